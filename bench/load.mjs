@@ -1,0 +1,84 @@
+// The load: a closed loop of keep-alive connections, in a process of its own. Reads one job (JSON) on stdin and prints
+// its result: { seconds, requests, latency: sorted milliseconds }. Any answer but a whole 200 is an error.
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
+
+const job = JSON.parse(await text(process.stdin))
+const request = Buffer.concat([Buffer.from(head(), 'latin1'), Buffer.from(job.body, 'base64')])
+const latency = []
+let left = job.requests
+
+const started = process.hrtime.bigint()
+await Promise.all(Array.from({ length: Math.min(job.connections, job.requests) }, connection))
+const seconds = Number(process.hrtime.bigint() - started) / 1e9
+console.log(JSON.stringify({ seconds, requests: job.requests, latency: latency.sort((a, b) => a - b) }))
+
+function head() {
+  const fields = [
+    `POST /v1/chat/completions HTTP/1.1`,
+    `host: 127.0.0.1:${job.port}`,
+    `authorization: Bearer ${job.key}`,
+    'user-agent: bench/1.0',
+    'accept: application/json',
+    'content-type: application/json',
+    `content-length: ${Buffer.byteLength(job.body, 'base64')}`,
+  ]
+  return `${fields.join('\r\n')}\r\n\r\n`
+}
+
+async function connection() {
+  const socket = connect({ host: '127.0.0.1', port: job.port, noDelay: true })
+  await once(socket, 'connect')
+  const state = { sent: 0n, phase: 'head', left: 0, tail: '' }
+  await new Promise((resolve, reject) => {
+    const next = () => {
+      if (left === 0) return resolve()
+      left -= 1
+      state.phase = 'head'
+      state.sent = process.hrtime.bigint()
+      socket.write(request)
+    }
+    socket.on('data', bytes => {
+      const ended = read(state, bytes)
+      if (ended === undefined) return
+      if (ended !== 'whole') return reject(new Error(ended))
+      if (job.unit === 'request') latency.push(Number(process.hrtime.bigint() - state.sent) / 1e6)
+      next()
+    })
+    socket.on('error', reject)
+    socket.on('close', () => reject(new Error('the connection was closed')))
+    next()
+  })
+  socket.removeAllListeners('close')
+  socket.destroy()
+}
+
+function read(state, bytes) {
+  let body = bytes
+  if (state.phase === 'head') {
+    const end = bytes.indexOf('\r\n\r\n')
+    const text = bytes.latin1Slice(0, end === -1 ? bytes.length : end)
+    if (end === -1 || !text.startsWith('HTTP/1.1 200 ')) return `not a good answer: ${bytes.latin1Slice(0, 600)}`
+    const length = /^content-length: *(\d+)/im.exec(text)?.[1]
+    state.phase = length === undefined ? 'chunked' : 'length'
+    state.left = Number(length ?? 0)
+    state.tail = ''
+    body = bytes.subarray(end + 4)
+  }
+  if (job.unit === 'event') readEvents(body)
+  if (state.phase === 'length') {
+    state.left -= body.length
+    return state.left === 0 ? 'whole' : undefined
+  }
+  state.tail = (state.tail + body.subarray(-7).latin1Slice()).slice(-7)
+  return state.tail === '\r\n0\r\n\r\n' ? 'whole' : undefined
+}
+
+/** Every event carries the moment at which the upstream sent it; one event a read is enough. */
+function readEvents(body) {
+  const mark = '"system_fingerprint":"'
+  const at = body.indexOf(mark) + mark.length
+  if (at < mark.length || at + 20 > body.length) return
+  latency.push(Number(process.hrtime.bigint() - BigInt(body.latin1Slice(at, at + 20))) / 1e6)
+}

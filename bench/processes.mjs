@@ -1,0 +1,140 @@
+// The processes under measure: how they are started, what they used, how they end.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { availableParallelism, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const here = name => fileURLToPath(new URL(name, import.meta.url))
+const TICKS_PER_SECOND = 100
+const children = new Set()
+
+/** Logs, pid files and nginx's temporary files. */
+export const folder = mkdtempSync(join(tmpdir(), 'gateway-bench-'))
+export const KEY = 'bench-key-0123456789abcdef'
+export const cores = availableParallelism()
+
+process.on('exit', () => {
+  for (const child of children) child.kill('SIGTERM')
+  rmSync(folder, { recursive: true, force: true })
+})
+
+export async function freePort() {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address()
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+export async function startUpstream() {
+  const port = await freePort()
+  return start('direct', port, process.execPath, [here('upstream.mjs'), port])
+}
+
+export async function startFloor(upstream) {
+  const port = await freePort()
+  return start('floor', port, process.execPath, [here('floor.mjs'), port, `http://127.0.0.1:${upstream}`])
+}
+
+/** The gateway as shipped, its request log written to a file. */
+export async function startGateway(upstream) {
+  const port = await freePort()
+  const bench = { BENCH_KEY: KEY, BENCH_UPSTREAM_KEY: 'upstream-key', BENCH_UPSTREAM: `http://127.0.0.1:${upstream}` }
+  const env = { PATH: process.env.PATH, ...bench }
+  const bin = here('../bin/gateway.js')
+  return start('gateway', port, process.execPath, [bin, 'serve', here('gateway.yaml'), '--port', port], { env })
+}
+
+/** `undefined` where nginx is not installed. Its worker is the process that is measured. */
+export async function startNginx(upstream) {
+  const port = await freePort()
+  const config = readFileSync(here('nginx.conf'), 'utf8')
+    .replaceAll('@FOLDER@', folder)
+    .replaceAll('@UPSTREAM@', upstream)
+    .replaceAll('@PORT@', port)
+  writeFileSync(join(folder, 'nginx.conf'), config)
+  const command = ['nginx', ['-p', folder, '-c', join(folder, 'nginx.conf')]]
+  const nginx = await start('nginx', port, ...command, { ready: () => connects(port) }).catch(error => {
+    if (error.code === 'ENOENT') return undefined
+    throw error
+  })
+  return (
+    nginx && { ...nginx, pid: Number(readFileSync(`/proc/${nginx.pid}/task/${nginx.pid}/children`, 'utf8').trim()) }
+  )
+}
+
+/** Runs one job of load.mjs to its end. */
+export async function load(job) {
+  const child = spawn(process.execPath, [here('load.mjs')], { stdio: ['pipe', 'pipe', 'inherit'] })
+  children.add(child)
+  let out = ''
+  child.stdout.on('data', data => {
+    out += data
+  })
+  child.stdin.end(JSON.stringify(job))
+  const [code] = await once(child, 'close')
+  children.delete(child)
+  if (code !== 0) throw new Error(`the load failed on port ${job.port}`)
+  return JSON.parse(out)
+}
+
+/** CPU of a process with all its threads, user and system, in microseconds (resolution 10 ms). */
+export function cpu({ pid }) {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    .replace(/^.*\) /s, '')
+    .split(' ')
+  return ((Number(fields[11]) + Number(fields[12])) * 1e6) / TICKS_PER_SECOND
+}
+
+/** Resident memory of a process in MiB. */
+export function rss({ pid }) {
+  const kib = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
+  return Number(kib) / 1024
+}
+
+/** Ends what was started, each by its own handle, in good order. */
+export async function stopAll() {
+  await Promise.all(
+    [...children].map(async child => {
+      if (child.exitCode !== null || child.signalCode !== null) return
+      child.kill('SIGTERM')
+      await once(child, 'exit')
+    }),
+  )
+}
+
+async function start(name, port, command, args, { env = process.env, ready } = {}) {
+  const log = openSync(join(folder, `${name}.log`), 'a')
+  const child = spawn(command, args.map(String), { stdio: ['ignore', 'pipe', log], env })
+  const failed = once(child, 'error').then(([error]) => Promise.reject(error))
+  const ended = once(child, 'exit').then(() => {
+    children.delete(child)
+    throw new Error(`${name} ended: ${readFileSync(join(folder, `${name}.log`), 'utf8').slice(-2000)}`)
+  })
+  ended.catch(() => undefined)
+  failed.catch(() => undefined)
+  child.stdout.resume()
+  await Promise.race([ready === undefined ? connects(port) : ready(), failed, ended])
+  children.add(child)
+  return { name, port, pid: child.pid }
+}
+
+/** Waits until somebody listens on a port. */
+async function connects(port) {
+  const { connect } = await import('node:net')
+  for (let tries = 0; tries < 500; tries += 1) {
+    const socket = connect(port, '127.0.0.1')
+    const open = await Promise.race([
+      once(socket, 'connect').then(() => true),
+      once(socket, 'error').then(() => false),
+    ]).catch(() => false)
+    socket.destroy()
+    if (open) return
+    await new Promise(resolve => setTimeout(resolve, 20))
+  }
+  throw new Error(`nobody listens on port ${port}`)
+}

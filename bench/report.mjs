@@ -1,0 +1,39 @@
+// Medians over rounds, as a table for people and as JSON.
+
+export const median = numbers => {
+  const sorted = [...numbers].sort((a, b) => a - b)
+  const middle = sorted.length >> 1
+  return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2
+}
+
+export const percentile = (sorted, share) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))]
+
+/** Rounds of one target → its medians. Every round is `{ rate, cpu, p50, p99, rss }`. */
+export function summarise(rounds) {
+  return Object.fromEntries(Object.keys(rounds[0]).map(name => [name, median(rounds.map(round => round[name]))]))
+}
+
+/** `results`: { [workload]: { unit, targets: { [target]: summary } } } → lines of text. */
+export function table(results) {
+  return Object.entries(results).flatMap(([name, { unit, targets }]) => {
+    const columns = ['', `${unit}s/s`, `CPU µs/${unit}`, 'added p50 ms', 'added p99 ms', 'RSS MiB']
+    const rows = Object.entries(targets).map(([target, at]) => {
+      const added = key =>
+        target === 'direct' ? `(${at[key].toFixed(2)})` : (at[key] - targets.direct[key]).toFixed(2)
+      return [target, at.rate.toFixed(0), at.cpu.toFixed(1), added('p50'), added('p99'), at.rss.toFixed(0)]
+    })
+    return ['', name, ...align([columns, ...rows]), `  ${ratios(targets)}`]
+  })
+}
+
+function ratios({ gateway, floor, nginx }) {
+  const over = other => (other === undefined || other.cpu === 0 ? 'not measured' : (gateway.cpu / other.cpu).toFixed(2))
+  return `CPU: gateway / floor = ${over(floor)}, gateway / nginx = ${over(nginx)}`
+}
+
+function align(rows) {
+  const widths = rows[0].map((_, i) => Math.max(...rows.map(row => row[i].length)))
+  return rows.map(
+    row => `  ${row.map((cell, i) => (i === 0 ? cell.padEnd(widths[i]) : cell.padStart(widths[i]))).join('  ')}`,
+  )
+}

@@ -1,0 +1,63 @@
+// Measures the gateway beside a direct connection, nginx and the bare floor: one upstream, one run, rounds in turn.
+// usage: node bench/run.mjs [--quick] [--only=TEXT of a workload's name]     writes bench/out/result.json
+import { mkdirSync, writeFileSync } from 'node:fs'
+import {
+  cores,
+  cpu,
+  KEY,
+  load,
+  rss,
+  startFloor,
+  startGateway,
+  startNginx,
+  startUpstream,
+  stopAll,
+} from './processes.mjs'
+import { percentile, summarise, table } from './report.mjs'
+import { EVENTS, workloads } from './workloads.mjs'
+
+const quick = process.argv.includes('--quick')
+const only = process.argv.find(argument => argument.startsWith('--only='))?.slice('--only='.length) ?? ''
+const ROUNDS = quick ? 1 : 5
+
+const upstream = await startUpstream()
+const nginx = await startNginx(upstream.port)
+if (nginx === undefined) console.log('SKIPPED: nginx is not installed, so nothing is measured beside it')
+const started = [upstream, await startFloor(upstream.port), await startGateway(upstream.port), nginx]
+const targets = started.filter(target => target !== undefined)
+
+const results = {}
+for (const workload of workloads(quick).filter(({ name }) => name.includes(only))) {
+  console.log(`measuring ${workload.name} …`)
+  results[workload.name] = { unit: workload.unit, targets: await measure(workload) }
+}
+await stopAll()
+
+const report = { node: process.version, cores, quick, rounds: ROUNDS, results }
+mkdirSync(new URL('out/', import.meta.url), { recursive: true })
+writeFileSync(new URL('out/result.json', import.meta.url), `${JSON.stringify(report, undefined, 2)}\n`)
+console.log(
+  `\nNode ${process.version}, ${cores} cores, medians of ${ROUNDS} rounds${quick ? ' (quick: figures mean little)' : ''}`,
+)
+console.log(table(results).join('\n'))
+
+async function measure(workload) {
+  const rounds = new Map(targets.map(target => [target.name, []]))
+  for (const target of targets) await run(target, workload, workload.warmUp, workload.connections)
+  for (let round = 0; round < ROUNDS; round += 1)
+    for (const target of targets) rounds.get(target.name).push(await measureOnce(target, workload))
+  return Object.fromEntries([...rounds].map(([name, all]) => [name, summarise(all)]))
+}
+
+async function measureOnce(target, workload) {
+  const before = cpu(target)
+  const { seconds, latency } = await run(target, workload, workload.requests, workload.connections)
+  const units = workload.unit === 'event' ? workload.requests * EVENTS : workload.requests
+  const used = { rate: units / seconds, cpu: (cpu(target) - before) / units, rss: rss(target) }
+  const calm = workload.latency > 0 ? (await run(target, workload, workload.latency, 1)).latency : latency
+  return { ...used, p50: percentile(calm, 0.5), p99: percentile(calm, 0.99) }
+}
+
+function run({ port }, { unit, body }, requests, connections) {
+  return load({ port, key: KEY, unit, requests, connections, body: body.toString('base64') })
+}

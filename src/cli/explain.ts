@@ -1,0 +1,81 @@
+import { readFile } from 'node:fs/promises'
+import { DEFAULT_FILE, type Define, example } from './command.js'
+import { CommandError, EXIT, type Io } from './io.js'
+import { mustLoad } from './loading.js'
+
+interface Options {
+  readonly file: string
+  readonly model?: string
+  readonly key?: string
+  readonly stream?: boolean
+  readonly body?: string
+  readonly json?: boolean
+}
+
+/** A body larger than this is not one to explain. */
+const LARGEST_BODY = 32 * 1024 * 1024
+
+/** `gateway explain`: the plan, or what would become of one request. Nothing is sent. */
+export const explainCommand: Define = (parent, io, end) => {
+  parent
+    .command('explain')
+    .description('print the plan; with a method and a path, what would become of such a request (nothing is sent)')
+    .argument('[method]', 'method of a request; one argument alone is the file')
+    .argument('[path]', 'path of a request')
+    .option('-f, --file <file>', 'configuration file', DEFAULT_FILE)
+    .option('--model <name>', 'model that the request names')
+    .option('--key <name>', "name of the caller's key in the file, never the key itself")
+    .option('--stream', 'the request asks for a stream')
+    .option('--body <file>', 'body of the request; "-" reads standard input')
+    .option('--json', 'print the same facts as JSON')
+    .addHelpText(
+      'after',
+      example('gateway explain', 'gateway explain POST /v1/chat/completions --model sim-text --key local --stream'),
+    )
+    .action(async (method: string | undefined, path: string | undefined, options: Options) => {
+      end(await explain(method, path, options, io))
+    })
+}
+
+async function explain(first: string | undefined, path: string | undefined, options: Options, io: Io): Promise<number> {
+  const file = path === undefined && first !== undefined ? fileOf(first) : options.file
+  const { plan, config } = await mustLoad(file, io)
+  const { explainPlan, explainRequest, planFacts, requestFacts } = await import('../plan/explain.js')
+  if (first === undefined || path === undefined) {
+    io.stdout.write(options.json ? document(planFacts(plan, config)) : explainPlan(plan, config))
+    return EXIT.ok
+  }
+  const { model, key, stream } = options
+  const body = options.body === undefined ? undefined : await readBody(options.body, io)
+  const request = { method: first.toUpperCase(), path, model, key, stream, body }
+  io.stdout.write(options.json ? document(requestFacts(plan, request)) : explainRequest(plan, request))
+  return EXIT.ok
+}
+
+function document(facts: object): string {
+  return `${JSON.stringify(facts, undefined, 2)}\n`
+}
+
+/** One argument alone is a file, as with the other commands, unless it reads as a method whose path was forgotten. */
+function fileOf(argument: string): string {
+  if (/^[A-Za-z]+$/.test(argument)) throw new CommandError('give a method and a path, as in GET /v1/models')
+  return argument
+}
+
+async function readBody(from: string, io: Io): Promise<Buffer> {
+  try {
+    const chunks: Buffer[] = []
+    let size = 0
+    const source = from === '-' ? io.stdin : [await readFile(from)]
+    for await (const chunk of source) {
+      const bytes = Buffer.from(chunk)
+      size += bytes.length
+      if (size > LARGEST_BODY) throw new CommandError(`the body is larger than ${LARGEST_BODY} bytes`)
+      chunks.push(bytes)
+    }
+    return Buffer.concat(chunks)
+  } catch (error) {
+    if (error instanceof CommandError) throw error
+    throw new CommandError(`${from} cannot be read (${error instanceof Error && 'code' in error ? error.code : error})`)
+  }
+}

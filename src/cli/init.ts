@@ -1,0 +1,93 @@
+import { access, writeFile } from 'node:fs/promises'
+import { InvalidArgumentError } from 'commander'
+import { DEFAULT_FILE, type Define, example } from './command.js'
+import { CommandError, coloured, EXIT, type Io, paints, print } from './io.js'
+import { check, tell } from './loading.js'
+import type { Provider } from './providers.js'
+import type { Chosen } from './template.js'
+
+interface Options {
+  readonly provider?: readonly string[]
+  readonly base?: Readonly<Record<string, string>>
+  readonly keyEnv: string
+  readonly force?: boolean
+}
+
+/** `gateway init`: writes a gateway.yaml; asks on a terminal, takes options elsewhere. */
+export const initCommand: Define = (parent, io, end) => {
+  parent
+    .command('init')
+    .description('write a commented gateway.yaml for the providers of your choice; asks for them on a terminal')
+    .argument('[file]', 'file to write', DEFAULT_FILE)
+    .option('--provider <name...>', 'kinds of upstream to write (--provider list prints them)')
+    .option('--base <name=url>', 'where a provider is reached, for those with no address of their own', base)
+    .option('--key-env <name>', "variable that holds the callers' key", variable, 'GATEWAY_KEY')
+    .option('--force', 'overwrite the file')
+    .addHelpText(
+      'after',
+      example('gateway init', 'gateway init --provider list', 'gateway init team.yaml --provider simulator'),
+    )
+    .action(async (file: string, options: Options) => end(await init(file, options, io)))
+}
+
+async function init(file: string, options: Options, io: Io): Promise<number> {
+  const [{ providers }, { ask, choose, listing }] = await Promise.all([import('./providers.js'), import('./ask.js')])
+  const known = await providers()
+  if (options.provider?.includes('list')) {
+    print(io.stdout, listing(known, io))
+    return EXIT.ok
+  }
+  if (options.force !== true) await mustNotExist(file)
+  const chosen = options.provider === undefined ? await ask(known, io) : choose(known, options.provider)
+  return write(file, withBases(chosen, options.base ?? {}), options, io)
+}
+
+async function write(file: string, chosen: readonly Chosen[], options: Options, io: Io): Promise<number> {
+  const { template } = await import('./template.js')
+  await writeFile(file, template(file, chosen, options.keyEnv), { flag: options.force ? 'w' : 'wx' }).catch(error => {
+    throw new CommandError(`${file} cannot be written (${error.code})`)
+  })
+  const { plan, problems } = await check(file, io)
+  await tell(problems, io.stderr, io)
+  print(io.stdout, `${paints(coloured(io.stdout, io.env)).green(file)} is written. What to do next:\n`)
+  for (const step of steps(file, chosen, io)) print(io.stdout, `  ${step}`)
+  return plan === undefined ? EXIT.failed : EXIT.ok
+}
+
+/** What is left to do, as lines to read or to paste. */
+function steps(file: string, chosen: readonly Chosen[], io: Io): readonly string[] {
+  const unplaced = chosen.filter(({ base, address }) => base === undefined && address === undefined)
+  const variables = new Set(chosen.flatMap(one => one.variable ?? []))
+  return [
+    ...unplaced.map(({ name }) => `set the base of ${name} in ${file} to its address`),
+    ...[...variables].filter(name => !io.env[name]).map(name => `export ${name}=…`),
+    `gateway serve ${file}`,
+  ]
+}
+
+async function mustNotExist(file: string): Promise<void> {
+  const exists = await access(file).then(
+    () => true,
+    () => false,
+  )
+  if (exists) throw new CommandError(`${file} is there already; --force overwrites it`, EXIT.failed)
+}
+
+function withBases(chosen: readonly Provider[], bases: Readonly<Record<string, string>>): readonly Chosen[] {
+  const unknown = Object.keys(bases).find(name => !chosen.some(provider => provider.name === name))
+  if (unknown !== undefined) throw new CommandError(`--base names "${unknown}", which is not chosen`)
+  return chosen.map(provider => ({ ...provider, address: bases[provider.name] }))
+}
+
+function base(text: string, before: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
+  const [, name, url] = /^([\w.-]+)=(https?:\/\/\S+)$/.exec(text) ?? []
+  if (name === undefined || url === undefined) throw new InvalidArgumentError('It is written NAME=https://….')
+  return { ...before, [name]: url }
+}
+
+function variable(text: string): string {
+  if (!/^[A-Z_][A-Z0-9_]{0,127}$/.test(text)) {
+    throw new InvalidArgumentError('A variable is made of capital letters, digits and "_".')
+  }
+  return text
+}

@@ -1,0 +1,67 @@
+import type { Readable, Writable } from 'node:stream'
+
+/** What a command may touch of the process; `process` itself fits. */
+export interface Io {
+  readonly stdout: Output
+  readonly stderr: Output
+  readonly stdin: Readable & { readonly isTTY?: boolean }
+  readonly env: Readonly<Record<string, string | undefined>>
+}
+
+export type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number }
+
+/** Exit codes: all went well; what was asked for failed; the command line or a file given on it could not be used. */
+export const EXIT = { ok: 0, failed: 1, usage: 2 } as const
+
+/** Told on stderr in its own words, without a stack; the command ends with `exit`. */
+export class CommandError extends Error {
+  override readonly name = 'CommandError'
+  readonly exit: number
+
+  constructor(message: string, exit: number = EXIT.usage) {
+    super(message)
+    this.exit = exit
+  }
+}
+
+export function print(output: Output, text: string): void {
+  output.write(`${text}\n`)
+}
+
+export type Paint = (text: string) => string
+
+export interface Paints {
+  readonly bold: Paint
+  readonly dim: Paint
+  readonly red: Paint
+  readonly green: Paint
+  readonly yellow: Paint
+}
+
+/**
+ * Whether to colour what goes to `output`: on a terminal, unless NO_COLOR (https://no-color.org) is set. FORCE_COLOR
+ * decides over both, `0` and `false` as no.
+ */
+export function coloured(output: Output, env: Io['env']): boolean {
+  const forced = env.FORCE_COLOR
+  if (forced !== undefined && forced !== '') return forced !== '0' && forced !== 'false'
+  if (env.NO_COLOR) return false
+  return output.isTTY === true && env.TERM !== 'dumb'
+}
+
+export function paints(colour: boolean): Paints {
+  const sgr =
+    (on: number, off: number): Paint =>
+    text =>
+      colour ? `\x1b[${on}m${text}\x1b[${off}m` : text
+  return { bold: sgr(1, 22), dim: sgr(2, 22), red: sgr(31, 39), green: sgr(32, 39), yellow: sgr(33, 39) }
+}
+
+// Control characters, and marks that turn the direction of writing.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not reach the terminal
+const UNSAFE = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
+
+/** Text from a file on one line, made harmless for a terminal. */
+export function printable(text: string): string {
+  return text.replace(UNSAFE, '\ufffd')
+}

@@ -1,0 +1,55 @@
+import { access, constants, stat } from 'node:fs/promises'
+import type { Config } from '../core/config.js'
+import type { Plan } from '../core/plan.js'
+import type { Problem } from '../core/problems.js'
+import type { LoadedPlan } from '../runtime/load.js'
+import { CommandError, coloured, EXIT, type Io, type Output } from './io.js'
+
+/** A file that compiled. */
+export interface Ready {
+  readonly plan: Plan
+  readonly config: Config
+}
+
+/** Reads and compiles a file without making keys. Throws {@link CommandError} where there is no such file. */
+export async function check(file: string, io: Io): Promise<LoadedPlan> {
+  await mustExist(file)
+  const [{ loadPlan }, { generatedKey }] = await Promise.all([
+    import('../runtime/load.js'),
+    import('../runtime/generated-keys.js'),
+  ])
+  const generated = (name: string, folder: string) => generatedKey(folder, name, false)
+  return loadPlan({ file, env: io.env, generated })
+}
+
+/** For commands that need a plan: tells the problems on stderr and ends the command where there is none. */
+export async function mustLoad(file: string, io: Io): Promise<Ready> {
+  const { plan, config, problems } = await check(file, io)
+  await tell(problems, io.stderr, io)
+  if (plan === undefined || config === undefined) throw invalid(file)
+  return { plan, config }
+}
+
+export function invalid(file: string): CommandError {
+  return new CommandError(`${file} is not valid`, EXIT.failed)
+}
+
+/** Writes problems for people: position, message, the line with a caret. */
+export async function tell(problems: readonly Problem[], output: Output, io: Io): Promise<void> {
+  if (problems.length === 0) return
+  const { formatProblems } = await import('../config/problems.js')
+  const text = formatProblems(problems, { color: coloured(output, io.env) })
+  output.write(text.endsWith('\n') ? text : `${text}\n`)
+}
+
+/** Throws {@link CommandError} where a file cannot be read. */
+export async function mustExist(file: string): Promise<void> {
+  try {
+    await access(file, constants.R_OK)
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : error
+    if (code === 'ENOENT') throw new CommandError(`there is no ${file}; \`gateway init\` writes one`)
+    throw new CommandError(`${file} cannot be read (${code})`)
+  }
+  if ((await stat(file)).isDirectory()) throw new CommandError(`${file} is a folder; name the file in it`)
+}

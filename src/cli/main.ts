@@ -1,0 +1,79 @@
+import { Command, CommanderError } from 'commander'
+import { type Define, example, version } from './command.js'
+import { explainCommand } from './explain.js'
+import { initCommand } from './init.js'
+import { CommandError, coloured, EXIT, type Io, type Output, paints, print } from './io.js'
+import { keysCommand } from './keys.js'
+import { routesCommand } from './routes.js'
+import { schemaCommand } from './schema.js'
+import { serveCommand } from './serve.js'
+import { simulateCommand } from './simulate.js'
+import { validateCommand } from './validate.js'
+
+const COMMANDS: readonly Define[] = [
+  serveCommand,
+  validateCommand,
+  explainCommand,
+  routesCommand,
+  keysCommand,
+  schemaCommand,
+  initCommand,
+  simulateCommand,
+]
+
+/**
+ * The command line. Gives the exit code and never ends the process itself: 0 well, 1 what was asked for failed, 2 the
+ * command line or a file given on it could not be used.
+ */
+export async function main(argv: readonly string[], io: Io): Promise<number> {
+  ignoreBrokenPipe(io.stdout)
+  ignoreBrokenPipe(io.stderr)
+  let code: number = EXIT.ok
+  const program = build(io, ended => {
+    code = ended
+  })
+  try {
+    await program.parseAsync(argv, { from: 'user' })
+    return code
+  } catch (error) {
+    return failure(error, io)
+  }
+}
+
+function build(io: Io, end: (code: number) => void): Command {
+  const program = new Command('gateway')
+    .description('An HTTP gateway for generative-model APIs, declared in one YAML file.')
+    .version(version(), '-V, --version', 'print the version')
+    .helpOption('-h, --help', 'show help')
+    .helpCommand('help [command]', 'show help for a command')
+    .configureOutput({
+      writeOut: text => io.stdout.write(text),
+      writeErr: text => io.stderr.write(text),
+      getOutHasColors: () => coloured(io.stdout, io.env),
+      getErrHasColors: () => coloured(io.stderr, io.env),
+    })
+    .addHelpText('after', example('gateway init --provider simulator', 'gateway serve gateway.yaml'))
+    .exitOverride()
+  for (const define of COMMANDS) define(program, io, end)
+  return program
+}
+
+function failure(error: unknown, io: Io): number {
+  // commander has printed its own words already; help and version end this way too, with exit code 0.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage
+  const { red } = paints(coloured(io.stderr, io.env))
+  if (error instanceof CommandError) {
+    print(io.stderr, `${red('error:')} ${error.message}`)
+    return error.exit
+  }
+  const stack = error instanceof Error ? (error.stack ?? error.message) : String(error)
+  print(io.stderr, `${red('error:')} a fault of the gateway itself, please report it\n${stack}`)
+  return EXIT.failed
+}
+
+/** `gateway routes | head` closes our output early, which is no failure. */
+function ignoreBrokenPipe(output: Output): void {
+  output.on('error', error => {
+    if (!('code' in error) || error.code !== 'EPIPE') throw error
+  })
+}

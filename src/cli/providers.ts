@@ -1,0 +1,73 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { parse } from '../config/parse.js'
+import { Report } from '../config/report.js'
+import { Source } from '../config/source.js'
+import { isObject, type JsonObject } from '../core/json.js'
+import { packageRoot } from '../core/package-root.js'
+
+/** A shipped kind of upstream, as `init` offers it. */
+export interface Provider {
+  /** Name of the kind. */
+  readonly name: string
+  readonly description: string
+  /** Where it is reached; absent where only the user can know. */
+  readonly base: string | undefined
+  /** The variable that its key is usually in; the description says so. */
+  readonly variable: string | undefined
+  /** Whether it can take a key at all. */
+  readonly takesSecret: boolean
+}
+
+/** The shipped kinds that speak a protocol which some shipped route serves, by name. */
+export async function providers(): Promise<readonly Provider[]> {
+  const folder = join(packageRoot(), 'routes')
+  const [kinds, files] = await Promise.all([readAll(join(folder, 'kinds')), readAll(folder)])
+  const served = new Set([...files.values()].flatMap(file => Object.keys(objectAt(file, 'protocols'))))
+  const useful = [...kinds.keys()].filter(name => spoken(lineage(kinds, name)).some(protocol => served.has(protocol)))
+  return useful.map(name => provider(name, lineage(kinds, name)))
+}
+
+/** The YAML files of a folder, by name. */
+async function readAll(folder: string): Promise<ReadonlyMap<string, JsonObject>> {
+  const files = (await readdir(folder)).filter(file => file.endsWith('.yaml')).sort()
+  const contents = await Promise.all(files.map(file => readYaml(join(folder, file))))
+  return new Map(files.map((file, index) => [file.slice(0, -'.yaml'.length), contents[index] ?? {}]))
+}
+
+async function readYaml(file: string): Promise<JsonObject> {
+  const document = parse(new Source(file, await readFile(file, 'utf8')), true, new Report())
+  const value = document?.tree.value
+  return isObject(value) ? value : {}
+}
+
+/** A kind, its kind, and so on outwards. */
+function lineage(kinds: ReadonlyMap<string, JsonObject>, name: string): readonly JsonObject[] {
+  const layers = new Set<JsonObject>()
+  for (let layer = kinds.get(name); layer !== undefined && !layers.has(layer); layer = kinds.get(String(layer.kind))) {
+    layers.add(layer)
+  }
+  return [...layers]
+}
+
+function spoken(layers: readonly JsonObject[]): readonly string[] {
+  const all = Object.assign({}, ...layers.map(layer => objectAt(layer, 'speaks')).reverse())
+  return Object.keys(all).filter(protocol => all[protocol] !== 'off')
+}
+
+function provider(name: string, layers: readonly JsonObject[]): Provider {
+  const description = String(layers[0]?.description ?? '')
+  const base = layers.find(layer => layer.base !== undefined)?.base
+  return {
+    name,
+    description,
+    base: typeof base === 'string' ? base : undefined,
+    variable: /key is usually in ([A-Z][A-Z0-9_]*)/.exec(description)?.[1],
+    takesSecret: layers.some(layer => layer.credential !== undefined),
+  }
+}
+
+function objectAt(object: JsonObject, name: string): JsonObject {
+  const value = object[name]
+  return isObject(value) ? value : {}
+}

@@ -1,0 +1,48 @@
+import type { Route } from '../core/plan.js'
+import { DEFAULT_FILE, type Define, example } from './command.js'
+import { coloured, EXIT, type Io, paints } from './io.js'
+import { mustLoad, type Ready } from './loading.js'
+import { table } from './table.js'
+
+const HEAD = ['method', 'path', 'serves', 'models', 'schema', 'from']
+
+/** `gateway routes`: one line for each route that the file serves, the health routes included. */
+export const routesCommand: Define = (parent, io, end) => {
+  parent
+    .command('routes')
+    .description('list the routes that a configuration serves')
+    .argument('[file]', 'configuration file', DEFAULT_FILE)
+    .addHelpText('after', example('gateway routes gateway.yaml'))
+    .action(async (file: string) => end(await routes(file, io)))
+}
+
+async function routes(file: string, io: Io): Promise<number> {
+  const ready = await mustLoad(file, io)
+  const { bold } = paints(coloured(io.stdout, io.env))
+  const rows = [...ready.plan.routes.map(route => row(route, ready)), ...HEALTH]
+  io.stdout.write(`${table({ head: HEAD, rows, paint: bold })}\n`)
+  return EXIT.ok
+}
+
+const HEALTH = ['/livez', '/readyz'].map(path => ['GET', path, 'health', '', '', 'gateway'])
+
+function row(route: Route, ready: Ready): readonly string[] {
+  const { method, id, protocol, answer, shipped } = route
+  const path = id.slice(id.indexOf(' ') + 1)
+  const serves = protocol?.name ?? (answer === undefined ? '' : `answer: ${answer}`)
+  const schema = ready.config.routes[id]?.schema ?? ''
+  return [method, path, serves, models(route, ready), schema, shipped ? 'shipped' : 'your file']
+}
+
+/** How many of the declared models (globs count as one) some upstream serves on this route now. */
+function models(route: Route, { config }: Ready): string {
+  if (route.lane === 'answer') return ''
+  if (route.model === undefined) return 'no model'
+  const names = Object.keys(config.models)
+  return `${names.filter(name => route.resolve(sample(name)) !== undefined).length} of ${names.length}`
+}
+
+/** A name that the pattern matches. */
+export function sample(pattern: string): string {
+  return pattern.replaceAll('*', 'x')
+}

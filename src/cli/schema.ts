@@ -1,0 +1,44 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { packageRoot } from '../core/package-root.js'
+import { type Define, example } from './command.js'
+import { CommandError, EXIT, type Io } from './io.js'
+
+/** `gateway schema`: prints a JSON Schema, for editors and for the curious. */
+export const schemaCommand: Define = (parent, io, end) => {
+  parent
+    .command('schema')
+    .description('print the JSON Schema of gateway.yaml, or another one by its name, for editors')
+    .argument(
+      '[name]',
+      '"gateway", "routes", "kind", or the name of a request schema such as "chat.request"',
+      'gateway',
+    )
+    .option('--list', 'print the names instead')
+    .addHelpText('after', example('gateway schema > gateway.schema.json', 'gateway schema chat.request'))
+    .action(async (name: string, options: { list?: boolean }) => {
+      const schemas = await shipped()
+      end(options.list ? printNames(schemas, io) : await printSchema(schemas, name, io))
+    })
+}
+
+/** File names by schema name: what stands before `.schema.json` or `.json`. */
+async function shipped(): Promise<ReadonlyMap<string, string>> {
+  const files = await readdir(join(packageRoot(), 'schemas'))
+  const named = files.filter(file => file.endsWith('.json')).sort()
+  return new Map(named.map(file => [file.replace(/(?:\.schema)?\.json$/, ''), file]))
+}
+
+function printNames(schemas: ReadonlyMap<string, string>, io: Io): number {
+  io.stdout.write(`${[...schemas.keys()].join('\n')}\n`)
+  return EXIT.ok
+}
+
+async function printSchema(schemas: ReadonlyMap<string, string>, name: string, io: Io): Promise<number> {
+  const file = schemas.get(name)
+  if (file === undefined)
+    throw new CommandError(`no schema is called "${name}"; there are ${[...schemas.keys()].join(', ')}`)
+  const text = await readFile(join(packageRoot(), 'schemas', file), 'utf8')
+  io.stdout.write(text.endsWith('\n') ? text : `${text}\n`)
+  return EXIT.ok
+}

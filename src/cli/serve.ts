@@ -1,0 +1,110 @@
+import { Option } from 'commander'
+import { LOG_LEVELS, type LogLevel } from '../core/config.js'
+import type { Secret } from '../core/secret.js'
+import type { Gateway, StartOptions } from '../runtime/gateway.js'
+import { DEFAULT_FILE, type Define, example, port } from './command.js'
+import { CommandError, coloured, EXIT, type Io, print } from './io.js'
+import { invalid, mustExist, tell } from './loading.js'
+import type { KeptKey } from './serving.js'
+import { nextSignal } from './signals.js'
+
+interface Options {
+  readonly port?: number
+  readonly host?: string
+  readonly logLevel?: LogLevel
+  readonly watch: boolean
+}
+
+/** Longest time that connections and handles get to close after a second signal, milliseconds. */
+const LAST_GRACE = 800
+
+/** `gateway serve`: runs until a signal; the first one drains, the second ends at once. */
+export const serveCommand: Define = (parent, io, end) => {
+  parent
+    .command('serve')
+    .description('serve a configuration; SIGHUP reloads it, SIGTERM drains, a second SIGTERM ends at once')
+    .argument('[file]', 'configuration file', DEFAULT_FILE)
+    .option('--port <number>', 'listen on this port instead of the one in the file; 0 is any free one', port)
+    .option('--host <address>', 'listen on this address instead of the one in the file')
+    .addOption(new Option('--log-level <level>', 'log this much instead of what the file says').choices(LOG_LEVELS))
+    .option('--no-watch', 'do not reload when files change')
+    .addHelpText('after', example('gateway serve', 'gateway serve gateway.yaml --port 9000 --log-level warn'))
+    .action(async (file: string, options: Options) => end(await serve(file, options, io)))
+}
+
+async function serve(file: string, options: Options, io: Io): Promise<number> {
+  await mustExist(file).catch(startFailure)
+  const kept = new Map<string, KeptKey>()
+  const { gateway, text } = await start(await startOptions(file, options, kept, io), kept, io)
+  process.on('SIGHUP', () => void gateway.reload().catch(error => print(io.stderr, `reload failed: ${error.message}`)))
+  const ended = untilEnd(gateway, io)
+  print(io.stdout, text)
+  return ended
+}
+
+async function startOptions(
+  file: string,
+  { port, host, logLevel, watch }: Options,
+  kept: Map<string, KeptKey>,
+  io: Io,
+): Promise<StartOptions> {
+  const { generatedKey } = await import('../runtime/generated-keys.js')
+  const note = (line: string): void => print(io.stderr, line)
+  const generated = (name: string, folder: string): Secret | undefined => {
+    const old = generatedKey(folder, name, false, note)
+    const secret = old ?? generatedKey(folder, name, true, note)
+    if (secret !== undefined) kept.set(name, { secret, made: old === undefined || kept.get(name)?.made === true })
+    return secret
+  }
+  const overrides = {
+    ...(port === undefined ? {} : { port }),
+    ...(host === undefined ? {} : { host }),
+    ...(logLevel === undefined ? {} : { logLevel }),
+  }
+  return { file, env: io.env, overrides, watch, generated }
+}
+
+interface Started {
+  readonly gateway: Gateway
+  /** What to tell the user. */
+  readonly text: string
+}
+
+async function start(options: StartOptions, kept: ReadonlyMap<string, KeptKey>, io: Io): Promise<Started> {
+  const [{ startGateway }, { ConfigError }, { banner }] = await Promise.all([
+    import('../runtime/gateway.js'),
+    import('../runtime/problems.js'),
+    import('./banner.js'),
+  ])
+  try {
+    const gateway = await startGateway(options)
+    const { plan, config, problems } = gateway.loaded
+    await tell(problems, io.stderr, io)
+    if (plan === undefined || config === undefined) throw invalid(options.file)
+    const serving = { plan, config, kept, origin: gateway.origin, env: io.env }
+    return { gateway, text: banner(serving, coloured(io.stdout, io.env)) }
+  } catch (error) {
+    if (!(error instanceof ConfigError)) return startFailure(error)
+    await tell(error.problems, io.stderr, io)
+    throw invalid(options.file)
+  }
+}
+
+/** Whatever keeps the gateway from starting is told in one clear message, and the exit code is 1. */
+function startFailure(error: unknown): never {
+  const known = ['CommandError', 'StartError', 'KeyFileError']
+  if (error instanceof Error && known.includes(error.name)) throw new CommandError(error.message, EXIT.failed)
+  throw error
+}
+
+async function untilEnd(gateway: Gateway, io: Io): Promise<number> {
+  const signal = await nextSignal('SIGINT', 'SIGTERM')
+  print(io.stdout, `${signal}: draining; a second signal ends at once`)
+  const second = nextSignal('SIGINT', 'SIGTERM')
+  const ended = await Promise.race([gateway.close(), second])
+  if (ended === undefined) return EXIT.ok
+  // Whatever still hangs must not keep the process.
+  setTimeout(() => process.exit(EXIT.failed), LAST_GRACE).unref()
+  await gateway.closeNow()
+  return process.exit(EXIT.failed)
+}

@@ -1,0 +1,67 @@
+import { dirname, relative, resolve, sep } from 'node:path'
+import { packageRoot } from '../core/package-root.js'
+import type { Provider } from './providers.js'
+
+/** An upstream that the new file is to have. */
+export interface Chosen extends Provider {
+  /** Where this one is reached, where the user said so. */
+  readonly address: string | undefined
+}
+
+/** The text of a new gateway.yaml. `variable` holds the caller's key. */
+export function template(file: string, chosen: readonly Chosen[], variable: string): string {
+  return `${schemaLine(file)}# The gateway's configuration. Edit it while the gateway runs: what is right goes live at once, what is wrong is told
+# with its line and changes nothing.
+#
+#   gateway validate FILE    checks it        gateway explain -f FILE    shows what it becomes
+
+version: 1
+listen: { host: 127.0.0.1, port: 8080 }
+store: { type: file, path: ./data }
+
+# Who may call, and which models they see. Without ${variable} a key is made on the first start and printed.
+# \`gateway keys new NAME\` makes keys for others.
+keys:
+  local: { secret: { env: ${variable}, generate: true }, models: ["*"] }
+
+# Where requests go. A kind knows a provider's address, paths and credential placement.
+# An upstream whose secret is not set is off, and its models with it: set the variable and it is on.
+upstreams:
+${chosen.map(upstream).join('\n')}
+
+# The names that clients use. One line adds a model; exact names win over globs, globs are tried in this order.
+models:
+${chosen.map(models).join('\n')}
+`
+}
+
+/** Where editors find the schema, as far as it lies below the file's own folder. */
+function schemaLine(file: string): string {
+  const schema = relative(dirname(resolve(file)), resolve(packageRoot(), 'schemas', 'gateway.schema.json'))
+  if (schema.startsWith('..')) return ''
+  return `# yaml-language-server: $schema=./${schema.split(sep).join('/')}\n#\n`
+}
+
+/** Never resolves (RFC 2606, section 2), so that no key goes to a stranger. */
+function placeholder(name: string): string {
+  return `https://${name}.invalid`
+}
+
+function upstream({ name, description, base, address, variable, takesSecret }: Chosen): string {
+  const fields = [`kind: ${name}`]
+  const where = address ?? (base === undefined ? placeholder(name) : undefined)
+  if (where !== undefined) fields.push(`base: ${JSON.stringify(where)}`)
+  if (variable !== undefined) fields.push(`secret: { env: ${variable} }`)
+  const lines = [`  # ${description}`, `  ${name}: { ${fields.join(', ')} }`]
+  if (variable === undefined && takesSecret) lines.push(`  #   where it wants a key: secret: { env: ${guess(name)} }`)
+  return lines.join('\n')
+}
+
+function guess(name: string): string {
+  return `${name.toUpperCase().replaceAll('-', '_')}_API_KEY`
+}
+
+function models({ name, base }: Chosen): string {
+  if (base?.startsWith('embedded:')) return `  sim-text: ${name}\n  "sim-*": ${name}`
+  return `  "${name}/*": { upstream: ${name}, as: "*" } # ${name}/NAME here is NAME there`
+}

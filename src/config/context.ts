@@ -1,0 +1,48 @@
+import type { Json } from '../core/json.js'
+import type { Site } from './document.js'
+import type { Files } from './files.js'
+import { quoted, type Report } from './report.js'
+import { interpolate, type Variables } from './variables.js'
+
+/** What every step of one load shares. */
+export interface Context {
+  readonly report: Report
+  readonly variables: Variables
+  readonly files: Files
+  /** Milliseconds since the epoch. */
+  readonly now: number
+}
+
+/**
+ * A value with the variables in all its texts filled in. A variable that is not set is an error at its place, and its
+ * text stays as it was written.
+ */
+export function fillIn<T>(value: T, site: Site, context: Context): T {
+  return fill(value as Json, site, context) as T
+}
+
+function fill(value: Json, site: Site, context: Context): Json {
+  if (typeof value === 'string') return fillText(value, site, context)
+  if (Array.isArray(value)) return value.map((item, index) => fill(item, site.child(index), context))
+  if (typeof value !== 'object' || value === null) return value
+  const filled: Record<string, Json> = Object.create(null)
+  for (const [name, inner] of Object.entries(value)) filled[name] = fill(inner, site.child(name), context)
+  return filled
+}
+
+function fillText(text: string, site: Site, { report, variables }: Context): string {
+  if (!text.includes('${')) return text
+  const result = interpolate(text, variables)
+  if ('text' in result) return result.text
+  if ('unset' in result) {
+    const message = `the variable ${result.unset} is not set; set it, or write a default: \${${result.unset}:-default}`
+    report.error('unset-variable', site, message)
+  } else {
+    report.error(
+      'bad-variable',
+      site,
+      `expected \${NAME} or \${NAME:-default}; a literal ${quoted(result.malformed)} is written $\${`,
+    )
+  }
+  return text
+}

@@ -1,0 +1,57 @@
+import type { CredentialConfig } from '../core/config.js'
+import type { Placement } from '../core/placement.js'
+import type { Secret } from '../core/secret.js'
+import { type Context, fillIn } from './context.js'
+import { type Layer, last } from './kinds.js'
+import type { RawCredential, RawUpstream } from './raw.js'
+import { readSecret } from './secrets.js'
+
+/** The upstream's secret, or why the upstream is off. Neither where it needs none, or where the report has the reason. */
+export function readCredentialSecret(
+  raw: RawUpstream,
+  layers: readonly Layer[],
+  context: Context,
+): { secret?: Secret; off?: string } {
+  if (raw.disabled === true) return { off: 'disabled' }
+  for (const { value, site } of layers) {
+    if (value.secret !== undefined && value.credential?.secret !== undefined) {
+      context.report.error(
+        'conflict',
+        site.child('secret'),
+        'the secret stands here and in credential; one of them is enough',
+        { on: 'key' },
+      )
+    }
+  }
+  const holder = layers.findLast(({ value }) => value.secret !== undefined || value.credential?.secret !== undefined)
+  if (holder === undefined) return {}
+  const { value, site } = holder
+  const direct = value.secret !== undefined
+  const place = direct ? site.child('secret') : site.child('credential', 'secret')
+  const written = direct ? value.secret : value.credential?.secret
+  const result = written === undefined ? 'broken' : readSecret(fillIn(written, place, context), place, context)
+  if (result === 'broken') return {}
+  return 'secret' in result ? { secret: result.secret } : { off: result.absent }
+}
+
+/** Where the secret stands in requests. */
+export function mergeCredential(
+  layers: readonly Layer[],
+  secret: Secret | undefined,
+  context: Context,
+): CredentialConfig | undefined {
+  const raw = last(layers, 'credential')?.value.credential
+  if (raw !== undefined) return { place: placeOf(raw), ...(secret === undefined ? {} : { secret }) }
+  const holder = last(layers, 'secret')
+  if (holder !== undefined) {
+    const message =
+      'nothing says where this secret goes: add credential: { in: header, name: authorization, scheme: Bearer }, or a kind'
+    context.report.error('missing-credential', holder.site.child('secret'), message, { on: 'key' })
+  }
+  return undefined
+}
+
+function placeOf(raw: RawCredential): Placement {
+  if (raw.in === 'query') return { in: 'query', name: raw.name }
+  return { in: 'header', name: raw.name.toLowerCase(), ...(raw.scheme === undefined ? {} : { scheme: raw.scheme }) }
+}

@@ -1,0 +1,40 @@
+import type { Limits, Retry, Timeouts } from '../core/limits.js'
+import type { Placement } from '../core/placement.js'
+
+// What holds where the files say nothing. The schema tells the same to editors; a test compares the two.
+
+const KIB = 2 ** 10
+const MIB = 2 ** 20
+const SECOND = 1000
+const MINUTE = 60 * SECOND
+
+export const LIMITS: Limits = {
+  body: 32 * MIB,
+  url: 8 * KIB,
+  header_bytes: 16 * KIB,
+  header_count: 100,
+  depth: 64,
+  members: 10_000,
+  line: 1 * MIB,
+  event: 4 * MIB,
+  response: 64 * MIB,
+  connections: 512,
+  queue: 1024,
+  in_flight: 10_000,
+  headers: 10 * SECOND,
+  upload: 5 * MINUTE,
+  stall: 2 * MINUTE,
+  keep_alive: 75 * SECOND,
+  drain: 30 * SECOND,
+}
+
+export const TIMEOUTS: Timeouts = { connect: 3 * SECOND, first_byte: 5 * MINUTE, idle: 2 * MINUTE, total: 30 * MINUTE }
+
+export const RETRY: Retry = { attempts: 3, on: ['connect', 'reset', 429, 500, 502, 503, 504, 529] }
+
+export const LISTEN = { host: '127.0.0.1', port: 8080 } as const
+
+export const STORE = { type: 'file', path: './data' } as const
+
+/** Where callers' keys stand where neither the route nor its file says so. */
+export const CALLER: readonly Placement[] = [{ in: 'header', name: 'authorization', scheme: 'Bearer' }]

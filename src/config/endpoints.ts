@@ -1,0 +1,59 @@
+import type { CallConfig, EndpointConfig, VerbConfig } from '../core/config.js'
+import type { Context } from './context.js'
+import type { Site } from './document.js'
+import type { Layer } from './kinds.js'
+import type { RawEndpoint } from './raw.js'
+import { parseCallTarget } from './templates.js'
+
+/** How an upstream serves a protocol, and where that is written. */
+export interface ReadEndpoint {
+  readonly config: EndpointConfig
+  readonly site: Site
+  /** Parameters of its calls. */
+  readonly params: readonly string[]
+}
+
+/** What an upstream speaks, layer over layer: an entry replaces the one below it, `off` takes it away. */
+export function mergeSpeaks(layers: readonly Layer[], context: Context): Map<string, ReadEndpoint> {
+  const endpoints = new Map<string, ReadEndpoint>()
+  for (const { value, site } of layers) {
+    for (const [protocol, raw] of Object.entries(value.speaks ?? {})) {
+      const place = site.child('speaks', protocol)
+      const endpoint = raw === 'off' ? undefined : readEndpoint(raw, place, context)
+      if (endpoint !== undefined) endpoints.set(protocol, endpoint)
+      else if (raw === 'off') endpoints.delete(protocol)
+    }
+  }
+  return endpoints
+}
+
+function readEndpoint(raw: RawEndpoint, site: Site, context: Context): ReadEndpoint | undefined {
+  const short = typeof raw === 'string'
+  const call = readCall(short ? raw : raw.call, short ? site : site.child('call'), context)
+  const stream = short || raw.stream === undefined ? undefined : readCall(raw.stream, site.child('stream'), context)
+  if (call === undefined) return undefined
+  const verbs = (direction: 'request' | 'response'): readonly VerbConfig[] => (short ? [] : (raw[direction] ?? []))
+  const config = {
+    call: call.config,
+    ...(stream === undefined ? {} : { stream: stream.config }),
+    request: verbs('request'),
+    response: verbs('response'),
+  }
+  return { config, site, params: [...call.params, ...(stream?.params ?? [])] }
+}
+
+function readCall(
+  text: string,
+  site: Site,
+  { report }: Context,
+): { config: CallConfig; params: readonly string[] } | undefined {
+  const space = text.indexOf(' ')
+  // Variables that are still there are not set: told already, or of no matter because the upstream is off.
+  const target = text.slice(space + 1).replaceAll(/\$\{[^}]*\}/g, '')
+  const parsed = parseCallTarget(target)
+  if ('fault' in parsed) {
+    report.error('bad-call', site, parsed.fault)
+    return undefined
+  }
+  return { config: { method: text.slice(0, space), target }, params: parsed.params }
+}

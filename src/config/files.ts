@@ -1,0 +1,75 @@
+import { createHash } from 'node:crypto'
+import { closeSync, constants, fstatSync, openSync, readFileSync, statSync } from 'node:fs'
+
+/** What reading a file gave. `missing` is told apart because much of what a configuration names may be missing. */
+export type FileResult =
+  | { readonly bytes: Buffer }
+  | { readonly failure: 'missing' | 'too-large' | 'unreadable'; readonly reason: string }
+
+const REASONS: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file',
+  ENOTDIR: 'there is no such file',
+  EACCES: 'permission is denied',
+  EPERM: 'permission is denied',
+  EISDIR: 'it is a folder',
+  ELOOP: 'its symbolic links run in a circle',
+}
+
+/** Reads files for one load and remembers each of them, found or not: those are what a watcher must follow. */
+export class Files {
+  readonly #digests = new Map<string, string>()
+
+  /** Absolute paths of all files that were asked for. */
+  get paths(): readonly string[] {
+    return [...this.#digests.keys()].sort()
+  }
+
+  /** Path and content digest of each file; a missing one has an empty digest. */
+  get digests(): readonly (readonly [string, string])[] {
+    return [...this.#digests].sort(([a], [b]) => (a < b ? -1 : 1))
+  }
+
+  /** What stands at a path, without reading it. */
+  kindOf(path: string): 'file' | 'folder' | 'nothing' {
+    if (!this.#digests.has(path)) this.#digests.set(path, '')
+    const state = statSync(path, { throwIfNoEntry: false })
+    if (state === undefined) return 'nothing'
+    return state.isDirectory() ? 'folder' : 'file'
+  }
+
+  /** Reads a regular file of at most `limit` bytes. */
+  read(path: string, limit: number): FileResult {
+    this.#digests.set(path, '')
+    const result = readBounded(path, limit)
+    if ('bytes' in result) this.#digests.set(path, createHash('sha256').update(result.bytes).digest('hex'))
+    return result
+  }
+}
+
+function readBounded(path: string, limit: number): FileResult {
+  let descriptor: number
+  try {
+    // Without O_NONBLOCK, opening a named pipe waits for a writer.
+    descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+  } catch (error) {
+    return failureOf(error)
+  }
+  try {
+    const state = fstatSync(descriptor)
+    if (!state.isFile())
+      return { failure: 'unreadable', reason: state.isDirectory() ? 'it is a folder' : 'it is not a regular file' }
+    if (state.size > limit) return { failure: 'too-large', reason: `it has ${state.size} bytes; ${limit} are allowed` }
+    const bytes = readFileSync(descriptor)
+    return bytes.length > limit ? { failure: 'too-large', reason: `it has more than ${limit} bytes` } : { bytes }
+  } catch (error) {
+    return failureOf(error)
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+function failureOf(error: unknown): FileResult {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : 'EIO'
+  const failure = code === 'ENOENT' || code === 'ENOTDIR' ? 'missing' : 'unreadable'
+  return { failure, reason: REASONS[code] ?? `the system says ${code}` }
+}

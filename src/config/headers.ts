@@ -1,0 +1,66 @@
+import type { Context } from './context.js'
+import type { Site } from './document.js'
+
+/** Headers that carry a credential (RFC 9110 section 11, RFC 6265) or belong to one connection (RFC 9110 section 7.6.1). */
+const CREDENTIALS = new Set(['authorization', 'proxy-authorization', 'cookie', 'set-cookie'])
+const CONNECTION = new Set([
+  'connection',
+  'content-length',
+  'expect',
+  'host',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+])
+
+/** Names of headers that usually hold a key. */
+const KEY_LIKE = /(?:api-?key|token|secret|password)$/
+
+/** Declared headers with lower-case names. Names and values have the right form by the schema, values again after variables. */
+export function checkHeaders(
+  headers: Readonly<Record<string, string>>,
+  site: Site,
+  { report }: Context,
+): Record<string, string> {
+  const checked: Record<string, string> = Object.create(null)
+  for (const [name, value] of Object.entries(headers)) {
+    const place = site.child(name)
+    const lower = name.toLowerCase()
+    if (CREDENTIALS.has(lower)) {
+      report.error('reserved-header', place, `${lower} holds a credential: use credential and secret`, {
+        on: 'key',
+        secret: true,
+      })
+    } else if (CONNECTION.has(lower)) {
+      report.error('reserved-header', place, `${lower} is set by the gateway itself`, { on: 'key' })
+    } else if (Object.hasOwn(checked, lower)) {
+      report.error('duplicate-key', place, `the header ${lower} stands here twice: case makes no difference`, {
+        on: 'key',
+      })
+    } else if (!/^[\t\x20-\x7e]*$/.test(value)) {
+      report.error('bad-value', place, 'the value of a header is printable ASCII on one line')
+    } else if (KEY_LIKE.test(lower)) {
+      report.warn('literal-secret', place, `${lower} looks like a credential: use credential and secret`, {
+        on: 'key',
+        secret: true,
+      })
+    }
+    checked[lower] = value
+  }
+  return checked
+}
+
+/** Names and globs of headers that pass, lower case. */
+export function checkForward(names: readonly string[], site: Site, { report }: Context): readonly string[] {
+  for (const [index, name] of names.entries()) {
+    const lower = name.toLowerCase()
+    if (CREDENTIALS.has(lower) || CONNECTION.has(lower)) {
+      const why = CREDENTIALS.has(lower) ? 'holds a credential' : 'belongs to one connection'
+      report.error('reserved-header', site.child(index), `${lower} ${why} and never passes`)
+    }
+  }
+  return names.map(name => name.toLowerCase())
+}

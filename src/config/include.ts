@@ -1,0 +1,97 @@
+import { readdirSync, realpathSync } from 'node:fs'
+import { basename, dirname, resolve } from 'node:path'
+import { type Context, fillIn } from './context.js'
+import { type Document, Site } from './document.js'
+import { expandGlob, globRoot, isGlob } from './glob.js'
+import { openFile } from './open.js'
+import type { RawRoutesFile } from './raw.js'
+import { quoted } from './report.js'
+import { suggest } from './suggest.js'
+
+/** Most files of one configuration. */
+const MOST_FILES = 1000
+
+export interface UserFiles {
+  /** The main file first, then what it includes, each file once however it is reached. */
+  readonly documents: readonly Document[]
+  /** Whether all of it could be read: where something is missing, names may be unknown that are not wrong. */
+  readonly complete: boolean
+  /** Folders in which files may appear that fit a glob. */
+  readonly folders: readonly string[]
+}
+
+/** Opens the main file and, from there, everything that is included. */
+export function openUserFiles(file: string, context: Context): UserFiles {
+  const documents: Document[] = []
+  let complete = true
+  const folders = new Set<string>()
+  const seen = new Set<string>()
+  const waiting: { readonly path: string; readonly type: 'gateway' | 'routes' }[] = [{ path: file, type: 'gateway' }]
+  for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+    const real = realPath(next.path)
+    if (seen.has(real)) continue
+    seen.add(real)
+    if (seen.size > MOST_FILES) break
+    const document = openFile(next.path, next.type, false, context)
+    if (document === undefined) {
+      complete = false
+      continue
+    }
+    documents.push(document)
+    const lists = included(document, folders, context)
+    if (lists.some(paths => paths.length === 0)) complete = false
+    for (const path of lists.flat()) waiting.push({ path, type: 'routes' })
+  }
+  return { documents, complete, folders: [...folders].sort() }
+}
+
+/** The files that each entry of `include` stands for. */
+function included(document: Document, folders: Set<string>, context: Context): readonly (readonly string[])[] {
+  const raw = document.tree.value as RawRoutesFile | null
+  if (document.misfits.has('include') || raw?.include === undefined) return []
+  return raw.include.map((pattern, index) => {
+    const site = new Site(document, ['include', index])
+    const path = resolve(dirname(document.source.file), fillIn(pattern, site, context))
+    if (isGlob(path)) folders.add(globRoot(path))
+    return isGlob(path) ? globbed(path, pattern, site, context) : single(path, pattern, site, context)
+  })
+}
+
+function globbed(path: string, pattern: string, site: Site, { report }: Context): readonly string[] {
+  const found = expandGlob(path)
+  if (found.length === 0) report.error('include-empty', site, `no file fits ${quoted(pattern)}`)
+  return found
+}
+
+function single(path: string, pattern: string, site: Site, { report, files }: Context): readonly string[] {
+  const kind = files.kindOf(path)
+  if (kind === 'file') return [path]
+  if (kind === 'folder') {
+    report.error('include-empty', site, `${quoted(pattern)} is a folder`, {
+      meant: () => `${pattern.replace(/\/$/, '')}/*.yaml`,
+    })
+  } else {
+    report.error('include-empty', site, `there is no file ${quoted(pattern)}`, {
+      meant: () => neighbour(path, pattern),
+    })
+  }
+  return []
+}
+
+function realPath(path: string): string {
+  try {
+    return realpathSync(path)
+  } catch {
+    return path
+  }
+}
+
+/** A file beside the one that is missing, written as the author wrote that one. */
+function neighbour(path: string, written: string): string | undefined {
+  try {
+    const meant = suggest(basename(path), readdirSync(dirname(path)))
+    return meant === undefined ? undefined : written.slice(0, written.length - basename(written).length) + meant
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,142 @@
+import type { KeyConfig, KeySecret } from '../core/config.js'
+import { type Context, fillIn } from './context.js'
+import type { Site } from './document.js'
+import type { Entries, Entry } from './entries.js'
+import { matches } from './glob.js'
+import type { RawKey, RawKeySecret } from './raw.js'
+import { quoted } from './report.js'
+import { digestOf, readSecret } from './secrets.js'
+import { suggest } from './suggest.js'
+import { parseMoment } from './units.js'
+
+/** Plain keys shorter than this can be guessed. */
+const SHORTEST = 16
+
+/** Callers' keys with their secrets read. */
+export function readKeys(
+  entries: Entries<RawKey>,
+  models: readonly string[],
+  context: Context,
+): Record<string, KeyConfig> {
+  const keys: Record<string, KeyConfig> = Object.create(null)
+  const owners = new Map<string, string>()
+  for (const entry of entries.values()) {
+    if (entry.value === undefined) continue
+    keys[entry.name] = readKey(entry, entry.value, owners, context)
+    warnOfUnknownModels(entry.value.models ?? [], entry.site.child('models'), models, context)
+  }
+  return keys
+}
+
+function readKey(entry: Entry<RawKey>, raw: RawKey, owners: Map<string, string>, context: Context): KeyConfig {
+  const { site, name } = entry
+  const disabled = raw.disabled ?? false
+  const expires = readExpiry(raw, site, context)
+  const found = disabled ? [] : readSecrets(raw, site, context)
+  const secrets = found.flatMap(result => ('absent' in result ? [] : [result.secret]))
+  const absent = found.flatMap(result => ('absent' in result ? [result.absent] : []))
+  for (const secret of secrets) refuseShared(secret, name, site.child('secret'), owners, context)
+  return {
+    secrets,
+    models: raw.models ?? ['*'],
+    disabled,
+    ...(expires === undefined ? {} : { expires }),
+    ...(secrets.length === 0 && absent.length > 0 ? { absent: absent.join(', ') } : {}),
+  }
+}
+
+type Found = { readonly secret: KeySecret } | { readonly absent: string }
+
+function readSecrets(raw: RawKey, site: Site, context: Context): readonly Found[] {
+  const secret = site.child('secret')
+  if (!isList(raw.secret)) return readOne(raw.secret, secret, context)
+  return raw.secret.flatMap((item, index) => readOne(item, secret.child(index), context))
+}
+
+function isList(secret: RawKey['secret']): secret is readonly RawKeySecret[] {
+  return Array.isArray(secret)
+}
+
+function readOne(written: RawKeySecret, site: Site, context: Context): readonly Found[] {
+  const raw = fillIn(written, site, context)
+  if (raw.hash !== undefined)
+    return [{ secret: { type: 'digest', sha256: raw.hash.slice('sha256:'.length).toLowerCase() } }]
+  if (raw.env === undefined && raw.file === undefined) {
+    context.report.error('missing-key', site, '"env" is missing here: the variable that may hold the key', {
+      on: 'key',
+    })
+    return []
+  }
+  const result = readSecret(raw, site, context)
+  if (result === 'broken') return []
+  if ('absent' in result) {
+    if (result.empty) {
+      context.report.error('empty-secret', site, `${result.absent}: an empty key would let everybody in`)
+      return []
+    }
+    return [raw.generate === true ? { secret: { type: 'generated' } } : { absent: result.absent }]
+  }
+  if (result.secret.reveal().length < SHORTEST) {
+    context.report.warn('weak-secret', site, `this key has fewer than ${SHORTEST} characters and can be guessed`)
+  }
+  return [{ secret: { type: 'plain', secret: result.secret } }]
+}
+
+/** Two names for one secret: nobody could say who called. */
+function refuseShared(
+  secret: KeySecret,
+  name: string,
+  site: Site,
+  owners: Map<string, string>,
+  { report }: Context,
+): void {
+  if (secret.type === 'generated') return
+  const digest = secret.type === 'digest' ? secret.sha256 : digestOf(secret.secret)
+  const owner = owners.get(digest)
+  if (owner === undefined) owners.set(digest, name)
+  else if (owner === name) report.warn('shared-secret', site, 'two of these secrets are the same')
+  else
+    report.error(
+      'shared-secret',
+      site,
+      `the key ${quoted(owner)} has the same secret, so nobody could tell the two callers apart`,
+    )
+}
+
+function readExpiry(raw: RawKey, site: Site, context: Context): number | undefined {
+  if (raw.expires === undefined) return undefined
+  const place = site.child('expires')
+  const expires = parseMoment(fillIn(raw.expires, place, context))
+  if (expires === undefined) {
+    context.report.error(
+      'bad-value',
+      place,
+      'expected a day such as 2026-12-31, or a moment with its zone such as 2026-12-31T12:00:00Z',
+    )
+  } else if (expires <= context.now) {
+    context.report.warn('expired-key', place, 'this key has expired and is refused')
+  }
+  return expires
+}
+
+function warnOfUnknownModels(
+  patterns: readonly string[],
+  site: Site,
+  models: readonly string[],
+  { report }: Context,
+): void {
+  for (const [index, pattern] of patterns.entries()) {
+    if (isKnown(pattern, models)) continue
+    const message = `no model is called ${quoted(pattern)}, so this lets nothing through`
+    report.warn('unknown-model', site.child(index), message, { meant: () => suggest(pattern, models) })
+  }
+}
+
+function isKnown(pattern: string, models: readonly string[]): boolean {
+  return models.some(
+    model =>
+      model === pattern ||
+      matches(pattern, model) ||
+      (model.includes('*') && (pattern.includes('*') || matches(model, pattern))),
+  )
+}

@@ -1,0 +1,91 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { dirname, resolve } from 'node:path'
+import type { FileContent, ListenConfig } from '../core/config.js'
+import { Secret } from '../core/secret.js'
+import { type Context, fillIn } from './context.js'
+import { LISTEN } from './defaults.js'
+import type { Site } from './document.js'
+import type { RawListen } from './raw.js'
+
+/** Largest certificate or key file. */
+const MOST_BYTES = 1024 * 1024
+
+export interface ListenOverrides {
+  readonly host?: string
+  readonly port?: number
+}
+
+/** Where to listen; what the command line says wins over the file. */
+export function readListen(written: RawListen, site: Site, overrides: ListenOverrides, context: Context): ListenConfig {
+  const raw = fillIn(written, site, context)
+  const tls = raw.tls && readTls(raw.tls, site.child('tls'), context)
+  const origins = raw.cors?.origins.map((origin, index) =>
+    readOrigin(origin, site.child('cors', 'origins', index), context),
+  )
+  return {
+    host: overrides.host ?? raw.host ?? LISTEN.host,
+    port: overrides.port ?? readPort(raw.port, site.child('port'), context),
+    ...(tls === undefined ? {} : { tls }),
+    ...(origins === undefined ? {} : { cors: { origins } }),
+  }
+}
+
+function readPort(raw: number | string | undefined, site: Site, { report }: Context): number {
+  if (typeof raw !== 'string') return raw ?? LISTEN.port
+  if (/^\d{1,5}$/.test(raw) && Number(raw) <= 65_535) return Number(raw)
+  if (!raw.includes('${'))
+    report.error('bad-value', site, 'this variable does not hold a port, a number from 0 to 65535')
+  return LISTEN.port
+}
+
+/** Scheme, host and port as browsers send them (RFC 6454 section 6.2). */
+function readOrigin(text: string, site: Site, { report }: Context): string {
+  if (text === '*') return text
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url !== undefined && /^https?:$/.test(url.protocol) && url.origin === text) return text
+  const meant = url === undefined || url.origin === 'null' ? undefined : url.origin
+  report.error('bad-value', site, 'expected an origin as browsers send it: scheme, host and port, nothing else', {
+    meant: () => meant,
+  })
+  return text
+}
+
+function readTls(raw: NonNullable<RawListen['tls']>, site: Site, context: Context): ListenConfig['tls'] {
+  const cert = readPem(raw.cert, site.child('cert'), context)
+  const key = readPem(raw.key, site.child('key'), context)
+  if (cert === undefined || key === undefined) return undefined
+  const fault = faultOf(cert, key)
+  if (fault === undefined) return { cert, key }
+  context.report.error('bad-certificate', site.child(fault.at), fault.message)
+  return undefined
+}
+
+function readPem(written: string, site: Site, { files, report }: Context): FileContent | undefined {
+  const path = resolve(dirname(site.document.source.file), written)
+  const result = files.read(path, MOST_BYTES)
+  if ('bytes' in result) return { path, content: new Secret(result.bytes.toString('utf8')) }
+  report.error('unreadable-file', site, `cannot read this file: ${result.reason}`)
+  return undefined
+}
+
+function faultOf(
+  cert: FileContent,
+  key: FileContent,
+): { readonly at: 'cert' | 'key'; readonly message: string } | undefined {
+  const certificate = attempt(() => new X509Certificate(cert.content.reveal()))
+  if (certificate === undefined) return { at: 'cert', message: 'this file does not hold a certificate in PEM form' }
+  const privateKey = attempt(() => createPrivateKey(key.content.reveal()))
+  if (privateKey === undefined)
+    return { at: 'key', message: 'this file does not hold an unencrypted private key in PEM form' }
+  if (!certificate.checkPrivateKey(privateKey))
+    return { at: 'key', message: 'this key does not belong to the certificate' }
+  return undefined
+}
+
+function attempt<T>(make: () => T): T | undefined {
+  try {
+    return make()
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,150 @@
+import { createHash } from 'node:crypto'
+import { join, resolve } from 'node:path'
+import type { Config } from '../core/config.js'
+import { packageRoot } from '../core/package-root.js'
+import { parsePathText } from '../core/path-text.js'
+import type { Problem } from '../core/problems.js'
+import type { Context } from './context.js'
+import { type Document, Site, type Spot } from './document.js'
+import { gather, sectionOf } from './entries.js'
+import { Files } from './files.js'
+import { openUserFiles } from './include.js'
+import { readKeys } from './keys.js'
+import { Kinds, shippedNames } from './kinds.js'
+import { Locator } from './locate.js'
+import { readModels } from './models.js'
+import { openFile } from './open.js'
+import { type Overrides, readSettings } from './process-settings.js'
+import { checkReachable } from './reachable.js'
+import { listed, quoted, Report } from './report.js'
+import { readRequestSchemas } from './request-schemas.js'
+import { readRoutes } from './routes.js'
+import { suggest } from './suggest.js'
+import { readUpstreams } from './upstreams.js'
+import { type Environment, Variables } from './variables.js'
+
+export interface LoadOptions {
+  /** The main file, absolute or relative to the working directory. */
+  readonly file: string
+  readonly env: Environment
+  readonly overrides?: Overrides
+  /** Folder that holds the shipped `routes/` and `schemas/`; the package's own unless a test says otherwise. */
+  readonly shipped?: string
+}
+
+export interface Loaded {
+  /** Absent where any problem is an error. */
+  readonly config: Config | undefined
+  /** By file, line and column. */
+  readonly problems: readonly Problem[]
+  /** Absolute paths of every file that was asked for, secret and TLS files and missing ones too. */
+  readonly sources: readonly string[]
+  /** Folders in which files may appear that an include takes in. */
+  readonly watch: readonly string[]
+  /** sha256 in hex over all sources and variables: the same digest, the same configuration. */
+  readonly digest: string
+  /** Where something of the configuration is written, for problems that are found later. */
+  locate(path: string): Spot
+}
+
+/** Reads, checks and merges a configuration. Never throws for what a file holds: that is what `problems` are for. */
+export async function load(options: LoadOptions): Promise<Loaded> {
+  const context = { report: new Report(), variables: new Variables(options.env), files: new Files(), now: Date.now() }
+  const file = resolve(options.file)
+  const { documents, complete, folders } = openUserFiles(file, context)
+  const [main] = documents
+  const assembled = complete && main !== undefined ? assemble(main, documents, options, context) : undefined
+  return {
+    config: context.report.failed ? undefined : assembled?.config,
+    problems: context.report.sorted(),
+    sources: context.files.paths,
+    watch: folders,
+    digest: digest(context, options),
+    locate: path =>
+      assembled?.locator.spot(parsePathText(path) ?? []) ?? { position: { file, line: 1, column: 1 }, length: 1 },
+  }
+}
+
+interface Assembled {
+  readonly config: Config
+  readonly locator: Locator
+}
+
+function assemble(main: Document, documents: readonly Document[], options: LoadOptions, context: Context): Assembled {
+  const { report } = context
+  const root = options.shipped ?? packageRoot()
+  const interfaces = openInterfaces(main, join(root, 'routes'), context)
+  const shipped = interfaces.flatMap(document => document ?? [])
+  const upstreamEntries = gather(documents, 'upstreams', report)
+  const modelEntries = gather(documents, 'models', report)
+  const keyEntries = gather(documents, 'keys', report)
+  const kindEntries = gather(documents, 'kinds', report)
+  const kinds = new Kinds(join(root, 'routes/kinds'), kindEntries, context)
+  for (const { name, site, value } of kindEntries.values()) if (value !== undefined) kinds.layers(value, site, name)
+  const upstreams = readUpstreams(upstreamEntries, kinds, context)
+  const models = readModels(modelEntries, upstreamEntries, context)
+  const keys = readKeys(keyEntries, [...modelEntries.keys()], context)
+  const protocols = new Map([...gather(shipped, 'protocols', report), ...gather(documents, 'protocols', report)])
+  const shippedRoutes = gather(shipped, 'routes', report)
+  const routes = readRoutes(shippedRoutes, gather(documents, 'routes', report), upstreamEntries, context)
+  const settings = readSettings(main, options.overrides ?? {}, context)
+  const schemas = readRequestSchemas(gather(documents, 'schemas', report), routes, root, context)
+  // Routes of an interface that could not be opened are not known: what they serve is not out of reach.
+  if (!interfaces.includes(undefined)) {
+    checkReachable({ upstreams, models, routes, retry: settings.retry, protocols: [...protocols.keys()] }, context)
+  }
+  const config: Config = {
+    ...settings,
+    keys,
+    upstreams: record(upstreams, upstream => upstream.config),
+    models: record(models, model => model.config),
+    protocols: record(protocols, protocol => protocol.value ?? {}),
+    routes: record(routes, route => route.config),
+    schemas,
+  }
+  if (!report.failed) warnOfNothing(main, config, context)
+  return {
+    config,
+    locator: new Locator(main, { keys: keyEntries, models, protocols, routes, upstreams }),
+  }
+}
+
+/** The shipped files that `interfaces` chooses; all of them where it says nothing. `undefined` for one that is not there. */
+function openInterfaces(main: Document, folder: string, context: Context): readonly (Document | undefined)[] {
+  const names = shippedNames(folder)
+  const chosen = sectionOf(main, 'interfaces') ?? names
+  return chosen.map((name, index) => {
+    if (names.includes(name)) return openFile(join(folder, `${name}.yaml`), 'routes', true, context)
+    const site = new Site(main, ['interfaces', index])
+    const message = `no interface is called ${quoted(name)}; there are: ${listed(names) ?? 'none'}`
+    context.report.error('dangling-reference', site, message, { meant: () => suggest(name, names) })
+    return undefined
+  })
+}
+
+/** A configuration without keys or models is valid and of no use. */
+function warnOfNothing(main: Document, { keys, models }: Config, { report }: Context): void {
+  const refused = 'so every request is answered 401'
+  const absent = Object.values(keys).every(key => key.secrets.length === 0)
+  if (Object.keys(keys).length === 0) {
+    const cure = 'add keys: { me: { secret: { env: GATEWAY_KEY, generate: true } } }'
+    report.warn('no-keys', new Site(main, []), `there are no keys, ${refused}: ${cure}`)
+  } else if (absent) {
+    const reasons = listed(Object.values(keys).flatMap(key => key.absent ?? [])) ?? 'all are disabled'
+    report.warn('no-keys', new Site(main, ['keys']), `no key can be used, ${refused}: ${reasons}`, { on: 'key' })
+  }
+  if (Object.keys(models).length === 0) {
+    report.warn('no-models', new Site(main, []), 'there are no models, so no request can be served')
+  }
+}
+
+function record<T, V>(entries: ReadonlyMap<string, T>, value: (entry: T) => V): Record<string, V> {
+  const result: Record<string, V> = Object.create(null)
+  for (const [name, entry] of entries) result[name] = value(entry)
+  return result
+}
+
+function digest({ files, variables }: Context, { overrides }: LoadOptions): string {
+  const parts = JSON.stringify([files.digests, variables.used, overrides ?? {}])
+  return createHash('sha256').update(parts).digest('hex')
+}

@@ -1,0 +1,107 @@
+import type { ModelConfig, TargetConfig } from '../core/config.js'
+import { type Context, fillIn } from './context.js'
+import type { Site } from './document.js'
+import type { Entries } from './entries.js'
+import type { RawModel, RawModelSettings, RawTarget, RawUpstream } from './raw.js'
+import { listed, quoted } from './report.js'
+import { readRetry, readTimeouts } from './settings.js'
+import { suggest } from './suggest.js'
+
+/** A model and where its targets are written. */
+export interface ReadModel {
+  readonly config: ModelConfig
+  readonly site: Site
+  readonly targets: readonly Site[]
+}
+
+/** Models with their targets spelled out, in the order of the files. */
+export function readModels(
+  entries: Entries<RawModel>,
+  upstreams: Entries<RawUpstream>,
+  context: Context,
+): ReadonlyMap<string, ReadModel> {
+  const models = new Map<string, ReadModel>()
+  for (const { name, site, value } of entries.values()) {
+    if (value === undefined) continue
+    const raw = fillIn(value, site, context)
+    for (const target of targetsOf(raw, site)) checkTarget(name, target, upstreams, context)
+    models.set(name, readModel(raw, site, context))
+  }
+  return models
+}
+
+function readModel(raw: RawModel, site: Site, context: Context): ReadModel {
+  const settings: RawModelSettings = isSettings(raw) ? raw : {}
+  const targets = targetsOf(raw, site)
+  // A target written in place of its model has no verbs of its own: they are the model's.
+  const alone = isSettings(raw) && !('targets' in raw)
+  return {
+    config: {
+      targets: targets.map(({ value }) => readTarget(value, alone)),
+      request: settings.request ?? [],
+      response: settings.response ?? [],
+      timeouts: readTimeouts(settings.timeouts, site.child('timeouts'), context),
+      retry: readRetry(settings.retry),
+      ...(settings.owner === undefined ? {} : { owner: settings.owner }),
+      ...(settings.created === undefined ? {} : { created: settings.created }),
+    },
+    site,
+    targets: targets.map(target => target.site),
+  }
+}
+
+function isSettings(raw: RawModel): raw is Exclude<RawModel, string | readonly unknown[]> {
+  return typeof raw === 'object' && !Array.isArray(raw)
+}
+
+interface WrittenTarget {
+  readonly value: string | RawTarget
+  readonly site: Site
+}
+
+function targetsOf(raw: RawModel, site: Site): readonly WrittenTarget[] {
+  if (!isSettings(raw)) {
+    return typeof raw === 'string'
+      ? [{ value: raw, site }]
+      : raw.map((value, index) => ({ value, site: site.child(index) }))
+  }
+  if (!('targets' in raw)) return [{ value: raw, site }]
+  return raw.targets.map((value, index) => ({ value, site: site.child('targets', index) }))
+}
+
+function readTarget(raw: string | RawTarget, alone: boolean): TargetConfig {
+  if (typeof raw === 'string') return { upstream: raw, request: [], response: [] }
+  return {
+    upstream: raw.upstream,
+    ...(raw.as === undefined ? {} : { as: raw.as }),
+    ...(raw.weight === undefined ? {} : { weight: raw.weight }),
+    request: alone ? [] : (raw.request ?? []),
+    response: alone ? [] : (raw.response ?? []),
+  }
+}
+
+function checkTarget(
+  model: string,
+  { value, site }: WrittenTarget,
+  upstreams: Entries<RawUpstream>,
+  context: Context,
+): void {
+  if (typeof value === 'string') {
+    checkUpstream(value, site, upstreams, context)
+    return
+  }
+  checkUpstream(value.upstream, site.child('upstream'), upstreams, context)
+  if (value.as?.includes('*') && !model.includes('*')) {
+    const message = `the * in "as" takes what a * in the model's name matched, and ${quoted(model)} has none`
+    context.report.error('bad-value', site.child('as'), message)
+  }
+}
+
+/** A reference to an upstream must lead somewhere. */
+export function checkUpstream(name: string, site: Site, upstreams: Entries<RawUpstream>, { report }: Context): void {
+  if (upstreams.has(name)) return
+  const meant = suggest(name, upstreams.keys())
+  const known = meant === undefined ? listed(upstreams.keys()) : undefined
+  const message = `no upstream is called ${quoted(name)}${known === undefined ? '' : `; there are: ${known}`}`
+  report.error('dangling-reference', site, message, { meant: () => meant })
+}

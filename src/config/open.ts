@@ -1,0 +1,47 @@
+import type { Context } from './context.js'
+import { decode } from './decode.js'
+import { type Document, spotAt } from './document.js'
+import { parse } from './parse.js'
+import { checkSchema } from './schema-check.js'
+import { Source } from './source.js'
+import type { FileType } from './validators.js'
+
+/** Largest configuration file. */
+export const MOST_BYTES = 1024 * 1024
+
+/** Reads, decodes, parses and checks one file. `undefined` where there is nothing to go on with; the report says why. */
+export function openFile(
+  path: string,
+  type: FileType | 'any',
+  shipped: boolean,
+  context: Context,
+): Document | undefined {
+  const source = readSource(path, context)
+  const document = source && parse(source, shipped, context.report)
+  if (document !== undefined && type !== 'any') checkSchema(document, type, context.report)
+  return document
+}
+
+function readSource(path: string, { files, report }: Context): Source | undefined {
+  const result = files.read(path, MOST_BYTES)
+  if ('failure' in result) {
+    const rule = result.failure === 'too-large' ? 'too-large' : 'unreadable-file'
+    const message =
+      result.failure === 'too-large'
+        ? `the file is too large: ${result.reason}`
+        : `cannot read this file: ${result.reason}`
+    report.add({ severity: 'error', rule, path: '', message, position: { file: path, line: 1, column: 1 }, length: 1 })
+    return undefined
+  }
+  const decoded = decode(result.bytes)
+  const source = new Source(path, decoded.text)
+  if (!('at' in decoded)) return source
+  const byte = `0x${decoded.byte.toString(16).toUpperCase().padStart(2, '0')}`
+  const message = decoded.utf16
+    ? 'the file is UTF-16; save it as UTF-8'
+    : `the byte ${byte} is not UTF-8; save the file as UTF-8`
+  // The line is not shown: whether it holds a secret cannot be told from broken text.
+  const { position, length } = spotAt(source, decoded.at, decoded.at + 1)
+  report.add({ severity: 'error', rule: 'not-utf8', path: '', message, position, length })
+  return undefined
+}

@@ -1,0 +1,1 @@
+export { type DocumentPath, parsePathText, pathText } from '../core/path-text.js'

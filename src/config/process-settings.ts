@@ -1,0 +1,49 @@
+import { dirname, resolve } from 'node:path'
+import { type Config, LOG_LEVELS, type LogLevel, type StoreConfig } from '../core/config.js'
+import { type Context, fillIn } from './context.js'
+import { LIMITS, RETRY, STORE, TIMEOUTS } from './defaults.js'
+import { type Document, Site } from './document.js'
+import { sectionOf } from './entries.js'
+import { type ListenOverrides, readListen } from './listen.js'
+import { readLimits, readRetry, readTimeouts } from './settings.js'
+
+/** Settings of the command line; they win over the file. */
+export interface Overrides extends ListenOverrides {
+  readonly logLevel?: LogLevel
+}
+
+/** What holds for the whole process. */
+export type Settings = Pick<Config, 'listen' | 'limits' | 'timeouts' | 'retry' | 'store' | 'log'>
+
+/** The sections of the main file that are one thing each, with what holds where they say nothing. */
+export function readSettings(main: Document, overrides: Overrides, context: Context): Settings {
+  const at = (section: string): Site => new Site(main, [section])
+  return {
+    listen: readListen(sectionOf(main, 'listen') ?? {}, at('listen'), overrides, context),
+    limits: { ...LIMITS, ...readLimits(sectionOf(main, 'limits'), at('limits'), context) },
+    timeouts: { ...TIMEOUTS, ...readTimeouts(sectionOf(main, 'timeouts'), at('timeouts'), context) },
+    retry: { ...RETRY, ...readRetry(sectionOf(main, 'retry')) },
+    store: readStore(main, at('store'), context),
+    log: { level: overrides.logLevel ?? readLogLevel(main, at('log'), context) },
+  }
+}
+
+function readStore(main: Document, site: Site, context: Context): StoreConfig {
+  const raw = fillIn(sectionOf(main, 'store') ?? {}, site, context)
+  const type = raw.type ?? STORE.type
+  if (type !== 'memory' && type !== 'file') {
+    if (!type.includes('${'))
+      context.report.error('bad-value', site.child('type'), 'this variable holds neither memory nor file')
+    return { ...STORE, path: STORE.path }
+  }
+  return { type, path: resolve(dirname(main.source.file), raw.path ?? STORE.path) }
+}
+
+function readLogLevel(main: Document, site: Site, context: Context): LogLevel {
+  const written = fillIn(sectionOf(main, 'log')?.level ?? 'info', site.child('level'), context)
+  const level = LOG_LEVELS.find(name => name === written)
+  if (level === undefined && !written.includes('${')) {
+    context.report.error('bad-value', site.child('level'), `this variable holds none of ${LOG_LEVELS.join(', ')}`)
+  }
+  return level ?? 'info'
+}

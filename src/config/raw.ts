@@ -1,0 +1,147 @@
+import type { ProtocolConfig, VerbConfig } from '../core/config.js'
+import type { Family } from '../core/errors.js'
+import type { JsonObject } from '../core/json.js'
+import type { Limits, RetryCondition, Timeouts } from '../core/limits.js'
+
+/**
+ * Files as they are written, after the schema has accepted them and before anything is resolved: sizes and durations
+ * are still texts, variables are not filled in. The schemas in `schemas/` say the same, for editors and validators.
+ */
+export interface RawRoutesFile {
+  readonly include?: readonly string[]
+  readonly defaults?: RawDefaults
+  readonly keys?: RawMap<RawKey>
+  readonly kinds?: RawMap<RawKind>
+  readonly upstreams?: RawMap<RawUpstream>
+  readonly models?: RawMap<RawModel>
+  readonly protocols?: RawMap<ProtocolConfig>
+  readonly routes?: RawMap<RawRoute | 'off'>
+  readonly schemas?: RawMap<string | JsonObject>
+}
+
+export interface RawGateway extends RawRoutesFile {
+  readonly version: 1
+  readonly listen?: RawListen
+  readonly limits?: RawLimits
+  readonly timeouts?: RawTimeouts
+  readonly retry?: RawRetry
+  readonly store?: { readonly type?: string; readonly path?: string }
+  readonly log?: { readonly level?: string }
+  readonly interfaces?: readonly string[]
+}
+
+export type RawMap<T> = Readonly<Record<string, T>>
+export type RawLimits = Partial<Readonly<Record<keyof Limits, string | number>>>
+export type RawTimeouts = Partial<Readonly<Record<keyof Timeouts, string>>>
+export type RawRetry = { readonly attempts?: number; readonly on?: readonly RetryCondition[] }
+
+export interface RawListen {
+  readonly host?: string
+  /** A text where it is a variable. */
+  readonly port?: number | string
+  readonly tls?: { readonly cert: string; readonly key: string }
+  readonly cors?: { readonly origins: readonly string[] }
+}
+
+export interface RawPlacement {
+  readonly in: 'header' | 'query' | 'subprotocol'
+  readonly name?: string
+  readonly scheme?: string
+  readonly prefix?: string
+}
+
+export interface RawDefaults {
+  readonly caller?: RawPlacement | readonly RawPlacement[]
+  readonly errors?: Family
+}
+
+/** Exactly one of `env` and `file`. */
+export interface RawSecret {
+  readonly env?: string
+  readonly file?: string
+}
+
+/** Exactly one of `env`, `file` and `hash`; `generate` beside `env` only. */
+export interface RawKeySecret extends RawSecret {
+  readonly hash?: string
+  readonly generate?: boolean
+}
+
+export interface RawKey {
+  readonly secret: RawKeySecret | readonly RawKeySecret[]
+  readonly models?: readonly string[]
+  readonly expires?: string
+  readonly disabled?: boolean
+}
+
+export interface RawCredential {
+  readonly in: 'header' | 'query'
+  readonly name: string
+  readonly scheme?: string
+  readonly secret?: RawSecret
+}
+
+export interface RawKind {
+  readonly description?: string
+  readonly kind?: string
+  readonly base?: string
+  readonly credential?: RawCredential
+  readonly secret?: RawSecret
+  readonly headers?: RawMap<string>
+  readonly forward?: { readonly request?: readonly string[]; readonly response?: readonly string[] }
+  readonly speaks?: RawMap<RawEndpoint>
+  readonly timeouts?: RawTimeouts
+  readonly retry?: RawRetry
+  readonly request?: readonly VerbConfig[]
+  readonly response?: readonly VerbConfig[]
+}
+
+export interface RawUpstream extends RawKind {
+  readonly disabled?: boolean
+}
+
+/** A call, `off`, or a mapping. */
+export type RawEndpoint =
+  | string
+  | {
+      readonly call: string
+      readonly stream?: string
+      readonly request?: readonly VerbConfig[]
+      readonly response?: readonly VerbConfig[]
+    }
+
+export interface RawTarget {
+  readonly upstream: string
+  readonly as?: string
+  readonly weight?: number
+  readonly request?: readonly VerbConfig[]
+  readonly response?: readonly VerbConfig[]
+}
+
+export interface RawModelSettings {
+  readonly request?: readonly VerbConfig[]
+  readonly response?: readonly VerbConfig[]
+  readonly timeouts?: RawTimeouts
+  readonly retry?: RawRetry
+  readonly owner?: string
+  readonly created?: number
+}
+
+export type RawModel =
+  | string
+  | readonly (string | RawTarget)[]
+  | (RawModelSettings & RawTarget)
+  | (RawModelSettings & { readonly targets: readonly (string | RawTarget)[] })
+
+export interface RawRoute extends RawDefaults {
+  readonly protocol?: string
+  readonly answer?: 'models' | 'model'
+  readonly model?: string
+  readonly stream?: boolean | string
+  readonly schema?: string
+  readonly upstream?: string
+  readonly timeouts?: RawTimeouts
+  readonly retry?: RawRetry
+  readonly limits?: RawLimits
+  readonly body?: 'json' | 'raw' | 'none'
+}

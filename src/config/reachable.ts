@@ -1,0 +1,159 @@
+import type { Retry } from '../core/limits.js'
+import type { Context } from './context.js'
+import { matches } from './glob.js'
+import type { ReadModel } from './models.js'
+import { listed, quoted } from './report.js'
+import type { ReadRoute } from './routes.js'
+import { suggest } from './suggest.js'
+import type { ReadUpstream } from './upstreams.js'
+
+/** Earlier globs that one glob is compared with, at most. */
+const MOST_COMPARED = 500
+
+interface Parts {
+  readonly upstreams: ReadonlyMap<string, ReadUpstream>
+  readonly models: ReadonlyMap<string, ReadModel>
+  readonly routes: ReadonlyMap<string, ReadRoute>
+  readonly retry: Retry
+  /** Names under `protocols`. */
+  readonly protocols: readonly string[]
+}
+
+/** Finds what is written and can never be used: targets, models, protocols. */
+export function checkReachable(parts: Parts, context: Context): void {
+  const spoken = protocolsOf(parts.routes)
+  for (const [name, model] of parts.models) {
+    refuseRepeatedTargets(name, model, context)
+    refuseMuteTargets(model, spoken, parts, context)
+    warnOfLateTargets(model, parts, context)
+  }
+  refuseShadowedGlobs(parts.models, context)
+  checkRoutes(parts, context)
+  checkEndpoints(parts, spoken, context)
+}
+
+/** Protocols of the routes on which a model's name decides, with the parameters of their paths. */
+function protocolsOf(routes: ReadonlyMap<string, ReadRoute>): ReadonlyMap<string, ReadonlySet<string>> {
+  const protocols = new Map<string, Set<string>>()
+  for (const { config, pattern } of routes.values()) {
+    if (config.protocol === undefined) continue
+    const params = protocols.get(config.protocol) ?? new Set(['model'])
+    for (const name of pattern.params) params.add(name)
+    protocols.set(config.protocol, params)
+  }
+  return protocols
+}
+
+function refuseRepeatedTargets(name: string, model: ReadModel, { report }: Context): void {
+  const seen = new Map<string, number>()
+  for (const [index, target] of model.config.targets.entries()) {
+    const identity = JSON.stringify([target.upstream, target.as ?? name])
+    const first = seen.get(identity)
+    const site = model.targets[index]
+    if (first === undefined || site === undefined) {
+      seen.set(identity, index)
+    } else {
+      report.error(
+        'unreachable-target',
+        site,
+        `target ${first + 1} is the same upstream and model, so this one adds nothing`,
+      )
+    }
+  }
+}
+
+/** A target whose upstream speaks nothing that a route with a model serves. */
+function refuseMuteTargets(
+  model: ReadModel,
+  spoken: ReadonlyMap<string, unknown>,
+  { upstreams }: Parts,
+  { report }: Context,
+): void {
+  for (const [index, target] of model.config.targets.entries()) {
+    const upstream = upstreams.get(target.upstream)
+    const site = model.targets[index]
+    if (upstream === undefined || site === undefined || upstream.endpoints.size === 0) continue
+    if ([...upstream.endpoints.keys()].some(protocol => spoken.has(protocol))) continue
+    const speaks = listed(upstream.endpoints.keys())
+    const message = `no route leads here: ${quoted(target.upstream)} speaks ${speaks ?? 'many protocols'}, and no route has such a protocol`
+    report.error('unreachable-target', site, message)
+  }
+}
+
+/** More targets than attempts. What is off does not count, so this may change with the environment: a warning. */
+function warnOfLateTargets(model: ReadModel, { upstreams, routes, retry }: Parts, { report }: Context): void {
+  const { targets } = model.config
+  if (targets.length <= retry.attempts) return
+  const allowed = [
+    model.config,
+    ...[...routes.values()].map(route => route.config),
+    ...targets.flatMap(target => upstreams.get(target.upstream)?.config ?? []),
+  ]
+  const attempts = Math.max(retry.attempts, ...allowed.map(config => config.retry.attempts ?? 0))
+  let before = 0
+  for (const [index, target] of targets.entries()) {
+    const site = model.targets[index]
+    if (upstreams.get(target.upstream)?.config.off !== undefined || site === undefined) continue
+    if (++before <= attempts || target.weight !== undefined) continue
+    const message = `this target is never tried: ${attempts} attempts end with the targets before it; write retry: { attempts: ${targets.length} }`
+    report.warn('unreachable-target', site, message)
+    return
+  }
+}
+
+/** A glob all of whose names fit an earlier glob. `*` taken as a letter of its own, the later pattern fits the earlier one. */
+function refuseShadowedGlobs(models: ReadonlyMap<string, ReadModel>, { report }: Context): void {
+  const earlier: string[] = []
+  for (const [name, { site }] of models) {
+    if (!name.includes('*')) continue
+    const shadow = earlier.find(pattern => matches(pattern, name))
+    if (shadow !== undefined) {
+      const message = `${quoted(shadow)} stands before it and matches every name that this one does; move this one up`
+      report.error('unreachable-model', site, message, { on: 'key' })
+    }
+    if (earlier.length < MOST_COMPARED) earlier.push(name)
+  }
+}
+
+function checkRoutes({ routes, upstreams }: Parts, { report }: Context): void {
+  const spoken = new Set([...upstreams.values()].flatMap(upstream => [...upstream.endpoints.keys()]))
+  for (const { config, site } of routes.values()) {
+    const { protocol } = config
+    if (protocol === undefined) continue
+    const fixed = config.upstream === undefined ? undefined : upstreams.get(config.upstream)
+    if (fixed !== undefined && fixed.endpoints.size > 0 && !fixed.endpoints.has(protocol)) {
+      const message = `${quoted(config.upstream ?? '')} does not speak ${quoted(protocol)}; it speaks ${listed(fixed.endpoints.keys()) ?? 'others'}`
+      report.error('unreachable-target', site.child('upstream'), message, {
+        meant: () => suggest(protocol, fixed.endpoints.keys()),
+      })
+    } else if (!config.shipped && !spoken.has(protocol) && upstreams.size > 0) {
+      const message = `no upstream speaks ${quoted(protocol)}, so nothing answers here`
+      report.warn('unspoken-protocol', site.child('protocol'), message, { meant: () => suggest(protocol, spoken) })
+    }
+  }
+}
+
+/** What upstreams speak must be asked for by a route, and calls may hold only parameters that those routes have. */
+function checkEndpoints(
+  { upstreams, protocols }: Parts,
+  spoken: ReadonlyMap<string, ReadonlySet<string>>,
+  { report }: Context,
+): void {
+  const known = new Set([...spoken.keys(), ...protocols])
+  for (const { endpoints } of upstreams.values()) {
+    for (const [protocol, { site, params }] of endpoints) {
+      const available = spoken.get(protocol)
+      if (available === undefined) {
+        if (site.document.shipped || known.has(protocol)) continue
+        const message = `no route has the protocol ${quoted(protocol)}, so nobody calls this`
+        report.warn('unused-protocol', site, message, { on: 'key', meant: () => suggest(protocol, known) })
+        continue
+      }
+      for (const name of params) {
+        if (available.has(name)) continue
+        const message = `no route with the protocol ${quoted(protocol)} has a parameter {${name}}`
+        report.error('unknown-parameter', site, message, { meant: () => suggest(name, available) })
+      }
+    }
+  }
+}

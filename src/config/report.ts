@@ -1,0 +1,83 @@
+import type { Problem } from '../core/problems.js'
+import type { Site, Spot } from './document.js'
+import { looksLikeKey } from './secret-lines.js'
+
+/** Problems beyond this number are dropped: a broken generator must not fill the memory or the log. */
+const MOST_PROBLEMS = 1000
+/** Suggestions cost time, so only the first problems get them. */
+const MOST_SUGGESTIONS = 100
+
+export interface Details {
+  /** What the caret points at: the value at the path (the default), or its name. */
+  readonly on?: 'key' | 'value'
+  /** Looks for what the author probably meant. */
+  readonly meant?: () => string | undefined
+  /** The line holds a secret and must not be shown. */
+  readonly secret?: boolean
+  /** A more exact place than the path gives. */
+  readonly spot?: Spot
+}
+
+/** Gathers the problems of one load. The same problem at the same place is told once. */
+export class Report {
+  readonly #problems: Problem[] = []
+  readonly #told = new Set<string>()
+
+  error(rule: string, site: Site, message: string, details: Details = {}): void {
+    this.#tell('error', rule, site, message, details)
+  }
+
+  warn(rule: string, site: Site, message: string, details: Details = {}): void {
+    this.#tell('warning', rule, site, message, details)
+  }
+
+  add(problem: Problem): void {
+    const { file, line, column } = problem.position
+    const identity = JSON.stringify([file, line, column, problem.rule, problem.message])
+    if (this.#told.has(identity) || this.#problems.length >= MOST_PROBLEMS) return
+    this.#told.add(identity)
+    this.#problems.push(problem)
+  }
+
+  get failed(): boolean {
+    return this.#problems.some(problem => problem.severity === 'error')
+  }
+
+  /** All problems, by file, line and column. */
+  sorted(): readonly Problem[] {
+    return [...this.#problems].sort(
+      ({ position: a }, { position: b }) => compare(a.file, b.file) || a.line - b.line || a.column - b.column,
+    )
+  }
+
+  #tell(severity: Problem['severity'], rule: string, site: Site, message: string, details: Details): void {
+    const spot = details.spot ?? site.document.spot(site.path, details.on ?? 'value')
+    const suggestion = this.#problems.length < MOST_SUGGESTIONS ? details.meant?.() : undefined
+    this.add({
+      severity,
+      rule,
+      path: site.text,
+      message,
+      position: spot.position,
+      length: spot.length,
+      ...(suggestion === undefined ? {} : { suggestion }),
+      ...(spot.excerpt === undefined || details.secret ? {} : { excerpt: spot.excerpt }),
+    })
+  }
+}
+
+/** A name as messages show it: in quotes, not without end, and not where it looks like a key that went astray. */
+export function quoted(name: string): string {
+  if (looksLikeKey(name)) return '"…"'
+  return JSON.stringify(name.length > 80 ? `${name.slice(0, 79)}…` : name)
+}
+
+/** A short list of names as messages show it, or `undefined` where there are none or too many to read. */
+export function listed(names: Iterable<string>): string | undefined {
+  const all = [...names]
+  return all.length === 0 || all.length > 12 ? undefined : all.join(', ')
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}

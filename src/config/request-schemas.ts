@@ -1,0 +1,72 @@
+import { dirname, resolve } from 'node:path'
+import { isObject, type Json, type JsonObject } from '../core/json.js'
+import { type Context, fillIn } from './context.js'
+import { Site } from './document.js'
+import type { Entries, Entry } from './entries.js'
+import { openFile } from './open.js'
+import { listed, quoted } from './report.js'
+import type { ReadRoute } from './routes.js'
+import { compileSchema, SchemaError, shippedSchema } from './schemas.js'
+import { suggest } from './suggest.js'
+
+/** Request schemas that routes refer to, by name: the user's, which are compiled to see that they can be, or shipped ones. */
+export function readRequestSchemas(
+  entries: Entries<string | JsonObject>,
+  routes: ReadonlyMap<string, ReadRoute>,
+  shippedRoot: string,
+  context: Context,
+): Record<string, JsonObject> {
+  const own = new Map([...entries.values()].map(entry => [entry.name, readOwn(entry, context)]))
+  const schemas: Record<string, JsonObject> = Object.create(null)
+  for (const { config, site } of routes.values()) {
+    const name = config.schema
+    if (name === undefined || Object.hasOwn(schemas, name)) continue
+    const schema = own.get(name) ?? (own.has(name) ? undefined : shippedSchema(shippedRoot, name))
+    if (schema !== undefined) {
+      schemas[name] = schema
+    } else if (!own.has(name)) {
+      const known = listed(own.keys())
+      const message = `no request schema is called ${quoted(name)}${known === undefined ? '' : `; schemas has: ${known}`}`
+      context.report.error('dangling-reference', site.child('schema'), message, {
+        meant: () => suggest(name, own.keys()),
+      })
+    }
+  }
+  return schemas
+}
+
+function readOwn({ site, value }: Entry<string | JsonObject>, context: Context): JsonObject | undefined {
+  if (value === undefined) return undefined
+  const found = typeof value === 'string' ? readFile(value, site, context) : { content: value, site }
+  if (found === undefined) return undefined
+  // Plain objects with plain prototypes, aliases written out: what a compiler of schemas expects.
+  const schema: Json = JSON.parse(JSON.stringify(found.content))
+  if (!isObject(schema)) {
+    context.report.error('bad-schema', found.site, 'a schema is a mapping (or a JSON object)')
+    return undefined
+  }
+  try {
+    compileSchema(schema)
+    return schema
+  } catch (error) {
+    if (!(error instanceof SchemaError)) throw error
+    context.report.error('bad-schema', found.site, `this schema cannot be used: ${error.message}`, { on: 'key' })
+    return undefined
+  }
+}
+
+function readFile(
+  written: string,
+  site: Site,
+  context: Context,
+): { readonly content: Json; readonly site: Site } | undefined {
+  const path = resolve(dirname(site.document.source.file), fillIn(written, site, context))
+  const kind = context.files.kindOf(path)
+  if (kind !== 'file') {
+    const reason = kind === 'folder' ? 'it is a folder' : 'there is no such file'
+    context.report.error('unreadable-file', site, `cannot read this schema: ${reason}`)
+    return undefined
+  }
+  const document = openFile(path, 'any', false, context)
+  return document && { content: document.tree.value, site: new Site(document, []) }
+}

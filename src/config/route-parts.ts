@@ -1,0 +1,99 @@
+import type { PointerConfig, RouteConfig } from '../core/config.js'
+import type { Context } from './context.js'
+import type { Site } from './document.js'
+import type { RawRoute } from './raw.js'
+import { suggest } from './suggest.js'
+import type { RoutePattern } from './templates.js'
+
+/** What a route may say together: it is answered by the gateway, by a model's targets, or by one upstream. */
+export function checkParts(raw: RawRoute, site: Site, { report }: Context): void {
+  if (raw.answer === undefined) {
+    if (raw.protocol === undefined) {
+      report.error(
+        'missing-key',
+        site,
+        'this route says neither protocol (an upstream answers) nor answer (the gateway does)',
+        { on: 'key' },
+      )
+    } else if (raw.model === undefined && raw.upstream === undefined) {
+      const message = 'nothing says who answers: add model (where its name stands, such as body.model), or upstream'
+      report.error('missing-key', site, message, { on: 'key' })
+    } else if (raw.model !== undefined && raw.upstream !== undefined) {
+      report.error(
+        'conflict',
+        site.child('upstream'),
+        'the model decides which upstream answers; take one of model and upstream out',
+        { on: 'key' },
+      )
+    }
+    return
+  }
+  for (const name of ['protocol', 'upstream', 'schema', 'stream'] as const) {
+    if (raw[name] !== undefined) {
+      report.error('conflict', site.child(name), `a route with answer is answered by the gateway and has no ${name}`, {
+        on: 'key',
+      })
+    }
+  }
+}
+
+/** Where the model's name stands, as written or, on `answer: model`, the one parameter of the path. */
+export function readModelPointer(
+  raw: RawRoute,
+  pattern: RoutePattern,
+  site: Site,
+  { report }: Context,
+): PointerConfig | undefined {
+  if (raw.model !== undefined) {
+    const pointer = parsePointer(raw.model)
+    if (pointer.from === 'path' && !pattern.params.includes(pointer.name)) {
+      const message = `the path has no parameter {${pointer.name}}`
+      const meant = (): string | undefined => suggest(pointer.name, pattern.params) ?? pattern.params[0]
+      report.error('unknown-parameter', site.child('model'), message, { meant: () => prefixed('path.', meant()) })
+    }
+    return pointer
+  }
+  if (raw.answer !== 'model') return undefined
+  const only = pattern.params.length === 1 ? pattern.params[0] : undefined
+  if (only !== undefined) return { from: 'path', name: only }
+  report.error('missing-key', site, 'nothing says which model is asked for: add model, such as path.id', { on: 'key' })
+  return undefined
+}
+
+function prefixed(prefix: string, name: string | undefined): string | undefined {
+  return name === undefined ? undefined : `${prefix}${name}`
+}
+
+/** `body.model` → body, model. The schema has checked the form. */
+function parsePointer(text: string): PointerConfig {
+  const [from, name = ''] = text.split('.')
+  return { from: from === 'path' || from === 'query' ? from : 'body', name }
+}
+
+/** Whether the answer is a stream. */
+export function readStream(raw: boolean | string | undefined): RouteConfig['stream'] {
+  if (typeof raw === 'string') return parsePointer(raw)
+  return raw === true ? 'always' : 'never'
+}
+
+/** How the body is taken where the route does not say. */
+export function defaultBody(raw: RawRoute, method: string): RouteConfig['body'] {
+  if (method === 'GET' || method === 'HEAD' || method === 'DELETE') return 'none'
+  const reads =
+    raw.model?.startsWith('body.') || String(raw.stream ?? '').startsWith('body.') || raw.schema !== undefined
+  return reads ? 'json' : 'raw'
+}
+
+/** Whatever reads the body needs one that is read. */
+export function checkBody(config: RouteConfig, site: Site, { report }: Context): void {
+  if (config.body === 'json') return
+  const why = config.body === 'none' ? 'this route has no body' : 'nobody looks at a raw body'
+  for (const name of ['model', 'stream'] as const) {
+    const pointer = config[name]
+    if (typeof pointer === 'object' && pointer.from === 'body') {
+      report.error('conflict', site.child(name), `${name} stands in the body, but ${why}: write body: json`)
+    }
+  }
+  if (config.schema !== undefined)
+    report.error('conflict', site.child('schema'), `a schema reads the body, but ${why}: write body: json`)
+}

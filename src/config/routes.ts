@@ -1,0 +1,126 @@
+import type { RouteConfig } from '../core/config.js'
+import type { Placement } from '../core/placement.js'
+import { type Context, fillIn } from './context.js'
+import { CALLER } from './defaults.js'
+import type { Site } from './document.js'
+import { type Entries, type Entry, placeOf, sectionOf } from './entries.js'
+import { checkUpstream } from './models.js'
+import type { RawDefaults, RawPlacement, RawRoute, RawUpstream } from './raw.js'
+import { quoted } from './report.js'
+import { checkBody, checkParts, defaultBody, readModelPointer, readStream } from './route-parts.js'
+import { readLimits, readRetry, readTimeouts } from './settings.js'
+import { suggest } from './suggest.js'
+import { parseRouteKey, type RoutePattern } from './templates.js'
+
+/** Answered by the gateway without a key. */
+const RESERVED = new Set(['/livez', '/readyz'])
+
+/** A route, its pattern, and where it is written. */
+export interface ReadRoute {
+  readonly config: RouteConfig
+  readonly pattern: RoutePattern
+  readonly site: Site
+}
+
+/** The shipped routes and the user's: an entry with the key of a shipped one replaces it, `off` leaves it out. */
+export function readRoutes(
+  shipped: Entries<RawRoute | 'off'>,
+  own: Entries<RawRoute | 'off'>,
+  upstreams: Entries<RawUpstream>,
+  context: Context,
+): ReadonlyMap<string, ReadRoute> {
+  const routes = new Map<string, ReadRoute>()
+  for (const entry of [...shipped.values(), ...own.values()]) {
+    if (own.has(entry.name) && own.get(entry.name) !== entry) continue
+    if (entry.value === 'off') refuseUselessOff(entry, shipped, context)
+    if (entry.value === 'off' || entry.value === undefined) continue
+    const route = readRoute(entry, entry.value, upstreams, context)
+    if (route !== undefined) routes.set(entry.name, route)
+  }
+  refuseClashes(routes, context)
+  return routes
+}
+
+function refuseUselessOff(
+  entry: Entry<RawRoute | 'off'>,
+  shipped: Entries<RawRoute | 'off'>,
+  { report }: Context,
+): void {
+  if (shipped.has(entry.name)) return
+  const message = 'no shipped route has this key, so off leaves nothing out'
+  report.error('unknown-route', entry.site, message, { on: 'key', meant: () => suggest(entry.name, shipped.keys()) })
+}
+
+function readRoute(
+  entry: Entry<unknown>,
+  written: RawRoute,
+  upstreams: Entries<RawUpstream>,
+  context: Context,
+): ReadRoute | undefined {
+  const { site, name } = entry
+  const pattern = parseRouteKey(name)
+  if ('fault' in pattern) {
+    context.report.error('bad-route', site, pattern.fault, { on: 'key' })
+    return undefined
+  }
+  if (RESERVED.has(pattern.path)) {
+    context.report.error('reserved-route', site, `${pattern.path} is answered by the gateway itself`, { on: 'key' })
+    return undefined
+  }
+  const raw = fillIn(written, site, context)
+  const defaults: RawDefaults = sectionOf(site.document, 'defaults') ?? {}
+  const model = readModelPointer(raw, pattern, site, context)
+  checkParts(raw, site, context)
+  if (raw.upstream !== undefined) checkUpstream(raw.upstream, site.child('upstream'), upstreams, context)
+  const config: RouteConfig = {
+    caller: placements(raw.caller ?? defaults.caller),
+    errors: raw.errors ?? defaults.errors ?? 'compatible',
+    ...(raw.protocol === undefined ? {} : { protocol: raw.protocol }),
+    ...(raw.answer === undefined ? {} : { answer: raw.answer }),
+    ...(model === undefined ? {} : { model }),
+    stream: readStream(raw.stream),
+    ...(raw.schema === undefined ? {} : { schema: raw.schema }),
+    ...(raw.upstream === undefined ? {} : { upstream: raw.upstream }),
+    timeouts: readTimeouts(raw.timeouts, site.child('timeouts'), context),
+    retry: readRetry(raw.retry),
+    limits: readLimits(raw.limits, site.child('limits'), context),
+    body: raw.body ?? defaultBody(raw, pattern.method),
+    shipped: site.document.shipped,
+  }
+  checkBody(config, site, context)
+  return { config, pattern, site }
+}
+
+function placements(raw: RawPlacement | readonly RawPlacement[] | undefined): readonly Placement[] {
+  return raw === undefined ? CALLER : [raw].flat().map(placement)
+}
+
+function placement(raw: RawPlacement): Placement {
+  if (raw.in === 'subprotocol') return { in: 'subprotocol', prefix: raw.prefix ?? '' }
+  if (raw.in === 'query') return { in: 'query', name: raw.name ?? '' }
+  return {
+    in: 'header',
+    name: (raw.name ?? '').toLowerCase(),
+    ...(raw.scheme === undefined ? {} : { scheme: raw.scheme }),
+  }
+}
+
+/** Two routes that match the same requests: neither can win. */
+function refuseClashes(routes: ReadonlyMap<string, ReadRoute>, { report }: Context): void {
+  const shapes = new Map<string, [string, ReadRoute]>()
+  for (const [name, route] of routes) {
+    const first = shapes.get(route.pattern.shape)
+    if (first === undefined) {
+      shapes.set(route.pattern.shape, [name, route])
+      continue
+    }
+    const [firstName, { site, config }] = first
+    const cure = config.shipped ? `; to replace that one, write its key: ${firstName}` : ''
+    report.error(
+      'route-clash',
+      route.site,
+      `${quoted(firstName)} at ${placeOf(site)} matches the same requests${cure}`,
+      { on: 'key' },
+    )
+  }
+}

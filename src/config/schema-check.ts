@@ -1,0 +1,55 @@
+import type { ErrorObject } from 'ajv'
+import { type DocumentPath, pathText } from '../core/path-text.js'
+import { type Document, Site } from './document.js'
+import type { Report } from './report.js'
+import { problemOf } from './schema-problems.js'
+import { type FileType, fileValidator } from './validators.js'
+
+/** Sections that hold entries by name. */
+const NAMED = new Set(['keys', 'kinds', 'upstreams', 'models', 'protocols', 'routes', 'schemas'])
+/** Keywords whose inner errors say more. */
+const WRAPPERS = new Set(['if', 'anyOf', 'propertyNames'])
+/** Keywords that may fail several times at one place, once for each member. */
+const PER_MEMBER = new Set(['required', 'additionalProperties'])
+
+/**
+ * Holds a document against the schema of its type. Entries that do not fit are noted in `document.misfits`: later
+ * steps know them by name and leave their content alone.
+ */
+export function checkSchema(document: Document, type: FileType, report: Report): void {
+  const validate = fileValidator(type)
+  if (type === 'routes' && document.tree.value === null) return
+  if (validate(document.tree.value)) return
+  const errors = (validate.errors ?? []).filter(error => !WRAPPERS.has(error.keyword))
+  const mistyped = new Set(errors.filter(error => error.keyword === 'type').map(error => error.instancePath))
+  const told = new Set(document.tree.faults.map(fault => JSON.stringify([fault.path, ''])))
+  for (const error of errors) {
+    if (mistyped.has(error.instancePath) && error.keyword !== 'type' && error.propertyName === undefined) continue
+    const path = pathOf(error, document)
+    const identity = JSON.stringify([path, PER_MEMBER.has(error.keyword) ? error.params : ''])
+    document.misfits.add(entryOf(path, type))
+    if (told.has(identity)) continue
+    told.add(identity)
+    const { rule, message, site, ...details } = problemOf(error, new Site(document, path), type)
+    report.error(rule, site, message, details)
+  }
+}
+
+/** The entry that a path lies in: a section of the file, or an entry of a section that holds named entries. */
+function entryOf(path: DocumentPath, type: FileType): string {
+  if (type === 'kind') return ''
+  return pathText(path.slice(0, NAMED.has(String(path[0])) ? 2 : 1))
+}
+
+/** Where the problem stands: for a name (unknown, or of a wrong form) the path of that member. */
+function pathOf(error: ErrorObject, document: Document): DocumentPath {
+  const path: (string | number)[] = []
+  let value: unknown = document.tree.value
+  for (const part of error.instancePath.split('/').slice(1)) {
+    const segment = part.replaceAll('~1', '/').replaceAll('~0', '~')
+    path.push(Array.isArray(value) ? Number(segment) : segment)
+    value = (value as Record<string, unknown>)[segment]
+  }
+  const name = error.propertyName ?? error.params.additionalProperty
+  return typeof name === 'string' ? [...path, name] : path
+}

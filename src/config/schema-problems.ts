@@ -1,0 +1,116 @@
+import type { ErrorObject } from 'ajv'
+import { Site } from './document.js'
+import { type Details, listed, quoted } from './report.js'
+import { alternative, messageOf, series, shown } from './schema-words.js'
+import { looksLikeKey } from './secret-lines.js'
+import { suggest } from './suggest.js'
+import type { FileType } from './validators.js'
+
+/** A problem as it goes to the report. */
+export interface SchemaProblem extends Details {
+  readonly rule: string
+  readonly site: Site
+  readonly message: string
+}
+
+/** Keys of the main file that no other file may have. */
+const MAIN_ONLY = new Set(['version', 'listen', 'limits', 'timeouts', 'retry', 'store', 'log', 'interfaces'])
+
+/** What a missing key is for. */
+const PURPOSES: Readonly<Record<string, string>> = {
+  version: 'write version: 1',
+  upstream: 'the name of the upstream that serves the model',
+  secret: 'where the key is found, such as { env: GATEWAY_KEY }',
+  call: 'a method and a path, such as POST /v1/chat/completions',
+  in: 'header, query or subprotocol',
+  name: 'the name of the header or query parameter',
+  cert: 'the PEM file of the certificate',
+  key: 'the PEM file of the private key',
+}
+
+/** Turns an error of a validator into a problem for people. `site` is where it stands, see `pathOf`. */
+export function problemOf(error: ErrorObject, site: Site, type: FileType): SchemaProblem {
+  switch (error.keyword) {
+    case 'additionalProperties':
+      return unknownKey(error, site, type)
+    case 'required':
+      return { rule: 'missing-key', site, message: missing(String(error.params.missingProperty)), on: 'key' }
+    case 'enum':
+      return notAmong(error, site)
+    default:
+      return isLiteralSecret(error) ? literalSecret(error, site) : badValue(error, site)
+  }
+}
+
+function badValue(error: ErrorObject, site: Site): SchemaProblem {
+  const isName = error.propertyName !== undefined
+  return {
+    rule: isName ? 'bad-name' : error.keyword === 'type' ? 'wrong-type' : 'bad-value',
+    site,
+    message: messageOf(error),
+    on: isName ? 'key' : 'value',
+    meant: () => alternative(error),
+    secret: error.parentSchema?.['x-secret'] === true,
+  }
+}
+
+function missing(name: string): string {
+  const purpose = PURPOSES[name]
+  return `${quoted(name)} is missing here${purpose === undefined ? '' : `: ${purpose}`}`
+}
+
+function unknownKey(error: ErrorObject, site: Site, type: FileType): SchemaProblem {
+  const rule = 'unknown-key'
+  const name = String(error.params.additionalProperty)
+  if (type === 'routes' && site.path.length === 1 && MAIN_ONLY.has(name)) {
+    return { rule, site, message: `unknown key ${quoted(name)}; it may stand in the main file only`, on: 'key' }
+  }
+  const allowed = Object.keys(error.parentSchema?.properties ?? {})
+  const meant = suggest(name, allowed)
+  const secret = error.parentSchema?.['x-secret'] === true
+  if ((secret && meant === undefined) || looksLikeKey(name)) {
+    // The name itself may be the secret: { sk-…: }.
+    const parent = new Site(site.document, site.path.slice(0, -1))
+    const message = String(error.parentSchema?.errorMessage ?? 'an unknown key that looks like a secret')
+    return { rule, site: parent, message, on: 'key', secret: true }
+  }
+  const known = meant === undefined ? listed(allowed) : undefined
+  const message = `unknown key ${quoted(name)}${known === undefined ? '' : `; known here: ${known}`}`
+  return { rule, site, message, on: 'key', meant: () => meant, secret }
+}
+
+function notAmong(error: ErrorObject, site: Site): SchemaProblem {
+  const allowed: readonly unknown[] = error.params.allowedValues
+  const message = `expected ${series(allowed)}, but found ${shown(error.data)}`
+  const { data } = error
+  const meant = (): string | undefined => (typeof data === 'string' ? suggest(data, allowed.map(String)) : undefined)
+  return { rule: 'bad-value', site, message, meant }
+}
+
+function isLiteralSecret(error: ErrorObject): boolean {
+  return error.parentSchema?.['x-secret'] !== undefined && typeof error.data === 'string'
+}
+
+function literalSecret(error: ErrorObject, site: Site): SchemaProblem {
+  const message = error.keyword === 'type' ? literalSecretMessage(String(error.data), site) : messageOf(error)
+  return { rule: 'literal-secret', site, message, secret: true }
+}
+
+function literalSecretMessage(written: string, site: Site): string {
+  const isKey = site.path[0] === 'keys'
+  const inserted = /^\$\{([A-Z_][A-Z0-9_]*)\}$/.exec(written)?.[1]
+  const reference = `{ env: ${inserted ?? variableFor(site)} }`
+  const whole = isKey && site.path.length === 2 ? `{ secret: ${reference} }` : reference
+  if (inserted !== undefined) return `a secret is named, not inserted: write ${whole}`
+  const what = `a ${isKey ? 'key' : 'secret'} is not written into this file`
+  const other = isKey ? 'write its hash as `gateway keys new` prints it' : 'into a file and write { file: path }'
+  return `${what}: put it into an environment variable and write ${whole}, or ${other}`
+}
+
+/** A good name for the variable that holds the secret of a key or an upstream. */
+function variableFor(site: Site): string {
+  const name = String(site.path[1] ?? '')
+    .replace(/[^A-Za-z0-9]+/g, '_')
+    .toUpperCase()
+  return site.path[0] === 'keys' ? `KEY_${name}` : `${/^[A-Z]/.test(name) ? name : 'UPSTREAM'}_API_KEY`
+}

@@ -1,0 +1,97 @@
+import type { ErrorObject } from 'ajv'
+import { quoted } from './report.js'
+
+const TYPES: Readonly<Record<string, string>> = {
+  string: 'a text',
+  integer: 'a whole number',
+  number: 'a number',
+  boolean: 'true or false',
+  array: 'a list such as [a, b]',
+  object: 'a mapping (name: value)',
+  null: 'nothing',
+}
+
+/** What is wrong, in words that do not repeat the value: it may be a secret. The schema's own words win. */
+export function messageOf(error: ErrorObject): string {
+  const { keyword, params } = error
+  const words: unknown = error.parentSchema?.patternErrorMessage ?? error.parentSchema?.errorMessage
+  if (keyword === 'type') return typeMessage(error, typeof words === 'string' ? words : undefined)
+  if (typeof words === 'string') return words
+  switch (keyword) {
+    case 'minimum':
+      return `must be ${params.limit} or more`
+    case 'maximum':
+      return `must be ${params.limit} or less`
+    case 'exclusiveMinimum':
+      return `must be over ${params.limit}`
+    case 'minItems':
+      return 'the list is empty; it needs at least one entry'
+    case 'maxItems':
+      return `the list has more than ${params.limit} entries`
+    case 'uniqueItems':
+      return `entries ${Math.min(params.i, params.j) + 1} and ${Math.max(params.i, params.j) + 1} of the list are the same`
+    case 'minProperties':
+      return 'the mapping is empty; it needs at least one entry'
+    case 'maxProperties':
+      return params.limit === 1
+        ? 'one list item holds one key; write several items'
+        : `only ${params.limit} keys may stand here`
+    case 'minLength':
+      return 'the text is empty'
+    default:
+      return 'the value does not have the form that is expected here'
+  }
+}
+
+function typeMessage(error: ErrorObject, words: string | undefined): string {
+  const { data, parentSchema, params } = error
+  const expected: unknown = words ?? parentSchema?.['x-expected'] ?? `expected ${typesOf(params.type)}`
+  const unquoted = typeof data === 'number' || typeof data === 'boolean'
+  const cure = params.type === 'string' && unquoted && !isDuration(error) ? '; put it in quotes' : ''
+  return `${expected}, but found ${kindOf(data)}${cure}`
+}
+
+/** What a wrong value was probably meant to be: `30` → `30s`, `32MB` → `32MiB`, `yes` → `true`, `post /x` → `POST /x`. */
+export function alternative(error: ErrorObject): string | undefined {
+  const { data, keyword, params, parentSchema } = error
+  if (typeof data === 'object') return undefined
+  const text = String(data)
+  if (isDuration(error)) return /^\d+$/.test(text) ? `${text}${text.length < 4 ? 's' : 'ms'}` : undefined
+  if (isSize(error)) return text.replace(/^(\d+) ?([kmg])i?b?$/i, (_, count, unit) => `${count}${unit.toUpperCase()}iB`)
+  if (keyword === 'type' && params.type === 'array' && typeof data === 'string' && data.length <= 60) return `[${data}]`
+  if (parentSchema?.type === 'boolean')
+    return /^(yes|on)$/i.test(text) ? 'true' : /^(no|off)$/i.test(text) ? 'false' : undefined
+  if (keyword === 'pattern' && /^[a-z]+ \//.test(text)) return text.replace(/^[a-z]+/, method => method.toUpperCase())
+  return undefined
+}
+
+function isDuration(error: ErrorObject): boolean {
+  return String(error.parentSchema?.errorMessage).includes('duration')
+}
+
+function isSize(error: ErrorObject): boolean {
+  return /^\d+ ?[kmg]i?b?$/i.test(String(error.data)) && String(error.parentSchema?.errorMessage).includes('size')
+}
+
+/** `a, b or c` */
+export function series(values: readonly unknown[]): string {
+  const words = values.map(String)
+  return words.length < 2 ? words.join() : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`
+}
+
+/** A value of an enumeration as messages show it. */
+export function shown(value: unknown): string {
+  return typeof value === 'string' ? quoted(value) : kindOf(value)
+}
+
+function typesOf(type: string | readonly string[]): string {
+  return series([type].flat().map(name => TYPES[name] ?? name))
+}
+
+function kindOf(value: unknown): string {
+  if (value === null) return 'nothing'
+  if (Array.isArray(value)) return 'a list'
+  if (typeof value === 'object') return 'a mapping'
+  if (typeof value === 'string') return 'a text'
+  return `the ${typeof value === 'number' ? 'number ' : ''}${String(value)}`
+}

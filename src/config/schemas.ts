@@ -1,0 +1,66 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import type * as AjvModule from 'ajv'
+import { isObject, type JsonObject } from '../core/json.js'
+import type { Violation } from '../core/plan.js'
+import { REQUEST_OPTIONS } from './ajv-options.js'
+import type { Validator } from './validators.js'
+import { violationsOf } from './violations.js'
+
+/** A schema that cannot be used; the message says why, in words for its author. */
+export class SchemaError extends Error {
+  override readonly name = 'SchemaError'
+}
+
+export type RequestCheck = (document: unknown) => readonly Violation[]
+
+const require = createRequire(import.meta.url)
+/** Checks that exist already: of shipped schemas, compiled ahead of time, and of those compiled once. */
+const compiled = new WeakMap<JsonObject, RequestCheck>()
+
+/**
+ * Makes the check of a request schema (draft-07). It stops at the first thing wrong, so a hostile document costs no more
+ * than a good one; `format` is not checked. Throws {@link SchemaError} for a schema with unknown keywords, references
+ * that lead nowhere, or another draft. Compiling takes milliseconds: do it when loading, never per request.
+ */
+export function compileSchema(schema: JsonObject): RequestCheck {
+  const known = compiled.get(schema)
+  if (known !== undefined) return known
+  const check = toCheck(compile(schema))
+  compiled.set(schema, check)
+  return check
+}
+
+/** Reads a shipped request schema by name, with the check that was compiled ahead of time where there is one. */
+export function shippedSchema(root: string, name: string): JsonObject | undefined {
+  const file = join(root, 'schemas', `${name}.json`)
+  if (!existsSync(file)) return undefined
+  const schema: unknown = JSON.parse(readFileSync(file, 'utf8'))
+  if (!isObject(schema)) return undefined
+  const generated = join(root, 'schemas/generated', `${name}.generated.cjs`)
+  if (existsSync(generated)) compiled.set(schema, toCheck(require(generated)))
+  return schema
+}
+
+function toCheck(validate: Validator): RequestCheck {
+  return document => (validate(document) ? [] : violationsOf(validate.errors ?? [], document))
+}
+
+function compile(schema: JsonObject): Validator {
+  if (schema.$async !== undefined) throw new SchemaError('$async has no place in a request schema')
+  // ajv is loaded only where a user brings a schema: it takes longer than all the rest of a start.
+  const { Ajv }: typeof AjvModule = require('ajv')
+  try {
+    return new Ajv({ ...REQUEST_OPTIONS, logger: false }).compile(schema)
+  } catch (error) {
+    throw new SchemaError(reasonOf(error, schema))
+  }
+}
+
+function reasonOf(error: unknown, schema: JsonObject): string {
+  const message = error instanceof Error ? error.message : String(error)
+  if (message.startsWith('no schema with key or ref'))
+    return `only draft-07 is understood, not ${JSON.stringify(schema.$schema)}`
+  return message.replace(/^strict mode: /, '')
+}

@@ -1,0 +1,49 @@
+import { createHash } from 'node:crypto'
+import { dirname, resolve } from 'node:path'
+import { Secret } from '../core/secret.js'
+import type { Context } from './context.js'
+import type { Site } from './document.js'
+import type { RawSecret } from './raw.js'
+
+/** Largest secret file. */
+const MOST_BYTES = 64 * 1024
+
+/** What a reference to a secret led to. */
+export type SecretResult =
+  | { readonly secret: Secret }
+  /** Nothing is there; the text says what: `NORTH_API_KEY is not set`. */
+  | { readonly absent: string; readonly empty: boolean }
+  /** There is a problem, and the report has it. */
+  | 'broken'
+
+/** Reads `{ env }` or `{ file }`. What is read goes into headers, so it must be printable ASCII on one line. */
+export function readSecret(raw: RawSecret, site: Site, context: Context): SecretResult {
+  const result = raw.file === undefined ? fromVariable(raw.env ?? '', context) : fromFile(raw.file, site, context)
+  if (result === 'broken' || !('secret' in result) || /^[\x20-\x7e]*$/.test(result.secret.reveal())) return result
+  const holder = raw.file === undefined ? `the variable ${raw.env}` : 'the file'
+  const message = `${holder} holds a line break, a control character or a letter that is not ASCII; a secret is one line of ASCII`
+  context.report.error('bad-secret', site, message)
+  return 'broken'
+}
+
+/** Lower-case hex of sha256 over the UTF-8 secret. */
+export function digestOf(secret: Secret): string {
+  return createHash('sha256').update(secret.reveal()).digest('hex')
+}
+
+function fromVariable(name: string, { variables }: Context): SecretResult {
+  const value = variables.get(name)
+  if (value === undefined) return { absent: `${name} is not set`, empty: false }
+  return value.trim() === '' ? { absent: `${name} is empty`, empty: true } : { secret: new Secret(value) }
+}
+
+function fromFile(written: string, site: Site, { files, report }: Context): SecretResult {
+  const result = files.read(resolve(dirname(site.document.source.file), written), MOST_BYTES)
+  if ('failure' in result) {
+    if (result.failure === 'missing') return { absent: `${written} does not exist`, empty: false }
+    report.error('unreadable-file', site.child('file'), `cannot read this file: ${result.reason}`)
+    return 'broken'
+  }
+  const value = result.bytes.toString('utf8').replace(/[\r\n]+$/, '')
+  return value.trim() === '' ? { absent: `${written} is empty`, empty: true } : { secret: new Secret(value) }
+}

@@ -1,0 +1,66 @@
+import type { Limits, Retry, Timeouts } from '../core/limits.js'
+import type { Context } from './context.js'
+import { fillIn } from './context.js'
+import type { Site } from './document.js'
+import type { RawLimits, RawRetry, RawTimeouts } from './raw.js'
+import { parseDuration, parseSize } from './units.js'
+
+const SIZES: ReadonlySet<string> = new Set([
+  'body',
+  'url',
+  'header_bytes',
+  'line',
+  'event',
+  'response',
+] satisfies (keyof Limits)[])
+const COUNTS: ReadonlySet<string> = new Set([
+  'header_count',
+  'depth',
+  'members',
+  'connections',
+  'queue',
+  'in_flight',
+] satisfies (keyof Limits)[])
+
+/** Sizes, counts and durations, as far as they are written. */
+export function readLimits(raw: RawLimits | undefined, site: Site, context: Context): Partial<Limits> {
+  const limits: Partial<Record<keyof Limits, number>> = {}
+  for (const [name, written] of membersOf(raw)) {
+    const place = site.child(name)
+    if (COUNTS.has(name)) limits[name] = Number(written)
+    else limits[name] = SIZES.has(name) ? size(written, place, context) : duration(String(written), place, context)
+  }
+  return limits
+}
+
+export function readTimeouts(raw: RawTimeouts | undefined, site: Site, context: Context): Partial<Timeouts> {
+  const timeouts: Partial<Record<keyof Timeouts, number>> = {}
+  for (const [name, written] of membersOf(raw)) timeouts[name] = duration(written, site.child(name), context)
+  return timeouts
+}
+
+export function readRetry(raw: RawRetry | undefined): Partial<Retry> {
+  return {
+    ...(raw?.attempts === undefined ? {} : { attempts: raw.attempts }),
+    ...(raw?.on === undefined ? {} : { on: raw.on }),
+  }
+}
+
+function membersOf<K extends string, V>(raw: Partial<Readonly<Record<K, V>>> | undefined): [K, V][] {
+  return Object.entries(raw ?? {}) as [K, V][]
+}
+
+function size(written: string | number, site: Site, context: Context): number {
+  const bytes = parseSize(fillIn(written, site, context))
+  if (bytes === undefined)
+    context.report.error('bad-value', site, 'expected a size such as 32MiB, 16KiB or 1024 (bytes), under 4GiB')
+  return bytes ?? 1
+}
+
+function duration(written: string, site: Site, context: Context): number {
+  const milliseconds = parseDuration(fillIn(written, site, context))
+  if (milliseconds === undefined) {
+    context.report.error('bad-value', site, 'expected a duration such as 500ms, 30s, 5m or 24h, from 1ms to 24 days')
+  }
+  return milliseconds ?? 1
+}

@@ -1,0 +1,104 @@
+import { isCollection, isScalar, type ParsedNode, parseDocument, visit, type YAMLError } from 'yaml'
+import type { Source } from './source.js'
+
+/** `uniqueKeys` would compare every key with every other; the tree checks them in linear time. */
+export const PARSER = {
+  version: '1.2',
+  schema: 'core',
+  merge: false,
+  uniqueKeys: false,
+  prettyErrors: false,
+  logLevel: 'error',
+} as const
+
+/** Faults that stand for themselves; others are often echoes of the one before. */
+export const LOCAL = new Set<YAMLError['code']>([
+  'BAD_ALIAS',
+  'BAD_DQ_ESCAPE',
+  'BAD_SCALAR_START',
+  'TAG_RESOLVE_FAILED',
+])
+
+/** Hints look at this much of a line, so that no line makes them slow. */
+const LONGEST_HINTED = 300
+
+/** What to say of a fault, and the offsets that it is about. */
+export interface Explanation {
+  readonly message: string
+  readonly start: number
+  readonly end?: number
+}
+
+/** What is often written unquoted, by the form of its line. */
+const UNQUOTED: readonly { readonly line: RegExp; readonly message: string }[] = [
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: it is what people write
+  { line: /[{[].*\$\{/, message: 'a text with ${…} needs quotes inside { } and [ ]' },
+  { line: /[{[].*\s\/\S*\{\w+\*?\}/, message: 'a path with {…} needs quotes inside { } and [ ]' },
+]
+
+/** Our own words for the parser's codes: its messages quote the file, which may hold a secret. */
+export function explainSyntax(fault: YAMLError, source: Source): Explanation {
+  const [at] = fault.pos
+  const { line } = source.position(at)
+  const text = source.line(line).slice(0, LONGEST_HINTED)
+  const starred = /^\s*(\*[^\s:]*):/.exec(text)?.[1]
+  if (starred !== undefined) {
+    const start = at - source.offsetInLine(at) + text.indexOf('*')
+    return { message: `a name that starts with * needs quotes: "${starred}"`, start, end: start + starred.length }
+  }
+  const unquoted = UNQUOTED.find(form => form.line.test(text))
+  if (unquoted !== undefined) return { message: unquoted.message, start: at }
+  const open = /end with a [\]}]|^Missing closing/.test(fault.message) ? findOpen(source) : undefined
+  if (open !== undefined) {
+    return {
+      message: `this ${source.text[open]} is never closed; YAML noticed at line ${line}`,
+      start: open,
+      end: open + 1,
+    }
+  }
+  const message = WORDS[fault.code] ?? 'this is not YAML; check the quotes, brackets and indentation before it'
+  const blanks = /^ */.exec(text.slice(source.offsetInLine(at)))?.[0].length ?? 0
+  return { message, start: fault.code === 'TAB_AS_INDENT' ? at : at + blanks }
+}
+
+/** Offset of the last bracket or quote that has no partner. */
+function findOpen(source: Source): number | undefined {
+  let open: number | undefined
+  visit(parseDocument(source.text, { ...PARSER, keepSourceTokens: true }), {
+    Node(_, node) {
+      const offset = isOpen(node) ? node.range?.[0] : undefined
+      if (offset !== undefined) open = Math.max(open ?? 0, offset)
+    },
+  })
+  return open
+}
+
+function isOpen(node: unknown): node is ParsedNode {
+  if (isCollection(node) && node.srcToken?.type === 'flow-collection') {
+    const partner = node.srcToken.start.source === '{' ? 'flow-map-end' : 'flow-seq-end'
+    return !node.srcToken.end.some(token => token.type === partner)
+  }
+  if (!isScalar(node) || node.srcToken === undefined || !('source' in node.srcToken)) return false
+  const { type, source } = node.srcToken
+  return /quoted/.test(type) && (source.length === 1 || source.at(-1) !== source[0])
+}
+
+const WORDS: Readonly<Partial<Record<YAMLError['code'], string>>> = {
+  ALIAS_PROPS: 'an alias takes no tag and no anchor',
+  BAD_ALIAS: 'a * that stands alone needs quotes: "*"',
+  BAD_DIRECTIVE: 'a line that starts with % is a YAML directive; put the text in quotes',
+  BAD_DQ_ESCAPE: 'an escape that YAML does not know; write \\\\ for a backslash, or use single quotes',
+  BAD_INDENT: 'the indentation does not fit the lines above',
+  BAD_SCALAR_START: 'a text cannot start with this character; put it in quotes',
+  BLOCK_AS_IMPLICIT_KEY: 'a second ": " on one line; put the text in quotes, or the mapping on lines of its own',
+  BLOCK_IN_FLOW: 'a block cannot stand inside { } or [ ]',
+  KEY_OVER_1024_CHARS: 'a key of more than 1,024 characters',
+  MISSING_CHAR: 'a ":" is missing after this name, or a comma before it',
+  MULTILINE_IMPLICIT_KEY: 'a ":" is missing after this name, or the line below is not indented as it should be',
+  MULTIPLE_ANCHORS: 'a value takes one anchor',
+  MULTIPLE_TAGS: 'a value takes one tag',
+  RESOURCE_EXHAUSTION: 'nested far too deep',
+  TAB_AS_INDENT: 'a tab stands where spaces should: YAML is indented with spaces',
+  TAG_RESOLVE_FAILED: 'tags such as !name have no meaning here',
+  UNEXPECTED_TOKEN: 'this does not belong here; check the quotes, brackets and indentation before it',
+}

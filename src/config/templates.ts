@@ -1,0 +1,56 @@
+/** Longest path of a route or call. */
+const LONGEST = 2048
+
+/** A route's key taken apart: `GET /v1/files/{id}/content`. */
+export interface RoutePattern {
+  readonly method: string
+  readonly path: string
+  /** Names of the parameters, in order. */
+  readonly params: readonly string[]
+  /** The same for any two routes that match the same requests. */
+  readonly shape: string
+}
+
+/** Takes a route's key apart, or says what is wrong with it. A segment is plain, `{name}`, `{name}:suffix` or, at the end, `{name*}`. */
+export function parseRouteKey(key: string): RoutePattern | { readonly fault: string } {
+  const space = key.indexOf(' ')
+  const method = key.slice(0, space)
+  const path = key.slice(space + 1)
+  if (path.length > LONGEST) return { fault: `the path has more than ${LONGEST} characters` }
+  if (!VISIBLE.test(path)) return { fault: 'the path holds a character that a URL does not: percent-encode it' }
+  const segments = path.slice(1).split('/')
+  const params: string[] = []
+  const shapes: string[] = []
+  for (const [index, segment] of segments.entries()) {
+    if (segment === '.' || segment === '..')
+      return { fault: `no request has the segment ${segment}: clients take it out` }
+    if (segment === '' && path !== '/')
+      return { fault: 'the path has an empty segment: two slashes in a row, or one at its end' }
+    const match = PARAMETER.exec(segment)
+    if (match === null) {
+      if (/[{}]/.test(segment)) return { fault: `expected {name}, {name}:suffix or {name*} in place of ${segment}` }
+      shapes.push(segment)
+      continue
+    }
+    const [, name = '', star = '', suffix = ''] = match
+    if (params.includes(name)) return { fault: `the parameter {${name}} stands twice` }
+    if (star !== '' && (index !== segments.length - 1 || suffix !== ''))
+      return { fault: `{${name}*} takes all the rest, so it must be the end of the path` }
+    params.push(name)
+    shapes.push(`{${star}}${suffix}`)
+  }
+  return { method, path, params, shape: `${method} /${shapes.join('/')}` }
+}
+
+/** Names in braces of an upstream's call, or what is wrong with it. */
+export function parseCallTarget(target: string): { readonly params: readonly string[] } | { readonly fault: string } {
+  if (target.length > LONGEST) return { fault: `the path has more than ${LONGEST} characters` }
+  if (!VISIBLE.test(target)) return { fault: 'the path holds a character that a URL does not: percent-encode it' }
+  const params = [...target.matchAll(/\{(\w+)\}/g)].map(match => match[1] ?? '')
+  if (/[{}]/.test(target.replace(/\{\w+\}/g, '')))
+    return { fault: 'a brace has no partner: parameters are written {name}' }
+  return { params }
+}
+
+const PARAMETER = /^\{([A-Za-z_]\w{0,63})(\*?)\}(:[A-Za-z0-9_.~-]+)?$/
+const VISIBLE = /^[\x21-\x7e]+$/

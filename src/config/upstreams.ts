@@ -1,0 +1,134 @@
+import type { UpstreamConfig } from '../core/config.js'
+import { parseBase } from './base.js'
+import { type Context, fillIn } from './context.js'
+import { mergeCredential, readCredentialSecret } from './credentials.js'
+import type { Site } from './document.js'
+import { mergeSpeaks, type ReadEndpoint } from './endpoints.js'
+import type { Entries, Entry } from './entries.js'
+import { checkForward, checkHeaders } from './headers.js'
+import { type Kinds, type Layer, last } from './kinds.js'
+import type { RawUpstream } from './raw.js'
+import { quoted, Report } from './report.js'
+import { readRetry, readTimeouts } from './settings.js'
+
+/** Stands for the address of an upstream that is off and whose address needs a variable that is not set (RFC 2606). */
+const NOWHERE = 'http://off.invalid'
+
+/** An upstream and where its parts are written. */
+export interface ReadUpstream {
+  readonly config: UpstreamConfig
+  /** The upstream itself, then its kinds from near to far. */
+  readonly sites: readonly Site[]
+  readonly endpoints: ReadonlyMap<string, ReadEndpoint>
+}
+
+/** Upstreams with their kinds merged in. One that cannot be read is left out; the report says why. */
+export function readUpstreams(
+  entries: Entries<RawUpstream>,
+  kinds: Kinds,
+  context: Context,
+): ReadonlyMap<string, ReadUpstream> {
+  const upstreams = new Map<string, ReadUpstream>()
+  for (const entry of entries.values()) {
+    const read = entry.value && readUpstream(entry, entry.value, kinds, context)
+    if (read !== undefined) upstreams.set(entry.name, read)
+  }
+  return upstreams
+}
+
+function readUpstream(
+  entry: Entry<RawUpstream>,
+  raw: RawUpstream,
+  kinds: Kinds,
+  context: Context,
+): ReadUpstream | undefined {
+  const written = kinds.layers(raw, entry.site)
+  if (written === undefined) return undefined
+  const { secret, off } = readCredentialSecret(raw, written, context)
+  // What is off needs no variables: they are told only of what is on.
+  const told = off === undefined ? context : { ...context, report: new Report() }
+  const layers = written.map(layer => filled(layer, entry.site, told))
+  const endpoints = mergeSpeaks(layers, context)
+  const credential = mergeCredential(layers, secret, context)
+  const base = readBase(layers, entry.site, off !== undefined, context)
+  if (
+    off === undefined &&
+    !layers.some(({ value }) => Object.values(value.speaks ?? {}).some(call => call !== 'off'))
+  ) {
+    context.report.error('speaks-nothing', entry.site, 'this upstream speaks no protocol: give it a kind, or speaks', {
+      on: 'key',
+    })
+  }
+  const config: UpstreamConfig = {
+    ...(raw.kind === undefined ? {} : { kind: raw.kind }),
+    base,
+    ...(credential === undefined ? {} : { credential }),
+    ...(off === undefined ? {} : { off }),
+    headers: mergeHeaders(layers, context),
+    forward: { request: mergeForward(layers, 'request', context), response: mergeForward(layers, 'response', context) },
+    speaks: toRecord([...endpoints].map(([name, { config }]) => [name, config])),
+    timeouts: Object.assign(
+      {},
+      ...layers.map(({ value, site }) => readTimeouts(value.timeouts, site.child('timeouts'), told)),
+    ),
+    retry: Object.assign({}, ...layers.map(({ value }) => readRetry(value.retry))),
+    request: last(layers, 'request')?.value.request ?? [],
+    response: last(layers, 'response')?.value.response ?? [],
+  }
+  return { config, sites: layers.map(layer => layer.site).reverse(), endpoints }
+}
+
+/** Fills in a layer's variables. Those of a shipped kind are told at the upstream that needs them. */
+function filled(layer: Layer, upstream: Site, context: Context): Layer {
+  if (!layer.site.document.shipped) return { ...layer, value: fillIn(layer.value, layer.site, context) }
+  const report = new Report()
+  const value = fillIn(layer.value, layer.site, { ...context, report })
+  for (const problem of report.sorted()) {
+    context.report.error(
+      problem.rule,
+      upstream.child('kind'),
+      `the kind ${quoted(layer.kind ?? '')} cannot be used: ${problem.message}`,
+    )
+  }
+  return { ...layer, value }
+}
+
+function readBase(layers: readonly Layer[], upstream: Site, off: boolean, { report }: Context): string {
+  const layer = last(layers, 'base')
+  const text = layer?.value.base
+  if (layer === undefined || text === undefined) {
+    if (!off)
+      report.error('missing-key', upstream, '"base" is missing here: the address of the upstream', { on: 'key' })
+    return NOWHERE
+  }
+  const result = parseBase(
+    text,
+    layers.some(({ kind }) => kind === 'simulator'),
+  )
+  if ('base' in result) return result.base
+  // A variable that is not set has been told already.
+  if (!text.includes('${')) report.error('bad-base', layer.site.child('base'), result.fault)
+  return NOWHERE
+}
+
+function mergeHeaders(layers: readonly Layer[], context: Context): Record<string, string> {
+  const checked = layers.map(({ value, site }) => checkHeaders(value.headers ?? {}, site.child('headers'), context))
+  return toRecord(checked.flatMap(headers => Object.entries(headers)))
+}
+
+function mergeForward(
+  layers: readonly Layer[],
+  direction: 'request' | 'response',
+  context: Context,
+): readonly string[] {
+  const layer = layers.findLast(({ value }) => value.forward?.[direction] !== undefined)
+  return layer === undefined
+    ? []
+    : checkForward(layer.value.forward?.[direction] ?? [], layer.site.child('forward', direction), context)
+}
+
+function toRecord<T>(entries: readonly (readonly [string, T])[]): Record<string, T> {
+  const record: Record<string, T> = Object.create(null)
+  for (const [name, value] of entries) record[name] = value
+  return record
+}

@@ -1,0 +1,188 @@
+import type { Family } from './errors.js'
+import type { Json, JsonObject } from './json.js'
+import type { Limits, Retry, RetryCondition, Timeouts } from './limits.js'
+import type { Placement } from './placement.js'
+import type { Secret } from './secret.js'
+
+/**
+ * A checked configuration: all files read, shipped routes and kinds merged in, variables and secrets resolved, every
+ * reference known to hold. `config/load` makes it, `plan/compile` reads it, nothing else does.
+ */
+export interface Config {
+  readonly listen: ListenConfig
+  readonly limits: Limits
+  readonly timeouts: Timeouts
+  readonly retry: Retry
+  readonly store: StoreConfig
+  readonly log: { readonly level: LogLevel }
+  readonly keys: Readonly<Record<string, KeyConfig>>
+  readonly upstreams: Readonly<Record<string, UpstreamConfig>>
+  /** In the order in which they were written: globs are tried in this order. */
+  readonly models: Readonly<Record<string, ModelConfig>>
+  readonly protocols: Readonly<Record<string, ProtocolConfig>>
+  /** Keyed `METHOD /path/{param}`; shipped routes that the user switched off are gone. */
+  readonly routes: Readonly<Record<string, RouteConfig>>
+  /** Request schemas by name, those that routes refer to. Draft-07. */
+  readonly schemas: Readonly<Record<string, JsonObject>>
+}
+
+export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
+export type LogLevel = (typeof LOG_LEVELS)[number]
+
+export interface ListenConfig {
+  readonly host: string
+  readonly port: number
+  /** Absolute paths of PEM files and what stood in them. */
+  readonly tls?: { readonly cert: FileContent; readonly key: FileContent }
+  readonly cors?: { readonly origins: readonly string[] }
+}
+
+export interface FileContent {
+  readonly path: string
+  readonly content: Secret
+}
+
+export interface StoreConfig {
+  readonly type: 'memory' | 'file'
+  /** Absolute path of the data folder (type file). */
+  readonly path: string
+}
+
+export interface KeyConfig {
+  /** What the caller may present; none when every one of them is absent. Plain values and digests may stand together. */
+  readonly secrets: readonly KeySecret[]
+  /** Globs over model names; `*` alone is every model. */
+  readonly models: readonly string[]
+  /** Milliseconds since the epoch. */
+  readonly expires?: number
+  readonly disabled: boolean
+  /** Why no secret is present (`KEY_OPS is not set`), for the table that `serve` prints. */
+  readonly absent?: string
+}
+
+/**
+ * `plain` was read from a variable or file; `digest` is the lower-case hex of sha256 over the UTF-8 key;
+ * `generated` asks the runtime to make a key on first start and keep it in the data folder under this key's name.
+ */
+export type KeySecret =
+  | { readonly type: 'plain'; readonly secret: Secret }
+  | { readonly type: 'digest'; readonly sha256: string }
+  | { readonly type: 'generated' }
+
+/** An upstream with its kind (and that kind's kinds) merged in. */
+export interface UpstreamConfig {
+  /** The kind as written, for tables. */
+  readonly kind?: string
+  /** `https://host[:port][/prefix]` without a trailing slash, or `embedded:simulator`. */
+  readonly base: string
+  readonly credential?: CredentialConfig
+  /** Why this upstream is switched off (`NORTH_API_KEY is not set`, `disabled`); absent when it is on. */
+  readonly off?: string
+  /** Sent with every request. */
+  readonly headers: Readonly<Record<string, string>>
+  /** Further header names (globs, lower case) that pass in each direction. */
+  readonly forward: { readonly request: readonly string[]; readonly response: readonly string[] }
+  readonly speaks: Readonly<Record<string, EndpointConfig>>
+  readonly timeouts: Partial<Timeouts>
+  readonly retry: Partial<Retry>
+  readonly request: readonly VerbConfig[]
+  readonly response: readonly VerbConfig[]
+}
+
+export interface CredentialConfig {
+  readonly place: Placement
+  /** Absent where the upstream is off, or asks for none. */
+  readonly secret?: Secret
+}
+
+export interface EndpointConfig {
+  /** `POST /v1/messages`; the path may hold `{model}` and the route's own parameters. */
+  readonly call: CallConfig
+  /** Another call for streams, where the upstream has one. */
+  readonly stream?: CallConfig
+  readonly request: readonly VerbConfig[]
+  readonly response: readonly VerbConfig[]
+}
+
+export interface CallConfig {
+  readonly method: string
+  /** Path with an optional query, as written. */
+  readonly target: string
+}
+
+/** One transform step: exactly one verb and its arguments, as written. Checked by the schema. */
+export type VerbConfig = Readonly<Record<string, Json>>
+
+export interface ModelConfig {
+  /** In order of preference. */
+  readonly targets: readonly TargetConfig[]
+  readonly request: readonly VerbConfig[]
+  readonly response: readonly VerbConfig[]
+  readonly timeouts: Partial<Timeouts>
+  readonly retry: Partial<Retry>
+  /** `owned_by` of the models list. */
+  readonly owner?: string
+  /** Seconds since the epoch: `created` of the models list. */
+  readonly created?: number
+}
+
+export interface TargetConfig {
+  readonly upstream: string
+  /** The upstream's name for the model; a `*` takes what the first `*` of the model's own glob matched. */
+  readonly as?: string
+  /** Neighbours that carry weights are chosen among in proportion; without one, order alone decides. */
+  readonly weight?: number
+  readonly request: readonly VerbConfig[]
+  readonly response: readonly VerbConfig[]
+}
+
+/** What the relay must know of a protocol, as data: how its streams end and where usage stands. */
+export interface ProtocolConfig {
+  /** Which event ends a stream well. Absent: the end of the transfer is the only mark. */
+  readonly end?: { readonly data?: string; readonly events?: readonly string[] }
+  /** Shape of an error inside a stream: the family's, or the typed events of stateful responses. */
+  readonly stream_error?: 'family' | 'responses'
+  /** Where usage stands, in dotted paths from the top of the JSON answer or event. */
+  readonly usage?: UsageConfig
+  /** Status and code of "no such model" where the protocol has its own (responses: 400, param `model`). */
+  readonly unknown_model?: { readonly status: number; readonly param?: string; readonly message?: string }
+}
+
+export interface UsageConfig {
+  readonly input?: string
+  readonly output?: string
+  readonly total?: string
+  readonly cached?: string
+  readonly reasoning?: string
+}
+
+export interface RouteConfig {
+  /** Placements in which the caller's key is looked for, in order. */
+  readonly caller: readonly Placement[]
+  readonly errors: Family
+  readonly protocol?: string
+  /** `answer` routes are answered by the gateway itself. */
+  readonly answer?: 'models' | 'model'
+  /** Where the model's name stands: `body.model`, `path.model`, `query.model`. */
+  readonly model?: PointerConfig
+  readonly stream: 'never' | 'always' | PointerConfig
+  /** Name of a request schema. */
+  readonly schema?: string
+  /** A fixed upstream, for routes without a model. */
+  readonly upstream?: string
+  readonly timeouts: Partial<Timeouts>
+  readonly retry: Partial<Retry>
+  /** Overrides of the sizes that may differ per route. */
+  readonly limits: Partial<Pick<Limits, 'body' | 'line' | 'event' | 'response' | 'depth' | 'members'>>
+  /** `json`: the body is JSON and is read; `raw`: bytes that nobody looks at; `none`: no body. */
+  readonly body: 'json' | 'raw' | 'none'
+  /** Whether the gateway ships the route (for tables). */
+  readonly shipped: boolean
+}
+
+export interface PointerConfig {
+  readonly from: 'body' | 'path' | 'query'
+  readonly name: string
+}
+
+export type { RetryCondition }

@@ -1,0 +1,49 @@
+import type { ErrorCode } from './errors.js'
+import type { Usage } from './plan.js'
+
+/** How a request ended, for its one log line and its one usage entry. */
+export type Outcome = 'ok' | 'client_error' | 'upstream_error' | 'client_abort' | 'gateway_error'
+
+/** One try at one target. */
+export interface AttemptNote {
+  readonly upstream: string
+  readonly model: string
+  /** `ok`, or the phase that failed: `connect`, `first_byte`, `reset`, `status`, `bad_response`, `idle`, `total`, … */
+  readonly phase: string
+  /** The upstream's status, where it gave one. */
+  readonly status: number | undefined
+  readonly milliseconds: number
+}
+
+/** What is known of one settled request. Durations in milliseconds. Holds no body, no header value and no secret. */
+export interface RequestEntry {
+  /** Letters, digits and a few marks: it needs no escaping. */
+  readonly id: string
+  /** A method that Node knows. */
+  readonly method: string
+  readonly route: string | undefined
+  readonly key: string | undefined
+  readonly model: string | undefined
+  readonly upstream: string | undefined
+  readonly status: number
+  readonly outcome: Outcome
+  readonly stream: boolean
+  readonly error: ErrorCode | undefined
+  readonly cause: string | undefined
+  readonly phase: string | undefined
+  readonly limit: string | undefined
+  readonly attempts: readonly AttemptNote[]
+  readonly milliseconds: { readonly first: number | undefined; readonly total: number }
+  readonly bytes: { readonly in: number; readonly out: number }
+  readonly events: number
+  /** Bytes that an upstream sent after its stream had ended; dropped. */
+  readonly trailing: number
+  readonly truncated: boolean
+  readonly usage: Usage | undefined
+  readonly generation: number
+}
+
+/** Where settled requests go. `record` never throws and never waits. */
+export interface Sink {
+  record(entry: RequestEntry): void
+}

@@ -1,0 +1,125 @@
+import type { ErrorCode, Family, GatewayError } from './errors.js'
+import type { JsonObject } from './json.js'
+
+/** `error.type` and `error.code` of the compatible family, where they are not `invalid_request_error` and our own code. */
+const COMPATIBLE: Partial<Record<ErrorCode, { readonly type?: string; readonly code?: string | null }>> = {
+  bad_request: { code: null },
+  invalid_parameter: { code: 'invalid_value' },
+  unauthenticated: { code: 'invalid_api_key' },
+  not_found: { code: null },
+  method_not_allowed: { code: 'method_not_supported' },
+  rate_limited: { type: 'requests', code: 'rate_limit_exceeded' },
+}
+
+const MESSAGES: Readonly<Record<number, string>> = {
+  401: 'authentication_error',
+  402: 'billing_error',
+  403: 'permission_error',
+  404: 'not_found_error',
+  409: 'conflict_error',
+  413: 'request_too_large',
+  429: 'rate_limit_error',
+  503: 'overloaded_error',
+  504: 'timeout_error',
+  529: 'overloaded_error',
+}
+
+const NATIVE: Readonly<Record<number, string>> = {
+  401: 'UNAUTHENTICATED',
+  403: 'PERMISSION_DENIED',
+  404: 'NOT_FOUND',
+  409: 'ABORTED',
+  429: 'RESOURCE_EXHAUSTED',
+  499: 'CANCELLED',
+  501: 'UNIMPLEMENTED',
+  503: 'UNAVAILABLE',
+  504: 'DEADLINE_EXCEEDED',
+}
+
+/** Codes of the image-task family: 3 not found, 4 validation, 9 failure, 23 queue full (they stand beside the status). */
+const IMAGE_TASKS: Readonly<Record<number, number>> = { 400: 4, 404: 3, 413: 4, 415: 4, 429: 23 }
+
+/**
+ * The body of an error in the shape that the family's clients parse. `PROTOCOLS` of each family decide: `{error: {message,
+ * type, param, code}}`, `{type: "error", error: {type, message}, request_id}`, `{error: {code, message, status}}`,
+ * `{code, description, result}`.
+ */
+export function errorBody(error: GatewayError, family: Family, requestId: string): JsonObject {
+  switch (family) {
+    case 'compatible':
+      return { error: compatibleError(error) }
+    case 'messages':
+      return {
+        type: 'error',
+        error: { type: MESSAGES[error.status] ?? generalType(error.status), message: error.message },
+        request_id: requestId,
+      }
+    case 'native':
+      return {
+        error: {
+          code: error.status,
+          message: error.message,
+          status: NATIVE[error.status] ?? (error.status < 500 ? 'INVALID_ARGUMENT' : 'INTERNAL'),
+        },
+      }
+    case 'image-tasks':
+      return { code: IMAGE_TASKS[error.status] ?? 9, description: error.message, result: null }
+  }
+}
+
+/** The inner `error` object of the compatible family, as responses and stream frames carry it. */
+export function compatibleError(error: GatewayError): JsonObject {
+  const known = COMPATIBLE[error.code]
+  const code = known?.code === undefined ? error.code : known.code
+  return {
+    message: error.message,
+    type: known?.type ?? (error.status < 500 ? 'invalid_request_error' : 'server_error'),
+    param: error.details.param ?? null,
+    code: error.details.familyCode === undefined ? code : error.details.familyCode,
+  }
+}
+
+function generalType(status: number): string {
+  return status < 500 ? 'invalid_request_error' : 'api_error'
+}
+
+/**
+ * The last bytes of an event stream that broke: one error event of the family, never a clean end. `responses` streams
+ * have typed events; the recorded form of a failure there is `error` (nested and flat fields) and then `response.failed`.
+ */
+export function streamErrorFrame(
+  error: GatewayError,
+  shape: Family | 'responses',
+  requestId: string,
+  started: ResponseStart | undefined,
+): string {
+  switch (shape) {
+    case 'responses':
+      return responsesFailure(error, started)
+    case 'messages':
+      return `event: error\ndata: ${JSON.stringify(errorBody(error, 'messages', requestId))}\n\n`
+    default:
+      return `data: ${JSON.stringify(errorBody(error, shape, requestId))}\n\n`
+  }
+}
+
+/** What the stream's first event (`response.created`) said, as far as a failure has to repeat it. */
+export interface ResponseStart {
+  readonly response: JsonObject
+  /** `sequence_number` of the failure's first event. */
+  readonly sequence: number
+}
+
+function responsesFailure(error: GatewayError, started: ResponseStart | undefined): string {
+  const inner = compatibleError(error)
+  const sequence = started?.sequence ?? 0
+  const event = { type: 'error', sequence_number: sequence, error: inner, ...inner }
+  const text = `event: error\ndata: ${JSON.stringify({ ...event, type: 'error' })}\n\n`
+  if (started === undefined) return text
+  const failed = {
+    type: 'response.failed',
+    sequence_number: sequence + 1,
+    response: { ...started.response, status: 'failed', error: { code: 'server_error', message: error.message } },
+  }
+  return `${text}event: response.failed\ndata: ${JSON.stringify(failed)}\n\n`
+}

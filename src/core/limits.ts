@@ -1,0 +1,60 @@
+/** Every bound of a request's way. Sizes in bytes, durations in milliseconds. */
+export interface Limits {
+  /** Largest request body. */
+  readonly body: number
+  /** Largest request target (path and query). */
+  readonly url: number
+  /** Largest block of request headers. */
+  readonly header_bytes: number
+  /** Most request headers. */
+  readonly header_count: number
+  /** Deepest nesting of a JSON request. */
+  readonly depth: number
+  /** Most members of one JSON object in a request. */
+  readonly members: number
+  /** Longest line of an event stream from an upstream. */
+  readonly line: number
+  /** Largest event of an event stream from an upstream. */
+  readonly event: number
+  /** Largest JSON response that has to be held whole (to be transformed or checked). */
+  readonly response: number
+  /** Most connections to one upstream origin. */
+  readonly connections: number
+  /** Most requests that may wait for a connection to one origin. */
+  readonly queue: number
+  /** Most requests in flight in the whole process. */
+  readonly in_flight: number
+  /** Time for a client to send its request headers. */
+  readonly headers: number
+  /** Time for a client to send its whole request body. */
+  readonly upload: number
+  /** Longest time that a client may take no byte of its answer. */
+  readonly stall: number
+  /** Time for an idle client connection to live. */
+  readonly keep_alive: number
+  /** Time that requests in flight get when the process drains. */
+  readonly drain: number
+}
+
+/** Time-outs towards one upstream, in milliseconds. */
+export interface Timeouts {
+  /** TCP and TLS set-up. */
+  readonly connect: number
+  /** From the request sent to the first byte of the answer's content. */
+  readonly first_byte: number
+  /** Between two pieces of content; comments and pings do not count. */
+  readonly idle: number
+  /** The whole exchange. */
+  readonly total: number
+}
+
+/** When to try again before the first byte has reached the client. */
+export interface Retry {
+  /** Attempts in all, the first included, over all targets. */
+  readonly attempts: number
+  readonly on: readonly RetryCondition[]
+}
+
+export const RETRY_CONDITIONS = ['connect', 'reset', 'first_byte', 'bad_response'] as const
+/** A failed phase, or an upstream's status. */
+export type RetryCondition = (typeof RETRY_CONDITIONS)[number] | number

@@ -1,0 +1,196 @@
+import type { ListenConfig, LogLevel, StoreConfig } from './config.js'
+import type { Family } from './errors.js'
+import type { Limits, Retry, Timeouts } from './limits.js'
+import type { Placement } from './placement.js'
+import type { Secret } from './secret.js'
+
+/** What the kernel reads: immutable, built once per generation of the configuration, never edited. */
+export interface Plan {
+  /** sha256 of every source (files, secret files, variables), hex: same digest, nothing to reload. */
+  readonly digest: string
+  readonly listen: ListenConfig
+  readonly limits: Limits
+  readonly store: StoreConfig
+  readonly log: { readonly level: LogLevel }
+  readonly keys: KeyRing
+  readonly models: ModelTable
+  readonly routes: readonly Route[]
+  readonly upstreams: ReadonlyMap<string, Upstream>
+  /** `path` is the raw, still encoded path without the query. */
+  match(method: string, path: string): Match | Miss
+}
+
+export interface Match {
+  readonly route: Route
+  /** Decoded path parameters; a null-prototype object. */
+  readonly params: Params
+}
+
+/** A path that nobody owns (404), or an owned one with another method (405). */
+export interface Miss {
+  readonly route: undefined
+  readonly status: 400 | 404 | 405
+  readonly allow: readonly string[]
+  /** Where to look for the key, and in which family to answer, though no route matched. */
+  readonly caller: readonly Placement[]
+  readonly errors: Family
+}
+
+export type Params = Readonly<Record<string, string>>
+
+export interface Route {
+  /** `POST /v1/chat/completions`, the key in YAML. */
+  readonly id: string
+  readonly method: string
+  readonly lane: 'exchange' | 'answer'
+  readonly answer: 'models' | 'model' | undefined
+  readonly caller: readonly Placement[]
+  readonly errors: Family
+  readonly protocol: Protocol | undefined
+  readonly model: Pointer | undefined
+  readonly stream: 'never' | 'always' | Pointer
+  readonly body: 'json' | 'raw' | 'none'
+  /** Top-level body members that decide what happens (model, stream): they may stand only once. */
+  readonly control: readonly string[]
+  /** Empty: the document fits. Absent: nothing is declared. */
+  readonly validate: ((document: unknown) => readonly Violation[]) | undefined
+  readonly limits: Pick<Limits, 'body' | 'line' | 'event' | 'response' | 'depth' | 'members'>
+  /**
+   * The ways to serve a model on this route, or `undefined` where there are none. `model` is `''` on routes without a
+   * model pointer. Says nothing about who may use it.
+   */
+  resolve(model: string): Choice | undefined
+  readonly shipped: boolean
+}
+
+export interface Pointer {
+  readonly from: 'body' | 'path' | 'query'
+  readonly name: string
+}
+
+export interface Violation {
+  /** As clients write it: `messages[3].role`; empty for the whole body. */
+  readonly param: string
+  readonly message: string
+  readonly rule: 'required' | 'type' | 'enum' | 'range' | 'length' | 'unknown' | 'other'
+}
+
+/** Groups in order of preference; within a group one is drawn by weight and the others follow. Never empty. */
+export interface Choice {
+  readonly groups: readonly Group[]
+}
+
+export interface Group {
+  readonly exchanges: readonly Exchange[]
+  /** One per exchange, over 0. */
+  readonly weights: readonly number[]
+}
+
+/** One (route × target) pair, decided at compile time: how this upstream serves this model on this route. */
+export interface Exchange {
+  readonly upstream: Upstream
+  readonly lane: 'relay'
+  /** The name that this upstream knows. */
+  readonly model: string
+  readonly call: Call
+  /** Used when the request asks for a stream; the same as `call` where the upstream makes no difference. */
+  readonly streamCall: Call
+  readonly request: Transform | undefined
+  readonly response: Transform | undefined
+  readonly timeouts: Timeouts
+  readonly retry: RetryPolicy
+}
+
+export interface RetryPolicy extends Retry {
+  /** Whether a failure (a phase or a status) may be tried again. */
+  readonly covers: (condition: Retry['on'][number]) => boolean
+}
+
+export interface Call {
+  readonly method: string
+  /** Path and query on the upstream, base prefix and query credential included; values are percent-encoded. */
+  target(variables: Params): string
+  /** The call as written, for tables and `explain`. */
+  readonly text: string
+}
+
+/**
+ * A declared rewrite of a JSON document, as bytes in and bytes out: what the verbs do not name stays byte for byte as
+ * it was. Throws `SyntaxError` where the document is not a JSON object.
+ */
+export type Transform = (document: Uint8Array) => Uint8Array
+
+export interface Upstream {
+  readonly name: string
+  readonly kind: string | undefined
+  /** `https://host:port`, or `embedded:simulator`. */
+  readonly origin: string
+  readonly off: string | undefined
+  /** Flat name, value list that goes with every request: the credential and the declared headers. */
+  readonly headers: readonly string[]
+  /** The same with every secret masked, for `explain`. */
+  readonly shownHeaders: readonly string[]
+  /** The upstream's credential, wherever it stands, so that nothing that it says can show it to a client. */
+  readonly secret: Secret | undefined
+  readonly forward: { readonly request: HeaderFilter; readonly response: HeaderFilter }
+  readonly connect: number
+}
+
+/** Whether a header, given by its lower-case name, passes. */
+export type HeaderFilter = (name: string) => boolean
+
+export interface Protocol {
+  readonly name: string
+  readonly end: { readonly data: string | undefined; readonly events: readonly string[] } | undefined
+  readonly streamError: 'family' | 'responses'
+  readonly usage: UsagePaths | undefined
+  readonly unknownModel:
+    | { readonly status: number; readonly param: string | undefined; readonly message: string | undefined }
+    | undefined
+}
+
+/** Dotted paths, split, from the top of the JSON document. */
+export interface UsagePaths {
+  readonly input?: readonly string[]
+  readonly output?: readonly string[]
+  readonly total?: readonly string[]
+  readonly cached?: readonly string[]
+  readonly reasoning?: readonly string[]
+}
+
+/** Tokens, as the upstream counted them. */
+export interface Usage {
+  readonly input?: number
+  readonly output?: number
+  readonly total?: number
+  readonly cached?: number
+  readonly reasoning?: number
+}
+
+export interface ModelTable {
+  /** Models that this caller may use and that some upstream serves now, in the order of the file. */
+  list(caller: Caller): readonly ModelEntry[]
+  find(name: string, caller: Caller): ModelEntry | undefined
+}
+
+export interface ModelEntry {
+  readonly id: string
+  /** Seconds since the epoch. */
+  readonly created: number
+  readonly owner: string
+}
+
+export interface KeyRing {
+  /** `now` in milliseconds since the epoch. A refusal's reason is for the log; clients see one answer for all. */
+  find(presented: string, now: number): Caller | Refusal
+}
+
+export interface Caller {
+  readonly name: string
+  may(model: string): boolean
+  readonly models: readonly string[]
+}
+
+export interface Refusal {
+  readonly refused: 'malformed' | 'unknown' | 'expired' | 'disabled'
+}

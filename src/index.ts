@@ -1,0 +1,7 @@
+export type { Config } from './core/config.js'
+export type { RequestEntry } from './core/entry.js'
+export { ERROR_CODES, type ErrorCode, GatewayError } from './core/errors.js'
+export type { Plan } from './core/plan.js'
+export type { Problem } from './core/problems.js'
+export { type Gateway, type StartOptions, startGateway as createGateway } from './runtime/gateway.js'
+export { ConfigError, StartError } from './runtime/problems.js'

@@ -1,0 +1,55 @@
+import type { Outcome, RequestEntry } from '../core/entry.js'
+import type { GatewayError } from '../core/errors.js'
+import type { Call } from './call.js'
+
+/** The one entry of a settled call. */
+export function account(call: Call): RequestEntry {
+  const now = performance.now()
+  const details = call.error?.details
+  return {
+    id: call.id,
+    method: call.request.method ?? '',
+    route: call.route?.id,
+    key: call.caller?.name,
+    model: call.model === '' ? undefined : call.model,
+    upstream: call.attempts.at(-1)?.upstream,
+    status: call.error?.code === 'client_gone' ? 499 : call.status,
+    outcome: outcomeOf(call.error, call.status),
+    stream: call.stream,
+    error: call.error?.code,
+    cause: causeOf(call.error),
+    phase: details?.phase,
+    limit: details?.limit,
+    attempts: call.attempts,
+    milliseconds: {
+      first: call.firstByte === undefined ? undefined : round(call.firstByte - call.started),
+      total: round(now - call.started),
+    },
+    bytes: { in: call.bytesIn, out: call.bytesOut },
+    events: call.events,
+    trailing: call.trailing,
+    truncated: call.truncated,
+    usage: call.usage,
+    generation: call.generation.number,
+  }
+}
+
+function outcomeOf(error: GatewayError | undefined, status: number): Outcome {
+  if (error === undefined) return status < 400 ? 'ok' : status < 500 ? 'client_error' : 'upstream_error'
+  if (error.code === 'client_gone') return 'client_abort'
+  if (error.code === 'internal') return 'gateway_error'
+  return error.status < 500 ? 'client_error' : 'upstream_error'
+}
+
+/** A stack only for faults of our own; else one line. */
+function causeOf(error: GatewayError | undefined): string | undefined {
+  const cause = error?.details.cause
+  if (cause === undefined) return undefined
+  if (!(cause instanceof Error)) return String(cause)
+  if (error?.code === 'internal') return cause.stack
+  return 'code' in cause ? `${String(cause.code)}: ${cause.message}` : cause.message
+}
+
+function round(milliseconds: number): number {
+  return Math.round(milliseconds * 100) / 100
+}

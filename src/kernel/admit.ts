@@ -1,0 +1,194 @@
+import { GatewayError } from '../core/errors.js'
+import type { Pointer, Route } from '../core/plan.js'
+import { JsonScanner, type ScanOptions, type ScanProblem } from '../wire/json-scan.js'
+import { parseSmall } from '../wire/json-small.js'
+import type { Call } from './call.js'
+import { hasBody, invite, readBody } from './read-body.js'
+
+/** The request's body, as far as it had to be read to decide what happens. */
+export type Body =
+  | { readonly type: 'none' }
+  | HeldBody
+  /** Streamed to the upstream as it comes; nobody looks at it. */
+  | { readonly type: 'stream' }
+
+/** Held whole, so that another target may be tried. */
+export interface HeldBody {
+  readonly type: 'bytes'
+  readonly bytes: Buffer
+  /** Where the model's name stands, if it has been found on the way. */
+  readonly model: Span | undefined
+}
+
+export interface Span {
+  readonly start: number
+  readonly end: number
+}
+
+/** Checks size, form and schema of a request, and learns which model it names and whether it wants a stream. */
+export async function admit(call: Call, route: Route): Promise<Body> {
+  const { request, response } = call
+  checkEncoding(call)
+  if (route.body === 'none') {
+    if (hasBody(request)) invite(request, response, route.limits.body)
+    readPointers(call, route, nothing)
+    return { type: 'none' }
+  }
+  if (route.body === 'json') checkJsonType(call)
+  invite(request, response, route.limits.body)
+  if (route.body === 'raw') {
+    readPointers(call, route, nothing)
+    return { type: 'stream' }
+  }
+  return readJson(call, route)
+}
+
+async function readJson(call: Call, route: Route): Promise<Body> {
+  let scanner: JsonScanner | undefined
+  const bytes = await readBody(call.request, route.limits.body, piece => {
+    scanner ??= new JsonScanner(scanOptions(route))
+    scanner.push(piece)
+  })
+  call.bytesIn = bytes.length
+  const document = scanner === undefined ? parseSmall(bytes, scanOptions(route)) : undefined
+  if (document !== undefined) {
+    if (route.validate !== undefined) checkSchema(route.validate, document)
+    readPointers(call, route, name => document[name])
+    return { type: 'bytes', bytes, model: undefined }
+  }
+  if (scanner === undefined) {
+    scanner = new JsonScanner(scanOptions(route))
+    scanner.push(bytes)
+  }
+  return { type: 'bytes', bytes, model: readScanned(call, route, scanner) }
+}
+
+function scanOptions({ control, limits }: Route): ScanOptions {
+  return { control, depth: limits.depth, members: limits.members }
+}
+
+/** Where the model's name stands. */
+function readScanned(call: Call, route: Route, scanner: JsonScanner): Span | undefined {
+  const problem = scanner.end()
+  if (problem !== undefined) throw malformed(problem, route)
+  if (route.validate !== undefined) checkSchema(route.validate, JSON.parse(scanner.skeleton()))
+  readPointers(call, route, name => {
+    const found = scanner.found(name)
+    return found === undefined || found.value !== undefined ? found?.value : {}
+  })
+  return route.model?.from === 'body' ? scanner.found(route.model.name) : undefined
+}
+
+function checkEncoding(call: Call): void {
+  const encoding = call.request.headers['content-encoding']
+  if (encoding === undefined || encoding === '' || encoding.toLowerCase() === 'identity') return
+  throw new GatewayError('unsupported_media_type', 'Encoded request bodies are not accepted; send plain JSON.', {
+    param: 'content-encoding',
+  })
+}
+
+function checkJsonType(call: Call): void {
+  const type = call.request.headers['content-type']
+  if (type === undefined || type === 'application/json') return
+  const bare = type.split(';', 1)[0]?.trim().toLowerCase() ?? ''
+  if (bare === 'application/json' || bare.endsWith('+json')) return
+  throw new GatewayError('unsupported_media_type', 'The content type has to be application/json.', {
+    param: 'content-type',
+  })
+}
+
+function malformed(problem: ScanProblem, route: Route): GatewayError {
+  switch (problem.rule) {
+    case 'duplicate':
+      return new GatewayError('duplicate_parameter', `The parameter '${problem.name}' may stand only once.`, {
+        param: problem.name,
+      })
+    case 'depth':
+      return new GatewayError('bad_request', `The JSON body is nested deeper than ${route.limits.depth} levels.`, {
+        limit: 'depth',
+      })
+    case 'members':
+      return new GatewayError(
+        'bad_request',
+        `An object of the JSON body has more than ${route.limits.members} members.`,
+        { limit: 'members' },
+      )
+    case 'not-object':
+      return new GatewayError('bad_request', 'The body has to be a JSON object.')
+    case 'syntax':
+      return new GatewayError('bad_request', `The body is not valid JSON (at byte ${problem.at}).`)
+  }
+}
+
+function checkSchema(validate: NonNullable<Route['validate']>, document: unknown): void {
+  const violation = validate(document)[0]
+  if (violation === undefined) return
+  throw new GatewayError('invalid_parameter', violation.message, {
+    param: violation.param === '' ? undefined : violation.param,
+    familyCode: FAMILY_CODES[violation.rule],
+  })
+}
+
+/** As the compatible family's clients know them. */
+const FAMILY_CODES = {
+  required: 'missing_required_parameter',
+  type: 'invalid_type',
+  enum: 'invalid_value',
+  range: 'invalid_value',
+  length: 'invalid_value',
+  unknown: 'unknown_parameter',
+  other: 'invalid_value',
+} as const
+
+/** The value of a top-level member of the body. */
+type InBody = (name: string) => unknown
+
+const nothing: InBody = () => undefined
+
+function readPointers(call: Call, route: Route, inBody: InBody): void {
+  if (route.model !== undefined) call.model = readModel(call, route.model, inBody)
+  call.stream = typeof route.stream === 'string' ? route.stream === 'always' : readStream(call, route.stream, inBody)
+}
+
+/** Longest model name, in characters; what the plan knows is shorter anyway. */
+const LONGEST_MODEL = 256
+
+function readModel(call: Call, pointer: Pointer, inBody: InBody): string {
+  const value = readPointer(call, pointer, inBody)
+  if (typeof value === 'string' && value !== '' && value.length <= LONGEST_MODEL) return value
+  if (value === undefined || value === '' || value === null) {
+    throw new GatewayError('invalid_parameter', `Missing required parameter: '${pointer.name}'.`, {
+      param: pointer.name,
+      familyCode: 'missing_required_parameter',
+    })
+  }
+  throw new GatewayError(
+    'invalid_parameter',
+    `'${pointer.name}' has to be a string of at most ${LONGEST_MODEL} characters.`,
+    {
+      param: pointer.name,
+    },
+  )
+}
+
+function readStream(call: Call, pointer: Pointer, inBody: InBody): boolean {
+  const value = readPointer(call, pointer, inBody)
+  if (value === undefined || value === null) return false
+  if (typeof value === 'boolean') return value
+  if (pointer.from !== 'body') return value === 'true' || value === '1'
+  throw new GatewayError('invalid_parameter', `'${pointer.name}' has to be true or false.`, {
+    param: pointer.name,
+    familyCode: 'invalid_type',
+  })
+}
+
+function readPointer(call: Call, pointer: Pointer, inBody: InBody): unknown {
+  switch (pointer.from) {
+    case 'body':
+      return inBody(pointer.name)
+    case 'path':
+      return call.params[pointer.name]
+    case 'query':
+      return call.query?.get(pointer.name) ?? undefined
+  }
+}

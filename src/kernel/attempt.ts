@@ -1,0 +1,209 @@
+import { GatewayError } from '../core/errors.js'
+import type { RetryCondition } from '../core/limits.js'
+import type { Exchange, Route } from '../core/plan.js'
+import type { UpstreamController, UpstreamHandler, UpstreamPool, UpstreamRequest } from '../net/pools.js'
+import type { Call } from './call.js'
+import type { Failure } from './failure.js'
+import { openRelay } from './relay/open.js'
+import type { Relay, Source } from './relay/relay.js'
+import { classify } from './upstream-errors.js'
+
+/** Time that an upstream gets to end its transfer after its stream has ended, before the connection is broken off. */
+const LINGER = 1000
+
+/**
+ * connect → first_byte → content → (lingering) → over. `connect` includes the wait for a free connection; `lingering`
+ * is the time between the end of the client's answer and the end of the upstream's transfer.
+ */
+type Phase = 'connect' | 'first_byte' | 'content' | 'lingering' | 'over'
+
+/** One try at one target: the upstream's side of a call. */
+export class Attempt implements UpstreamHandler, Source {
+  readonly call: Call
+  readonly route: Route
+  readonly exchange: Exchange
+  readonly #report: (failure: Failure) => void
+  readonly #dispatched: number
+  readonly #started = performance.now()
+  #phase: Phase = 'connect'
+  #since = this.#started
+  #pool: UpstreamPool | undefined
+  #controller: UpstreamController | undefined
+  #relay: Relay | undefined
+  #status: number | undefined
+  #noted = false
+
+  /** `dispatched` is when the first attempt of the call began; the `total` time-out counts from there. */
+  constructor(call: Call, route: Route, exchange: Exchange, dispatched: number, report: (failure: Failure) => void) {
+    this.call = call
+    this.route = route
+    this.exchange = exchange
+    this.#dispatched = dispatched
+    this.#report = report
+  }
+
+  send(request: UpstreamRequest): void {
+    const { pool } = this.call.generation.reach(this.exchange.upstream)
+    if (!pool.dispatch(request, this)) {
+      this.failed(
+        'connect',
+        new GatewayError('unavailable', 'Too many requests wait for this upstream.', {
+          retryAfter: 1000,
+          limit: 'queue',
+        }),
+      )
+      return
+    }
+    this.#pool = pool
+  }
+
+  // ── what the connection tells
+
+  onRequestStart(controller: UpstreamController): void {
+    this.#controller = controller
+    if (this.#phase === 'over') {
+      controller.abort(new Error('the call is over'))
+      return
+    }
+    this.enter('first_byte')
+  }
+
+  onResponseStart(
+    controller: UpstreamController,
+    status: number,
+    headers: Record<string, string | string[] | undefined>,
+  ): void {
+    if (status < 200 || this.#phase === 'over') return
+    this.#controller = controller
+    this.#status = status
+    this.#relay = openRelay(this, status, headers)
+  }
+
+  onResponseData(_controller: UpstreamController, chunk: Buffer): void {
+    this.#relay?.data(chunk)
+  }
+
+  onResponseEnd(): void {
+    this.#pool?.finished()
+    if (this.#phase === 'over') return
+    if (this.#phase === 'lingering') this.stop()
+    else this.#relay?.end()
+  }
+
+  onResponseError(_controller: UpstreamController, cause: Error): void {
+    this.#pool?.finished()
+    if (this.#phase === 'over') return
+    if (this.#phase === 'lingering') {
+      this.stop()
+      return
+    }
+    const begun = this.#relay !== undefined
+    const { condition, error } = classify(cause, this.#phase === 'connect')
+    if (this.#relay?.broken(error) === true) return
+    this.failed(begun ? 'reset' : condition, error)
+  }
+
+  // ── what relays say
+
+  content(): void {
+    this.#phase = 'content'
+    this.#since = performance.now()
+  }
+
+  pause(): void {
+    this.#controller?.pause()
+  }
+
+  readonly resume = (): void => {
+    this.#since = performance.now()
+    if (this.#phase !== 'over') this.#controller?.resume()
+  }
+
+  write(bytes: Uint8Array): void {
+    if (!this.call.write(bytes, this.resume)) this.pause()
+  }
+
+  complete(upstreamEnded: boolean): void {
+    this.note('ok')
+    if (upstreamEnded) {
+      this.#phase = 'over'
+      return
+    }
+    this.enter('lingering')
+    // The call settles now, but this connection still needs somebody to look after it.
+    this.call.kernel.watchdog.add(this)
+  }
+
+  failed(condition: RetryCondition, error: GatewayError, answer?: Failure['answer']): void {
+    if (this.#phase === 'over') return
+    this.note(typeof condition === 'number' ? 'status' : condition)
+    this.stop()
+    this.#report(answer === undefined ? { condition, error } : { condition, error, answer })
+  }
+
+  brokeOff(error: GatewayError): void {
+    this.note(error.details.phase ?? 'reset')
+    this.call.error ??= error
+    this.call.truncated = error.code === 'upstream_truncated'
+    this.stop()
+  }
+
+  // ── what the call tells
+
+  cancel(): void {
+    if (this.#phase === 'over' || this.#phase === 'lingering') return
+    this.#relay?.settle()
+    this.note('cancelled')
+    this.stop()
+  }
+
+  cut(error: GatewayError): boolean {
+    return this.#relay?.broken(error) ?? false
+  }
+
+  check(now: number): void {
+    const { timeouts } = this.exchange
+    switch (this.#phase) {
+      case 'connect':
+        if (now - this.#since > timeouts.connect) this.late('connect', 'connect')
+        break
+      case 'first_byte':
+        if (now - this.#since > timeouts.first_byte) this.late('first_byte', 'first_byte')
+        break
+      case 'content':
+        if (this.#controller?.paused !== true && now - this.#since > timeouts.idle) this.late('idle', 'first_byte')
+        break
+      case 'lingering':
+        if (now - this.#since > LINGER) this.stop()
+        return
+      case 'over':
+        return
+    }
+    if (now - this.#dispatched > timeouts.total) this.late('total', 'first_byte')
+  }
+
+  private late(phase: string, condition: RetryCondition): void {
+    const error = new GatewayError('upstream_timeout', 'The upstream did not answer in time.', { phase })
+    if (this.#relay?.broken(error) === true) return
+    this.failed(condition, error)
+  }
+
+  private enter(phase: Phase): void {
+    this.#phase = phase
+    this.#since = performance.now()
+  }
+
+  private stop(): void {
+    if (this.#phase === 'lingering') this.call.kernel.watchdog.delete(this)
+    this.#phase = 'over'
+    this.#controller?.abort(new Error('the exchange is over'))
+  }
+
+  private note(phase: string): void {
+    if (this.#noted) return
+    this.#noted = true
+    const { upstream, model } = this.exchange
+    const milliseconds = Math.round((performance.now() - this.#started) * 100) / 100
+    this.call.attempts.push({ upstream: upstream.name, model, phase, status: this.#status, milliseconds })
+  }
+}

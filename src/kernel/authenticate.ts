@@ -1,0 +1,100 @@
+import type { IncomingMessage } from 'node:http'
+import { GatewayError } from '../core/errors.js'
+import type { Placement } from '../core/placement.js'
+import type { Caller, KeyRing } from '../core/plan.js'
+
+/**
+ * The caller whose key the request presents. Every refusal is one and the same 401: no key, a key that nobody has, an
+ * expired or disabled one, and two keys that differ.
+ */
+export function authenticate(
+  request: IncomingMessage,
+  query: URLSearchParams | undefined,
+  placements: readonly Placement[],
+  keys: KeyRing,
+): Caller {
+  const presented = readKey(request, query, placements)
+  if (typeof presented !== 'string') throw unauthenticated(placements, presented.refused)
+  const caller = keys.find(presented, Date.now())
+  if ('refused' in caller) throw unauthenticated(placements, caller.refused)
+  return caller
+}
+
+function unauthenticated(placements: readonly Placement[], cause: string): GatewayError {
+  return new GatewayError('unauthenticated', `A valid API key is required. Send it ${describe(placements[0])}.`, {
+    cause,
+  })
+}
+
+function describe(placement: Placement | undefined): string {
+  switch (placement?.in) {
+    case 'header':
+      return placement.scheme === undefined
+        ? `in the header ${placement.name}`
+        : `as "${placement.name}: ${placement.scheme} YOUR_KEY"`
+    case 'query':
+      return `in the query parameter ${placement.name}`
+    case 'subprotocol':
+      return 'as a WebSocket subprotocol'
+    case undefined:
+      return 'with the request'
+  }
+}
+
+function readKey(
+  request: IncomingMessage,
+  query: URLSearchParams | undefined,
+  placements: readonly Placement[],
+): string | { readonly refused: string } {
+  let found: string | undefined
+  for (const placement of placements) {
+    const presented = readPlacement(request, query, placement)
+    if (presented === undefined) continue
+    if (found !== undefined && found !== presented) return { refused: 'two keys that differ' }
+    found = presented
+  }
+  return found ?? { refused: 'no key' }
+}
+
+function readPlacement(
+  request: IncomingMessage,
+  query: URLSearchParams | undefined,
+  placement: Placement,
+): string | undefined {
+  switch (placement.in) {
+    case 'header':
+      return repeats(request, placement.name) ? REPEATED : readHeader(request.headers[placement.name], placement.scheme)
+    case 'query':
+      return query?.get(placement.name) ?? undefined
+    case 'subprotocol':
+      return readSubprotocol(request.headers['sec-websocket-protocol'], placement.prefix)
+  }
+}
+
+/** No key is found by this one: Node keeps the first of two headers, and the other one may be another key. */
+const REPEATED = ''
+
+function repeats({ rawHeaders }: IncomingMessage, name: string): boolean {
+  let seen = false
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const given = rawHeaders[index] ?? ''
+    if (given.length !== name.length || given.toLowerCase() !== name) continue
+    if (seen) return true
+    seen = true
+  }
+  return false
+}
+
+/** Schemes are compared without case (RFC 9110 §11.1); one or more spaces follow. */
+function readHeader(value: string | string[] | undefined, scheme: string | undefined): string | undefined {
+  if (typeof value !== 'string' || value === '') return undefined
+  if (scheme === undefined) return value
+  if (value.length <= scheme.length || value[scheme.length] !== ' ') return undefined
+  if (value.slice(0, scheme.length).toLowerCase() !== scheme.toLowerCase()) return undefined
+  return value.slice(scheme.length).trim()
+}
+
+function readSubprotocol(value: string | undefined, prefix: string): string | undefined {
+  const offered = value?.split(',').find(name => name.trim().startsWith(prefix))
+  return offered?.trim().slice(prefix.length)
+}

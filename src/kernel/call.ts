@@ -1,0 +1,206 @@
+import { randomUUID } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { AttemptNote } from '../core/entry.js'
+import { errorBody } from '../core/error-bodies.js'
+import { type ERROR_CODES, type Family, GatewayError } from '../core/errors.js'
+import type { Caller, Params, Route, Usage } from '../core/plan.js'
+import { account } from './account.js'
+import type { Generation } from './generation.js'
+import { clientRequestId } from './heads.js'
+import type { InFlight, Kernel } from './kernel.js'
+import { linger } from './linger.js'
+import type { Watched } from './watchdog.js'
+
+/** Whatever works for a call towards an upstream: told when the client is gone, asked every tick for its deadlines. */
+export interface Work extends Watched {
+  cancel(): void
+  /** Ends the answer now, as well as its form allows. False where nothing of it has been sent. */
+  cut(error: GatewayError): boolean
+}
+
+const NO_PARAMS: Params = Object.freeze(Object.create(null))
+
+/**
+ * One request from arrival to settlement. Everything that is known of it stands here; the steps of the pipeline fill it
+ * in. It settles exactly once, when its response is closed, however it came to that.
+ */
+export class Call implements Watched, InFlight {
+  readonly kernel: Kernel
+  readonly generation: Generation
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly id: string
+  readonly started = performance.now()
+  /** The raw path, still encoded, and the query, parsed only where there is one. */
+  readonly path: string
+  readonly query: URLSearchParams | undefined
+
+  route: Route | undefined
+  params: Params = NO_PARAMS
+  caller: Caller | undefined
+  family: Family = 'compatible'
+  model = ''
+  stream = false
+  /** Headers that go with every answer to this request: CORS. */
+  extraHeaders: readonly string[] = []
+
+  work: Work | undefined
+  attempts: AttemptNote[] = []
+  error: GatewayError | undefined
+  status = 0
+  firstByte: number | undefined
+  bytesIn = 0
+  bytesOut = 0
+  events = 0
+  trailing = 0
+  truncated = false
+  usage: Usage | undefined
+  #settled = false
+  #stalledSince: number | undefined
+
+  constructor(kernel: Kernel, request: IncomingMessage, response: ServerResponse) {
+    this.kernel = kernel
+    this.generation = kernel.generation.lease()
+    this.request = request
+    this.response = response
+    this.id = clientRequestId(request) ?? randomUUID()
+    const url = request.url ?? ''
+    const mark = url.indexOf('?')
+    this.path = mark < 0 ? url : url.slice(0, mark)
+    this.query = mark < 0 ? undefined : new URLSearchParams(url.slice(mark + 1))
+    kernel.enter(this)
+    kernel.watchdog.add(this)
+    response.on('close', () => this.close())
+  }
+
+  /** The client went away, or the answer is out: nothing more can be sent. */
+  get over(): boolean {
+    return this.#settled
+  }
+
+  /** Whether a byte of the answer has been committed to. */
+  get begun(): boolean {
+    return this.response.headersSent
+  }
+
+  /** Sends the head of the answer. `headers` is a flat name, value list that this call takes over. */
+  begin(status: number, headers: string[]): void {
+    headers.push('x-request-id', this.id, ...this.extraHeaders)
+    if (this.kernel.draining) headers.push('connection', 'close')
+    this.status = status
+    this.response.writeHead(status, headers)
+  }
+
+  /** Answers false where the client is slower than the upstream; `onDrain` then tells when to go on. */
+  write(bytes: Uint8Array, onDrain: () => void): boolean {
+    this.firstByte ??= performance.now()
+    this.bytesOut += bytes.length
+    if (this.response.write(bytes)) return true
+    if (this.#stalledSince === undefined) {
+      this.#stalledSince = performance.now()
+      this.response.once('drain', () => {
+        this.#stalledSince = undefined
+        onDrain()
+      })
+    }
+    return false
+  }
+
+  /** Ends the answer with bytes that stand in a string, a character each. */
+  endLatin1(bytes: string): void {
+    this.firstByte ??= performance.now()
+    this.bytesOut += bytes.length
+    this.response.end(bytes, 'latin1')
+  }
+
+  end(bytes?: Uint8Array | string): void {
+    if (bytes === undefined) {
+      this.response.end()
+      return
+    }
+    this.firstByte ??= performance.now()
+    this.bytesOut += bytes.length
+    this.response.end(bytes)
+  }
+
+  /** A whole JSON answer of the gateway's own. */
+  answer(status: number, body: object, headers: string[] = []): void {
+    const text = Buffer.from(JSON.stringify(body))
+    headers.push('content-type', 'application/json', 'content-length', String(text.length))
+    this.begin(status, headers)
+    this.end(text)
+  }
+
+  /**
+   * Ends the call with an error in the caller's family. After the first byte only a broken transfer is honest; streams
+   * that have an error event of their own send it before they come here.
+   */
+  fail(cause: unknown): void {
+    if (this.#settled || this.error !== undefined) return
+    const error = cause instanceof GatewayError ? cause : unexpected(cause)
+    this.error = error
+    this.work?.cancel()
+    if (this.begun) {
+      this.response.destroy()
+      return
+    }
+    if (error.code === 'client_gone') {
+      this.request.destroy()
+      return
+    }
+    if (!this.request.complete) linger(this.request, this.response)
+    this.answer(error.status, errorBody(error, this.family, this.id), errorHeaders(error, this.request))
+  }
+
+  cut(error: GatewayError): void {
+    if (this.work?.cut(error) !== true) this.fail(error)
+  }
+
+  check(now: number): void {
+    const limits = this.generation.plan.limits
+    if (this.#stalledSince !== undefined && now - this.#stalledSince > limits.stall) {
+      this.error ??= new GatewayError('client_gone', 'The client stopped reading.', { phase: 'client_stall' })
+      this.response.destroy()
+      return
+    }
+    if (this.work !== undefined) this.work.check(now)
+    else if (!this.begun && now - this.started > limits.upload) {
+      this.fail(new GatewayError('request_timeout', 'The request did not arrive in time.', { phase: 'upload' }))
+    }
+  }
+
+  private close(): void {
+    if (this.#settled) return
+    if (!this.response.writableFinished) {
+      this.error ??= new GatewayError('client_gone', 'The client went away.', { phase: 'client_abort' })
+    }
+    this.#settled = true
+    this.work?.cancel()
+    this.kernel.watchdog.delete(this)
+    this.kernel.sink.record(account(this))
+    this.generation.release()
+    this.kernel.leave(this)
+  }
+}
+
+function unexpected(cause: unknown): GatewayError {
+  return new GatewayError('internal', 'The gateway failed to handle this request.', { cause })
+}
+
+function errorHeaders(error: GatewayError, request: IncomingMessage): string[] {
+  const headers = ['x-gateway-error', error.code]
+  const wait = error.details.retryAfter
+  if (wait !== undefined) headers.push('retry-after', String(Math.ceil(wait / 1000)))
+  if (error.details.allow !== undefined) headers.push('allow', error.details.allow.join(', '))
+  if (error.status === 401) headers.push('www-authenticate', 'Bearer')
+  if (error.code in AMBIGUOUS || request.headers.expect !== undefined) headers.push('connection', 'close')
+  return headers
+}
+
+/** After these the two sides may disagree about where the next request begins. */
+const AMBIGUOUS: Partial<Record<keyof typeof ERROR_CODES, true>> = {
+  bad_request: true,
+  headers_too_large: true,
+  url_too_long: true,
+  request_timeout: true,
+}

@@ -1,0 +1,99 @@
+import type { Plan, Upstream } from '../core/plan.js'
+import type { PoolSettings, Pools, UpstreamPool } from '../net/pools.js'
+
+/** An upstream as the kernel reaches it: its pool, and the headers that go with every request. */
+export interface Reach {
+  readonly pool: UpstreamPool
+  readonly headers: readonly string[]
+  /** Names of these headers. */
+  readonly names: ReadonlySet<string>
+  /** Values that no client may ever see, as they are and as they stand in a URL. */
+  readonly secrets: readonly string[]
+}
+
+/**
+ * A plan in service. Requests lease the generation that they arrived in and finish on it; when it is retired and the
+ * last lease is back, its pools are released.
+ */
+export class Generation {
+  readonly plan: Plan
+  readonly number: number
+  readonly #pools: Pools
+  readonly #settings: readonly PoolSettings[]
+  readonly #reach = new Map<Upstream, Reach>()
+  #leases = 0
+  #retired = false
+
+  /** `origin` tells where an `embedded:` upstream listens. */
+  constructor(plan: Plan, number: number, pools: Pools, origin: (upstream: Upstream) => string) {
+    this.plan = plan
+    this.number = number
+    this.#pools = pools
+    const settings: PoolSettings[] = []
+    for (const upstream of plan.upstreams.values()) {
+      if (upstream.off !== undefined) continue
+      const setting: PoolSettings = {
+        origin: origin(upstream),
+        connections: plan.limits.connections,
+        queue: plan.limits.queue,
+        connect: upstream.connect,
+      }
+      settings.push(setting)
+      const headers = fixedHeaders(upstream)
+      const names = new Set(headers.filter((_, index) => index % 2 === 0))
+      this.#reach.set(upstream, { pool: pools.acquire(setting), headers, names, secrets: secretsOf(upstream) })
+    }
+    this.#settings = settings
+  }
+
+  reach(upstream: Upstream): Reach {
+    const reach = this.#reach.get(upstream)
+    if (reach === undefined) throw new Error(`upstream ${upstream.name} is not in service`)
+    return reach
+  }
+
+  get leases(): number {
+    return this.#leases
+  }
+
+  lease(): this {
+    this.#leases++
+    return this
+  }
+
+  release(): void {
+    this.#leases--
+    this.#settle()
+  }
+
+  /** Called once, when another generation has taken over. */
+  retire(): void {
+    this.#retired = true
+    this.#settle()
+  }
+
+  #settle(): void {
+    if (!this.#retired || this.#leases > 0) return
+    this.#retired = false
+    for (const setting of this.#settings) this.#pools.release(setting)
+  }
+}
+
+const USER_AGENT = 'model-gateway'
+
+/**
+ * We never decode, so we ask for plain bytes; a declared header of the same name wins over ours.
+ */
+function fixedHeaders(upstream: Upstream): readonly string[] {
+  const headers = [...upstream.headers]
+  const names = new Set(headers.filter((_, index) => index % 2 === 0))
+  if (!names.has('accept-encoding')) headers.push('accept-encoding', 'identity')
+  if (!names.has('user-agent')) headers.push('user-agent', USER_AGENT)
+  return headers
+}
+
+function secretsOf({ secret }: Upstream): readonly string[] {
+  if (secret === undefined) return []
+  const value = secret.reveal()
+  return [value, encodeURIComponent(value)]
+}

@@ -1,0 +1,62 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { GatewayError } from '../core/errors.js'
+import type { Match, Miss } from '../core/plan.js'
+import { admit } from './admit.js'
+import { answer } from './answer.js'
+import { authenticate } from './authenticate.js'
+import { Call } from './call.js'
+import { cors } from './cors.js'
+import { Dispatch } from './dispatch.js'
+import { checkHead } from './heads.js'
+import type { Kernel } from './kernel.js'
+import { resolve } from './resolve.js'
+
+/** A request's way: arrive, match, authenticate, admit, resolve, dispatch; relay and account follow from there. */
+export function handle(kernel: Kernel, request: IncomingMessage, response: ServerResponse): void {
+  const call = new Call(kernel, request, response)
+  serve(call).catch((error: unknown) => call.fail(error))
+}
+
+async function serve(call: Call): Promise<void> {
+  const { plan } = call.generation
+  const { request } = call
+  const matched = plan.match(request.method ?? '', call.path)
+  call.family = matched.route?.errors ?? (matched as Miss).errors
+  checkHead(request, plan.limits)
+  if (cors(call, matched)) return
+  refuseOverload(call)
+  const placements = matched.route?.caller ?? (matched as Miss).caller
+  call.caller = authenticate(request, call.query, placements, plan.keys)
+  const route = routeOf(call, matched)
+  if (route.lane === 'answer') return answer(call, route)
+  const body = await admit(call, route)
+  if (call.over) return
+  new Dispatch(call, route, body, resolve(call, route)).start()
+}
+
+function refuseOverload(call: Call): void {
+  if (call.kernel.calls.size <= call.generation.plan.limits.in_flight) return
+  throw new GatewayError('unavailable', 'Too many requests are in flight. Try again soon.', {
+    retryAfter: 1000,
+    limit: 'in_flight',
+  })
+}
+
+function routeOf(call: Call, matched: Match | Miss): Match['route'] {
+  if (matched.route !== undefined) {
+    call.route = matched.route
+    call.params = matched.params
+    return matched.route
+  }
+  const what = `${call.request.method} ${call.path.slice(0, 200)}`
+  switch (matched.status) {
+    case 400:
+      throw new GatewayError('bad_request', 'The path of the request is not valid.')
+    case 404:
+      throw new GatewayError('not_found', `Invalid URL (${what})`)
+    case 405:
+      throw new GatewayError('method_not_allowed', `Only ${matched.allow.join(', ')} is accepted here.`, {
+        allow: matched.allow,
+      })
+  }
+}

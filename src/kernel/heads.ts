@@ -1,0 +1,60 @@
+import type { IncomingMessage } from 'node:http'
+import { GatewayError } from '../core/errors.js'
+import type { Limits } from '../core/limits.js'
+
+/**
+ * Headers that may stand only once. Node keeps the first or joins them; a server behind us might take the other one.
+ * Host: RFC 9112 §3.2; Content-Length and Transfer-Encoding: RFC 9112 §6.3.
+ */
+const SINGLE = new Set(['host', 'content-length', 'transfer-encoding', 'content-type', 'expect'])
+/** Longest header name that is worth a look-up in {@link SINGLE}. */
+const LONGEST = 'transfer-encoding'.length
+
+/**
+ * Refuses request heads that two servers could read in two ways, or that are over a limit. The connection is not used
+ * again after a refusal.
+ */
+export function checkHead(request: IncomingMessage, limits: Limits): void {
+  const raw = request.rawHeaders
+  if (raw.length > limits.header_count * 2) {
+    throw new GatewayError('headers_too_large', `The request has more than ${limits.header_count} headers.`, {
+      limit: 'header_count',
+    })
+  }
+  const url = request.url ?? ''
+  if (url.length > limits.url) {
+    throw new GatewayError('url_too_long', `The request target is longer than ${limits.url} bytes.`, { limit: 'url' })
+  }
+  // Absolute-form and authority-form targets are for proxies, which this is not (RFC 9112 §3.2.2).
+  if (url.charCodeAt(0) !== 0x2f) throw new GatewayError('bad_request', 'The request target has to be a path.')
+  checkSingles(raw)
+  const coding = request.headers['transfer-encoding']
+  if (coding === undefined) return
+  if (coding.toLowerCase() !== 'chunked' || request.headers['content-length'] !== undefined) {
+    throw new GatewayError('bad_request', 'The length of the request body is ambiguous.')
+  }
+}
+
+function checkSingles(raw: readonly string[]): void {
+  let seen: string[] | undefined
+  for (let index = 0; index < raw.length; index += 2) {
+    const name = raw[index] ?? ''
+    if (name.length > LONGEST) continue
+    const lower = name.toLowerCase()
+    if (!SINGLE.has(lower)) continue
+    if (seen?.includes(lower)) {
+      throw new GatewayError('bad_request', `The header ${lower} may stand only once.`)
+    }
+    seen ??= []
+    seen.push(lower)
+  }
+}
+
+const LONGEST_ID = 128
+
+/** The client's own request id where it is harmless in a header and a log line; else undefined. */
+export function clientRequestId(request: IncomingMessage): string | undefined {
+  const given = request.headers['x-request-id']
+  if (typeof given !== 'string' || given.length === 0 || given.length > LONGEST_ID) return undefined
+  return /^[\w.:/+=-]+$/.test(given) ? given : undefined
+}

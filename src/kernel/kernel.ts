@@ -1,0 +1,58 @@
+import type { Sink } from '../core/entry.js'
+import type { GatewayError } from '../core/errors.js'
+import type { Generation } from './generation.js'
+import { Watchdog } from './watchdog.js'
+
+/** A request in flight, as far as the process has to do with it. */
+export interface InFlight {
+  /** Ends the call before its time, because the process ends: streams get their error event. */
+  cut(error: GatewayError): void
+}
+
+/** What all requests of a process share. */
+export class Kernel {
+  readonly watchdog = new Watchdog()
+  readonly sink: Sink
+  #generation: Generation
+  /** Requests in flight. */
+  readonly calls = new Set<InFlight>()
+  #idle: (() => void)[] = []
+  /** Told when an upstream refuses the gateway's own credential: its secret may have been rotated. */
+  onRefusedCredential: () => void = () => undefined
+  /** Set once the process drains: answers tell clients to close their connections. */
+  draining = false
+
+  constructor(generation: Generation, sink: Sink) {
+    this.#generation = generation
+    this.sink = sink
+  }
+
+  get generation(): Generation {
+    return this.#generation
+  }
+
+  /** Serves new requests from `next`; those in flight finish on the generation that they leased. */
+  swap(next: Generation): void {
+    const last = this.#generation
+    this.#generation = next
+    last.retire()
+  }
+
+  enter(call: InFlight): void {
+    this.calls.add(call)
+  }
+
+  leave(call: InFlight): void {
+    this.calls.delete(call)
+    if (this.calls.size > 0 || this.#idle.length === 0) return
+    const waiting = this.#idle
+    this.#idle = []
+    for (const resolve of waiting) resolve()
+  }
+
+  /** Resolves when no request is in flight. */
+  async idle(): Promise<void> {
+    if (this.calls.size === 0) return
+    await new Promise<void>(resolve => this.#idle.push(resolve))
+  }
+}

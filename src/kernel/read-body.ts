@@ -1,0 +1,52 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { GatewayError } from '../core/errors.js'
+
+/** What a request said about its body before sending it. */
+export function declaredLength(request: IncomingMessage): number | undefined {
+  const header = request.headers['content-length']
+  return header === undefined ? undefined : Number(header)
+}
+
+export function hasBody(request: IncomingMessage): boolean {
+  return request.headers['transfer-encoding'] !== undefined || (declaredLength(request) ?? 0) > 0
+}
+
+function tooLarge(limit: number): GatewayError {
+  return new GatewayError('too_large', `The request body is larger than ${limit} bytes.`, { limit: 'body' })
+}
+
+/** Refuses a body that is declared to be over the limit before a byte of it is read; lets a waiting client begin. */
+export function invite(request: IncomingMessage, response: ServerResponse, limit: number): void {
+  const declared = declaredLength(request)
+  if (declared !== undefined && declared > limit) throw tooLarge(limit)
+  if (request.headers.expect !== undefined) response.writeContinue()
+}
+
+/**
+ * The whole body, at most `limit` bytes. Each piece but that of a body in one piece is shown to `onPiece` as it arrives,
+ * so that no single pass over a large body holds the event loop. Rejects when the client breaks off.
+ */
+export function readBody(request: IncomingMessage, limit: number, onPiece: (piece: Buffer) => void): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let size = 0
+    request.on('data', (chunk: Buffer) => {
+      size += chunk.length
+      if (size > limit) {
+        request.pause()
+        reject(tooLarge(limit))
+        return
+      }
+      if (chunks.length === 1 && chunks[0] !== undefined) onPiece(chunks[0])
+      chunks.push(chunk)
+      if (chunks.length > 1) onPiece(chunk)
+    })
+    request.on('end', () => resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)))
+    const gone = (): void => {
+      // Node closes every request; only one that did not end was broken off.
+      if (!request.complete) reject(new GatewayError('client_gone', 'The client went away.', { phase: 'upload' }))
+    }
+    request.on('error', gone)
+    request.on('close', gone)
+  })
+}

@@ -1,0 +1,200 @@
+import { type ResponseStart, streamErrorFrame } from '../../core/error-bodies.js'
+import { type ErrorDetails, GatewayError } from '../../core/errors.js'
+import { isObject } from '../../core/json.js'
+import type { Transform } from '../../core/plan.js'
+import { encodeSse, SseDecoder } from '../../wire/sse.js'
+import { SseRelay } from '../../wire/sse-relay.js'
+import { readUsage, Tail } from '../../wire/usage.js'
+import type { Relay, Source } from './relay.js'
+
+const BLANK_LINE = Buffer.from('\n\n')
+const CARRIAGE_RETURN = 0x0d
+
+/**
+ * Relays an event stream, whole events at a time and each as soon as it is whole. The stream ends in one of two ways: by
+ * the protocol's own last event, or by an error event of the client's family; never by silence.
+ */
+export class EventRelay implements Relay {
+  readonly #attempt: Source
+  readonly #status: number
+  readonly #headers: string[]
+  readonly #stream: SseRelay
+  readonly #tail = new Tail()
+  #begun = false
+  /** The client has the whole answer. */
+  #done = false
+  #content = 0
+
+  constructor(attempt: Source, status: number, headers: string[]) {
+    this.#attempt = attempt
+    this.#status = status
+    this.#headers = headers
+    const { route } = attempt
+    this.#stream = new SseRelay({ line: route.limits.line, event: route.limits.event, end: route.protocol?.end })
+  }
+
+  data(chunk: Buffer): void {
+    const stream = this.#stream
+    if (this.#done) {
+      stream.push(chunk)
+      this.#attempt.call.trailing = stream.trailing
+      return
+    }
+    const bytes = stream.push(chunk)
+    if (stream.content !== this.#content) {
+      this.#content = stream.content
+      this.#attempt.content()
+    }
+    if (bytes !== undefined && !this.forward(bytes)) return
+    if (stream.fault !== undefined) this.refuse(stream.fault)
+    // The line feed of a last CR LF may still be on its way.
+    else if (stream.ended && bytes?.at(-1) !== CARRIAGE_RETURN) this.complete(false)
+  }
+
+  end(): void {
+    const stream = this.#stream
+    if (this.#done) return
+    const held = stream.held
+    // Some servers leave out the last blank line: the end of the transfer stands for it.
+    const rest = held > 0 ? stream.push(BLANK_LINE) : undefined
+    const whole = rest === undefined ? held === 0 : this.isWhole(rest)
+    const told = stream.ended || stream.failure !== undefined || this.#attempt.route.protocol?.end === undefined
+    if (rest !== undefined && whole && told) this.forward(rest.subarray(0, held))
+    if (whole && told && this.#begun) {
+      this.complete(true)
+      return
+    }
+    if (this.#begun) {
+      this.breakOff(truncated({ phase: 'fin' }))
+      return
+    }
+    const message = 'The upstream ended its stream without an event.'
+    this.#attempt.failed('bad_response', new GatewayError('bad_upstream_response', message, { phase: 'fin' }))
+  }
+
+  /** Whether the last event, which no blank line ended, has come to its end all the same. */
+  private isWhole(rest: Buffer): boolean {
+    const limit = rest.length + 1
+    const data = new SseDecoder({ line: limit, event: limit }).push(rest).at(-1)?.data
+    return data !== undefined && (data === this.#attempt.route.protocol?.end?.data || isJson(data))
+  }
+
+  broken(error: GatewayError): boolean {
+    if (!this.#begun) return false
+    const { call } = this.#attempt
+    if (this.#done || call.over) return true
+    if (this.#stream.ended) {
+      this.complete(true)
+      return true
+    }
+    const { phase = 'reset', cause } = error.details
+    const isOurs = error.code === 'upstream_timeout' || error.code === 'unavailable'
+    this.breakOff(isOurs ? error : truncated({ phase, cause }))
+    return true
+  }
+
+  settle(): void {
+    const { call, route } = this.#attempt
+    call.events = this.#stream.content
+    call.trailing = this.#stream.trailing
+    if (route.protocol?.usage !== undefined) call.usage ??= readUsage(this.#tail.bytes(), route.protocol.usage, 'sse')
+  }
+
+  /** False where the attempt has been given up for another one. */
+  private forward(bytes: Buffer): boolean {
+    if (!this.#begun) {
+      if (this.#stream.failure !== undefined && this.#stream.content <= 1) return this.failedAtOnce(bytes)
+      this.begin()
+    }
+    this.#tail.push(bytes)
+    const transform = this.#attempt.exchange.response
+    this.#attempt.write(transform === undefined ? bytes : rewrite(bytes, transform, this.#attempt.route.limits))
+    return true
+  }
+
+  /** An error is the first thing that the stream says: another target may do better; else it is passed on. */
+  private failedAtOnce(bytes: Buffer): boolean {
+    const error = new GatewayError('upstream_failed', 'The upstream failed to answer.', { phase: 'stream_error' })
+    this.#attempt.failed(500, error, {
+      status: this.#status,
+      headers: this.#headers,
+      body: bytes,
+    })
+    return false
+  }
+
+  private begin(): void {
+    this.#begun = true
+    this.#attempt.call.begin(this.#status, this.#headers)
+  }
+
+  private complete(upstreamEnded: boolean): void {
+    const { call } = this.#attempt
+    this.settle()
+    if (this.#stream.failure !== undefined) {
+      call.error = new GatewayError('upstream_failed', 'The upstream reported an error.', { phase: 'stream_error' })
+    }
+    this.#done = true
+    this.#attempt.complete(upstreamEnded)
+    call.end()
+  }
+
+  private refuse(fault: 'line' | 'event' | 'json'): void {
+    const details = fault === 'json' ? { phase: 'event' } : { phase: 'event', limit: `sse_${fault}` }
+    const error = new GatewayError('bad_upstream_response', 'The upstream sent a malformed event.', details)
+    if (this.#begun) this.breakOff(error)
+    else this.#attempt.failed('bad_response', error)
+  }
+
+  private breakOff(error: GatewayError): void {
+    const { call, route } = this.#attempt
+    this.settle()
+    this.#attempt.brokeOff(error)
+    const shape = route.protocol?.streamError === 'responses' ? 'responses' : route.errors
+    call.end(streamErrorFrame(error, shape, call.id, this.started()))
+  }
+
+  /** The response object that the first event announced, for protocols whose failures have to repeat it. */
+  private started(): ResponseStart | undefined {
+    const { first } = this.#stream
+    if (first === undefined || this.#attempt.route.protocol?.streamError !== 'responses') return undefined
+    try {
+      const frames = new SseDecoder({ line: first.length + 1, event: first.length + 1 }).push(
+        Buffer.concat([first, BLANK_LINE]),
+      )
+      const event: unknown = JSON.parse(frames[0]?.data ?? '')
+      if (!isObject(event) || !isObject(event.response)) return undefined
+      return { response: event.response, sequence: this.#stream.events }
+    } catch {
+      return undefined
+    }
+  }
+}
+
+function truncated(details: ErrorDetails): GatewayError {
+  return new GatewayError('upstream_truncated', 'The upstream broke off before the end of its answer.', details)
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Applies a declared transform to each JSON event of a run of whole events. Comments pass only by themselves. */
+function rewrite(
+  bytes: Buffer,
+  transform: Transform,
+  limits: { readonly line: number; readonly event: number },
+): Buffer {
+  const frames = new SseDecoder({ line: limits.line, event: limits.event }).push(bytes)
+  if (frames.length === 0) return bytes
+  const text = frames.map(frame => {
+    if (!frame.data.startsWith('{')) return encodeSse(frame)
+    return encodeSse({ ...frame, data: Buffer.from(transform(Buffer.from(frame.data))).toString() })
+  })
+  return Buffer.from(text.join(''))
+}

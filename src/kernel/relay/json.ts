@@ -1,0 +1,128 @@
+import { GatewayError } from '../../core/errors.js'
+import { readUsage, Tail, usageOf } from '../../wire/usage.js'
+import type { Relay, Source } from './relay.js'
+
+/** Answers up to this size are held, checked whole and sent at once; larger ones stream as they come. */
+const HOLD = 16 * 1024
+
+const OPEN_BRACE = 0x7b
+const OPEN_BRACKET = 0x5b
+const CLOSE_BRACE = 0x7d
+const CLOSE_BRACKET = 0x5d
+
+/**
+ * Relays a JSON answer. A small one is checked before a byte of it is sent, so that another target may be tried where it
+ * is not JSON; a large one is checked at both ends and broken off where it does not close.
+ */
+export class JsonRelay implements Relay {
+  readonly #attempt: Source
+  readonly #status: number
+  readonly #headers: string[]
+  readonly #length: number | undefined
+  readonly #tail = new Tail()
+  #held: Buffer[] | undefined = []
+  #size = 0
+
+  constructor(attempt: Source, status: number, headers: string[], length: number | undefined) {
+    this.#attempt = attempt
+    this.#status = status
+    this.#headers = headers
+    this.#length = length
+  }
+
+  data(chunk: Buffer): void {
+    this.#attempt.content()
+    this.#size += chunk.length
+    if (this.#held === undefined) {
+      this.#tail.push(chunk)
+      this.#attempt.write(chunk)
+      return
+    }
+    this.#held.push(chunk)
+    const { exchange, route } = this.#attempt
+    if (exchange.response !== undefined) {
+      if (this.#size > route.limits.response) this.refuse('It is too large to be rewritten.', 'response')
+    } else if (this.#size > HOLD) {
+      this.stream(this.#held)
+    }
+  }
+
+  end(): void {
+    const { call } = this.#attempt
+    if (this.#held === undefined) {
+      const last = lastByte(this.#tail.bytes())
+      if (last !== CLOSE_BRACE && last !== CLOSE_BRACKET) {
+        this.broken(new GatewayError('upstream_truncated', 'The upstream broke off.', { phase: 'json' }))
+        return
+      }
+      this.settle()
+      this.#attempt.complete(true)
+      call.end()
+      return
+    }
+    const body = this.whole(this.#held)
+    if (body === undefined) return
+    this.#attempt.complete(true)
+    this.#headers.push('content-length', String(body.length))
+    call.begin(this.#status, this.#headers)
+    // One Latin-1 string leaves with the head in one write; a buffer would be a second one.
+    if (typeof body === 'string') call.endLatin1(body)
+    else call.end(body)
+  }
+
+  broken(error: GatewayError): boolean {
+    if (this.#held !== undefined) return false
+    this.settle()
+    this.#attempt.brokeOff(error)
+    this.#attempt.call.response.destroy()
+    return true
+  }
+
+  settle(): void {
+    const paths = this.#attempt.route.protocol?.usage
+    if (paths !== undefined) this.#attempt.call.usage ??= readUsage(this.#tail.bytes(), paths, 'json')
+  }
+
+  /**
+   * The checked body (as it came: bytes in a Latin-1 string; rewritten: bytes); undefined where it is not fit to be sent.
+   */
+  private whole(held: readonly Buffer[]): Uint8Array | string | undefined {
+    const body = held.length === 1 && held[0] !== undefined ? held[0] : Buffer.concat(held)
+    try {
+      // Latin-1 keeps every byte one character: enough to check the grammar, and several times cheaper than UTF-8.
+      const text = body.toString('latin1')
+      const document: unknown = JSON.parse(text)
+      const paths = this.#attempt.route.protocol?.usage
+      if (paths !== undefined) this.#attempt.call.usage = usageOf(document, paths)
+      return this.#attempt.exchange.response?.(body) ?? text
+    } catch (cause) {
+      this.refuse(body.length === 0 ? 'It is empty.' : 'It is not JSON.', undefined, cause)
+      return undefined
+    }
+  }
+
+  private stream(held: readonly Buffer[]): void {
+    const first = held[0]?.find(byte => byte > 0x20)
+    if (first !== OPEN_BRACE && first !== OPEN_BRACKET) {
+      this.refuse('It is not JSON.')
+      return
+    }
+    this.#held = undefined
+    if (this.#length !== undefined) this.#headers.push('content-length', String(this.#length))
+    this.#attempt.call.begin(this.#status, this.#headers)
+    for (const chunk of held) {
+      this.#tail.push(chunk)
+      this.#attempt.write(chunk)
+    }
+  }
+
+  private refuse(why: string, limit?: string, cause?: unknown): void {
+    const details = limit === undefined ? { phase: 'body', cause } : { phase: 'body', cause, limit }
+    const error = new GatewayError('bad_upstream_response', `The upstream sent a malformed answer. ${why}`, details)
+    this.#attempt.failed('bad_response', error)
+  }
+}
+
+function lastByte(bytes: Buffer): number | undefined {
+  return bytes.findLast(byte => byte > 0x20)
+}

@@ -1,0 +1,56 @@
+import { GatewayError } from '../../core/errors.js'
+import { responseHeaders, type UpstreamHeaders } from '../response-headers.js'
+import { EventRelay } from './events.js'
+import { JsonRelay } from './json.js'
+import { RawRelay } from './raw.js'
+import { RefusalRelay } from './refusal.js'
+import type { Relay, Source } from './relay.js'
+
+/** Chooses the relay for an answer by its status and form; undefined where the answer is refused at once. */
+export function openRelay(attempt: Source, status: number, headers: UpstreamHeaders): Relay | undefined {
+  if (headers['transfer-encoding'] !== undefined && headers['content-length'] !== undefined) {
+    attempt.failed('bad_response', malformed('The length of its answer is ambiguous.'))
+    return undefined
+  }
+  if (status >= 300) return new RefusalRelay(attempt, status, headers)
+  const flat = responseHeaders(headers, attempt.exchange)
+  const encoding = single(headers['content-encoding'])
+  if (encoding !== undefined && encoding !== 'identity') {
+    if (!accepts(attempt, encoding)) {
+      attempt.failed('bad_response', malformed('It sent an encoding that nobody asked for.'))
+      return undefined
+    }
+    flat.push('content-encoding', encoding)
+    return new RawRelay(attempt, status, flat, lengthOf(headers))
+  }
+  const type = single(headers['content-type'])?.toLowerCase() ?? ''
+  if (type.startsWith('text/event-stream')) return new EventRelay(attempt, status, flat)
+  if (status !== 204 && isJson(attempt, type)) return new JsonRelay(attempt, status, flat, lengthOf(headers))
+  return new RawRelay(attempt, status, flat, lengthOf(headers))
+}
+
+/** Protocols whose answers carry usage answer in JSON, whatever an upstream calls it. */
+function isJson(attempt: Source, type: string): boolean {
+  if (type.includes('ndjson')) return false
+  return type.includes('json') || attempt.route.protocol?.usage !== undefined
+}
+
+function malformed(what: string): GatewayError {
+  return new GatewayError('bad_upstream_response', `The upstream sent a malformed answer. ${what}`, { phase: 'head' })
+}
+
+function single(value: string | string[] | undefined): string | undefined {
+  return Array.isArray(value) ? value.join(', ') : value
+}
+
+function lengthOf(headers: UpstreamHeaders): number | undefined {
+  const value = single(headers['content-length'])
+  return value === undefined ? undefined : Number(value)
+}
+
+/** One coding that the client named itself; stacked ones are never passed. */
+function accepts(attempt: Source, encoding: string): boolean {
+  const offered = attempt.call.request.headers['accept-encoding']
+  if (typeof offered !== 'string' || encoding.includes(',')) return false
+  return offered.split(',').some(one => one.split(';', 1)[0]?.trim().toLowerCase() === encoding.toLowerCase())
+}

@@ -1,0 +1,44 @@
+import type { GatewayError } from '../../core/errors.js'
+import type { Relay, Source } from './relay.js'
+
+/** Passes bytes on as they come. A broken transfer is shown as one: by an end short of its length, or no last chunk. */
+export class RawRelay implements Relay {
+  readonly #attempt: Source
+  readonly #status: number
+  readonly #headers: string[]
+  #begun = false
+
+  constructor(attempt: Source, status: number, headers: string[], length: number | undefined) {
+    this.#attempt = attempt
+    this.#status = status
+    this.#headers = headers
+    if (length !== undefined) headers.push('content-length', String(length))
+  }
+
+  data(chunk: Buffer): void {
+    this.begin()
+    this.#attempt.content()
+    this.#attempt.write(chunk)
+  }
+
+  end(): void {
+    this.begin()
+    this.#attempt.complete(true)
+    this.#attempt.call.end()
+  }
+
+  broken(error: GatewayError): boolean {
+    if (!this.#begun) return false
+    this.#attempt.brokeOff(error)
+    this.#attempt.call.response.destroy()
+    return true
+  }
+
+  settle(): void {}
+
+  private begin(): void {
+    if (this.#begun) return
+    this.#begun = true
+    this.#attempt.call.begin(this.#status, this.#headers)
+  }
+}

@@ -1,0 +1,33 @@
+import type { GatewayError } from '../../core/errors.js'
+import type { RetryCondition } from '../../core/limits.js'
+import type { Exchange, Route } from '../../core/plan.js'
+import type { Call } from '../call.js'
+import type { UpstreamAnswer } from '../failure.js'
+
+/** The way of one answer from upstream to client. */
+export interface Relay {
+  data(chunk: Buffer): void
+  /** The upstream's transfer ended in good order. */
+  end(): void
+  /** The upstream broke off or fell silent. True where the client has part of the answer and has been told. */
+  broken(error: GatewayError): boolean
+  /** Notes what is known for the account; called before a call is given up. */
+  settle(): void
+}
+
+/** What a relay needs of the attempt whose answer it passes on. */
+export interface Source {
+  readonly call: Call
+  readonly route: Route
+  readonly exchange: Exchange
+  /** Content came: the idle time-out starts anew. Comments and pings do not count. */
+  content(): void
+  /** Sends bytes to the client; holds the upstream back while the client is slower. */
+  write(bytes: Uint8Array): void
+  /** The client's answer is complete; where the upstream's transfer is not, it has a moment left to end by itself. */
+  complete(upstreamEnded: boolean): void
+  /** Nothing has reached the client: another target may be tried. */
+  failed(condition: RetryCondition, error: GatewayError, answer?: UpstreamAnswer): void
+  /** The client has part of an answer that cannot be completed: the relay has said so as well as its form allows. */
+  brokeOff(error: GatewayError): void
+}

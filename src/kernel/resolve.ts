@@ -1,0 +1,51 @@
+import { GatewayError } from '../core/errors.js'
+import type { Choice, Exchange, Group, Route } from '../core/plan.js'
+import type { Call } from './call.js'
+
+/**
+ * The ways to serve this call, best first. A model that nobody has, one that this key may not use and one whose
+ * upstreams are all switched off answer alike.
+ */
+export function resolve(call: Call, route: Route): readonly Exchange[] {
+  if (route.model !== undefined && call.caller?.may(call.model) !== true) throw unknownModel(call.model, route)
+  const choice = route.resolve(call.model)
+  if (choice === undefined) throw route.model === undefined ? switchedOff() : unknownModel(call.model, route)
+  return order(choice, Math.random)
+}
+
+function switchedOff(): GatewayError {
+  return new GatewayError('unavailable', 'The upstream of this endpoint is switched off.')
+}
+
+export function unknownModel(model: string, route: Route): GatewayError {
+  const own = route.protocol?.unknownModel
+  const message = own?.message?.replaceAll('{model}', model)
+  return new GatewayError(
+    'model_not_found',
+    message ?? `The model \`${model}\` does not exist or you do not have access to it.`,
+    { ...(own === undefined ? {} : { status: own.status }), param: own?.param },
+  )
+}
+
+/** Groups in order; within a group one exchange is drawn in proportion to the weights, then the next among the rest. */
+export function order(choice: Choice, random: () => number): readonly Exchange[] {
+  const only = choice.groups[0]
+  if (choice.groups.length === 1 && only?.exchanges.length === 1) return only.exchanges
+  return choice.groups.flatMap(group => drawn(group, random))
+}
+
+function drawn(group: Group, random: () => number): readonly Exchange[] {
+  if (group.exchanges.length === 1) return group.exchanges
+  const rest = group.exchanges.map((exchange, index) => ({ exchange, weight: group.weights[index] ?? 1 }))
+  const result: Exchange[] = []
+  while (rest.length > 0) {
+    let left = random() * rest.reduce((sum, one) => sum + one.weight, 0)
+    const found = rest.findIndex(one => {
+      left -= one.weight
+      return left < 0
+    })
+    const [taken] = rest.splice(found < 0 ? rest.length - 1 : found, 1)
+    if (taken !== undefined) result.push(taken.exchange)
+  }
+  return result
+}

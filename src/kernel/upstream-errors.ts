@@ -1,0 +1,116 @@
+import { GatewayError } from '../core/errors.js'
+import type { RetryCondition } from '../core/limits.js'
+import type { Exchange } from '../core/plan.js'
+import type { Call } from './call.js'
+import type { UpstreamAnswer } from './failure.js'
+
+/** Passes an upstream's refusal on, byte for byte. The call is accounted as the error that it is. */
+export function passAnswer(call: Call, answer: UpstreamAnswer, error: GatewayError): void {
+  call.error = error
+  call.begin(answer.status, [...answer.headers, 'content-length', String(answer.body.length)])
+  call.end(answer.body)
+}
+
+/** What a broken connection means. `connecting`: the request had not been sent. */
+export function classify(cause: Error, connecting: boolean): { condition: RetryCondition; error: GatewayError } {
+  const code = 'code' in cause ? String(cause.code) : ''
+  if (code === 'UND_ERR_CONNECT_TIMEOUT') {
+    return { condition: 'connect', error: timeout('connect', cause) }
+  }
+  if (connecting) {
+    const error = new GatewayError('upstream_unavailable', 'The upstream cannot be reached.', {
+      cause,
+      phase: 'connect',
+    })
+    return { condition: 'connect', error }
+  }
+  if (code.startsWith('HPE_') || MALFORMED.has(code)) {
+    const error = new GatewayError('bad_upstream_response', 'The upstream sent a malformed answer.', {
+      cause,
+      phase: 'head',
+    })
+    return { condition: 'bad_response', error }
+  }
+  const error = new GatewayError('upstream_unavailable', 'The upstream closed the connection before it answered.', {
+    cause,
+    phase: 'reset',
+  })
+  return { condition: 'reset', error }
+}
+
+/** The client library's codes for answers that break HTTP itself. */
+const MALFORMED = new Set([
+  'UND_ERR_HEADERS_OVERFLOW',
+  'UND_ERR_RES_CONTENT_LENGTH_MISMATCH',
+  'UND_ERR_RES_EXCEEDED_MAX_SIZE',
+  'UND_ERR_INVALID_ARG',
+  'UND_ERR_NOT_SUPPORTED',
+])
+
+function timeout(phase: string, cause: unknown): GatewayError {
+  return new GatewayError('upstream_timeout', 'The upstream did not answer in time.', { phase, cause })
+}
+
+/** The error that an upstream's status stands for. The gateway's own credential is never the client's business. */
+export function errorOfStatus(status: number, headers: Readonly<Record<string, unknown>>): GatewayError {
+  const cause = `upstream status ${status}`
+  const phase = 'status'
+  if (status < 400) {
+    return new GatewayError(
+      'bad_upstream_response',
+      'The upstream redirected the request; redirects are not followed.',
+      {
+        cause: `${cause} to ${hostOf(headers.location)}`,
+        phase,
+      },
+    )
+  }
+  if (status === 401 || status === 403 || status === 407) {
+    return new GatewayError('upstream_auth', "The upstream refused the gateway's own credential.", { cause, phase })
+  }
+  if (status === 429) {
+    return new GatewayError('rate_limited', 'The upstream limits the rate. Try again later.', {
+      cause,
+      phase,
+      retryAfter: retryAfter(headers),
+    })
+  }
+  if (status < 500) {
+    return new GatewayError('upstream_rejected', 'The upstream refused the request.', { cause, phase, status })
+  }
+  return new GatewayError('upstream_failed', 'The upstream failed to answer.', {
+    cause,
+    phase,
+    retryAfter: retryAfter(headers),
+  })
+}
+
+function hostOf(location: unknown): string {
+  return typeof location === 'string' && URL.canParse(location) ? new URL(location).host : 'a path'
+}
+
+/** Longest wait that is passed on, milliseconds. */
+const LONGEST_WAIT = 3_600_000
+
+/** `retry-after-ms`, or `retry-after` in seconds or as a date (RFC 9110 §10.2.3), in milliseconds. */
+export function retryAfter(headers: Readonly<Record<string, unknown>>): number | undefined {
+  const exact = Number(headers['retry-after-ms'] ?? Number.NaN)
+  if (Number.isFinite(exact) && exact >= 0) return Math.min(exact, LONGEST_WAIT)
+  const header = headers['retry-after']
+  if (typeof header !== 'string') return undefined
+  const seconds = Number(header)
+  const wait = Number.isFinite(seconds) ? seconds * 1000 : Date.parse(header) - Date.now()
+  return Number.isFinite(wait) ? Math.min(Math.max(wait, 0), LONGEST_WAIT) : undefined
+}
+
+/** Whether an upstream's refusal may be shown: JSON, and nothing in it is a credential of ours. */
+export function presentable(body: Buffer, call: Call, exchange: Exchange): boolean {
+  const text = body.toString('utf8')
+  if (call.generation.reach(exchange.upstream).secrets.some(secret => text.includes(secret))) return false
+  try {
+    const parsed: unknown = JSON.parse(text)
+    return typeof parsed === 'object' && parsed !== null
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,74 @@
+import { GatewayError } from '../core/errors.js'
+import type { Exchange } from '../core/plan.js'
+import type { UpstreamRequest } from '../net/pools.js'
+import { findValue, splice } from '../wire/json-edit.js'
+import { type Held, mergeQuery } from '../wire/query.js'
+import type { Body, HeldBody } from './admit.js'
+import type { Call } from './call.js'
+
+/** Client headers that pass to every upstream; an upstream's `forward` adds to them. Nothing else does. */
+const PASSED = new Set(['content-type', 'accept', 'idempotency-key'])
+
+/** The request as this exchange sends it: declared headers, placed credential, the client's bytes with declared edits. */
+export function buildRequest(call: Call, exchange: Exchange, body: Body): UpstreamRequest {
+  const chosen = call.stream ? exchange.streamCall : exchange.call
+  return {
+    method: chosen.method,
+    path: mergeQuery(chosen.target({ ...call.params, model: exchange.model }), call.query, isHeld(call)),
+    headers: headersFor(call, exchange),
+    body: bodyFor(call, exchange, body),
+  }
+}
+
+function headersFor(call: Call, exchange: Exchange): string[] {
+  const fixed = call.generation.reach(exchange.upstream)
+  const headers = [...fixed.headers]
+  const forward = exchange.upstream.forward.request
+  const given = call.request.headers
+  for (const name in given) {
+    if ((!PASSED.has(name) && !forward(name)) || fixed.names.has(name)) continue
+    const value = given[name]
+    if (typeof value === 'string') headers.push(name, value)
+  }
+  headers.push('x-request-id', call.id)
+  return headers
+}
+
+/** Query parameters that stay here: callers' keys, wherever they stand, and the model, which the exchange renames. */
+function isHeld(call: Call): Held {
+  const { route, generation } = call
+  return (name, value) =>
+    (route?.model?.from === 'query' && route.model.name === name) ||
+    route?.caller.some(placement => placement.in === 'query' && placement.name === name) === true ||
+    !('refused' in generation.plan.keys.find(value, Date.now()))
+}
+
+function bodyFor(call: Call, exchange: Exchange, body: Body): UpstreamRequest['body'] {
+  switch (body.type) {
+    case 'none':
+      return null
+    case 'stream':
+      return call.request
+    case 'bytes': {
+      const pointer = call.route?.model
+      const renamed = pointer?.from === 'body' && exchange.model !== call.model
+      const bytes = renamed ? rename(body, pointer.name, exchange.model) : body.bytes
+      return exchange.request === undefined ? bytes : transformed(exchange.request, bytes)
+    }
+  }
+}
+
+/** Only the model's name is replaced; every other byte goes out as it came. */
+function rename({ bytes, model }: HeldBody, member: string, name: string): Uint8Array {
+  const span = model ?? findValue(bytes, [member])
+  if (span === undefined) throw new Error('the model has been read, so it stands in the body')
+  return splice(bytes, span.start, span.end, Buffer.from(JSON.stringify(name)))
+}
+
+function transformed(transform: NonNullable<Exchange['request']>, bytes: Uint8Array): Uint8Array {
+  try {
+    return transform(bytes)
+  } catch (cause) {
+    throw new GatewayError('bad_request', 'The body does not have the form that this model needs.', { cause })
+  }
+}

@@ -1,0 +1,37 @@
+/** Something that has deadlines. `check` is called every tick with the monotonic time in milliseconds. */
+export interface Watched {
+  check(now: number): void
+}
+
+/** How exact the time-outs of exchanges are, in milliseconds. */
+const TICK = 50
+
+/**
+ * One timer for the deadlines of every exchange: an event of a stream then costs one stored number, and a time-out costs
+ * nothing until it is due. Runs only while something is watched.
+ */
+export class Watchdog {
+  readonly #watched = new Set<Watched>()
+  #timer: NodeJS.Timeout | undefined
+
+  add(watched: Watched): void {
+    this.#watched.add(watched)
+    this.#timer ??= setInterval(() => this.#tick(), TICK)
+  }
+
+  delete(watched: Watched): void {
+    this.#watched.delete(watched)
+  }
+
+  get size(): number {
+    return this.#watched.size
+  }
+
+  #tick(): void {
+    const now = performance.now()
+    for (const watched of this.#watched) watched.check(now)
+    if (this.#watched.size > 0) return
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+}

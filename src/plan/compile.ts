@@ -1,0 +1,100 @@
+import type { Config } from '../core/config.js'
+import type { Match, Miss, Plan, Route, Upstream } from '../core/plan.js'
+import type { Secret } from '../core/secret.js'
+import { compileKeys, type DigestRing } from './keys.js'
+import { ModelCatalog, ModelIndex } from './models.js'
+import { parsePattern } from './pattern.js'
+import { type CompileProblem, Problems } from './problems.js'
+import { Router } from './router.js'
+import { RouteCompiler } from './routes.js'
+import type { CompileSchema } from './schemas.js'
+import { compileUpstreams } from './upstreams.js'
+
+export type { CompileProblem } from './problems.js'
+
+/** What compiling needs of its surroundings. */
+export interface Tools {
+  /** Throws where the schema is none. */
+  readonly compileSchema: CompileSchema
+  /** The key that the gateway made for a caller's key of that name; none where it is not to make any. */
+  readonly generated: (keyName: string) => Secret | undefined
+}
+
+export interface Compiled {
+  /** Fit to be served only where no problem is an error. */
+  readonly plan: CompiledPlan
+  readonly problems: readonly CompileProblem[]
+}
+
+/** The plan with what `explain` tells beyond it. */
+export class CompiledPlan implements Plan {
+  readonly digest: string
+  readonly listen: Plan['listen']
+  readonly limits: Plan['limits']
+  readonly store: Plan['store']
+  readonly log: Plan['log']
+  readonly keys: DigestRing
+  readonly models: ModelCatalog
+  readonly routes: readonly Route[]
+  readonly upstreams: ReadonlyMap<string, Upstream>
+  readonly #router: Router
+
+  constructor(
+    config: Config,
+    digest: string,
+    parts: Pick<CompiledPlan, 'keys' | 'models' | 'routes' | 'upstreams'>,
+    router: Router,
+  ) {
+    this.digest = digest
+    this.listen = config.listen
+    this.limits = config.limits
+    this.store = config.store
+    this.log = config.log
+    this.keys = parts.keys
+    this.models = parts.models
+    this.routes = parts.routes
+    this.upstreams = parts.upstreams
+    this.#router = router
+  }
+
+  match(method: string, path: string): Match | Miss {
+    return this.#router.match(method, path)
+  }
+}
+
+/** Turns a checked configuration into what the kernel reads. Tells all problems at once; throws none of them. */
+export function compile(config: Config, digest: string, tools: Tools): Compiled {
+  const problems = new Problems()
+  const speakers = compileUpstreams(config, callerHeaders(config))
+  const index = new ModelIndex(config.models)
+  const compiler = new RouteCompiler({ config, speakers, index }, tools.compileSchema, problems)
+  const router = new Router()
+  const routes = compileRoutes(config, compiler, router, problems)
+  const parts = {
+    keys: compileKeys(config.keys, tools.generated, problems),
+    models: new ModelCatalog(index, name => compiler.serves(name)),
+    routes,
+    upstreams: new Map([...speakers].map(([name, speaker]) => [name, speaker.upstream])),
+  }
+  return { plan: new CompiledPlan(config, digest, parts, router), problems: problems.found }
+}
+
+function compileRoutes(config: Config, compiler: RouteCompiler, router: Router, problems: Problems): readonly Route[] {
+  const routes: Route[] = []
+  for (const [id, written] of Object.entries(config.routes)) {
+    const pattern = parsePattern(id)
+    const route = compiler.compile(id, pattern, written)
+    if (router.add(pattern, route)) routes.push(route)
+    else problems.error(['routes', id], 'route-clash', 'another route matches the same requests')
+  }
+  return routes
+}
+
+/** Headers in which some route looks for callers' keys. */
+function callerHeaders({ routes }: Config): ReadonlySet<string> {
+  const names = new Set<string>()
+  for (const { caller } of Object.values(routes)) {
+    for (const place of caller) if (place.in === 'header') names.add(place.name.toLowerCase())
+  }
+  return names
+}

@@ -1,0 +1,29 @@
+import type { CredentialConfig } from '../core/config.js'
+
+/** A credential where it stands in requests, once for the wire and once for people to read. */
+export interface Placed {
+  /** Flat name, value pair; empty where the credential does not stand in a header. */
+  readonly headers: readonly string[]
+  readonly shownHeaders: readonly string[]
+  /** `name=value`, percent-encoded; empty where the credential does not stand in the query. */
+  readonly query: string
+  readonly shownQuery: string
+}
+
+const NOWHERE: Placed = { headers: [], shownHeaders: [], query: '', shownQuery: '' }
+
+/** Reveals an upstream's secret, here and nowhere else. */
+export function placeCredential(credential: CredentialConfig | undefined): Placed {
+  if (credential?.secret === undefined) return NOWHERE
+  const { place, secret } = credential
+  const value = secret.reveal()
+  if (place.in === 'query') {
+    const name = encodeURIComponent(place.name)
+    return { ...NOWHERE, query: `${name}=${encodeURIComponent(value)}`, shownQuery: `${name}=${secret}` }
+  }
+  const [name, before] =
+    place.in === 'header'
+      ? [place.name.toLowerCase(), place.scheme === undefined ? '' : `${place.scheme} `]
+      : ['sec-websocket-protocol', place.prefix]
+  return { ...NOWHERE, headers: [name, before + value], shownHeaders: [name, `${before}${secret}`] }
+}

@@ -1,0 +1,197 @@
+import type { Config, KeyConfig, KeySecret, ModelConfig, TargetConfig, VerbConfig } from '../../core/config.js'
+import type { Placement } from '../../core/placement.js'
+import type { Plan, Pointer, Route, Upstream } from '../../core/plan.js'
+import { groupTargets } from '../weights.js'
+import { headerLines, percent } from './format.js'
+
+/** A plan as plain data, without a secret in it: what `explain --json` prints. */
+export interface PlanFacts {
+  /** `http://127.0.0.1:8080`. */
+  readonly listen: string
+  /** Origins of web pages that may call. */
+  readonly cors?: readonly string[]
+  readonly store: string
+  readonly log: string
+  readonly keys: readonly KeyFacts[]
+  readonly upstreams: readonly UpstreamFacts[]
+  readonly models: readonly ModelFacts[]
+  readonly routes: readonly RouteFacts[]
+}
+
+export interface KeyFacts {
+  readonly name: string
+  readonly models: readonly string[]
+  /** Where each of its secrets comes from, or the first digits of its digest. */
+  readonly secrets: readonly string[]
+  /** Why nobody can use it. */
+  readonly off?: string
+  /** ISO 8601. */
+  readonly expires?: string
+}
+
+export interface UpstreamFacts {
+  readonly name: string
+  readonly kind?: string
+  readonly off?: string
+  /** Only of those that are on. */
+  readonly base?: string
+  /** What goes with every request, `name: value`, secrets masked. */
+  readonly headers: readonly string[]
+  readonly speaks: readonly string[]
+}
+
+export interface ModelFacts {
+  readonly name: string
+  /** In order of preference; the members of a group are drawn from by weight. */
+  readonly groups: readonly (readonly TargetFacts[])[]
+  readonly request: readonly VerbConfig[]
+  readonly response: readonly VerbConfig[]
+}
+
+export interface TargetFacts {
+  readonly upstream: string
+  readonly as?: string
+  /** Share of its group's first draws, in percent; of groups of more than one. */
+  readonly share?: number
+  readonly off?: string
+  readonly request: readonly VerbConfig[]
+  readonly response: readonly VerbConfig[]
+}
+
+export interface RouteFacts {
+  readonly id: string
+  readonly shipped: boolean
+  /** A protocol, or what the gateway answers itself. */
+  readonly serves: string
+  readonly model?: string
+  readonly stream: string
+  readonly schema?: string
+  readonly body: string
+  readonly errors: string
+  readonly caller: readonly string[]
+  readonly calls: readonly CallFacts[]
+}
+
+/** How an upstream is called on a route. */
+export interface CallFacts {
+  readonly upstream: string
+  readonly call: string
+  /** Where streams have a call of their own. */
+  readonly stream?: string
+}
+
+export function planFacts(plan: Plan, config: Config): PlanFacts {
+  const { host, port, tls, cors } = plan.listen
+  const address = host.includes(':') ? `[${host}]` : host
+  return {
+    listen: `${tls === undefined ? 'http' : 'https'}://${address}:${port}`,
+    ...(cors === undefined ? {} : { cors: cors.origins }),
+    store: plan.store.type === 'file' ? `file ${plan.store.path}` : plan.store.type,
+    log: plan.log.level,
+    keys: Object.entries(config.keys).map(([name, key]) => keyFacts(name, key)),
+    upstreams: [...plan.upstreams.values()].map(upstream => upstreamFacts(upstream, config)),
+    models: Object.entries(config.models).map(([name, model]) => modelFacts(name, model, plan)),
+    routes: plan.routes.map(route => routeFacts(route, config)),
+  }
+}
+
+function keyFacts(name: string, { models, secrets, expires, disabled, absent }: KeyConfig): KeyFacts {
+  const off = disabled ? 'disabled' : secrets.length === 0 ? (absent ?? 'no secret') : undefined
+  return {
+    name,
+    models,
+    secrets: secrets.map(secretText),
+    ...(off === undefined ? {} : { off }),
+    ...(expires === undefined ? {} : { expires: new Date(expires).toISOString() }),
+  }
+}
+
+function secretText(secret: KeySecret): string {
+  switch (secret.type) {
+    case 'plain':
+      return 'from a variable or file'
+    case 'digest':
+      return `sha256:${secret.sha256.slice(0, 4)}…`
+    case 'generated':
+      return 'made on first start'
+  }
+}
+
+function upstreamFacts({ name, kind, off, shownHeaders }: Upstream, { upstreams }: Config): UpstreamFacts {
+  const { base, speaks = {} } = upstreams[name] ?? {}
+  return {
+    name,
+    ...(kind === undefined ? {} : { kind }),
+    ...(off === undefined ? {} : { off }),
+    ...(off !== undefined || base === undefined ? {} : { base }),
+    headers: headerLines(shownHeaders),
+    speaks: Object.keys(speaks),
+  }
+}
+
+function modelFacts(name: string, { targets, request, response }: ModelConfig, plan: Plan): ModelFacts {
+  return { name, groups: groupTargets(targets).map(group => groupFacts(group, plan)), request, response }
+}
+
+/** Shares are of the targets that are on: the others are not drawn. */
+function groupFacts(group: readonly TargetConfig[], { upstreams }: Plan): readonly TargetFacts[] {
+  const on = group.filter(target => upstreams.get(target.upstream)?.off === undefined)
+  const sum = on.reduce((total, target) => total + (target.weight ?? 1), 0)
+  return group.map(target => {
+    const off = upstreams.get(target.upstream)?.off
+    return {
+      upstream: target.upstream,
+      ...(target.as === undefined ? {} : { as: target.as }),
+      ...(group.length === 1 || off !== undefined ? {} : { share: percent(target.weight ?? 1, sum) }),
+      ...(off === undefined ? {} : { off }),
+      request: target.request,
+      response: target.response,
+    }
+  })
+}
+
+function routeFacts(route: Route, config: Config): RouteFacts {
+  const { id, shipped, protocol, answer, model, body, errors, caller } = route
+  const schema = config.routes[id]?.schema
+  return {
+    id,
+    shipped,
+    serves: protocol?.name ?? `the gateway's own answer: ${answer}`,
+    ...(model === undefined ? {} : { model: pointerText(model) }),
+    stream: typeof route.stream === 'string' ? route.stream : pointerText(route.stream),
+    ...(schema === undefined ? {} : { schema }),
+    body,
+    errors,
+    caller: caller.map(placementText),
+    calls: protocol === undefined ? [] : callsOf(id, protocol.name, config),
+  }
+}
+
+/** Of every upstream that is on, speaks the protocol, and is the route's own or some model's target. */
+function callsOf(id: string, protocol: string, config: Config): readonly CallFacts[] {
+  const fixed = config.routes[id]?.upstream
+  const targets = Object.values(config.models).flatMap(model => model.targets.map(target => target.upstream))
+  const asked = new Set(fixed === undefined ? targets : [fixed])
+  return Object.entries(config.upstreams).flatMap(([upstream, { off, speaks }]) => {
+    const endpoint = Object.hasOwn(speaks, protocol) ? speaks[protocol] : undefined
+    if (endpoint === undefined || off !== undefined || !asked.has(upstream)) return []
+    const { call, stream } = endpoint
+    const facts = { upstream, call: `${call.method} ${call.target}` }
+    return [stream === undefined ? facts : { ...facts, stream: `${stream.method} ${stream.target}` }]
+  })
+}
+
+function pointerText({ from, name }: Pointer): string {
+  return `${from}.${name}`
+}
+
+function placementText(placement: Placement): string {
+  switch (placement.in) {
+    case 'header':
+      return `${placement.name}: ${placement.scheme === undefined ? '' : `${placement.scheme} `}KEY`
+    case 'query':
+      return `?${placement.name}=KEY`
+    case 'subprotocol':
+      return `sec-websocket-protocol: ${placement.prefix}KEY`
+  }
+}

@@ -1,0 +1,79 @@
+import type { VerbConfig } from '../../core/config.js'
+import { columns, section } from './format.js'
+import type { KeyFacts, ModelFacts, PlanFacts, RouteFacts, TargetFacts, UpstreamFacts } from './plan-facts.js'
+
+/** The plan for people to read; the same facts give the same text. */
+export function planText(facts: PlanFacts): string {
+  const { listen, cors, store, log, keys, upstreams, models, routes } = facts
+  const lines = [
+    ...columns([
+      ['listen', listen],
+      ...(cors === undefined ? [] : [['cors', cors.join(' ')]]),
+      ['store', store],
+      ['log', log],
+    ]),
+    ...section('keys', columns(keys.map(keyRow), '  ')),
+    ...section('upstreams', columns(upstreams.flatMap(upstreamRows), '  ')),
+    ...section('models', columns(models.flatMap(modelRows), '  ')),
+    ...section('routes', routes.flatMap(routeLines)),
+  ]
+  return `${lines.join('\n')}\n`
+}
+
+function keyRow({ name, models, secrets, off, expires }: KeyFacts): readonly string[] {
+  const until = expires === undefined ? [] : [`expires ${expires}`]
+  const state = off === undefined ? 'on' : 'off'
+  return [name, state, models.join(' ') || 'no models', [...(off === undefined ? secrets : [off]), ...until].join(', ')]
+}
+
+function upstreamRows({ name, kind, off, base, headers, speaks }: UpstreamFacts): readonly (readonly string[])[] {
+  if (off !== undefined) return [[name, 'off', off]]
+  return [
+    [name, 'on', kind === undefined ? `${base}` : `${base} (kind ${kind})`],
+    ['', '', `speaks ${speaks.join(', ') || 'nothing'}`],
+    ...headers.map(header => ['', '', header]),
+  ]
+}
+
+function modelRows({ name, groups, request, response }: ModelFacts): readonly (readonly string[])[] {
+  const rows = groups.map(group => group.map(targetText).join(' | '))
+  return [
+    ...rows.map((row, index) => [index === 0 ? name : '', index === 0 ? '→' : 'then', row]),
+    ...verbRows('request', request),
+    ...verbRows('response', response),
+    ...groups
+      .flat()
+      .flatMap(target => [
+        ...verbRows(`request to ${target.upstream}`, target.request),
+        ...verbRows(`response of ${target.upstream}`, target.response),
+      ]),
+  ]
+}
+
+function targetText({ upstream, as, share, off }: TargetFacts): string {
+  const named = as === undefined ? upstream : `${upstream} as ${as}`
+  return `${named}${share === undefined ? '' : ` ${share} %`}${off === undefined ? '' : ` (off: ${off})`}`
+}
+
+function verbRows(what: string, verbs: readonly VerbConfig[]): readonly (readonly string[])[] {
+  const steps = verbs.flatMap(verb => Object.entries(verb))
+  return steps.map(([verb, args]) => ['', '', `${what}: ${verb} ${JSON.stringify(args)}`])
+}
+
+function routeLines(route: RouteFacts): readonly string[] {
+  const { id, shipped, serves, model, stream, schema, body, errors, caller, calls } = route
+  const said = [
+    serves,
+    ...(model === undefined ? [] : [`model ${model}`]),
+    ...(stream === 'never' ? [] : [`stream ${stream}`]),
+    ...(schema === undefined ? [] : [`schema ${schema}`]),
+    `body ${body}`,
+    `errors ${errors}`,
+    `key ${caller.join(' or ')}`,
+  ]
+  const rows = calls.flatMap(({ upstream, call, stream: other }) => [
+    [`→ ${upstream}`, call],
+    ...(other === undefined ? [] : [['', `${other} for streams`]]),
+  ])
+  return [`  ${id}${shipped ? '' : ' (yours)'}`, `    ${said.join(', ')}`, ...columns(rows, '    ')]
+}

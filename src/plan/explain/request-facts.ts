@@ -1,0 +1,120 @@
+import { ERROR_CODES, type ErrorCode, type Family } from '../../core/errors.js'
+import type { Caller, Choice, Match, Miss, Params, Route } from '../../core/plan.js'
+import type { CompiledPlan } from '../compile.js'
+import { admit } from './admit.js'
+import type { Ask } from './ask.js'
+import { type ExchangeFacts, exchangeFacts } from './exchange-facts.js'
+import { Refused } from './refused.js'
+
+/** What would become of a request, as plain data without a secret in it. */
+export interface RequestFacts {
+  /** Method and path; the query may hold a key. */
+  readonly request: string
+  readonly route?: string
+  readonly params?: Params
+  /** Name of the key. */
+  readonly key?: string
+  readonly model?: string
+  readonly stream?: boolean
+  /** Names of the models that the gateway's own answer holds. */
+  readonly answer?: readonly string[]
+  /** Ways to serve it, in order; those of one group are drawn from by weight. */
+  readonly exchanges: readonly ExchangeFacts[]
+  readonly error?: ErrorFacts
+}
+
+/** How the request would be refused. */
+export interface ErrorFacts {
+  readonly status: number
+  readonly code: ErrorCode
+  readonly family: Family
+  /** More than the client is told. */
+  readonly reason: string
+  readonly allow?: readonly string[]
+}
+
+type Writable<T> = { -readonly [Key in keyof T]: T[Key] }
+
+const ANYBODY: Caller = { name: '', models: [], may: () => true }
+
+/** Takes a request the way that the kernel takes it, in the same order, up to where it would be sent. */
+export function requestFacts(plan: CompiledPlan, ask: Ask): RequestFacts {
+  const mark = ask.path.indexOf('?')
+  const path = mark < 0 ? ask.path : ask.path.slice(0, mark)
+  const matched = plan.match(ask.method, path)
+  const query = mark < 0 ? undefined : new URLSearchParams(ask.path.slice(mark + 1))
+  const facts: Writable<RequestFacts> = { request: `${ask.method} ${path}`, exchanges: [] }
+  if (matched.route !== undefined) facts.route = matched.route.id
+  try {
+    const caller = authenticate(plan, ask)
+    if (caller !== ANYBODY) facts.key = caller.name
+    const { route, params } = routed(matched)
+    if (Object.keys(params).length > 0) facts.params = params
+    if (route.lane === 'answer') {
+      facts.answer = answer(plan, route, params, caller)
+      return facts
+    }
+    const admitted = admit({ route, params }, query, ask)
+    if (route.model !== undefined) facts.model = admitted.model
+    facts.stream = admitted.stream
+    const choice = resolve(plan, route, admitted.model, caller)
+    facts.exchanges = exchangeFacts(choice, { route, params, query, admitted })
+    return facts
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error
+    return { ...facts, error: errorFacts(error, matched) }
+  }
+}
+
+function errorFacts({ code, status, message, allow }: Refused, matched: Match | Miss): ErrorFacts {
+  const family = matched.route?.errors ?? (matched as Miss).errors
+  const facts = { status: status ?? ERROR_CODES[code].status, code, family, reason: message }
+  return allow === undefined ? facts : { ...facts, allow }
+}
+
+function authenticate(plan: CompiledPlan, { key, now = Date.now() }: Ask): Caller {
+  if (key === undefined) return ANYBODY
+  const caller = plan.keys.named(key, now) ?? plan.keys.find(key, now)
+  if (!('refused' in caller)) return caller
+  throw new Refused('unauthenticated', `this key is ${caller.refused}`)
+}
+
+function routed(matched: Match | Miss): Match {
+  if (matched.route !== undefined) return matched
+  switch (matched.status) {
+    case 400:
+      throw new Refused('bad_request', 'the path is malformed or climbs')
+    case 404:
+      throw new Refused('not_found', 'no route has this path')
+    case 405:
+      throw new Refused('method_not_allowed', 'the path is served with other methods', { allow: matched.allow })
+  }
+}
+
+function answer({ models }: CompiledPlan, route: Route, params: Params, caller: Caller): readonly string[] {
+  if (route.answer === 'models') return models.list(caller).map(entry => entry.id)
+  const name = params[route.model?.name ?? ''] ?? ''
+  const entry = models.find(name, caller)
+  if (entry === undefined) throw new Refused('model_not_found', `the key may not use "${name}", or nothing serves it`)
+  return [entry.id]
+}
+
+function resolve(plan: CompiledPlan, route: Route, model: string, caller: Caller): Choice {
+  const status = route.protocol?.unknownModel?.status
+  if (route.model !== undefined && !caller.may(model)) {
+    throw new Refused('model_not_found', `the key "${caller.name}" may not use "${model}"`, { status })
+  }
+  const choice = route.resolve(model)
+  if (choice === undefined) throw new Refused('model_not_found', whyUnserved(plan, route, model), { status })
+  return choice
+}
+
+function whyUnserved({ models, upstreams }: CompiledPlan, { protocol }: Route, name: string): string {
+  const targets = models.index.find(name)?.model.config.targets
+  if (targets === undefined) return name === '' ? "the route's upstream is off" : `no model is called "${name}"`
+  const reasons = targets.map(({ upstream }) => {
+    const off = upstreams.get(upstream)?.off
+    return off === undefined ? `${upstream} cannot be asked for it by ${protocol?.name}` : `${upstream} is off (${off})`
+  })
+  return `nothing serves "${name}" here: ${reasons.join(', ')}`
+}

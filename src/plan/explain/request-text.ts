@@ -1,0 +1,60 @@
+import type { ExchangeFacts } from './exchange-facts.js'
+import { columns, duration } from './format.js'
+import type { RequestFacts } from './request-facts.js'
+
+/** What would become of a request, for people to read. */
+export function requestText(facts: RequestFacts): string {
+  const { request, route, params = {}, key, model, stream, answer, exchanges, error } = facts
+  const head = columns([
+    ['request', request],
+    ['route', route ?? 'none'],
+    ...Object.entries(params).map(([name, value]) => [`  ${name}`, value]),
+    ['key', key ?? (error?.code === 'unauthenticated' ? 'refused' : 'none given, taken as good')],
+    ...(model === undefined || model === '' ? [] : [['model', model]]),
+    ...(stream === undefined ? [] : [['stream', stream ? 'yes' : 'no']]),
+  ])
+  const lines = [...head, ...outcome(answer, error), ...exchanges.flatMap(exchangeLines)]
+  return `${lines.join('\n')}\n`
+}
+
+function outcome(answer: RequestFacts['answer'], error: RequestFacts['error']): readonly string[] {
+  if (error !== undefined) {
+    const { status, code, family, reason, allow } = error
+    return [
+      '',
+      `answer  ${status} ${code}, in the shape of the family ${family}`,
+      `        ${reason}`,
+      ...(allow === undefined ? [] : [`        allow: ${allow.join(', ')}`]),
+    ]
+  }
+  if (answer === undefined) return []
+  const names = answer.length === 0 ? ['no model'] : answer
+  return ['', "answer  200, the gateway's own", ...names.map(name => `        ${name}`)]
+}
+
+function exchangeLines(exchange: ExchangeFacts): readonly string[] {
+  const { group, share, upstream, model, method, url, headers, body, retry, timeouts } = exchange
+  const drawn = share === undefined ? '' : `, first in ${share} % of requests`
+  const { connect, first_byte, idle, total } = timeouts
+  const waits = [
+    `connect ${duration(connect)}`,
+    `first byte ${duration(first_byte)}`,
+    `idle ${duration(idle)}`,
+    `total ${duration(total)}`,
+  ]
+  const once = retry.attempts === 1 || retry.on.length === 0
+  return [
+    '',
+    `${group}  ${upstream}${model === '' ? '' : ` as ${model}`}${drawn}`,
+    ...columns(
+      [
+        ['call', `${method} ${url}`],
+        ...headers.map(header => ['header', header]),
+        ['wait', waits.join(', ')],
+        ['retry', once ? 'no' : `${retry.attempts} attempts in all, after ${retry.on.join(', ')}`],
+        ...(body ?? '').split('\n').map((line, index) => [index === 0 ? 'body' : '', line]),
+      ].filter(([name, value]) => name !== 'body' || value !== ''),
+      '   ',
+    ),
+  ]
+}

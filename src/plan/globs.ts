@@ -1,0 +1,45 @@
+/**
+ * A pattern whose `*` stands for any text, the empty one included; every other character stands for itself. Matching
+ * takes time linear in the text.
+ */
+export class Glob {
+  readonly text: string
+  readonly #head: string
+  readonly #middle: readonly string[]
+  readonly #tail: string | undefined
+
+  constructor(text: string) {
+    this.text = text
+    const [head = '', ...rest] = text.split('*')
+    this.#head = head
+    this.#tail = rest.pop()
+    this.#middle = rest.filter(piece => piece !== '')
+  }
+
+  matches(text: string): boolean {
+    return this.capture(text) !== undefined
+  }
+
+  /**
+   * What the first `*` stands for in `text`, as short as the pattern allows where there are several; `''` where the
+   * pattern has none and is the text; `undefined` where the text does not match.
+   */
+  capture(text: string): string | undefined {
+    if (this.#tail === undefined) return text === this.#head ? '' : undefined
+    const end = text.length - this.#tail.length
+    let at = this.#head.length
+    if (at > end || !text.startsWith(this.#head) || !text.endsWith(this.#tail)) return undefined
+    let first: number | undefined
+    for (const piece of this.#middle) {
+      const found = text.indexOf(piece, at)
+      if (found < 0 || found + piece.length > end) return undefined
+      first ??= found
+      at = found + piece.length
+    }
+    return text.slice(this.#head.length, first ?? end)
+  }
+}
+
+export function isGlob(text: string): boolean {
+  return text.includes('*')
+}

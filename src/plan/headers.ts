@@ -1,0 +1,39 @@
+import type { HeaderFilter } from '../core/plan.js'
+import { NameSet } from './names.js'
+
+/** Of one connection only (RFC 9110 §7.6.1), or about the framing of a body, which each side decides for itself. */
+const CONNECTION = [
+  ...['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade'],
+  ...['proxy-authenticate', 'proxy-authorization', 'content-length', 'content-encoding'],
+]
+
+/** Never taken from a client: where the request goes, who sends it, and what the gateway says itself. */
+const NOT_TO_UPSTREAM = [...CONNECTION, 'host', 'expect', 'cookie', 'authorization', 'x-request-id']
+
+/** Never taken from an upstream: what speaks of that server, sets state in browsers, or is the gateway's to say. */
+const NOT_TO_CLIENT = [
+  ...CONNECTION,
+  ...['set-cookie', 'set-cookie2', 'server', 'alt-svc', 'www-authenticate', 'x-request-id', 'x-gateway-error'],
+]
+
+/**
+ * Client headers that pass to an upstream beyond those that always do. `held` names further headers that never pass,
+ * whatever the globs say: those in which callers' keys stand, and those that the upstream's own declaration sets.
+ */
+export function requestFilter(forward: readonly string[], held: Iterable<string>): HeaderFilter {
+  return filter(forward, [...NOT_TO_UPSTREAM, ...held])
+}
+
+/** Headers of an upstream's answer that pass to the client beyond those that always do. */
+export function responseFilter(forward: readonly string[]): HeaderFilter {
+  const pass = filter(forward, NOT_TO_CLIENT)
+  // Which pages may read an answer is for `listen.cors` to say.
+  return name => pass(name) && !name.startsWith('access-control-')
+}
+
+function filter(forward: readonly string[], held: Iterable<string>): HeaderFilter {
+  if (forward.length === 0) return () => false
+  const passed = new NameSet(forward)
+  const never = new Set(held)
+  return name => !never.has(name) && passed.has(name)
+}

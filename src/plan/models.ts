@@ -1,0 +1,79 @@
+import type { ModelConfig } from '../core/config.js'
+import type { Caller, ModelEntry, ModelTable } from '../core/plan.js'
+import { Glob, isGlob } from './globs.js'
+import { isName } from './names.js'
+
+/** `created` of models that declare none, in seconds since the epoch: the start of 2025. It only has to stay the same. */
+const CREATED = Date.UTC(2025, 0, 1) / 1000
+
+/** A model as declared; its name may be a glob. */
+export interface Declared {
+  readonly name: string
+  readonly config: ModelConfig
+}
+
+export interface Found {
+  readonly model: Declared
+  /** What the first `*` of the declared name stands for; `undefined` where the name is no glob. */
+  readonly star: string | undefined
+}
+
+/** The declared models by the names that clients use: an exact name first, then globs in the order of the file. */
+export class ModelIndex {
+  readonly declared: readonly Declared[]
+  readonly #exact: ReadonlyMap<string, Declared>
+  readonly #globs: readonly { readonly glob: Glob; readonly model: Declared }[]
+
+  constructor(models: Readonly<Record<string, ModelConfig>>) {
+    this.declared = Object.entries(models).map(([name, config]) => ({ name, config }))
+    this.#exact = new Map(this.exact.map(model => [model.name, model]))
+    this.#globs = this.declared
+      .filter(model => isGlob(model.name))
+      .map(model => ({ glob: new Glob(model.name), model }))
+  }
+
+  /** Those whose names are no globs. */
+  get exact(): readonly Declared[] {
+    return this.declared.filter(model => !isGlob(model.name))
+  }
+
+  /** The one model that a name stands for: where its upstreams are off, no other glob takes over. */
+  find(name: string): Found | undefined {
+    const exact = this.#exact.get(name)
+    if (exact !== undefined) return { model: exact, star: undefined }
+    for (const { glob, model } of this.#globs) {
+      const star = glob.capture(name)
+      if (star !== undefined) return { model, star }
+    }
+    return undefined
+  }
+}
+
+/** What `GET /v1/models` lists: names that can be called, as far as the caller may. */
+export class ModelCatalog implements ModelTable {
+  readonly index: ModelIndex
+  readonly #serves: (name: string) => boolean
+
+  /** `serves` tells whether some route can serve the name now. */
+  constructor(index: ModelIndex, serves: (name: string) => boolean) {
+    this.index = index
+    this.#serves = serves
+  }
+
+  /** Globs have no names to list; where a key names a model that a glob serves, that name stands for itself. */
+  list(caller: Caller): readonly ModelEntry[] {
+    const names = new Set([
+      ...this.index.exact.map(model => model.name),
+      ...caller.models.filter(name => !isGlob(name)),
+    ])
+    return [...names].flatMap(name => this.find(name, caller) ?? [])
+  }
+
+  find(name: string, caller: Caller): ModelEntry | undefined {
+    if (!isName(name) || !caller.may(name) || !this.#serves(name)) return undefined
+    const config = this.index.find(name)?.model.config
+    if (config === undefined) return undefined
+    const owner = config.owner ?? config.targets[0]?.upstream ?? 'gateway'
+    return { id: name, created: config.created ?? CREATED, owner }
+  }
+}

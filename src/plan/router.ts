@@ -1,0 +1,152 @@
+import type { Match, Miss, Params, Route } from '../core/plan.js'
+import { Misses, wrongMethod } from './misses.js'
+import type { Pattern } from './pattern.js'
+import { isRefused } from './refused-path.js'
+
+interface Owned {
+  readonly pattern: Pattern
+  readonly route: Route
+}
+
+/** Who owns a path, one for each method. */
+type Owners = Owned[]
+
+/** A plan may have tens of thousands of these, so they make their parts when they are first needed. */
+class Node {
+  literals: Map<string, Node> | undefined
+  /** Parameters with a suffix, by that. */
+  suffixed: Map<string, Node> | undefined
+  /** The lengths of those suffixes, each once, the longest first. */
+  lengths: number[] | undefined
+  /** The parameter without one. */
+  parameter: Node | undefined
+  /** Owners of the paths that end here, and of those that only a tail takes on. */
+  here: Owners | undefined
+  tail: Owners | undefined
+}
+
+const NO_PARAMS: Params = Object.freeze(Object.create(null))
+
+/**
+ * Finds the route of a request by its method and raw path. Literals win over parameters, longer suffixes over shorter
+ * ones, single segments over tails. Segments are compared as they were sent: an escaped slash, colon or letter is data
+ * and never changes which route matches. Linear in the path: each node of the tree is seen at most once.
+ */
+export class Router {
+  readonly #static = new Map<string, Owners>()
+  readonly #root = new Node()
+  readonly #misses = new Misses()
+
+  /** False where another route matches the same requests; it stays. */
+  add(pattern: Pattern, route: Route): boolean {
+    const owners = this.#ownersOf(pattern)
+    if (owners.some(owned => owned.pattern.method === pattern.method)) return false
+    owners.push({ pattern, route })
+    this.#misses.add(pattern, route)
+    return true
+  }
+
+  #ownersOf(pattern: Pattern): Owners {
+    if (pattern.parameters.length === 0) return getOrAdd(this.#static, pattern.path, () => [])
+    let node = this.#root
+    for (const segment of pattern.segments) {
+      if (segment.type === 'tail') {
+        node.tail ??= []
+        return node.tail
+      }
+      node = segment.type === 'literal' ? literalEdge(node, segment.text) : parameterEdge(node, segment.suffix)
+    }
+    node.here ??= []
+    return node.here
+  }
+
+  match(method: string, path: string): Match | Miss {
+    const fixed = this.#static.get(path)
+    const owned = ownerOf(fixed, method)
+    if (owned !== undefined) return { route: owned.route, params: NO_PARAMS }
+    if (isRefused(path)) return this.#misses.at(path, 400)
+    const search = new Search(method, path.slice(1).split('/'))
+    const found = path.includes('//') || path.endsWith('/') ? undefined : search.walk(this.#root, 0)
+    if (found !== undefined) return { route: found.route, params: paramsOf(found.pattern, search.segments) }
+    const others = [...(fixed ?? []), ...search.others].map(one => one.route)
+    return others.length > 0 ? wrongMethod(others) : this.#misses.at(path, 404)
+  }
+}
+
+/** One walk down the tree; remembers who owns the path with other methods. */
+class Search {
+  readonly #method: string
+  readonly segments: readonly string[]
+  readonly others: Owned[] = []
+
+  constructor(method: string, segments: readonly string[]) {
+    this.#method = method
+    this.segments = segments
+  }
+
+  walk(node: Node, depth: number): Owned | undefined {
+    const segment = this.segments[depth]
+    if (segment === undefined) return this.#claim(node.here)
+    const literal = node.literals?.get(segment)
+    const exact = literal === undefined ? undefined : this.walk(literal, depth + 1)
+    if (exact !== undefined) return exact
+    for (const length of node.lengths ?? []) {
+      const next = segment.length > length ? node.suffixed?.get(segment.slice(segment.length - length)) : undefined
+      const found = next === undefined ? undefined : this.walk(next, depth + 1)
+      if (found !== undefined) return found
+    }
+    const found = node.parameter === undefined ? undefined : this.walk(node.parameter, depth + 1)
+    return found ?? this.#claim(node.tail)
+  }
+
+  #claim(owners: Owners | undefined): Owned | undefined {
+    const found = ownerOf(owners, this.#method)
+    if (found === undefined && owners !== undefined) this.others.push(...owners)
+    return found
+  }
+}
+
+/** Decoded once; the path is known to decode. */
+function paramsOf(pattern: Pattern, segments: readonly string[]): Params {
+  const params: Record<string, string> = Object.create(null)
+  pattern.segments.forEach((segment, index) => {
+    const raw = segments[index] ?? ''
+    if (segment.type === 'parameter') {
+      params[segment.name] = decodeURIComponent(raw.slice(0, raw.length - segment.suffix.length))
+    } else if (segment.type === 'tail') {
+      params[segment.name] = decodeURIComponent(segments.slice(index).join('/'))
+    }
+  })
+  return params
+}
+
+function ownerOf(owners: Owners | undefined, method: string): Owned | undefined {
+  return owners?.find(owned => owned.pattern.method === method)
+}
+
+function literalEdge(node: Node, text: string): Node {
+  node.literals ??= new Map()
+  return getOrAdd(node.literals, text, () => new Node())
+}
+
+function parameterEdge(node: Node, suffix: string): Node {
+  if (suffix === '') {
+    node.parameter ??= new Node()
+    return node.parameter
+  }
+  node.lengths ??= []
+  node.suffixed ??= new Map()
+  if (!node.lengths.includes(suffix.length)) {
+    node.lengths.push(suffix.length)
+    node.lengths.sort((a, b) => b - a)
+  }
+  return getOrAdd(node.suffixed, suffix, () => new Node())
+}
+
+function getOrAdd<Value>(map: Map<string, Value>, key: string, make: () => Value): Value {
+  const known = map.get(key)
+  if (known !== undefined) return known
+  const value = make()
+  map.set(key, value)
+  return value
+}

@@ -1,0 +1,41 @@
+import type { JsonObject } from '../core/json.js'
+import type { Violation } from '../core/plan.js'
+import type { Problems } from './problems.js'
+
+export type Validate = (document: unknown) => readonly Violation[]
+/** Throws where the schema is none. */
+export type CompileSchema = (schema: JsonObject) => Validate
+
+/** Request schemas by name, each compiled once. */
+export class Schemas {
+  readonly #schemas: Readonly<Record<string, JsonObject>>
+  readonly #compile: CompileSchema
+  readonly #problems: Problems
+  /** A text says why a schema cannot be used. */
+  readonly #made = new Map<string, Validate | string>()
+
+  constructor(schemas: Readonly<Record<string, JsonObject>>, compile: CompileSchema, problems: Problems) {
+    this.#schemas = schemas
+    this.#compile = compile
+    this.#problems = problems
+  }
+
+  /** `undefined` where the schema cannot be used; the problem is told at the route. */
+  validator(name: string, route: string): Validate | undefined {
+    const made = this.#made.get(name) ?? this.#make(name)
+    this.#made.set(name, made)
+    if (typeof made === 'function') return made
+    this.#problems.error(['routes', route, 'schema'], 'bad-schema', `the schema "${name}" cannot be used: ${made}`)
+    return undefined
+  }
+
+  #make(name: string): Validate | string {
+    const schema = Object.hasOwn(this.#schemas, name) ? this.#schemas[name] : undefined
+    if (schema === undefined) return 'there is none of that name'
+    try {
+      return this.#compile(schema)
+    } catch (error) {
+      return error instanceof Error ? error.message : String(error)
+    }
+  }
+}

@@ -1,0 +1,84 @@
+import type { Config, EndpointConfig, UpstreamConfig, VerbConfig } from '../core/config.js'
+import type { Upstream } from '../core/plan.js'
+import { UpstreamCall } from './calls.js'
+import { type Placed, placeCredential } from './credential.js'
+import { requestFilter, responseFilter } from './headers.js'
+import { mergeTimeouts } from './settings.js'
+
+/** An upstream with the protocols that it speaks. */
+export interface Speaker {
+  readonly upstream: Upstream
+  readonly config: UpstreamConfig
+  readonly endpoints: ReadonlyMap<string, Endpoint>
+}
+
+/** How an upstream serves a protocol. */
+export interface Endpoint {
+  readonly call: UpstreamCall
+  /** The same as `call` where streams have no call of their own. */
+  readonly stream: UpstreamCall
+  readonly request: readonly VerbConfig[]
+  readonly response: readonly VerbConfig[]
+}
+
+/** `callerHeaders` are those in which callers' keys stand: they go to no upstream. */
+export function compileUpstreams(config: Config, callerHeaders: ReadonlySet<string>): ReadonlyMap<string, Speaker> {
+  const upstreams = Object.entries(config.upstreams)
+  return new Map(upstreams.map(([name, upstream]) => [name, compileUpstream(name, upstream, config, callerHeaders)]))
+}
+
+function compileUpstream(
+  name: string,
+  config: UpstreamConfig,
+  { timeouts }: Config,
+  callerHeaders: ReadonlySet<string>,
+): Speaker {
+  const { origin, prefix } = locate(config.base)
+  const credential = placeCredential(config.credential)
+  const declared = declaredHeaders(config.headers, credential)
+  const held = [...callerHeaders, ...namesOf([...credential.headers, ...declared], config)]
+  const upstream: Upstream = {
+    name,
+    kind: config.kind,
+    origin,
+    off: config.off,
+    headers: [...credential.headers, ...declared],
+    shownHeaders: [...credential.shownHeaders, ...declared],
+    secret: config.credential?.secret,
+    forward: {
+      request: requestFilter(config.forward.request, held),
+      response: responseFilter(config.forward.response),
+    },
+    connect: mergeTimeouts(timeouts, config.timeouts).connect,
+  }
+  const spoken = Object.entries(config.speaks)
+  const endpoints = new Map(spoken.map(([protocol, one]) => [protocol, compileEndpoint(one, prefix, credential)]))
+  return { upstream, config, endpoints }
+}
+
+function compileEndpoint(config: EndpointConfig, prefix: string, credential: Placed): Endpoint {
+  const call = new UpstreamCall(config.call, prefix, credential)
+  const stream = config.stream === undefined ? call : new UpstreamCall(config.stream, prefix, credential)
+  return { call, stream, request: config.request, response: config.response }
+}
+
+/** `embedded:` addresses have no path. */
+function locate(base: string): { readonly origin: string; readonly prefix: string } {
+  const { origin, protocol, pathname } = new URL(base)
+  if (protocol === 'embedded:') return { origin: base, prefix: '' }
+  return { origin, prefix: pathname === '/' ? '' : pathname }
+}
+
+/** The credential wins over a declared header of its name. */
+function declaredHeaders(headers: Readonly<Record<string, string>>, { headers: [held] }: Placed): readonly string[] {
+  return Object.entries(headers)
+    .map(([name, value]) => [name.toLowerCase(), value])
+    .filter(([name]) => name !== held)
+    .flat()
+}
+
+/** Names of what the upstream is sent by declaration; also where its credential would stand if it had one. */
+function namesOf(headers: readonly string[], { credential }: UpstreamConfig): readonly string[] {
+  const names = headers.filter((_, index) => index % 2 === 0)
+  return credential?.place.in === 'header' ? [...names, credential.place.name.toLowerCase()] : names
+}

@@ -1,0 +1,114 @@
+import type { VerbConfig } from '../core/config.js'
+import { isObject, type Json } from '../core/json.js'
+import type { Transform } from '../core/plan.js'
+import { keepMembers, parsePath, removeMember, renameMember, setValue, wrapValue } from '../wire/json-edit.js'
+
+/** A verb of the configuration language: its arguments, as written, become edits of a document's bytes. */
+export interface Verb {
+  readonly name: string
+  /** The schema of the configuration has accepted the arguments. */
+  compile(args: Json): Transform
+}
+
+/** `{ path: value }`: puts the value there, whatever stood there. */
+export const set: Verb = { name: 'set', compile: args => put(args, 'always') }
+
+/** `{ path: value }`: puts the value there where nothing stands. */
+export const defaults: Verb = { name: 'default', compile: args => put(args, 'absent') }
+
+/** `{ from: to }`: moves the value at one path to another. */
+export const rename: Verb = {
+  name: 'rename',
+  compile: args =>
+    chain(
+      members(args).map(([from, to]): Transform => {
+        const [source, target] = [parsePath(from), parsePath(text(to))]
+        return document => renameMember(document, source, target)
+      }),
+    ),
+}
+
+/** `[paths]`: takes these values out. */
+export const remove: Verb = {
+  name: 'remove',
+  compile: args =>
+    chain(
+      texts(args)
+        .map(parsePath)
+        .map(
+          (path): Transform =>
+            document =>
+              removeMember(document, path),
+        ),
+    ),
+}
+
+/** `[names]`: takes every other top-level member out. */
+export const keep: Verb = {
+  name: 'keep',
+  compile: args => {
+    const names = texts(args)
+    return document => keepMembers(document, names)
+  },
+}
+
+/** `name`: the document becomes the only member of a new one. `{ path: name }`: the value at the path does. */
+export const wrap: Verb = {
+  name: 'wrap',
+  compile: args => {
+    if (typeof args === 'string') return document => wrapValue(document, [], args)
+    return chain(
+      members(args).map(([from, name]): Transform => {
+        const path = parsePath(from)
+        const member = text(name)
+        return document => wrapValue(document, path, member)
+      }),
+    )
+  },
+}
+
+const VERBS: ReadonlyMap<string, Verb> = new Map(
+  [set, defaults, rename, remove, keep, wrap].map(verb => [verb.name, verb]),
+)
+
+/** The verbs of a list, one after the other; `undefined` where there are none. */
+export function compileVerbs(list: readonly VerbConfig[]): Transform | undefined {
+  const steps = list.flatMap(step => Object.entries(step)).map(([name, args]) => verbOf(name).compile(args))
+  return steps.length === 0 ? undefined : chain(steps)
+}
+
+function verbOf(name: string): Verb {
+  const verb = VERBS.get(name)
+  if (verb === undefined) throw new TypeError(`there is no verb ${name}`)
+  return verb
+}
+
+function put(args: Json, when: 'always' | 'absent'): Transform {
+  const steps = members(args).map(([dotted, value]): Transform => {
+    const path = parsePath(dotted)
+    const json = Buffer.from(JSON.stringify(value))
+    return document => setValue(document, path, json, when)
+  })
+  return chain(steps)
+}
+
+function chain(steps: readonly Transform[]): Transform {
+  const [only] = steps
+  if (only !== undefined && steps.length === 1) return only
+  return document => steps.reduce((bytes, step) => step(bytes), document)
+}
+
+function members(args: Json): readonly [string, Json][] {
+  if (!isObject(args)) throw new TypeError('a mapping was expected')
+  return Object.entries(args)
+}
+
+function texts(args: Json): readonly string[] {
+  if (!Array.isArray(args)) throw new TypeError('a list was expected')
+  return args.map(text)
+}
+
+function text(value: Json): string {
+  if (typeof value !== 'string') throw new TypeError('a text was expected')
+  return value
+}

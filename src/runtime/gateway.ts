@@ -1,0 +1,293 @@
+import type { Server } from 'node:http'
+import type { Server as HttpsServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { resolve } from 'node:path'
+import type { Writable } from 'node:stream'
+import { GatewayError } from '../core/errors.js'
+import type { Plan } from '../core/plan.js'
+import { authenticate } from '../kernel/authenticate.js'
+import { Generation } from '../kernel/generation.js'
+import { handle } from '../kernel/handle.js'
+import { Kernel } from '../kernel/kernel.js'
+import { Pools } from '../net/pools.js'
+import { type Log, openLog } from '../sinks/log.js'
+import { Embedded } from './embedded.js'
+import { answerHealth, type Health } from './health.js'
+import { listen } from './listen.js'
+import { type LoadedPlan, type LoadOptions, loadPlan } from './load.js'
+import { OneAfterAnother } from './one-after-another.js'
+import { ConfigError, StartError } from './problems.js'
+import { needsRestart } from './restart.js'
+import { applyLimits, createServer } from './server.js'
+import { type SourceWatch, watchSources } from './watch.js'
+
+export interface StartOptions extends LoadOptions {
+  /** Follow the files and reload when they change. Default true. */
+  readonly watch?: boolean
+  /** Where log lines go. Default: standard error, in batches. */
+  readonly log?: Writable
+}
+
+/**
+ * A running gateway. Reloading is a transaction: read, check, compile, acquire pools, swap one pointer; on any error the
+ * old plan goes on serving.
+ */
+export class Gateway {
+  readonly #options: StartOptions
+  readonly #first: Plan
+  #loaded: LoadedPlan
+  readonly #log: Log
+  readonly #pools = new Pools()
+  readonly #embedded: Embedded
+  readonly #kernel: Kernel
+  readonly #server: Server | HttpsServer
+  readonly #health: Health
+  #watch: SourceWatch | undefined
+  #reread = 0
+  /** Requests that the drain did not wait for. */
+  #cutCalls = 0
+  readonly #reloads = new OneAfterAnother(() => this.#reload())
+  #closing: Promise<void> | undefined
+  #ended: () => void = () => undefined
+  /** Settles when the gateway has ended. */
+  readonly closed: Promise<void>
+
+  constructor(options: StartOptions, loaded: LoadedPlan, plan: Plan, embedded: Embedded) {
+    this.#options = options
+    this.#loaded = loaded
+    this.#first = plan
+    this.#embedded = embedded
+    this.#log = openLog(plan.log.level, options.log)
+    this.#kernel = new Kernel(new Generation(plan, 1, this.#pools, embedded.origin), this.#log)
+    this.#kernel.onRefusedCredential = () => this.#rereadSecrets()
+    this.#health = {
+      draining: false,
+      generation: 1,
+      digest: plan.digest,
+      reloads: { applied: 0, failed: 0, unchanged: 0 },
+      valid: true,
+      problems: [],
+      restart: [],
+    }
+    this.#server = createServer(
+      plan.listen,
+      plan.limits,
+      (request, response) => {
+        if (answerHealth(request, response, this.#health, one => this.#knows(one))) return
+        handle(this.#kernel, request, response)
+      },
+      code => this.#log.info({ parse_error: code }, 'request refused before it could be read'),
+    )
+    this.closed = new Promise(ended => {
+      this.#ended = ended
+    })
+  }
+
+  /** The plan that serves new requests. */
+  get plan(): Plan {
+    return this.#kernel.generation.plan
+  }
+
+  /** What the files said when they were last read, problems included. */
+  get loaded(): LoadedPlan {
+    return this.#loaded
+  }
+
+  get health(): Readonly<Health> {
+    return this.#health
+  }
+
+  /** What the embedded simulator received, newest last. */
+  get simulated(): Embedded['received'] {
+    return this.#embedded.received
+  }
+
+  /** `http://127.0.0.1:8080`: where this process listens. */
+  get origin(): string {
+    const { address, port, family } = this.#server.address() as AddressInfo
+    const host = family === 'IPv6' ? `[${address}]` : address
+    return `${this.plan.listen.tls === undefined ? 'http' : 'https'}://${host}:${port}`
+  }
+
+  /** Opens the listener. Throws {@link StartError} where that cannot be. */
+  async listen(): Promise<void> {
+    const { host, port } = this.plan.listen
+    await listen(this.#server, host, port)
+    this.#server.on('error', error => this.#log.error({ error: error.message }, 'listener failed'))
+    this.#log.info({ address: this.origin, generation: 1, digest: this.plan.digest }, 'listening')
+  }
+
+  /** Follows the files of `loaded` from now on. */
+  async follow(loaded: LoadedPlan): Promise<void> {
+    if (this.#options.watch === false) return
+    if (this.#watch !== undefined) return this.#watch.update(loaded.sources, loaded.watch)
+    this.#watch = watchSources({
+      sources: loaded.sources,
+      folders: loaded.watch,
+      onChange: async () => {
+        await this.reload()
+      },
+      onError: error => this.#log.warn({ error: error.message }, 'watching the configuration failed; trying again'),
+    })
+    await this.#watch.ready
+  }
+
+  /** Reads the files again; calls that come while they are being read share one further reading. */
+  reload(): Promise<LoadedPlan> {
+    return this.#reloads.run()
+  }
+
+  async #reload(): Promise<LoadedPlan> {
+    const loaded = await this.#load()
+    this.#loaded = loaded
+    await this.follow(loaded)
+    const { plan } = loaded
+    if (plan === undefined) this.#refuse(loaded)
+    else if (plan.digest === this.plan.digest) this.#unchanged()
+    else await this.#apply(plan)
+    return loaded
+  }
+
+  async #load(): Promise<LoadedPlan> {
+    try {
+      return await loadPlan(this.#options)
+    } catch (error) {
+      this.#health.reloads.failed++
+      this.#health.valid = false
+      this.#log.error({ error: messageOf(error) }, 'reload failed; the last good plan goes on')
+      throw error
+    }
+  }
+
+  #unchanged(): void {
+    this.#health.reloads.unchanged++
+    if (!this.#health.valid) this.#log.info({ generation: this.#health.generation }, 'the files are valid again')
+    this.#health.valid = true
+    this.#health.problems = []
+  }
+
+  #refuse(loaded: LoadedPlan): void {
+    this.#health.reloads.failed++
+    this.#health.valid = false
+    this.#health.problems = loaded.problems
+    const problems = loaded.problems.map(({ position, path, message }) => ({
+      at: `${position.file}:${position.line}:${position.column}`,
+      path,
+      message,
+    }))
+    this.#log.error({ generation: this.#health.generation, problems }, 'reload failed; the last good plan goes on')
+  }
+
+  async #apply(plan: Plan): Promise<void> {
+    await this.#embedded.prepare(plan)
+    const generation = new Generation(plan, this.#health.generation + 1, this.#pools, this.#embedded.origin)
+    this.#kernel.swap(generation)
+    applyLimits(this.#server, plan.limits)
+    this.#renewCertificate(plan)
+    this.#log.level(plan.log.level)
+    this.#health.generation = generation.number
+    this.#health.digest = plan.digest
+    this.#health.reloads.applied++
+    this.#health.valid = true
+    this.#health.problems = []
+    this.#health.restart = needsRestart(this.#first, plan)
+    this.#log.info({ generation: generation.number, digest: plan.digest }, 'reloaded')
+    for (const what of this.#health.restart) this.#log.warn({ setting: what }, 'needs a restart to take effect')
+  }
+
+  #renewCertificate(plan: Plan): void {
+    const { tls } = plan.listen
+    if (tls === undefined || !('setSecureContext' in this.#server)) return
+    this.#server.setSecureContext({ cert: tls.cert.content.reveal(), key: tls.key.content.reveal() })
+  }
+
+  #knows(request: Parameters<typeof authenticate>[0]): boolean {
+    try {
+      authenticate(request, undefined, [{ in: 'header', name: 'authorization', scheme: 'Bearer' }], this.plan.keys)
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  /** Drains: no new connections, time for what is in flight, an honest end for the rest. */
+  close(): Promise<void> {
+    this.#closing ??= this.#drain()
+    return this.#closing
+  }
+
+  async #drain(): Promise<void> {
+    this.#health.draining = true
+    this.#kernel.draining = true
+    const { calls } = this.#kernel
+    const before = calls.size
+    await this.#watch?.close()
+    this.#server.close()
+    const grace = setTimeout(() => this.#cut(), this.plan.limits.drain)
+    await this.#kernel.idle()
+    clearTimeout(grace)
+    this.#log.info({ drained: before - this.#cutCalls, cut: this.#cutCalls }, 'drained')
+    await this.#end()
+  }
+
+  /** A rotated secret may have been missed; it is looked for once a generation. */
+  #rereadSecrets(): void {
+    if (this.#reread === this.#health.generation) return
+    this.#reread = this.#health.generation
+    this.#log.warn({ generation: this.#reread }, 'an upstream refused its credential; reading the secrets again')
+    this.reload().catch((error: Error) => this.#log.error({ error: error.message }, 'reload failed'))
+  }
+
+  #cut(): void {
+    for (const call of this.#kernel.calls) {
+      this.#cutCalls++
+      call.cut(new GatewayError('unavailable', 'The gateway is shutting down.', { retryAfter: 1000, phase: 'drain' }))
+    }
+  }
+
+  /** Ends at once: what is in flight gets its error, connections are broken. */
+  async closeNow(): Promise<void> {
+    this.#health.draining = true
+    this.#kernel.draining = true
+    this.#server.close()
+    this.#cut()
+    await this.#watch?.close()
+    await this.#end()
+  }
+
+  async #end(): Promise<void> {
+    this.#server.closeAllConnections()
+    await this.#pools.destroy()
+    await this.#embedded.close()
+    this.#log.close()
+    this.#ended()
+  }
+}
+
+/** Loads, checks, compiles, listens and watches. Throws {@link ConfigError} or {@link StartError}. */
+export async function startGateway(given: StartOptions): Promise<Gateway> {
+  const options = { ...given, file: resolve(given.file) }
+  const loaded = await loadPlan(options)
+  if (loaded.plan === undefined) throw new ConfigError(loaded.problems)
+  const embedded = new Embedded()
+  await embedded.prepare(loaded.plan)
+  let gateway: Gateway
+  try {
+    gateway = new Gateway(options, loaded, loaded.plan, embedded)
+  } catch (error) {
+    await embedded.close()
+    throw new StartError(`the listener cannot be set up: ${messageOf(error)}`)
+  }
+  try {
+    await gateway.listen()
+  } catch (error) {
+    await gateway.closeNow()
+    throw error
+  }
+  await gateway.follow(loaded)
+  return gateway
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,0 +1,104 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { chmodSync, linkSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Secret } from '../core/secret.js'
+
+/** The data folder cannot keep a key; the message says which file, why, and what to do. */
+export class KeyFileError extends Error {
+  override readonly name = 'KeyFileError'
+}
+
+const PREFIX = 'gw-'
+const BYTES = 32
+const LONGEST_NAME = 120
+// Bits of a mode that let anybody but the owner in.
+const OTHERS = 0o077
+
+/** A new key: 256 random bits in base64url behind `gw-`. */
+export function newKey(): Secret {
+  return new Secret(PREFIX + randomBytes(BYTES).toString('base64url'))
+}
+
+/**
+ * Reads the key that was generated for `name` and is kept in `<dataFolder>/keys/`; with `make`, makes it where there is
+ * none yet. Processes that start at once on one folder agree on the key. A file that others could read is closed to
+ * them, and `note` is told.
+ *
+ * Throws {@link KeyFileError} where the file cannot be read or written.
+ */
+export function generatedKey(
+  dataFolder: string,
+  name: string,
+  make: boolean,
+  note: (line: string) => void = () => {},
+): Secret | undefined {
+  const folder = join(dataFolder, 'keys')
+  const file = join(folder, fileName(name))
+  try {
+    const kept = read(file, note)
+    if (kept !== undefined || !make) return kept
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    create(file)
+    return read(file, note)
+  } catch (error) {
+    if (error instanceof KeyFileError) throw error
+    const reason = error instanceof Error && 'code' in error ? error.code : error
+    throw new KeyFileError(`the key "${name}" cannot be kept in ${file} (${reason}); set its variable instead`)
+  }
+}
+
+/**
+ * A file name for any key name, the same on file systems that ignore case: lower-case letters, digits, `-` and `_` stand
+ * for themselves, every other byte as %XX; a very long name by its digest.
+ */
+export function fileName(name: string): string {
+  const escaped = Array.from(Buffer.from(name), escapedByte).join('')
+  return escaped.length <= LONGEST_NAME ? escaped : `%${createHash('sha256').update(name).digest('hex')}`
+}
+
+function escapedByte(byte: number): string {
+  const character = String.fromCharCode(byte)
+  return /[a-z0-9_-]/.test(character) ? character : `%${byte.toString(16).padStart(2, '0')}`
+}
+
+function read(file: string, note: (line: string) => void): Secret | undefined {
+  let text: string
+  try {
+    tighten(file, note)
+    text = readFileSync(file, 'utf8').trim()
+  } catch (error) {
+    if (isCode(error, 'ENOENT')) return undefined
+    throw error
+  }
+  if (!/^[\x21-\x7e]+$/.test(text)) {
+    throw new KeyFileError(`${file} does not hold a key; delete it and a new one is made`)
+  }
+  return new Secret(text)
+}
+
+function tighten(file: string, note: (line: string) => void): void {
+  const { mode } = statSync(file)
+  if (process.platform === 'win32' || (mode & OTHERS) === 0) return
+  chmodSync(file, 0o600)
+  note(`${file} could be read by others; its mode is 0600 now`)
+}
+
+/**
+ * Written whole under another name and then linked: whoever sees the file sees all of it, and where two processes make
+ * it at once the link of one of them fails, which is how they agree.
+ */
+function create(file: string): void {
+  const draft = `${file}.${randomBytes(6).toString('hex')}`
+  writeFileSync(draft, `${newKey().reveal()}\n`, { flag: 'wx', mode: 0o600 })
+  try {
+    linkSync(draft, file)
+  } catch (error) {
+    if (!isCode(error, 'EEXIST')) throw error
+  } finally {
+    rmSync(draft, { force: true })
+  }
+}
+
+function isCode(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code
+}

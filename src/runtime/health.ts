@@ -1,0 +1,56 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Problem } from '../core/problems.js'
+
+/** What the health routes and, later, the metrics tell of a running gateway. */
+export interface Health {
+  draining: boolean
+  generation: number
+  digest: string
+  /** Reloads that took effect, that failed, and that found nothing new. */
+  readonly reloads: { applied: number; failed: number; unchanged: number }
+  /** False while the files on disk do not compile and the last good plan serves. */
+  valid: boolean
+  /** The problems of the last failed reload. */
+  problems: readonly Problem[]
+  /** Settings that the files ask for and that only a restart can apply. */
+  restart: readonly string[]
+}
+
+/**
+ * Answers `/livez` and `/readyz`; false for any other path. `/livez` says that the process runs; `/readyz` says whether
+ * it takes work, and with `?verbose` and a key that the gateway knows, what is wrong with the files on disk.
+ */
+export function answerHealth(
+  request: IncomingMessage,
+  response: ServerResponse,
+  health: Health,
+  known: (request: IncomingMessage) => boolean,
+): boolean {
+  const url = request.url ?? ''
+  if (url !== '/livez' && url !== '/readyz' && url !== '/readyz?verbose') return false
+  if (request.method !== 'GET' && request.method !== 'HEAD') {
+    send(response, 405, { status: 'method not allowed' }, { allow: 'GET, HEAD' })
+    return true
+  }
+  if (url === '/livez') send(response, 200, { status: 'live' })
+  else send(response, health.draining ? 503 : 200, readiness(health, url.endsWith('?verbose') && known(request)))
+  return true
+}
+
+function readiness(health: Health, verbose: boolean): object {
+  const { draining, generation, digest, reloads, valid, problems, restart } = health
+  const config = { valid, generation, digest: digest.slice(0, 16), reloads, problems: problems.length }
+  const body = { status: draining ? 'draining' : 'ready', config }
+  if (!verbose) return body
+  return { ...body, problems: problems.map(describe), needs_restart: restart }
+}
+
+function describe(problem: Problem): string {
+  const { position, path, message } = problem
+  return `${position.file}:${position.line}:${position.column} ${path} ${message}`
+}
+
+function send(response: ServerResponse, status: number, body: object, headers: Record<string, string> = {}): void {
+  response.writeHead(status, { 'content-type': 'application/json', 'cache-control': 'no-store', ...headers })
+  response.end(`${JSON.stringify(body)}\n`)
+}

@@ -1,0 +1,31 @@
+import type { Server } from 'node:http'
+import type { Server as HttpsServer } from 'node:https'
+import { StartError } from './problems.js'
+
+/** Opens a listener. Throws {@link StartError} with one clear line where that cannot be. */
+export async function listen(server: Server | HttpsServer, host: string, port: number): Promise<void> {
+  await new Promise<void>((listening, failed) => {
+    const fail = (error: NodeJS.ErrnoException): void => failed(new StartError(explain(error, host, port)))
+    server.once('error', fail)
+    server.listen(port, host, () => {
+      server.off('error', fail)
+      listening()
+    })
+  })
+}
+
+function explain(error: NodeJS.ErrnoException, host: string, port: number): string {
+  const address = `${host}:${port}`
+  switch (error.code) {
+    case 'EADDRINUSE':
+      return `${address} is in use by another process; choose another port (listen.port or --port)`
+    case 'EACCES':
+      return `no permission to listen on ${address}; ports under 1024 need privileges`
+    case 'EADDRNOTAVAIL':
+      return `${host} is not an address of this machine (listen.host or --host)`
+    case 'ENOTFOUND':
+      return `the host name ${host} cannot be resolved (listen.host or --host)`
+    default:
+      return `cannot listen on ${address}: ${error.message}`
+  }
+}

@@ -1,0 +1,66 @@
+import type { IncomingMessage } from 'node:http'
+import type { JsonObject } from '../core/json.js'
+import { isObject } from '../core/json.js'
+import { SimulatorError } from './errors.js'
+
+const MOST_BYTES = 64 * 1024 * 1024
+const DEEPEST = 200
+
+/** Reads a whole body; throws {@link SimulatorError} 413 where it is too large, anything else where the client went. */
+export async function readBody(request: IncomingMessage, onChunk: (chunk: Buffer) => void): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+    size += chunk.length
+    onChunk(chunk)
+    if (size > MOST_BYTES) throw tooLarge()
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+/** The JSON object in a body. Throws {@link SimulatorError} where there is none, or one that is nested too deeply. */
+export function parseBody(body: Buffer): JsonObject {
+  if (depth(body) > DEEPEST) throw new SimulatorError(400, `The JSON body is nested deeper than ${DEEPEST} levels.`)
+  const value = parse(body)
+  if (!isObject(value)) throw new SimulatorError(400, 'The JSON body of your request must be an object.')
+  return value
+}
+
+function parse(body: Buffer): unknown {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body))
+  } catch {
+    throw new SimulatorError(400, 'We could not parse the JSON body of your request. It must be valid JSON in UTF-8.')
+  }
+}
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const OBJECT = 0x7b
+const OBJECT_END = 0x7d
+const ARRAY = 0x5b
+const ARRAY_END = 0x5d
+
+/** How deep brackets nest outside of strings. All structural characters are ASCII, so bytes will do. */
+function depth(body: Buffer): number {
+  let deepest = 0
+  let open = 0
+  let inString = false
+  for (let at = 0; at < body.length; at += 1) {
+    const byte = body[at]
+    if (byte === QUOTE) inString = !inString
+    else if (inString) at += byte === BACKSLASH ? 1 : 0
+    else if (byte === OBJECT || byte === ARRAY) open += 1
+    else if (byte === OBJECT_END || byte === ARRAY_END) open -= 1
+    if (open > deepest) deepest = open
+  }
+  return deepest
+}
+
+function tooLarge(): SimulatorError {
+  return new SimulatorError(413, `The request is larger than ${MOST_BYTES} bytes.`, {
+    code: 'request_too_large',
+    headers: { connection: 'close' },
+  })
+}

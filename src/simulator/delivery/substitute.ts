@@ -1,0 +1,49 @@
+import { type ErrorShape, SimulatorError } from '../errors.js'
+import type { Faults } from '../faults/table.js'
+import { type Answer, type Document, type Headers, json } from '../protocol.js'
+
+export interface Substitutes {
+  readonly faults: Faults
+  readonly errors: ErrorShape
+  /** The credential as it came, for `echo-key`. */
+  readonly credential: string
+}
+
+const PAGE = `<!doctype html>
+<html><head><title>502 Bad Gateway</title></head>
+<body><center><h1>502 Bad Gateway</h1></center><hr><center>simulator</center></body></html>
+`
+
+/** The answer that faults put in the place of the real one; `answer` is not asked for where they do. */
+export function substitute(answer: () => Answer, { faults, errors, credential }: Substitutes): Answer {
+  const { status = 200, redirect, html, empty } = faults
+  if (redirect !== undefined) return document(302, '', { location: redirect, 'content-type': 'text/plain' })
+  if (html) return document(200, PAGE, { 'content-type': 'text/html; charset=utf-8' })
+  if (empty) return document(200, '', { 'content-type': 'application/json' })
+  if (status >= 400) return refusal(withKey(errors.usual(status), faults, credential), errors, retryHeaders(faults))
+  const real = answer()
+  return status !== 200 && real.kind === 'document' ? { ...real, status } : real
+}
+
+/** An error in the shape of its family. */
+export function refusal(error: SimulatorError, errors: ErrorShape, headers: Headers = {}): Document {
+  return json(errors.body(error), error.status, { ...error.details.headers, ...headers })
+}
+
+function withKey(error: SimulatorError, faults: Faults, credential: string): SimulatorError {
+  if (faults['echo-key'] === undefined) return error
+  return new SimulatorError(error.status, `${error.message} You sent: ${credential}.`, error.details)
+}
+
+function retryHeaders(faults: Faults): Headers {
+  const headers: Record<string, string> = {}
+  const { 'retry-after': seconds, 'retry-after-ms': milliseconds, 'retry-after-date': away } = faults
+  if (away !== undefined) headers['retry-after'] = new Date(Date.now() + away * 1000).toUTCString()
+  if (seconds !== undefined) headers['retry-after'] = String(seconds)
+  if (milliseconds !== undefined) headers['retry-after-ms'] = String(milliseconds)
+  return headers
+}
+
+function document(status: number, text: string, headers: Headers): Document {
+  return { kind: 'document', status, headers, body: Buffer.from(text) }
+}

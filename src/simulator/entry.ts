@@ -1,0 +1,142 @@
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import type { Ledger } from './delivery/perform.js'
+
+/** One request that the simulator received, for tests that look at the upstream's side. */
+export interface SimulatorEntry {
+  /** Counts from 1, in the order of arrival. */
+  readonly number: number
+  readonly method: string
+  /** Path and query as they came. */
+  readonly path: string
+  /** Lower-case names; no prototype. */
+  readonly headers: Readonly<Record<string, string>>
+  /** Names and values by turns, as they came: repeated headers and letter case are seen here. */
+  readonly rawHeaders: readonly string[]
+  /** The first MiB of the body, as far as it has come. */
+  readonly body: Buffer
+  /** Bytes of the body in all. */
+  readonly size: number
+  /** 0 until the head has been sent. */
+  readonly status: number
+  /** Bytes of body that were written in answer. */
+  readonly bytesSent: number
+  /** Whether the client went away before it had the whole answer. */
+  readonly aborted: boolean
+  /** What broke inside the simulator: a bug of its own, never a fault that was asked for. */
+  readonly problem: string | undefined
+  /** Settles when nothing more will happen to this request. */
+  readonly closed: Promise<void>
+  toJSON(): object
+}
+
+const KEPT = 1024 * 1024
+const NONE = Buffer.alloc(0)
+
+/** The entry as it grows; whoever reads it sees its present state. */
+export class Entry implements SimulatorEntry, Ledger {
+  readonly number: number
+  readonly method: string
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly rawHeaders: readonly string[]
+  readonly closed: Promise<void>
+  #response: ServerResponse | undefined
+  #status = 0
+  #end: 'open' | 'broken' | 'aborted' | 'complete' = 'open'
+  #chunks: Buffer[] = []
+  #kept = 0
+  #size = 0
+  #sent = 0
+  #problem: string | undefined
+
+  constructor(number: number, request: IncomingMessage, response: ServerResponse) {
+    this.number = number
+    this.method = request.method ?? ''
+    this.path = request.url ?? ''
+    this.headers = flat(request.headers)
+    this.rawHeaders = request.rawHeaders
+    this.#response = response
+    this.closed = new Promise(resolve => response.once('close', () => resolve(this.#close(response))))
+  }
+
+  get body(): Buffer {
+    if (this.#chunks.length > 1) this.#chunks = [Buffer.concat(this.#chunks)]
+    return this.#chunks[0] ?? NONE
+  }
+
+  get size(): number {
+    return this.#size
+  }
+
+  get status(): number {
+    return this.#response?.headersSent ? this.#response.statusCode : this.#status
+  }
+
+  get bytesSent(): number {
+    return this.#sent
+  }
+
+  get aborted(): boolean {
+    return this.#end === 'aborted'
+  }
+
+  get problem(): string | undefined {
+    return this.#problem
+  }
+
+  fail(error: unknown): void {
+    this.#problem = error instanceof Error ? (error.stack ?? error.message) : String(error)
+  }
+
+  /** How much of the body is kept. */
+  get kept(): number {
+    return this.#kept
+  }
+
+  receive(chunk: Buffer): void {
+    this.#size += chunk.length
+    if (this.#kept >= KEPT) return
+    // A copy: a slice of what the socket read would hold on to the whole of it.
+    const part = Buffer.from(chunk.subarray(0, KEPT - this.#kept))
+    this.#kept += part.length
+    this.#chunks.push(part)
+  }
+
+  sent(bytes: number): void {
+    this.#sent += bytes
+  }
+
+  broken(): void {
+    this.#end = 'broken'
+  }
+
+  toJSON(): object {
+    const { number, method, path, headers, size, status, bytesSent, aborted, problem } = this
+    return {
+      number,
+      method,
+      path,
+      headers,
+      size,
+      status,
+      bytesSent,
+      aborted,
+      problem,
+      body: this.body.toString('utf8'),
+    }
+  }
+
+  #close(response: ServerResponse): void {
+    this.#status = response.headersSent ? response.statusCode : 0
+    if (this.#end === 'open') this.#end = response.writableFinished ? 'complete' : 'aborted'
+    this.#response = undefined
+  }
+}
+
+function flat(headers: IncomingHttpHeaders): Readonly<Record<string, string>> {
+  const named: Record<string, string> = Object.create(null)
+  for (const [name, value] of Object.entries(headers)) {
+    if (value !== undefined) named[name] = typeof value === 'string' ? value : value.join(', ')
+  }
+  return named
+}

@@ -1,0 +1,30 @@
+/** What an upstream says when it does not answer; each family of protocols has its own words and shape for it. */
+export interface ErrorDetails {
+  /** The field at fault, as the client wrote it. */
+  readonly param?: string
+  /** The family's own code, where it differs from the usual one for the status. */
+  readonly code?: string
+  readonly type?: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** A refusal, as a real provider would make it. */
+export class SimulatorError extends Error {
+  override readonly name = 'SimulatorError'
+  readonly status: number
+  readonly details: ErrorDetails
+
+  constructor(status: number, message: string, details: ErrorDetails = {}) {
+    super(message)
+    this.status = status
+    this.details = details
+  }
+}
+
+/** How one family writes errors. */
+export interface ErrorShape {
+  /** The JSON body. */
+  readonly body: (error: SimulatorError) => object
+  /** The error that a provider of this family sends with a status, in its usual words. */
+  readonly usual: (status: number) => SimulatorError
+}

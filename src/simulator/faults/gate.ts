@@ -1,0 +1,42 @@
+import { FAULTS, type FaultName, type Faults } from './table.js'
+
+const GOLDEN = 0.618_033_988_749_895
+const REMEMBERED = 1000
+
+/**
+ * Decides in which requests faults strike. Each way of writing faults has a count of its own, so what happens follows
+ * from the order of the requests alone. The share is that of the golden-ratio sequence: exact over any window to within
+ * one or two, without a period that retries could fall in step with.
+ */
+export class Gate {
+  readonly #counts = new Map<string, number>()
+
+  /** What strikes in this request. */
+  pass(faults: Faults): Faults {
+    const { times, 'failure-rate': rate } = faults
+    if (times === undefined && rate === undefined) return faults
+    const number = this.#next(JSON.stringify(faults))
+    const strikes = number < (times ?? Number.POSITIVE_INFINITY) && (number * GOLDEN) % 1 < (rate ?? 1)
+    if (!strikes) return Object.fromEntries(Object.entries(faults).filter(([name]) => isAlways(name)))
+    return Object.keys(faults).every(isAlways) ? { ...faults, status: 500 } : faults
+  }
+
+  reset(): void {
+    this.#counts.clear()
+  }
+
+  #next(key: string): number {
+    const number = this.#counts.get(key) ?? 0
+    this.#counts.delete(key)
+    this.#counts.set(key, number + 1)
+    for (const oldest of this.#counts.keys()) {
+      if (this.#counts.size <= REMEMBERED) break
+      this.#counts.delete(oldest)
+    }
+    return number
+  }
+}
+
+function isAlways(name: string): boolean {
+  return FAULTS[name as FaultName].strikes === 'always'
+}

@@ -1,0 +1,65 @@
+import type { JsonObject } from '../core/json.js'
+import type { ErrorShape, SimulatorError } from './errors.js'
+import type { Faults } from './faults/table.js'
+import type { Seed } from './seed.js'
+
+/** One operation of one protocol. A new protocol is a file or a folder that exports these, and a line in `routes.ts`. */
+export interface Protocol {
+  readonly method: string
+  /** An exact path, or one with a single `{parameter}` that takes any text, slashes included. */
+  readonly path: string
+  readonly body: 'json' | 'none'
+  readonly errors: ErrorShape
+  /** Names to list as models of this operation; any other name that begins with `sim-` serves as well. */
+  readonly models: readonly string[]
+  /** Throws {@link SimulatorError} to refuse. */
+  readonly answer: (call: Call) => Answer
+}
+
+/** A request, read and taken apart. */
+export interface Call {
+  /** The decoded path parameter; empty where the path has none. */
+  readonly parameter: string
+  /** The JSON body, without the faults in its model's name; empty for operations without a body. */
+  readonly body: JsonObject
+  readonly faults: Faults
+  readonly seed: Seed
+  /** Every listed model. */
+  readonly models: readonly string[]
+}
+
+export type Answer = Document | EventStream
+
+/** An answer that is sent whole. */
+export interface Document {
+  readonly kind: 'document'
+  readonly status: number
+  readonly headers: Headers
+  readonly body: Buffer
+}
+
+/** An answer that is sent event by event. */
+export interface EventStream {
+  readonly kind: 'events'
+  readonly headers: Headers
+  readonly events: Iterable<StreamEvent>
+  /** What this protocol sends when it fails in the middle of a stream. */
+  readonly failure: (error: SimulatorError) => readonly StreamEvent[]
+}
+
+export interface StreamEvent {
+  readonly event?: string
+  readonly data: string
+  /** Ends the stream. */
+  readonly terminal?: true
+}
+
+export type Headers = Readonly<Record<string, string>>
+
+/** A JSON document; members that are `undefined` are left out. */
+export function json(value: object, status = 200, headers: Headers = {}): Document {
+  const body = Buffer.from(JSON.stringify(value))
+  return { kind: 'document', status, headers: { 'content-type': 'application/json', ...headers }, body }
+}
+
+export const EVENT_STREAM: Headers = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' }

@@ -1,0 +1,82 @@
+import { spoiled } from '../../faults/usage.js'
+import type { Call } from '../../protocol.js'
+import type { CallPart, TextReply, TextRequest } from '../../text/conversation.js'
+import { compose } from '../../text/engine.js'
+import { logprobOf } from '../../text/logprobs.js'
+import { promptTokens } from '../../text/usage.js'
+import type { ChatRequest } from './request.js'
+
+/** What all answers to one request share, and the answers. */
+export interface Completion {
+  readonly id: string
+  readonly created: number
+  readonly model: string
+  readonly choices: readonly Choice[]
+  /** Nothing where the tester wants none. */
+  readonly usage: object | undefined
+}
+
+export interface Choice {
+  readonly index: number
+  readonly reply: TextReply
+  readonly finish: string
+  readonly calls: readonly ToolCall[]
+  /** The tokens of the text; absent where there are only calls. */
+  readonly text: readonly string[] | undefined
+  readonly logprobs: readonly object[] | undefined
+}
+
+export interface ToolCall {
+  readonly id: string
+  readonly part: CallPart
+}
+
+export const SYSTEM_FINGERPRINT = 'fp_simulator'
+export const SERVICE_TIER = 'default'
+
+/** Answers a request: the same content for the whole answer and for its stream. */
+export function complete(request: ChatRequest, { seed, faults }: Call): Completion {
+  const choices = Array.from({ length: request.n }, (_, index) => choiceOf(request, index))
+  return {
+    id: `chatcmpl-${seed.fork('id').letters(29)}`,
+    created: seed.created(),
+    model: request.model,
+    choices,
+    usage: spoiled(usageOf(request.text, choices), faults),
+  }
+}
+
+function choiceOf({ text, logprobs, legacy }: ChatRequest, index: number): Choice {
+  const seed = text.seed.fork('choice', index)
+  const reply = compose({ ...text, seed })
+  const calls = reply.parts.flatMap((part, at) =>
+    part.type === 'call' ? [{ id: `call_${seed.fork('call', at).letters(24)}`, part }] : [],
+  )
+  const said = reply.parts.find(part => part.type === 'text')?.tokens
+  return {
+    index,
+    reply,
+    calls,
+    finish: reply.finish === 'calls' ? (legacy ? 'function_call' : 'tool_calls') : reply.finish,
+    text: said ?? (calls.length === 0 ? [] : undefined),
+    logprobs: logprobs === undefined ? undefined : said?.map((token, at) => logprobOf(token, at, logprobs, seed)),
+  }
+}
+
+function usageOf(text: TextRequest, choices: readonly Choice[]): object {
+  const { input, audio } = promptTokens(text)
+  const output = choices.reduce((sum, { reply }) => sum + reply.output, 0)
+  const reasoning = choices.reduce((sum, { reply }) => sum + reply.reasoning, 0)
+  return {
+    prompt_tokens: input,
+    completion_tokens: output,
+    total_tokens: input + output,
+    prompt_tokens_details: { cached_tokens: 0, audio_tokens: audio },
+    completion_tokens_details: {
+      reasoning_tokens: reasoning,
+      audio_tokens: 0,
+      accepted_prediction_tokens: 0,
+      rejected_prediction_tokens: 0,
+    },
+  }
+}

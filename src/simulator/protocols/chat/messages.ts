@@ -1,0 +1,85 @@
+import { SimulatorError } from '../../errors.js'
+import type { Fields } from '../../families/fields.js'
+import { emptyArray, missing } from '../../families/refusals.js'
+import type { Part, Turn } from '../../text/conversation.js'
+import { textOf } from '../../text/conversation.js'
+import { contentParts } from './parts.js'
+
+const ROLES = ['developer', 'system', 'user', 'assistant', 'tool', 'function'] as const
+
+/** The turns that a body's `messages` hold. Throws where one is malformed, or a tool call has no answer. */
+export function readMessages(body: Fields): readonly Turn[] {
+  const messages = body.list('messages')
+  if (messages === undefined) throw missing('messages')
+  if (messages.length === 0) throw emptyArray('messages')
+  const turns = messages.map(turn)
+  checkCalls(turns)
+  return turns
+}
+
+function turn(message: Fields): Turn {
+  const role = message.oneOf('role', ROLES)
+  if (role === undefined) throw missing(message.param('role'))
+  const parts = contentParts(message, role)
+  switch (role) {
+    case 'developer':
+    case 'system':
+      return { role: 'system', parts: needed(message, parts) }
+    case 'user':
+      return { role, parts: needed(message, parts) }
+    case 'assistant':
+      return { role, parts: [...parts, ...calls(message)] }
+    case 'tool':
+      return result(message.need('tool_call_id', message.string), parts)
+    case 'function':
+      return result(message.need('name', message.string), parts)
+  }
+}
+
+function needed(message: Fields, parts: readonly Part[]): readonly Part[] {
+  if (message.raw('content') === undefined) throw missing(message.param('content'))
+  return parts
+}
+
+function result(id: string, parts: readonly Part[]): Turn {
+  return { role: 'tool', parts: [{ type: 'result', id, text: textOf(parts) }] }
+}
+
+function calls(message: Fields): readonly Part[] {
+  const legacy = message.fields('function_call')
+  const modern = (message.list('tool_calls') ?? []).map(call)
+  return legacy === undefined ? modern : [...modern, named(legacy, legacy.need('name', legacy.string), 'arguments')]
+}
+
+function call(call: Fields): Part {
+  const id = call.need('id', call.string)
+  const custom = call.fields('custom')
+  return custom === undefined ? named(call.need('function', call.fields), id, 'arguments') : named(custom, id, 'input')
+}
+
+function named(fields: Fields, id: string, text: 'arguments' | 'input'): Part {
+  return { type: 'call', id, name: fields.need('name', fields.string), arguments: fields.string(text) ?? '' }
+}
+
+/** Every call must be answered before anybody else speaks, and nothing may be answered that was not called. */
+function checkCalls(turns: readonly Turn[]): void {
+  let open = new Set<string>()
+  turns.forEach(({ role, parts }, index) => {
+    if (role !== 'tool' && open.size > 0) throw unanswered(open, index)
+    if (role === 'assistant') open = new Set(parts.flatMap(part => (part.type === 'call' ? [part.id] : [])))
+    for (const part of parts) if (part.type === 'result' && !open.delete(part.id)) throw unasked(index)
+  })
+  if (open.size > 0) throw unanswered(open, turns.length - 1)
+}
+
+function unanswered(open: ReadonlySet<string>, index: number): SimulatorError {
+  const message =
+    "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. " +
+    `The following tool_call_ids did not have response messages: ${[...open].join(', ')}`
+  return new SimulatorError(400, message, { param: `messages[${index}].role` })
+}
+
+function unasked(index: number): SimulatorError {
+  const message = "Messages with role 'tool' must be a response to a preceding message with 'tool_calls'."
+  return new SimulatorError(400, `Invalid parameter: ${message}`, { param: `messages[${index}].role` })
+}

@@ -1,0 +1,66 @@
+import { SimulatorError } from '../../errors.js'
+import { Fields } from '../../families/fields.js'
+import { readFormat } from '../../families/format.js'
+import { readStop, readStream, type StreamOptions } from '../../families/options.js'
+import { unsupportedParameter } from '../../families/refusals.js'
+import { checkSampling, effortFrom } from '../../families/sampling.js'
+import type { Call } from '../../protocol.js'
+import type { TextRequest } from '../../text/conversation.js'
+import { modelOf } from '../model.js'
+import { readMessages } from './messages.js'
+import { readTools } from './tools.js'
+
+export interface ChatRequest {
+  readonly model: string
+  readonly text: TextRequest
+  /** How many answers. */
+  readonly n: number
+  readonly stream: StreamOptions | undefined
+  /** How many alternatives to tell of each token; absent where none are to be told at all. */
+  readonly logprobs: number | undefined
+  /** Whether tools are called in the older way, as functions. */
+  readonly legacy: boolean
+}
+
+/** Reads the body of `POST /v1/chat/completions`. Throws where it is not one. */
+export function readChat({ body: object, faults, seed }: Call): ChatRequest {
+  const body = new Fields(object)
+  const model = modelOf(body)
+  const turns = readMessages(body)
+  checkSampling(body, faults)
+  if (body.strings('modalities').includes('audio')) throw noAudio()
+  const { tools, choice, legacy } = readTools(body)
+  const text: TextRequest = {
+    turns,
+    tools,
+    choice,
+    parallel: !legacy && (body.boolean('parallel_tool_calls') ?? true),
+    format: readFormat(body.fields('response_format')),
+    limit: limitOf(body, faults.reasoning === true),
+    stop: readStop(body),
+    effort: effortFrom(body.string('reasoning_effort'), faults),
+    length: faults.tokens,
+    seed,
+  }
+  const n = body.integer('n', { min: 1, max: 128 }) ?? 1
+  return { model, text, n, stream: readStream(body), logprobs: logprobsOf(body), legacy }
+}
+
+function limitOf(body: Fields, reasoning: boolean): number | undefined {
+  const old = body.integer('max_tokens', { min: 1 })
+  if (reasoning && old !== undefined) throw unsupportedParameter('max_tokens', 'max_completion_tokens')
+  return body.integer('max_completion_tokens', { min: 1 }) ?? old
+}
+
+function logprobsOf(body: Fields): number | undefined {
+  const top = body.integer('top_logprobs', { min: 0, max: 20 })
+  if (body.boolean('logprobs')) return top ?? 0
+  if (top === undefined || top === 0) return undefined
+  const message = "'top_logprobs' is only allowed when 'logprobs' is set to true."
+  throw new SimulatorError(400, `Invalid value: ${message}`, { param: 'top_logprobs' })
+}
+
+function noAudio(): SimulatorError {
+  const message = "Unsupported value: 'modalities' does not support 'audio' with this model."
+  return new SimulatorError(400, message, { param: 'modalities', code: 'unsupported_value' })
+}

@@ -1,0 +1,45 @@
+import { type Choice, type Completion, SERVICE_TIER, SYSTEM_FINGERPRINT, type ToolCall } from './completion.js'
+
+/** The body of an answer that is sent whole. */
+export function result({ id, created, model, choices, usage }: Completion, legacy: boolean): object {
+  return {
+    id,
+    object: 'chat.completion',
+    created,
+    model,
+    choices: choices.map(choice => ({
+      index: choice.index,
+      message: message(choice, legacy),
+      logprobs: choice.logprobs === undefined ? null : { content: choice.logprobs, refusal: null },
+      finish_reason: choice.finish,
+    })),
+    usage,
+    service_tier: SERVICE_TIER,
+    system_fingerprint: SYSTEM_FINGERPRINT,
+  }
+}
+
+function message({ text, calls }: Choice, legacy: boolean): object {
+  const [first] = calls
+  return {
+    role: 'assistant',
+    content: text?.join('') ?? null,
+    ...(first === undefined
+      ? {}
+      : legacy
+        ? { function_call: body(first).content }
+        : { tool_calls: calls.map(toolCall) }),
+    refusal: null,
+    annotations: [],
+  }
+}
+
+function toolCall(call: ToolCall): object {
+  const { kind, content } = body(call)
+  return { id: call.id, type: kind, [kind]: content }
+}
+
+function body({ part: { tool, tokens } }: ToolCall): { kind: string; content: object } {
+  const text = tokens.join('')
+  return { kind: tool.kind, content: { name: tool.name, [tool.kind === 'custom' ? 'input' : 'arguments']: text } }
+}

@@ -1,0 +1,83 @@
+import { SimulatorError } from '../../errors.js'
+import { compatibleErrors } from '../../families/compatible.js'
+import { Fields } from '../../families/fields.js'
+import { type Prompt, readPrompts } from '../../families/prompts.js'
+import { emptyArray, missing } from '../../families/refusals.js'
+import { spoiled } from '../../faults/usage.js'
+import { json, type Protocol } from '../../protocol.js'
+import { countTokens } from '../../text/tokens.js'
+import { modelOf } from '../model.js'
+import { embedText, embedTokens } from './vectors.js'
+
+const DEFAULT_DIMENSIONS = 256
+const MOST_DIMENSIONS = 4096
+const MOST_INPUTS = 2048
+const MOST_TOKENS = 8192
+
+/** `POST /v1/embeddings`. */
+export const embeddings: Protocol = {
+  method: 'POST',
+  path: '/v1/embeddings',
+  body: 'json',
+  errors: compatibleErrors,
+  models: ['sim-embed'],
+  answer: ({ body: object, faults }) => {
+    const body = new Fields(object)
+    const model = modelOf(body)
+    const inputs = readInputs(body)
+    const dimensions = dimensionsOf(body)
+    const write = body.oneOf('encoding_format', ['float', 'base64']) === 'base64' ? base64 : numbers
+    const tokens = inputs.reduce((sum, input) => sum + lengthOf(input), 0)
+    const data = inputs.map((input, index) => ({
+      object: 'embedding',
+      index,
+      embedding: write(typeof input === 'string' ? embedText(input, dimensions) : embedTokens(input, dimensions)),
+    }))
+    return json({
+      object: 'list',
+      data,
+      model,
+      usage: spoiled({ prompt_tokens: tokens, total_tokens: tokens }, faults),
+    })
+  },
+}
+
+function readInputs(body: Fields): readonly Prompt[] {
+  const inputs = readPrompts(body, 'input')
+  if (inputs === undefined) throw missing('input')
+  if (inputs.length === 0) throw emptyArray('input')
+  if (inputs.length > MOST_INPUTS) throw refused(`'input' may have at most ${MOST_INPUTS} items, not ${inputs.length}.`)
+  if (inputs.some(input => input.length === 0)) throw refused("'input' cannot be an empty string.")
+  const longest = Math.max(...inputs.map(lengthOf))
+  if (longest <= MOST_TOKENS) return inputs
+  throw refused(
+    `This model's maximum context length is ${MOST_TOKENS} tokens, however you requested ${longest} tokens.`,
+  )
+}
+
+/** The words of this refusal are the family's own. */
+function dimensionsOf(body: Fields): number {
+  const dimensions = body.integer('dimensions') ?? DEFAULT_DIMENSIONS
+  if (dimensions < 1) throw new SimulatorError(400, `${dimensions} is less than the minimum of 1 - 'dimensions'`)
+  if (dimensions <= MOST_DIMENSIONS) return dimensions
+  throw new SimulatorError(400, `${dimensions} is more than the maximum of ${MOST_DIMENSIONS} - 'dimensions'`)
+}
+
+function lengthOf(input: Prompt): number {
+  return typeof input === 'string' ? countTokens(input) : input.length
+}
+
+function numbers(vector: Float32Array): readonly number[] {
+  return [...vector]
+}
+
+/** Little-endian float32 values, whatever the machine. */
+function base64(vector: Float32Array): string {
+  const bytes = Buffer.alloc(vector.length * 4)
+  for (const [at, value] of vector.entries()) bytes.writeFloatLE(value, at * 4)
+  return bytes.toString('base64')
+}
+
+function refused(message: string): SimulatorError {
+  return new SimulatorError(400, message, { param: 'input' })
+}

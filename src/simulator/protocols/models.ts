@@ -1,0 +1,32 @@
+import { SimulatorError } from '../errors.js'
+import { compatibleErrors } from '../families/compatible.js'
+import { json, type Protocol } from '../protocol.js'
+import { EPOCH } from '../seed.js'
+import { isSimulated } from './model.js'
+
+/** `GET /v1/models`. */
+export const modelList: Protocol = {
+  method: 'GET',
+  path: '/v1/models',
+  body: 'none',
+  errors: compatibleErrors,
+  models: [],
+  answer: ({ models }) => json({ object: 'list', data: models.map(model) }),
+}
+
+/** `GET /v1/models/{id}`. */
+export const modelById: Protocol = {
+  method: 'GET',
+  path: '/v1/models/{id}',
+  body: 'none',
+  errors: compatibleErrors,
+  models: [],
+  answer: ({ parameter: id }) => {
+    if (isSimulated(id)) return json(model(id))
+    throw new SimulatorError(404, `The model '${id}' does not exist`, { param: 'model', code: 'model_not_found' })
+  },
+}
+
+function model(id: string): object {
+  return { id, object: 'model', created: EPOCH, owned_by: 'simulator' }
+}

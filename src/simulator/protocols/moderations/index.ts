@@ -1,0 +1,55 @@
+import { compatibleErrors } from '../../families/compatible.js'
+import { Fields } from '../../families/fields.js'
+import { emptyArray, missing, notListed, unknownModel } from '../../families/refusals.js'
+import { json, type Protocol } from '../../protocol.js'
+import { isSimulated } from '../model.js'
+import { judge } from './judge.js'
+
+const DEFAULT_MODEL = 'sim-moderate'
+
+interface Input {
+  readonly text: string
+  readonly kinds: { readonly text: boolean; readonly image: boolean }
+}
+
+/** `POST /v1/moderations`: one result for each text, one for a whole list of parts. */
+export const moderations: Protocol = {
+  method: 'POST',
+  path: '/v1/moderations',
+  body: 'json',
+  errors: compatibleErrors,
+  models: [DEFAULT_MODEL],
+  answer: ({ body: object, seed }) => {
+    const body = new Fields(object)
+    const model = body.string('model') ?? DEFAULT_MODEL
+    if (!isSimulated(model)) throw unknownModel(model)
+    const results = readInputs(body).map(({ text, kinds }, index) => judge(text, kinds, seed.fork('result', index)))
+    return json({ id: `modr-${seed.fork('id').letters(29)}`, model, results })
+  },
+}
+
+function readInputs(body: Fields): readonly Input[] {
+  const raw = body.raw('input')
+  if (raw === undefined) throw missing('input')
+  if (typeof raw === 'string') return [ofText(raw)]
+  const list = body.array('input') ?? []
+  if (list.length === 0) throw emptyArray('input')
+  if (list.every(each => typeof each === 'string')) return list.map(ofText)
+  const parts = (body.list('input') ?? []).map(part)
+  const text = parts.flatMap(each => each ?? []).join('\n')
+  return [{ text, kinds: { text: parts.some(each => each !== undefined), image: parts.includes(undefined) } }]
+}
+
+function ofText(text: string): Input {
+  return { text, kinds: { text: true, image: false } }
+}
+
+/** The text of a part; nothing for an image. */
+function part(part: Fields): string | undefined {
+  const type = part.need('type', part.string)
+  if (type === 'text') return part.need('text', part.string)
+  if (type !== 'image_url') throw notListed(part.param('type'), type, ['text', 'image_url'])
+  const image = part.need('image_url', part.fields)
+  image.need('url', image.string)
+  return undefined
+}

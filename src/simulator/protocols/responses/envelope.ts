@@ -1,0 +1,71 @@
+import type { JsonObject } from '../../../core/json.js'
+import { isObject } from '../../../core/json.js'
+import type { Fields } from '../../families/fields.js'
+
+/** What changes while a response comes about. */
+export interface Progress {
+  readonly status: 'in_progress' | 'completed' | 'incomplete' | 'failed'
+  readonly output: readonly object[]
+  readonly usage: object | null | undefined
+  readonly error: object | null
+}
+
+export interface Identity {
+  readonly id: string
+  readonly created: number
+  readonly model: string
+}
+
+/** The response object. It tells back nearly every parameter of the request, with the defaults filled in. */
+export function envelope({ id, created, model }: Identity, body: Fields, progress: Progress): object {
+  const { status, output, usage, error } = progress
+  return {
+    id,
+    object: 'response',
+    created_at: created,
+    status,
+    background: false,
+    completed_at: status === 'completed' ? created + 1 : null,
+    error,
+    frequency_penalty: body.raw('frequency_penalty') ?? 0,
+    incomplete_details: status === 'incomplete' ? { reason: 'max_output_tokens' } : null,
+    instructions: body.raw('instructions') ?? null,
+    max_output_tokens: body.raw('max_output_tokens') ?? null,
+    max_tool_calls: body.raw('max_tool_calls') ?? null,
+    model,
+    output,
+    parallel_tool_calls: body.raw('parallel_tool_calls') ?? true,
+    presence_penalty: body.raw('presence_penalty') ?? 0,
+    previous_response_id: body.raw('previous_response_id') ?? null,
+    prompt_cache_key: body.raw('prompt_cache_key') ?? null,
+    reasoning: reasoning(body),
+    safety_identifier: body.raw('safety_identifier') ?? null,
+    service_tier: 'default',
+    store: body.raw('store') ?? true,
+    temperature: body.raw('temperature') ?? 1,
+    text: text(body),
+    tool_choice: body.raw('tool_choice') ?? 'auto',
+    tools: (body.array('tools') ?? []).map(tool => (isObject(tool) ? told(tool) : tool)),
+    top_logprobs: body.raw('top_logprobs') ?? 0,
+    top_p: body.raw('top_p') ?? 1,
+    truncation: body.raw('truncation') ?? 'disabled',
+    usage,
+    user: body.raw('user') ?? null,
+    metadata: body.raw('metadata') ?? {},
+  }
+}
+
+function reasoning(body: Fields): object {
+  const asked = body.fields('reasoning')
+  return { effort: asked?.raw('effort') ?? null, summary: asked?.raw('summary') ?? null }
+}
+
+function text(body: Fields): object {
+  const asked = body.fields('text')
+  return { format: asked?.raw('format') ?? { type: 'text' }, verbosity: asked?.raw('verbosity') ?? 'medium' }
+}
+
+/** Functions are strict here unless they say otherwise. */
+function told(tool: JsonObject): JsonObject {
+  return tool.type === 'function' ? { ...tool, strict: tool.strict ?? true } : tool
+}

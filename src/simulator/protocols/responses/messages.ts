@@ -1,0 +1,56 @@
+import type { Fields } from '../../families/fields.js'
+import { missing, notListed } from '../../families/refusals.js'
+import type { Media, Part, Turn } from '../../text/conversation.js'
+import { textOf } from '../../text/conversation.js'
+import { mediaFrom } from '../../text/media.js'
+
+const ROLES = ['user', 'assistant', 'system', 'developer'] as const
+const TYPES = ['input_text', 'input_image', 'input_audio', 'input_file', 'output_text', 'refusal'] as const
+
+/** A message item, typed or plain. */
+export function readMessage(item: Fields): Turn {
+  const role = item.oneOf('role', ROLES)
+  if (role === undefined) throw missing(item.param('role'))
+  if (item.raw('content') === undefined) throw missing(item.param('content'))
+  return { role: role === 'developer' ? 'system' : role, parts: parts(item, 'content') }
+}
+
+/** The text of a tool's output, which may be a string or parts. */
+export function outputText(item: Fields): string {
+  if (item.raw('output') === undefined) throw missing(item.param('output'))
+  return textOf(parts(item, 'output'))
+}
+
+function parts(item: Fields, name: string): readonly Part[] {
+  const content = item.raw(name)
+  if (typeof content === 'string') return [{ type: 'text', text: content }]
+  return (item.list(name) ?? []).map(part)
+}
+
+function part(part: Fields): Part {
+  const type = part.need('type', part.string)
+  switch (type) {
+    case 'input_text':
+    case 'output_text':
+      return { type: 'text', text: part.need('text', part.string) }
+    case 'refusal':
+      return { type: 'text', text: part.need('refusal', part.string) }
+    case 'input_image':
+      return media('image', part.string('image_url') ?? part.need('file_id', part.string))
+    case 'input_file':
+      return media('file', part.string('file_data') ?? part.string('file_url') ?? part.need('file_id', part.string))
+    case 'input_audio':
+      return audio(part.need('input_audio', part.fields))
+    default:
+      throw notListed(part.param('type'), type, TYPES)
+  }
+}
+
+function media(kind: Media['kind'], uri: string): Part {
+  return { type: 'media', media: mediaFrom(kind, { uri }) }
+}
+
+function audio(audio: Fields): Part {
+  const base64 = audio.need('data', audio.string)
+  return { type: 'media', media: mediaFrom('audio', { base64, type: `audio/${audio.string('format') ?? 'wav'}` }) }
+}

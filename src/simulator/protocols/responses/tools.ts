@@ -1,0 +1,22 @@
+import { isObject, type Json } from '../../../core/json.js'
+import type { Fields } from '../../families/fields.js'
+import { describedTool, readChoice, toolList } from '../../families/tools.js'
+import type { Tool, ToolChoice } from '../../text/conversation.js'
+
+const OURS = ['function', 'custom'] as const
+const NONE: ToolChoice = { mode: 'none', names: undefined }
+
+/** The tools that a client carries out itself. Hosted ones are accepted and never used. */
+export function readTools(body: Fields): { tools: readonly Tool[]; choice: ToolChoice } {
+  const listed = toolList(body, 'tools') ?? []
+  const tools = listed.flatMap(tool => {
+    const kind = OURS.find(each => each === tool.string('type'))
+    return kind === undefined ? [] : [describedTool(kind, tool)]
+  })
+  const hosted = isHosted(body.raw('tool_choice')) || (tools.length === 0 && listed.length > 0)
+  return { tools, choice: hosted ? NONE : readChoice(body, 'tool_choice', tools) }
+}
+
+function isHosted(choice: Json | undefined): boolean {
+  return isObject(choice) && !['function', 'custom', 'allowed_tools'].includes(String(choice.type))
+}

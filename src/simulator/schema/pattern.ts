@@ -1,0 +1,148 @@
+const LONGEST = 500
+const DIGITS = range('0', '9')
+const LOWER = range('a', 'z')
+const WORD = [...LOWER, ...range('A', 'Z'), ...DIGITS, '_']
+const PRINTABLE = range(' ', '~')
+
+export type PatternNode =
+  | { readonly type: 'any'; readonly of: readonly string[] }
+  | { readonly type: 'sequence'; readonly nodes: readonly PatternNode[] }
+  | { readonly type: 'either'; readonly nodes: readonly PatternNode[] }
+  | { readonly type: 'repeat'; readonly node: PatternNode; readonly least: number; readonly most: number }
+
+const NOTHING: PatternNode = { type: 'sequence', nodes: [] }
+
+/**
+ * Reads a simple regular expression: literals, classes, groups, alternatives and counts. Nothing where the pattern uses
+ * more (look-around, back-references, properties) or is long. The pattern is read, never run.
+ */
+export function readPattern(pattern: string): PatternNode | undefined {
+  if (pattern.length > LONGEST) return undefined
+  try {
+    return new PatternReader(pattern).read()
+  } catch (error) {
+    if (error instanceof Unsupported) return undefined
+    throw error
+  }
+}
+
+class Unsupported extends Error {}
+
+class PatternReader {
+  readonly #pattern: string
+  #at = 0
+
+  constructor(pattern: string) {
+    this.#pattern = pattern
+  }
+
+  read(): PatternNode {
+    const node = this.#either()
+    if (this.#at < this.#pattern.length) throw new Unsupported()
+    return node
+  }
+
+  #either(): PatternNode {
+    const nodes = [this.#sequence()]
+    while (this.#takes('|')) nodes.push(this.#sequence())
+    return { type: 'either', nodes }
+  }
+
+  #sequence(): PatternNode {
+    const nodes: PatternNode[] = []
+    while (this.#at < this.#pattern.length && !'|)'.includes(this.#peek())) nodes.push(this.#counted(this.#atom()))
+    return { type: 'sequence', nodes }
+  }
+
+  #counted(node: PatternNode): PatternNode {
+    const [least, most] = this.#count()
+    this.#takes('?')
+    return least === 1 && most === 1 ? node : { type: 'repeat', node, least, most }
+  }
+
+  #count(): readonly [number, number] {
+    if (this.#takes('*')) return [0, Number.POSITIVE_INFINITY]
+    if (this.#takes('+')) return [1, Number.POSITIVE_INFINITY]
+    if (this.#takes('?')) return [0, 1]
+    const braces = /^\{(\d{1,4})(,(\d{0,4}))?\}/.exec(this.#pattern.slice(this.#at, this.#at + 12))
+    if (braces === null) return [1, 1]
+    this.#at += braces[0].length
+    const least = Number(braces[1])
+    if (braces[2] === undefined) return [least, least]
+    return [least, braces[3] ? Number(braces[3]) : Number.POSITIVE_INFINITY]
+  }
+
+  #atom(): PatternNode {
+    const next = this.#next()
+    if (next === '^' || next === '$') return NOTHING
+    if (next === '.') return { type: 'any', of: LOWER }
+    if (next === '[') return this.#class()
+    if (next === '(') return this.#group()
+    if (next === '\\') return { type: 'any', of: this.#escape() }
+    if ('*+?{'.includes(next)) throw new Unsupported()
+    return { type: 'any', of: [next] }
+  }
+
+  #group(): PatternNode {
+    if (this.#takes('?') && !this.#takes(':')) throw new Unsupported()
+    const node = this.#either()
+    if (!this.#takes(')')) throw new Unsupported()
+    return node
+  }
+
+  #class(): PatternNode {
+    const negated = this.#takes('^')
+    const listed: string[] = []
+    while (!this.#takes(']')) {
+      const from = this.#member()
+      const isRange = this.#peek() === '-' && this.#pattern[this.#at + 1] !== ']'
+      if (isRange) this.#at += 1
+      const to = isRange ? this.#member() : from
+      listed.push(...(isRange ? range(from[0] ?? '', to[0] ?? '') : from))
+    }
+    const of = negated ? PRINTABLE.filter(each => !listed.includes(each)) : listed
+    if (of.length === 0) throw new Unsupported()
+    return { type: 'any', of }
+  }
+
+  #member(): readonly string[] {
+    const next = this.#next()
+    return next === '\\' ? this.#escape() : [next]
+  }
+
+  #escape(): readonly string[] {
+    const next = this.#next()
+    if (next === 'd') return DIGITS
+    if (next === 'w') return WORD
+    if (next === 's') return [' ']
+    if (next === 'D' || next === 'S') return LOWER
+    if (next === 'W') return ['-']
+    if (next === 'n') return ['\n']
+    if (next === 't') return ['\t']
+    if (WORD.includes(next)) throw new Unsupported()
+    return [next]
+  }
+
+  #peek(): string {
+    return this.#pattern.charAt(this.#at)
+  }
+
+  #next(): string {
+    const next = this.#peek()
+    if (next === '') throw new Unsupported()
+    this.#at += 1
+    return next
+  }
+
+  #takes(character: string): boolean {
+    if (this.#peek() !== character) return false
+    this.#at += 1
+    return true
+  }
+}
+
+function range(from: string, to: string): readonly string[] {
+  const first = from.charCodeAt(0)
+  const length = Math.min(Math.max(0, to.charCodeAt(0) - first + 1), 256)
+  return Array.from({ length }, (_, index) => String.fromCharCode(first + index))
+}

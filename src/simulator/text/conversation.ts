@@ -1,0 +1,108 @@
+import type { JsonObject } from '../../core/json.js'
+import type { Seed } from '../seed.js'
+
+/** What the text model is asked, whichever protocol asked it. */
+export interface TextRequest {
+  readonly turns: readonly Turn[]
+  readonly tools: readonly Tool[]
+  readonly choice: ToolChoice
+  /** Whether one answer may hold several calls. */
+  readonly parallel: boolean
+  readonly format: Format
+  /** Most output tokens, reasoning included. */
+  readonly limit: number | undefined
+  readonly stop: readonly string[]
+  /** `low`, `medium`, `high`, …; absent or `none`: the model does not reason. */
+  readonly effort: string | undefined
+  /** Exact length of the text, in tokens, where the tester has asked for one. */
+  readonly length: number | undefined
+  readonly seed: Seed
+}
+
+export interface Turn {
+  readonly role: 'system' | 'user' | 'assistant' | 'tool'
+  readonly parts: readonly Part[]
+}
+
+export type Part =
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'media'; readonly media: Media }
+  | { readonly type: 'call'; readonly id: string; readonly name: string; readonly arguments: string }
+  | { readonly type: 'result'; readonly id: string; readonly text: string }
+
+/** An image, a sound or a file that came with a turn. `bytes` is known only where the data itself came. */
+export interface Media {
+  readonly kind: 'image' | 'audio' | 'file'
+  readonly type: string | undefined
+  readonly bytes: number | undefined
+}
+
+export interface Tool {
+  /** A `function` takes JSON arguments after its schema, a `custom` tool any text. */
+  readonly kind: 'function' | 'custom'
+  readonly name: string
+  readonly schema: JsonObject | undefined
+}
+
+/** `names` narrows the tools that may be called. */
+export interface ToolChoice {
+  readonly mode: 'none' | 'auto' | 'required'
+  readonly names: readonly string[] | undefined
+}
+
+export type Format =
+  | { readonly type: 'text' }
+  | { readonly type: 'json' }
+  | { readonly type: 'schema'; readonly schema: JsonObject }
+
+/** What the text model answers. The tokens of a part, joined, are its text. */
+export interface TextReply {
+  readonly parts: readonly ReplyPart[]
+  readonly finish: 'stop' | 'length' | 'calls'
+  /** The stop sequence that was met. */
+  readonly stopped: string | undefined
+  /** Output tokens, reasoning included. */
+  readonly output: number
+  readonly reasoning: number
+}
+
+export type ReplyPart = ReasoningPart | TextPart | CallPart
+
+export interface ReasoningPart {
+  readonly type: 'reasoning'
+  readonly tokens: readonly string[]
+}
+
+export interface TextPart {
+  readonly type: 'text'
+  readonly tokens: readonly string[]
+}
+
+export interface CallPart {
+  readonly type: 'call'
+  readonly tool: Tool
+  /** The JSON arguments, or the free text of a custom tool. */
+  readonly tokens: readonly string[]
+}
+
+/** The text of the last user turn; empty where there is none. */
+export function lastUserText(turns: readonly Turn[]): string {
+  const turn = turns.findLast(each => each.role === 'user')
+  return textOf(turn?.parts ?? [])
+}
+
+/** All text parts, one a line. */
+export function textOf(parts: readonly Part[]): string {
+  return parts.flatMap(part => (part.type === 'text' ? [part.text] : [])).join('\n')
+}
+
+/** The tool results that came after the last user and assistant turns: what the model was called to read. */
+export function freshResults(turns: readonly Turn[]): readonly (Part & { type: 'result' })[] {
+  const last = turns.findLastIndex(turn => turn.role === 'user' || turn.role === 'assistant')
+  const fresh = turns.slice(hasResult(turns[last]) ? last : last + 1)
+  return fresh.flatMap(turn => turn.parts).filter(part => part.type === 'result')
+}
+
+function hasResult(turn: Turn | undefined): boolean {
+  return turn?.parts.some(part => part.type === 'result') ?? false
+}

@@ -1,0 +1,92 @@
+import { instanceOf } from '../schema/instance.js'
+import type { CallPart, ReplyPart, TextReply, TextRequest, Tool } from './conversation.js'
+import { lastUserText } from './conversation.js'
+import { hintsIn } from './hints.js'
+import { filler, saying, THOUGHTS } from './sayings.js'
+import { tokenize } from './tokens.js'
+import { toolsToCall } from './tools.js'
+
+/** Reasoning tokens that an effort costs. */
+const EFFORTS: ReadonlyMap<string, number> = new Map([
+  ['none', 0],
+  ['minimal', 16],
+  ['low', 32],
+  ['medium', 64],
+  ['high', 128],
+  ['xhigh', 256],
+  ['max', 512],
+])
+const UNKNOWN_EFFORT = 64
+const LONGEST_CUSTOM_INPUT = 1000
+
+/**
+ * The text model: a pure function from a conversation to an answer. It calls the tools that the request names, keeps to
+ * the format, the stop sequences and the limit, and otherwise says what it was told.
+ */
+export function compose(request: TextRequest): TextReply {
+  const thoughts = reason(request)
+  const calls = toolsToCall(request).map((tool, index) => call(request, tool, index))
+  if (calls.length > 0) return settle(request.limit, [...thoughts, ...calls], 'calls', undefined)
+  const { text, stopped } = cutAtStop(content(request), request.stop)
+  return settle(request.limit, [...thoughts, { type: 'text', tokens: tokenize(text) }], 'stop', stopped)
+}
+
+function reason({ effort, seed }: TextRequest): readonly ReplyPart[] {
+  const length = effort === undefined ? 0 : (EFFORTS.get(effort) ?? UNKNOWN_EFFORT)
+  return length === 0 ? [] : [{ type: 'reasoning', tokens: tokenize(filler(length, seed.fork('reasoning'), THOUGHTS)) }]
+}
+
+function call(request: TextRequest, tool: Tool, index: number): CallPart {
+  const text = lastUserText(request.turns)
+  if (tool.kind === 'custom') return { type: 'call', tool, tokens: tokenize(text.slice(0, LONGEST_CUSTOM_INPUT)) }
+  const schema = { type: 'object', ...tool.schema }
+  const value = instanceOf(schema, request.seed.fork('arguments', index), hintsIn(text))
+  return { type: 'call', tool, tokens: tokenize(JSON.stringify(value)) }
+}
+
+function content(request: TextRequest): string {
+  const { format, seed, length } = request
+  if (format.type === 'json') return JSON.stringify({ reply: saying(request), simulated: true })
+  if (format.type === 'schema') {
+    return JSON.stringify(instanceOf(format.schema, seed.fork('format'), hintsIn(lastUserText(request.turns))))
+  }
+  return length === undefined ? saying(request) : filler(length, seed.fork('filler'))
+}
+
+function cutAtStop(text: string, stops: readonly string[]): { text: string; stopped: string | undefined } {
+  let cut = text.length
+  let stopped: string | undefined
+  for (const stop of stops) {
+    const at = stop === '' ? -1 : text.indexOf(stop)
+    if (at >= 0 && at < cut) [cut, stopped] = [at, stop]
+  }
+  return { text: text.slice(0, cut), stopped }
+}
+
+/** Reasoning comes first and is paid for first: a small limit can leave nothing for the answer. */
+function settle(
+  limit = Number.POSITIVE_INFINITY,
+  parts: readonly ReplyPart[],
+  finish: 'stop' | 'calls',
+  stopped: string | undefined,
+): TextReply {
+  let left = limit
+  const kept = parts.flatMap(part => {
+    const tokens = part.tokens.slice(0, left)
+    left -= tokens.length
+    const begun = part.type === 'text' || tokens.length > 0 || part.tokens.length === 0
+    return begun ? [{ ...part, tokens }] : []
+  })
+  const short = count(parts) > limit
+  return {
+    parts: kept,
+    finish: short ? 'length' : finish,
+    stopped: short ? undefined : stopped,
+    output: count(kept),
+    reasoning: count(kept.filter(part => part.type === 'reasoning')),
+  }
+}
+
+function count(parts: readonly ReplyPart[]): number {
+  return parts.reduce((sum, part) => sum + part.tokens.length, 0)
+}

@@ -1,0 +1,55 @@
+import type { Media, Part, TextRequest, Tool, Turn } from './conversation.js'
+import { countTokens } from './tokens.js'
+
+/** What a prompt costs, in tokens. `audio` is part of `input`. */
+export interface PromptTokens {
+  readonly input: number
+  readonly audio: number
+}
+
+const TURN = 4
+const ANSWER = 3
+const IMAGE = 85
+const AUDIO_BYTES = 1600
+const FILE_BYTES = 100
+
+/**
+ * Counts a prompt: its text, 4 tokens a turn and 3 for the answer, the JSON of each tool's schema, 85 an image, one for
+ * each 1,600 bytes of sound and each 100 bytes of a file.
+ */
+export function promptTokens({ turns, tools }: Pick<TextRequest, 'turns' | 'tools'>): PromptTokens {
+  const parts = turns.flatMap(turn => turn.parts)
+  const audio = sum(
+    parts.map(part => (part.type === 'media' && part.media.kind === 'audio' ? mediaTokens(part.media) : 0)),
+  )
+  return { input: sum(turns.map(turnTokens)) + sum(tools.map(toolTokens)) + ANSWER, audio }
+}
+
+function turnTokens(turn: Turn): number {
+  return TURN + sum(turn.parts.map(partTokens))
+}
+
+function partTokens(part: Part): number {
+  switch (part.type) {
+    case 'text':
+    case 'result':
+      return countTokens(part.text)
+    case 'call':
+      return countTokens(part.name) + countTokens(part.arguments)
+    case 'media':
+      return mediaTokens(part.media)
+  }
+}
+
+function mediaTokens({ kind, bytes = 0 }: Media): number {
+  if (kind === 'image') return IMAGE
+  return 1 + Math.floor(bytes / (kind === 'audio' ? AUDIO_BYTES : FILE_BYTES))
+}
+
+function toolTokens(tool: Tool): number {
+  return TURN + countTokens(tool.name) + countTokens(JSON.stringify(tool.schema ?? {}))
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, each) => total + each, 0)
+}

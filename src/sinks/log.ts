@@ -1,0 +1,77 @@
+import type { Writable } from 'node:stream'
+import { LOG_LEVELS, type LogLevel } from '../core/config.js'
+import type { RequestEntry, Sink } from '../core/entry.js'
+import { LineWriter } from './line-writer.js'
+import { requestLine } from './request-line.js'
+
+type Severity = 'info' | 'warn' | 'error'
+
+/** Where lines go. */
+interface Lines {
+  write(line: string): unknown
+  close?(): void
+}
+
+/** Opens the log on a stream, or on standard error in batches. */
+export function openLog(level: LogLevel, stream?: Writable): Log {
+  return new Log(level, stream === undefined ? new LineWriter(2) : { write: line => stream.write(line) })
+}
+
+/** The structured log: one JSON line an event, one line a request. Fields hold names and numbers, never bodies or secrets. */
+export class Log implements Sink {
+  readonly #lines: Lines
+  #least = 0
+
+  constructor(level: LogLevel, lines: Lines) {
+    this.#lines = lines
+    this.level(level)
+  }
+
+  /** Writes lines of this level and above from now on. */
+  level(level: LogLevel): void {
+    this.#least = LOG_LEVELS.indexOf(level)
+  }
+
+  record(entry: RequestEntry): void {
+    const severity = entry.outcome === 'upstream_error' || entry.outcome === 'gateway_error' ? 'warn' : 'info'
+    if (this.#wants(severity)) this.#lines.write(requestLine(entry, severity, time()))
+  }
+
+  info(fields: object, message: string): void {
+    this.#event('info', fields, message)
+  }
+
+  warn(fields: object, message: string): void {
+    this.#event('warn', fields, message)
+  }
+
+  error(fields: object, message: string): void {
+    this.#event('error', fields, message)
+  }
+
+  /** Writes what is still in the batch. */
+  close(): void {
+    this.#lines.close?.()
+  }
+
+  #event(level: Severity, fields: object, msg: string): void {
+    if (this.#wants(level)) this.#lines.write(`${JSON.stringify({ level, time: time(), msg, ...fields })}\n`)
+  }
+
+  #wants(severity: Severity): boolean {
+    return LOG_LEVELS.indexOf(severity) >= this.#least
+  }
+}
+
+let stampedAt = 0
+let stamp = ''
+
+/** The time in ISO 8601, written anew once a millisecond. */
+function time(): string {
+  const now = Date.now()
+  if (now !== stampedAt) {
+    stampedAt = now
+    stamp = new Date(now).toISOString()
+  }
+  return stamp
+}

@@ -1,0 +1,54 @@
+import type { RequestEntry } from '../core/entry.js'
+
+/**
+ * The log line of a settled request, newline included. Written by hand because it is the one line that every request
+ * pays for: a general serialiser costs as much as the rest of the accounting.
+ */
+export function requestLine(entry: RequestEntry, level: string, time: string): string {
+  const { milliseconds, bytes, usage } = entry
+  return (
+    `{"level":"${level}","time":"${time}","msg":"request","id":"${entry.id}","method":"${entry.method}"` +
+    string('route', entry.route) +
+    string('key', entry.key) +
+    string('model', entry.model) +
+    string('upstream', entry.upstream) +
+    string('target', entry.attempts.at(-1)?.model) +
+    `,"status":${entry.status},"outcome":"${entry.outcome}","stream":${entry.stream}` +
+    string('error', entry.error) +
+    string('cause', entry.cause) +
+    string('phase', entry.phase) +
+    string('limit', entry.limit) +
+    attempts(entry) +
+    number('first_ms', milliseconds.first) +
+    number('total_ms', milliseconds.total) +
+    number('bytes_in', bytes.in) +
+    number('bytes_out', bytes.out) +
+    (entry.stream ? number('events', entry.events) : '') +
+    (entry.trailing > 0 ? number('trailing', entry.trailing) : '') +
+    (entry.truncated ? ',"truncated":true' : '') +
+    number('input_tokens', usage?.input) +
+    number('output_tokens', usage?.output) +
+    number('total_tokens', usage?.total) +
+    number('cached_tokens', usage?.cached) +
+    number('reasoning_tokens', usage?.reasoning) +
+    `,"generation":${entry.generation}}\n`
+  )
+}
+
+/** Left out where one attempt went well: `upstream` and `target` say it all. */
+function attempts({ attempts }: RequestEntry): string {
+  if (attempts.length === 0 || (attempts.length === 1 && attempts[0]?.phase === 'ok')) return ''
+  return `,"attempts":${JSON.stringify(attempts)}`
+}
+
+function string(name: string, value: string | undefined): string {
+  return value === undefined ? '' : `,"${name}":${text(value)}`
+}
+
+function number(name: string, value: number | undefined): string {
+  return value === undefined ? '' : `,"${name}":${value}`
+}
+
+function text(value: string): string {
+  return JSON.stringify(value)
+}

@@ -1,0 +1,42 @@
+import { lastNotOver } from '../core/search.js'
+/** A document that came in pieces, addressed by absolute offsets. Holds the pieces by reference. */
+export class Chunks {
+  readonly #chunks: Buffer[] = []
+  readonly #starts: number[] = []
+  #length = 0
+
+  get length(): number {
+    return this.#length
+  }
+
+  append(chunk: Buffer): void {
+    this.#chunks.push(chunk)
+    this.#starts.push(this.#length)
+    this.#length += chunk.length
+  }
+
+  /** The bytes from `start` to `end`: a view where they lie in one piece, else a copy. */
+  slice(start: number, end: number): Buffer {
+    let index = this.#indexOf(start)
+    const pieces: Buffer[] = []
+    for (let from = start; from < end; index++) {
+      const chunk = this.#chunks[index]
+      const base = this.#starts[index]
+      if (chunk === undefined || base === undefined) break
+      pieces.push(chunk.subarray(from - base, end - base))
+      from = base + chunk.length
+    }
+    const [only] = pieces
+    return pieces.length === 1 && only !== undefined ? only : Buffer.concat(pieces)
+  }
+
+  /** The whole as text; invalid UTF-8 becomes U+FFFD. */
+  toString(): string {
+    return this.slice(0, this.#length).toString('utf8')
+  }
+
+  /** Index of the piece that holds the byte at `offset`. */
+  #indexOf(offset: number): number {
+    return lastNotOver(this.#starts, offset)
+  }
+}

@@ -1,0 +1,160 @@
+import { isAt } from './bytes.js'
+import * as g from './json-grammar.js'
+import { StringReader } from './json-runs.js'
+
+const QUOTE = 0x22
+const COMMA = 0x2c
+const COLON = 0x3a
+const OPEN_BRACKET = 0x5b
+const BACKSLASH = 0x5c
+const CLOSE_BRACKET = 0x5d
+const OPEN_BRACE = 0x7b
+const CLOSE_BRACE = 0x7d
+
+/** A member of an object, or an element of an array, whose key is empty: `keyStart`, `keyEnd` and `start` are one. */
+export interface Item {
+  /** Offsets of the key, with its quotes. */
+  readonly keyStart: number
+  readonly keyEnd: number
+  /** Offsets of the value. */
+  readonly start: number
+  readonly end: number
+}
+
+/** An object or array and what stands directly in it. `start` and `end` are the offsets of its brackets, both included. */
+export interface Container {
+  readonly object: boolean
+  readonly start: number
+  readonly end: number
+  readonly items: readonly Item[]
+}
+
+/**
+ * Reads a complete JSON document one container at a time and checks what it passes over. Offsets count bytes. Everything
+ * throws `SyntaxError` where the text is not JSON.
+ */
+export class JsonCursor {
+  readonly doc: Buffer
+  readonly #strings: StringReader
+
+  constructor(doc: Buffer) {
+    this.doc = doc
+    this.#strings = new StringReader(doc)
+  }
+
+  /** The whole document, which has to be an object. */
+  root(): Container {
+    const start = this.skipSpace(0)
+    if (this.doc[start] !== OPEN_BRACE) throw malformed(start)
+    const root = this.container(start)
+    const rest = this.skipSpace(root.end)
+    if (rest !== this.doc.length) throw malformed(rest)
+    return root
+  }
+
+  /** Whether the value at `start` is an object or array. */
+  isContainer(start: number): boolean {
+    return this.doc[start] === OPEN_BRACE || this.doc[start] === OPEN_BRACKET
+  }
+
+  /** The object or array that begins at `start`. */
+  container(start: number): Container {
+    const object = this.doc[start] === OPEN_BRACE
+    const close = object ? CLOSE_BRACE : CLOSE_BRACKET
+    const items: Item[] = []
+    let at = this.skipSpace(start + 1)
+    if (this.doc[at] === close) return { object, start, end: at + 1, items }
+    for (;;) {
+      const item = object ? this.#member(at) : this.#element(at)
+      items.push(item)
+      at = this.skipSpace(item.end)
+      if (this.doc[at] === close) return { object, start, end: at + 1, items }
+      if (this.doc[at] !== COMMA) throw malformed(at)
+      at = this.skipSpace(at + 1)
+    }
+  }
+
+  /** Whether the key of an item is `name`, whose UTF-8 is `bytes`. */
+  isNamed({ keyStart, keyEnd }: Item, name: string, bytes: Buffer): boolean {
+    for (let at = keyStart; at < keyEnd; at++)
+      if (this.doc[at] === BACKSLASH) return JSON.parse(this.doc.toString('utf8', keyStart, keyEnd)) === name
+    return isAt(this.doc, keyStart + 1, keyEnd - 1, bytes)
+  }
+
+  skipSpace(from: number): number {
+    for (let at = from; ; at++) {
+      const byte = this.doc[at]
+      if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) return at
+    }
+  }
+
+  /** The end of the value that begins at `start`. */
+  skipValue(start: number): number {
+    const open: boolean[] = []
+    let state: number = g.VALUE
+    let isKey = false
+    for (let at = start; ; ) {
+      if (state === g.STRING) at = this.#strings.skip(at, this.doc.length)
+      const step = g.GRAMMAR[(state << 8) | (this.doc[at] ?? 0)] ?? g.SYNTAX
+      if (step < g.REREAD) at++
+      switch (step) {
+        case 64 satisfies typeof g.OPEN_OBJECT:
+          open.push(true)
+          state = g.FIRST_MEMBER
+          break
+        case 65 satisfies typeof g.OPEN_ARRAY:
+          open.push(false)
+          state = g.FIRST_ELEMENT
+          break
+        case 67 satisfies typeof g.BEGIN_KEY:
+        case 68 satisfies typeof g.BEGIN_STRING:
+          isKey = step === g.BEGIN_KEY
+          state = g.STRING
+          break
+        case 128 satisfies typeof g.BEGIN_SCALAR:
+          state = g.SCALAR
+          break
+        case 71 satisfies typeof g.NEXT_MEMBER:
+          state = g.MEMBER
+          break
+        case 72 satisfies typeof g.NEXT_ELEMENT:
+          state = g.VALUE
+          break
+        case 66 satisfies typeof g.CLOSE:
+        case 69 satisfies typeof g.END_STRING:
+        case 70 satisfies typeof g.END_LITERAL:
+        case 129 satisfies typeof g.END_NUMBER:
+          if (step === g.END_STRING && isKey) {
+            isKey = false
+            state = g.COLON
+            break
+          }
+          if (step === g.CLOSE) open.pop()
+          if (open.length === 0) return at
+          state = open[open.length - 1] === true ? g.AFTER_MEMBER : g.AFTER_ELEMENT
+          break
+        case 73 satisfies typeof g.SYNTAX:
+          throw malformed(at - 1)
+        default:
+          state = step
+      }
+    }
+  }
+
+  #member(keyStart: number): Item {
+    if (this.doc[keyStart] !== QUOTE) throw malformed(keyStart)
+    const keyEnd = this.skipValue(keyStart)
+    const colon = this.skipSpace(keyEnd)
+    if (this.doc[colon] !== COLON) throw malformed(colon)
+    const start = this.skipSpace(colon + 1)
+    return { keyStart, keyEnd, start, end: this.skipValue(start) }
+  }
+
+  #element(start: number): Item {
+    return { keyStart: start, keyEnd: start, start, end: this.skipValue(start) }
+  }
+}
+
+function malformed(at: number): SyntaxError {
+  return new SyntaxError(`malformed JSON at byte ${at}`)
+}

@@ -1,0 +1,111 @@
+import type { Chunks } from './chunks.js'
+
+/** Strings and numbers longer than this, in bytes, are shortened. */
+export const LONG = 1024
+/** Bytes that stay of a shortened string, at most; its opening quote is one more. */
+const KEPT = 64
+/** Elements that every array may add once the rest is large. */
+const ELEMENTS = 16
+
+/** Sizes from which on containers lose their tails: arrays first, then whatever is nested, at last the top level. */
+const FULL = { array: 512 * 1024, nested: 768 * 1024, top: 1024 * 1024 } as const
+
+const BACKSLASH = 0x5c
+const LETTER_U = 0x75
+const QUOTE = 0x22
+const COMMA = 0x2c
+const HYPHEN = 0x2d
+
+/**
+ * What stays of a document for a check of its form: everything, but for the inside of long strings and numbers, and the
+ * tails of containers once the rest is large. It remembers the cuts only; the text is made when somebody asks for it.
+ */
+export class Skeleton {
+  /** Pairs of offsets, ascending: a token to be shortened, or, from its comma on, the tail of a container. */
+  readonly #cuts: number[] = []
+  #left = 0
+  /** The level whose tail is being left out, 0 for none, and the comma where that begins. */
+  #depth = 0
+  #comma = 0
+  #full: number = FULL.array
+
+  /** Offset from which on commas have to be told. */
+  get full(): number {
+    return this.#full
+  }
+
+  /** Takes note of a long number, or of a long string: `start` is its opening, `end` its closing quote. */
+  shorten(start: number, end: number): void {
+    if (this.#depth === 0) this.cut(start, end, KEPT)
+  }
+
+  /** Takes note of a comma past `full`; `elements` is how many an array has added there, 0 in objects. */
+  comma(at: number, depth: number, elements: number): void {
+    if (this.#depth !== 0) return
+    const most = depth === 1 ? FULL.top : FULL.nested
+    if (elements <= ELEMENTS && at - this.#left < most) return
+    this.#depth = depth
+    this.#comma = at
+  }
+
+  /** Takes note of a closing bracket of the container at `depth`. */
+  close(at: number, depth: number): void {
+    if (this.#depth !== depth) return
+    this.#depth = 0
+    this.cut(this.#comma, at, 0)
+  }
+
+  private cut(start: number, end: number, kept: number): void {
+    this.#cuts.push(start, end)
+    this.#left += end - start - kept
+    this.#full = FULL.array + this.#left
+  }
+
+  /** The remaining text; valid JSON where the document is. */
+  render(document: Chunks): string {
+    if (this.#cuts.length === 0) return document.toString()
+    const pieces: Buffer[] = []
+    let from = 0
+    for (let i = 0; i < this.#cuts.length; i += 2) {
+      const start = this.#cuts[i] ?? 0
+      const end = this.#cuts[i + 1] ?? 0
+      const head = document.slice(start, Math.min(end, start + 1 + KEPT))
+      pieces.push(document.slice(from, start + keptOf(head)))
+      from = end
+    }
+    pieces.push(document.slice(from, document.length))
+    return Buffer.concat(pieces).toString('utf8')
+  }
+}
+
+/** How many of the first bytes of a cut stay: a whole piece of a string, the first digit of a number, nothing of a tail. */
+function keptOf(head: Buffer): number {
+  switch (head[0]) {
+    case QUOTE:
+      return keptOfString(head)
+    case COMMA:
+      return 0
+    case HYPHEN:
+      return 2
+    default:
+      return 1
+  }
+}
+
+/** Up to the last boundary between characters, as written. */
+function keptOfString(head: Buffer): number {
+  let at = 1
+  for (;;) {
+    const end = at + widthOf(head[at] ?? 0, head[at + 1] ?? 0)
+    if (end > head.length) return at
+    at = end
+  }
+}
+
+/** Bytes of the character, or escape, that begins with these two. */
+function widthOf(byte: number, second: number): number {
+  if (byte === BACKSLASH) return second === LETTER_U ? 6 : 2
+  if (byte >= 0xf0) return 4
+  if (byte >= 0xe0) return 3
+  return byte >= 0xc0 ? 2 : 1
+}

@@ -1,0 +1,179 @@
+import { isAt, startsAt } from './bytes.js'
+import { SseDecoder } from './sse.js'
+
+/** Which event ends a stream: one whose data is exactly `data`, or whose name (or type, without one) is in `events`. */
+export interface RelayEnd {
+  readonly data: string | undefined
+  readonly events: readonly string[]
+}
+
+/**
+ * What an event carries: `nothing` (a comment, no data, a ping, the mark that ends the stream), `content`, the
+ * upstream's own report of an `error`, or `garbage`, which cannot be JSON.
+ */
+export type EventKind = 'nothing' | 'content' | 'error' | 'garbage'
+
+const DATA = Buffer.from('data')
+const EVENT = Buffer.from('event')
+const PING = Buffer.from('ping')
+const ERROR = Buffer.from('error')
+const ERROR_TEXT = Buffer.from('"error"')
+const TYPE_TEXT = Buffer.from('"type"')
+
+const SPACE = 0x20
+const COLON = 0x3a
+const OPEN_BRACKET = 0x5b
+const CLOSE_BRACKET = 0x5d
+const LETTER_D = 0x64
+const LETTER_E = 0x65
+const LETTER_N = 0x6e
+const OPEN_BRACE = 0x7b
+const CLOSE_BRACE = 0x7d
+
+/**
+ * Tells what an event is, from the places of its lines in one run of bytes. Nothing is decoded and nothing copied, but
+ * for the rare event whose data stands on several lines, or whose type stands behind other members.
+ */
+export class EventReader {
+  readonly #endData: Buffer | undefined
+  readonly #endNames: readonly Buffer[]
+  readonly #endTypes: readonly Buffer[]
+  readonly #end: RelayEnd | undefined
+  /** Lines of the event so far, blank ones and comments apart. */
+  #dataLines = 0
+  #dataStart = 0
+  #dataEnd = 0
+  #nameStart = 0
+  #nameEnd = 0
+  #isLast = false
+
+  constructor(end: RelayEnd | undefined) {
+    this.#end = end
+    this.#endData = end?.data === undefined ? undefined : Buffer.from(end.data)
+    this.#endNames = end?.events.map(name => Buffer.from(name)) ?? []
+    this.#endTypes = end?.events.map(name => Buffer.from(JSON.stringify(name))) ?? []
+  }
+
+  /** Whether the event of the last `kind` ends the stream. */
+  get isLast(): boolean {
+    return this.#isLast
+  }
+
+  begin(): void {
+    this.#dataLines = 0
+    this.#nameEnd = this.#nameStart
+  }
+
+  /** Takes a line that is not blank, without its end. */
+  line(bytes: Buffer, start: number, end: number): void {
+    const first = bytes[start]
+    if (first === LETTER_D) {
+      const value = fieldValue(bytes, start, end, DATA)
+      if (value < 0) return
+      if (this.#dataLines++ === 0) this.#dataStart = value
+      this.#dataEnd = end
+    } else if (first === LETTER_E) {
+      const value = fieldValue(bytes, start, end, EVENT)
+      if (value < 0) return
+      this.#nameStart = value
+      this.#nameEnd = end
+    }
+  }
+
+  /** The data of the event that stands from `start` to `end` and whose lines have been taken. */
+  data(bytes: Buffer, start: number, end: number): Buffer {
+    if (this.#dataLines === 1) return bytes.subarray(this.#dataStart, this.#dataEnd)
+    const decoder = new SseDecoder({ line: bytes.length, event: bytes.length })
+    return Buffer.from(decoder.push(bytes.subarray(start, end))[0]?.data ?? '')
+  }
+
+  /** What that event carries. */
+  kind(bytes: Buffer, start: number, end: number): EventKind {
+    this.#isLast = false
+    if (this.#dataLines === 0) return 'nothing'
+    if (this.#dataLines === 1) return this.kindOf(bytes, bytes, this.#dataStart, this.#dataEnd)
+    const data = this.data(bytes, start, end)
+    return this.kindOf(bytes, data, 0, data.length)
+  }
+
+  private kindOf(bytes: Buffer, data: Buffer, start: number, end: number): EventKind {
+    if (this.#endData !== undefined && isAt(data, start, end, this.#endData)) {
+      this.#isLast = true
+      return 'nothing'
+    }
+    const isNamed = this.#nameEnd > this.#nameStart
+    this.#isLast = isNamed && this.#endNames.some(name => this.isNamed(bytes, name))
+    const first = skipSpace(data, start, end)
+    if (first === end || (isNamed && this.isNamed(bytes, PING))) return 'nothing'
+    if (!this.#isLast && !isEnclosed(data, first, end)) return 'garbage'
+    if (!isNamed && this.#endTypes.length > 0) this.#isLast = this.hasEndType(data, first, end)
+    return (isNamed && this.isNamed(bytes, ERROR)) || reportsError(data, first, end) ? 'error' : 'content'
+  }
+
+  private isNamed(bytes: Buffer, name: Buffer): boolean {
+    return isAt(bytes, this.#nameStart, this.#nameEnd, name)
+  }
+
+  /** Whether the top-level `type` is one that ends the stream. Parses only where such a text occurs at all. */
+  private hasEndType(data: Buffer, first: number, end: number): boolean {
+    const type = firstValue(data, first, end, TYPE_TEXT)
+    if (type >= 0) return this.#endTypes.some(name => startsAt(data, type, name))
+    const text = data.subarray(first, end)
+    if (!this.#endTypes.some(name => text.includes(name))) return false
+    return this.#end?.events.includes(typeOf(text.toString('utf8'))) === true
+  }
+}
+
+/** Where the value of a line begins, if it is of that field; else -1. */
+function fieldValue(bytes: Buffer, start: number, end: number, field: Buffer): number {
+  const colon = start + field.length
+  if (colon > end || !isAt(bytes, start, colon, field)) return -1
+  if (colon === end) return end
+  if (bytes[colon] !== COLON) return -1
+  return colon + 1 < end && bytes[colon + 1] === SPACE ? colon + 2 : colon + 1
+}
+
+function skipSpace(bytes: Buffer, start: number, end: number): number {
+  let at = start
+  while (at < end && isSpace(bytes[at])) at++
+  return at
+}
+
+/** White space of JSON (RFC 8259 §2); other control characters are none. */
+function isSpace(byte: number | undefined): boolean {
+  return byte === SPACE || byte === 0x09 || byte === 0x0a || byte === 0x0d
+}
+
+/** Whether text that begins at `first` is enclosed in braces or brackets. */
+function isEnclosed(bytes: Buffer, first: number, end: number): boolean {
+  let last = end - 1
+  while (last > first && isSpace(bytes[last])) last--
+  const close = bytes[first] === OPEN_BRACE ? CLOSE_BRACE : bytes[first] === OPEN_BRACKET ? CLOSE_BRACKET : -1
+  return bytes[last] === close
+}
+
+/** Whether an object begins with an `error` that is not null, or is of the type `error`. */
+function reportsError(data: Buffer, first: number, end: number): boolean {
+  const error = firstValue(data, first, end, ERROR_TEXT)
+  if (error >= 0) return data[error] !== LETTER_N
+  const type = firstValue(data, first, end, TYPE_TEXT)
+  return type >= 0 && startsAt(data, type, ERROR_TEXT)
+}
+
+/** Where the value of an object's first member begins, if that is its key, as written; else -1. */
+function firstValue(data: Buffer, first: number, end: number, key: Buffer): number {
+  if (data[first] !== OPEN_BRACE) return -1
+  const start = skipSpace(data, first + 1, end)
+  if (!startsAt(data, start, key)) return -1
+  const colon = skipSpace(data, start + key.length, end)
+  return data[colon] === COLON ? skipSpace(data, colon + 1, end) : -1
+}
+
+function typeOf(text: string): string {
+  try {
+    const event: unknown = JSON.parse(text)
+    return typeof event === 'object' && event !== null && 'type' in event ? String(event.type) : ''
+  } catch {
+    return ''
+  }
+}

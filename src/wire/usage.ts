@@ -1,0 +1,111 @@
+import { isObject } from '../core/json.js'
+import type { Usage, UsagePaths } from '../core/plan.js'
+import { JsonCursor } from './json-cursor.js'
+
+export { Tail } from './tail.js'
+
+/** How many values of one name are looked at, from the end, until every number has been found. */
+const ATTEMPTS = 8
+/** Whoever counts more tokens than this in one exchange has miscounted. */
+const LARGEST = 1e12
+
+const FIELDS = ['input', 'output', 'total', 'cached', 'reasoning'] as const
+
+const COLON = 0x3a
+const LETTER_N = 0x6e
+
+interface Wanted {
+  readonly field: keyof Usage
+  /** From the value that is looked for to the number in it. */
+  readonly path: readonly string[]
+}
+
+/**
+ * Reads the tokens that an upstream counted from the end of its answer, which may begin anywhere. A number is looked for
+ * by name, from the end: in a JSON answer by the first name of its path, in an event stream by the name of the object
+ * that holds it, so that an event whose beginning is cut off will do. What is not a whole number from 0 to 1e12 does not
+ * count; `undefined` where nothing does. Never throws.
+ */
+export function readUsage(tail: Buffer, paths: UsagePaths, framing: 'json' | 'sse'): Usage | undefined {
+  const usage: { -readonly [field in keyof Usage]: Usage[field] } = {}
+  for (const [name, wanted] of byName(paths, framing)) {
+    let missing = wanted
+    for (const value of valuesFromEnd(tail, name)) {
+      for (const { field, path } of missing) {
+        const count = follow(value, path)
+        if (isCount(count)) usage[field] = count
+      }
+      missing = missing.filter(({ field }) => usage[field] === undefined)
+      if (missing.length === 0) break
+    }
+  }
+  return Object.keys(usage).length === 0 ? undefined : usage
+}
+
+/** Reads the tokens that an upstream counted from its parsed answer. The same numbers count as in {@link readUsage}. */
+export function usageOf(document: unknown, paths: UsagePaths): Usage | undefined {
+  const usage: { -readonly [field in keyof Usage]: Usage[field] } = {}
+  let any = false
+  for (const field of FIELDS) {
+    const path = paths[field]
+    const count = path === undefined ? undefined : follow(document, path)
+    if (!isCount(count)) continue
+    usage[field] = count
+    any = true
+  }
+  return any ? usage : undefined
+}
+
+/** What is wanted, by the name to look for. */
+function byName(paths: UsagePaths, framing: 'json' | 'sse'): ReadonlyMap<string, readonly Wanted[]> {
+  const groups = new Map<string, Wanted[]>()
+  for (const field of FIELDS) {
+    const path = paths[field]
+    if (path === undefined) continue
+    const index = framing === 'json' ? 0 : Math.max(0, path.length - 2)
+    const name = path[index]
+    if (name === undefined) continue
+    const wanted = { field, path: path.slice(index + 1) }
+    const group = groups.get(name)
+    if (group === undefined) groups.set(name, [wanted])
+    else group.push(wanted)
+  }
+  return groups
+}
+
+/** The values of the members of that name, the last one first, without those that are null. */
+function* valuesFromEnd(tail: Buffer, name: string): Generator<unknown> {
+  const cursor = new JsonCursor(tail)
+  const key = Buffer.from(JSON.stringify(name))
+  let attempts = 0
+  for (
+    let at = tail.lastIndexOf(key);
+    at >= 0 && attempts < ATTEMPTS;
+    at = at === 0 ? -1 : tail.lastIndexOf(key, at - 1)
+  ) {
+    const colon = cursor.skipSpace(at + key.length)
+    if (tail[colon] !== COLON) continue
+    const start = cursor.skipSpace(colon + 1)
+    if (tail[start] === LETTER_N) continue
+    attempts++
+    yield parseAt(cursor, start)
+  }
+}
+
+function parseAt(cursor: JsonCursor, start: number): unknown {
+  try {
+    return JSON.parse(cursor.doc.toString('utf8', start, cursor.skipValue(start)))
+  } catch {
+    return undefined
+  }
+}
+
+function follow(value: unknown, path: readonly string[]): unknown {
+  let at = value
+  for (const name of path) at = isObject(at) && Object.hasOwn(at, name) ? at[name] : undefined
+  return at
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= LARGEST
+}

@@ -1,0 +1,89 @@
+import t from 'tap'
+import { packageRoot } from '../src/core/package-root.js'
+import { RULES, readSources, type Source } from './helpers/source-rules.js'
+
+const sources = readSources(packageRoot(), ['src', 'bin'])
+
+const TITLES: Readonly<Record<keyof typeof RULES, string>> = {
+  layers: 'each folder imports only what stands to its right in the table',
+  doors: 'each npm package has one door',
+  builtins: 'nothing starts a process or runs code from text',
+  disk: 'what decides per request never touches a disk',
+  vendors: 'src names no vendor, in code or comment',
+  evaluation: 'nothing evaluates strings or imports a computed module',
+  sql: 'no SQL is put together from strings',
+}
+
+/** Snippets that break one rule each: they prove that the rule can fail. */
+const BAD: Readonly<Record<keyof typeof RULES, readonly Source[]>> = {
+  layers: [
+    { path: 'src/core/a.ts', text: "import type { X } from '../plan/x.js'" },
+    { path: 'src/config/a.ts', text: "import { compile } from '../plan/compile.js'" },
+    { path: 'src/kernel/a.ts', text: "export * from '../config/load.js'" },
+    { path: 'src/wire/a.ts', text: "import { pool } from '../net/pools.js'" },
+    { path: 'src/codecs/chat/a.ts', text: "const wire = await import('../../wire/sse.js')" },
+    { path: 'src/kernel/a.ts', text: "import { startSimulator } from '../simulator/server.js'" },
+    { path: 'src/simulator/a.ts', text: "import { compile } from '../plan/compile.js'" },
+    { path: 'src/runtime/a.ts', text: "import { main } from '../cli/main.js'" },
+    { path: 'bin/gateway.js', text: "import { startGateway } from '../dist/runtime/gateway.js'" },
+  ],
+  doors: [
+    { path: 'src/kernel/a.ts', text: "import { Pool } from 'undici'" },
+    { path: 'src/plan/a.ts', text: "import { parse } from 'yaml'" },
+    { path: 'src/config/a.ts', text: "import left from 'left-pad'" },
+    { path: 'src/config/a.ts', text: "import x from '@scope/package/deep'" },
+    { path: 'src/config/a.ts', text: "import fs from 'fs'" },
+    { path: 'src/runtime/gateway.ts', text: "import { watch } from 'chokidar'" },
+    { path: 'src/config/a.ts', text: "import x from 'constructor'" },
+  ],
+  builtins: [
+    { path: 'src/cli/a.ts', text: "import { spawn } from 'node:child_process'" },
+    { path: 'src/cli/a.ts', text: "const { exec } = require('child_process')" },
+    { path: 'src/config/a.ts', text: "import vm from 'node:vm'" },
+  ],
+  disk: [{ path: 'src/kernel/a.ts', text: "import { readFile } from 'node:fs/promises'" }],
+  vendors: [
+    { path: 'src/net/a.ts', text: "const header = 'OpenAI-Organization'" },
+    { path: 'src/net/a.ts', text: '// as Mistral does' },
+    { path: 'src/net/a.ts', text: 'const gptModel = 1' },
+    { path: 'src/net/a.ts', text: 'const cohere_key = 1' },
+  ],
+  evaluation: [
+    { path: 'src/net/a.ts', text: "eval('1')" },
+    { path: 'src/net/a.ts', text: "const f = new Function('return 1')" },
+    { path: 'src/net/a.ts', text: 'await import(name)' },
+    { path: 'src/net/a.ts', text: "setTimeout('go()', 1)" },
+  ],
+  sql: [
+    { path: 'src/stores/a.ts', text: 'const q = `SELECT * FROM keys WHERE name = $' + '{name}`' },
+    { path: 'src/stores/a.ts', text: "const q = 'DELETE FROM keys WHERE name = ' + name" },
+  ],
+}
+
+const SOUND: readonly Source[] = [
+  {
+    path: 'src/runtime/a.ts',
+    text: "import { load } from '../config/load.js'\nimport { compile } from '../plan/a.js'",
+  },
+  { path: 'src/cli/a.ts', text: "import { startSimulator } from '../simulator/server.js'" },
+  { path: 'src/simulator/a.ts', text: "import { encodeSse } from '../wire/sse.js'" },
+  { path: 'src/net/a.ts', text: "import { Pool } from 'undici'\n// a coherent voyager" },
+  { path: 'src/stores/a.ts', text: "const q = 'SELECT name FROM keys WHERE digest = $1'" },
+  { path: 'bin/gateway.js', text: "import '../dist/cli/main.js'" },
+]
+
+t.test('there is something to read', async t => {
+  t.ok(sources.length > 10, `${sources.length} files`)
+})
+
+for (const [name, rule] of Object.entries(RULES) as [keyof typeof RULES, (source: Source) => string[]][]) {
+  t.test(TITLES[name], async t => {
+    const faults = sources.flatMap(source => rule(source).map(fault => `${source.path}: ${fault}`))
+    t.same(faults, [])
+  })
+
+  t.test(`that rule can fail: ${name}`, async t => {
+    for (const source of BAD[name]) t.not(rule(source).length, 0, source.text)
+    for (const source of SOUND) t.same(rule(source), [], source.text)
+  })
+}

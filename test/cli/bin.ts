@@ -1,0 +1,71 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { packageRoot } from '../../src/core/package-root.js'
+
+export interface Options {
+  readonly cwd?: string
+  /** Joins a bare environment. */
+  readonly env?: Readonly<Record<string, string>>
+  /** Standard input, whole. */
+  readonly input?: string
+}
+
+export interface Result {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** `gateway` as a process, the way a person starts it. */
+export class Bin {
+  readonly child: ChildProcess
+  readonly ended: Promise<Result>
+  stdout = ''
+  stderr = ''
+  #waiting: (() => void)[] = []
+
+  constructor(args: readonly string[], { cwd, env, input }: Options = {}) {
+    const bare = { PATH: process.env.PATH ?? '' }
+    const file = join(packageRoot(), 'bin', 'gateway.js')
+    this.child = spawn(process.execPath, [file, ...args], { cwd, env: { ...bare, ...env }, stdio: 'pipe' })
+    this.child.stdout?.setEncoding('utf8').on('data', (text: string) => this.#grow({ stdout: text }))
+    this.child.stderr?.setEncoding('utf8').on('data', (text: string) => this.#grow({ stderr: text }))
+    this.ended = new Promise(resolve => {
+      this.child.once('close', code => resolve({ code, stdout: this.stdout, stderr: this.stderr }))
+    })
+    this.child.stdin?.end(input ?? '')
+  }
+
+  /** Waits until both outputs together match; fails when the process ends before. */
+  async until(pattern: RegExp): Promise<RegExpExecArray> {
+    for (;;) {
+      const found = pattern.exec(this.stdout) ?? pattern.exec(this.stderr)
+      if (found !== null) return found
+      const more = new Promise<'more'>(resolve => this.#waiting.push(() => resolve('more')))
+      const result = await Promise.race([more, this.ended])
+      if (result !== 'more') throw new Error(`ended before ${pattern}: ${JSON.stringify(result)}`)
+    }
+  }
+
+  #grow({ stdout = '', stderr = '' }: { stdout?: string; stderr?: string }): void {
+    this.stdout += stdout
+    this.stderr += stderr
+    for (const wake of this.#waiting.splice(0)) wake()
+  }
+}
+
+/** Runs a command to its end. */
+export function run(args: readonly string[], options?: Options): Promise<Result> {
+  return new Bin(args, options).ended
+}
+
+/** Starts a command that goes on; killed at the end of the test. */
+export function start(t: Test, args: readonly string[], options?: Options): Bin {
+  const bin = new Bin(args, options)
+  t.teardown(async () => {
+    bin.child.kill('SIGKILL')
+    await bin.ended
+  })
+  return bin
+}

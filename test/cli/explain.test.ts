@@ -1,0 +1,70 @@
+import t from 'tap'
+import { run } from './bin.js'
+import { BAD, GOOD, TEST_KEY } from './files.js'
+
+const env = { TEST_KEY, NORTH_KEY: 'north-secret-value' }
+const BODY = '{"model":"north-text","messages":[{"role":"user","content":"hi"}]}'
+
+t.test('explain prints the plan, secrets masked', async t => {
+  const { code, stdout, stderr } = await run(['explain'], { cwd: t.testdir({ 'gateway.yaml': GOOD }), env })
+  t.equal(code, 0, stderr)
+  for (const part of ['north', 'sim', 'north-text', '/v1/chat/completions']) t.match(stdout, part)
+  t.notMatch(stdout, env.NORTH_KEY)
+  t.notMatch(stdout, TEST_KEY)
+})
+
+t.test('explain of a request names the exchange that would serve it', async t => {
+  const cwd = t.testdir({ 'gateway.yaml': GOOD })
+  const args = ['explain', 'POST', '/v1/chat/completions', '--model', 'north-text', '--key', 'local', '--stream']
+  const { code, stdout, stderr } = await run(args, { cwd, env })
+  t.equal(code, 0, stderr)
+  t.match(stdout, 'https://north.example')
+  t.notMatch(stdout, env.NORTH_KEY)
+})
+
+t.test('explain takes a body from a file and from standard input', async t => {
+  const cwd = t.testdir({ 'gateway.yaml': GOOD, 'body.json': BODY })
+  const fromFile = await run(['explain', 'post', '/v1/chat/completions', '--body', 'body.json'], { cwd, env })
+  const fromInput = await run(['explain', 'post', '/v1/chat/completions', '--body', '-'], { cwd, env, input: BODY })
+  t.equal(fromFile.code, 0, fromFile.stderr)
+  t.match(fromFile.stdout, 'https://north.example')
+  t.equal(fromInput.stdout, fromFile.stdout)
+})
+
+t.test('explain reads another file, named by the option or alone', async t => {
+  const cwd = t.testdir({ 'other.yaml': GOOD })
+  const byOption = await run(['explain', '-f', 'other.yaml'], { cwd, env })
+  const alone = await run(['explain', 'other.yaml'], { cwd, env })
+  t.equal(byOption.code, 0)
+  t.strictSame(alone, byOption)
+})
+
+t.test('explain --json gives the same facts as data', async t => {
+  const cwd = t.testdir({ 'gateway.yaml': GOOD })
+  const plan = await run(['explain', '--json'], { cwd, env })
+  t.match(JSON.parse(plan.stdout), {
+    upstreams: [{ name: 'sim' }, { name: 'north' }],
+    models: [{ name: 'sim-text' }, {}],
+  })
+  t.notMatch(plan.stdout, env.NORTH_KEY)
+  const args = ['explain', 'POST', '/v1/chat/completions', '--model', 'none', '--json']
+  const request = await run(args, { cwd, env })
+  t.equal(request.code, 0)
+  t.match(JSON.parse(request.stdout), { error: { status: 404, code: 'model_not_found' } })
+})
+
+t.test('a method alone, a body that is not there, and a file that is not there exit 2', async t => {
+  const cwd = t.testdir({ 'gateway.yaml': GOOD })
+  const bad = [['POST'], ['POST', '/v1/chat/completions', '--body', 'none.json'], ['-f', 'none.yaml']]
+  for (const args of bad) {
+    const { code, stderr } = await run(['explain', ...args], { cwd, env })
+    t.equal(code, 2, args.join(' '))
+    t.match(stderr, /^error: /)
+  }
+})
+
+t.test('explain of a file that does not compile exits 1', async t => {
+  const { code, stderr } = await run(['explain'], { cwd: t.testdir({ 'gateway.yaml': BAD }), env })
+  t.equal(code, 1)
+  t.match(stderr, 'gateway.yaml:6:')
+})

@@ -1,0 +1,54 @@
+import t from 'tap'
+import { run } from './bin.js'
+
+const COMMANDS = ['serve', 'validate', 'explain', 'routes', 'keys', 'keys new', 'schema', 'init', 'simulate']
+
+for (const command of COMMANDS) {
+  t.test(`gateway ${command} --help describes the command`, async t => {
+    const { code, stdout, stderr } = await run([...command.split(' '), '--help'])
+    t.equal(code, 0)
+    t.equal(stderr, '')
+    t.match(stdout, `Usage: gateway ${command}`)
+    if (command !== 'keys') t.match(stdout, new RegExp(`Examples?:\n  \\$ gateway ${command}`))
+  })
+}
+
+t.test('gateway --help lists the commands and shows an example', async t => {
+  const { code, stdout } = await run(['--help'])
+  t.equal(code, 0)
+  for (const command of COMMANDS) t.match(stdout, command.split(' ')[0] ?? '')
+  t.match(stdout, '$ gateway serve')
+})
+
+t.test('gateway --version prints the version alone', async t => {
+  const { code, stdout } = await run(['--version'])
+  t.equal(code, 0)
+  t.match(stdout, /^\d+\.\d+\.\d+\n$/)
+})
+
+t.test('gateway without a command shows help on stderr and exits 2', async t => {
+  const { code, stdout, stderr } = await run([])
+  t.equal(code, 2)
+  t.equal(stdout, '')
+  t.match(stderr, 'Usage: gateway')
+})
+
+t.test('an unknown command is told with what was meant, and exits 2', async t => {
+  const { code, stderr } = await run(['valdate'])
+  t.equal(code, 2)
+  t.match(stderr, 'Did you mean validate?')
+})
+
+t.test('an unknown option exits 2', async t => {
+  const { code, stderr } = await run(['validate', '--fromat', 'json'])
+  t.equal(code, 2)
+  t.match(stderr, 'Did you mean --format?')
+})
+
+t.test('a port that is none is refused', async t => {
+  for (const port of ['65536', '-1', 'eighty', '1e3', '']) {
+    const { code, stderr } = await run(['serve', `--port=${port}`])
+    t.equal(code, 2, port)
+    t.match(stderr, 'A port is a number from 0 to 65535')
+  }
+})

@@ -1,0 +1,28 @@
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { packageRoot } from '../../src/core/package-root.js'
+import { run } from './bin.js'
+
+t.test('schema prints the schema of gateway.yaml', async t => {
+  const { code, stdout } = await run(['schema'])
+  t.equal(code, 0)
+  t.match(JSON.parse(stdout), { $schema: /draft-07/, properties: { upstreams: {}, models: {} } })
+})
+
+t.test('schema --list names every shipped schema, and each of them can be printed', async t => {
+  const names = (await run(['schema', '--list'])).stdout.trim().split('\n')
+  t.equal(names.length, readdirSync(join(packageRoot(), 'schemas')).filter(file => file.endsWith('.json')).length)
+  for (const name of names) {
+    const { code, stdout } = await run(['schema', name])
+    t.equal(code, 0, name)
+    t.match(JSON.parse(stdout), { $schema: /draft-07/ })
+  }
+})
+
+t.test('a name that no schema has is refused with those that there are', async t => {
+  const { code, stdout, stderr } = await run(['schema', '../package'])
+  t.equal(code, 2)
+  t.equal(stdout, '')
+  t.match(stderr, 'chat.request')
+})

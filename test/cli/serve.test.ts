@@ -1,0 +1,191 @@
+import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import t from 'tap'
+import { type Bin, run, start } from './bin.js'
+import { BAD, GOOD, TEST_KEY } from './files.js'
+
+const GENERATED = GOOD.replace('{ env: TEST_KEY }', '{ env: TEST_KEY, generate: true }')
+const env = { TEST_KEY }
+
+interface Request {
+  readonly url: string
+  readonly headers: Record<string, string>
+  readonly body: string
+}
+
+/** Takes the printed curl line apart as a shell would. */
+async function printedRequest(bin: Bin, variables: Readonly<Record<string, string>> = {}): Promise<Request> {
+  const [command] = await bin.until(/^curl [\s\S]*?-d '.*'$/m)
+  const text = command.replaceAll('\\\n', '').replace(/\$([A-Z_]+)/g, (_, name: string) => variables[name] ?? '')
+  const headers = [...text.matchAll(/-H "([^:"]+): ([^"]*)"/g)].map(([, name, value]) => [name ?? '', value ?? ''])
+  return {
+    url: /^curl (\S+)/.exec(text)?.[1] ?? '',
+    headers: Object.fromEntries(headers),
+    body: /-d '(.*)'$/m.exec(text)?.[1] ?? '',
+  }
+}
+
+async function paste({ url, headers, body }: Request): Promise<Response> {
+  return fetch(url, { method: 'POST', headers, body })
+}
+
+function replace(file: string, text: string): void {
+  writeFileSync(`${file}.new`, text)
+  renameSync(`${file}.new`, file)
+}
+
+t.test('serve from start to end: the pasted request works, an edit goes live, SIGTERM ends it with 0', async t => {
+  const cwd = t.testdir({ 'gateway.yaml': GENERATED })
+  const bin = start(t, ['serve', '--port', '0'], { cwd })
+  const request = await printedRequest(bin)
+  const first = await paste(request)
+  t.equal(first.status, 200)
+  t.match(await first.json(), { object: 'chat.completion', model: 'sim-text' })
+
+  replace(
+    join(cwd, 'gateway.yaml'),
+    GENERATED.replace('models:\n', 'models:\n  my-model: { upstream: sim, as: sim-text }\n'),
+  )
+  await bin.until(/"reloaded"/)
+  const second = await paste({ ...request, body: request.body.replace('sim-text', 'my-model') })
+  t.equal(second.status, 200)
+  await second.text()
+
+  replace(join(cwd, 'gateway.yaml'), BAD)
+  await bin.until(/reload failed/)
+  t.equal((await paste(request)).status, 200, 'the last good plan goes on')
+
+  bin.child.kill('SIGTERM')
+  const { code, stdout } = await bin.ended
+  t.equal(code, 0)
+  t.match(stdout, 'SIGTERM: draining')
+})
+
+t.test('serve prints upstreams on and off and why, models, routes and the address', async t => {
+  const cwd = t.testdir({ 'gateway.yaml': GOOD })
+  const bin = start(t, ['serve', '--port', '0'], { cwd, env })
+  await bin.until(/^curl/m)
+  t.match(bin.stdout, /^sim +on +simulator +embedded:simulator$/m)
+  t.match(bin.stdout, /^north +off: NORTH_KEY is not set +openai-compatible +https:\/\/north\.example$/m)
+  t.match(bin.stdout, /^sim-text +sim$/m)
+  t.match(bin.stdout, /^north-text +north \(off\)$/m)
+  t.match(bin.stdout, /^POST \/v1\/chat\/completions +chat$/m)
+  t.match(bin.stdout, /^listening on http:\/\/127\.0\.0\.1:\d+$/m)
+  t.equal(bin.stderr.includes('\u001b['), false)
+})
+
+t.test('a key from a variable is named, never shown, and the request uses the variable', async t => {
+  const cwd = t.testdir({ 'gateway.yaml': GENERATED })
+  const bin = start(t, ['serve', '--port', '0'], { cwd, env })
+  const request = await printedRequest(bin, env)
+  t.match(bin.stdout, /^key local: from TEST_KEY$/m)
+  t.match(bin.stdout, '$TEST_KEY')
+  t.notMatch(bin.stdout, TEST_KEY)
+  t.equal((await paste(request)).status, 200)
+})
+
+t.test('a generated key is printed on every start, and stays the same', async t => {
+  const cwd = t.testdir({ 'gateway.yaml': GENERATED })
+  const shown: string[] = []
+  for (const how of ['made on this start', 'kept in the data folder']) {
+    const bin = start(t, ['serve', '--port', '0'], { cwd })
+    const [, key = '', why] = await bin.until(/^key local: (\S+) {2}\((.*)\)$/m)
+    t.match(why, how)
+    shown.push(key)
+    bin.child.kill('SIGTERM')
+    t.equal((await bin.ended).code, 0)
+  }
+  t.equal(shown[0], shown[1])
+  t.equal(readFileSync(join(cwd, 'data', 'keys', 'local'), 'utf8').trim(), shown[0])
+})
+
+t.test('options win over the file', async t => {
+  const cwd = t.testdir({ 'gateway.yaml': GOOD })
+  const bin = start(t, ['serve', '--host', '127.0.0.2', '--port', '0', '--log-level', 'silent'], { cwd, env })
+  const { url } = await printedRequest(bin)
+  t.match(url, /^http:\/\/127\.0\.0\.2:/)
+  t.equal(bin.stderr, '')
+})
+
+t.test('SIGHUP reloads', { skip: process.platform === 'win32' }, async t => {
+  const cwd = t.testdir({ 'gateway.yaml': GOOD })
+  const bin = start(t, ['serve', '--port', '0', '--no-watch'], { cwd, env })
+  await bin.until(/^curl/m)
+  replace(join(cwd, 'gateway.yaml'), `${GOOD}  other: sim\n`)
+  bin.child.kill('SIGHUP')
+  await bin.until(/"reloaded"/)
+  t.pass('reloaded')
+})
+
+t.test('F-P2 a second signal ends at once, although a stream is running, with exit code 1', async t => {
+  const cwd = t.testdir({ 'gateway.yaml': `${GOOD}  "sim-text?*": sim\n` })
+  const bin = start(t, ['serve', '--port', '0'], { cwd, env })
+  const request = await printedRequest(bin, env)
+  const slow = { model: 'sim-text?pace=10s', stream: true, messages: [{ role: 'user', content: 'hello' }] }
+  const response = await paste({ ...request, body: JSON.stringify(slow) })
+  t.equal(response.status, 200)
+  bin.child.kill('SIGTERM')
+  await bin.until(/SIGTERM: draining/)
+  bin.child.kill('SIGTERM')
+  t.equal((await bin.ended).code, 1)
+  await response.text().catch(() => undefined)
+})
+
+t.test('F-P3 a port in use ends the start with one line and exit code 1', async t => {
+  const server = createServer()
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  const address = server.address()
+  const port = typeof address === 'object' ? String(address?.port) : ''
+  const cwd = t.testdir({ 'gateway.yaml': GOOD })
+  const { code, stdout, stderr } = await run(['serve', '--port', port], { cwd, env })
+  t.equal(code, 1)
+  t.equal(stdout, '')
+  t.match(stderr, new RegExp(`^error: 127\\.0\\.0\\.1:${port} is in use[^\n]*\n$`))
+})
+
+t.test('F-P3 a host that is not ours ends the start with one line and exit code 1', async t => {
+  const cwd = t.testdir({ 'gateway.yaml': GOOD })
+  const { code, stderr } = await run(['serve', '--port', '0', '--host', '192.0.2.1'], { cwd, env })
+  t.equal(code, 1)
+  t.match(stderr, /^error: 192\.0\.2\.1 is not an address of this machine[^\n]*\n$/)
+})
+
+t.test('F-P3 a bad certificate ends the start with one message and exit code 1', async t => {
+  const tls = 'listen: { tls: { cert: bad.pem, key: bad.pem } }\n'
+  const cwd = t.testdir({ 'gateway.yaml': `${GOOD}${tls}`, 'bad.pem': 'not a certificate' })
+  const { code, stderr } = await run(['serve', '--port', '0'], { cwd, env })
+  t.equal(code, 1)
+  t.match(stderr, /certificate|listener|PEM|bad\.pem/)
+  t.notMatch(stderr, / at .*\.js/)
+})
+
+t.test('a file that does not compile ends the start with its problems and exit code 1', async t => {
+  const cwd = t.testdir({ 'gateway.yaml': BAD })
+  const { code, stdout, stderr } = await run(['serve', '--port', '0'], { cwd, env })
+  t.equal(code, 1)
+  t.equal(stdout, '')
+  t.match(stderr, /^gateway\.yaml:6:/m)
+  t.match(stderr, 'error: gateway.yaml is not valid')
+})
+
+t.test('no file, and a data folder that cannot keep a key, end the start with one line', async t => {
+  const cwd = t.testdir({ 'gateway.yaml': GENERATED, data: 'a file where the folder should be' })
+  const none = await run(['serve', 'none.yaml'], { cwd })
+  t.equal(none.code, 1)
+  t.match(none.stderr, /^error: there is no none\.yaml[^\n]*\n$/)
+  const full = await run(['serve', '--port', '0'], { cwd })
+  t.equal(full.code, 1)
+  t.match(full.stderr, /^error: the key "local" cannot be kept in [^\n]*\n$/)
+})
+
+t.test('a closed standard output does not end a running gateway', async t => {
+  const cwd = t.testdir({ 'gateway.yaml': GOOD })
+  const bin = start(t, ['serve', '--port', '0'], { cwd, env })
+  const request = await printedRequest(bin, env)
+  bin.child.stdout?.destroy()
+  t.equal((await paste(request)).status, 200)
+  bin.child.kill('SIGTERM')
+  t.equal((await bin.ended).code, 0)
+})

@@ -1,0 +1,221 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import t from 'tap'
+import { packageRoot } from '../../src/core/package-root.js'
+
+// What editors run: the language service of the YAML server, with our schemas and nothing else.
+
+interface Place {
+  readonly line: number
+  readonly character: number
+}
+
+interface Service {
+  configure(settings: object): void
+  doValidation(document: object, isKubernetes: false): Promise<readonly { message: string; range: { start: Place } }[]>
+  doComplete(document: object, place: Place, isKubernetes: false): Promise<{ items: readonly { label: string }[] }>
+  doHover(document: object, place: Place): Promise<{ contents: { value: string } } | null>
+}
+
+const require = createRequire(import.meta.url)
+const { getLanguageService } = require('yaml-language-server/lib/umd/index.js') as {
+  getLanguageService(parameters: object): Service
+}
+const { TextDocument } = require('vscode-languageserver-textdocument') as {
+  TextDocument: { create(uri: string, language: string, version: number, text: string): object }
+}
+
+const SCHEMAS = pathToFileURL(join(packageRoot(), 'schemas/')).href
+
+const service = getLanguageService({
+  schemaRequestService: async (uri: string) => readFileSync(new URL(uri), 'utf8'),
+  workspaceContext: { resolveRelativePath: (path: string, resource: string) => new URL(path, resource).href },
+})
+service.configure({
+  validate: true,
+  hover: true,
+  completion: true,
+  schemas: ['gateway', 'routes', 'kind'].map(name => ({
+    uri: `${SCHEMAS}${name}.schema.json`,
+    fileMatch: [`${name}.yaml`],
+  })),
+})
+
+let count = 0
+type FileName = 'gateway' | 'routes' | 'kind'
+
+/** The server keeps parsed documents by address, so every document has its own. */
+function document(text: string, name: FileName): object {
+  count++
+  return TextDocument.create(`file:///editor/${count}/${name}.yaml`, 'yaml', 1, text)
+}
+
+async function diagnose(text: string, name: FileName = 'gateway'): Promise<readonly string[]> {
+  const found = await service.doValidation(document(text, name), false)
+  return found.map(({ message, range }) => `${range.start.line + 1}:${range.start.character + 1} ${message}`)
+}
+
+/** `|` marks the cursor. */
+function atCursor(marked: string): { text: string; place: Place } {
+  const before = marked.slice(0, marked.indexOf('|')).split('\n')
+  return { text: marked.replace('|', ''), place: { line: before.length - 1, character: before.at(-1)?.length ?? 0 } }
+}
+
+async function complete(marked: string, name: FileName = 'gateway'): Promise<readonly string[]> {
+  const { text, place } = atCursor(marked)
+  const { items } = await service.doComplete(document(text, name), place, false)
+  return items.map(item => item.label)
+}
+
+async function hover(marked: string, name: FileName = 'gateway'): Promise<string> {
+  const { text, place } = atCursor(marked)
+  return (await service.doHover(document(text, name), place))?.contents.value ?? ''
+}
+
+// biome-ignore-start lint/suspicious/noTemplateCurlyInString: it is what people write
+const GOOD: Readonly<Record<string, readonly [FileName, string]>> = {
+  'a small file': ['gateway', 'version: 1\nupstreams: { sim: { kind: simulator } }\nmodels: { sim-text: sim }\n'],
+  'every form of a model': [
+    'gateway',
+    'version: 1\nmodels:\n  a: north\n  b: { upstream: north, as: x }\n  c: [north, { upstream: south, weight: 2 }]\n  d: { targets: [north], owner: me }\n',
+  ],
+  'every form of a secret': [
+    'gateway',
+    `version: 1\nkeys:\n  a: { secret: { env: KEY_A, generate: true } }\n  b: { secret: [{ file: ./b }, { hash: "sha256:${'0'.repeat(64)}" }] }\n`,
+  ],
+  'variables in texts, numbers and choices': [
+    'gateway',
+    'version: 1\nlisten: { host: "${HOST:-::1}", port: "${PORT:-8080}" }\nlog:\n  level: ${LEVEL:-info}\nlimits: { body: "${BODY}" }\ntimeouts: { idle: "${IDLE}" }\n',
+  ],
+  'every verb': [
+    'gateway',
+    'version: 1\nupstreams:\n  north:\n    kind: bearer\n    request: [{ set: { a.b: 1 } }, { default: { c: [] } }, { rename: { d: e } }, { remove: [f] }, { keep: [g] }, { wrap: h }, { wrap: { i.j: k } }]\n',
+  ],
+  'routes of every form': [
+    'routes',
+    'defaults: { caller: [{ in: header, name: x-key }, { in: query, name: key }, { in: subprotocol, prefix: key. }], errors: native }\nroutes:\n  GET /v1/models: off\n  POST /v1/x/{id}:go: { protocol: x, model: path.id, stream: true }\n  POST /v1/y: { protocol: y, model: body.model, stream: body.stream, limits: { body: 1MiB } }\n',
+  ],
+  'a kind': [
+    'kind',
+    'description: Ours\nkind: bearer\nbase: https://north.example\nspeaks: { chat: POST /v1/chat, old: off }\n',
+  ],
+}
+// biome-ignore-end lint/suspicious/noTemplateCurlyInString: it is what people write
+
+for (const [title, [name, text]] of Object.entries(GOOD)) {
+  t.test(`an editor finds nothing wrong with ${title}`, async t => {
+    t.same(await diagnose(text, name), [])
+  })
+}
+
+for (const folder of ['routes', 'routes/kinds']) {
+  for (const name of readdirSync(join(packageRoot(), folder)).filter(name => name.endsWith('.yaml'))) {
+    t.test(`an editor finds the schema of ${folder}/${name} by its first line, and nothing wrong`, async t => {
+      const file = join(packageRoot(), folder, name)
+      const text = readFileSync(file, 'utf8')
+      t.match(text, /^# yaml-language-server: \$schema=/)
+      const opened = TextDocument.create(pathToFileURL(file).href, 'yaml', 1, text)
+      t.same(await service.doValidation(opened, false), [])
+    })
+  }
+}
+
+const BAD: Readonly<Record<string, readonly [FileName, string, string]>> = {
+  'an unknown top-level key': ['gateway', 'version: 1\nupsteams: {}\n', '2:1 Property upsteams is not allowed.'],
+  'an unknown key of an upstream': [
+    'gateway',
+    'version: 1\nupstreams:\n  north:\n    bsae: https://x\n',
+    '4:5 Property bsae is not allowed.',
+  ],
+  'a missing version': ['gateway', 'models: {}\n', '1:1 Missing property "version".'],
+  'a literal secret': [
+    'gateway',
+    'version: 1\nupstreams:\n  north: { secret: abc }\n',
+    '3:20 expected { env: NAME } or { file: path }: where the secret is found, never the secret itself',
+  ],
+  'a duration without its unit': [
+    'gateway',
+    'version: 1\ntimeouts:\n  idle: 30\n',
+    '3:9 expected a duration with its unit, such as 500ms, 30s, 5m or 24h',
+  ],
+  'a port that is none': [
+    'gateway',
+    'version: 1\nlisten: { port: http }\n',
+    '2:17 expected a port, a number from 0 to 65535',
+  ],
+  'a target without upstream': [
+    'gateway',
+    'version: 1\nmodels:\n  swift:\n    - { as: x }\n',
+    '4:7 Missing property "upstream".',
+  ],
+  'an unknown verb': [
+    'gateway',
+    'version: 1\nupstreams:\n  north:\n    request:\n      - renam: { a: b }\n',
+    '5:9 Property renam is not allowed.',
+  ],
+  'a method in small letters': [
+    'routes',
+    'routes:\n  post /v1/x: { protocol: x }\n',
+    '2:3 expected a method in capital letters, a space and a path, such as POST /v1/chat/completions',
+  ],
+  'a placement that does not exist': [
+    'routes',
+    'defaults:\n  caller: { in: headr, name: x }\n',
+    '2:17 Value is not accepted. Valid values: "header", "query", "subprotocol".',
+  ],
+  'a log level that does not exist': [
+    'gateway',
+    'version: 1\nlog: { level: loud }\n',
+    '2:15 Value is not accepted. Valid values: "trace", "debug", "info", "warn", "error", "fatal", "silent".',
+  ],
+  'a call without a method': [
+    'kind',
+    'speaks:\n  chat: /v1/chat\n',
+    '2:9 expected a method and a path, such as POST /v1/chat/completions, or off',
+  ],
+}
+
+for (const [title, [name, text, told]] of Object.entries(BAD)) {
+  t.test(`an editor marks ${title} where it stands`, async t => {
+    t.match(await diagnose(text, name), [told])
+  })
+}
+
+t.test('an editor offers every section at the top of the main file', async t => {
+  const offered = await complete('version: 1\n|\n')
+  for (const section of ['listen', 'keys', 'upstreams', 'models', 'routes', 'include', 'limits', 'store'])
+    t.ok(offered.includes(section), section)
+})
+
+t.test('an editor offers the fields of an upstream that are not there yet', async t => {
+  const offered = await complete('version: 1\nupstreams:\n  north:\n    kind: openai\n    |\n')
+  for (const field of ['base', 'secret', 'credential', 'headers', 'speaks', 'request', 'disabled'])
+    t.ok(offered.includes(field), field)
+  t.notOk(offered.includes('kind'))
+})
+
+t.test('an editor offers the fields of a route, a target, a placement and a verb', async t => {
+  t.ok((await complete('version: 1\nroutes:\n  POST /v1/x:\n    |\n')).includes('protocol'))
+  t.ok((await complete('version: 1\nmodels:\n  swift:\n    - |\n')).includes('weight'))
+  t.ok(
+    (await complete('version: 1\nupstreams:\n  north:\n    credential:\n      in: header\n      |\n')).includes(
+      'scheme',
+    ),
+  )
+  t.ok((await complete('request:\n  - |\n', 'kind')).includes('rename'))
+})
+
+t.test('an editor offers the values of a choice', async t => {
+  t.ok((await complete('version: 1\nstore:\n  type: |\n')).includes('memory'))
+  t.ok((await complete('routes:\n  GET /v1/x:\n    answer: |\n', 'routes')).includes('models'))
+})
+
+t.test('an editor explains what the cursor is on', async t => {
+  t.match(await hover('version: 1\nupstreams:\n  north:\n    ba|se: https://x\n'), 'Where the upstream is')
+  t.match(await hover('version: 1\nlimits: { bo|dy: 1MiB }\n'), 'Largest request body')
+  t.match(await hover('version: 1\nmodels: { a: { upstream: x, a|s: y } }\n'), "upstream's name for the model")
+  t.match(await hover('routes:\n  GET /x: { answer: models, bo|dy: none }\n', 'routes'), 'bytes that nobody looks at')
+  t.match(await hover('for|ward: { request: [x-*] }\n', 'kind'), 'Further headers')
+})

@@ -1,0 +1,60 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { packageRoot } from '../../src/core/package-root.js'
+import { tryLoad } from './support.js'
+
+/**
+ * Each file of test/golden/config holds rule lines (`# expect: error | warning | ok`, `# env: NAME=value`), the files of
+ * a configuration (`--- file: gateway.yaml`) and, after `--- output`, what a person reads. UPDATE_GOLDEN=1 writes the
+ * outputs anew; read the difference before you commit it.
+ */
+const FOLDER = join(packageRoot(), 'test/golden/config')
+
+interface Golden {
+  readonly head: string
+  readonly expect: string | undefined
+  readonly env: Readonly<Record<string, string>>
+  readonly files: Readonly<Record<string, string>>
+  readonly output: string
+}
+
+function parse(text: string): Golden {
+  const [head = '', ...sections] = text.split(/^(?=--- (?:file: .+|output)$)/m)
+  const files: Record<string, string> = {}
+  let output = ''
+  for (const section of sections) {
+    const newline = section.indexOf('\n')
+    const title = section.slice('--- '.length, newline)
+    const content = section.slice(newline + 1)
+    if (title === 'output') output = content
+    else files[title.slice('file: '.length)] = content
+  }
+  const env = [...head.matchAll(/^# env: (\w+)=(.*)$/gm)].map(match => [match[1] ?? '', match[2] ?? ''])
+  const expect = /^# expect: (\w+)$/m.exec(head)?.[1]
+  return { head: text.slice(0, text.indexOf('--- output\n')), expect, env: Object.fromEntries(env), files, output }
+}
+
+const names = readdirSync(FOLDER).filter(name => name.endsWith('.txt'))
+
+t.ok(names.length >= 50, `there are at least 50 golden files (${names.length})`)
+
+for (const name of names.sort()) {
+  t.test(`${name.slice(0, -'.txt'.length)} is told as its golden file says`, async t => {
+    const golden = parse(readFileSync(join(FOLDER, name), 'utf8'))
+    const result = await tryLoad(t, golden.files, { env: golden.env })
+    if (process.env.UPDATE_GOLDEN === '1') writeFileSync(join(FOLDER, name), `${golden.head}--- output\n${result.text}`)
+    else t.equal(result.text, golden.output)
+    const worst = result.problems.some(({ severity }) => severity === 'error')
+      ? 'error'
+      : result.problems.length > 0
+        ? 'warning'
+        : 'ok'
+    t.equal(worst, golden.expect)
+    t.equal(
+      result.config === undefined,
+      golden.expect === 'error',
+      'a configuration comes of it exactly where there is no error',
+    )
+  })
+}

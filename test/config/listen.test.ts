@@ -1,0 +1,49 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { packageRoot } from '../../src/core/package-root.js'
+import { BASE, type Trial, tryLoad } from './support.js'
+
+function pem(name: string): string {
+  return readFileSync(join(packageRoot(), 'test/fixtures/tls', name), 'utf8')
+}
+
+function withTls(t: Test, cert: string, key: string): Promise<Trial> {
+  const text = `${BASE}listen: { tls: { cert: ./tls/cert.pem, key: ./tls/key.pem } }\n`
+  return tryLoad(t, { 'gateway.yaml': text, 'tls/cert.pem': cert, 'tls/key.pem': key })
+}
+
+t.test('certificate and key are read, with their paths', async t => {
+  const { config, folder } = await withTls(t, pem('first.pem'), pem('first.key'))
+  t.equal(config?.listen.tls?.cert.path, join(folder, 'tls/cert.pem'))
+  t.equal(config?.listen.tls?.key.content.reveal(), pem('first.key'))
+  t.notMatch(JSON.stringify(config), 'PRIVATE KEY')
+})
+
+t.test('F-P3 a certificate that is none is told at its place', async t => {
+  const { text } = await withTls(t, 'nonsense', pem('first.key'))
+  t.match(text, 'gateway.yaml:8:24  listen.tls.cert  this file does not hold a certificate in PEM form')
+})
+
+t.test('F-P3 a key that is none is told at its place', async t => {
+  const { told } = await withTls(t, pem('first.pem'), 'nonsense')
+  t.same(told, ['bad-certificate 8:45'])
+})
+
+t.test('F-P3 a key of another certificate is told at its place', async t => {
+  const { text } = await withTls(t, pem('first.pem'), pem('second.key'))
+  t.match(text, 'this key does not belong to the certificate')
+})
+
+t.test('origins are taken as browsers send them', async t => {
+  const { config } = await tryLoad(
+    t,
+    `${BASE}listen: { cors: { origins: ["https://app.example", "http://localhost:3000", "*"] } }\n`,
+  )
+  t.same(config?.listen.cors?.origins, ['https://app.example', 'http://localhost:3000', '*'])
+})
+
+t.test('an origin of another form is told, with the one that was meant', async t => {
+  const { text } = await tryLoad(t, `${BASE}listen: { cors: { origins: ["https://APP.example:443"] } }\n`)
+  t.match(text, 'did you mean "https://app.example"?')
+})

@@ -1,0 +1,97 @@
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { LIMITS, LISTEN, RETRY, STORE, TIMEOUTS } from '../../src/config/defaults.js'
+import { parseDuration, parseSize } from '../../src/config/units.js'
+import { isObject, type JsonObject } from '../../src/core/json.js'
+import { packageRoot } from '../../src/core/package-root.js'
+
+const NAMES = ['gateway.schema.json', 'routes.schema.json', 'kind.schema.json']
+
+function read(name: string): JsonObject {
+  return JSON.parse(readFileSync(join(packageRoot(), 'schemas', name), 'utf8'))
+}
+
+/** Every schema of a property or of the entries of a map or list, with its path. */
+function* described(schema: unknown, path: string): Generator<readonly [string, unknown]> {
+  if (Array.isArray(schema)) for (const [index, item] of schema.entries()) yield* described(item, `${path}/${index}`)
+  if (!isObject(schema)) return
+  for (const [keyword, value] of Object.entries(schema)) {
+    const inner = `${path}/${keyword}`
+    if ((keyword === 'properties' || keyword === 'definitions') && isObject(value)) {
+      for (const [name, property] of Object.entries(value)) {
+        // Properties below `if` and those that a `then` merely names describe nothing of their own.
+        if (!/\/if$/.test(path) && !(isObject(property) && Object.keys(property).length === 0))
+          yield [`${inner}/${name}`, property]
+        yield* described(property, `${inner}/${name}`)
+      }
+    } else if (keyword === 'items' || (keyword === 'additionalProperties' && isObject(value))) {
+      yield [inner, value]
+      yield* described(value, inner)
+    } else if (keyword !== 'default' && keyword !== 'enum') {
+      yield* described(value, inner)
+    }
+  }
+}
+
+for (const name of NAMES) {
+  const schema = read(name)
+
+  t.test(`${name} is draft-07 and says what it is for`, async t => {
+    t.equal(schema.$schema, 'http://json-schema.org/draft-07/schema#')
+    t.type(schema.description, 'string')
+  })
+
+  t.test(`every property of ${name} has a description of its own`, async t => {
+    const mute = [...described(schema, '#')].filter(
+      ([, property]) => !isObject(property) || typeof property.description !== 'string',
+    )
+    t.same(
+      mute.map(([path]) => path),
+      [],
+    )
+  })
+
+  t.test(`every object of ${name} is closed: it takes no key that it does not know`, async t => {
+    const open: string[] = []
+    const visit = (value: unknown, path: string): void => {
+      if (Array.isArray(value)) for (const [index, item] of value.entries()) visit(item, `${path}/${index}`)
+      if (!isObject(value)) return
+      const inCondition = /\/(?:if|then)$/.test(path)
+      if (isObject(value.properties) && value.additionalProperties === undefined && !inCondition) open.push(path)
+      for (const [key, inner] of Object.entries(value)) visit(inner, `${path}/${key}`)
+    }
+    visit(schema, '#')
+    // Placements close in the branch that `in` chooses.
+    t.same(open, name === 'gateway.schema.json' ? ['#/definitions/placement', '#/definitions/credential'] : [])
+  })
+}
+
+t.test('the schema tells editors the defaults that hold', async t => {
+  const definitions = read('gateway.schema.json').definitions as Record<
+    string,
+    { properties: Record<string, { default?: unknown }> }
+  >
+  const told = (section: string): Record<string, unknown> =>
+    Object.fromEntries(
+      Object.entries(definitions[section]?.properties ?? {}).flatMap(([name, { default: value }]) =>
+        value === undefined ? [] : [[name, value]],
+      ),
+    )
+  const number = (value: unknown): unknown =>
+    typeof value === 'string' ? (parseDuration(value) ?? parseSize(value)) : value
+  const numbers = (section: string): object =>
+    Object.fromEntries(Object.entries(told(section)).map(([name, value]) => [name, number(value)]))
+  t.same(numbers('limits'), LIMITS)
+  t.same(numbers('timeouts'), TIMEOUTS)
+  t.same(told('retry'), RETRY)
+  t.same(told('listen'), LISTEN)
+  t.same(told('store'), STORE)
+})
+
+t.test('what is generated from the schemas is not stale', async t => {
+  t.doesNotThrow(() =>
+    execFileSync(process.execPath, [join(packageRoot(), 'scripts/generate.mjs'), '--check'], { stdio: 'pipe' }),
+  )
+})

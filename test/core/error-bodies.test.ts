@@ -1,0 +1,74 @@
+import t from 'tap'
+import { errorBody, streamErrorFrame } from '../../src/core/error-bodies.js'
+import { ERROR_CODES, type ErrorCode, FAMILIES, GatewayError } from '../../src/core/errors.js'
+
+const limited = new GatewayError('rate_limited', 'Slow down.', { param: 'model' })
+
+t.test('the compatible family gets message, type, param and code', async t => {
+  t.strictSame(errorBody(limited, 'compatible', 'req-1'), {
+    error: { message: 'Slow down.', type: 'requests', param: 'model', code: 'rate_limit_exceeded' },
+  })
+})
+
+t.test('the messages family gets a typed error and the request id', async t => {
+  t.strictSame(errorBody(limited, 'messages', 'req-1'), {
+    type: 'error',
+    error: { type: 'rate_limit_error', message: 'Slow down.' },
+    request_id: 'req-1',
+  })
+})
+
+t.test('the native family gets the status as a number and as a name', async t => {
+  t.strictSame(errorBody(limited, 'native', 'req-1'), {
+    error: { code: 429, message: 'Slow down.', status: 'RESOURCE_EXHAUSTED' },
+  })
+})
+
+t.test('the image-task family gets its own code and a description', async t => {
+  t.strictSame(errorBody(limited, 'image-tasks', 'req-1'), { code: 23, description: 'Slow down.', result: null })
+})
+
+t.test('every code has a body in every family, and no body holds the cause', async t => {
+  for (const code of Object.keys(ERROR_CODES) as ErrorCode[]) {
+    const error = new GatewayError(code, 'What happened.', { cause: new Error('canary-in-the-cause') })
+    for (const family of FAMILIES) {
+      const text = JSON.stringify(errorBody(error, family, 'req-1'))
+      t.match(text, 'What happened.')
+      t.notMatch(text, 'canary')
+    }
+  }
+})
+
+t.test('a broken stream of the compatible family ends with an error event and no terminator', async t => {
+  const frame = streamErrorFrame(new GatewayError('upstream_truncated', 'It broke.'), 'compatible', 'req-1', undefined)
+  t.match(frame, /^data: \{"error":\{.*\}\}\n\n$/)
+  t.notMatch(frame, '[DONE]')
+})
+
+t.test('a broken stream of the messages family names its event', async t => {
+  const frame = streamErrorFrame(new GatewayError('upstream_truncated', 'It broke.'), 'messages', 'req-1', undefined)
+  t.match(frame, /^event: error\ndata: \{"type":"error".*\}\n\n$/)
+})
+
+t.test('a broken responses stream repeats the response that had begun, as failed', async t => {
+  const started = { response: { id: 'resp_1', object: 'response', status: 'in_progress' }, sequence: 4 }
+  const text = streamErrorFrame(new GatewayError('upstream_truncated', 'It broke.'), 'responses', 'req-1', started)
+  const events = text
+    .trim()
+    .split('\n\n')
+    .map(event => JSON.parse(event.split('\ndata: ')[1] ?? ''))
+  t.strictSame(
+    events.map(event => [event.type, event.sequence_number]),
+    [
+      ['error', 4],
+      ['response.failed', 5],
+    ],
+  )
+  t.match(events[0].error, { message: 'It broke.', code: 'upstream_truncated' })
+  t.match(events[1].response, { id: 'resp_1', status: 'failed', error: { message: 'It broke.' } })
+})
+
+t.test('before response.created a responses stream ends with the error event alone', async t => {
+  const text = streamErrorFrame(new GatewayError('upstream_truncated', 'It broke.'), 'responses', 'req-1', undefined)
+  t.equal(text.trim().split('\n\n').length, 1)
+})

@@ -1,0 +1,130 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { Writable } from 'node:stream'
+import type t from 'tap'
+import { type Gateway, startGateway } from '../../src/runtime/gateway.js'
+import { canary, witness } from './canaries.js'
+import { Journal } from './journal.js'
+import { type Answer, connectRaw, type RawClient, type RequestOptions, request, requestBytes } from './raw-client.js'
+
+type Test = Pick<typeof t, 'teardown'>
+
+/** One line of the gateway's log. */
+export type LogLine = Readonly<Record<string, unknown>> & { readonly msg?: string; readonly level?: unknown }
+
+export interface TestGateway {
+  readonly gateway: Gateway
+  readonly origin: string
+  /** Folder of the configuration; removed at the end. */
+  readonly folder: string
+  /** The caller's key that {@link CALLER} declares: every model. */
+  readonly key: string
+  readonly log: Journal<LogLine>
+  /** A request with the caller's key, on a connection of its own. */
+  request(path: string, options?: RequestOptions): Promise<Answer>
+  /** `POST /v1/chat/completions` with the caller's key. */
+  chat(body?: Readonly<Record<string, unknown>>, options?: RequestOptions): Promise<Answer>
+  /** Sends a request with the caller's key and hands over the connection. */
+  open(path: string, options?: RequestOptions): Promise<RawClient>
+  /** Replaces a file of the configuration, by rename. */
+  write(name: string, text: string): Promise<void>
+}
+
+export interface GatewayOptions {
+  /** Further files, by their path relative to gateway.yaml. */
+  readonly files?: Readonly<Record<string, string>>
+  readonly env?: Readonly<Record<string, string | undefined>>
+  readonly watch?: boolean
+}
+
+/** The key that tests call with, its secret in the variable `CALLER_KEY`. */
+export const CALLER = 'keys: { caller: { secret: { env: CALLER_KEY }, models: ["*"] } }'
+
+const CALLS = [
+  'chat: POST /v1/chat/completions',
+  'completions: POST /v1/completions',
+  'embeddings: POST /v1/embeddings',
+  'moderations: POST /v1/moderations',
+  'responses: POST /v1/responses',
+]
+
+/** A mapping of an upstream that speaks the whole compatible family under the reference paths. */
+export function upstreamYaml(origin: string, more = ''): string {
+  const credential = '{ in: header, name: authorization, scheme: Bearer, secret: { env: UPSTREAM_KEY } }'
+  return `{ base: "${origin}", credential: ${credential}, speaks: { ${CALLS.join(', ')} }${more === '' ? '' : `, ${more}`} }`
+}
+
+/** A configuration with one upstream `up` and the model `m` on it; `more` is appended as it is. */
+export function oneUpstream(origin: string, more = '', upstream = ''): string {
+  return `version: 1\n${CALLER}\nupstreams:\n  up: ${upstreamYaml(origin, upstream)}\nmodels: { m: up }\n${more}`
+}
+
+export const CHAT = { model: 'm', messages: [{ role: 'user', content: 'hello' }] } as const
+
+/**
+ * Starts the gateway in this process on a free loopback port, from files in a temporary folder. Log lines are parsed
+ * and kept; `env` holds nothing but what is given, and a key for the caller and for upstreams.
+ */
+export async function startTestGateway(test: Test, yaml: string, options: GatewayOptions = {}): Promise<TestGateway> {
+  const folder = mkdtempSync(join(tmpdir(), 'gateway-test-'))
+  const files = { 'gateway.yaml': yaml, ...options.files }
+  for (const [name, text] of Object.entries(files)) await writeInto(folder, name, text)
+  const log = new Journal<LogLine>('log')
+  const env = { CALLER_KEY: canary('caller'), UPSTREAM_KEY: canary('upstream'), ...options.env }
+  const gateway = await startGateway({
+    file: join(folder, 'gateway.yaml'),
+    env,
+    overrides: { host: '127.0.0.1', port: 0 },
+    watch: options.watch ?? false,
+    log: lines(line => log.push(line)),
+  })
+  test.teardown(async () => {
+    gateway.closeNow()
+    await gateway.closed
+    rmSync(folder, { recursive: true, force: true })
+  })
+  return testGateway(test, gateway, folder, env.CALLER_KEY ?? '', log)
+}
+
+function testGateway(test: Test, gateway: Gateway, folder: string, key: string, log: Journal<LogLine>): TestGateway {
+  const { origin } = gateway
+  const withKey = (options: RequestOptions = {}): RequestOptions => ({ key, ...options })
+  return {
+    gateway,
+    origin,
+    folder,
+    key,
+    log,
+    request: (path, options) => request(test, origin, path, withKey(options)),
+    chat: (body, options) =>
+      request(test, origin, '/v1/chat/completions', withKey({ body: { ...CHAT, ...body }, ...options })),
+    open: async (path, options) => {
+      const client = await connectRaw(test, origin)
+      await client.send(requestBytes(origin, path, withKey(options)), options?.cuts)
+      return client
+    },
+    write: (name, text) => writeInto(folder, name, text),
+  }
+}
+
+async function writeInto(folder: string, name: string, text: string): Promise<void> {
+  const file = join(folder, name)
+  await mkdir(dirname(file), { recursive: true })
+  await writeFile(file, text)
+}
+
+/** A writable that takes JSON lines apart. */
+function lines(push: (line: LogLine) => void): Writable {
+  let rest = ''
+  return new Writable({
+    write(data: Buffer, _encoding, done) {
+      witness('log', data)
+      const parts = (rest + data.toString('utf8')).split('\n')
+      rest = parts.pop() ?? ''
+      for (const part of parts) if (part !== '') push(JSON.parse(part) as LogLine)
+      done()
+    },
+  })
+}

@@ -1,0 +1,38 @@
+import { once } from 'node:events'
+import { connect, createServer } from 'node:net'
+import { Worker } from 'node:worker_threads'
+import type t from 'tap'
+
+type Test = Pick<typeof t, 'teardown'>
+
+/** A listener whose thread stands still: its backlog is full, so that the kernel answers no further connection. */
+const LISTENER = `
+  const { parentPort } = require('node:worker_threads')
+  const server = require('node:net').createServer()
+  server.listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => {
+    parentPort.postMessage(server.address().port)
+    setImmediate(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0))
+  })
+`
+
+/** An origin to which connecting hangs: the three-way handshake is never completed. */
+export async function hangingOrigin(test: Test): Promise<string> {
+  const worker = new Worker(LISTENER, { eval: true })
+  const [port] = (await once(worker, 'message')) as [number]
+  const fill = Array.from({ length: 8 }, () => connect(port, '127.0.0.1').on('error', () => undefined))
+  test.teardown(async () => {
+    for (const socket of fill) socket.destroy()
+    await worker.terminate()
+  })
+  return `http://127.0.0.1:${port}`
+}
+
+/** An origin that refuses connections: its port was free a moment ago. */
+export async function refusingOrigin(): Promise<string> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  await once(server, 'close')
+  return `http://127.0.0.1:${typeof address === 'object' ? address?.port : address}`
+}

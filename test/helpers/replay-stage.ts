@@ -1,0 +1,105 @@
+import type { Test } from 'tap'
+import { chunk, finish, head, LAST_CHUNK } from './answers.js'
+import { compatibleReplays, type Replay } from './exchanges.js'
+import { CALLER, startTestGateway, upstreamYaml } from './gateway.js'
+import type { Answer } from './raw-client.js'
+import { type Script, startRawUpstream } from './raw-upstream.js'
+import { recordingsFile } from './recordings.js'
+
+/** All recorded exchanges of the compatible routes; none (said aloud) where the recordings are not here. */
+export async function replaysOrNone(): Promise<readonly Replay[]> {
+  const file = recordingsFile()
+  return file === undefined ? [] : compatibleReplays(file)
+}
+
+export interface Stage {
+  /** Sends the recorded request while the upstream plays this script; undefined where no answer came. */
+  play(replay: Replay, script: Script): Promise<Answer | undefined>
+  /** Recordings whose request never went upstream: the gateway refused it itself. */
+  readonly refused: ReadonlySet<Replay>
+}
+
+/** One gateway for many exchanges at once: the request id tells the upstream which script is whose. */
+export async function stage(t: Test): Promise<Stage> {
+  const upstream = await startRawUpstream(t)
+  const scripts = new Map<string, Script>()
+  upstream.answer(peer => scripts.get(peer.request.header('x-request-id') ?? '')?.(peer))
+  const upstreams = `upstreams: { up: ${upstreamYaml(upstream.origin)} }`
+  const yaml = `version: 1\n${CALLER}\n${upstreams}\nmodels: { "*": up }\nlog: { level: error }\n`
+  const gateway = await startTestGateway(t, yaml)
+  const refused = new Set<Replay>()
+  let count = 0
+  const play: Stage['play'] = async (replay, script) => {
+    count += 1
+    const id = `replay-${count}`
+    let sent: string | undefined
+    scripts.set(id, peer => {
+      sent = peer.request.body.toString()
+      return script(peer)
+    })
+    const answer = await gateway
+      .request(replay.path, { body: replay.request, headers: { 'x-request-id': id } })
+      .catch(() => undefined)
+    scripts.delete(id)
+    upstream.requests.items.length = 0
+    if (sent === undefined) refused.add(replay)
+    else if (sent !== JSON.stringify(replay.request)) throw new Error(`${replay.name}: other bytes went out`)
+    return answer
+  }
+  return { play, refused }
+}
+
+/** The recorded answer, its body in the given pieces, ended by a last chunk or by the end of the connection. */
+export function pieces({ status, type }: Replay, parts: readonly Buffer[], end: 'chunk' | 'fin' = 'chunk'): Script {
+  return async peer => {
+    await peer.send(head(status, { 'content-type': type, 'transfer-encoding': 'chunked' }))
+    for (const part of parts) if (part.length > 0) await peer.send(chunk(part))
+    if (end === 'chunk') await peer.send(LAST_CHUNK)
+    else await finish(peer)
+  }
+}
+
+/** What the client has to see, or nothing where the gateway answers in its own words. */
+export function expected({ status, path, body }: Replay): Buffer | undefined {
+  // Refusals of the gateway's own credential are never shown.
+  if (status === 401 || status === 403) return undefined
+  // Some end this protocol's streams a second time, as they end others: what follows the end is dropped.
+  const second = path === '/v1/responses' ? body.lastIndexOf('data: [DONE]') : -1
+  return second === -1 ? body : body.subarray(0, second)
+}
+
+/** Runs `work` over all items, a few at a time, and gathers what it has to complain about. */
+export async function complaints<T>(
+  items: readonly T[],
+  work: (item: T, index: number) => Promise<string | undefined>,
+): Promise<string[]> {
+  const found: string[] = []
+  let next = 0
+  const worker = async (): Promise<void> => {
+    while (next < items.length) {
+      const index = next
+      next += 1
+      const complaint = await work(items[index] as T, index)
+      if (complaint !== undefined) found.push(complaint)
+    }
+  }
+  await Promise.all(Array.from({ length: 4 }, worker))
+  return found.length > 8 ? [...found.slice(0, 8), `and ${found.length - 8} more`] : found
+}
+
+export function groupBy<T>(all: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {
+  const groups = new Map<string, T[]>()
+  for (const item of all) {
+    const group = groups.get(keyOf(item))
+    if (group === undefined) groups.set(keyOf(item), [item])
+    else group.push(item)
+  }
+  return groups
+}
+
+/** The shortest stream of each protocol. */
+export function shortestOfEach(streams: readonly Replay[]): Replay[] {
+  return [...groupBy(streams, ({ path }) => path).values()].flatMap(group =>
+    group.sort((a, b) => a.body.length - b.body.length).slice(0, 1),
+  )
+}

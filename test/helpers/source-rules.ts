@@ -1,0 +1,215 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, normalize, relative } from 'node:path'
+import ts from 'typescript'
+
+/** A source file, by its path from the package root (`src/kernel/handle.ts`). */
+export interface Source {
+  readonly path: string
+  readonly text: string
+}
+
+export interface Import {
+  readonly specifier: string
+  /** A path from the package root, for relative imports. */
+  readonly file: string | undefined
+}
+
+/** What each folder of src may import: what stands to its right in docs/architecture.md, and never a sibling. */
+const LAYERS: readonly (readonly string[])[] = [
+  ['bin'],
+  ['index'],
+  ['cli'],
+  ['runtime'],
+  ['config', 'plan', 'kernel'],
+  ['codecs', 'wire', 'net', 'stores', 'sinks'],
+  ['core'],
+]
+
+/** Folders that stand beside the table: what they may import, and who may import them. */
+const ASIDE = new Map([
+  ['simulator', { imports: ['wire', 'core'], importedBy: ['runtime', 'cli'] }],
+  ['codecs', { imports: ['core'], importedBy: undefined }],
+])
+
+/** The one door of each npm package. */
+const DOORS: Readonly<Record<string, string>> = {
+  yaml: 'src/config/',
+  ajv: 'src/config/',
+  undici: 'src/net/',
+  chokidar: 'src/runtime/watch.ts',
+  commander: 'src/cli/',
+}
+
+const FORBIDDEN_BUILTINS = ['child_process', 'vm', 'cluster', 'inspector', 'repl', 'wasi']
+
+/** Folders that decide per request: they never touch a disk. */
+const DISKLESS = ['src/plan/', 'src/kernel/', 'src/wire/', 'src/codecs/', 'src/net/']
+
+/** Names that no English word holds: looked for anywhere. */
+const UNMISTAKABLE = [
+  ...['openai', 'anthropic', 'gemini', 'claude', 'chatgpt', 'mistral', 'ollama', 'deepseek', 'midjourney'],
+  ...['openrouter', 'lmstudio'],
+]
+
+/** Names that are looked for as words of their own. */
+const VENDORS = [
+  ...UNMISTAKABLE,
+  'gpt',
+  'groq',
+  'azure',
+  'cohere',
+  'jina',
+  'voyage',
+  'bedrock',
+  'vertex',
+  'xai',
+  'vllm',
+]
+
+const SQL = /^\s*(select\s.+\sfrom|insert\s+into|update\s.+\sset|delete\s+from|create\s+table|drop\s+table)\b/is
+
+/** Every TypeScript file below a folder, and JavaScript files in bin. */
+export function readSources(root: string, folders: readonly string[]): Source[] {
+  return folders.flatMap(folder =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+      .filter(name => /\.(ts|js|cjs|mjs)$/.test(name))
+      .map(name => join(folder, name))
+      .map(path => ({ path, text: readFileSync(join(root, path), 'utf8') })),
+  )
+}
+
+/** Imports of every kind: static, dynamic, re-exports, `require` and type imports. */
+export function importsOf({ path, text }: Source): Import[] {
+  return ts.preProcessFile(text, true, true).importedFiles.map(({ fileName }) => ({
+    specifier: fileName,
+    file: fileName.startsWith('.') ? normalize(join(dirname(path), fileName)) : undefined,
+  }))
+}
+
+/** Each rule says what is wrong with one file; nothing where it is sound. */
+export const RULES = { layers, doors, builtins, disk, vendors, evaluation, sql } as const
+
+function layers(source: Source): string[] {
+  const from = layerOf(source.path)
+  return importsOf(source)
+    .flatMap(({ file }) => (file === undefined ? [] : [layerOf(file)]))
+    .filter(to => to !== from && !mayImport(from, to))
+    .map(to => `${from} imports ${to}`)
+}
+
+function mayImport(from: string, to: string): boolean {
+  const target = ASIDE.get(to)
+  if (target?.importedBy !== undefined) return target.importedBy.includes(from)
+  const allowed = ASIDE.get(from)?.imports
+  if (allowed !== undefined) return allowed.includes(to)
+  const [here, there] = [from, to].map(name => LAYERS.findIndex(layer => layer.includes(name)))
+  if (here === undefined || there === undefined || here === -1 || there === -1) return false
+  return from === 'bin' ? to === 'cli' : there > here
+}
+
+/** `src/kernel/x.ts` → `kernel`, `dist/cli/main.js` → `cli`, `src/index.ts` → `index`, `bin/gateway.js` → `bin`. */
+function layerOf(path: string): string {
+  const [top = '', second = '', ...rest] = path.split('/')
+  if (top !== 'src' && top !== 'dist') return top
+  return rest.length === 0 ? second.replace(/\.[jt]s$/, '') : second
+}
+
+function doors(source: Source): string[] {
+  return packagesOf(source)
+    .filter(name => {
+      const door = Object.hasOwn(DOORS, name) ? DOORS[name] : undefined
+      return door === undefined || !source.path.startsWith(door)
+    })
+    .map(name => `imports the package ${name}`)
+}
+
+function packagesOf(source: Source): string[] {
+  return importsOf(source)
+    .filter(({ specifier, file }) => file === undefined && !specifier.startsWith('node:'))
+    .map(({ specifier }) =>
+      specifier
+        .split('/')
+        .slice(0, specifier.startsWith('@') ? 2 : 1)
+        .join('/'),
+    )
+}
+
+function builtins(source: Source): string[] {
+  const names = importsOf(source).map(({ specifier }) => specifier.replace(/^node:/, ''))
+  return names.filter(name => FORBIDDEN_BUILTINS.includes(name)).map(name => `imports node:${name}`)
+}
+
+function disk(source: Source): string[] {
+  if (!DISKLESS.some(folder => source.path.startsWith(folder))) return []
+  const names = importsOf(source).map(({ specifier }) => specifier)
+  return names.filter(name => /^(node:)?fs(\/promises)?$/.test(name)).map(name => `imports ${name}`)
+}
+
+/** Words, also inside camelCase and snake_case, in code and comments alike. */
+function vendors({ text }: Source): string[] {
+  const words = new Set(
+    text
+      .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
+      .toLowerCase()
+      .split(/[^a-z]+/),
+  )
+  const joined = text.toLowerCase()
+  return VENDORS.filter(name => words.has(name) || (UNMISTAKABLE.includes(name) && joined.includes(name))).map(
+    name => `names ${name}`,
+  )
+}
+
+function evaluation(source: Source): string[] {
+  return visit(source, node => {
+    if (!ts.isCallExpression(node) && !ts.isNewExpression(node)) return undefined
+    const callee = node.expression.getText()
+    if (/^(globalThis\.)?(eval|Function)$/.test(callee)) return `calls ${callee}`
+    const [first] = node.arguments ?? []
+    const dynamic = node.expression.kind === ts.SyntaxKind.ImportKeyword
+    if (dynamic && first !== undefined && !ts.isStringLiteralLike(first)) return 'imports a computed module'
+    const timer = /^(globalThis\.)?set(Timeout|Interval|Immediate)$/.test(callee)
+    return timer && first !== undefined && ts.isStringLiteralLike(first) ? `${callee} with a string` : undefined
+  })
+}
+
+/** SQL put together from strings; whole statements with parameters are no concern of this rule. */
+function sql(source: Source): string[] {
+  return visit(source, node => {
+    if (ts.isTemplateExpression(node) && SQL.test(node.getText().slice(1))) return 'puts SQL together in a template'
+    if (!ts.isBinaryExpression(node) || node.operatorToken.kind !== ts.SyntaxKind.PlusToken) return undefined
+    const isSql = ts.isStringLiteralLike(node.left) && SQL.test(`${node.left.text} `)
+    return isSql ? 'puts SQL together with +' : undefined
+  })
+}
+
+/** Regular expression literals of a file, with the lines they stand on. */
+export function regexesOf(source: Source): { source: string; line: number }[] {
+  const found: { source: string; line: number }[] = []
+  const file = parse(source)
+  walk(file, node => {
+    if (!ts.isRegularExpressionLiteral(node)) return
+    const text = node.text.slice(1, node.text.lastIndexOf('/'))
+    found.push({ source: text, line: file.getLineAndCharacterOfPosition(node.getStart()).line + 1 })
+  })
+  return found
+}
+
+function visit(source: Source, judge: (node: ts.Node) => string | undefined): string[] {
+  const found: string[] = []
+  const file = parse(source)
+  walk(file, node => {
+    const fault = judge(node)
+    if (fault === undefined) return
+    found.push(`${fault} (line ${file.getLineAndCharacterOfPosition(node.getStart()).line + 1})`)
+  })
+  return found
+}
+
+function parse({ path, text }: Source): ts.SourceFile {
+  return ts.createSourceFile(relative('.', path), text, ts.ScriptTarget.ES2023, true)
+}
+
+function walk(node: ts.Node, see: (node: ts.Node) => void): void {
+  see(node)
+  ts.forEachChild(node, child => walk(child, see))
+}

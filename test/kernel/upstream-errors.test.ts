@@ -1,0 +1,31 @@
+import t from 'tap'
+import { errorOfStatus, retryAfter } from '../../src/kernel/upstream-errors.js'
+
+t.test('a wait is read from milliseconds, seconds and dates', async t => {
+  t.equal(retryAfter({ 'retry-after-ms': '250', 'retry-after': '7' }), 250)
+  t.equal(retryAfter({ 'retry-after': '7' }), 7000)
+  const wait = retryAfter({ 'retry-after': new Date(Date.now() + 60_000).toUTCString() }) ?? 0
+  t.ok(wait > 50_000 && wait <= 60_000)
+})
+
+t.test('a wait is never negative, endless or made up', async t => {
+  t.equal(retryAfter({ 'retry-after': new Date(0).toUTCString() }), 0)
+  t.equal(retryAfter({ 'retry-after': '999999999' }), 3_600_000)
+  t.equal(retryAfter({ 'retry-after': 'soon' }), undefined)
+  t.equal(retryAfter({}), undefined)
+})
+
+t.test("F-U12 a refusal of the gateway's own credential is never the client's", async t => {
+  for (const status of [401, 403, 407]) t.match(errorOfStatus(status, {}), { code: 'upstream_auth', status: 502 })
+})
+
+t.test('F-U12 other refusals keep their status', async t => {
+  for (const status of [400, 404, 409, 413, 422])
+    t.match(errorOfStatus(status, {}), { code: 'upstream_rejected', status })
+})
+
+t.test('F-U21 a redirect is an error of the upstream and names no host to the client', async t => {
+  const error = errorOfStatus(302, { location: 'http://elsewhere.example/v1' })
+  t.match(error, { code: 'bad_upstream_response', status: 502 })
+  t.notMatch(error.message, 'elsewhere')
+})

@@ -1,0 +1,75 @@
+import t from 'tap'
+import type { Family } from '../../src/core/errors.js'
+import type { Placement } from '../../src/core/placement.js'
+import { Misses, wrongMethod } from '../../src/plan/misses.js'
+import { parsePattern } from '../../src/plan/pattern.js'
+
+const BEARER: Placement = { in: 'header', name: 'authorization', scheme: 'Bearer' }
+const HEADER: Placement = { in: 'header', name: 'x-key' }
+const QUERY: Placement = { in: 'query', name: 'key' }
+
+function missesOf(routes: readonly (readonly [id: string, errors: Family, ...caller: Placement[]])[]): Misses {
+  const misses = new Misses()
+  for (const [id, errors, ...caller] of routes) misses.add(parsePattern(id), { errors, caller })
+  return misses
+}
+
+const SURFACE = missesOf([
+  ['POST /v1/chat/completions', 'compatible', BEARER],
+  ['GET /v1/models', 'compatible', BEARER],
+  ['POST /v1/messages', 'messages', HEADER, BEARER],
+  ['POST /v1beta/models/{model}:generate', 'native', HEADER],
+  ['GET /v1beta/models', 'native', HEADER, QUERY],
+  ['POST /mj/submit', 'image-tasks', BEARER],
+])
+
+const FAMILIES: readonly (readonly [path: string, family: Family])[] = [
+  ['/', 'compatible'],
+  ['/nothing/like/it', 'compatible'],
+  ['/v1/chat', 'compatible'],
+  ['/v1/unknown', 'compatible'],
+  ['/v1/messages/batches', 'messages'],
+  ['/v1/messagesx', 'compatible'],
+  ['/v1beta', 'native'],
+  ['/v1beta/models/x:unknown', 'native'],
+  ['/v1betax', 'compatible'],
+  ['/mj/task/1', 'image-tasks'],
+  ['/constructor/__proto__', 'compatible'],
+]
+
+for (const [path, family] of FAMILIES) {
+  t.test(`${path} is missed in the family ${family}`, async t => t.equal(SURFACE.at(path, 404).errors, family))
+}
+
+t.test("keys are looked for wherever the family's routes look for them, each place once", async t => {
+  t.same(SURFACE.at('/v1beta/x', 404).caller, [HEADER, QUERY])
+  t.same(SURFACE.at('/v1/messages/x', 404).caller, [HEADER, BEARER])
+  t.same(SURFACE.at('/v1/x', 404).caller, [BEARER])
+})
+
+t.test('of several families below a path the one written first answers', async t => {
+  const misses = missesOf([
+    ['GET /a/x', 'native', HEADER],
+    ['GET /a/y', 'compatible', BEARER],
+  ])
+  t.equal(misses.at('/a/z', 404).errors, 'native')
+})
+
+t.test('where there are no routes at all, the usual place and family hold', async t => {
+  t.same(new Misses().at('/x', 400), {
+    route: undefined,
+    status: 400,
+    allow: [],
+    caller: [BEARER],
+    errors: 'compatible',
+  })
+})
+
+t.test('a wrong method is answered in the family of the path, with its methods sorted and each once', async t => {
+  const miss = wrongMethod([
+    { method: 'POST', errors: 'native', caller: [HEADER] },
+    { method: 'GET', errors: 'native', caller: [HEADER, QUERY] },
+    { method: 'POST', errors: 'native', caller: [] },
+  ])
+  t.same(miss, { route: undefined, status: 405, allow: ['GET', 'POST'], caller: [HEADER, QUERY], errors: 'native' })
+})

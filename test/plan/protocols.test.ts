@@ -1,0 +1,34 @@
+import t from 'tap'
+import { Protocols } from '../../src/plan/protocols.js'
+
+t.test('a protocol that nothing is said of is relayed as it is', async t => {
+  const plain = new Protocols({}).get('chat')
+  t.same(plain, { name: 'chat', end: undefined, streamError: 'family', usage: undefined, unknownModel: undefined })
+})
+
+t.test('what is said of a protocol is taken apart', async t => {
+  const protocol = new Protocols({
+    chat: {
+      end: { data: '[DONE]' },
+      stream_error: 'responses',
+      usage: { input: 'usage.prompt_tokens', total: 'a\\.b.c' },
+      unknown_model: { status: 400, param: 'model' },
+    },
+  }).get('chat')
+  t.same(protocol, {
+    name: 'chat',
+    end: { data: '[DONE]', events: [] },
+    streamError: 'responses',
+    usage: { input: ['usage', 'prompt_tokens'], total: ['a.b', 'c'] },
+    unknownModel: { status: 400, param: 'model', message: undefined },
+  })
+})
+
+t.test('routes that speak the same get the same object', async t => {
+  const protocols = new Protocols({ chat: {} })
+  t.equal(protocols.get('chat'), protocols.get('chat'))
+})
+
+t.test('a protocol may be called like a built-in', async t => {
+  t.match(new Protocols({}).get('constructor'), { name: 'constructor', usage: undefined })
+})

@@ -1,0 +1,64 @@
+import t from 'tap'
+import type { RouteConfig } from '../../src/core/config.js'
+import type { Route } from '../../src/core/plan.js'
+import {
+  answerRoute,
+  CHAT_ROUTE,
+  chatConfig,
+  compiled,
+  LIMITS,
+  modelOf,
+  plainRoute,
+  routeOf,
+} from '../helpers/config-builder.js'
+
+function routeFrom(config: RouteConfig, id = CHAT_ROUTE): Route {
+  const { plan } = compiled(chatConfig({ models: { m: modelOf('north') }, routes: { [id]: config } }))
+  const route = plan.routes[0]
+  if (route === undefined) throw new Error('no route')
+  return route
+}
+
+t.test('a route says of itself what was written', async t => {
+  t.match(routeFrom(routeOf({ shipped: true })), {
+    id: CHAT_ROUTE,
+    method: 'POST',
+    lane: 'exchange',
+    answer: undefined,
+    errors: 'compatible',
+    protocol: { name: 'chat' },
+    model: { from: 'body', name: 'model' },
+    stream: { from: 'body', name: 'stream' },
+    body: 'json',
+    shipped: true,
+  })
+})
+
+t.test('the members of the body that decide what happens are its control members, each once', async t => {
+  t.same(routeFrom(routeOf()).control, ['model', 'stream'])
+  t.same(routeFrom(routeOf({ stream: 'always' })).control, ['model'])
+  t.same(routeFrom(routeOf({ stream: { from: 'query', name: 'stream' } })).control, ['model'])
+  t.same(routeFrom(routeOf({ stream: { from: 'body', name: 'model' } })).control, ['model'])
+})
+
+t.test("limits are everybody's but for those that the route sets", async t => {
+  const { line, event, response, depth, members } = LIMITS
+  t.same(routeFrom(routeOf({ limits: { body: 10 } })).limits, { body: 10, line, event, response, depth, members })
+})
+
+t.test('a route with a model serves models, and nothing without a name', async t => {
+  const { resolve } = routeFrom(routeOf())
+  t.equal(resolve('m')?.groups.length, 1)
+  t.equal(resolve(''), undefined)
+})
+
+t.test('a route with an upstream serves requests without a model', async t => {
+  const { resolve } = routeFrom(plainRoute({ upstream: 'south' }), 'GET /v1/x')
+  t.equal(resolve('')?.groups[0]?.exchanges[0]?.upstream.name, 'south')
+})
+
+t.test('a route that the gateway answers has no exchanges', async t => {
+  const route = routeFrom(answerRoute('models'), 'GET /v1/models')
+  t.match(route, { lane: 'answer', answer: 'models', protocol: undefined })
+  t.equal(route.resolve('m'), undefined)
+})

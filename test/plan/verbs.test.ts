@@ -1,0 +1,53 @@
+import t from 'tap'
+import type { VerbConfig } from '../../src/core/config.js'
+import { compileVerbs } from '../../src/plan/verbs.js'
+
+function apply(verbs: readonly VerbConfig[], document: string): string {
+  const transform = compileVerbs(verbs)
+  if (transform === undefined) throw new Error('no transform')
+  return Buffer.from(transform(Buffer.from(document))).toString()
+}
+
+const CASES: readonly (readonly [verbs: readonly VerbConfig[], before: string, after: string])[] = [
+  [[{ set: { a: 1 } }], '{"a":0,"b":2}', '{"a":1,"b":2}'],
+  [[{ set: { 'a.b': { c: [true] } } }], '{"a":{"b":0}}', '{"a":{"b":{"c":[true]}}}'],
+  [[{ default: { a: 1 } }], '{"a":0}', '{"a":0}'],
+  [[{ default: { a: 1 } }], '{}', '{"a":1}'],
+  [[{ rename: { a: 'b' } }], '{"a":{"x":1}}', '{"b":{"x":1}}'],
+  [[{ rename: { a: 'b' } }], '{"c":1}', '{"c":1}'],
+  [[{ remove: ['a', 'b'] }], '{"a":1,"b":2,"c":3}', '{"c":3}'],
+  [[{ keep: ['a', 'c'] }], '{"a":1,"b":2,"c":3}', '{"a":1,"c":3}'],
+  [[{ wrap: 'input' }], '{"a":1}', '{"input":{"a":1}}'],
+  [[{ wrap: { a: 'inner' } }], '{"a":1}', '{"a":{"inner":1}}'],
+  [[{ set: { a: 1 } }, { rename: { a: 'b' } }, { remove: ['c'] }], '{"c":0}', '{"b":1}'],
+  [[{ rename: { a: 'b', b: 'c' } }], '{"a":1}', '{"c":1}'],
+]
+
+for (const [verbs, before, after] of CASES) {
+  t.test(`${JSON.stringify(verbs)} makes ${before} ${after}`, async t => t.equal(apply(verbs, before), after))
+}
+
+t.test('no verbs, no transform', async t => t.equal(compileVerbs([]), undefined))
+
+t.test('reasoning models: max_tokens becomes max_completion_tokens and temperature goes, all else stays', async t => {
+  const verbs = [{ rename: { max_tokens: 'max_completion_tokens' } }, { remove: ['temperature', 'top_p'] }]
+  const before = '{ "model": "o", "max_tokens":  100, "temperature": 0.70, "messages": [ {"role":"user"} ] }'
+  t.equal(apply(verbs, before), '{ "model": "o", "max_completion_tokens":  100, "messages": [ {"role":"user"} ] }')
+})
+
+t.test('what the verbs do not name stays byte for byte', async t => {
+  const odd = '{"big":12345678901234567890.10e+2 ,"text":"\\u00fc \\ud83d\\ude00","a":1,\n"dup":1,"dup":2}'
+  t.equal(apply([{ set: { a: 2 } }], odd), odd.replace('"a":1', '"a":2'))
+})
+
+t.test('a document that is no object is refused', async t => {
+  for (const document of ['[1]', '1', 'null', '']) {
+    t.throws(() => apply([{ set: { a: 1 } }], document), SyntaxError, document)
+  }
+})
+
+t.test('an unknown verb, or arguments of the wrong form, never get here: the schema refuses them', async t => {
+  for (const verb of [{ drop: ['a'] }, { set: 1 }, { remove: 'a' }, { rename: { a: 1 } }] as VerbConfig[]) {
+    t.throws(() => compileVerbs([verb]), TypeError)
+  }
+})

@@ -1,0 +1,82 @@
+import t from 'tap'
+import type { ModelConfig, UpstreamConfig } from '../../src/core/config.js'
+import type { Choice } from '../../src/core/plan.js'
+import { ModelIndex } from '../../src/plan/models.js'
+import { compileUpstreams } from '../../src/plan/upstreams.js'
+import { choose, type Offer, waysOf } from '../../src/plan/ways.js'
+import { callOf, configOf, modelOf, upstreamOf } from '../helpers/config-builder.js'
+
+const CHAT: Offer = { protocol: 'chat', timeouts: {}, retry: {} }
+
+function choiceOf(
+  model: ModelConfig,
+  upstreams: Readonly<Record<string, Partial<UpstreamConfig>>>,
+  offer = CHAT,
+): Choice | undefined {
+  const full = Object.entries(upstreams).map(([name, parts]) => [name, upstreamOf(`https://${name}.example`, parts)])
+  const config = configOf({ upstreams: Object.fromEntries(full), models: { m: model } })
+  const ways = waysOf(model, offer, compileUpstreams(config, new Set()), config)
+  const found = new ModelIndex(config.models).find('m')
+  if (found === undefined) throw new Error('no model')
+  return choose(ways, 'm', found)
+}
+
+function order(choice: Choice | undefined): unknown {
+  return choice?.groups.map(({ exchanges, weights }) =>
+    exchanges.map((exchange, index) => `${exchange.upstream.name}:${exchange.model}:${weights[index]}`),
+  )
+}
+
+const edit = (name: string): { set: Record<string, true> } => ({ set: { [name]: true } })
+const apply = (transform: ((document: Uint8Array) => Uint8Array) | undefined, text = '{}'): string =>
+  Buffer.from(transform?.(Buffer.from(text)) ?? []).toString()
+
+t.test('targets become exchanges in their order', async t => {
+  t.same(order(choiceOf(modelOf(['a', { upstream: 'b', as: 'm2' }]), { a: {}, b: {} })), [['a:m:1'], ['b:m2:1']])
+})
+
+t.test('weighted neighbours become one group', async t => {
+  const model = modelOf([{ upstream: 'a', weight: 3 }, { upstream: 'b', weight: 1 }, 'c'])
+  t.same(order(choiceOf(model, { a: {}, b: {}, c: {} })), [['a:m:3', 'b:m:1'], ['c:m:1']])
+})
+
+t.test('what is off is left out, and groups stay as they were written', async t => {
+  const model = modelOf([{ upstream: 'a', weight: 3 }, 'b', { upstream: 'c', weight: 1 }])
+  t.same(order(choiceOf(model, { a: {}, b: { off: 'disabled' }, c: {} })), [['a:m:3'], ['c:m:1']])
+})
+
+t.test('what does not speak the protocol is left out', async t => {
+  const speaks = { embeddings: callOf('POST /v1/embeddings') }
+  t.same(order(choiceOf(modelOf(['a', 'b']), { a: { speaks }, b: {} })), [['b:m:1']])
+})
+
+t.test('where nothing is left there is no choice', async t => {
+  t.equal(choiceOf(modelOf('a'), { a: { off: 'disabled' } }), undefined)
+  t.equal(choiceOf(modelOf('a'), { a: {} }, { ...CHAT, protocol: 'other' }), undefined)
+})
+
+t.test('time-outs and retry: everywhere, then upstream, then route, then model', async t => {
+  const upstream = { timeouts: { connect: 1, first_byte: 1, idle: 1 }, retry: { attempts: 1, on: [500] } }
+  const offer = { ...CHAT, timeouts: { first_byte: 2, idle: 2 }, retry: { attempts: 2 } }
+  const model = modelOf('a', { timeouts: { idle: 3 }, retry: { on: [503] } })
+  const exchange = choiceOf(model, { a: upstream }, offer)?.groups[0]?.exchanges[0]
+  t.same(exchange?.timeouts, { connect: 1, first_byte: 2, idle: 3, total: 1_800_000 })
+  t.match(exchange?.retry, { attempts: 2, on: [503] })
+})
+
+t.test('requests are edited by upstream, endpoint, model and target, answers the other way round', async t => {
+  const verbs = (name: string) => ({ request: [edit(name)], response: [edit(name)] })
+  const target = { upstream: 'a', ...verbs('target') }
+  const speaks = { chat: callOf('POST /chat', verbs('endpoint')) }
+  const choice = choiceOf(modelOf(target, verbs('model')), { a: { speaks, ...verbs('upstream') } })
+  const exchange = choice?.groups[0]?.exchanges[0]
+  const names = (text: string): readonly string[] => Object.keys(JSON.parse(text))
+  t.same(names(apply(exchange?.request)), ['upstream', 'endpoint', 'model', 'target'])
+  t.same(names(apply(exchange?.response)), ['target', 'model', 'endpoint', 'upstream'])
+})
+
+t.test('where nothing is declared nothing is edited', async t => {
+  const exchange = choiceOf(modelOf('a'), { a: {} })?.groups[0]?.exchanges[0]
+  t.equal(exchange?.request, undefined)
+  t.equal(exchange?.response, undefined)
+})

@@ -1,0 +1,84 @@
+import { join } from 'node:path'
+import t from 'tap'
+import { packageRoot } from '../../src/core/package-root.js'
+import type { Exchange, Plan } from '../../src/core/plan.js'
+import { loadFile, planOf } from './plans.js'
+
+const file = join(packageRoot(), 'gateway.yaml')
+const PROVIDERS = {
+  OPENAI_API_KEY: 'openai-secret',
+  ANTHROPIC_API_KEY: 'anthropic-secret',
+  GEMINI_API_KEY: 'gemini-secret',
+  GROQ_API_KEY: 'groq-secret',
+}
+
+function chat(plan: Plan, model: string): Exchange | undefined {
+  return plan.match('POST', '/v1/chat/completions').route?.resolve(model)?.groups[0]?.exchanges[0]
+}
+
+t.test('the shipped file has no problem on a machine without any variable', async t => {
+  t.same(
+    (await loadFile(file)).problems.filter(({ severity }) => severity === 'error'),
+    [],
+  )
+})
+
+t.test('it listens on loopback', async t => {
+  t.equal(planOf(await loadFile(file)).listen.host, '127.0.0.1')
+})
+
+t.test('without variables only the simulator is on, and the others say what they wait for', async t => {
+  const { upstreams } = planOf(await loadFile(file))
+  t.equal(upstreams.get('sim')?.off, undefined)
+  for (const name of ['openai', 'anthropic', 'gemini', 'groq']) t.match(upstreams.get(name)?.off, /_API_KEY/)
+})
+
+t.test('each provider is on as soon as its variable is set', async t => {
+  const { upstreams } = planOf(await loadFile(file, PROVIDERS))
+  for (const [name, upstream] of upstreams) t.equal(upstream.off, undefined, name)
+})
+
+t.test('its only key is the one from GATEWAY_KEY', async t => {
+  const { keys } = planOf(await loadFile(file, { GATEWAY_KEY: 'my-own-key' }))
+  t.match(keys.find('my-own-key', 0), { name: 'local' })
+  t.match(keys.find('key-of-local', 0), { refused: 'unknown' })
+})
+
+t.test('where GATEWAY_KEY is not set a key is made', async t => {
+  t.match(planOf(await loadFile(file)).keys.find('key-of-local', 0), { name: 'local' })
+})
+
+t.test('the models of the simulator are listed, its globs are not', async t => {
+  const plan = planOf(await loadFile(file))
+  const caller = plan.keys.find('key-of-local', 0)
+  if ('refused' in caller) throw new Error('refused')
+  t.same(
+    plan.models.list(caller).map(({ id }) => id),
+    ['sim-text', 'sim-embed', 'sim-moderate'],
+  )
+})
+
+t.test('a fault in a model name reaches the simulator as it was written', async t => {
+  const found = chat(planOf(await loadFile(file)), 'sim-text?status=429&retry-after=2')
+  t.equal(found?.upstream.name, 'sim')
+  t.equal(found?.model, 'sim-text?status=429&retry-after=2')
+})
+
+t.test('globs lead to providers', async t => {
+  const plan = planOf(await loadFile(file, PROVIDERS))
+  const expected = { 'gpt-4.1': 'openai', 'claude-sonnet-4-5': 'anthropic', 'gemini-2.5-flash': 'gemini' }
+  for (const [model, upstream] of Object.entries(expected)) t.equal(chat(plan, model)?.upstream.name, upstream)
+})
+
+t.test('a prefix of ours is not sent on', async t => {
+  t.equal(
+    chat(planOf(await loadFile(file, PROVIDERS)), 'groq/llama-3.3-70b-versatile')?.model,
+    'llama-3.3-70b-versatile',
+  )
+})
+
+t.test('max_tokens becomes max_completion_tokens for reasoning models, and nothing else changes', async t => {
+  const found = chat(planOf(await loadFile(file, PROVIDERS)), 'o4-mini')
+  const body = found?.request?.(Buffer.from('{ "model": "o4-mini", "max_tokens": 5, "messages": [] }'))
+  t.equal(Buffer.from(body ?? []).toString(), '{ "model": "o4-mini", "max_completion_tokens": 5, "messages": [] }')
+})

@@ -1,0 +1,159 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { parse } from 'yaml'
+import { packageRoot } from '../../src/core/package-root.js'
+import type { Exchange, Plan, Upstream } from '../../src/core/plan.js'
+import { loadText, planOf } from './plans.js'
+
+interface Kind {
+  readonly description?: string
+  readonly kind?: string
+  readonly base?: string
+  readonly credential?: { readonly name: string; readonly scheme?: string }
+}
+
+const folder = join(packageRoot(), 'routes', 'kinds')
+const kinds = new Map(
+  readdirSync(folder)
+    .sort()
+    .map(file => [file.replace(/\.yaml$/, ''), parse(readFileSync(join(folder, file), 'utf8')) as Kind]),
+)
+
+/** For kinds that leave the address to the user. */
+const OWN = 'https://llm.example.com'
+
+/** Kinds that speak nothing which the routes of today serve: no model can be offered on them yet. */
+const AHEAD = ['gemini-native', 'messages', 'midjourney-proxy', 'native-generate']
+
+/** What an upstream of this kind says at most: kind, base where the kind has none, secret where there is a place for one. */
+async function planWith(kind: string): Promise<Plan> {
+  const lines = ['version: 1', 'upstreams:', '  up:', `    kind: ${kind}`]
+  if (kinds.get(kind)?.base === undefined) lines.push(`    base: ${OWN}`)
+  if (kind !== 'simulator') lines.push('    secret: { env: UPSTREAM_KEY }')
+  if (kind === 'bearer') lines.push('    speaks: { chat: POST /chat }')
+  if (!AHEAD.includes(kind)) lines.push('models:', '  m: up')
+  return planOf(await loadText(lines.join('\n'), { UPSTREAM_KEY: 'secret-of-up' }))
+}
+
+function upstream(plan: Plan): Upstream {
+  const found = plan.upstreams.get('up')
+  if (found === undefined) throw new Error('no upstream')
+  return found
+}
+
+/** How the plan would serve the model `m` on this path. */
+function exchange(plan: Plan, path: string): Exchange | undefined {
+  return plan.match('POST', path).route?.resolve('m')?.groups[0]?.exchanges[0]
+}
+
+for (const [name, kind] of kinds) {
+  t.test(`kind ${name} says in one line what it is`, async t => {
+    t.match(kind.description, /^\S.{20,110}\.$/)
+  })
+
+  t.test(`kind ${name} has an address that is public or on this machine, or none`, async t => {
+    t.match(kind.base ?? OWN, /^(https:\/\/[a-z0-9.-]+(\/[a-z/]+)?|http:\/\/127\.0\.0\.1:\d+|embedded:simulator)$/)
+  })
+
+  // `gateway init` reads it there.
+  t.test(`kind ${name} tells the usual variable of its key, where it is a public service`, async t => {
+    if (kind.base?.startsWith('https:')) t.match(kind.description, /The key is usually in [A-Z]+(_[A-Z]+)*_KEY\./)
+  })
+
+  t.test(`kind ${name} gives a working upstream in a few lines`, async t => {
+    const up = upstream(await planWith(name))
+    t.equal(up.off, undefined)
+    t.equal(up.kind, name)
+    t.notMatch(up.shownHeaders.join(' '), 'secret-of-up')
+  })
+}
+
+/** Where each provider's chat, embeddings and other calls of the compatible interface go. */
+const calls: readonly [string, string, string][] = [
+  ['openai', '/v1/chat/completions', 'https://api.openai.com/v1/chat/completions'],
+  ['openai', '/v1/responses', 'https://api.openai.com/v1/responses'],
+  ['openai', '/v1/moderations', 'https://api.openai.com/v1/moderations'],
+  ['azure-openai', '/v1/chat/completions', `${OWN}/openai/v1/chat/completions`],
+  ['azure-openai', '/v1/embeddings', `${OWN}/openai/v1/embeddings`],
+  ['anthropic', '/v1/chat/completions', 'https://api.anthropic.com/v1/chat/completions'],
+  ['gemini', '/v1/chat/completions', 'https://generativelanguage.googleapis.com/v1beta/openai/chat/completions'],
+  ['gemini', '/v1/embeddings', 'https://generativelanguage.googleapis.com/v1beta/openai/embeddings'],
+  ['mistral', '/v1/chat/completions', 'https://api.mistral.ai/v1/chat/completions'],
+  ['deepseek', '/v1/chat/completions', 'https://api.deepseek.com/chat/completions'],
+  ['deepseek', '/v1/completions', 'https://api.deepseek.com/beta/completions'],
+  ['groq', '/v1/chat/completions', 'https://api.groq.com/openai/v1/chat/completions'],
+  ['xai', '/v1/responses', 'https://api.x.ai/v1/responses'],
+  ['openrouter', '/v1/chat/completions', 'https://openrouter.ai/api/v1/chat/completions'],
+  ['together', '/v1/chat/completions', 'https://api.together.ai/v1/chat/completions'],
+  ['fireworks', '/v1/chat/completions', 'https://api.fireworks.ai/inference/v1/chat/completions'],
+  ['cohere', '/v1/chat/completions', 'https://api.cohere.com/compatibility/v1/chat/completions'],
+  ['jina', '/v1/embeddings', 'https://api.jina.ai/v1/embeddings'],
+  ['voyage', '/v1/embeddings', 'https://api.voyageai.com/v1/embeddings'],
+  ['ollama', '/v1/chat/completions', 'http://127.0.0.1:11434/v1/chat/completions'],
+  ['vllm', '/v1/chat/completions', 'http://127.0.0.1:8000/v1/chat/completions'],
+  ['llama-cpp', '/v1/chat/completions', `${OWN}/v1/chat/completions`],
+  ['lm-studio', '/v1/responses', 'http://127.0.0.1:1234/v1/responses'],
+  ['new-api', '/v1/chat/completions', 'http://127.0.0.1:3000/v1/chat/completions'],
+  ['one-api', '/v1/chat/completions', 'http://127.0.0.1:3000/v1/chat/completions'],
+  ['openai-compatible', '/v1/completions', `${OWN}/v1/completions`],
+]
+
+for (const [kind, path, address] of calls) {
+  t.test(`kind ${kind} serves ${path} at ${address}`, async t => {
+    const found = exchange(await planWith(kind), path)
+    t.equal(`${found?.upstream.origin}${found?.call.target({ model: 'm' })}`, address)
+  })
+}
+
+/** Where the secret stands. */
+const placements: readonly [string, string, string][] = [
+  ['openai', 'authorization', 'Bearer secret-of-up'],
+  ['gemini', 'authorization', 'Bearer secret-of-up'],
+  ['gemini-native', 'x-goog-api-key', 'secret-of-up'],
+  ['anthropic', 'x-api-key', 'secret-of-up'],
+  ['azure-openai', 'api-key', 'secret-of-up'],
+  ['midjourney-proxy', 'mj-api-secret', 'secret-of-up'],
+]
+
+for (const [kind, header, value] of placements) {
+  t.test(`kind ${kind} places its secret in ${header}`, async t => {
+    const { headers } = upstream(await planWith(kind))
+    t.equal(headers[headers.indexOf(header) + 1], value)
+  })
+}
+
+t.test('kind anthropic names the version of its protocol', async t => {
+  const { headers } = upstream(await planWith('anthropic'))
+  t.equal(headers[headers.indexOf('anthropic-version') + 1], '2023-06-01')
+})
+
+t.test('a local server needs no secret', async t => {
+  for (const kind of ['ollama', 'vllm', 'lm-studio']) {
+    const yaml = `version: 1\nupstreams: { up: { kind: ${kind} } }\nmodels: { m: up }\n`
+    const up = upstream(planOf(await loadText(yaml)))
+    t.equal(up.off, undefined, kind)
+    t.notOk(up.headers.includes('authorization'), kind)
+  }
+})
+
+t.test('what a provider does not serve is not offered', async t => {
+  t.equal(exchange(await planWith('groq'), '/v1/moderations'), undefined)
+  t.equal(exchange(await planWith('jina'), '/v1/chat/completions'), undefined)
+  t.equal(exchange(await planWith('one-api'), '/v1/responses'), undefined)
+})
+
+t.test('rate limits pass to the client, the account behind the key does not', async t => {
+  const { forward } = upstream(await planWith('openai'))
+  t.ok(forward.response('x-ratelimit-remaining-tokens'))
+  t.ok(forward.response('openai-processing-ms'))
+  t.notOk(forward.response('openai-organization'))
+  t.ok(forward.request('openai-beta'))
+  t.notOk(forward.request('openai-organization'))
+})
+
+t.test('kind voyage renames what it calls otherwise', async t => {
+  const found = exchange(await planWith('voyage'), '/v1/embeddings')
+  const body = found?.request?.(Buffer.from('{"model":"m","input":"a","dimensions":256}'))
+  t.same(JSON.parse(Buffer.from(body ?? []).toString()), { model: 'm', input: 'a', output_dimension: 256 })
+})

@@ -1,0 +1,196 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { compileSchema } from '../../src/config/schemas.js'
+import type { JsonObject } from '../../src/core/json.js'
+import { isObject } from '../../src/core/json.js'
+import { packageRoot } from '../../src/core/package-root.js'
+import { readRecordings, recordingsFile } from '../helpers/recordings.js'
+
+const folder = join(packageRoot(), 'schemas')
+
+function schema(name: string): JsonObject {
+  return JSON.parse(readFileSync(join(folder, `${name}.request.json`), 'utf8')) as JsonObject
+}
+
+const names = ['chat', 'completions', 'embeddings', 'moderations', 'responses'] as const
+type Name = (typeof names)[number]
+
+const check = Object.fromEntries(names.map(name => [name, compileSchema(schema(name))])) as Record<
+  Name,
+  ReturnType<typeof compileSchema>
+>
+
+t.test('every route that takes a body has a request schema', async t => {
+  const files = readdirSync(folder).filter(file => file.endsWith('.request.json'))
+  t.same(
+    files,
+    [...names].sort().map(name => `${name}.request.json`),
+  )
+})
+
+t.test('every property of a request schema is described', async t => {
+  for (const name of names) t.same(undescribed(schema(name)), [], name)
+})
+
+/** Paths of properties without a description; those that only narrow another (in `then`) need none. */
+function undescribed(node: unknown, path = ''): string[] {
+  if (!isObject(node)) return []
+  const own = isObject(node.properties) ? Object.entries(node.properties) : []
+  const missing = own.filter(([, field]) => !isObject(field) || typeof field.description !== 'string')
+  const inner = Object.entries(node)
+    .filter(([key]) => !['if', 'then', 'allOf', 'enum'].includes(key))
+    .flatMap(([key, value]) => undescribed(value, `${path}/${key}`))
+  return [...missing.map(([name]) => `${path}/${name}`), ...inner]
+}
+
+const hello = [{ role: 'user', content: 'hello' }]
+
+/** Each body is wrong in one place; the first violation names it as the client wrote it. */
+const wrong: readonly [Name, string, unknown, string][] = [
+  ['chat', 'without messages', { model: 'm' }, 'messages'],
+  ['chat', 'without a model', { messages: hello }, 'model'],
+  ['chat', 'with a model that is a number', { model: 7, messages: hello }, 'model'],
+  ['chat', 'with messages that are a text', { model: 'm', messages: 'hello' }, 'messages'],
+  ['chat', 'without any message', { model: 'm', messages: [] }, 'messages'],
+  ['chat', 'with a message that is a text', { model: 'm', messages: ['hello'] }, 'messages[0]'],
+  ['chat', 'without a role', { model: 'm', messages: [{ content: 'hello' }] }, 'messages[0].role'],
+  [
+    'chat',
+    'with an unknown role',
+    { model: 'm', messages: [...hello, { role: 'bot', content: '' }] },
+    'messages[1].role',
+  ],
+  ['chat', 'with a user who says nothing', { model: 'm', messages: [{ role: 'user' }] }, 'messages[0].content'],
+  [
+    'chat',
+    'with content that is a number',
+    { model: 'm', messages: [{ role: 'user', content: 1 }] },
+    'messages[0].content',
+  ],
+  ['chat', 'with a part without a type', chatParts({ text: 'hello' }), 'messages[0].content[0].type'],
+  ['chat', 'with a text part without text', chatParts({ type: 'text' }), 'messages[0].content[0].text'],
+  [
+    'chat',
+    'with an image without an address',
+    chatParts({ type: 'image_url', image_url: {} }),
+    'messages[0].content[0].image_url.url',
+  ],
+  ['chat', 'with a temperature over 2', { model: 'm', messages: hello, temperature: 2.5 }, 'temperature'],
+  ['chat', 'with a negative temperature', { model: 'm', messages: hello, temperature: -1 }, 'temperature'],
+  ['chat', 'with a temperature in quotes', { model: 'm', messages: hello, temperature: '1' }, 'temperature'],
+  ['chat', 'with no choices', { model: 'm', messages: hello, n: 0 }, 'n'],
+  ['chat', 'with half a token', { model: 'm', messages: hello, max_tokens: 0.5 }, 'max_tokens'],
+  ['chat', 'with stream in quotes', { model: 'm', messages: hello, stream: 'true' }, 'stream'],
+  [
+    'chat',
+    'with a function without a name',
+    { model: 'm', messages: hello, tools: [{ type: 'function', function: {} }] },
+    'tools[0].function.name',
+  ],
+  ['completions', 'with a prompt that is an object', { model: 'm', prompt: {} }, 'prompt'],
+  ['completions', 'with best_of 0', { model: 'm', prompt: 'a', best_of: 0 }, 'best_of'],
+  ['embeddings', 'without input', { model: 'm' }, 'input'],
+  ['embeddings', 'without any input', { model: 'm', input: [] }, 'input'],
+  ['embeddings', 'with an input that is null', { model: 'm', input: ['a', null] }, 'input[1]'],
+  ['embeddings', 'with no dimensions', { model: 'm', input: 'a', dimensions: -1 }, 'dimensions'],
+  ['moderations', 'without input', { model: 'm' }, 'input'],
+  ['moderations', 'with a part without a type', { model: 'm', input: [{ text: 'a' }] }, 'input[0].type'],
+  ['responses', 'with an input that is a number', { model: 'm', input: 1 }, 'input'],
+  ['responses', 'with an unknown role', { model: 'm', input: [{ role: 'bot', content: 'a' }] }, 'input[0].role'],
+  ['responses', 'with a message without content', { model: 'm', input: [{ role: 'user' }] }, 'input[0].content'],
+  [
+    'responses',
+    'with a call without an id',
+    { model: 'm', input: [{ type: 'function_call', name: 'f', arguments: '' }] },
+    'input[0].call_id',
+  ],
+  ['responses', 'with a tool without a type', { model: 'm', input: 'a', tools: [{ name: 'f' }] }, 'tools[0].type'],
+]
+
+function chatParts(part: JsonObject): JsonObject {
+  return { model: 'm', messages: [{ role: 'user', content: [part] }] }
+}
+
+for (const [name, how, body, param] of wrong) {
+  t.test(`${name} ${how} is refused, naming ${param}`, async t => {
+    t.equal(check[name](body)[0]?.param, param)
+  })
+}
+
+const right: readonly [Name, string, unknown][] = [
+  ['chat', 'with fields that nobody knows', { model: 'm', messages: hello, top_k: 5, vendor: { deep: [1] } }],
+  [
+    'chat',
+    'with null for what is left out',
+    { model: 'm', messages: hello, temperature: null, tools: null, stop: null, n: null },
+  ],
+  ['chat', 'from a developer', { model: 'm', messages: [{ role: 'developer', content: 'be brief' }, ...hello] }],
+  [
+    'chat',
+    'with an assistant who only calls tools',
+    {
+      model: 'm',
+      messages: [
+        ...hello,
+        { role: 'assistant', tool_calls: [{ id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } }] },
+        { role: 'tool', tool_call_id: 'c', content: '4' },
+      ],
+    },
+  ],
+  [
+    'chat',
+    'with a part of an unknown type',
+    chatParts({ type: 'video_url', video_url: { url: 'https://example.com' } }),
+  ],
+  [
+    'chat',
+    'with an image that is its address',
+    chatParts({ type: 'image_url', image_url: 'data:image/png;base64,AA' }),
+  ],
+  ['chat', 'with an audio part', chatParts({ type: 'input_audio', input_audio: { data: 'AA', format: 'wav' } })],
+  ['embeddings', 'with token ids', { model: 'm', input: [[1, 2], [3]] }],
+  ['embeddings', 'with objects', { model: 'm', input: [{ image: 'https://example.com/a.png' }] }],
+  ['moderations', 'without a model', { input: 'hello' }],
+  ['responses', 'with a plain text', { model: 'm', input: 'hello' }],
+  ['responses', 'with items of unknown types', { model: 'm', input: [{ type: 'shell_call', action: {} }] }],
+  ['responses', 'with a stored prompt alone', { prompt: { id: 'pmpt_1' } }],
+]
+
+for (const [name, how, body] of right) {
+  t.test(`${name} ${how} passes`, async t => {
+    t.same(check[name](body), [])
+  })
+}
+
+const paths: readonly [string, Name][] = [
+  ['/chat/completions', 'chat'],
+  ['/completions', 'completions'],
+  ['/embeddings', 'embeddings'],
+  ['/moderations', 'moderations'],
+  ['/responses', 'responses'],
+]
+
+const recordings = recordingsFile()
+
+t.test('every recorded request that a provider accepted passes', { skip: recordings === undefined }, async t => {
+  const counts = new Map<Name, number>()
+  for await (const { file, n, request, response } of readRecordings(recordings ?? '')) {
+    const { pathname } = new URL(request.url, 'http://recorded.example')
+    const name = paths.find(([path]) => pathname.endsWith(path))?.[1]
+    if (name === undefined || !isObject(request.body) || Math.floor(response.status / 100) !== 2) continue
+    const violations = check[name](named(request.body, pathname))
+    if (violations.length > 0) t.same(violations, [], `${file} ${n}`)
+    counts.set(name, (counts.get(name) ?? 0) + 1)
+  }
+  for (const name of names) t.ok((counts.get(name) ?? 0) > 0, `${name}: ${counts.get(name)} recorded requests`)
+})
+
+/** Some servers take the model from the path; clients of this gateway name it in the body. */
+function named(body: JsonObject, path: string): JsonObject {
+  return path.includes('/deployments/') ? { model: 'deployment', ...withoutNulls(body) } : body
+}
+
+function withoutNulls(body: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(body).filter(([name, value]) => name !== 'model' || value !== null))
+}

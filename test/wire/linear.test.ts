@@ -1,0 +1,124 @@
+import t from 'tap'
+import { startCounting } from './work.js'
+
+const counter = await startCounting('/src/wire/')
+t.teardown(() => counter.stop())
+
+const { removeMember, setValue } = await import('../../src/wire/json-edit.js')
+const { JsonScanner } = await import('../../src/wire/json-scan.js')
+const { SseDecoder } = await import('../../src/wire/sse.js')
+const { SseRelay } = await import('../../src/wire/sse-relay.js')
+const { readUsage } = await import('../../src/wire/usage.js')
+
+const SMALL = 300
+const LARGE = 3000
+/** How much more a byte of a large input may cost than one of a small input. */
+const SLACK = 1.3
+
+type Reader = (chunks: readonly Buffer[]) => void
+
+/** Every shape repeats `n` times something that a careless reader might look at more than once. */
+const JSON_SHAPES: Record<string, (n: number) => string> = {
+  'one long string': n => `{"a":"${'x'.repeat(10 * n)}"}`,
+  'a string full of escapes': n => `{"a":"${'\\"\\\\\\n\\u0041'.repeat(n)}"}`,
+  'a string with rare escapes': n => `{"a":"${`${'x'.repeat(1100)}\\n`.repeat(n / 60)}"}`,
+  'long strings without escapes': n => `{"a":[${`"${'x'.repeat(1200)}",`.repeat(n / 60)}0]}`,
+  'control characters in a string': n => `{"a":"${'x'.repeat(1100)}${'\n'.repeat(30 * n)}"}`,
+  'an unfinished string': n => `{"a":"${'\\\\'.repeat(n)}`,
+  'many numbers': n => `{"a":[${'123456,'.repeat(n)}0]}`,
+  'one long number': n => `{"a":1${'0'.repeat(n)}.${'0'.repeat(n)}e${'0'.repeat(n)}}`,
+  'deep nesting': n => `{"a":${'[{"b":'.repeat(n)}0${'}]'.repeat(n)}}`,
+  'many members': n => `{${Array.from({ length: n }, (_, i) => `"k${i}":${i}`).join(',')}}`,
+  'one name, many times': n => `{${'"a":1,'.repeat(n)}"b":1}`,
+  'almost a control name': n => `{${`"${'\\u006d'.repeat(5)}x":1,`.repeat(n)}"b":1}`,
+  'a long key': n => `{"${'m'.repeat(10 * n)}":1}`,
+  'a lot of space': n => `{${' \n\t'.repeat(n)}}`,
+}
+
+const SSE_SHAPES: Record<string, (n: number) => string> = {
+  'many events': n => 'data: {"a":1}\n\n'.repeat(n),
+  'one long line': n => `data: {"a":"${'x'.repeat(10 * n)}"}\n\n`,
+  'a line that never ends': n => `data: {"a":"${'x'.repeat(10 * n)}`,
+  'one event of many lines': n => `${'data: 1,\n'.repeat(n)}data: ]\n\n`,
+  'a comment flood': n => ': c\n'.repeat(n),
+  'a flood of comments that are events': n => ':\n\n'.repeat(n),
+  'blank lines': n => '\n\r\r\n'.repeat(n),
+  'LF only, then CR only': n => `${'data: {}\n\n'.repeat(n)}${'data: {}\r\r'.repeat(n)}`,
+  'a type that stands far behind': n => `data: {${'"a":"end",'.repeat(n)}"type":"x"}\n\n`.repeat(2),
+}
+
+const JSON_READERS: Record<string, Reader> = {
+  'scan and skeleton': chunks => {
+    const scanner = new JsonScanner({ control: ['model', 'stream'], depth: 1e6, members: 1e6 })
+    for (const chunk of chunks) scanner.push(chunk)
+    if (scanner.end() === undefined) scanner.skeleton()
+  },
+  edits: chunks => {
+    const doc = Buffer.concat(chunks)
+    try {
+      setValue(doc, ['new', 'path'], '1', 'always')
+      removeMember(doc, ['a'])
+    } catch (error) {
+      if (!(error instanceof SyntaxError)) throw error
+    }
+  },
+}
+
+const SSE_READERS: Record<string, Reader> = {
+  relay: chunks => {
+    const stream = new SseRelay({ line: 1e9, event: 1e9, end: { data: '[DONE]', events: ['end'] } })
+    for (const chunk of chunks) stream.push(chunk)
+  },
+  decoder: chunks => {
+    const decoder = new SseDecoder({ line: 1e9, event: 1e9 })
+    for (const chunk of chunks) decoder.push(chunk)
+  },
+}
+
+/** Ways in which a text may come. */
+const CHUNKS: Record<string, number> = {
+  'in one piece': Number.POSITIVE_INFINITY,
+  'in pieces of 100': 100,
+  'byte by byte': 1,
+}
+
+function pieces(text: string, size: number): Buffer[] {
+  const bytes = Buffer.from(text)
+  const result: Buffer[] = []
+  for (let at = 0; at < bytes.length; at += size) result.push(bytes.subarray(at, Math.min(at + size, bytes.length)))
+  return result
+}
+
+/** Steps for a byte of a text of this shape. */
+async function stepsPerByte(read: Reader, text: string, size: number): Promise<number> {
+  const chunks = pieces(text, size)
+  return (await counter.count(() => read(chunks))) / Buffer.byteLength(text)
+}
+
+for (const [readers, shapes] of [
+  [JSON_READERS, JSON_SHAPES],
+  [SSE_READERS, SSE_SHAPES],
+] as const)
+  for (const [name, read] of Object.entries(readers))
+    t.test(`F-C12 ${name}: a byte takes no more steps in a large input than in a small one`, async t => {
+      for (const [shapeName, shape] of Object.entries(shapes))
+        for (const [cutName, size] of Object.entries(CHUNKS)) {
+          const small = await stepsPerByte(read, shape(SMALL), size)
+          const large = await stepsPerByte(read, shape(LARGE), size)
+          t.ok(large < small * SLACK, `${shapeName}, ${cutName}: ${small.toFixed(2)} and ${large.toFixed(2)}`)
+        }
+    })
+
+t.test('F-C12 usage: the end of an answer takes a bounded number of steps, whatever stands in it', async t => {
+  const paths = { input: ['a', 'b'], output: ['b', 'c'] }
+  const shapes = {
+    ...JSON_SHAPES,
+    nested: (n: number) => '{"a":'.repeat(n),
+    listed: (n: number) => '"a":1x,'.repeat(n),
+  }
+  for (const [shapeName, shape] of Object.entries(shapes)) {
+    const tail = Buffer.from(shape(LARGE)).subarray(0, 16 * 1024)
+    const steps = await counter.count(() => readUsage(tail, paths, 'json'))
+    t.ok(steps < 16 * 1024 * 50, `${shapeName}: ${steps}`)
+  }
+})
