@@ -31,6 +31,12 @@ export const ERROR_CODES = {
     retry: 'never',
     meaning: 'A control field (such as model or stream) stands twice in the body.',
   },
+  untranslatable: {
+    status: 400,
+    retry: 'never',
+    meaning:
+      'The model speaks another protocol, which cannot say what this field says, and leaving it out is not allowed.',
+  },
   unauthenticated: {
     status: 401,
     retry: 'never',

@@ -1,0 +1,136 @@
+import { GatewayError } from '../core/errors.js'
+import { isObject, type Json, type JsonObject } from '../core/json.js'
+
+/**
+ * Reads members of a client's document. `null` counts as absent. A member of another type is an `invalid_parameter` that
+ * names it; `at` is the path of the object, empty for the body itself.
+ */
+export class Reader {
+  readonly value: JsonObject
+  readonly at: string
+
+  constructor(value: JsonObject, at = '') {
+    this.value = value
+    this.at = at
+  }
+
+  path(name: string): string {
+    return this.at === '' ? name : `${this.at}.${name}`
+  }
+
+  has(name: string): boolean {
+    return Object.hasOwn(this.value, name) && this.value[name] !== null && this.value[name] !== undefined
+  }
+
+  raw(name: string): Json | undefined {
+    return this.has(name) ? this.value[name] : undefined
+  }
+
+  string(name: string): string | undefined {
+    const value = this.raw(name)
+    if (value === undefined || typeof value === 'string') return value
+    throw invalid(this.path(name), 'expected a string')
+  }
+
+  number(name: string): number | undefined {
+    const value = this.raw(name)
+    if (value === undefined || typeof value === 'number') return value
+    throw invalid(this.path(name), 'expected a number')
+  }
+
+  boolean(name: string): boolean | undefined {
+    const value = this.raw(name)
+    if (value === undefined || typeof value === 'boolean') return value
+    throw invalid(this.path(name), 'expected a boolean')
+  }
+
+  object(name: string): Reader | undefined {
+    const value = this.raw(name)
+    if (value === undefined) return undefined
+    if (!isObject(value)) throw invalid(this.path(name), 'expected an object')
+    return new Reader(value, this.path(name))
+  }
+
+  array(name: string): readonly Json[] | undefined {
+    const value = this.raw(name)
+    if (value === undefined) return undefined
+    if (!Array.isArray(value)) throw invalid(this.path(name), 'expected an array')
+    return value as readonly Json[]
+  }
+
+  /** Elements of an array, each of which has to be an object. */
+  objects(name: string): readonly Reader[] | undefined {
+    return this.array(name)?.map((value, i) => {
+      const at = `${this.path(name)}[${i}]`
+      if (!isObject(value)) throw invalid(at, 'expected an object')
+      return new Reader(value, at)
+    })
+  }
+
+  strings(name: string): readonly string[] | undefined {
+    return this.array(name)?.map((value, i) => {
+      if (typeof value !== 'string') throw invalid(`${this.path(name)}[${i}]`, 'expected a string')
+      return value
+    })
+  }
+
+  required(name: string): string {
+    const value = this.string(name)
+    if (value === undefined) throw invalid(this.path(name), 'it is required')
+    return value
+  }
+}
+
+/** `messages[0].role`: `param` and the beginning of the message. */
+export function invalid(param: string, why: string): GatewayError {
+  return new GatewayError('invalid_parameter', `Invalid '${param}': ${why}.`, { param })
+}
+
+/** The member where it is a string, a number, an object, …: for upstreams' documents, which are read leniently. */
+export function stringOf(value: Json | undefined): string | undefined {
+  return typeof value === 'string' ? value : undefined
+}
+
+export function numberOf(value: Json | undefined): number | undefined {
+  return typeof value === 'number' && Number.isFinite(value) ? value : undefined
+}
+
+export function objectOf(value: Json | undefined): JsonObject | undefined {
+  return isObject(value) ? value : undefined
+}
+
+export function arrayOf(value: Json | undefined): readonly Json[] {
+  return Array.isArray(value) ? (value as readonly Json[]) : []
+}
+
+/** A count of tokens: a whole number from 0 on; anything else is no count (F-U24). */
+export function countOf(value: Json | undefined): number | undefined {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined
+}
+
+/** Copies without the members that are undefined. */
+export function compact(members: Readonly<Record<string, Json | undefined>>): JsonObject {
+  const out: Record<string, Json> = {}
+  for (const name in members) {
+    const value = members[name]
+    if (value !== undefined) out[name] = value
+  }
+  return out
+}
+
+/** The text as a JSON object; `''` is `{}`; undefined where it is none. */
+export function parseObject(text: string): JsonObject | undefined {
+  if (text.trim() === '') return {}
+  try {
+    const value: unknown = JSON.parse(text)
+    return isObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+export function badUpstream(what: string): GatewayError {
+  return new GatewayError('bad_upstream_response', `The upstream sent a malformed answer. ${what}`, {
+    phase: 'content',
+  })
+}

@@ -1,0 +1,128 @@
+import type { GatewayError } from './errors.js'
+import type { Carry, Field, Held } from './fields.js'
+import type { Json, JsonObject } from './json.js'
+import type { MediaPart, Seal, TextEvent, TextRequest, TextResult } from './text.js'
+
+/**
+ * One text protocol, both ways. Pure, synchronous, no I/O. Requests come checked against the route's schema, but a codec
+ * trusts no member to be there or to be of its type.
+ */
+export interface TextCodec {
+  /** `chat`, as routes and upstreams name it. */
+  readonly protocol: string
+  readonly server: TextServer
+  readonly client: TextClient
+}
+
+/** We are the server: a client speaks this protocol to us. */
+export interface TextServer {
+  /** Throws `GatewayError` (`invalid_parameter` with its `param`) for what can mean nothing. */
+  decodeRequest(body: JsonObject, head: RequestHead): TextRequest
+  encodeResult(result: TextResult, answer: AnswerContext): JsonObject
+  encodeStream(answer: AnswerContext): StreamEncoder
+  /** Every member that requests of this protocol can have (dotted, `[]` for elements of arrays), and what holds it. */
+  readonly fields: Readonly<Record<string, Held>>
+  /** Whether clients of this protocol send seals back in fields of their own; where not, the gateway keeps them. */
+  readonly returnsSeals: boolean
+}
+
+/** What a request says outside its body. */
+export interface RequestHead {
+  readonly model: string
+  readonly stream: boolean
+  /** Header by its lower-case name. */
+  header(name: string): string | undefined
+}
+
+export interface AnswerContext {
+  readonly request: TextRequest
+  /** A new id: 24 hex digits behind the prefix. */
+  newId(prefix: string): string
+  /** Seconds since the epoch when the request came. */
+  readonly now: number
+  /** The client's body, for protocols whose answers repeat it. */
+  readonly body: JsonObject
+  /** Says that something of the answer cannot be shown in this protocol. */
+  readonly lose: (what: string, why: string) => void
+}
+
+/** We are the client: we speak this protocol to an upstream. */
+export interface TextClient {
+  encodeRequest(request: TextRequest, target: Target): JsonObject
+  /** Headers that this request needs beside those of the upstream: flat name, value list. */
+  headers?(request: TextRequest, target: Target): readonly string[]
+  /** Throws `GatewayError` (`bad_upstream_response`) where the document is none of this protocol. */
+  decodeResult(body: Json): TextResult
+  decodeStream(): StreamDecoder
+  /** What a refusal (status 4xx or 5xx, with a JSON body or none) says. Never throws. */
+  decodeError(status: number, body: Json | undefined): UpstreamError
+  /** What becomes of each canonical field in requests of this protocol. `encodeRequest` does what this says. */
+  readonly carries: Readonly<Record<Field, Carry>>
+  /** Whether the upstream itself fetches this part's URL; where not, it has to become bytes. */
+  takesUrl(part: MediaPart, traits: Traits): boolean
+}
+
+/** Whom a request is encoded for. */
+export interface Target {
+  /** The upstream's name for the model. */
+  readonly model: string
+  readonly traits: Traits
+  /**
+   * Says that a field, or the part at a place in the client's body, does not go out as it was asked for. The reason is
+   * the one in `carries` unless another is given. Throws where `carries` says `refused`.
+   */
+  lose(field: Field, at?: string, why?: string): void
+}
+
+/** What an operator declares of a model, so that requests are encoded as it wants them. All optional. */
+export interface Traits {
+  /** Most tokens of an answer where the client names no limit and the protocol wants one. */
+  readonly max_output?: number
+  /** How chat names that limit. Default: `max_completion_tokens`. */
+  readonly max_tokens_field?: 'max_tokens' | 'max_completion_tokens'
+  /** In what terms the model is told how much to think. Default: what the request says, as far as the protocol has it. */
+  readonly reasoning?: 'effort' | 'adaptive' | 'budget' | 'level' | 'none'
+  /** How structured answers are asked for: by the protocol's own field, or by a tool that has to be called. */
+  readonly structured?: 'schema' | 'tool'
+  /** False: temperature, top_p and top_k are refused by the model, so they are left out. */
+  readonly sampling?: boolean
+  /** What chat calls instructions. Default: `system`. */
+  readonly system_role?: 'system' | 'developer'
+  /** Whether the upstream fetches images and files by URL itself. */
+  readonly fetches_urls?: boolean
+}
+
+/** What an upstream said in refusing: still to be cleaned of secrets. */
+export interface UpstreamError {
+  readonly message: string | undefined
+  /** The field at fault, as the upstream names it. */
+  readonly param?: string
+  /** A code that clients of several families match, such as `context_length_exceeded`, `rate_limit_exceeded`. */
+  readonly code?: string
+  /** Milliseconds. */
+  readonly retryAfter?: number
+}
+
+/** One message of a stream: an event with its name, or a JSON line. */
+export interface Frame {
+  readonly event?: string
+  readonly data: string
+}
+
+/**
+ * Explicit, incremental. Never waits for a later frame where an event can be told now. A frame that is none of the
+ * protocol gives one `error` event (`bad_upstream_response`); an error frame gives one `error` event
+ * (`upstream_failed`, or by its status). After `finish` or `error` it gives nothing more.
+ */
+export interface StreamDecoder {
+  push(frame: Frame): readonly TextEvent[]
+  /** The transfer ended well. An answer that did not come to its end gives an `error` (`upstream_truncated`). */
+  end(): readonly TextEvent[]
+}
+
+/** Takes the events of one answer, in order; after `finish` or `error` it has given the protocol's last frame. */
+export interface StreamEncoder {
+  push(event: TextEvent): readonly Frame[]
+}
+
+export type { GatewayError, Seal }
