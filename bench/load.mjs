@@ -16,7 +16,7 @@ console.log(JSON.stringify({ seconds, requests: job.requests, latency: latency.s
 
 function head() {
   const fields = [
-    `POST /v1/chat/completions HTTP/1.1`,
+    `POST ${job.path ?? '/v1/chat/completions'} HTTP/1.1`,
     `host: 127.0.0.1:${job.port}`,
     `authorization: Bearer ${job.key}`,
     'user-agent: bench/1.0',

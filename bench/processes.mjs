@@ -40,13 +40,40 @@ export async function startFloor(upstream) {
   return start('floor', port, process.execPath, [here('floor.mjs'), port, `http://127.0.0.1:${upstream}`])
 }
 
+/** `hold`: streams stop after so many events and stay open. */
+export async function startPairUpstream(hold = []) {
+  const port = await freePort()
+  return start('upstream', port, process.execPath, [here('pair-upstream.mjs'), port, ...[hold].flat()])
+}
+
 /** The gateway as shipped, its request log written to a file. */
-export async function startGateway(upstream) {
+export function startGateway(upstream) {
+  return serve('gateway', 'gateway.yaml', upstream)
+}
+
+export function startPairGateway(upstream) {
+  return serve('gateway', 'pairs.yaml', upstream)
+}
+
+/** The same with probe.mjs inside: `ask` tells what it knows. */
+export async function startProbedGateway(upstream) {
+  const flags = ['--expose-gc', '--import', here('probe.mjs')]
+  const { child, ...gateway } = await serve('gateway', 'pairs.yaml', upstream, flags)
+  const ask = async question => {
+    child.send(question)
+    const [answer] = await once(child, 'message')
+    return answer
+  }
+  return { ...gateway, ask }
+}
+
+async function serve(name, file, upstream, flags = []) {
   const port = await freePort()
   const bench = { BENCH_KEY: KEY, BENCH_UPSTREAM_KEY: 'upstream-key', BENCH_UPSTREAM: `http://127.0.0.1:${upstream}` }
   const env = { PATH: process.env.PATH, ...bench }
   const bin = here('../bin/gateway.js')
-  return start('gateway', port, process.execPath, [bin, 'serve', here('gateway.yaml'), '--port', port], { env })
+  const stdio = flags.length === 0 ? undefined : ['ipc']
+  return start(name, port, process.execPath, [...flags, bin, 'serve', here(file), '--port', port], { env, stdio })
 }
 
 /** `undefined` where nginx is not installed. Its worker is the process that is measured. */
@@ -107,9 +134,9 @@ export async function stopAll() {
   )
 }
 
-async function start(name, port, command, args, { env = process.env, ready } = {}) {
+async function start(name, port, command, args, { env = process.env, ready, stdio = [] } = {}) {
   const log = openSync(join(folder, `${name}.log`), 'a')
-  const child = spawn(command, args.map(String), { stdio: ['ignore', 'pipe', log], env })
+  const child = spawn(command, args.map(String), { stdio: ['ignore', 'pipe', log, ...stdio], env })
   const failed = once(child, 'error').then(([error]) => Promise.reject(error))
   const ended = once(child, 'exit').then(() => {
     children.delete(child)
@@ -120,7 +147,7 @@ async function start(name, port, command, args, { env = process.env, ready } = {
   child.stdout.resume()
   await Promise.race([ready === undefined ? connects(port) : ready(), failed, ended])
   children.add(child)
-  return { name, port, pid: child.pid }
+  return { name, port, pid: child.pid, child }
 }
 
 /** Waits until somebody listens on a port. */

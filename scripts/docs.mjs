@@ -4,6 +4,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { schemaTables } from './schema-tables.mjs'
+import { translation } from './translation.mjs'
 
 const root = new URL('../', import.meta.url)
 const check = process.argv.includes('--check')
@@ -12,6 +13,7 @@ const pages = {
   'docs/configuration.md': configuration,
   'docs/errors.md': errors,
   'docs/simulator.md': simulator,
+  'docs/translation.md': translation,
 }
 
 const stale = []
@@ -37,20 +39,32 @@ async function errors() {
   return ['| Code | Status | Worth another try | Meaning |', '|---|---|---|---|', ...rows].join('\n')
 }
 
-/** The simulator's own table of faults. */
+/** The simulator's own tables: what it speaks, the words that it listens to, and the faults. */
 async function simulator() {
+  const { PROTOCOLS } = await built('simulator/routes.js')
+  const { WORDS } = await built('simulator/text/words.js')
   const { FAULTS } = await built('simulator/faults/table.js')
   const groups = {
     always: 'In every request that asks for them',
     chosen: 'In the requests that `times` and `failure-rate` choose',
   }
-  return Object.entries(groups)
-    .map(([strikes, title]) => {
-      const rows = Object.entries(FAULTS).filter(([, fault]) => fault.strikes === strikes)
-      const lines = rows.map(([name, { value, description }]) => `| \`${name}\` | ${value.written} | ${description} |`)
-      return [`### ${title}`, '', '| Fault | Value | Effect |', '|---|---|---|', ...lines].join('\n')
-    })
-    .join('\n\n')
+  const spoken = PROTOCOLS.map(({ method, path, models }) => `| ${method} | \`${path}\` | ${code(models)} |`)
+  const words = Object.entries(WORDS).map(([word, effect]) => `| \`${word}\` | ${effect} |`)
+  const faults = Object.entries(groups).map(([strikes, title]) => {
+    const rows = Object.entries(FAULTS).filter(([, fault]) => fault.strikes === strikes)
+    const lines = rows.map(([name, { value, description }]) => `| \`${name}\` | ${value.written} | ${description} |`)
+    return [`#### ${title}`, '', '| Fault | Value | Effect |', '|---|---|---|', ...lines].join('\n')
+  })
+  return [
+    ['### Endpoints', '', '| Method | Path | Models that it lists |', '|---|---|---|', ...new Set(spoken)].join('\n'),
+    ['### Words', '', '| Word | Effect |', '|---|---|', ...words].join('\n'),
+    '### Faults',
+    ...faults,
+  ].join('\n\n')
+}
+
+function code(names) {
+  return names.map(name => `\`${name}\``).join(', ')
 }
 
 /** Puts the text between the page's marks. False where it is not there yet and only a check was asked for. */

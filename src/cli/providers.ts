@@ -17,6 +17,8 @@ export interface Provider {
   readonly variable: string | undefined
   /** Whether it can take a key at all. */
   readonly takesSecret: boolean
+  /** Whether requests of other protocols are translated to one that wants a limit on every answer. */
+  readonly wantsLimit: boolean
 }
 
 /** The shipped kinds that speak a protocol which some shipped route serves, by name. */
@@ -24,7 +26,9 @@ export async function providers(): Promise<readonly Provider[]> {
   const folder = join(packageRoot(), 'routes')
   const [kinds, files] = await Promise.all([readAll(join(folder, 'kinds')), readAll(folder)])
   const served = new Set([...files.values()].flatMap(file => Object.keys(objectAt(file, 'protocols'))))
-  const useful = [...kinds.keys()].filter(name => spoken(lineage(kinds, name)).some(protocol => served.has(protocol)))
+  // Of the simulator one is enough to begin with: the kinds that build on it are for trying translation.
+  const offered = [...kinds.keys()].filter(name => kinds.get(name)?.kind !== 'simulator')
+  const useful = offered.filter(name => spoken(lineage(kinds, name)).some(protocol => served.has(protocol)))
   return useful.map(name => provider(name, lineage(kinds, name)))
 }
 
@@ -57,6 +61,7 @@ function spoken(layers: readonly JsonObject[]): readonly string[] {
 
 function provider(name: string, layers: readonly JsonObject[]): Provider {
   const description = String(layers[0]?.description ?? '')
+  const protocols = spoken(layers)
   const base = layers.find(layer => layer.base !== undefined)?.base
   return {
     name,
@@ -64,6 +69,7 @@ function provider(name: string, layers: readonly JsonObject[]): Provider {
     base: typeof base === 'string' ? base : undefined,
     variable: /key is usually in ([A-Z][A-Z0-9_]*)/.exec(description)?.[1],
     takesSecret: layers.some(layer => layer.credential !== undefined),
+    wantsLimit: protocols.includes('messages') && !protocols.includes('responses'),
   }
 }
 

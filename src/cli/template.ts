@@ -47,12 +47,14 @@ function placeholder(name: string): string {
   return `https://${name}.invalid`
 }
 
-function upstream({ name, description, base, address, variable, takesSecret }: Chosen): string {
+function upstream({ name, description, base, address, variable, takesSecret, wantsLimit }: Chosen): string {
   const fields = [`kind: ${name}`]
   const where = address ?? (base === undefined ? placeholder(name) : undefined)
   if (where !== undefined) fields.push(`base: ${JSON.stringify(where)}`)
   if (variable !== undefined) fields.push(`secret: { env: ${variable} }`)
+  if (wantsLimit) fields.push('traits: { max_output: 8192 }')
   const lines = [`  # ${description}`, `  ${name}: { ${fields.join(', ')} }`]
+  if (wantsLimit) lines.push('  #   max_output: tokens that an answer may have where a client names no limit')
   if (variable === undefined && takesSecret) lines.push(`  #   where it wants a key: secret: { env: ${guess(name)} }`)
   return lines.join('\n')
 }

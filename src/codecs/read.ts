@@ -108,12 +108,16 @@ export function countOf(value: Json | undefined): number | undefined {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined
 }
 
-/** Copies without the members that are undefined. */
-export function compact(members: Readonly<Record<string, Json | undefined>>): JsonObject {
+type Members = Readonly<Record<string, Json | undefined>>
+
+/** One object of the members of all, but those that are undefined. Cheaper than spreading them: requests are hot. */
+export function compact(...groups: readonly Members[]): JsonObject {
   const out: Record<string, Json> = {}
-  for (const name in members) {
-    const value = members[name]
-    if (value !== undefined) out[name] = value
+  for (const members of groups) {
+    for (const name in members) {
+      const value = members[name]
+      if (value !== undefined) out[name] = value
+    }
   }
   return out
 }
@@ -133,4 +137,29 @@ export function badUpstream(what: string): GatewayError {
   return new GatewayError('bad_upstream_response', `The upstream sent a malformed answer. ${what}`, {
     phase: 'content',
   })
+}
+
+export function truncated(): GatewayError {
+  return new GatewayError('upstream_truncated', 'The upstream broke off before the end of its answer.', {
+    phase: 'content',
+  })
+}
+
+/** The document of an event. Throws `bad_upstream_response`. */
+export function parseEvent(data: string): JsonObject {
+  let event: unknown
+  try {
+    event = JSON.parse(data)
+  } catch {
+    throw badUpstream('An event of the stream is no JSON.')
+  }
+  if (!isObject(event)) throw badUpstream('An event of the stream is no object.')
+  return event
+}
+
+/** The tokens that an answer counts in this member. Throws `bad_upstream_response`. */
+export function tokensIn(body: Json, name: string): number {
+  const tokens = countOf(objectOf(body)?.[name])
+  if (tokens === undefined) throw badUpstream(`It has no ${name}.`)
+  return tokens
 }

@@ -1,22 +1,4 @@
-import type { CallPart, Part, TextPart, TextRequest, Turn } from '../core/text.js'
-
-/** Names of the tools that were called, by the id of the call. */
-export function callNames(turns: readonly Turn[]): ReadonlyMap<string, string> {
-  const calls = turns.flatMap(({ parts }) => parts.filter((part): part is CallPart => part.type === 'call'))
-  return new Map(calls.map(({ id, name }) => [id, name]))
-}
-
-/** Neighbours of one role become one turn, for protocols whose roles take turns. */
-export function mergeTurns(turns: readonly Turn[]): readonly Turn[] {
-  const merged: Turn[] = []
-  for (const turn of turns) {
-    const last = merged.at(-1)
-    if (last?.role === turn.role && last.name === turn.name) {
-      merged[merged.length - 1] = { ...last, parts: [...last.parts, ...turn.parts] }
-    } else merged.push(turn)
-  }
-  return merged
-}
+import type { Part, TextPart, TextRequest, Turn } from '../core/text.js'
 
 /** Texts, joined by a blank line, for places that take one string. */
 export function plainText(parts: readonly Part[]): string {

@@ -1,4 +1,5 @@
 import type { Limits, Retry, Timeouts } from '../core/limits.js'
+import type { MediaFetchConfig } from '../core/media.js'
 import type { Placement } from '../core/placement.js'
 
 // What holds where the files say nothing. The schema tells the same to editors; a test compares the two.
@@ -35,6 +36,17 @@ export const RETRY: Retry = { attempts: 3, on: ['connect', 'reset', 429, 500, 50
 export const LISTEN = { host: '127.0.0.1', port: 8080 } as const
 
 export const STORE = { type: 'file', path: './data' } as const
+
+/** Once fetching is allowed. */
+export const MEDIA_FETCH: Omit<MediaFetchConfig, 'allow'> = {
+  http: false,
+  ports: [80, 443],
+  max: 20 * MIB,
+  total: 50 * MIB,
+  count: 20,
+  timeout: 10 * SECOND,
+  redirects: 3,
+}
 
 /** Where callers' keys stand where neither the route nor its file says so. */
 export const CALLER: readonly Placement[] = [{ in: 'header', name: 'authorization', scheme: 'Bearer' }]

@@ -36,6 +36,7 @@ function readEndpoint(raw: RawEndpoint, site: Site, context: Context): ReadEndpo
   const config = {
     call: call.config,
     ...(stream === undefined ? {} : { stream: stream.config }),
+    ...(short || raw.keeps !== false ? {} : { keeps: false as const }),
     request: verbs('request'),
     response: verbs('response'),
   }

@@ -40,6 +40,7 @@ function readKey(entry: Entry<RawKey>, raw: RawKey, owners: Map<string, string>,
     secrets,
     models: raw.models ?? ['*'],
     disabled,
+    strict: raw.strict ?? false,
     ...(expires === undefined ? {} : { expires }),
     ...(secrets.length === 0 && absent.length > 0 ? { absent: absent.join(', ') } : {}),
   }

@@ -33,7 +33,7 @@ export function readModels(
 function readModel(raw: RawModel, site: Site, context: Context): ReadModel {
   const settings: RawModelSettings = isSettings(raw) ? raw : {}
   const targets = targetsOf(raw, site)
-  // A target written in place of its model has no verbs of its own: they are the model's.
+  // A target written in place of its model has no verbs and traits of its own: they are the model's.
   const alone = isSettings(raw) && !('targets' in raw)
   return {
     config: {
@@ -44,6 +44,8 @@ function readModel(raw: RawModel, site: Site, context: Context): ReadModel {
       retry: readRetry(settings.retry),
       ...(settings.owner === undefined ? {} : { owner: settings.owner }),
       ...(settings.created === undefined ? {} : { created: settings.created }),
+      traits: settings.traits ?? {},
+      strict: settings.strict ?? false,
     },
     site,
     targets: targets.map(target => target.site),
@@ -70,11 +72,12 @@ function targetsOf(raw: RawModel, site: Site): readonly WrittenTarget[] {
 }
 
 function readTarget(raw: string | RawTarget, alone: boolean): TargetConfig {
-  if (typeof raw === 'string') return { upstream: raw, request: [], response: [] }
+  if (typeof raw === 'string') return { upstream: raw, traits: {}, request: [], response: [] }
   return {
     upstream: raw.upstream,
     ...(raw.as === undefined ? {} : { as: raw.as }),
     ...(raw.weight === undefined ? {} : { weight: raw.weight }),
+    traits: alone ? {} : (raw.traits ?? {}),
     request: alone ? [] : (raw.request ?? []),
     response: alone ? [] : (raw.response ?? []),
   }

@@ -5,6 +5,7 @@ import { LIMITS, RETRY, STORE, TIMEOUTS } from './defaults.js'
 import { type Document, Site } from './document.js'
 import { sectionOf } from './entries.js'
 import { type ListenOverrides, readListen } from './listen.js'
+import { readMedia } from './media.js'
 import { readLimits, readRetry, readTimeouts } from './settings.js'
 
 /** Settings of the command line; they win over the file. */
@@ -13,7 +14,7 @@ export interface Overrides extends ListenOverrides {
 }
 
 /** What holds for the whole process. */
-export type Settings = Pick<Config, 'listen' | 'limits' | 'timeouts' | 'retry' | 'store' | 'log'>
+export type Settings = Pick<Config, 'listen' | 'limits' | 'timeouts' | 'retry' | 'store' | 'log' | 'media'>
 
 /** The sections of the main file that are one thing each, with what holds where they say nothing. */
 export function readSettings(main: Document, overrides: Overrides, context: Context): Settings {
@@ -25,6 +26,7 @@ export function readSettings(main: Document, overrides: Overrides, context: Cont
     retry: { ...RETRY, ...readRetry(sectionOf(main, 'retry')) },
     store: readStore(main, at('store'), context),
     log: { level: overrides.logLevel ?? readLogLevel(main, at('log'), context) },
+    media: readMedia(sectionOf(main, 'media'), at('media'), context),
   }
 }
 

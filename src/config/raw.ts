@@ -1,7 +1,9 @@
+import type { Traits } from '../core/codec.js'
 import type { ProtocolConfig, VerbConfig } from '../core/config.js'
 import type { Family } from '../core/errors.js'
 import type { JsonObject } from '../core/json.js'
 import type { Limits, RetryCondition, Timeouts } from '../core/limits.js'
+import type { Answer, Framing } from '../core/plan.js'
 
 /**
  * Files as they are written, after the schema has accepted them and before anything is resolved: sizes and durations
@@ -27,6 +29,7 @@ export interface RawGateway extends RawRoutesFile {
   readonly retry?: RawRetry
   readonly store?: { readonly type?: string; readonly path?: string }
   readonly log?: { readonly level?: string }
+  readonly media?: { readonly fetch?: RawMediaFetch }
   readonly interfaces?: readonly string[]
 }
 
@@ -34,6 +37,17 @@ export type RawMap<T> = Readonly<Record<string, T>>
 export type RawLimits = Partial<Readonly<Record<keyof Limits, string | number>>>
 export type RawTimeouts = Partial<Readonly<Record<keyof Timeouts, string>>>
 export type RawRetry = { readonly attempts?: number; readonly on?: readonly RetryCondition[] }
+
+export interface RawMediaFetch {
+  readonly allow: readonly string[]
+  readonly http?: boolean
+  readonly ports?: readonly number[]
+  readonly max?: string | number
+  readonly total?: string | number
+  readonly count?: number
+  readonly timeout?: string
+  readonly redirects?: number
+}
 
 export interface RawListen {
   readonly host?: string
@@ -72,6 +86,7 @@ export interface RawKey {
   readonly models?: readonly string[]
   readonly expires?: string
   readonly disabled?: boolean
+  readonly strict?: boolean
 }
 
 export interface RawCredential {
@@ -94,6 +109,7 @@ export interface RawKind {
   readonly retry?: RawRetry
   readonly request?: readonly VerbConfig[]
   readonly response?: readonly VerbConfig[]
+  readonly traits?: Traits
 }
 
 export interface RawUpstream extends RawKind {
@@ -106,6 +122,7 @@ export type RawEndpoint =
   | {
       readonly call: string
       readonly stream?: string
+      readonly keeps?: boolean
       readonly request?: readonly VerbConfig[]
       readonly response?: readonly VerbConfig[]
     }
@@ -114,6 +131,7 @@ export interface RawTarget {
   readonly upstream: string
   readonly as?: string
   readonly weight?: number
+  readonly traits?: Traits
   readonly request?: readonly VerbConfig[]
   readonly response?: readonly VerbConfig[]
 }
@@ -125,6 +143,8 @@ export interface RawModelSettings {
   readonly retry?: RawRetry
   readonly owner?: string
   readonly created?: number
+  readonly traits?: Traits
+  readonly strict?: boolean
 }
 
 export type RawModel =
@@ -133,11 +153,19 @@ export type RawModel =
   | (RawModelSettings & RawTarget)
   | (RawModelSettings & { readonly targets: readonly (string | RawTarget)[] })
 
+/** One framing, or one that a parameter of the query chooses. */
+export type RawFraming =
+  | Framing
+  | { readonly default?: Framing; readonly parameter: string; readonly values: RawMap<Framing> }
+
 export interface RawRoute extends RawDefaults {
+  readonly families?: Partial<Readonly<Record<Family, string>>>
   readonly protocol?: string
-  readonly answer?: 'models' | 'model'
+  readonly answer?: Answer
   readonly model?: string
   readonly stream?: boolean | string
+  readonly framing?: RawFraming
+  readonly strict?: boolean
   readonly schema?: string
   readonly upstream?: string
   readonly timeouts?: RawTimeouts

@@ -5,6 +5,7 @@ import type { ReadModel } from './models.js'
 import { listed, quoted } from './report.js'
 import type { ReadRoute } from './routes.js'
 import { suggest } from './suggest.js'
+import { isAskedFor, paramsOfPartners, partnersOfProtocol, warnOfMissingLimits } from './translatable.js'
 import type { ReadUpstream } from './upstreams.js'
 
 /** Earlier globs that one glob is compared with, at most. */
@@ -25,6 +26,7 @@ export function checkReachable(parts: Parts, context: Context): void {
   for (const [name, model] of parts.models) {
     refuseRepeatedTargets(name, model, context)
     refuseMuteTargets(model, spoken, parts, context)
+    warnOfMissingLimits(model, spoken, parts.upstreams, context)
     warnOfLateTargets(model, parts, context)
   }
   refuseShadowedGlobs(parts.models, context)
@@ -73,7 +75,7 @@ function refuseMuteTargets(
     const upstream = upstreams.get(target.upstream)
     const site = model.targets[index]
     if (upstream === undefined || site === undefined || upstream.endpoints.size === 0) continue
-    if ([...upstream.endpoints.keys()].some(protocol => spoken.has(protocol))) continue
+    if ([...upstream.endpoints.keys()].some(protocol => isAskedFor(protocol, spoken))) continue
     const speaks = listed(upstream.endpoints.keys())
     const message = `no route leads here: ${quoted(target.upstream)} speaks ${speaks ?? 'many protocols'}, and no route has such a protocol`
     report.error('unreachable-target', site, message)
@@ -116,12 +118,14 @@ function refuseShadowedGlobs(models: ReadonlyMap<string, ReadModel>, { report }:
 }
 
 function checkRoutes({ routes, upstreams }: Parts, { report }: Context): void {
-  const spoken = new Set([...upstreams.values()].flatMap(upstream => [...upstream.endpoints.keys()]))
+  const endpoints = [...upstreams.values()].flatMap(upstream => [...upstream.endpoints.keys()])
+  const spoken = new Set(endpoints.flatMap(protocol => [protocol, ...partnersOfProtocol(protocol)]))
   for (const { config, site } of routes.values()) {
     const { protocol } = config
     if (protocol === undefined) continue
     const fixed = config.upstream === undefined ? undefined : upstreams.get(config.upstream)
-    if (fixed !== undefined && fixed.endpoints.size > 0 && !fixed.endpoints.has(protocol)) {
+    const servable = [protocol, ...partnersOfProtocol(protocol)]
+    if (fixed !== undefined && fixed.endpoints.size > 0 && !servable.some(one => fixed.endpoints.has(one))) {
       const message = `${quoted(config.upstream ?? '')} does not speak ${quoted(protocol)}; it speaks ${listed(fixed.endpoints.keys()) ?? 'others'}`
       report.error('unreachable-target', site.child('upstream'), message, {
         meant: () => suggest(protocol, fixed.endpoints.keys()),
@@ -142,7 +146,7 @@ function checkEndpoints(
   const known = new Set([...spoken.keys(), ...protocols])
   for (const { endpoints } of upstreams.values()) {
     for (const [protocol, { site, params }] of endpoints) {
-      const available = spoken.get(protocol)
+      const available = spoken.get(protocol) ?? paramsOfPartners(protocol, spoken)
       if (available === undefined) {
         if (site.document.shipped || known.has(protocol)) continue
         const message = `no route has the protocol ${quoted(protocol)}, so nobody calls this`

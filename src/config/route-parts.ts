@@ -1,4 +1,6 @@
+import { codecOf } from '../codecs/index.js'
 import type { PointerConfig, RouteConfig } from '../core/config.js'
+import { STATEFUL } from '../core/stateful.js'
 import type { Context } from './context.js'
 import type { Site } from './document.js'
 import type { RawRoute } from './raw.js'
@@ -28,7 +30,7 @@ export function checkParts(raw: RawRoute, site: Site, { report }: Context): void
     }
     return
   }
-  for (const name of ['protocol', 'upstream', 'schema', 'stream'] as const) {
+  for (const name of ['protocol', 'upstream', 'schema', 'stream', 'framing', 'strict'] as const) {
     if (raw[name] !== undefined) {
       report.error('conflict', site.child(name), `a route with answer is answered by the gateway and has no ${name}`, {
         on: 'key',
@@ -76,11 +78,34 @@ export function readStream(raw: boolean | string | undefined): RouteConfig['stre
   return raw === true ? 'always' : 'never'
 }
 
-/** How the body is taken where the route does not say. */
+/** Over a WebSocket a client sends requests as messages and gets the events of their answers. One protocol has that. */
+export function checkSocket(raw: RawRoute, { method }: RoutePattern, site: Site, { report }: Context): void {
+  if (method !== 'WS' || (raw.protocol === STATEFUL && raw.stream === true)) return
+  const message = `over WebSockets only { protocol: ${STATEFUL}, stream: true } is served`
+  report.error('conflict', site, message, { on: 'key' })
+}
+
+/** A route whose answers are never streams has none to cut. */
+export function checkFraming(raw: RawRoute, site: Site, { report }: Context): void {
+  if (raw.framing === undefined || raw.answer !== undefined || (raw.stream ?? false) !== false) return
+  report.error(
+    'conflict',
+    site.child('framing'),
+    'framing says how streams are cut, and this route has none: add stream',
+    {
+      on: 'key',
+    },
+  )
+}
+
+/** How the body is taken where the route does not say. What may have to be translated is read. */
 export function defaultBody(raw: RawRoute, method: string): RouteConfig['body'] {
   if (method === 'GET' || method === 'HEAD' || method === 'DELETE') return 'none'
   const reads =
-    raw.model?.startsWith('body.') || String(raw.stream ?? '').startsWith('body.') || raw.schema !== undefined
+    raw.model?.startsWith('body.') ||
+    String(raw.stream ?? '').startsWith('body.') ||
+    raw.schema !== undefined ||
+    codecOf(raw.protocol ?? '') !== undefined
   return reads ? 'json' : 'raw'
 }
 

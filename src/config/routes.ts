@@ -1,13 +1,24 @@
 import type { RouteConfig } from '../core/config.js'
+import type { Family } from '../core/errors.js'
 import type { Placement } from '../core/placement.js'
+import type { FamilyMark } from '../core/plan.js'
 import { type Context, fillIn } from './context.js'
 import { CALLER } from './defaults.js'
 import type { Site } from './document.js'
 import { type Entries, type Entry, placeOf, sectionOf } from './entries.js'
+import { readFraming } from './framing.js'
 import { checkUpstream } from './models.js'
 import type { RawDefaults, RawPlacement, RawRoute, RawUpstream } from './raw.js'
 import { quoted } from './report.js'
-import { checkBody, checkParts, defaultBody, readModelPointer, readStream } from './route-parts.js'
+import {
+  checkBody,
+  checkFraming,
+  checkParts,
+  checkSocket,
+  defaultBody,
+  readModelPointer,
+  readStream,
+} from './route-parts.js'
 import { readLimits, readRetry, readTimeouts } from './settings.js'
 import { suggest } from './suggest.js'
 import { parseRouteKey, type RoutePattern } from './templates.js'
@@ -71,14 +82,19 @@ function readRoute(
   const defaults: RawDefaults = sectionOf(site.document, 'defaults') ?? {}
   const model = readModelPointer(raw, pattern, site, context)
   checkParts(raw, site, context)
+  checkFraming(raw, site, context)
+  checkSocket(raw, pattern, site, context)
   if (raw.upstream !== undefined) checkUpstream(raw.upstream, site.child('upstream'), upstreams, context)
   const config: RouteConfig = {
     caller: placements(raw.caller ?? defaults.caller),
     errors: raw.errors ?? defaults.errors ?? 'compatible',
+    families: readFamilies(raw.families),
     ...(raw.protocol === undefined ? {} : { protocol: raw.protocol }),
     ...(raw.answer === undefined ? {} : { answer: raw.answer }),
     ...(model === undefined ? {} : { model }),
     stream: readStream(raw.stream),
+    framing: readFraming(raw.framing),
+    strict: raw.strict ?? false,
     ...(raw.schema === undefined ? {} : { schema: raw.schema }),
     ...(raw.upstream === undefined ? {} : { upstream: raw.upstream }),
     timeouts: readTimeouts(raw.timeouts, site.child('timeouts'), context),
@@ -89,6 +105,12 @@ function readRoute(
   }
   checkBody(config, site, context)
   return { config, pattern, site }
+}
+
+/** In the order in which they are written. */
+function readFamilies(raw: RawRoute['families'] = {}): readonly FamilyMark[] {
+  const marks = Object.entries(raw) as [Family, string][]
+  return marks.map(([family, header]) => ({ family, header: header.toLowerCase() }))
 }
 
 function placements(raw: RawPlacement | readonly RawPlacement[] | undefined): readonly Placement[] {

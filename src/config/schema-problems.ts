@@ -14,7 +14,7 @@ export interface SchemaProblem extends Details {
 }
 
 /** Keys of the main file that no other file may have. */
-const MAIN_ONLY = new Set(['version', 'listen', 'limits', 'timeouts', 'retry', 'store', 'log', 'interfaces'])
+const MAIN_ONLY = new Set(['version', 'listen', 'limits', 'timeouts', 'retry', 'store', 'log', 'media', 'interfaces'])
 
 /** What a missing key is for. */
 const PURPOSES: Readonly<Record<string, string>> = {

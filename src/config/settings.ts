@@ -28,14 +28,15 @@ export function readLimits(raw: RawLimits | undefined, site: Site, context: Cont
   for (const [name, written] of membersOf(raw)) {
     const place = site.child(name)
     if (COUNTS.has(name)) limits[name] = Number(written)
-    else limits[name] = SIZES.has(name) ? size(written, place, context) : duration(String(written), place, context)
+    else
+      limits[name] = SIZES.has(name) ? readSize(written, place, context) : readDuration(String(written), place, context)
   }
   return limits
 }
 
 export function readTimeouts(raw: RawTimeouts | undefined, site: Site, context: Context): Partial<Timeouts> {
   const timeouts: Partial<Record<keyof Timeouts, number>> = {}
-  for (const [name, written] of membersOf(raw)) timeouts[name] = duration(written, site.child(name), context)
+  for (const [name, written] of membersOf(raw)) timeouts[name] = readDuration(written, site.child(name), context)
   return timeouts
 }
 
@@ -50,14 +51,16 @@ function membersOf<K extends string, V>(raw: Partial<Readonly<Record<K, V>>> | u
   return Object.entries(raw ?? {}) as [K, V][]
 }
 
-function size(written: string | number, site: Site, context: Context): number {
+/** Bytes. */
+export function readSize(written: string | number, site: Site, context: Context): number {
   const bytes = parseSize(fillIn(written, site, context))
   if (bytes === undefined)
     context.report.error('bad-value', site, 'expected a size such as 32MiB, 16KiB or 1024 (bytes), under 4GiB')
   return bytes ?? 1
 }
 
-function duration(written: string, site: Site, context: Context): number {
+/** Milliseconds. */
+export function readDuration(written: string, site: Site, context: Context): number {
   const milliseconds = parseDuration(fillIn(written, site, context))
   if (milliseconds === undefined) {
     context.report.error('bad-value', site, 'expected a duration such as 500ms, 30s, 5m or 24h, from 1ms to 24 days')

@@ -74,6 +74,7 @@ function readUpstream(
     retry: Object.assign({}, ...layers.map(({ value }) => readRetry(value.retry))),
     request: last(layers, 'request')?.value.request ?? [],
     response: last(layers, 'response')?.value.response ?? [],
+    traits: Object.assign({}, ...layers.map(({ value }) => value.traits)),
   }
   return { config, sites: layers.map(layer => layer.site).reverse(), endpoints }
 }

@@ -1,13 +1,16 @@
-import type { GatewayError } from './errors.js'
+import type { EmbedField, EmbedRequest, EmbedResult } from './embed.js'
 import type { Carry, Field, Held } from './fields.js'
 import type { Json, JsonObject } from './json.js'
-import type { MediaPart, Seal, TextEvent, TextRequest, TextResult } from './text.js'
+import type { MediaPart, TextEvent, TextRequest, TextResult } from './text.js'
+
+export type Codec = TextCodec | EmbedCodec | CountCodec
 
 /**
  * One text protocol, both ways. Pure, synchronous, no I/O. Requests come checked against the route's schema, but a codec
  * trusts no member to be there or to be of its type.
  */
 export interface TextCodec {
+  readonly operation: 'text'
   /** `chat`, as routes and upstreams name it. */
   readonly protocol: string
   readonly server: TextServer
@@ -26,6 +29,41 @@ export interface TextServer {
   readonly returnsSeals: boolean
 }
 
+/** Embeddings, by one protocol, both ways. The rules are those of {@link TextCodec}. */
+export interface EmbedCodec {
+  readonly operation: 'embed'
+  readonly protocol: string
+  readonly server: {
+    decodeRequest(body: JsonObject, head: RequestHead): EmbedRequest
+    encodeResult(result: EmbedResult, request: EmbedRequest): JsonObject
+    readonly fields: Readonly<Record<string, Held<EmbedField>>>
+  }
+  readonly client: {
+    encodeRequest(request: EmbedRequest, target: Target<EmbedField>): JsonObject
+    /** `request` is what was asked: as many vectors have to come. */
+    decodeResult(body: Json, request: EmbedRequest): EmbedResult
+    decodeError(status: number, body: Json | undefined): UpstreamError
+    readonly carries: Readonly<Record<EmbedField, Carry>>
+  }
+}
+
+/** Counting the tokens of a text request without running it. */
+export interface CountCodec {
+  readonly operation: 'count'
+  readonly protocol: string
+  readonly server: {
+    decodeRequest(body: JsonObject, head: RequestHead): TextRequest
+    encodeResult(tokens: number): JsonObject
+  }
+  readonly client: {
+    encodeRequest(request: TextRequest, target: Target): JsonObject
+    headers?(request: TextRequest, target: Target): readonly string[]
+    /** Throws `bad_upstream_response`. */
+    decodeResult(body: Json): number
+    decodeError(status: number, body: Json | undefined): UpstreamError
+  }
+}
+
 /** What a request says outside its body. */
 export interface RequestHead {
   readonly model: string
@@ -36,7 +74,7 @@ export interface RequestHead {
 
 export interface AnswerContext {
   readonly request: TextRequest
-  /** A new id: 24 hex digits behind the prefix. */
+  /** A new id: 32 hex digits behind the prefix. */
   newId(prefix: string): string
   /** Seconds since the epoch when the request came. */
   readonly now: number
@@ -58,12 +96,14 @@ export interface TextClient {
   decodeError(status: number, body: Json | undefined): UpstreamError
   /** What becomes of each canonical field in requests of this protocol. `encodeRequest` does what this says. */
   readonly carries: Readonly<Record<Field, Carry>>
+  /** Its streams may come as JSON documents, a line each or in one array, with the content type of a document. */
+  readonly jsonStreams?: true
   /** Whether the upstream itself fetches this part's URL; where not, it has to become bytes. */
   takesUrl(part: MediaPart, traits: Traits): boolean
 }
 
 /** Whom a request is encoded for. */
-export interface Target {
+export interface Target<F extends string = Field> {
   /** The upstream's name for the model. */
   readonly model: string
   readonly traits: Traits
@@ -71,7 +111,7 @@ export interface Target {
    * Says that a field, or the part at a place in the client's body, does not go out as it was asked for. The reason is
    * the one in `carries` unless another is given. Throws where `carries` says `refused`.
    */
-  lose(field: Field, at?: string, why?: string): void
+  lose(field: F, at?: string, why?: string): void
 }
 
 /** What an operator declares of a model, so that requests are encoded as it wants them. All optional. */
@@ -124,5 +164,3 @@ export interface StreamDecoder {
 export interface StreamEncoder {
   push(event: TextEvent): readonly Frame[]
 }
-
-export type { GatewayError, Seal }

@@ -1,7 +1,10 @@
+import type { Traits } from './codec.js'
 import type { Family } from './errors.js'
 import type { Json, JsonObject } from './json.js'
 import type { Limits, Retry, RetryCondition, Timeouts } from './limits.js'
+import type { MediaConfig } from './media.js'
 import type { Placement } from './placement.js'
+import type { Answer, FamilyMark, RouteFraming } from './plan.js'
 import type { Secret } from './secret.js'
 
 /**
@@ -15,6 +18,7 @@ export interface Config {
   readonly retry: Retry
   readonly store: StoreConfig
   readonly log: { readonly level: LogLevel }
+  readonly media: MediaConfig
   readonly keys: Readonly<Record<string, KeyConfig>>
   readonly upstreams: Readonly<Record<string, UpstreamConfig>>
   /** In the order in which they were written: globs are tried in this order. */
@@ -56,6 +60,8 @@ export interface KeyConfig {
   /** Milliseconds since the epoch. */
   readonly expires?: number
   readonly disabled: boolean
+  /** Whether nothing of this caller's requests may be left out in translation. */
+  readonly strict: boolean
   /** Why no secret is present (`KEY_OPS is not set`), for the table that `serve` prints. */
   readonly absent?: string
 }
@@ -87,6 +93,7 @@ export interface UpstreamConfig {
   readonly retry: Partial<Retry>
   readonly request: readonly VerbConfig[]
   readonly response: readonly VerbConfig[]
+  readonly traits: Traits
 }
 
 export interface CredentialConfig {
@@ -100,6 +107,8 @@ export interface EndpointConfig {
   readonly call: CallConfig
   /** Another call for streams, where the upstream has one. */
   readonly stream?: CallConfig
+  /** False where the protocol is stateful and the upstream keeps nothing of it. Absent: true. */
+  readonly keeps?: false
   readonly request: readonly VerbConfig[]
   readonly response: readonly VerbConfig[]
 }
@@ -124,6 +133,9 @@ export interface ModelConfig {
   readonly owner?: string
   /** Seconds since the epoch: `created` of the models list. */
   readonly created?: number
+  readonly traits: Traits
+  /** Whether a request that cannot be translated whole is refused. */
+  readonly strict: boolean
 }
 
 export interface TargetConfig {
@@ -132,6 +144,7 @@ export interface TargetConfig {
   readonly as?: string
   /** Neighbours that carry weights are chosen among in proportion; without one, order alone decides. */
   readonly weight?: number
+  readonly traits: Traits
   readonly request: readonly VerbConfig[]
   readonly response: readonly VerbConfig[]
 }
@@ -144,28 +157,54 @@ export interface ProtocolConfig {
   readonly stream_error?: 'family' | 'responses'
   /** Where usage stands, in dotted paths from the top of the JSON answer or event. */
   readonly usage?: UsageConfig
+  readonly rate_limits?: RateLimitsConfig
   /** Status and code of "no such model" where the protocol has its own (responses: 400, param `model`). */
   readonly unknown_model?: { readonly status: number; readonly param?: string; readonly message?: string }
 }
 
-export interface UsageConfig {
-  readonly input?: string
-  readonly output?: string
-  readonly total?: string
-  readonly cached?: string
-  readonly reasoning?: string
+/** What rate limits are of. */
+export const RATE_LIMITED = ['requests', 'tokens', 'input_tokens', 'output_tokens'] as const
+export type RateLimited = (typeof RATE_LIMITED)[number]
+
+/** Headers in which a protocol tells of rate limits. */
+export type RateLimitsConfig = { readonly [Of in RateLimited]?: RateLimitHeaders } & {
+  /** How resets are written: as the time until then (`1m30s`), or as the moment (RFC 3339). */
+  readonly reset: ResetForm
+  /** Globs over all headers that tell of rate limits, also of those that other protocols do not have. */
+  readonly headers: readonly string[]
 }
+
+export interface RateLimitHeaders {
+  readonly limit: string
+  readonly remaining: string
+  readonly reset: string
+}
+
+export type ResetForm = 'duration' | 'time'
+
+/** Dotted paths; the numbers at several of them are added up. */
+export type UsageConfig = Readonly<
+  Partial<
+    Record<
+      'input' | 'output' | 'total' | 'cached' | 'cache_write' | 'reasoning' | 'input_audio' | 'output_audio',
+      string | readonly string[]
+    >
+  >
+>
 
 export interface RouteConfig {
   /** Placements in which the caller's key is looked for, in order. */
   readonly caller: readonly Placement[]
   readonly errors: Family
+  readonly families: readonly FamilyMark[]
   readonly protocol?: string
   /** `answer` routes are answered by the gateway itself. */
-  readonly answer?: 'models' | 'model'
+  readonly answer?: Answer
   /** Where the model's name stands: `body.model`, `path.model`, `query.model`. */
   readonly model?: PointerConfig
   readonly stream: 'never' | 'always' | PointerConfig
+  readonly framing: RouteFraming
+  readonly strict: boolean
   /** Name of a request schema. */
   readonly schema?: string
   /** A fixed upstream, for routes without a model. */

@@ -40,6 +40,10 @@ export interface RequestEntry {
   readonly trailing: number
   readonly truncated: boolean
   readonly usage: Usage | undefined
+  /** What translation to the upstream's protocol left out, by the client's names. */
+  readonly dropped: readonly string[]
+  /** Why a URL of the client's was not fetched. */
+  readonly blocked: string | undefined
   readonly generation: number
 }
 

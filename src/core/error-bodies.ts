@@ -11,6 +11,8 @@ const COMPATIBLE: Partial<Record<ErrorCode, { readonly type?: string; readonly c
   rate_limited: { type: 'requests', code: 'rate_limit_exceeded' },
 }
 
+const QUOTA = 'insufficient_quota'
+
 const MESSAGES: Readonly<Record<number, string>> = {
   401: 'authentication_error',
   402: 'billing_error',
@@ -36,13 +38,16 @@ const NATIVE: Readonly<Record<number, string>> = {
   504: 'DEADLINE_EXCEEDED',
 }
 
+/** A protocol-buffer type by its URL: the family's clients look for it in `details`. */
+const RETRY_INFO = 'type.googleapis.com/google.rpc.RetryInfo'
+
 /** Codes of the image-task family: 3 not found, 4 validation, 9 failure, 23 queue full (they stand beside the status). */
 const IMAGE_TASKS: Readonly<Record<number, number>> = { 400: 4, 404: 3, 413: 4, 415: 4, 429: 23 }
 
 /**
  * The body of an error in the shape that the family's clients parse. `PROTOCOLS` of each family decide: `{error: {message,
- * type, param, code}}`, `{type: "error", error: {type, message}, request_id}`, `{error: {code, message, status}}`,
- * `{code, description, result}`.
+ * type, param, code}}`, `{type: "error", error: {type, message}, request_id}`, `{error: {code, message, status}}` (with a
+ * `RetryInfo` where the client is to wait, as its clients read no header for that), `{code, description, result}`.
  */
 export function errorBody(error: GatewayError, family: Family, requestId: string): JsonObject {
   switch (family) {
@@ -60,6 +65,7 @@ export function errorBody(error: GatewayError, family: Family, requestId: string
           code: error.status,
           message: error.message,
           status: NATIVE[error.status] ?? (error.status < 500 ? 'INVALID_ARGUMENT' : 'INTERNAL'),
+          ...waiting(error.details.retryAfter),
         },
       }
     case 'image-tasks':
@@ -67,15 +73,28 @@ export function errorBody(error: GatewayError, family: Family, requestId: string
   }
 }
 
+function waiting(milliseconds: number | undefined): JsonObject {
+  if (milliseconds === undefined) return {}
+  return { details: [{ '@type': RETRY_INFO, retryDelay: `${Math.ceil(milliseconds) / 1000}s` }] }
+}
+
+/** The status by which a family's own services say what another family's status says: an overload has two. */
+export function familyStatus(status: number, family: Family): number {
+  if (status !== 503 && status !== 529) return status
+  return family === 'messages' ? 529 : 503
+}
+
 /** The inner `error` object of the compatible family, as responses and stream frames carry it. */
 export function compatibleError(error: GatewayError): JsonObject {
   const known = COMPATIBLE[error.code]
-  const code = known?.code === undefined ? error.code : known.code
+  const { param = null, familyCode = known?.code === undefined ? error.code : known.code } = error.details
+  // A quota that is used up is no matter of waiting: clients tell it by either member.
+  const type = familyCode === QUOTA ? QUOTA : known?.type
   return {
     message: error.message,
-    type: known?.type ?? (error.status < 500 ? 'invalid_request_error' : 'server_error'),
-    param: error.details.param ?? null,
-    code: error.details.familyCode === undefined ? code : error.details.familyCode,
+    type: type ?? (error.status < 500 ? 'invalid_request_error' : 'server_error'),
+    param,
+    code: familyCode,
   }
 }
 

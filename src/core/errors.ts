@@ -113,6 +113,8 @@ export interface ErrorDetails {
   readonly param?: string | undefined
   /** Milliseconds to wait before another attempt. */
   readonly retryAfter?: number | undefined
+  /** Further headers of the answer: flat name, value list. */
+  readonly headers?: readonly string[]
   /** Methods that the path does answer, for 405. */
   readonly allow?: readonly string[]
   /** What went wrong inside, for the log only; never shown to a client. */

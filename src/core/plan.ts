@@ -1,6 +1,8 @@
-import type { ListenConfig, LogLevel, StoreConfig } from './config.js'
+import type { Codec, Traits } from './codec.js'
+import type { ListenConfig, LogLevel, ResetForm, StoreConfig } from './config.js'
 import type { Family } from './errors.js'
 import type { Limits, Retry, Timeouts } from './limits.js'
+import type { MediaConfig } from './media.js'
 import type { Placement } from './placement.js'
 import type { Secret } from './secret.js'
 
@@ -12,6 +14,7 @@ export interface Plan {
   readonly limits: Limits
   readonly store: StoreConfig
   readonly log: { readonly level: LogLevel }
+  readonly media: MediaConfig
   readonly keys: KeyRing
   readonly models: ModelTable
   readonly routes: readonly Route[]
@@ -34,21 +37,37 @@ export interface Miss {
   /** Where to look for the key, and in which family to answer, though no route matched. */
   readonly caller: readonly Placement[]
   readonly errors: Family
+  /** Families of clients that show themselves as such. */
+  readonly families: readonly FamilyMark[]
 }
 
 export type Params = Readonly<Record<string, string>>
 
+/** What the gateway answers by itself. */
+export const ANSWERS = [
+  'models',
+  'model',
+  'response',
+  'response.delete',
+  'response.input_items',
+  'response.cancel',
+  'response.compact',
+] as const
+export type Answer = (typeof ANSWERS)[number]
+
 export interface Route {
-  /** `POST /v1/chat/completions`, the key in YAML. */
+  /** `POST /v1/chat/completions`, the key in YAML. The method `WS` stands for WebSockets. */
   readonly id: string
   readonly method: string
   readonly lane: 'exchange' | 'answer'
-  readonly answer: 'models' | 'model' | undefined
+  readonly answer: Answer | undefined
   readonly caller: readonly Placement[]
   readonly errors: Family
+  readonly families: readonly FamilyMark[]
   readonly protocol: Protocol | undefined
   readonly model: Pointer | undefined
   readonly stream: 'never' | 'always' | Pointer
+  readonly framing: RouteFraming
   readonly body: 'json' | 'raw' | 'none'
   /** Top-level body members that decide what happens (model, stream): they may stand only once. */
   readonly control: readonly string[]
@@ -61,6 +80,13 @@ export interface Route {
    */
   resolve(model: string): Choice | undefined
   readonly shipped: boolean
+}
+
+/** Clients of another family that share a route: a header that only they send tells them, and they are answered in its shape. */
+export interface FamilyMark {
+  readonly family: Family
+  /** Lower case. */
+  readonly header: string
 }
 
 export interface Pointer {
@@ -89,7 +115,8 @@ export interface Group {
 /** One (route × target) pair, decided at compile time: how this upstream serves this model on this route. */
 export interface Exchange {
   readonly upstream: Upstream
-  readonly lane: 'relay'
+  /** Absent: the upstream speaks the route's protocol, and bytes pass. */
+  readonly translation: Translation | undefined
   /** The name that this upstream knows. */
   readonly model: string
   readonly call: Call
@@ -99,6 +126,41 @@ export interface Exchange {
   readonly response: Transform | undefined
   readonly timeouts: Timeouts
   readonly retry: RetryPolicy
+}
+
+/** How a stream is cut into messages: events with LF or CRLF, a JSON document a line, or one JSON array. */
+export type Framing = 'sse' | 'sse-crlf' | 'ndjson' | 'array'
+
+/** The framing of a route's streams: one, unless the client's query names another. */
+export interface RouteFraming {
+  readonly byDefault: Framing
+  /** The query parameter that chooses, and what its values mean. */
+  readonly parameter: string | undefined
+  readonly values: Readonly<Record<string, Framing>>
+}
+
+/** A pair of codecs of one operation, and what the encoder has to know of the model. */
+export interface Translation {
+  readonly server: Codec
+  readonly client: Codec
+  readonly traits: Traits
+  /** Nothing may be left out: what cannot be carried is refused. */
+  readonly strict: boolean
+  readonly rateLimits: RateLimits
+}
+
+/** What becomes of the headers in which an upstream tells of its rate limits. Names in lower case. */
+export interface RateLimits {
+  /** By the upstream's names: the name in the client's protocol. */
+  readonly names: ReadonlyMap<string, RateLimitName>
+  /** Headers of the upstream's protocol that mean nothing in the client's. */
+  readonly foreign: HeaderFilter
+}
+
+export interface RateLimitName {
+  readonly name: string
+  /** How the value is written on either side; absent for plain numbers. */
+  readonly reset: { readonly from: ResetForm; readonly to: ResetForm } | undefined
 }
 
 export interface RetryPolicy extends Retry {
@@ -149,22 +211,21 @@ export interface Protocol {
     | undefined
 }
 
-/** Dotted paths, split, from the top of the JSON document. */
-export interface UsagePaths {
-  readonly input?: readonly string[]
-  readonly output?: readonly string[]
-  readonly total?: readonly string[]
-  readonly cached?: readonly string[]
-  readonly reasoning?: readonly string[]
-}
+/** Dotted paths, split, from the top of the JSON document. The numbers that stand at the paths of a list are added up. */
+export type UsagePaths = Readonly<Partial<Record<keyof Usage, readonly (readonly string[])[]>>>
 
 /** Tokens, as the upstream counted them. */
 export interface Usage {
   readonly input?: number
   readonly output?: number
   readonly total?: number
+  /** Of the input: read from a cache, written to one, heard. */
   readonly cached?: number
+  readonly cacheWrite?: number
+  readonly inputAudio?: number
+  /** Of the output: thought, spoken. */
   readonly reasoning?: number
+  readonly outputAudio?: number
 }
 
 export interface ModelTable {
@@ -188,6 +249,8 @@ export interface KeyRing {
 export interface Caller {
   readonly name: string
   may(model: string): boolean
+  /** Nothing of this caller's requests may be left out in translation. */
+  readonly strict: boolean
   readonly models: readonly string[]
 }
 

@@ -1,6 +1,9 @@
 import type { Outcome, RequestEntry } from '../core/entry.js'
 import type { GatewayError } from '../core/errors.js'
+import { Blocked } from '../net/media-url.js'
 import type { Call } from './call.js'
+
+const NOTHING: readonly string[] = []
 
 /** The one entry of a settled call. */
 export function account(call: Call): RequestEntry {
@@ -30,6 +33,8 @@ export function account(call: Call): RequestEntry {
     trailing: call.trailing,
     truncated: call.truncated,
     usage: call.usage,
+    dropped: call.losses?.dropped ?? NOTHING,
+    blocked: details?.cause instanceof Blocked ? details.cause.message : undefined,
     generation: call.generation.number,
   }
 }

@@ -1,9 +1,12 @@
 import { GatewayError } from '../core/errors.js'
+import { isObject } from '../core/json.js'
 import type { Pointer, Route } from '../core/plan.js'
 import { JsonScanner, type ScanOptions, type ScanProblem } from '../wire/json-scan.js'
 import { parseSmall } from '../wire/json-small.js'
 import type { Call } from './call.js'
 import { hasBody, invite, readBody } from './read-body.js'
+import { readsState, readWishes } from './state/open-turn.js'
+import { referencesIn } from './state/references.js'
 
 /** The request's body, as far as it had to be read to decide what happens. */
 export type Body =
@@ -53,7 +56,7 @@ async function readJson(call: Call, route: Route): Promise<Body> {
   const document = scanner === undefined ? parseSmall(bytes, scanOptions(route)) : undefined
   if (document !== undefined) {
     if (route.validate !== undefined) checkSchema(route.validate, document)
-    readPointers(call, route, name => document[name])
+    readPointers(call, route, name => document[name], referencesIn(document.input))
     return { type: 'bytes', bytes, model: undefined }
   }
   if (scanner === undefined) {
@@ -71,11 +74,16 @@ function scanOptions({ control, limits }: Route): ScanOptions {
 function readScanned(call: Call, route: Route, scanner: JsonScanner): Span | undefined {
   const problem = scanner.end()
   if (problem !== undefined) throw malformed(problem, route)
-  if (route.validate !== undefined) checkSchema(route.validate, JSON.parse(scanner.skeleton()))
-  readPointers(call, route, name => {
+  const skeleton = route.validate === undefined ? '' : scanner.skeleton()
+  const shape: unknown = skeleton === '' ? undefined : JSON.parse(skeleton)
+  if (route.validate !== undefined) checkSchema(route.validate, shape)
+  const inBody: InBody = name => {
     const found = scanner.found(name)
     return found === undefined || found.value !== undefined ? found?.value : {}
-  })
+  }
+  // A long skeleton may lack the tail of the items.
+  const isWhole = isObject(shape) && skeleton.length < MOST_SHAPE
+  readPointers(call, route, inBody, isWhole ? referencesIn(shape.input) : undefined)
   return route.model?.from === 'body' ? scanner.found(route.model.name) : undefined
 }
 
@@ -145,10 +153,14 @@ type InBody = (name: string) => unknown
 
 const nothing: InBody = () => undefined
 
-function readPointers(call: Call, route: Route, inBody: InBody): void {
+function readPointers(call: Call, route: Route, inBody: InBody, references?: readonly string[]): void {
   if (route.model !== undefined) call.model = readModel(call, route.model, inBody)
+  if (readsState(route)) call.wishes = readWishes(inBody, references)
   call.stream = typeof route.stream === 'string' ? route.stream === 'always' : readStream(call, route.stream, inBody)
 }
+
+/** Characters of a skeleton that is surely whole. */
+const MOST_SHAPE = 128 * 1024
 
 /** Longest model name, in characters; what the plan knows is shorter anyway. */
 const LONGEST_MODEL = 256

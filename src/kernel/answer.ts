@@ -1,25 +1,39 @@
 import { GatewayError } from '../core/errors.js'
-import type { ModelEntry, Route } from '../core/plan.js'
+import type { Route } from '../core/plan.js'
 import type { Call } from './call.js'
+import { type MethodsOf, modelShape } from './model-shapes.js'
+import { STATE_ANSWERS } from './state/answers.js'
 
-/** Answers that the plan itself holds: the models that the presented key may use. */
-export function answer(call: Call, route: Route): void {
-  const { models } = call.generation.plan
+/** Answers of the gateway's own: the models that the presented key may use, in the shape of the caller's family; and state. */
+export function answer(call: Call, route: Route): void | Promise<void> {
+  const ofState = route.answer && STATE_ANSWERS[route.answer]
+  if (ofState !== undefined) return ofState(call, route)
   const { caller } = call
+  const { models, routes } = call.generation.plan
   if (caller === undefined) throw new Error('an answer needs a caller')
+  const shape = modelShape(call.family)
+  const methods: MethodsOf = model => methodsOf(model, routes)
   if (route.answer === 'models') {
-    call.answer(200, { object: 'list', data: models.list(caller).map(model) })
+    call.answer(
+      200,
+      shape.list(models.list(caller), methods, name => call.query?.get(name) ?? undefined),
+    )
     return
   }
   const name = route.model === undefined ? '' : (call.params[route.model.name] ?? '')
   call.model = name
   const entry = models.find(name, caller)
-  if (entry === undefined) {
-    throw new GatewayError('model_not_found', `The model '${name}' does not exist`, { param: 'model' })
-  }
-  call.answer(200, model(entry))
+  if (entry === undefined) throw new GatewayError('model_not_found', shape.unknown(name), { param: 'model' })
+  call.answer(200, shape.one(entry, methods))
 }
 
-function model(entry: ModelEntry): object {
-  return { id: entry.id, object: 'model', created: entry.created, owned_by: entry.owner }
+/** The verbs behind `/models/{model}` by which some upstream serves the model now: `generateContent`. */
+function methodsOf(model: string, routes: readonly Route[]): readonly string[] {
+  const served = routes.flatMap(route => {
+    const method = METHOD.exec(route.id)?.[1]
+    return method === undefined || route.resolve(model) === undefined ? [] : [method]
+  })
+  return [...new Set(served)]
 }
+
+const METHOD = /\/models\/\{\w+\}:(\w+)$/

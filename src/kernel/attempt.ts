@@ -6,6 +6,8 @@ import type { Call } from './call.js'
 import type { Failure } from './failure.js'
 import { openRelay } from './relay/open.js'
 import type { Relay, Source } from './relay/relay.js'
+import { openTranslation } from './translate/open.js'
+import type { Translator } from './translate/translator.js'
 import { classify } from './upstream-errors.js'
 
 /** Time that an upstream gets to end its transfer after its stream has ended, before the connection is broken off. */
@@ -22,6 +24,8 @@ export class Attempt implements UpstreamHandler, Source {
   readonly call: Call
   readonly route: Route
   readonly exchange: Exchange
+  /** Where the upstream speaks another protocol than the client. */
+  readonly translator: Translator | undefined
   readonly #report: (failure: Failure) => void
   readonly #dispatched: number
   readonly #started = performance.now()
@@ -34,10 +38,18 @@ export class Attempt implements UpstreamHandler, Source {
   #noted = false
 
   /** `dispatched` is when the first attempt of the call began; the `total` time-out counts from there. */
-  constructor(call: Call, route: Route, exchange: Exchange, dispatched: number, report: (failure: Failure) => void) {
+  constructor(
+    call: Call,
+    route: Route,
+    exchange: Exchange,
+    translator: Translator | undefined,
+    dispatched: number,
+    report: (failure: Failure) => void,
+  ) {
     this.call = call
     this.route = route
     this.exchange = exchange
+    this.translator = translator
     this.#dispatched = dispatched
     this.#report = report
   }
@@ -76,7 +88,9 @@ export class Attempt implements UpstreamHandler, Source {
     if (status < 200 || this.#phase === 'over') return
     this.#controller = controller
     this.#status = status
-    this.#relay = openRelay(this, status, headers)
+    const { translator } = this
+    this.#relay =
+      translator === undefined ? openRelay(this, status, headers) : openTranslation(this, translator, status, headers)
   }
 
   onResponseData(_controller: UpstreamController, chunk: Buffer): void {

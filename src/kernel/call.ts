@@ -9,6 +9,9 @@ import type { Generation } from './generation.js'
 import { clientRequestId } from './heads.js'
 import type { InFlight, Kernel } from './kernel.js'
 import { linger } from './linger.js'
+import type { AnswerTap } from './state/answer-tap.js'
+import type { Turn, Wishes } from './state/turn.js'
+import type { Losses } from './translate/losses.js'
 import type { Watched } from './watchdog.js'
 
 /** Whatever works for a call towards an upstream: told when the client is gone, asked every tick for its deadlines. */
@@ -55,6 +58,13 @@ export class Call implements Watched, InFlight {
   trailing = 0
   truncated = false
   usage: Usage | undefined
+  /** What the request says of the conversation that it belongs to, where its protocol has such, and that conversation. */
+  wishes: Wishes | undefined
+  turn: Turn | undefined
+  /** Looks at the answer as it goes out. */
+  tap: AnswerTap | undefined
+  /** What translation left out. */
+  losses: Losses | undefined
   #settled = false
   #stalledSince: number | undefined
 
@@ -95,6 +105,7 @@ export class Call implements Watched, InFlight {
   write(bytes: Uint8Array, onDrain: () => void): boolean {
     this.firstByte ??= performance.now()
     this.bytesOut += bytes.length
+    this.tap?.push(bytes)
     if (this.response.write(bytes)) return true
     if (this.#stalledSince === undefined) {
       this.#stalledSince = performance.now()
@@ -110,16 +121,21 @@ export class Call implements Watched, InFlight {
   endLatin1(bytes: string): void {
     this.firstByte ??= performance.now()
     this.bytesOut += bytes.length
+    this.tap?.push(Buffer.from(bytes, 'latin1'))
+    this.tap?.end()
     this.response.end(bytes, 'latin1')
   }
 
   end(bytes?: Uint8Array | string): void {
     if (bytes === undefined) {
+      this.tap?.end()
       this.response.end()
       return
     }
+    if (typeof bytes !== 'string') this.tap?.push(bytes)
+    this.tap?.end()
     this.firstByte ??= performance.now()
-    this.bytesOut += bytes.length
+    this.bytesOut += typeof bytes === 'string' ? Buffer.byteLength(bytes) : bytes.length
     this.response.end(bytes)
   }
 
@@ -188,9 +204,12 @@ function unexpected(cause: unknown): GatewayError {
 }
 
 function errorHeaders(error: GatewayError, request: IncomingMessage): string[] {
-  const headers = ['x-gateway-error', error.code]
+  const headers = ['x-gateway-error', error.code, ...(error.details.headers ?? [])]
   const wait = error.details.retryAfter
-  if (wait !== undefined) headers.push('retry-after', String(Math.ceil(wait / 1000)))
+  if (wait !== undefined) {
+    headers.push('retry-after', String(Math.ceil(wait / 1000)))
+    if (wait % 1000 !== 0) headers.push('retry-after-ms', String(Math.ceil(wait)))
+  }
   if (error.details.allow !== undefined) headers.push('allow', error.details.allow.join(', '))
   if (error.status === 401) headers.push('www-authenticate', 'Bearer')
   if (error.code in AMBIGUOUS || request.headers.expect !== undefined) headers.push('connection', 'close')

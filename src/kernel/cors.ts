@@ -3,7 +3,10 @@ import type { Call } from './call.js'
 
 /** How long a browser may keep a preflight's answer, seconds. */
 const MAX_AGE = '600'
-const EXPOSED = 'x-request-id, x-gateway-error, retry-after'
+const EXPOSED = [
+  ...['x-request-id', 'x-gateway-error', 'x-gateway-dropped', 'x-gateway-estimated'],
+  ...['retry-after', 'retry-after-ms', 'x-should-retry'],
+].join(', ')
 
 /**
  * Lets the declared browser origins in: marks the answers to them and answers their preflights itself. True where the

@@ -1,10 +1,17 @@
+import { estimate } from '../codecs/index.js'
 import type { GatewayError } from '../core/errors.js'
-import type { Exchange, Route } from '../core/plan.js'
+import type { Exchange, Route, Translation } from '../core/plan.js'
 import type { UpstreamRequest } from '../net/pools.js'
 import type { Body } from './admit.js'
 import { Attempt } from './attempt.js'
 import type { Call, Work } from './call.js'
 import type { Failure } from './failure.js'
+import { type Asked, ask } from './translate/asked.js'
+import { answerEstimate } from './translate/estimate.js'
+import { RemoteMedia } from './translate/media.js'
+import { translatorOf } from './translate/pair.js'
+import { translatedRequest } from './translate/request.js'
+import type { Translator } from './translate/translator.js'
 import { passAnswer } from './upstream-errors.js'
 import { buildRequest } from './upstream-request.js'
 
@@ -21,6 +28,9 @@ export class Dispatch implements Work {
   #tries = 0
   #repeated = false
   #attempt: Attempt | undefined
+  /** The client's request as its protocol has it, once a target that speaks another one has come up. */
+  #asked: Asked | undefined
+  #media: RemoteMedia | undefined
   readonly #started = performance.now()
 
   constructor(call: Call, route: Route, body: Body, exchanges: readonly Exchange[]) {
@@ -40,6 +50,7 @@ export class Dispatch implements Work {
   }
 
   cancel(): void {
+    this.#media?.cancel()
     this.#attempt?.cancel()
   }
 
@@ -52,10 +63,12 @@ export class Dispatch implements Work {
     if (exchange === undefined) throw new Error('no exchange is left')
     this.#next++
     this.#tries++
-    const attempt = new Attempt(this.#call, this.#route, exchange, this.#started, failure => {
-      this.failed(exchange, failure)
-    })
-    this.#attempt = attempt
+    if (exchange.translation === undefined) this.relay(exchange)
+    else this.translate(exchange, exchange.translation).catch((cause: unknown) => this.#call.fail(cause))
+  }
+
+  private relay(exchange: Exchange): void {
+    const attempt = this.attempt(exchange, undefined)
     let request: UpstreamRequest
     try {
       request = buildRequest(this.#call, exchange, this.#body)
@@ -64,6 +77,33 @@ export class Dispatch implements Work {
       return
     }
     attempt.send(request)
+  }
+
+  private async translate(exchange: Exchange, translation: Translation): Promise<void> {
+    const call = this.#call
+    this.#asked ??= await ask(call, this.#body, translation.server)
+    if (translation.client === estimate) {
+      answerEstimate(call, translation.server, this.#asked)
+      return
+    }
+    if (call.over || call.error !== undefined) return
+    const strict = call.caller?.strict === true
+    this.#media ??= new RemoteMedia(call)
+    const asked = await this.#media.inlined(this.#asked, translation)
+    if (call.over || call.error !== undefined) return
+    const translator = translatorOf(asked, exchange, translation, strict, call.turn?.newId)
+    const request = await translatedRequest(call, exchange, translator, asked)
+    if (call.over || call.error !== undefined) return
+    call.losses = translator.losses
+    this.attempt(exchange, translator).send(request)
+  }
+
+  private attempt(exchange: Exchange, translator: Translator | undefined): Attempt {
+    const attempt = new Attempt(this.#call, this.#route, exchange, translator, this.#started, failure => {
+      this.failed(exchange, failure)
+    })
+    this.#attempt = attempt
+    return attempt
   }
 
   private failed(exchange: Exchange, failure: Failure): void {

@@ -1,4 +1,5 @@
 import type { Plan, Upstream } from '../core/plan.js'
+import { MediaFetcher } from '../net/media.js'
 import type { PoolSettings, Pools, UpstreamPool } from '../net/pools.js'
 
 /** An upstream as the kernel reaches it: its pool, and the headers that go with every request. */
@@ -7,6 +8,8 @@ export interface Reach {
   readonly headers: readonly string[]
   /** Names of these headers. */
   readonly names: ReadonlySet<string>
+  /** Those that stand only where the client sends none. */
+  readonly yielding: ReadonlySet<string>
   /** Values that no client may ever see, as they are and as they stand in a URL. */
   readonly secrets: readonly string[]
 }
@@ -18,6 +21,8 @@ export interface Reach {
 export class Generation {
   readonly plan: Plan
   readonly number: number
+  /** Absent where nothing may be fetched. */
+  readonly media: MediaFetcher | undefined
   readonly #pools: Pools
   readonly #settings: readonly PoolSettings[]
   readonly #reach = new Map<Upstream, Reach>()
@@ -28,6 +33,7 @@ export class Generation {
   constructor(plan: Plan, number: number, pools: Pools, origin: (upstream: Upstream) => string) {
     this.plan = plan
     this.number = number
+    this.media = fetcherOf(plan.media)
     this.#pools = pools
     const settings: PoolSettings[] = []
     for (const upstream of plan.upstreams.values()) {
@@ -40,8 +46,10 @@ export class Generation {
       }
       settings.push(setting)
       const headers = fixedHeaders(upstream)
-      const names = new Set(headers.filter((_, index) => index % 2 === 0))
-      this.#reach.set(upstream, { pool: pools.acquire(setting), headers, names, secrets: secretsOf(upstream) })
+      const names = new Set(namesOf(headers))
+      const yielding = new Set(namesOf(upstream.headers).filter(upstream.forward.request))
+      const pool = pools.acquire(setting)
+      this.#reach.set(upstream, { pool, headers, names, yielding, secrets: secretsOf(upstream) })
     }
     this.#settings = settings
   }
@@ -79,6 +87,21 @@ export class Generation {
   }
 }
 
+function fetcherOf({ fetch }: Plan['media']): MediaFetcher | undefined {
+  if (fetch === undefined) return undefined
+  const { allow, http, ports, max, total, count, timeout, redirects } = fetch
+  return new MediaFetcher({
+    allow,
+    http,
+    ports,
+    maxBytes: max,
+    maxTotal: total,
+    maxCount: count,
+    timeoutMs: timeout,
+    maxRedirects: redirects,
+  })
+}
+
 const USER_AGENT = 'model-gateway'
 
 /**
@@ -86,10 +109,15 @@ const USER_AGENT = 'model-gateway'
  */
 function fixedHeaders(upstream: Upstream): readonly string[] {
   const headers = [...upstream.headers]
-  const names = new Set(headers.filter((_, index) => index % 2 === 0))
+  const names = new Set(namesOf(headers))
   if (!names.has('accept-encoding')) headers.push('accept-encoding', 'identity')
   if (!names.has('user-agent')) headers.push('user-agent', USER_AGENT)
   return headers
+}
+
+/** Names of a flat name, value list. */
+function namesOf(headers: readonly string[]): readonly string[] {
+  return headers.filter((_, index) => index % 2 === 0)
 }
 
 function secretsOf({ secret }: Upstream): readonly string[] {

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { GatewayError } from '../core/errors.js'
-import type { Match, Miss } from '../core/plan.js'
-import { admit } from './admit.js'
+import { type Family, GatewayError } from '../core/errors.js'
+import type { Exchange, Match, Miss } from '../core/plan.js'
+import { admit, type Body } from './admit.js'
 import { answer } from './answer.js'
 import { authenticate } from './authenticate.js'
 import { Call } from './call.js'
@@ -10,6 +10,9 @@ import { Dispatch } from './dispatch.js'
 import { checkHead } from './heads.js'
 import type { Kernel } from './kernel.js'
 import { resolve } from './resolve.js'
+import type { Serve } from './state/background.js'
+import { isStateful, openTurn } from './state/open-turn.js'
+import type { Wishes } from './state/turn.js'
 
 /** A request's way: arrive, match, authenticate, admit, resolve, dispatch; relay and account follow from there. */
 export function handle(kernel: Kernel, request: IncomingMessage, response: ServerResponse): void {
@@ -21,7 +24,7 @@ async function serve(call: Call): Promise<void> {
   const { plan } = call.generation
   const { request } = call
   const matched = plan.match(request.method ?? '', call.path)
-  call.family = matched.route?.errors ?? (matched as Miss).errors
+  call.family = familyOf(request, matched)
   checkHead(request, plan.limits)
   if (cors(call, matched)) return
   refuseOverload(call)
@@ -31,7 +34,33 @@ async function serve(call: Call): Promise<void> {
   if (route.lane === 'answer') return answer(call, route)
   const body = await admit(call, route)
   if (call.over) return
-  new Dispatch(call, route, body, resolve(call, route)).start()
+  const exchanges = resolve(call, route)
+  const offered = call.wishes === undefined ? exchanges : await continueTurn(call, call.wishes, body, exchanges)
+  if (offered === undefined || call.over) return
+  new Dispatch(call, route, body, offered).start()
+}
+
+/** The exchanges that can go on with the conversation; undefined where the response runs in the background and is answered. */
+async function continueTurn(
+  call: Call,
+  wishes: Wishes,
+  body: Body,
+  exchanges: readonly Exchange[],
+): Promise<readonly Exchange[] | undefined> {
+  const makes = call.route !== undefined && isStateful(call.route)
+  const turn = await openTurn(call, makes ? wishes : { ...wishes, store: false, background: false }, body)
+  call.turn = turn
+  const offered = turn.narrow(exchanges)
+  if (!turn.wishes.background || offered[0]?.translation === undefined || body.type !== 'bytes') return offered
+  const serveInside: Serve = (request, response) => handle(call.kernel, request, response)
+  await call.kernel.state.background.start(call, body, turn, serveInside)
+  return undefined
+}
+
+/** The route's family, unless the client shows itself as one of another that the route serves too. */
+function familyOf({ headers }: IncomingMessage, matched: Match | Miss): Family {
+  const { errors, families } = matched.route ?? (matched as Miss)
+  return families.find(({ header }) => headers[header] !== undefined)?.family ?? errors
 }
 
 function refuseOverload(call: Call): void {

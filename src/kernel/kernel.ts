@@ -1,6 +1,8 @@
 import type { Sink } from '../core/entry.js'
 import type { GatewayError } from '../core/errors.js'
+import type { Store } from '../core/store.js'
 import type { Generation } from './generation.js'
+import { State } from './state/state.js'
 import { Watchdog } from './watchdog.js'
 
 /** A request in flight, as far as the process has to do with it. */
@@ -13,18 +15,25 @@ export interface InFlight {
 export class Kernel {
   readonly watchdog = new Watchdog()
   readonly sink: Sink
+  /** What outlives a request. */
+  readonly store: Store
+  readonly state: State
   #generation: Generation
   /** Requests in flight. */
   readonly calls = new Set<InFlight>()
   #idle: (() => void)[] = []
   /** Told when an upstream refuses the gateway's own credential: its secret may have been rotated. */
   onRefusedCredential: () => void = () => undefined
+  /** Told when something could not be kept. */
+  onStoreFault: (error: unknown) => void = () => undefined
   /** Set once the process drains: answers tell clients to close their connections. */
   draining = false
 
-  constructor(generation: Generation, sink: Sink) {
+  constructor(generation: Generation, sink: Sink, store: Store) {
     this.#generation = generation
     this.sink = sink
+    this.store = store
+    this.state = new State(store, error => this.onStoreFault(error))
   }
 
   get generation(): Generation {

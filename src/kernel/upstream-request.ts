@@ -1,10 +1,13 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import { GatewayError } from '../core/errors.js'
-import type { Exchange } from '../core/plan.js'
+import type { Exchange, Pointer } from '../core/plan.js'
 import type { UpstreamRequest } from '../net/pools.js'
 import { findValue, splice } from '../wire/json-edit.js'
 import { type Held, mergeQuery } from '../wire/query.js'
 import type { Body, HeldBody } from './admit.js'
 import type { Call } from './call.js'
+import type { Reach } from './generation.js'
+import { renameAgain } from './model-again.js'
 
 /** Client headers that pass to every upstream; an upstream's `forward` adds to them. Nothing else does. */
 const PASSED = new Set(['content-type', 'accept', 'idempotency-key'])
@@ -22,11 +25,11 @@ export function buildRequest(call: Call, exchange: Exchange, body: Body): Upstre
 
 function headersFor(call: Call, exchange: Exchange): string[] {
   const fixed = call.generation.reach(exchange.upstream)
-  const headers = [...fixed.headers]
-  const forward = exchange.upstream.forward.request
   const given = call.request.headers
+  const headers = fixed.yielding.size === 0 ? [...fixed.headers] : standing(fixed, given)
+  const forward = exchange.upstream.forward.request
   for (const name in given) {
-    if ((!PASSED.has(name) && !forward(name)) || fixed.names.has(name)) continue
+    if ((!PASSED.has(name) && !forward(name)) || (fixed.names.has(name) && !fixed.yielding.has(name))) continue
     const value = given[name]
     if (typeof value === 'string') headers.push(name, value)
   }
@@ -34,11 +37,20 @@ function headersFor(call: Call, exchange: Exchange): string[] {
   return headers
 }
 
+/** The upstream's own headers, but for those that the client sets itself and may. */
+function standing({ headers, yielding }: Reach, given: IncomingHttpHeaders): string[] {
+  return headers.filter((_, index) => {
+    const name = headers[index - (index % 2)] ?? ''
+    return !yielding.has(name) || given[name] === undefined
+  })
+}
+
 /** Query parameters that stay here: callers' keys, wherever they stand, and the model, which the exchange renames. */
 function isHeld(call: Call): Held {
   const { route, generation } = call
   return (name, value) =>
     (route?.model?.from === 'query' && route.model.name === name) ||
+    route?.framing.parameter === name ||
     route?.caller.some(placement => placement.in === 'query' && placement.name === name) === true ||
     !('refused' in generation.plan.keys.find(value, Date.now()))
 }
@@ -51,11 +63,17 @@ function bodyFor(call: Call, exchange: Exchange, body: Body): UpstreamRequest['b
       return call.request
     case 'bytes': {
       const pointer = call.route?.model
-      const renamed = pointer?.from === 'body' && exchange.model !== call.model
-      const bytes = renamed ? rename(body, pointer.name, exchange.model) : body.bytes
+      const own = named(body, pointer, call.model, exchange.model)
+      const bytes = call.turn?.relayed(own) ?? own
       return exchange.request === undefined ? bytes : transformed(exchange.request, bytes)
     }
   }
+}
+
+/** The body with the name by which the upstream knows the model that was `asked` for. */
+function named(body: HeldBody, pointer: Pointer | undefined, asked: string, name: string): Uint8Array {
+  if (pointer?.from === 'path') return renameAgain(body.bytes, asked, name)
+  return pointer?.from === 'body' && name !== asked ? rename(body, pointer.name, name) : body.bytes
 }
 
 /** Only the model's name is replaced; every other byte goes out as it came. */

@@ -33,6 +33,7 @@ export class CompiledPlan implements Plan {
   readonly limits: Plan['limits']
   readonly store: Plan['store']
   readonly log: Plan['log']
+  readonly media: Plan['media']
   readonly keys: DigestRing
   readonly models: ModelCatalog
   readonly routes: readonly Route[]
@@ -50,6 +51,7 @@ export class CompiledPlan implements Plan {
     this.limits = config.limits
     this.store = config.store
     this.log = config.log
+    this.media = config.media
     this.keys = parts.keys
     this.models = parts.models
     this.routes = parts.routes

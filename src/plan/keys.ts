@@ -22,7 +22,7 @@ interface Holder {
 /** Stands in for the key that was not found, so that known and unknown keys take the same steps. */
 const NOBODY: Entry = {
   digest: Buffer.alloc(32),
-  holder: { caller: { name: '', models: [], may: () => false }, disabled: true, expires: 0 },
+  holder: { caller: { name: '', models: [], may: () => false, strict: false }, disabled: true, expires: 0 },
 }
 
 /** Of this process alone: nobody outside can tell which strings share a fold. Odd, so that a fold loses no bits. */
@@ -104,9 +104,9 @@ export function compileKeys(
 
 const MALFORMED = 'no client could send this key: keys are 1 to 512 ASCII characters, none of them a control character'
 
-function compileHolder(name: string, { models, disabled, expires }: KeyConfig): Holder {
+function compileHolder(name: string, { models, disabled, expires, strict }: KeyConfig): Holder {
   const names = new NameSet(models)
-  const caller: Caller = { name, models, may: model => isName(model) && names.has(model) }
+  const caller: Caller = { name, models, may: model => isName(model) && names.has(model), strict }
   return { caller, disabled, expires: expires ?? Number.POSITIVE_INFINITY }
 }
 

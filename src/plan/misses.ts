@@ -31,7 +31,8 @@ export class Misses {
   at(path: string, status: 404 | 400): Miss {
     const errors = this.#familyOf(path)
     const places = this.#placements.get(errors)
-    return { route: undefined, status, allow: [], caller: places === undefined ? USUAL : [...places.values()], errors }
+    const caller = places === undefined ? USUAL : [...places.values()]
+    return { route: undefined, status, allow: [], caller, errors, families: [] }
   }
 
   /** With every prefix its shorter ones are known too, so the search ends with the first that is not. */
@@ -46,13 +47,14 @@ export class Misses {
 }
 
 /** The path is owned, but not with this method. */
-export function wrongMethod(owners: readonly Pick<Route, 'method' | 'errors' | 'caller'>[]): Miss {
+export function wrongMethod(owners: readonly Pick<Route, 'method' | 'errors' | 'caller' | 'families'>[]): Miss {
   const places = owners.flatMap(route => route.caller)
   return {
     route: undefined,
     status: 405,
-    allow: [...new Set(owners.map(route => route.method))].sort(),
+    allow: [...new Set(owners.map(route => (route.method === 'WS' ? 'GET' : route.method)))].sort(),
     caller: [...new Map(places.map(place => [JSON.stringify(place), place])).values()],
     errors: owners[0]?.errors ?? 'compatible',
+    families: owners.flatMap(route => route.families),
   }
 }

@@ -1,5 +1,5 @@
 import type { ProtocolConfig, UsageConfig } from '../core/config.js'
-import type { Protocol, UsagePaths } from '../core/plan.js'
+import type { Protocol, Usage, UsagePaths } from '../core/plan.js'
 import { parsePath } from '../wire/json-edit.js'
 
 /** Protocols by name, each made once, so that routes that speak the same have the same object. */
@@ -34,6 +34,18 @@ function compileProtocol(name: string, { end, stream_error, usage, unknown_model
   }
 }
 
+const COUNTS: Readonly<Record<keyof UsageConfig, keyof Usage>> = {
+  input: 'input',
+  output: 'output',
+  total: 'total',
+  cached: 'cached',
+  cache_write: 'cacheWrite',
+  reasoning: 'reasoning',
+  input_audio: 'inputAudio',
+  output_audio: 'outputAudio',
+}
+
 function compileUsage(config: UsageConfig): UsagePaths {
-  return Object.fromEntries(Object.entries(config).map(([count, path]: [string, string]) => [count, parsePath(path)]))
+  const counts = Object.entries(config) as [keyof UsageConfig, string | readonly string[]][]
+  return Object.fromEntries(counts.map(([count, paths]) => [COUNTS[count], [paths].flat().map(parsePath)]))
 }

@@ -1,5 +1,6 @@
 import type { Config, RouteConfig } from '../core/config.js'
 import type { Route } from '../core/plan.js'
+import { namesState, STATE_MEMBERS } from '../core/stateful.js'
 import type { Pattern } from './pattern.js'
 import type { Problems } from './problems.js'
 import { Protocols } from './protocols.js'
@@ -29,7 +30,7 @@ export class RouteCompiler {
   }
 
   compile(id: string, pattern: Pattern, config: RouteConfig): Route {
-    const { answer, caller, errors, protocol, model, stream, schema, body, shipped } = config
+    const { answer, caller, errors, families, protocol, model, stream, framing, schema, body, shipped } = config
     const service = this.#service(id, pattern, config)
     return {
       id,
@@ -38,9 +39,11 @@ export class RouteCompiler {
       answer,
       caller,
       errors,
+      families,
       protocol: protocol === undefined ? undefined : this.#protocols.get(protocol),
       model,
       stream,
+      framing,
       body,
       control: controlMembers(config),
       validate: schema === undefined ? undefined : this.#schemas.validator(schema, id),
@@ -61,9 +64,9 @@ export class RouteCompiler {
     return service
   }
 
-  #find({ protocol, model, upstream, timeouts, retry }: RouteConfig): Service | undefined {
+  #find({ protocol, model, upstream, timeouts, retry, strict }: RouteConfig): Service | undefined {
     if (protocol === undefined) return undefined
-    const offer = { protocol, timeouts, retry }
+    const offer = { protocol, timeouts, retry, strict }
     if (model === undefined) return new FixedService(this.#parts, offer, upstream ?? '')
     const key = JSON.stringify(offer)
     const service = this.#services.get(key) ?? new ModelService(this.#parts, offer)
@@ -81,9 +84,10 @@ function isEmpty(settings: object): boolean {
 }
 
 /** Top-level members of the body that decide what happens. */
-function controlMembers({ model, stream }: RouteConfig): readonly string[] {
+function controlMembers({ model, stream, protocol, answer }: RouteConfig): readonly string[] {
   const names = new Set<string>()
   if (model?.from === 'body') names.add(model.name)
   if (typeof stream === 'object' && stream.from === 'body') names.add(stream.name)
+  if (namesState(protocol, answer)) for (const name of STATE_MEMBERS) names.add(name)
   return [...names]
 }

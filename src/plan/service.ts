@@ -63,8 +63,9 @@ export class FixedService implements Service {
   readonly needs: ReadonlyMap<string, string>
 
   constructor({ config, speakers }: Parts, offer: Offer, upstream: string) {
-    const target = { upstream, request: [], response: [] }
-    const model: ModelConfig = { targets: [target], request: [], response: [], timeouts: {}, retry: {} }
+    const target = { upstream, traits: {}, request: [], response: [] }
+    const settings = { request: [], response: [], timeouts: {}, retry: {}, traits: {}, strict: false }
+    const model: ModelConfig = { targets: [target], ...settings }
     const ways = waysOf(model, offer, speakers, config)
     this.needs = needsOf([ways])
     this.#choice = choose(ways, '', { model: { name: '', config: model }, star: undefined })

@@ -17,6 +17,8 @@ export interface Endpoint {
   readonly call: UpstreamCall
   /** The same as `call` where streams have no call of their own. */
   readonly stream: UpstreamCall
+  /** False where the upstream does not keep what its protocol lets later requests refer to. */
+  readonly keeps?: false
   readonly request: readonly VerbConfig[]
   readonly response: readonly VerbConfig[]
 }
@@ -36,7 +38,9 @@ function compileUpstream(
   const { origin, prefix } = locate(config.base)
   const credential = placeCredential(config.credential)
   const declared = declaredHeaders(config.headers, credential)
-  const held = [...callerHeaders, ...namesOf([...credential.headers, ...declared], config)]
+  // A declared header that `forward` names in full is what is sent where the client sends none.
+  const fixed = namesOf(declared).filter(header => !config.forward.request.includes(header))
+  const held = [...callerHeaders, ...credentialNames(credential, config), ...fixed]
   const upstream: Upstream = {
     name,
     kind: config.kind,
@@ -59,7 +63,8 @@ function compileUpstream(
 function compileEndpoint(config: EndpointConfig, prefix: string, credential: Placed): Endpoint {
   const call = new UpstreamCall(config.call, prefix, credential)
   const stream = config.stream === undefined ? call : new UpstreamCall(config.stream, prefix, credential)
-  return { call, stream, request: config.request, response: config.response }
+  const { request, response, keeps } = config
+  return { call, stream, ...(keeps === undefined ? {} : { keeps }), request, response }
 }
 
 /** `embedded:` addresses have no path. */
@@ -77,8 +82,14 @@ function declaredHeaders(headers: Readonly<Record<string, string>>, { headers: [
     .flat()
 }
 
-/** Names of what the upstream is sent by declaration; also where its credential would stand if it had one. */
-function namesOf(headers: readonly string[], { credential }: UpstreamConfig): readonly string[] {
-  const names = headers.filter((_, index) => index % 2 === 0)
-  return credential?.place.in === 'header' ? [...names, credential.place.name.toLowerCase()] : names
+/** Where the credential stands, and where it would stand if the upstream had one. */
+function credentialNames({ headers }: Placed, { credential }: UpstreamConfig): readonly string[] {
+  return credential?.place.in === 'header'
+    ? [...namesOf(headers), credential.place.name.toLowerCase()]
+    : namesOf(headers)
+}
+
+/** Names of a flat name, value list. */
+function namesOf(headers: readonly string[]): readonly string[] {
+  return headers.filter((_, index) => index % 2 === 0)
 }

@@ -1,7 +1,10 @@
+import { codecOf, estimate, partnersOf, textProtocols } from '../codecs/index.js'
+import type { Codec } from '../core/codec.js'
 import type { Config, ModelConfig, TargetConfig } from '../core/config.js'
 import type { Retry, Timeouts } from '../core/limits.js'
-import type { Choice, Exchange, Group } from '../core/plan.js'
+import type { Choice, Exchange, Group, Translation } from '../core/plan.js'
 import type { Found } from './models.js'
+import { compileRateLimits } from './rate-limits.js'
 import { mergeRetry, mergeTimeouts } from './settings.js'
 import { upstreamName } from './upstream-name.js'
 import type { Endpoint, Speaker } from './upstreams.js'
@@ -13,6 +16,7 @@ export interface Offer {
   readonly protocol: string
   readonly timeouts: Partial<Timeouts>
   readonly retry: Partial<Retry>
+  readonly strict: boolean
 }
 
 /** An exchange but for the name of the model: all of it that is known before a client names one. */
@@ -27,23 +31,58 @@ export interface Way {
 export type Ways = readonly (readonly Way[])[]
 
 /**
- * Targets whose upstream is on and speaks the route's protocol. The others are where translated exchanges will come
- * from.
+ * Targets whose upstream is on and can serve the route: those that speak its protocol are relayed to, those that speak
+ * another one of the same operation, or that keep no state that the protocol has, are translated to.
  */
 export function waysOf(
   model: ModelConfig,
   offer: Offer,
   speakers: ReadonlyMap<string, Speaker>,
-  config: Pick<Config, 'timeouts' | 'retry'>,
+  config: Pick<Config, 'timeouts' | 'retry' | 'protocols'>,
 ): Ways {
+  const server = codecOf(offer.protocol)
   return groupTargets(model.targets).map(targets =>
     targets.flatMap(target => {
       const speaker = speakers.get(target.upstream)
-      const endpoint = speaker?.endpoints.get(offer.protocol)
-      if (speaker === undefined || endpoint === undefined || speaker.upstream.off !== undefined) return []
-      return [wayOf(target, model, speaker, endpoint, offer, config)]
+      if (speaker === undefined || speaker.upstream.off !== undefined) return []
+      const spoken = speaker.endpoints.get(offer.protocol)
+      const isRelayed = spoken !== undefined && (spoken.keeps !== false || server === undefined)
+      if (isRelayed) return [wayOf(target, model, speaker, spoken, undefined, offer, config)]
+      // What an upstream does not keep the gateway has to read, and so there is a translation of the protocol to itself.
+      const found = server && (spoken === undefined ? partner(server, speaker) : { codec: server, endpoint: spoken })
+      if (server === undefined || found === undefined) return []
+      const translation: Translation = {
+        server,
+        client: found.codec,
+        traits: { ...speaker.config.traits, ...model.traits, ...target.traits },
+        strict: offer.strict || model.strict,
+        rateLimits: compileRateLimits(
+          config.protocols[found.codec.protocol]?.rate_limits,
+          config.protocols[offer.protocol]?.rate_limits,
+        ),
+      }
+      return [wayOf(target, model, speaker, found.endpoint, translation, offer, config)]
     }),
   )
+}
+
+/** A route of another protocol has no parameters of this one's to fill its call in with. */
+export function needsModelAlone({ call, stream }: Endpoint): boolean {
+  return [...call.variables, ...stream.variables].every(name => name === 'model')
+}
+
+/** The best protocol of the upstream's that the client's can be translated to. */
+function partner(server: Codec, { endpoints }: Speaker): { codec: Codec; endpoint: Endpoint } | undefined {
+  for (const codec of partnersOf(server)) {
+    const endpoint = endpoints.get(codec.protocol)
+    if (endpoint !== undefined && needsModelAlone(endpoint)) return { codec, endpoint }
+  }
+  if (server.operation !== 'count') return undefined
+  // Whoever generates text but counts nothing: the gateway estimates.
+  const endpoint = textProtocols()
+    .map(protocol => endpoints.get(protocol))
+    .find(found => found !== undefined && needsModelAlone(found))
+  return endpoint && { codec: estimate, endpoint }
 }
 
 function wayOf(
@@ -51,13 +90,14 @@ function wayOf(
   model: ModelConfig,
   { upstream, config: written }: Speaker,
   endpoint: Endpoint,
+  translation: Translation | undefined,
   offer: Offer,
-  config: Pick<Config, 'timeouts' | 'retry'>,
+  config: Pick<Config, 'timeouts' | 'retry' | 'protocols'>,
 ): Way {
   return {
     exchange: {
       upstream,
-      lane: 'relay',
+      translation,
       call: endpoint.call,
       streamCall: endpoint.stream,
       request: compileVerbs([...written.request, ...endpoint.request, ...model.request, ...target.request]),

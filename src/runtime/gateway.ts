@@ -5,6 +5,7 @@ import { resolve } from 'node:path'
 import type { Writable } from 'node:stream'
 import { GatewayError } from '../core/errors.js'
 import type { Plan } from '../core/plan.js'
+import type { Store } from '../core/store.js'
 import { authenticate } from '../kernel/authenticate.js'
 import { Generation } from '../kernel/generation.js'
 import { handle } from '../kernel/handle.js'
@@ -19,6 +20,8 @@ import { OneAfterAnother } from './one-after-another.js'
 import { ConfigError, StartError } from './problems.js'
 import { needsRestart } from './restart.js'
 import { applyLimits, createServer } from './server.js'
+import { Sockets } from './sockets.js'
+import { openStore, Sweeper } from './stores.js'
 import { type SourceWatch, watchSources } from './watch.js'
 
 export interface StartOptions extends LoadOptions {
@@ -27,6 +30,12 @@ export interface StartOptions extends LoadOptions {
   /** Where log lines go. Default: standard error, in batches. */
   readonly log?: Writable
 }
+
+/** Time that WebSockets get for their closing handshake when the process ends, milliseconds. */
+const CLOSING = 1000
+
+/** How long nothing more is said of a store that fails, milliseconds. */
+const QUIET = 10_000
 
 /**
  * A running gateway. Reloading is a transaction: read, check, compile, acquire pools, swap one pointer; on any error the
@@ -39,11 +48,16 @@ export class Gateway {
   readonly #log: Log
   readonly #pools = new Pools()
   readonly #embedded: Embedded
+  readonly #store: Store
+  readonly #sweeper: Sweeper
   readonly #kernel: Kernel
+  readonly #sockets: Sockets
   readonly #server: Server | HttpsServer
   readonly #health: Health
   #watch: SourceWatch | undefined
   #reread = 0
+  #storeFaults = 0
+  #quietUntil = 0
   /** Requests that the drain did not wait for. */
   #cutCalls = 0
   readonly #reloads = new OneAfterAnother(() => this.#reload())
@@ -52,14 +66,18 @@ export class Gateway {
   /** Settles when the gateway has ended. */
   readonly closed: Promise<void>
 
-  constructor(options: StartOptions, loaded: LoadedPlan, plan: Plan, embedded: Embedded) {
+  constructor(options: StartOptions, loaded: LoadedPlan, plan: Plan, embedded: Embedded, store: Store) {
     this.#options = options
     this.#loaded = loaded
     this.#first = plan
     this.#embedded = embedded
+    this.#store = store
     this.#log = openLog(plan.log.level, options.log)
-    this.#kernel = new Kernel(new Generation(plan, 1, this.#pools, embedded.origin), this.#log)
+    this.#sweeper = new Sweeper(store, error => this.#log.error({ error: error.message }, 'sweeping the store failed'))
+    this.#kernel = new Kernel(new Generation(plan, 1, this.#pools, embedded.origin), this.#log, store)
+    this.#sockets = new Sockets(this.#kernel)
     this.#kernel.onRefusedCredential = () => this.#rereadSecrets()
+    this.#kernel.onStoreFault = error => this.#storeFailed(error)
     this.#health = {
       draining: false,
       generation: 1,
@@ -77,6 +95,12 @@ export class Gateway {
         handle(this.#kernel, request, response)
       },
       code => this.#log.info({ parse_error: code }, 'request refused before it could be read'),
+      (request, socket, head) => {
+        this.#sockets.open(request, socket, head).catch((error: Error) => {
+          socket.destroy()
+          this.#log.error({ error: error.message }, 'a WebSocket could not be opened')
+        })
+      },
     )
     this.closed = new Promise(ended => {
       this.#ended = ended
@@ -223,9 +247,11 @@ export class Gateway {
     const before = calls.size
     await this.#watch?.close()
     this.#server.close()
+    this.#sockets.drain()
     const grace = setTimeout(() => this.#cut(), this.plan.limits.drain)
     await this.#kernel.idle()
     clearTimeout(grace)
+    await this.#sockets.empty(CLOSING)
     this.#log.info({ drained: before - this.#cutCalls, cut: this.#cutCalls }, 'drained')
     await this.#end()
   }
@@ -236,6 +262,15 @@ export class Gateway {
     this.#reread = this.#health.generation
     this.#log.warn({ generation: this.#reread }, 'an upstream refused its credential; reading the secrets again')
     this.reload().catch((error: Error) => this.#log.error({ error: error.message }, 'reload failed'))
+  }
+
+  /** One line for all of them, now and then: with a full disk every request fails to be kept. */
+  #storeFailed(error: unknown): void {
+    const now = performance.now()
+    this.#storeFaults++
+    if (now < this.#quietUntil) return
+    this.#quietUntil = now + QUIET
+    this.#log.error({ error: messageOf(error), faults: this.#storeFaults }, 'something could not be kept in the store')
   }
 
   #cut(): void {
@@ -250,6 +285,7 @@ export class Gateway {
     this.#health.draining = true
     this.#kernel.draining = true
     this.#server.close()
+    this.#sockets.drain()
     this.#cut()
     await this.#watch?.close()
     await this.#end()
@@ -257,8 +293,12 @@ export class Gateway {
 
   async #end(): Promise<void> {
     this.#server.closeAllConnections()
+    this.#sockets.terminate()
     await this.#pools.destroy()
     await this.#embedded.close()
+    await this.#sweeper.stop()
+    await this.#kernel.state.conversations.settled()
+    await this.#store.close()
     this.#log.close()
     this.#ended()
   }
@@ -269,13 +309,18 @@ export async function startGateway(given: StartOptions): Promise<Gateway> {
   const options = { ...given, file: resolve(given.file) }
   const loaded = await loadPlan(options)
   if (loaded.plan === undefined) throw new ConfigError(loaded.problems)
+  const store = await openStore(loaded.plan.store)
   const embedded = new Embedded()
-  await embedded.prepare(loaded.plan)
   let gateway: Gateway
+  await embedded.prepare(loaded.plan).catch(async (error: unknown) => {
+    await store.close()
+    throw error
+  })
   try {
-    gateway = new Gateway(options, loaded, loaded.plan, embedded)
+    gateway = new Gateway(options, loaded, loaded.plan, embedded, store)
   } catch (error) {
     await embedded.close()
+    await store.close()
     throw new StartError(`the listener cannot be set up: ${messageOf(error)}`)
   }
   try {

@@ -4,17 +4,21 @@ import {
   type Server,
   type ServerOptions,
   type ServerResponse,
+  STATUS_CODES,
 } from 'node:http'
 import { createServer as createHttpsServer, type Server as HttpsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { ListenConfig } from '../core/config.js'
 import { errorBody } from '../core/error-bodies.js'
-import { type ErrorCode, GatewayError } from '../core/errors.js'
+import { type ErrorCode, type Family, GatewayError } from '../core/errors.js'
 import type { Limits } from '../core/limits.js'
 
 /** How often Node looks for clients that are late with their request, milliseconds. */
 const CHECK_INTERVAL = 1000
+
+/** A request that asks for a WebSocket; `head` has come after it. */
+export type SocketListener = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
 
 export type Listener = (request: IncomingMessage, response: ServerResponse) => void
 
@@ -24,8 +28,10 @@ export function createServer(
   limits: Limits,
   onRequest: Listener,
   onParseError: (code: string) => void,
+  onSocket: SocketListener,
 ): Server | HttpsServer {
-  const options: ServerOptions = {
+  const options: ServerOptions & UpgradeChoice = {
+    shouldUpgradeCallback: wantsSocket,
     insecureHTTPParser: false,
     requireHostHeader: true,
     noDelay: true,
@@ -47,6 +53,10 @@ export function createServer(
   server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
     refuse(response, new GatewayError('expectation_failed', 'Only 100-continue can be expected.'))
   })
+  server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    if (wantsSocket(request)) onSocket(request, socket, head)
+    else serveInPlace(server, request, socket, head)
+  })
   server.on('connect', (_request: IncomingMessage, socket: Duplex) => {
     socket.end(rawAnswer(new GatewayError('method_not_allowed', 'This is not a proxy.')))
   })
@@ -56,6 +66,15 @@ export function createServer(
     answerUnparsed(error, socket as Socket)
   })
   return server
+}
+
+/** Which requests leave HTTP; the others are served as if they had not asked. Known to Node from 24.9 on. */
+interface UpgradeChoice {
+  shouldUpgradeCallback(request: IncomingMessage): boolean
+}
+
+function wantsSocket({ headers }: IncomingMessage): boolean {
+  return headers.upgrade?.toLowerCase() === 'websocket'
 }
 
 /** The settings of a running server that may change with the plan. */
@@ -89,19 +108,30 @@ function answerUnparsed(error: NodeJS.ErrnoException, socket: Socket): void {
   socket.end(rawAnswer(new GatewayError(code, message)), () => socket.destroy())
 }
 
-function rawAnswer(error: GatewayError): string {
-  const body = JSON.stringify(errorBody(error, 'compatible', ''))
+/** An answer in words on a bare connection, which ends with it. */
+export function rawAnswer(error: GatewayError, family: Family = 'compatible'): string {
+  const body = JSON.stringify(errorBody(error, family, ''))
   return (
-    `HTTP/1.1 ${error.status} ${REASONS[error.status] ?? 'Error'}\r\n` +
+    `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status] ?? 'Error'}\r\n` +
     `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n` +
-    `x-gateway-error: ${error.code}\r\nconnection: close\r\n\r\n${body}`
+    `x-gateway-error: ${error.code}\r\n${error.status === 401 ? 'www-authenticate: Bearer\r\n' : ''}` +
+    `connection: close\r\n\r\n${body}`
   )
 }
 
-const REASONS: Readonly<Record<number, string>> = {
-  400: 'Bad Request',
-  405: 'Method Not Allowed',
-  408: 'Request Timeout',
-  413: 'Content Too Large',
-  431: 'Request Header Fields Too Large',
+/**
+ * Serves a request that asks for another protocol than WebSocket as if it had not asked, which a server may (RFC 9110
+ * §7.8): clients that would like HTTP/2 ask in every first request. Older versions of Node, which ask nobody, have let go
+ * of the connection by now, so it is given back from its start, without the wish.
+ */
+function serveInPlace(server: Server | HttpsServer, request: IncomingMessage, socket: Duplex, head: Buffer): void {
+  const lines = [`${request.method} ${request.url} HTTP/${request.httpVersion}`]
+  const { rawHeaders } = request
+  for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
+    const [name = '', value = ''] = [rawHeaders[index], rawHeaders[index + 1]]
+    if (!/^(upgrade|http2-settings|connection)$/i.test(name)) lines.push(`${name}: ${value}`)
+  }
+  const again = Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1')
+  socket.unshift(Buffer.concat([again, head]))
+  server.emit('setSecureContext' in server ? 'secureConnection' : 'connection', socket)
 }

@@ -5,16 +5,17 @@ import type { State } from './handle.js'
 export const CONTROL_PATH = '/simulator/requests'
 
 /**
- * `GET` lists the requests that are kept, oldest first, credentials and all; `DELETE` forgets them and starts every
- * count of faults anew. These requests are not kept themselves.
+ * `GET` lists the requests that are kept, oldest first, credentials and all; `DELETE` forgets them, and the
+ * responses that are kept, and starts every count of faults anew. These requests are not kept themselves.
  */
-export function control(request: IncomingMessage, response: ServerResponse, { received, gate }: State): void {
+export function control(request: IncomingMessage, response: ServerResponse, { received, gate, memory }: State): void {
   request.resume()
   if (request.method === 'GET') {
     send(response, 200, { object: 'list', data: received.entries })
   } else if (request.method === 'DELETE') {
     received.clear()
     gate.reset()
+    memory.clear()
     send(response, 200, { object: 'list', deleted: true })
   } else {
     response.setHeader('allow', 'GET, DELETE')

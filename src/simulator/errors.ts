@@ -6,6 +6,8 @@ export interface ErrorDetails {
   readonly code?: string
   readonly type?: string
   readonly headers?: Readonly<Record<string, string>>
+  /** Seconds to wait, for families that say it in the body. */
+  readonly wait?: number
 }
 
 /** A refusal, as a real provider would make it. */
@@ -21,10 +23,12 @@ export class SimulatorError extends Error {
   }
 }
 
-/** How one family writes errors. */
-export interface ErrorShape {
-  /** The JSON body. */
-  readonly body: (error: SimulatorError) => object
+/** What the protocols of one family have in common. */
+export interface Family {
+  /** The JSON body of an error. */
+  readonly body: (error: SimulatorError, requestId: string) => object
   /** The error that a provider of this family sends with a status, in its usual words. */
   readonly usual: (status: number) => SimulatorError
+  /** The headers of every answer: an id, and what else the family sends. */
+  readonly headers: (requestId: string) => Readonly<Record<string, string>>
 }

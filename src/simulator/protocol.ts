@@ -1,6 +1,7 @@
 import type { JsonObject } from '../core/json.js'
-import type { ErrorShape, SimulatorError } from './errors.js'
+import type { Family, SimulatorError } from './errors.js'
 import type { Faults } from './faults/table.js'
+import type { Memory } from './memory.js'
 import type { Seed } from './seed.js'
 
 /** One operation of one protocol. A new protocol is a file or a folder that exports these, and a line in `routes.ts`. */
@@ -8,24 +9,34 @@ export interface Protocol {
   readonly method: string
   /** An exact path, or one with a single `{parameter}` that takes any text, slashes included. */
   readonly path: string
+  /** For paths that several share: whether a request with these headers and this query is meant for this one. */
+  readonly serves?: (headers: RequestHeaders, query: URLSearchParams) => boolean
+  /** What the seed begins with; the path, where nothing else is said. Two ways to the same answer have it in common. */
+  readonly operation?: string
   readonly body: 'json' | 'none'
-  readonly errors: ErrorShape
+  readonly family: Family
   /** Names to list as models of this operation; any other name that begins with `sim-` serves as well. */
   readonly models: readonly string[]
   /** Throws {@link SimulatorError} to refuse. */
   readonly answer: (call: Call) => Answer
 }
 
+/** By lower-case name. */
+export type RequestHeaders = Readonly<Record<string, string>>
+
 /** A request, read and taken apart. */
 export interface Call {
   /** The decoded path parameter; empty where the path has none. */
   readonly parameter: string
+  readonly query: URLSearchParams
   /** The JSON body, without the faults in its model's name; empty for operations without a body. */
   readonly body: JsonObject
   readonly faults: Faults
   readonly seed: Seed
-  /** Every listed model. */
+  readonly requestId: string
+  /** Every model that the family lists. */
   readonly models: readonly string[]
+  readonly memory: Memory
 }
 
 export type Answer = Document | EventStream
@@ -42,10 +53,14 @@ export interface Document {
 export interface EventStream {
   readonly kind: 'events'
   readonly headers: Headers
+  /** How events are written: with line feeds, with CRLF, or as their `data` alone. Line feeds if nothing is said. */
+  readonly writing?: Writing
   readonly events: Iterable<StreamEvent>
   /** What this protocol sends when it fails in the middle of a stream. */
   readonly failure: (error: SimulatorError) => readonly StreamEvent[]
 }
+
+export type Writing = 'lf' | 'crlf' | 'bare'
 
 export interface StreamEvent {
   readonly event?: string

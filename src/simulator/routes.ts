@@ -1,34 +1,53 @@
-import { SimulatorError } from './errors.js'
-import { compatibleErrors } from './families/compatible.js'
-import type { Protocol } from './protocol.js'
+import { type Family, SimulatorError } from './errors.js'
+import { compatible } from './families/compatible.js'
+import { native } from './families/native.js'
+import type { Protocol, RequestHeaders } from './protocol.js'
 import { chat } from './protocols/chat/index.js'
 import { completions } from './protocols/completions/index.js'
 import { embeddings } from './protocols/embeddings/index.js'
+import { GENERATE } from './protocols/generate/index.js'
+import { MESSAGES } from './protocols/messages/index.js'
 import { modelById, modelList } from './protocols/models.js'
 import { moderations } from './protocols/moderations/index.js'
-import { responses } from './protocols/responses/index.js'
+import { RESPONSES } from './protocols/responses/index.js'
 
-/** All that the simulator speaks. */
-const PROTOCOLS: readonly Protocol[] = [chat, completions, embeddings, moderations, responses, modelList, modelById]
+/** All that the simulator speaks; the docs list it. The first whose path, method and headers fit is the one that answers. */
+export const PROTOCOLS: readonly Protocol[] = [
+  chat,
+  completions,
+  embeddings,
+  moderations,
+  ...RESPONSES,
+  ...MESSAGES,
+  ...GENERATE,
+  modelList,
+  modelById,
+]
 
-/** Models that the simulator lists. */
-export const MODELS: readonly string[] = [...new Set(PROTOCOLS.flatMap(protocol => protocol.models))]
+/** Models that the simulator lists for a family. */
+export function modelsOf(family: Family): readonly string[] {
+  return [...new Set(PROTOCOLS.flatMap(protocol => (protocol.family === family ? protocol.models : [])))]
+}
 
 export interface Match {
   readonly protocol: Protocol
   /** The text in the place of the path's parameter, still encoded. */
   readonly parameter: string
+  readonly query: URLSearchParams
 }
 
 /** Finds who answers; where nobody does, it is one who refuses. `target` is the path with its query. */
-export function route(method: string, target: string): Match {
+export function route(method: string, target: string, headers: RequestHeaders): Match {
   const [path = ''] = target.split('?', 1)
+  const query = new URLSearchParams(target.slice(path.length))
   const owners = PROTOCOLS.flatMap(protocol => {
     const parameter = parameterOf(protocol.path, path)
-    return parameter === undefined ? [] : [{ protocol, parameter }]
+    return parameter === undefined || protocol.serves?.(headers, query) === false
+      ? []
+      : [{ protocol, parameter, query }]
   })
   const owner = owners.find(({ protocol }) => protocol.method === method)
-  return owner ?? { protocol: nobody(method, path, owners), parameter: '' }
+  return owner ?? { protocol: nobody(method, path, owners), parameter: '', query }
 }
 
 /** Empty where the pattern has no parameter; nothing where the path does not fit. */
@@ -40,9 +59,9 @@ function parameterOf(pattern: string, path: string): string | undefined {
 }
 
 function nobody(method: string, path: string, owners: readonly Match[]): Protocol {
-  const errors = owners[0]?.protocol.errors ?? compatibleErrors
-  const allowed = owners.map(({ protocol }) => protocol.method).join(', ')
-  return { method, path, body: 'none', errors, models: [], answer: () => refuse(method, path, allowed) }
+  const family = owners[0]?.protocol.family ?? (path.startsWith('/v1beta/') ? native : compatible)
+  const allowed = [...new Set(owners.map(({ protocol }) => protocol.method))].join(', ')
+  return { method, path, body: 'none', family, models: [], answer: () => refuse(method, path, allowed) }
 }
 
 function refuse(method: string, path: string, allowed: string): never {

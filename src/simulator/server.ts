@@ -5,6 +5,7 @@ import { CONTROL_PATH, control } from './control.js'
 import type { SimulatorEntry } from './entry.js'
 import { Gate } from './faults/gate.js'
 import { handle, type State } from './handle.js'
+import { Memory } from './memory.js'
 import { Received } from './received.js'
 
 const KEPT = 1000
@@ -39,7 +40,7 @@ export interface Simulator {
  */
 export async function startSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
   const { port = 0, host = '127.0.0.1', keep = KEPT, log } = options
-  const state: State = { received: new Received(keep), gate: new Gate() }
+  const state: State = { received: new Received(keep), gate: new Gate(), memory: new Memory() }
   const server = createServer(
     { keepAliveTimeout: IDLE, requestTimeout: 0, maxHeaderSize: HEADER_BYTES },
     (request, response) => {

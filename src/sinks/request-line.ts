@@ -26,11 +26,16 @@ export function requestLine(entry: RequestEntry, level: string, time: string): s
     (entry.stream ? number('events', entry.events) : '') +
     (entry.trailing > 0 ? number('trailing', entry.trailing) : '') +
     (entry.truncated ? ',"truncated":true' : '') +
+    (entry.dropped.length > 0 ? `,"dropped":${JSON.stringify(entry.dropped)}` : '') +
+    string('blocked', entry.blocked) +
     number('input_tokens', usage?.input) +
     number('output_tokens', usage?.output) +
     number('total_tokens', usage?.total) +
     number('cached_tokens', usage?.cached) +
+    number('cache_write_tokens', usage?.cacheWrite) +
     number('reasoning_tokens', usage?.reasoning) +
+    number('input_audio_tokens', usage?.inputAudio) +
+    number('output_audio_tokens', usage?.outputAudio) +
     `,"generation":${entry.generation}}\n`
   )
 }

@@ -94,6 +94,17 @@ export function renameMember(doc: Uint8Array, from: Path, to: Path): Uint8Array 
   ])
 }
 
+/** Removes top-level members and sets another one to `json`, in one pass over the document. */
+export function replaceMembers(doc: Uint8Array, removed: readonly string[], name: string, json: string): Uint8Array {
+  const cursor = new JsonCursor(asBuffer(doc))
+  const root = cursor.root()
+  const gone = new Set([...removed, name].flatMap(one => named(cursor, root, one)))
+  const at = root.start + 1
+  const comma = root.items.length > gone.size ? ',' : ''
+  const bytes = Buffer.from(`${JSON.stringify(name)}:${json}${comma}`)
+  return apply(cursor.doc, [{ start: at, end: at, bytes }, ...removals(root, gone)])
+}
+
 /** Removes every top-level member but those named. */
 export function keepMembers(doc: Uint8Array, names: readonly string[]): Uint8Array {
   const cursor = new JsonCursor(asBuffer(doc))
@@ -114,6 +125,37 @@ export function wrapValue(doc: Uint8Array, path: Path, name: string): Uint8Array
     Buffer.from('}'),
   ])
   return splice(doc, start, end, bytes)
+}
+
+/**
+ * Replaces strings at the paths, of which `*` is every element of an array, by what `replacement` gives for each; where it
+ * gives undefined the string stays. Other values stay too.
+ */
+export function replaceStrings(
+  doc: Uint8Array,
+  paths: readonly Path[],
+  replacement: (text: string, place: Path) => string | undefined,
+): Uint8Array {
+  const cursor = new JsonCursor(asBuffer(doc))
+  const edits: Edit[] = []
+  const walk = (container: Container, path: Path, depth: number, place: Path): void => {
+    const segment = path[depth] ?? ''
+    const every = segment === '*' && !container.object
+    const items = every ? container.items : named(cursor, container, segment)
+    items.forEach((item, index) => {
+      const here = [...place, every ? String(index) : segment]
+      if (depth < path.length - 1) {
+        if (cursor.isContainer(item.start)) walk(cursor.container(item.start), path, depth + 1, here)
+        return
+      }
+      const value: unknown = JSON.parse(cursor.doc.toString('utf8', item.start, item.end))
+      const next = typeof value === 'string' ? replacement(value, here) : undefined
+      if (next !== undefined) edits.push({ start: item.start, end: item.end, bytes: Buffer.from(JSON.stringify(next)) })
+    })
+  }
+  const root = cursor.root()
+  for (const path of paths) walk(root, path, 0, [])
+  return edits.length === 0 ? doc : apply(cursor.doc, edits)
 }
 
 /** A copy of the document with the bytes from `start` to `end` replaced. */

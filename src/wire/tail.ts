@@ -16,13 +16,18 @@ export class Tail {
     this.#length = 0
   }
 
-  /** The last 16 KiB, or all where there is less. */
+  /** The last 16 KiB, or all where there is less. Copies only where more than one chunk has a part in it. */
   bytes(): Buffer {
-    const [only] = this.#recent
-    const bytes =
-      this.#older.length === 0 && this.#recent.length === 1 && only !== undefined
-        ? only
-        : Buffer.concat([...this.#older, ...this.#recent])
-    return bytes.subarray(Math.max(0, bytes.length - KEPT))
+    const chunks = this.#older.concat(this.#recent)
+    const parts: Buffer[] = []
+    let missing = KEPT
+    for (let i = chunks.length - 1; i >= 0 && missing > 0; i--) {
+      const chunk = chunks[i]
+      if (chunk === undefined) continue
+      parts.unshift(chunk.length > missing ? chunk.subarray(chunk.length - missing) : chunk)
+      missing -= chunk.length
+    }
+    const [only] = parts
+    return parts.length === 1 && only !== undefined ? only : Buffer.concat(parts)
   }
 }

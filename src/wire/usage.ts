@@ -9,7 +9,16 @@ const ATTEMPTS = 8
 /** Whoever counts more tokens than this in one exchange has miscounted. */
 const LARGEST = 1e12
 
-const FIELDS = ['input', 'output', 'total', 'cached', 'reasoning'] as const
+const FIELDS = [
+  'input',
+  'output',
+  'total',
+  'cached',
+  'cacheWrite',
+  'reasoning',
+  'inputAudio',
+  'outputAudio',
+] as const satisfies readonly (keyof Usage)[]
 
 const COLON = 0x3a
 const LETTER_N = 0x6e
@@ -23,7 +32,7 @@ interface Wanted {
 /**
  * Reads the tokens that an upstream counted from the end of its answer, which may begin anywhere. A number is looked for
  * by name, from the end: in a JSON answer by the first name of its path, in an event stream by the name of the object
- * that holds it, so that an event whose beginning is cut off will do. What is not a whole number from 0 to 1e12 does not
+ * that holds it, so that an event whose beginning is cut off will do. Numbers at several paths are added up. What is not a whole number from 0 to 1e12 does not
  * count; `undefined` where nothing does. Never throws.
  */
 export function readUsage(tail: Buffer, paths: UsagePaths, framing: 'json' | 'sse'): Usage | undefined {
@@ -31,11 +40,12 @@ export function readUsage(tail: Buffer, paths: UsagePaths, framing: 'json' | 'ss
   for (const [name, wanted] of byName(paths, framing)) {
     let missing = wanted
     for (const value of valuesFromEnd(tail, name)) {
-      for (const { field, path } of missing) {
+      missing = missing.filter(({ field, path }) => {
         const count = follow(value, path)
-        if (isCount(count)) usage[field] = count
-      }
-      missing = missing.filter(({ field }) => usage[field] === undefined)
+        if (!isCount(count)) return true
+        usage[field] = (usage[field] ?? 0) + count
+        return false
+      })
       if (missing.length === 0) break
     }
   }
@@ -47,11 +57,12 @@ export function usageOf(document: unknown, paths: UsagePaths): Usage | undefined
   const usage: { -readonly [field in keyof Usage]: Usage[field] } = {}
   let any = false
   for (const field of FIELDS) {
-    const path = paths[field]
-    const count = path === undefined ? undefined : follow(document, path)
-    if (!isCount(count)) continue
-    usage[field] = count
-    any = true
+    for (const path of paths[field] ?? []) {
+      const count = follow(document, path)
+      if (!isCount(count)) continue
+      usage[field] = (usage[field] ?? 0) + count
+      any = true
+    }
   }
   return any ? usage : undefined
 }
@@ -60,15 +71,15 @@ export function usageOf(document: unknown, paths: UsagePaths): Usage | undefined
 function byName(paths: UsagePaths, framing: 'json' | 'sse'): ReadonlyMap<string, readonly Wanted[]> {
   const groups = new Map<string, Wanted[]>()
   for (const field of FIELDS) {
-    const path = paths[field]
-    if (path === undefined) continue
-    const index = framing === 'json' ? 0 : Math.max(0, path.length - 2)
-    const name = path[index]
-    if (name === undefined) continue
-    const wanted = { field, path: path.slice(index + 1) }
-    const group = groups.get(name)
-    if (group === undefined) groups.set(name, [wanted])
-    else group.push(wanted)
+    for (const path of paths[field] ?? []) {
+      const index = framing === 'json' ? 0 : Math.max(0, path.length - 2)
+      const name = path[index]
+      if (name === undefined) continue
+      const wanted = { field, path: path.slice(index + 1) }
+      const group = groups.get(name)
+      if (group === undefined) groups.set(name, [wanted])
+      else group.push(wanted)
+    }
   }
   return groups
 }

@@ -158,7 +158,7 @@ const BAD: Readonly<Record<string, readonly [FileName, string, string]>> = {
   'a method in small letters': [
     'routes',
     'routes:\n  post /v1/x: { protocol: x }\n',
-    '2:3 expected a method in capital letters, a space and a path, such as POST /v1/chat/completions',
+    '2:3 expected a method in capital letters (WS for WebSockets), a space and a path, such as POST /v1/chat/completions',
   ],
   'a placement that does not exist': [
     'routes',

@@ -1,8 +1,8 @@
 import { symlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { expandGlob, globRoot, matches } from '../../src/config/glob.js'
+import { fc } from '../helpers/property.js'
 import { folderWith } from './support.js'
 
 t.test('* stands for any text, also for none', async t => {

@@ -14,7 +14,7 @@ async function modelOf(t: Test, yaml: string): Promise<ModelConfig | undefined> 
   return config?.models.swift
 }
 
-const NOTHING = { request: [], response: [] }
+const NOTHING = { traits: {}, request: [], response: [] }
 
 t.test('one line adds a model', async t => {
   t.same(await modelOf(t, 'north'), {
@@ -22,6 +22,7 @@ t.test('one line adds a model', async t => {
     ...NOTHING,
     timeouts: {},
     retry: {},
+    strict: false,
   })
 })
 
@@ -63,6 +64,21 @@ t.test("verbs of a target in a list are the target's", async t => {
   const model = await modelOf(t, '[{ upstream: north, response: [{ wrap: x }] }]')
   t.match(model?.targets, [{ response: [{ wrap: 'x' }] }])
   t.same(model?.response, [])
+})
+
+t.test("traits beside a single target are the model's, those of a target in a list the target's", async t => {
+  const alone = await modelOf(t, '{ upstream: north, strict: true, traits: { max_output: 8192, sampling: false } }')
+  t.match(alone, { strict: true, traits: { max_output: 8192, sampling: false } })
+  t.same(alone?.targets, [{ upstream: 'north', ...NOTHING }])
+  const listed = await modelOf(
+    t,
+    '{ targets: [{ upstream: north, traits: { structured: tool } }, south], traits: { reasoning: budget } }',
+  )
+  t.same(listed?.traits, { reasoning: 'budget' })
+  t.same(
+    listed?.targets.map(target => target.traits),
+    [{ structured: 'tool' }, {}],
+  )
 })
 
 t.test('models keep the order of the file', async t => {

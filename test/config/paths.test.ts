@@ -1,6 +1,6 @@
-import fc from 'fast-check'
 import t from 'tap'
 import { parsePathText, pathText } from '../../src/config/paths.js'
+import { fc } from '../helpers/property.js'
 
 t.test('a path joins plain names with dots and indexes with brackets', async t => {
   t.equal(pathText(['models', 'swift-large', 1, 'upstream']), 'models.swift-large[1].upstream')

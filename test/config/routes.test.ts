@@ -15,9 +15,12 @@ t.test('shipped routes are there, with the defaults of their files', async t => 
   t.same(config?.routes['POST /v1/chat/completions'], {
     caller: [BEARER],
     errors: 'compatible',
+    families: [],
     protocol: 'chat',
     model: { from: 'body', name: 'model' },
     stream: { from: 'body', name: 'stream' },
+    framing: { byDefault: 'sse', parameter: undefined, values: {} },
+    strict: false,
     schema: 'chat.request',
     timeouts: {},
     retry: {},
@@ -40,7 +43,7 @@ t.test('interfaces chooses among the shipped files; an empty list leaves all out
       (await tryLoad(t, `${BASE}interfaces: ${interfaces}\nroutes: { GET /models: { answer: models } }\n`)).config
         ?.routes ?? {},
     )
-  t.same(await names('[native]'), [])
+  t.same(await names('[native]'), ['POST /v1beta/models/{model}:generate', 'GET /models'])
   t.same((await tryLoad(t, `${BASE}interfaces: []\n`)).told, ['unreachable-target 7:13'])
   t.ok((await names('[compatible]')).includes('POST /v1/embeddings'))
   t.notOk((await names('[compatible]')).includes('POST /v1beta/models/{model}:generate'))
@@ -81,25 +84,45 @@ t.test('a stream is told by the request, or is always or never one', async t => 
   t.same(routes['POST /c']?.stream, { from: 'query', name: 'stream' })
 })
 
-t.test('a body is read where something stands in it, is absent for GET, and else is bytes', async t => {
+t.test('streams are framed by one word, or as a parameter of the query says', async t => {
   const routes = await routesOf(
     t,
-    '  POST /a: { protocol: chat, model: body.model }\n  POST /b: { protocol: chat, model: query.model }\n  POST /c: { protocol: chat, model: query.model, stream: body.stream }\n  POST /d: { protocol: chat, upstream: sim, schema: chat.request }\n  GET /e: { protocol: chat, upstream: sim }\n  DELETE /f: { protocol: chat, upstream: sim, body: json }\n',
+    '  POST /a: { protocol: chat, model: body.model, stream: true, framing: ndjson }\n  POST /b: { protocol: chat, model: body.model, stream: true, strict: true, framing: { default: array, parameter: alt, values: { sse: sse-crlf } } }\n  POST /c: { protocol: chat, model: body.model, stream: true, framing: { parameter: alt, values: { lines: ndjson } } }\n',
   )
-  t.same(
-    Object.fromEntries(
-      ['POST /a', 'POST /b', 'POST /c', 'POST /d', 'GET /e', 'DELETE /f'].map(name => [name, routes[name]?.body]),
-    ),
-    {
-      'POST /a': 'json',
-      'POST /b': 'raw',
-      'POST /c': 'json',
-      'POST /d': 'json',
-      'GET /e': 'none',
-      'DELETE /f': 'json',
-    },
-  )
+  t.same(routes['POST /a']?.framing, { byDefault: 'ndjson', parameter: undefined, values: {} })
+  t.match(routes['POST /b'], {
+    strict: true,
+    framing: { byDefault: 'array', parameter: 'alt', values: { sse: 'sse-crlf' } },
+  })
+  t.equal(routes['POST /c']?.framing.byDefault, 'sse')
 })
+
+t.test(
+  'a body is read where something stands in it or its protocol can be translated, is absent for GET, and else is bytes',
+  async t => {
+    const routes = await routesOf(
+      t,
+      '  POST /a: { protocol: chat, model: body.model }\n  POST /b: { protocol: completions, model: query.model }\n  POST /c: { protocol: completions, model: query.model, stream: body.stream }\n  POST /d: { protocol: chat, upstream: sim, schema: chat.request }\n  GET /e: { protocol: chat, upstream: sim }\n  DELETE /f: { protocol: chat, upstream: sim, body: json }\n  POST /g/{model}: { protocol: generate, model: path.model }\n',
+    )
+    t.same(
+      Object.fromEntries(
+        ['POST /a', 'POST /b', 'POST /c', 'POST /d', 'GET /e', 'DELETE /f', 'POST /g/{model}'].map(name => [
+          name,
+          routes[name]?.body,
+        ]),
+      ),
+      {
+        'POST /a': 'json',
+        'POST /b': 'raw',
+        'POST /c': 'json',
+        'POST /d': 'json',
+        'GET /e': 'none',
+        'DELETE /f': 'json',
+        'POST /g/{model}': 'json',
+      },
+    )
+  },
+)
 
 t.test('the model that is shown stands in the one parameter of the path', async t => {
   const routes = await routesOf(t, '  GET /models/{name*}: { answer: model }\n')
@@ -121,4 +144,13 @@ t.test('routes clash where only the names of their parameters differ', async t =
   t.same(await told('GET /a/{x*}', 'GET /a/{y*}'), ['route-clash 10:3'])
   t.same(await told('GET /a/{x}:go', 'GET /a/{y}:go'), ['route-clash 10:3'])
   t.same(await told('GET /a/{x}', 'POST /a/{y}', 'GET /a/b', 'GET /a/{x*}', 'GET /a/{x}:go', 'GET /a/{x}/c'), [])
+})
+
+t.test('over WebSockets one protocol is served, as a stream', async t => {
+  const routes = await routesOf(t, '  WS /r: { protocol: responses, model: body.model, stream: true }\n')
+  t.match(routes['WS /r'], { protocol: 'responses', stream: 'always', body: 'json' })
+  for (const route of ['{ protocol: chat, model: body.model, stream: true }', '{ answer: models }']) {
+    const { text } = await tryLoad(t, `${BASE}routes:\n  WS /r: ${route}\n`)
+    t.match(text, /over WebSockets only \{ protocol: responses, stream: true \} is served/, route)
+  }
 })

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { errorBody, streamErrorFrame } from '../../src/core/error-bodies.js'
+import { errorBody, familyStatus, streamErrorFrame } from '../../src/core/error-bodies.js'
 import { ERROR_CODES, type ErrorCode, FAMILIES, GatewayError } from '../../src/core/errors.js'
 
 const limited = new GatewayError('rate_limited', 'Slow down.', { param: 'model' })
@@ -22,6 +22,37 @@ t.test('the native family gets the status as a number and as a name', async t =>
   t.strictSame(errorBody(limited, 'native', 'req-1'), {
     error: { code: 429, message: 'Slow down.', status: 'RESOURCE_EXHAUSTED' },
   })
+})
+
+t.test('the native family is told in the body how long to wait', async t => {
+  const retryInfo = 'type.googleapis.com/google.rpc.RetryInfo'
+  for (const [retryAfter, retryDelay] of [
+    [7000, '7s'],
+    [6500, '6.5s'],
+    [0.4, '0.001s'],
+    [0, '0s'],
+  ] as const) {
+    const waiting = new GatewayError('rate_limited', 'Slow down.', { retryAfter })
+    const details = [{ '@type': retryInfo, retryDelay }]
+    t.strictSame(errorBody(waiting, 'native', 'req-1'), {
+      error: { code: 429, message: 'Slow down.', status: 'RESOURCE_EXHAUSTED', details },
+    })
+  }
+})
+
+t.test('a quota that is used up is told by type and code', async t => {
+  const used = new GatewayError('rate_limited', 'No credit.', { familyCode: 'insufficient_quota' })
+  t.strictSame(errorBody(used, 'compatible', 'req-1'), {
+    error: { message: 'No credit.', type: 'insufficient_quota', param: null, code: 'insufficient_quota' },
+  })
+})
+
+t.test('an overload has one status for clients of messages and another for all others', async t => {
+  for (const status of [503, 529]) {
+    for (const family of FAMILIES) t.equal(familyStatus(status, family), family === 'messages' ? 529 : 503)
+  }
+  for (const status of [400, 404, 429, 500, 502, 504])
+    for (const family of FAMILIES) t.equal(familyStatus(status, family), status)
 })
 
 t.test('the image-task family gets its own code and a description', async t => {

@@ -1,8 +1,12 @@
 import t from 'tap'
 import { body, CHAT_ANSWER, json, reset } from '../helpers/answers.js'
 import { proveNoLeak } from '../helpers/canaries.js'
+import { relaysAnything } from '../helpers/emitted.js'
 import { CALLER, CHAT, oneUpstream, startTestGateway, upstreamYaml } from '../helpers/gateway.js'
 import { startRawUpstream } from '../helpers/raw-upstream.js'
+
+// Bodies go through as they are, with what no document knows.
+relaysAnything()
 
 const two = (a: string, b: string, models: string): string =>
   `version: 1\n${CALLER}\nupstreams:\n  a: ${upstreamYaml(a)}\n  b: ${upstreamYaml(b)}\nmodels:\n  ${models}\n`

@@ -229,21 +229,21 @@ t.test('F-A3 the models list holds what the key may use, and nothing else', asyn
 
 t.test('F-A4 stored objects are nobody to anybody: 404 with the same bytes, and no upstream call', async t => {
   const { gateway, upstream } = await running(t)
-  const paths = [
-    '/v1/responses/resp_1',
-    '/v1/responses/resp_1/input_items',
-    '/v1/responses/resp_2/cancel',
-    '/v1/files/file-1',
-  ]
-  for (const path of paths) {
-    for (const method of ['GET', 'DELETE']) {
-      const [mine, theirs] = [
-        await gateway.request(path, { method, headers: { 'x-request-id': 'same' } }),
-        await gateway.request(path, { method, key: SECRETS.limited, headers: { 'x-request-id': 'same' } }),
-      ]
-      compatibleError(t, mine, 404)
-      t.equal(mine.text, theirs.text)
-    }
+  const asked = [
+    ['GET', '/v1/responses/resp_1'],
+    ['DELETE', '/v1/responses/resp_1'],
+    ['GET', '/v1/responses/resp_1/input_items'],
+    ['POST', '/v1/responses/resp_2/cancel'],
+    ['GET', '/v1/files/file-1'],
+    ['DELETE', '/v1/files/file-1'],
+  ] as const
+  for (const [method, path] of asked) {
+    const [mine, theirs] = [
+      await gateway.request(path, { method, headers: { 'x-request-id': 'same' } }),
+      await gateway.request(path, { method, key: SECRETS.limited, headers: { 'x-request-id': 'same' } }),
+    ]
+    compatibleError(t, mine, 404)
+    t.equal(mine.text, theirs.text)
   }
   t.equal(upstream.connections.items.length, 0)
 })

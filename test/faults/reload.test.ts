@@ -211,8 +211,8 @@ t.test('F-R3 a folder of links that are swapped at once, as orchestrators mount 
   t.same(await models(linked), ['first'])
   mkdirSync(join(linked.folder, 'v2'))
   writeFileSync(join(linked.folder, 'v2/main.yaml'), partial(upstream.origin, 'second'))
-  symlinkSync('v2', join(linked.folder, 'data.new'))
-  renameSync(join(linked.folder, 'data.new'), join(linked.folder, 'data'))
+  symlinkSync('v2', join(linked.folder, 'live.new'))
+  renameSync(join(linked.folder, 'live.new'), join(linked.folder, 'live'))
   await linked.log.find(line => line.msg === 'reloaded')
   t.same(await models(linked), ['second'])
 })
@@ -221,9 +221,9 @@ t.test('F-R3 a folder of links that are swapped at once, as orchestrators mount 
 async function startLinked(t: Test, origin: string): Promise<TestGateway> {
   const files = { 'v1/main.yaml': partial(origin, 'first'), 'current.yaml': partial(origin, 'first') }
   const gateway = await startTestGateway(t, `version: 1\n${CALLER}\ninclude: [current.yaml]\n`, { files, watch: true })
-  symlinkSync('v1', join(gateway.folder, 'data'))
+  symlinkSync('v1', join(gateway.folder, 'live'))
   rmSync(join(gateway.folder, 'current.yaml'))
-  symlinkSync('data/main.yaml', join(gateway.folder, 'current.yaml'))
+  symlinkSync('live/main.yaml', join(gateway.folder, 'current.yaml'))
   await gateway.gateway.reload()
   return gateway
 }

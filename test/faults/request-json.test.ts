@@ -2,12 +2,16 @@ import t, { type Test } from 'tap'
 import { packageRoot } from '../../src/core/package-root.js'
 import { CHAT_ANSWER, json } from '../helpers/answers.js'
 import { proveNoLeak } from '../helpers/canaries.js'
+import { relaysAnything } from '../helpers/emitted.js'
 import { compatibleError } from '../helpers/expect.js'
 import { CALLER, oneUpstream, startTestGateway, type TestGateway } from '../helpers/gateway.js'
 import type { Answer } from '../helpers/raw-client.js'
 import { type RawUpstream, startRawUpstream } from '../helpers/raw-upstream.js'
 import { readSources, regexesOf } from '../helpers/source-rules.js'
 import { starHeight } from '../helpers/star-height.js'
+
+// Bodies go through as they are, with what no document knows.
+relaysAnything()
 
 async function running(t: Test): Promise<{ upstream: RawUpstream; gateway: TestGateway }> {
   const upstream = await startRawUpstream(t)

@@ -9,7 +9,7 @@ import type {
   UpstreamConfig,
 } from '../../src/core/config.js'
 import type { Limits, Retry, Timeouts } from '../../src/core/limits.js'
-import type { Violation } from '../../src/core/plan.js'
+import type { RouteFraming, Violation } from '../../src/core/plan.js'
 import { Secret } from '../../src/core/secret.js'
 import { type Compiled, compile, type Tools } from '../../src/plan/compile.js'
 
@@ -44,6 +44,7 @@ export function configOf(parts: Partial<Config> = {}): Config {
     retry: RETRY,
     store: { type: 'memory', path: join('/', 'data') },
     log: { level: 'info' },
+    media: {},
     keys: {},
     upstreams: {},
     models: {},
@@ -55,7 +56,13 @@ export function configOf(parts: Partial<Config> = {}): Config {
 }
 
 export function keyOf(key: string, parts: Partial<KeyConfig> = {}): KeyConfig {
-  return { secrets: [{ type: 'plain', secret: new Secret(key) }], models: ['*'], disabled: false, ...parts }
+  return {
+    secrets: [{ type: 'plain', secret: new Secret(key) }],
+    models: ['*'],
+    disabled: false,
+    strict: false,
+    ...parts,
+  }
 }
 
 /** An endpoint, as `POST /v1/chat`. */
@@ -76,6 +83,7 @@ export function upstreamOf(base: string, parts: Partial<UpstreamConfig> = {}): U
     retry: {},
     request: [],
     response: [],
+    traits: {},
     ...parts,
   }
 }
@@ -85,18 +93,28 @@ type TargetLike = string | ({ readonly upstream: string } & Partial<TargetConfig
 
 export function modelOf(targets: TargetLike | readonly TargetLike[], parts: Partial<ModelConfig> = {}): ModelConfig {
   const list: readonly TargetLike[] = Array.isArray(targets) ? targets : [targets as TargetLike]
-  const full = list.map(one => ({ request: [], response: [], ...(typeof one === 'string' ? { upstream: one } : one) }))
-  return { targets: full, request: [], response: [], timeouts: {}, retry: {}, ...parts }
+  const full = list.map(one => ({
+    traits: {},
+    request: [],
+    response: [],
+    ...(typeof one === 'string' ? { upstream: one } : one),
+  }))
+  return { targets: full, request: [], response: [], timeouts: {}, retry: {}, traits: {}, strict: false, ...parts }
 }
+
+export const SSE: RouteFraming = { byDefault: 'sse', parameter: undefined, values: {} }
 
 /** A route of the protocol `chat` whose model and stream stand in the body. */
 export function routeOf(parts: Partial<RouteConfig> = {}): RouteConfig {
   return {
     caller: [{ in: 'header', name: 'authorization', scheme: 'Bearer' }],
     errors: 'compatible',
+    families: [],
     protocol: 'chat',
     model: { from: 'body', name: 'model' },
     stream: { from: 'body', name: 'stream' },
+    framing: SSE,
+    strict: false,
     timeouts: {},
     retry: {},
     limits: {},

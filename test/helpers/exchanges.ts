@@ -37,6 +37,8 @@ function replayOf({ file, n, provider, request, response }: Recording): Replay |
   const suffix = PATHS.exec(new URL(request.url, 'http://recorded').pathname)?.[1]
   if (request.method !== 'POST' || suffix === undefined || response.body === '') return undefined
   if (typeof request.body !== 'object' || request.body === null) return undefined
+  // They go on from a response that was made elsewhere, so nobody here may have it (F-A4).
+  if ('previous_response_id' in request.body || 'conversation' in request.body) return undefined
   const stream = /^(:|data:|event:)/.test(response.body)
   const name = `${file} #${n}`
   return {

@@ -6,6 +6,7 @@ import { Writable } from 'node:stream'
 import type t from 'tap'
 import { type Gateway, startGateway } from '../../src/runtime/gateway.js'
 import { canary, witness } from './canaries.js'
+import { noteAsked, watchEmitted } from './emitted.js'
 import { Journal } from './journal.js'
 import { type Answer, connectRaw, type RawClient, type RequestOptions, request, requestBytes } from './raw-client.js'
 
@@ -68,6 +69,7 @@ export const CHAT = { model: 'm', messages: [{ role: 'user', content: 'hello' }]
  * and kept; `env` holds nothing but what is given, and a key for the caller and for upstreams.
  */
 export async function startTestGateway(test: Test, yaml: string, options: GatewayOptions = {}): Promise<TestGateway> {
+  watchEmitted()
   const folder = mkdtempSync(join(tmpdir(), 'gateway-test-'))
   const files = { 'gateway.yaml': yaml, ...options.files }
   for (const [name, text] of Object.entries(files)) await writeInto(folder, name, text)
@@ -78,7 +80,10 @@ export async function startTestGateway(test: Test, yaml: string, options: Gatewa
     env,
     overrides: { host: '127.0.0.1', port: 0 },
     watch: options.watch ?? false,
-    log: lines(line => log.push(line)),
+    log: lines(line => {
+      noteAsked(line.id, line.route)
+      log.push(line)
+    }),
   })
   test.teardown(async () => {
     gateway.closeNow()

@@ -70,13 +70,13 @@ export class RawClient {
   }
 
   /** Reads the body that follows `head` until it ends or `enough` says so. */
-  async body(head: Head, enough: (body: Buffer) => boolean = () => false): Promise<{ body: Buffer; whole: boolean }> {
+  async body(head: Head, enough?: (body: Buffer) => boolean): Promise<{ body: Buffer; whole: boolean }> {
     const bodiless = /^HTTP\/1\.1 (204|304)/.test(head.line)
     const reader = new BodyReader(head, bodiless ? 'nothing' : 'close')
     for (;;) {
       reader.push(this.#bytes)
       this.#bytes = reader.after
-      if (reader.done || enough(reader.body)) return { body: reader.body, whole: reader.done }
+      if (reader.done || enough?.(reader.body) === true) return { body: reader.body, whole: reader.done }
       if (this.#ended !== 'open') {
         const inOrder = reader.close() && this.#ended === 'fin'
         return { body: reader.body, whole: inOrder }

@@ -38,6 +38,8 @@ const DOORS: Readonly<Record<string, string>> = {
   undici: 'src/net/',
   chokidar: 'src/runtime/watch.ts',
   commander: 'src/cli/',
+  lmdb: 'src/stores/file.ts',
+  ws: 'src/net/framed-socket.ts',
 }
 
 const FORBIDDEN_BUILTINS = ['child_process', 'vm', 'cluster', 'inspector', 'repl', 'wasi']

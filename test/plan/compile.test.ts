@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import t from 'tap'
 import type { RouteConfig } from '../../src/core/config.js'
 import type { Caller } from '../../src/core/plan.js'
@@ -15,6 +14,7 @@ import {
   routeOf,
   upstreamOf,
 } from '../helpers/config-builder.js'
+import { fc } from '../helpers/property.js'
 
 t.test('what the configuration says of the process goes into the plan as it is', async t => {
   const config = chatConfig({ log: { level: 'warn' } })
@@ -45,7 +45,7 @@ t.test('a request finds its route, and the route its exchange', async t => {
   const { plan } = compiled(chatConfig({ models: { m: modelOf('north') } }))
   const found = plan.match('POST', '/v1/chat/completions')
   const exchange = found.route?.resolve('m')?.groups[0]?.exchanges[0]
-  t.match(exchange, { upstream: { name: 'north' }, lane: 'relay', model: 'm', call: { method: 'POST' } })
+  t.match(exchange, { upstream: { name: 'north' }, translation: undefined, model: 'm', call: { method: 'POST' } })
 })
 
 t.test('a key that the gateway made lets its caller in', async t => {

@@ -1,6 +1,6 @@
-import fc from 'fast-check'
 import t from 'tap'
 import { Glob } from '../../src/plan/globs.js'
+import { fc } from '../helpers/property.js'
 
 const CAPTURES: readonly (readonly [pattern: string, text: string, star: string | undefined])[] = [
   ['swift-*', 'swift-small', 'small'],

@@ -25,6 +25,12 @@ function outcome(ring: DigestRing, presented: string, now = NOW): string {
   return 'refused' in found ? found.refused : found.name
 }
 
+t.test('a caller is as strict as its key', async t => {
+  const ring = ringOf({ loose: keyOf('loose-key'), exact: keyOf('exact-key', { strict: true }) })
+  t.match(ring.find('loose-key', NOW), { strict: false })
+  t.match(ring.find('exact-key', NOW), { strict: true })
+})
+
 function sha256(text: string): string {
   return createHash('sha256').update(text).digest('hex')
 }

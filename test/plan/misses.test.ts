@@ -1,12 +1,14 @@
 import t from 'tap'
 import type { Family } from '../../src/core/errors.js'
 import type { Placement } from '../../src/core/placement.js'
+import type { FamilyMark } from '../../src/core/plan.js'
 import { Misses, wrongMethod } from '../../src/plan/misses.js'
 import { parsePattern } from '../../src/plan/pattern.js'
 
 const BEARER: Placement = { in: 'header', name: 'authorization', scheme: 'Bearer' }
 const HEADER: Placement = { in: 'header', name: 'x-key' }
 const QUERY: Placement = { in: 'query', name: 'key' }
+const MARK: FamilyMark = { family: 'messages', header: 'x-version' }
 
 function missesOf(routes: readonly (readonly [id: string, errors: Family, ...caller: Placement[]])[]): Misses {
   const misses = new Misses()
@@ -62,14 +64,17 @@ t.test('where there are no routes at all, the usual place and family hold', asyn
     allow: [],
     caller: [BEARER],
     errors: 'compatible',
+    families: [],
   })
 })
 
 t.test('a wrong method is answered in the family of the path, with its methods sorted and each once', async t => {
   const miss = wrongMethod([
-    { method: 'POST', errors: 'native', caller: [HEADER] },
-    { method: 'GET', errors: 'native', caller: [HEADER, QUERY] },
-    { method: 'POST', errors: 'native', caller: [] },
+    { method: 'POST', errors: 'native', caller: [HEADER], families: [] },
+    { method: 'GET', errors: 'native', caller: [HEADER, QUERY], families: [MARK] },
+    { method: 'POST', errors: 'native', caller: [], families: [] },
   ])
-  t.same(miss, { route: undefined, status: 405, allow: ['GET', 'POST'], caller: [HEADER, QUERY], errors: 'native' })
+  const caller = [HEADER, QUERY]
+  const families = [MARK]
+  t.same(miss, { route: undefined, status: 405, allow: ['GET', 'POST'], caller, errors: 'native', families })
 })

@@ -11,7 +11,7 @@ t.test('what is said of a protocol is taken apart', async t => {
     chat: {
       end: { data: '[DONE]' },
       stream_error: 'responses',
-      usage: { input: 'usage.prompt_tokens', total: 'a\\.b.c' },
+      usage: { input: ['usage.prompt_tokens', 'usage.cached'], total: 'a\\.b.c' },
       unknown_model: { status: 400, param: 'model' },
     },
   }).get('chat')
@@ -19,7 +19,13 @@ t.test('what is said of a protocol is taken apart', async t => {
     name: 'chat',
     end: { data: '[DONE]', events: [] },
     streamError: 'responses',
-    usage: { input: ['usage', 'prompt_tokens'], total: ['a.b', 'c'] },
+    usage: {
+      input: [
+        ['usage', 'prompt_tokens'],
+        ['usage', 'cached'],
+      ],
+      total: [['a.b', 'c']],
+    },
     unknownModel: { status: 400, param: 'model', message: undefined },
   })
 })

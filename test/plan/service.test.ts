@@ -6,7 +6,7 @@ import { FixedService, ModelService, type Parts } from '../../src/plan/service.j
 import { compileUpstreams } from '../../src/plan/upstreams.js'
 import { callOf, chatConfig, modelOf, upstreamOf } from '../helpers/config-builder.js'
 
-const CHAT = { protocol: 'chat', timeouts: {}, retry: {} }
+const CHAT = { protocol: 'chat', timeouts: {}, retry: {}, strict: false }
 
 function partsOf(config: Partial<Config>): Parts {
   const full = chatConfig(config)

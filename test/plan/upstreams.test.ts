@@ -49,6 +49,17 @@ t.test('a credential in the query is part of every call', async t => {
   t.equal(endpoints.get('chat')?.stream.target({}), '/chat?alt=sse&key=s')
 })
 
+t.test('a declared header is sent in any case, unless forward names it: then the client may send its own', async t => {
+  const headers = { 'X-Version': '1', 'x-team': 't' }
+  const forwarding = (...request: string[]): Speaker =>
+    speakerOf('https://up.example', { credential: BEARER, headers, forward: { request, response: [] } }, ['x-key'])
+  const { forward } = forwarding('x-version', 'x-trace', 'authorization', 'x-key').upstream
+  t.ok(forward.request('x-version'))
+  t.ok(forward.request('x-trace'))
+  for (const name of ['x-team', 'authorization', 'x-key']) t.notOk(forward.request(name), name)
+  t.notOk(forwarding('x-*').upstream.forward.request('x-version'), 'a glob does not name it')
+})
+
 t.test('an upstream that is off keeps its reason and sends no credential', async t => {
   const { upstream } = speakerOf('https://up.example', { credential: { place: BEARER.place }, off: 'KEY is not set' })
   t.match(upstream, { off: 'KEY is not set', headers: [], shownHeaders: [] })

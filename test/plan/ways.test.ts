@@ -6,7 +6,7 @@ import { compileUpstreams } from '../../src/plan/upstreams.js'
 import { choose, type Offer, waysOf } from '../../src/plan/ways.js'
 import { callOf, configOf, modelOf, upstreamOf } from '../helpers/config-builder.js'
 
-const CHAT: Offer = { protocol: 'chat', timeouts: {}, retry: {} }
+const CHAT: Offer = { protocol: 'chat', timeouts: {}, retry: {}, strict: false }
 
 function choiceOf(
   model: ModelConfig,
@@ -48,6 +48,42 @@ t.test('what is off is left out, and groups stay as they were written', async t 
 t.test('what does not speak the protocol is left out', async t => {
   const speaks = { embeddings: callOf('POST /v1/embeddings') }
   t.same(order(choiceOf(modelOf(['a', 'b']), { a: { speaks }, b: {} })), [['b:m:1']])
+})
+
+t.test('what speaks another protocol of the same kind is translated to', async t => {
+  const speaks = { generate: callOf('POST /g/{model}') }
+  const traits = { max_output: 1, sampling: false, reasoning: 'budget' } as const
+  const model = modelOf([{ upstream: 'a', traits: { max_output: 3 } }, 'b'], {
+    traits: { max_output: 2, sampling: true },
+  })
+  const [first, second] = choiceOf(model, { a: { speaks, traits }, b: {} })?.groups ?? []
+  const translation = first?.exchanges[0]?.translation
+  t.equal(translation?.server.protocol, 'chat')
+  t.equal(translation?.client.protocol, 'generate')
+  t.same(translation?.traits, { max_output: 3, sampling: true, reasoning: 'budget' }, 'target over model over upstream')
+  t.equal(translation?.strict, false)
+  t.equal(first?.exchanges[0]?.call.text, 'POST /g/{model}')
+  t.equal(second?.exchanges[0]?.translation, undefined, 'relayed where the protocol is spoken')
+})
+
+t.test('what keeps no state of a protocol that has it is translated to that protocol itself', async t => {
+  const speaks = { responses: { ...callOf('POST /r'), keeps: false } as const }
+  const offer = { ...CHAT, protocol: 'responses' }
+  const [exchange] = choiceOf(modelOf(['a']), { a: { speaks } }, offer)?.groups[0]?.exchanges ?? []
+  t.equal(exchange?.translation?.server.protocol, 'responses')
+  t.equal(exchange?.translation?.client.protocol, 'responses')
+  t.equal(exchange?.call.text, 'POST /r')
+  const chat = choiceOf(modelOf(['a']), { a: { speaks: { chat: { ...callOf('POST /c'), keeps: false } } } })
+  t.equal(chat?.groups.length, 1)
+})
+
+t.test('a route or a model may be strict', async t => {
+  const speaks = { generate: callOf('POST /g/{model}') }
+  const strict = (model: ModelConfig, offer = CHAT): unknown =>
+    choiceOf(model, { a: { speaks } }, offer)?.groups[0]?.exchanges[0]?.translation?.strict
+  t.equal(strict(modelOf('a', { strict: true })), true)
+  t.equal(strict(modelOf('a'), { ...CHAT, strict: true }), true)
+  t.equal(strict(modelOf('a')), false)
 })
 
 t.test('where nothing is left there is no choice', async t => {

@@ -2,7 +2,7 @@ import t from 'tap'
 import type { Protocol, Route } from '../../src/core/plan.js'
 import { loadText, planOf } from './plans.js'
 
-const plan = planOf(await loadText('version: 1'))
+const plan = planOf(await loadText('version: 1\ninterfaces: [compatible]'))
 
 function route(id: string): Route {
   const found = plan.routes.find(one => one.id === id)
@@ -25,13 +25,25 @@ t.test('the compatible interface is these routes', async t => {
     'POST /v1/embeddings',
     'POST /v1/moderations',
     'POST /v1/responses',
+    'WS /v1/responses',
   ]
-  t.same(plan.routes.map(({ id }) => id).sort(), expected)
+  // What belongs to a response that exists already stands below it.
+  const below = / \/v1\/responses\//
+  t.same(
+    plan.routes
+      .map(({ id }) => id)
+      .filter(id => !below.test(id))
+      .sort(),
+    expected,
+  )
+  t.ok(plan.routes.some(({ id }) => id === 'POST /v1/responses/input_tokens'))
 })
 
 t.test('its routes take a bearer key and answer errors in its family', async t => {
-  for (const { caller, errors, shipped } of plan.routes) {
-    t.same(caller, [{ in: 'header', name: 'authorization', scheme: 'Bearer' }])
+  for (const { answer, caller, errors, shipped } of plan.routes) {
+    t.same(caller[0], { in: 'header', name: 'authorization', scheme: 'Bearer' })
+    const shared = answer === 'models' || answer === 'model'
+    t.equal(caller.length, shared ? 3 : 1, 'models are told to every family')
     t.equal(errors, 'compatible')
     t.ok(shipped)
   }
@@ -68,7 +80,7 @@ t.test('embeddings and moderations are never streams', async t => {
 })
 
 t.test('usage stands where the protocol puts it', async t => {
-  t.same(protocol('POST /v1/chat/completions').usage?.input, ['usage', 'prompt_tokens'])
-  t.same(protocol('POST /v1/responses').usage?.input, ['usage', 'input_tokens'])
-  t.same(protocol('POST /v1/embeddings').usage?.total, ['usage', 'total_tokens'])
+  t.same(protocol('POST /v1/chat/completions').usage?.input, [['usage', 'prompt_tokens']])
+  t.same(protocol('POST /v1/responses').usage?.input, [['usage', 'input_tokens']])
+  t.same(protocol('POST /v1/embeddings').usage?.total, [['usage', 'total_tokens']])
 })

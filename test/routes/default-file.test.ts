@@ -54,13 +54,13 @@ t.test('the models of the simulator are listed, its globs are not', async t => {
   if ('refused' in caller) throw new Error('refused')
   t.same(
     plan.models.list(caller).map(({ id }) => id),
-    ['sim-text', 'sim-embed', 'sim-moderate'],
+    ['sim-text', 'sim-responses', 'sim-messages', 'sim-generate', 'sim-embed', 'sim-moderate'],
   )
 })
 
 t.test('a fault in a model name reaches the simulator as it was written', async t => {
   const found = chat(planOf(await loadFile(file)), 'sim-text?status=429&retry-after=2')
-  t.equal(found?.upstream.name, 'sim')
+  t.equal(found?.upstream.name, 'sim-chat')
   t.equal(found?.model, 'sim-text?status=429&retry-after=2')
 })
 
@@ -68,6 +68,25 @@ t.test('globs lead to providers', async t => {
   const plan = planOf(await loadFile(file, PROVIDERS))
   const expected = { 'gpt-4.1': 'openai', 'claude-sonnet-4-5': 'anthropic', 'gemini-2.5-flash': 'gemini' }
   for (const [model, upstream] of Object.entries(expected)) t.equal(chat(plan, model)?.upstream.name, upstream)
+})
+
+t.test('every client of a text protocol reaches every model of the simulator', async t => {
+  const plan = planOf(await loadFile(file))
+  const paths = ['/v1/chat/completions', '/v1/responses', '/v1/messages', '/v1beta/models/x:generateContent']
+  const models = ['sim-text', 'sim-responses', 'sim-messages', 'sim-generate']
+  const translated = paths.map(path => {
+    const { route } = plan.match('POST', path)
+    return models.map(model => {
+      const found = route?.resolve(model)?.groups[0]?.exchanges[0]
+      return found === undefined ? 'not served' : (found.translation?.client.protocol ?? 'relayed')
+    })
+  })
+  t.same(translated, [
+    ['relayed', 'responses', 'messages', 'generate'],
+    ['chat', 'relayed', 'messages', 'generate'],
+    ['chat', 'responses', 'relayed', 'generate'],
+    ['chat', 'responses', 'messages', 'relayed'],
+  ])
 })
 
 t.test('a prefix of ours is not sent on', async t => {

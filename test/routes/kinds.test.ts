@@ -23,14 +23,16 @@ const kinds = new Map(
 /** For kinds that leave the address to the user. */
 const OWN = 'https://llm.example.com'
 
+const NATIVE = 'https://generativelanguage.googleapis.com'
+
 /** Kinds that speak nothing which the routes of today serve: no model can be offered on them yet. */
-const AHEAD = ['gemini-native', 'messages', 'midjourney-proxy', 'native-generate']
+const AHEAD = ['midjourney-proxy']
 
 /** What an upstream of this kind says at most: kind, base where the kind has none, secret where there is a place for one. */
 async function planWith(kind: string): Promise<Plan> {
   const lines = ['version: 1', 'upstreams:', '  up:', `    kind: ${kind}`]
-  if (kinds.get(kind)?.base === undefined) lines.push(`    base: ${OWN}`)
-  if (kind !== 'simulator') lines.push('    secret: { env: UPSTREAM_KEY }')
+  if (kinds.get(kind)?.base === undefined && !kind.startsWith('simulator')) lines.push(`    base: ${OWN}`)
+  if (!kind.startsWith('simulator')) lines.push('    secret: { env: UPSTREAM_KEY }')
   if (kind === 'bearer') lines.push('    speaks: { chat: POST /chat }')
   if (!AHEAD.includes(kind)) lines.push('models:', '  m: up')
   return planOf(await loadText(lines.join('\n'), { UPSTREAM_KEY: 'secret-of-up' }))
@@ -76,7 +78,6 @@ const calls: readonly [string, string, string][] = [
   ['openai', '/v1/moderations', 'https://api.openai.com/v1/moderations'],
   ['azure-openai', '/v1/chat/completions', `${OWN}/openai/v1/chat/completions`],
   ['azure-openai', '/v1/embeddings', `${OWN}/openai/v1/embeddings`],
-  ['anthropic', '/v1/chat/completions', 'https://api.anthropic.com/v1/chat/completions'],
   ['gemini', '/v1/chat/completions', 'https://generativelanguage.googleapis.com/v1beta/openai/chat/completions'],
   ['gemini', '/v1/embeddings', 'https://generativelanguage.googleapis.com/v1beta/openai/embeddings'],
   ['mistral', '/v1/chat/completions', 'https://api.mistral.ai/v1/chat/completions'],
@@ -97,6 +98,18 @@ const calls: readonly [string, string, string][] = [
   ['new-api', '/v1/chat/completions', 'http://127.0.0.1:3000/v1/chat/completions'],
   ['one-api', '/v1/chat/completions', 'http://127.0.0.1:3000/v1/chat/completions'],
   ['openai-compatible', '/v1/completions', `${OWN}/v1/completions`],
+  ['openai', '/v1/responses/input_tokens', 'https://api.openai.com/v1/responses/input_tokens'],
+  ['anthropic', '/v1/messages', 'https://api.anthropic.com/v1/messages'],
+  ['anthropic', '/v1/messages/count_tokens', 'https://api.anthropic.com/v1/messages/count_tokens'],
+  ['deepseek', '/v1/messages', 'https://api.deepseek.com/anthropic/v1/messages'],
+  ['gemini-native', '/v1beta/models/m:generateContent', `${NATIVE}/v1beta/models/m:generateContent`],
+  ['gemini-native', '/v1beta/models/m:streamGenerateContent', `${NATIVE}/v1beta/models/m:generateContent`],
+  ['gemini-native', '/v1beta/models/m:countTokens', `${NATIVE}/v1beta/models/m:countTokens`],
+  ['gemini-native', '/v1beta/models/m:embedContent', `${NATIVE}/v1beta/models/m:embedContent`],
+  ['gemini-native', '/v1beta/models/m:batchEmbedContents', `${NATIVE}/v1beta/models/m:batchEmbedContents`],
+  ['new-api', '/v1/messages', 'http://127.0.0.1:3000/v1/messages'],
+  ['simulator', '/v1/messages', 'embedded:simulator/v1/messages'],
+  ['simulator-generate', '/v1beta/models/m:generateContent', 'embedded:simulator/v1beta/models/m:generateContent'],
 ]
 
 for (const [kind, path, address] of calls) {
@@ -128,6 +141,34 @@ t.test('kind anthropic names the version of its protocol', async t => {
   t.equal(headers[headers.indexOf('anthropic-version') + 1], '2023-06-01')
 })
 
+t.test('kinds of the native protocol have a call of their own for streams', async t => {
+  const found = exchange(await planWith('gemini-native'), '/v1beta/models/m:streamGenerateContent')
+  t.equal(found?.streamCall.target({ model: 'm' }), '/v1beta/models/m:streamGenerateContent?alt=sse')
+})
+
+t.test('the simulator comes as four more kinds, each of which speaks one text protocol', async t => {
+  const text = ['chat', 'responses', 'messages', 'generate']
+  for (const protocol of text) {
+    const { config } = await loadText(
+      `version: 1\nupstreams: { up: { kind: simulator-${protocol} } }\nmodels: { m: up }\n`,
+    )
+    const spoken = Object.keys(config?.upstreams.up?.speaks ?? {})
+    t.same(
+      spoken.filter(one => text.includes(one)),
+      [protocol],
+    )
+  }
+})
+
+t.test('what a provider calls the limit of an answer is told to translation', async t => {
+  const traits = async (kind: string): Promise<unknown> =>
+    (await loadText(`version: 1\nupstreams: { up: { kind: ${kind} } }\nmodels: { m: up }\n`)).config?.upstreams.up
+      ?.traits
+  t.match(await traits('openai'), { max_tokens_field: 'max_completion_tokens' })
+  t.match(await traits('mistral'), { max_tokens_field: 'max_tokens' })
+  t.match(await traits('ollama'), { fetches_urls: false })
+})
+
 t.test('a local server needs no secret', async t => {
   for (const kind of ['ollama', 'vllm', 'lm-studio']) {
     const yaml = `version: 1\nupstreams: { up: { kind: ${kind} } }\nmodels: { m: up }\n`
@@ -140,7 +181,7 @@ t.test('a local server needs no secret', async t => {
 t.test('what a provider does not serve is not offered', async t => {
   t.equal(exchange(await planWith('groq'), '/v1/moderations'), undefined)
   t.equal(exchange(await planWith('jina'), '/v1/chat/completions'), undefined)
-  t.equal(exchange(await planWith('one-api'), '/v1/responses'), undefined)
+  t.equal(exchange(await planWith('one-api'), '/v1/images/edits'), undefined)
 })
 
 t.test('rate limits pass to the client, the account behind the key does not', async t => {

@@ -1,7 +1,7 @@
 import { deepStrictEqual } from 'node:assert/strict'
-import fc from 'fast-check'
 import t from 'tap'
 import { Chunks } from '../../src/wire/chunks.js'
+import { fc } from '../helpers/property.js'
 import { cut, places } from './cuts.js'
 
 function chunksOf(pieces: readonly Buffer[]): Chunks {

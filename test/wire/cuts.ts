@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import { fc } from '../helpers/property.js'
 
 /** Cuts a text in pieces at these places, in order; places outside and repeated ones make empty pieces. */
 export function cut(bytes: Buffer, places: readonly number[]): Buffer[] {

@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import { fc } from '../helpers/property.js'
 
 const space = fc.stringMatching(/^[ \t\n\r]{0,3}$/)
 const key = fc.oneof(

@@ -1,5 +1,4 @@
 import { equal, ok, throws } from 'node:assert/strict'
-import fc from 'fast-check'
 import t from 'tap'
 import {
   findValue,
@@ -7,10 +6,13 @@ import {
   parsePath,
   removeMember,
   renameMember,
+  replaceMembers,
+  replaceStrings,
   setValue,
   splice,
   wrapValue,
 } from '../../src/wire/json-edit.js'
+import { fc } from '../helpers/property.js'
 import { MALFORMED, OBJECTS, OTHER_VALUES } from './json-cases.js'
 import { documents, mutants, parseObject } from './json-documents.js'
 import * as model from './json-model.js'
@@ -274,3 +276,36 @@ function bytesOf(doc: Uint8Array, name: string): string | undefined {
   const place = findValue(doc, [name])
   return place && Buffer.from(doc).toString('latin1', place.start, place.end)
 }
+
+t.test('strings are replaced at every element of an array, and nothing else is touched', async t => {
+  const doc = Buffer.from('{ "a":"x", "l":[{"a":"x"}, {"a" : "y"},{"a":7},{}], "o":{"a":"x","b":{"a":"x"}}, "n":"x" }')
+  const seen: string[] = []
+  const paths = [['a'], ['l', '*', 'a'], ['o', 'a'], ['missing', '*', 'a'], ['n', 'a']]
+  const edited = replaceStrings(doc, paths, (text, place) => {
+    seen.push(place.join('.'))
+    return text === 'x' ? '"z"' : undefined
+  })
+  t.equal(
+    Buffer.from(edited).toString(),
+    '{ "a":"\\"z\\"", "l":[{"a":"\\"z\\""}, {"a" : "y"},{"a":7},{}], "o":{"a":"\\"z\\"","b":{"a":"x"}}, "n":"x" }',
+  )
+  t.same(seen, ['a', 'l.0.a', 'l.1.a', 'o.a'])
+  t.equal(
+    replaceStrings(doc, paths, () => undefined),
+    doc,
+  )
+})
+
+t.test('members are removed and one is set at once, wherever they stood', async t => {
+  for (const [text, expected] of [
+    ['{"a":1,"b":2}', '{"s":true,"b":2}'],
+    ['{ "b":2 , "a":1 }', '{"s":true, "b":2 }'],
+    ['{"a":1,"s":false,"a":2}', '{"s":true}'],
+    ['{}', '{"s":true}'],
+    ['{"b":{"a":1}}', '{"s":true,"b":{"a":1}}'],
+  ] as const) {
+    const edited = Buffer.from(replaceMembers(Buffer.from(text), ['a'], 's', 'true')).toString()
+    t.equal(edited, expected)
+    t.same(Object.keys(JSON.parse(edited) as object), Object.keys(JSON.parse(expected) as object))
+  }
+})

@@ -1,7 +1,7 @@
 import { deepStrictEqual } from 'node:assert/strict'
-import fc from 'fast-check'
 import t from 'tap'
 import { type Found, JsonScanner, type ScanOptions, type ScanProblem } from '../../src/wire/json-scan.js'
+import { fc } from '../helpers/property.js'
 import { cut, cutEverywhere, places } from './cuts.js'
 import { MALFORMED, OBJECTS, OTHER_VALUES } from './json-cases.js'
 import { documents, mutants, parseObject } from './json-documents.js'

@@ -1,7 +1,7 @@
 import { deepStrictEqual, ok } from 'node:assert/strict'
-import fc from 'fast-check'
 import t from 'tap'
 import { JsonScanner } from '../../src/wire/json-scan.js'
+import { fc } from '../helpers/property.js'
 import { cut, cutEverywhere, places } from './cuts.js'
 import { documents, parseObject } from './json-documents.js'
 

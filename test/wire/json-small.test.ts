@@ -1,7 +1,7 @@
-import fc from 'fast-check'
 import t from 'tap'
 import { JsonScanner } from '../../src/wire/json-scan.js'
 import { parseSmall } from '../../src/wire/json-small.js'
+import { fc } from '../helpers/property.js'
 
 const OPTIONS = { control: ['model', 'stream'], depth: 8, members: 20 }
 

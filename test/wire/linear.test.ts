@@ -6,6 +6,7 @@ t.teardown(() => counter.stop())
 
 const { removeMember, setValue } = await import('../../src/wire/json-edit.js')
 const { JsonScanner } = await import('../../src/wire/json-scan.js')
+const { JsonStreamDecoder } = await import('../../src/wire/json-stream.js')
 const { SseDecoder } = await import('../../src/wire/sse.js')
 const { SseRelay } = await import('../../src/wire/sse-relay.js')
 const { readUsage } = await import('../../src/wire/usage.js')
@@ -47,6 +48,23 @@ const SSE_SHAPES: Record<string, (n: number) => string> = {
   'a type that stands far behind': n => `data: {${'"a":"end",'.repeat(n)}"type":"x"}\n\n`.repeat(2),
 }
 
+/** Streams of documents: one a line, over several lines, and in one array. */
+const JSON_STREAM_SHAPES: Record<string, (n: number) => string> = {
+  ...JSON_SHAPES,
+  'many documents': n => '{"a":1}\n'.repeat(n),
+  'documents without a line between them': n => '{"a":1}'.repeat(n),
+  'documents over several lines': n => '{\n"a":\n1\n}\n'.repeat(n),
+  'bare values': n => '1\n"a"\nnull\n'.repeat(n),
+  'lines of what is no JSON': n => 'data: x\n'.repeat(n),
+  'an array of documents': n => `[${'{"a":1}\n,\r\n'.repeat(n)}]`,
+  'an array of bare values': n => `[${'1,"a",'.repeat(n)}]`,
+  'an array of commas': n => `[${','.repeat(n)}`,
+  'an array and much behind it': n => `[]${'\n{}'.repeat(n)}`,
+  'one document that never ends': n => `{"a":[${'1,'.repeat(n)}`,
+  'strings that never end, a line each': n => '{"a\n'.repeat(n),
+  'byte order marks': n => '\ufeff'.repeat(n),
+}
+
 const JSON_READERS: Record<string, Reader> = {
   'scan and skeleton': chunks => {
     const scanner = new JsonScanner({ control: ['model', 'stream'], depth: 1e6, members: 1e6 })
@@ -61,6 +79,14 @@ const JSON_READERS: Record<string, Reader> = {
     } catch (error) {
       if (!(error instanceof SyntaxError)) throw error
     }
+  },
+}
+
+const JSON_STREAM_READERS: Record<string, Reader> = {
+  'stream of documents': chunks => {
+    const decoder = new JsonStreamDecoder({ event: 1e9 })
+    for (const chunk of chunks) decoder.push(chunk)
+    decoder.end()
   },
 }
 
@@ -97,6 +123,7 @@ async function stepsPerByte(read: Reader, text: string, size: number): Promise<n
 
 for (const [readers, shapes] of [
   [JSON_READERS, JSON_SHAPES],
+  [JSON_STREAM_READERS, JSON_STREAM_SHAPES],
   [SSE_READERS, SSE_SHAPES],
 ] as const)
   for (const [name, read] of Object.entries(readers))
@@ -110,7 +137,7 @@ for (const [readers, shapes] of [
     })
 
 t.test('F-C12 usage: the end of an answer takes a bounded number of steps, whatever stands in it', async t => {
-  const paths = { input: ['a', 'b'], output: ['b', 'c'] }
+  const paths = { input: [['a', 'b']], output: [['b', 'c']] }
   const shapes = {
     ...JSON_SHAPES,
     nested: (n: number) => '{"a":'.repeat(n),

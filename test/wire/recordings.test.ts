@@ -8,7 +8,7 @@ import { readRecordings, recordingsFile } from '../helpers/recordings.js'
 import { cutEverywhere } from './cuts.js'
 
 const LIMITS = { line: 1 << 20, event: 4 << 20 }
-const CHAT_USAGE = { input: ['usage', 'prompt_tokens'], output: ['usage', 'completion_tokens'] }
+const CHAT_USAGE = { input: [['usage', 'prompt_tokens']], output: [['usage', 'completion_tokens']] }
 
 /** Whether a skeleton is the value, but for strings over 1 KiB of which it has the beginning. */
 function isSkeletonOf(value: unknown, skeleton: unknown): boolean {

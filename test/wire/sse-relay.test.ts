@@ -1,8 +1,8 @@
 import { deepStrictEqual, ok } from 'node:assert/strict'
-import fc from 'fast-check'
 import t from 'tap'
 import { SseDecoder } from '../../src/wire/sse.js'
 import { type RelayOptions, SseRelay } from '../../src/wire/sse-relay.js'
+import { fc } from '../helpers/property.js'
 import { cut, cutEverywhere, cutsInTwo, places } from './cuts.js'
 import { streams } from './sse-streams.js'
 

@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import { fc } from '../helpers/property.js'
 
 /** Pieces out of which every shape of event stream can be put together, sound and broken. */
 const PIECES = [

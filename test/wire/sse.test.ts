@@ -1,7 +1,7 @@
 import { deepStrictEqual } from 'node:assert/strict'
-import fc from 'fast-check'
 import t from 'tap'
 import { encodeSse, type Frame, SseDecoder, type SseLimits, WireLimitError } from '../../src/wire/sse.js'
+import { fc } from '../helpers/property.js'
 import { cut, cutEverywhere, cutsInTwo, places } from './cuts.js'
 import { streams } from './sse-streams.js'
 

@@ -1,7 +1,7 @@
 import { deepStrictEqual } from 'node:assert/strict'
-import fc from 'fast-check'
 import t from 'tap'
 import { Tail } from '../../src/wire/tail.js'
+import { fc } from '../helpers/property.js'
 
 const KEPT = 16 * 1024
 

@@ -1,28 +1,48 @@
-import fc from 'fast-check'
 import t from 'tap'
 import type { Usage, UsagePaths } from '../../src/core/plan.js'
-import { readUsage } from '../../src/wire/usage.js'
+import { readUsage, usageOf } from '../../src/wire/usage.js'
+import { fc } from '../helpers/property.js'
 
 const PATHS: UsagePaths = {
-  input: ['usage', 'prompt_tokens'],
-  output: ['usage', 'completion_tokens'],
-  total: ['usage', 'total_tokens'],
-  cached: ['usage', 'prompt_tokens_details', 'cached_tokens'],
-  reasoning: ['usage', 'completion_tokens_details', 'reasoning_tokens'],
+  input: [['usage', 'prompt_tokens']],
+  output: [['usage', 'completion_tokens']],
+  total: [['usage', 'total_tokens']],
+  cached: [['usage', 'prompt_tokens_details', 'cached_tokens']],
+  cacheWrite: [['usage', 'prompt_tokens_details', 'cache_write_tokens']],
+  reasoning: [['usage', 'completion_tokens_details', 'reasoning_tokens']],
+  inputAudio: [['usage', 'prompt_tokens_details', 'audio_tokens']],
+  outputAudio: [['usage', 'completion_tokens_details', 'audio_tokens']],
 }
 const EVENTS: UsagePaths = {
-  input: ['response', 'usage', 'input_tokens'],
-  output: ['response', 'usage', 'output_tokens'],
-  cached: ['response', 'usage', 'input_tokens_details', 'cached_tokens'],
+  input: [['response', 'usage', 'input_tokens']],
+  output: [['response', 'usage', 'output_tokens']],
+  cached: [['response', 'usage', 'input_tokens_details', 'cached_tokens']],
+}
+/** Counts what came from a cache beside the rest, and tells some of it in the first event only. */
+const PARTS: UsagePaths = {
+  input: [
+    ['usage', 'input_tokens'],
+    ['usage', 'cache_read_input_tokens'],
+  ],
+  output: [['usage', 'output_tokens']],
 }
 const USAGE = {
   prompt_tokens: 12,
   completion_tokens: 100,
   total_tokens: 112,
-  prompt_tokens_details: { cached_tokens: 5 },
-  completion_tokens_details: { reasoning_tokens: 60 },
+  prompt_tokens_details: { cached_tokens: 5, cache_write_tokens: 3, audio_tokens: 2 },
+  completion_tokens_details: { reasoning_tokens: 60, audio_tokens: 30 },
 }
-const ALL: Usage = { input: 12, output: 100, total: 112, cached: 5, reasoning: 60 }
+const ALL: Usage = {
+  input: 12,
+  output: 100,
+  total: 112,
+  cached: 5,
+  cacheWrite: 3,
+  reasoning: 60,
+  inputAudio: 2,
+  outputAudio: 30,
+}
 
 const fromJson = (text: string, paths = PATHS): Usage | undefined => readUsage(Buffer.from(text), paths, 'json')
 const fromSse = (text: string, paths = PATHS): Usage | undefined => readUsage(Buffer.from(text), paths, 'sse')
@@ -68,10 +88,25 @@ t.test('usage deep in an event is read though the event begins before the tail',
   t.same(fromSse(stream.slice(2000), EVENTS), { input: 3, output: 4, cached: 0 })
 })
 
+t.test('numbers at several paths are added up, as far as they are there', async t => {
+  const usage = { input_tokens: 5, cache_read_input_tokens: 100, output_tokens: 7 }
+  t.same(fromJson(JSON.stringify({ usage }), PARTS), { input: 105, output: 7 })
+  t.same(usageOf({ usage }, PARTS), { input: 105, output: 7 })
+  t.same(fromJson(JSON.stringify({ usage: { input_tokens: 5 } }), PARTS), { input: 5 })
+  t.equal(usageOf({ usage: {} }, PARTS), undefined)
+})
+
+t.test('each number of a sum counts once, where it was told last', async t => {
+  const start = { message: { usage: { input_tokens: 5, cache_read_input_tokens: 100, output_tokens: 1 } } }
+  t.same(fromSse(events(start, { usage: { output_tokens: 7 } }), PARTS), { input: 105, output: 7 })
+  t.same(fromSse(events(start, { usage: { input_tokens: 6, output_tokens: 7 } }), PARTS), { input: 106, output: 7 })
+})
+
 t.test('a path of one name leads to the number itself', async t => {
-  t.same(fromJson('{"tokens": 7, "x": 1}', { total: ['tokens'] }), { total: 7 })
-  t.same(fromSse('data: {"tokens":7}\n\n', { total: ['tokens'] }), { total: 7 })
+  t.same(fromJson('{"tokens": 7, "x": 1}', { total: [['tokens']] }), { total: 7 })
+  t.same(fromSse('data: {"tokens":7}\n\n', { total: [['tokens']] }), { total: 7 })
   t.equal(fromJson('{"tokens":7}', {}), undefined)
+  t.equal(fromJson('{"tokens":7}', { total: [[]] }), undefined)
   t.equal(fromJson('{"tokens":7}', { total: [] }), undefined)
 })
 
@@ -101,7 +136,7 @@ t.test('F-U24 broken or hostile answers have no usage, and throw nothing', async
   ])
     t.equal(fromJson(text), undefined, text)
   t.equal(fromJson('{"usage":{"__proto__":{"prompt_tokens":1},"constructor":2}}'), undefined)
-  t.equal(fromJson('{"usage":{}}', { input: ['usage', 'constructor', 'length'] }), undefined)
+  t.equal(fromJson('{"usage":{}}', { input: [['usage', 'constructor', 'length']] }), undefined)
   t.equal(fromJson('"usage":{'.repeat(1800)), undefined)
   t.equal(fromJson(`${'"usage":{"prompt_tokens":'.repeat(600)}1${'}'.repeat(600)}`)?.input, 1)
 })

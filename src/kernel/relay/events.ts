@@ -6,6 +6,7 @@ import { encodeSse, SseDecoder } from '../../wire/sse.js'
 import { SseRelay } from '../../wire/sse-relay.js'
 import { readUsage, Tail } from '../../wire/usage.js'
 import type { Relay, Source } from './relay.js'
+import { holdsSecret } from './secrets.js'
 
 const BLANK_LINE = Buffer.from('\n\n')
 const CARRIAGE_RETURN = 0x0d
@@ -59,8 +60,8 @@ export class EventRelay implements Relay {
     const rest = held > 0 ? stream.push(BLANK_LINE) : undefined
     const whole = rest === undefined ? held === 0 : this.isWhole(rest)
     const told = stream.ended || stream.failure !== undefined || this.#attempt.route.protocol?.end === undefined
-    if (rest !== undefined && whole && told) this.forward(rest.subarray(0, held))
-    if (whole && told && this.#begun) {
+    if (rest !== undefined && whole && told && !this.forward(rest.subarray(0, held))) return
+    if (whole && told && this.#begun && stream.content > 0) {
       this.complete(true)
       return
     }
@@ -97,11 +98,20 @@ export class EventRelay implements Relay {
     const { call, route } = this.#attempt
     call.events = this.#stream.content
     call.trailing = this.#stream.trailing
-    if (route.protocol?.usage !== undefined) call.usage ??= readUsage(this.#tail.bytes(), route.protocol.usage, 'sse')
+    if (route.protocol?.usage !== undefined) call.usage ??= readUsage(this.ends(), route.protocol.usage, 'sse')
+  }
+
+  /** The first event and the last ones: some protocols tell in the first what the client's input came to. */
+  private ends(): Buffer {
+    const { first } = this.#stream
+    const last = this.#tail.bytes()
+    return first === undefined ? last : Buffer.concat([first, BLANK_LINE, last])
   }
 
   /** False where the attempt has been given up for another one. */
   private forward(bytes: Buffer): boolean {
+    const failure = this.#stream.failure ?? this.lastWords(bytes)
+    if (failure !== undefined && holdsSecret(failure, this.#attempt)) return this.conceal()
     if (!this.#begun) {
       if (this.#stream.failure !== undefined && this.#stream.content <= 1) return this.failedAtOnce(bytes)
       this.begin()
@@ -120,6 +130,20 @@ export class EventRelay implements Relay {
       headers: this.#headers,
       body: bytes,
     })
+    return false
+  }
+
+  /** Where a stream's own last event may tell of a failure. */
+  private lastWords(bytes: Buffer): Buffer | undefined {
+    return this.#stream.ended && this.#attempt.route.protocol?.streamError === 'responses' ? bytes : undefined
+  }
+
+  /** A credential of ours stands in the upstream's error: the client gets one that says less. */
+  private conceal(): boolean {
+    const error = new GatewayError('upstream_failed', 'The upstream failed.', { phase: 'stream_error' })
+    this.#done = true
+    if (this.#begun) this.breakOff(error)
+    else this.#attempt.failed(500, error)
     return false
   }
 

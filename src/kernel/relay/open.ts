@@ -1,8 +1,12 @@
 import { GatewayError } from '../../core/errors.js'
 import { responseHeaders, type UpstreamHeaders } from '../response-headers.js'
+import { AnswerTap } from '../state/answer-tap.js'
 import { EventRelay } from './events.js'
+import { framesOf } from './frames.js'
+import { framingOf } from './framing.js'
 import { JsonRelay } from './json.js'
 import { RawRelay } from './raw.js'
+import { ReframeRelay } from './reframe.js'
 import { RefusalRelay } from './refusal.js'
 import type { Relay, Source } from './relay.js'
 
@@ -24,9 +28,32 @@ export function openRelay(attempt: Source, status: number, headers: UpstreamHead
     return new RawRelay(attempt, status, flat, lengthOf(headers))
   }
   const type = single(headers['content-type'])?.toLowerCase() ?? ''
-  if (type.startsWith('text/event-stream')) return new EventRelay(attempt, status, flat)
+  tapId(attempt, type.startsWith('text/event-stream'))
+  const framing = framingOf(attempt.call, attempt.route.framing)
+  if (type.startsWith('text/event-stream')) {
+    if (framing === 'sse' || framing === 'sse-crlf') return new EventRelay(attempt, status, flat)
+    return new ReframeRelay(attempt, status, flat, framesOf(type, attempt.route.limits), framing)
+  }
+  if (isJsonStream(attempt, type)) {
+    return new ReframeRelay(attempt, status, flat, framesOf(type, attempt.route.limits), framing)
+  }
   if (status !== 204 && isJson(attempt, type)) return new JsonRelay(attempt, status, flat, lengthOf(headers))
   return new RawRelay(attempt, status, flat, lengthOf(headers))
+}
+
+/** Upstreams that keep their responses themselves name them: who made which one is noted on the way. */
+function tapId({ call, exchange }: Source, events: boolean): void {
+  const { turn } = call
+  if (turn?.wishes.store !== true) return
+  call.tap = new AnswerTap(events, {
+    response: id => turn.kept(id, exchange.upstream.name),
+    items: ids => turn.keptItems(ids),
+  })
+}
+
+/** A stream of JSON documents on a route whose streams can have several framings. */
+function isJsonStream({ call, route }: Source, type: string): boolean {
+  return call.stream && route.framing.parameter !== undefined && type.includes('json')
 }
 
 /** Protocols whose answers carry usage answer in JSON, whatever an upstream calls it. */

@@ -1,4 +1,6 @@
+import { codecOf } from '../../codecs/index.js'
 import type { GatewayError } from '../../core/errors.js'
+import type { Json } from '../../core/json.js'
 import { responseHeaders, type UpstreamHeaders } from '../response-headers.js'
 import { errorOfStatus, presentable } from '../upstream-errors.js'
 import type { Relay, Source } from './relay.js'
@@ -44,11 +46,30 @@ export class RefusalRelay implements Relay {
 
   private fail(): void {
     const { call, exchange } = this.#attempt
-    const error = errorOfStatus(this.#status, this.#headers)
-    if (error.code === 'upstream_auth') call.kernel.onRefusedCredential()
     const body = Buffer.concat(this.#chunks)
-    const fit = !hidden(this.#status) && this.#size <= MOST && presentable(body, call, exchange)
+    const error = errorOfStatus(this.refusesCredential(body) ? 401 : this.#status, this.#headers)
+    const isAuth = error.code === 'upstream_auth'
+    if (isAuth) call.kernel.onRefusedCredential()
+    const fit = !isAuth && !hidden(this.#status) && this.#size <= MOST && presentable(body, call, exchange)
     const headers = responseHeaders(this.#headers, exchange)
     this.#attempt.failed(this.#status, error, fit ? { status: this.#status, headers, body } : undefined)
+  }
+
+  /** Some protocols say with status 400 that the gateway's key is wrong. */
+  private refusesCredential(body: Buffer): boolean {
+    const codec = this.#status === 400 ? codecOf(this.#attempt.route.protocol?.name ?? '') : undefined
+    const said = codec?.client.decodeError(this.#status, parse(body)).code
+    return said !== undefined && OF_CREDENTIAL.has(said)
+  }
+}
+
+/** Codes by which upstreams refuse the gateway's own credential with a status that is not 401 or 403. */
+const OF_CREDENTIAL: ReadonlySet<string> = new Set(['invalid_api_key', 'authentication_error'])
+
+function parse(body: Buffer): Json | undefined {
+  try {
+    return JSON.parse(body.toString('utf8')) as Json
+  } catch {
+    return undefined
   }
 }

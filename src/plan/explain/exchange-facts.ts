@@ -1,10 +1,13 @@
-import type { Choice, Exchange, Params, Route } from '../../core/plan.js'
+import { estimate } from '../../codecs/index.js'
+import type { Traits } from '../../core/codec.js'
+import type { Choice, Exchange, Params, Route, Translation } from '../../core/plan.js'
 import { splice } from '../../wire/json-edit.js'
 import { type Held, mergeQuery } from '../../wire/query.js'
 import { UpstreamCall } from '../calls.js'
 import type { Admitted } from './admit.js'
 import { headerLines, percent } from './format.js'
 import { Refused } from './refused.js'
+import { type TranslatedBody, translateBody } from './translated-body.js'
 
 /** One way to serve a request. */
 export interface ExchangeFacts {
@@ -18,10 +21,26 @@ export interface ExchangeFacts {
   readonly url: string
   /** What the configuration sends, `name: value`, secrets masked. */
   readonly headers: readonly string[]
-  /** After all edits, where a body was given. */
+  readonly translation?: TranslationFacts
+  /** After translation and all edits, where a body was given. */
   readonly body?: string
   readonly retry: Pick<Exchange['retry'], 'attempts' | 'on'>
   readonly timeouts: Exchange['timeouts']
+}
+
+/** How a request is translated, where the upstream does not speak the route's protocol. */
+export interface TranslationFacts {
+  readonly from: string
+  readonly to: string
+  readonly traits: Traits
+  /** Whether a request is refused where something of it would be lost. */
+  readonly strict: boolean
+  /** Rate-limit headers of the upstream that come under other names, `theirs → the client's`. */
+  readonly limits?: readonly string[]
+  /** Nobody is called: the gateway answers by itself. */
+  readonly estimated?: true
+  /** What is left out of the body that was given, `name: why`. */
+  readonly lost?: readonly string[]
 }
 
 /** A request that has come as far as its exchanges. */
@@ -30,6 +49,8 @@ export interface Resolved {
   readonly params: Params
   readonly query: URLSearchParams | undefined
   readonly admitted: Admitted
+  /** Whether the caller's key is strict. */
+  readonly strict: boolean
 }
 
 /** The ways of a choice, in order. */
@@ -49,13 +70,20 @@ function factsOf(exchange: Exchange, request: Resolved): Omit<ExchangeFacts, 'gr
   const call = admitted.stream ? exchange.streamCall : exchange.call
   const variables = { ...params, model }
   const target = call instanceof UpstreamCall ? call.shown(variables) : call.text
-  const body = edited(exchange, admitted)
+  const translation = exchange.translation && {
+    ...exchange.translation,
+    strict: exchange.translation.strict || request.strict,
+  }
+  const isAsked = translation?.client !== estimate
+  const translated = translation && isAsked ? translatedFrom(exchange, translation, admitted) : undefined
+  const body = isAsked ? edited(exchange, admitted, translated) : undefined
   return {
     upstream: upstream.name,
     model,
     method: call.method,
     url: upstream.origin + mergeQuery(target, request.query, isHeld(request.route)),
     headers: headerLines(upstream.shownHeaders),
+    ...(translation === undefined ? {} : { translation: translationFacts(translation, translated) }),
     ...(body === undefined ? {} : { body }),
     retry: { attempts: retry.attempts, on: retry.on },
     timeouts,
@@ -69,10 +97,39 @@ function isHeld(route: Route): Held {
     (route.model?.from === 'query' && route.model.name === name)
 }
 
-function edited(exchange: Exchange, { body, span, model }: Admitted): string | undefined {
+function translationFacts(
+  { server, client, traits, strict, rateLimits }: Translation,
+  translated: TranslatedBody | undefined,
+): TranslationFacts {
+  const limits = [...rateLimits.names].flatMap(([name, to]) => (to.name === name ? [] : [`${name} → ${to.name}`]))
+  const facts = {
+    from: server.protocol,
+    to: client.protocol,
+    traits,
+    strict,
+    ...(limits.length > 0 && { limits }),
+    ...(client === estimate && { estimated: true as const }),
+  }
+  return translated === undefined ? facts : { ...facts, lost: translated.lost }
+}
+
+function translatedFrom(
+  exchange: Exchange,
+  translation: Translation,
+  { body, model, stream }: Admitted,
+): TranslatedBody | undefined {
+  return body && translateBody(translation, { body, model: { asked: model, sent: exchange.model }, stream })
+}
+
+function edited(
+  exchange: Exchange,
+  { body, span, model }: Admitted,
+  translated: TranslatedBody | undefined,
+): string | undefined {
   if (body === undefined) return undefined
   const renamed = span !== undefined && exchange.model !== model
-  const bytes = renamed ? splice(body, span.start, span.end, Buffer.from(JSON.stringify(exchange.model))) : body
+  const relayed = renamed ? splice(body, span.start, span.end, Buffer.from(JSON.stringify(exchange.model))) : body
+  const bytes = translated === undefined ? relayed : Buffer.from(JSON.stringify(translated.document))
   try {
     return Buffer.from(exchange.request?.(bytes) ?? bytes).toString('utf8')
   } catch {

@@ -1,3 +1,5 @@
+import { codecOf, partnersOf, textProtocols } from '../../codecs/index.js'
+import type { Traits } from '../../core/codec.js'
 import type { Config, KeyConfig, KeySecret, ModelConfig, TargetConfig, VerbConfig } from '../../core/config.js'
 import type { Placement } from '../../core/placement.js'
 import type { Plan, Pointer, Route, Upstream } from '../../core/plan.js'
@@ -21,6 +23,8 @@ export interface PlanFacts {
 export interface KeyFacts {
   readonly name: string
   readonly models: readonly string[]
+  /** Whether nothing of its requests may be lost in translation. */
+  readonly strict?: boolean
   /** Where each of its secrets comes from, or the first digits of its digest. */
   readonly secrets: readonly string[]
   /** Why nobody can use it. */
@@ -38,12 +42,17 @@ export interface UpstreamFacts {
   /** What goes with every request, `name: value`, secrets masked. */
   readonly headers: readonly string[]
   readonly speaks: readonly string[]
+  /** What its models want of translated requests, as far as it is said. */
+  readonly traits: Traits
 }
 
 export interface ModelFacts {
   readonly name: string
   /** In order of preference; the members of a group are drawn from by weight. */
   readonly groups: readonly (readonly TargetFacts[])[]
+  readonly traits: Traits
+  /** Whether requests for it are refused where something of them would be lost in translation. */
+  readonly strict?: boolean
   readonly request: readonly VerbConfig[]
   readonly response: readonly VerbConfig[]
 }
@@ -54,6 +63,7 @@ export interface TargetFacts {
   /** Share of its group's first draws, in percent; of groups of more than one. */
   readonly share?: number
   readonly off?: string
+  readonly traits: Traits
   readonly request: readonly VerbConfig[]
   readonly response: readonly VerbConfig[]
 }
@@ -65,9 +75,14 @@ export interface RouteFacts {
   readonly serves: string
   readonly model?: string
   readonly stream: string
+  /** Where it is not always events. */
+  readonly framing?: string
+  readonly strict?: boolean
   readonly schema?: string
   readonly body: string
   readonly errors: string
+  /** Other families that are answered in their own shape, each with the header that tells them. */
+  readonly families?: readonly string[]
   readonly caller: readonly string[]
   readonly calls: readonly CallFacts[]
 }
@@ -78,6 +93,8 @@ export interface CallFacts {
   readonly call: string
   /** Where streams have a call of their own. */
   readonly stream?: string
+  /** The protocol that requests are translated to; absent where they are relayed. */
+  readonly translated?: string
 }
 
 export function planFacts(plan: Plan, config: Config): PlanFacts {
@@ -95,11 +112,12 @@ export function planFacts(plan: Plan, config: Config): PlanFacts {
   }
 }
 
-function keyFacts(name: string, { models, secrets, expires, disabled, absent }: KeyConfig): KeyFacts {
+function keyFacts(name: string, { models, secrets, expires, disabled, absent, strict }: KeyConfig): KeyFacts {
   const off = disabled ? 'disabled' : secrets.length === 0 ? (absent ?? 'no secret') : undefined
   return {
     name,
     models,
+    ...(strict ? { strict } : {}),
     secrets: secrets.map(secretText),
     ...(off === undefined ? {} : { off }),
     ...(expires === undefined ? {} : { expires: new Date(expires).toISOString() }),
@@ -118,7 +136,7 @@ function secretText(secret: KeySecret): string {
 }
 
 function upstreamFacts({ name, kind, off, shownHeaders }: Upstream, { upstreams }: Config): UpstreamFacts {
-  const { base, speaks = {} } = upstreams[name] ?? {}
+  const { base, speaks = {}, traits = {} } = upstreams[name] ?? {}
   return {
     name,
     ...(kind === undefined ? {} : { kind }),
@@ -126,11 +144,14 @@ function upstreamFacts({ name, kind, off, shownHeaders }: Upstream, { upstreams 
     ...(off !== undefined || base === undefined ? {} : { base }),
     headers: headerLines(shownHeaders),
     speaks: Object.keys(speaks),
+    traits,
   }
 }
 
-function modelFacts(name: string, { targets, request, response }: ModelConfig, plan: Plan): ModelFacts {
-  return { name, groups: groupTargets(targets).map(group => groupFacts(group, plan)), request, response }
+function modelFacts(name: string, config: ModelConfig, plan: Plan): ModelFacts {
+  const { targets, traits, strict, request, response } = config
+  const groups = groupTargets(targets).map(group => groupFacts(group, plan))
+  return { name, groups, traits, ...(strict ? { strict } : {}), request, response }
 }
 
 /** Shares are of the targets that are on: the others are not drawn. */
@@ -144,6 +165,7 @@ function groupFacts(group: readonly TargetConfig[], { upstreams }: Plan): readon
       ...(target.as === undefined ? {} : { as: target.as }),
       ...(group.length === 1 || off !== undefined ? {} : { share: percent(target.weight ?? 1, sum) }),
       ...(off === undefined ? {} : { off }),
+      traits: target.traits,
       request: target.request,
       response: target.response,
     }
@@ -151,34 +173,58 @@ function groupFacts(group: readonly TargetConfig[], { upstreams }: Plan): readon
 }
 
 function routeFacts(route: Route, config: Config): RouteFacts {
-  const { id, shipped, protocol, answer, model, body, errors, caller } = route
-  const schema = config.routes[id]?.schema
+  const { id, shipped, protocol, answer, model, body, errors, families, caller } = route
+  const { schema, strict } = config.routes[id] ?? {}
+  const framing = framingText(route)
   return {
     id,
     shipped,
     serves: protocol?.name ?? `the gateway's own answer: ${answer}`,
     ...(model === undefined ? {} : { model: pointerText(model) }),
     stream: typeof route.stream === 'string' ? route.stream : pointerText(route.stream),
+    ...(framing === undefined ? {} : { framing }),
+    ...(strict === true ? { strict } : {}),
     ...(schema === undefined ? {} : { schema }),
     body,
     errors,
+    ...(families.length === 0 ? {} : { families: families.map(({ family, header }) => `${family} with ${header}`) }),
     caller: caller.map(placementText),
     calls: protocol === undefined ? [] : callsOf(id, protocol.name, config),
   }
 }
 
-/** Of every upstream that is on, speaks the protocol, and is the route's own or some model's target. */
+const ESTIMATED = 'nobody is asked: the gateway estimates'
+
+/** Of every upstream that is on, can serve the protocol, and is the route's own or some model's target. */
 function callsOf(id: string, protocol: string, config: Config): readonly CallFacts[] {
   const fixed = config.routes[id]?.upstream
   const targets = Object.values(config.models).flatMap(model => model.targets.map(target => target.upstream))
   const asked = new Set(fixed === undefined ? targets : [fixed])
+  const codec = codecOf(protocol)
+  const partners = codec === undefined ? [] : partnersOf(codec).map(partner => partner.protocol)
   return Object.entries(config.upstreams).flatMap(([upstream, { off, speaks }]) => {
-    const endpoint = Object.hasOwn(speaks, protocol) ? speaks[protocol] : undefined
-    if (endpoint === undefined || off !== undefined || !asked.has(upstream)) return []
+    const spoken = [protocol, ...partners].find(one => Object.hasOwn(speaks, one)) ?? ''
+    const endpoint = speaks[spoken]
+    if (off !== undefined || !asked.has(upstream)) return []
+    if (endpoint === undefined) {
+      const isEstimated = codec?.operation === 'count' && textProtocols().some(one => Object.hasOwn(speaks, one))
+      return isEstimated ? [{ upstream, call: ESTIMATED }] : []
+    }
     const { call, stream } = endpoint
-    const facts = { upstream, call: `${call.method} ${call.target}` }
+    const facts = {
+      upstream,
+      ...(spoken === protocol ? {} : { translated: spoken }),
+      call: `${call.method} ${call.target}`,
+    }
     return [stream === undefined ? facts : { ...facts, stream: `${stream.method} ${stream.target}` }]
   })
+}
+
+/** `ndjson, ?alt=sse: sse-crlf`. */
+function framingText({ stream, framing }: Route): string | undefined {
+  const { byDefault, parameter, values } = framing
+  if (stream === 'never' || (parameter === undefined && byDefault === 'sse')) return undefined
+  return [byDefault, ...Object.entries(values).map(([value, word]) => `?${parameter}=${value}: ${word}`)].join(', ')
 }
 
 function pointerText({ from, name }: Pointer): string {

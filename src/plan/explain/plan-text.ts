@@ -1,3 +1,4 @@
+import type { Traits } from '../../core/codec.js'
 import type { VerbConfig } from '../../core/config.js'
 import { columns, section } from './format.js'
 import type { KeyFacts, ModelFacts, PlanFacts, RouteFacts, TargetFacts, UpstreamFacts } from './plan-facts.js'
@@ -20,30 +21,43 @@ export function planText(facts: PlanFacts): string {
   return `${lines.join('\n')}\n`
 }
 
-function keyRow({ name, models, secrets, off, expires }: KeyFacts): readonly string[] {
+function keyRow({ name, models, secrets, off, expires, strict }: KeyFacts): readonly string[] {
   const until = expires === undefined ? [] : [`expires ${expires}`]
   const state = off === undefined ? 'on' : 'off'
-  return [name, state, models.join(' ') || 'no models', [...(off === undefined ? secrets : [off]), ...until].join(', ')]
+  const more = [...until, ...(strict === true ? ['strict'] : [])]
+  return [name, state, models.join(' ') || 'no models', [...(off === undefined ? secrets : [off]), ...more].join(', ')]
 }
 
-function upstreamRows({ name, kind, off, base, headers, speaks }: UpstreamFacts): readonly (readonly string[])[] {
+function upstreamRows({
+  name,
+  kind,
+  off,
+  base,
+  headers,
+  speaks,
+  traits,
+}: UpstreamFacts): readonly (readonly string[])[] {
   if (off !== undefined) return [[name, 'off', off]]
   return [
     [name, 'on', kind === undefined ? `${base}` : `${base} (kind ${kind})`],
     ['', '', `speaks ${speaks.join(', ') || 'nothing'}`],
+    ...traitRows(traits),
     ...headers.map(header => ['', '', header]),
   ]
 }
 
-function modelRows({ name, groups, request, response }: ModelFacts): readonly (readonly string[])[] {
+function modelRows({ name, groups, traits, strict, request, response }: ModelFacts): readonly (readonly string[])[] {
   const rows = groups.map(group => group.map(targetText).join(' | '))
   return [
     ...rows.map((row, index) => [index === 0 ? name : '', index === 0 ? '→' : 'then', row]),
+    ...traitRows(traits),
+    ...(strict === true ? [['', '', 'strict']] : []),
     ...verbRows('request', request),
     ...verbRows('response', response),
     ...groups
       .flat()
       .flatMap(target => [
+        ...traitRows(target.traits, ` at ${target.upstream}`),
         ...verbRows(`request to ${target.upstream}`, target.request),
         ...verbRows(`response of ${target.upstream}`, target.response),
       ]),
@@ -55,24 +69,31 @@ function targetText({ upstream, as, share, off }: TargetFacts): string {
   return `${named}${share === undefined ? '' : ` ${share} %`}${off === undefined ? '' : ` (off: ${off})`}`
 }
 
+function traitRows(traits: Traits, where = ''): readonly (readonly string[])[] {
+  const said = Object.entries(traits).map(([name, value]) => `${name} ${value}`)
+  return said.length === 0 ? [] : [['', '', `traits${where}: ${said.join(', ')}`]]
+}
+
 function verbRows(what: string, verbs: readonly VerbConfig[]): readonly (readonly string[])[] {
   const steps = verbs.flatMap(verb => Object.entries(verb))
   return steps.map(([verb, args]) => ['', '', `${what}: ${verb} ${JSON.stringify(args)}`])
 }
 
 function routeLines(route: RouteFacts): readonly string[] {
-  const { id, shipped, serves, model, stream, schema, body, errors, caller, calls } = route
+  const { id, shipped, serves, model, stream, framing, strict, schema, body, errors, families, caller, calls } = route
   const said = [
     serves,
     ...(model === undefined ? [] : [`model ${model}`]),
     ...(stream === 'never' ? [] : [`stream ${stream}`]),
+    ...(framing === undefined ? [] : [`framing ${framing}`]),
+    ...(strict === true ? ['strict'] : []),
     ...(schema === undefined ? [] : [`schema ${schema}`]),
     `body ${body}`,
-    `errors ${errors}`,
+    `errors ${errors}${families === undefined ? '' : ` (${families.join(', ')})`}`,
     `key ${caller.join(' or ')}`,
   ]
-  const rows = calls.flatMap(({ upstream, call, stream: other }) => [
-    [`→ ${upstream}`, call],
+  const rows = calls.flatMap(({ upstream, call, stream: other, translated }) => [
+    [`→ ${upstream}`, call, ...(translated === undefined ? [] : [`translated to ${translated}`])],
     ...(other === undefined ? [] : [['', `${other} for streams`]]),
   ])
   return [`  ${id}${shipped ? '' : ' (yours)'}`, `    ${said.join(', ')}`, ...columns(rows, '    ')]

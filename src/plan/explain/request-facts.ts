@@ -35,7 +35,7 @@ export interface ErrorFacts {
 
 type Writable<T> = { -readonly [Key in keyof T]: T[Key] }
 
-const ANYBODY: Caller = { name: '', models: [], may: () => true }
+const ANYBODY: Caller = { name: '', models: [], may: () => true, strict: false }
 
 /** Takes a request the way that the kernel takes it, in the same order, up to where it would be sent. */
 export function requestFacts(plan: CompiledPlan, ask: Ask): RequestFacts {
@@ -58,7 +58,7 @@ export function requestFacts(plan: CompiledPlan, ask: Ask): RequestFacts {
     if (route.model !== undefined) facts.model = admitted.model
     facts.stream = admitted.stream
     const choice = resolve(plan, route, admitted.model, caller)
-    facts.exchanges = exchangeFacts(choice, { route, params, query, admitted })
+    facts.exchanges = exchangeFacts(choice, { route, params, query, admitted, strict: caller.strict })
     return facts
   } catch (error) {
     if (!(error instanceof Refused)) throw error

@@ -1,4 +1,4 @@
-import type { ExchangeFacts } from './exchange-facts.js'
+import type { ExchangeFacts, TranslationFacts } from './exchange-facts.js'
 import { columns, duration } from './format.js'
 import type { RequestFacts } from './request-facts.js'
 
@@ -33,7 +33,7 @@ function outcome(answer: RequestFacts['answer'], error: RequestFacts['error']): 
 }
 
 function exchangeLines(exchange: ExchangeFacts): readonly string[] {
-  const { group, share, upstream, model, method, url, headers, body, retry, timeouts } = exchange
+  const { group, share, upstream, model, method, url, translation, headers, body, retry, timeouts } = exchange
   const drawn = share === undefined ? '' : `, first in ${share} % of requests`
   const { connect, first_byte, idle, total } = timeouts
   const waits = [
@@ -42,12 +42,17 @@ function exchangeLines(exchange: ExchangeFacts): readonly string[] {
     `idle ${duration(idle)}`,
     `total ${duration(total)}`,
   ]
+  if (translation?.estimated === true) {
+    const rows = [...translationRows(translation), ['call', 'none: nobody counts there, so the gateway estimates']]
+    return ['', `${group}  ${upstream}${drawn}`, ...columns(rows, '   ')]
+  }
   const once = retry.attempts === 1 || retry.on.length === 0
   return [
     '',
     `${group}  ${upstream}${model === '' ? '' : ` as ${model}`}${drawn}`,
     ...columns(
       [
+        ...(translation === undefined ? [] : translationRows(translation)),
         ['call', `${method} ${url}`],
         ...headers.map(header => ['header', header]),
         ['wait', waits.join(', ')],
@@ -56,5 +61,22 @@ function exchangeLines(exchange: ExchangeFacts): readonly string[] {
       ].filter(([name, value]) => name !== 'body' || value !== ''),
       '   ',
     ),
+  ]
+}
+
+function translationRows({
+  from,
+  to,
+  traits,
+  strict,
+  limits = [],
+  lost = [],
+}: TranslationFacts): readonly (readonly string[])[] {
+  const said = Object.entries(traits).map(([name, value]) => `${name} ${value}`)
+  return [
+    ['translate', `${from} → ${to}${strict ? ', strict: what cannot be carried is refused' : ''}`],
+    ...(said.length === 0 ? [] : [['traits', said.join(', ')]]),
+    ...limits.map((one, index) => [index === 0 ? 'limits' : '', one]),
+    ...lost.map(one => ['lost', one]),
   ]
 }

@@ -1,8 +1,11 @@
 import type { Faults } from '../faults/table.js'
+import type { Writing } from '../protocol.js'
 import type { Step } from './steps.js'
 
 const BREAKS = ['reset-after', 'hang-after', 'cut-after', 'fin-after', 'error-after'] as const
 const PING = Buffer.from(': ping\n\n')
+/** White space, which JSON allows between the elements of an array (RFC 8259, section 2). */
+const BARE_PING = Buffer.from('\n')
 const PING_EVERY = 20
 
 export type BreakName = (typeof BREAKS)[number]
@@ -21,12 +24,13 @@ export function breakOf(faults: Faults): Break | undefined {
     .toSorted((a, b) => a.after - b.after)[0]
 }
 
-export function* breakOff(name: BreakName, faults: Faults): Generator<Step> {
+export function* breakOff(name: BreakName, faults: Faults, writing?: Writing): Generator<Step> {
+  const bytes = writing === 'bare' ? BARE_PING : PING
   switch (name) {
     case 'reset-after':
       return yield { do: 'reset' }
     case 'hang-after':
-      return yield { do: 'hang', ping: faults.pings && { bytes: PING, every: faults.pace ?? PING_EVERY } }
+      return yield { do: 'hang', ping: faults.pings && { bytes, every: faults.pace ?? PING_EVERY } }
     case 'cut-after':
       return yield { do: 'close' }
     case 'fin-after':

@@ -1,14 +1,15 @@
 import type { Faults } from '../faults/table.js'
-import type { StreamEvent } from '../protocol.js'
+import type { StreamEvent, Writing } from '../protocol.js'
 
 const COMMENT = ': a comment\n\n'
 
-/** An event as the WHATWG event-stream format writes it, or as the `framing` fault wants it. */
-export function frame({ event, data }: StreamEvent, framing: Faults['framing']): Buffer {
+/** An event as the WHATWG event-stream format writes it, or as the `framing` fault wants it. What is bare has no lines. */
+export function frame({ event, data }: StreamEvent, framing: Faults['framing'], writing: Writing = 'lf'): Buffer {
+  if (writing === 'bare') return Buffer.from(data)
   switch (framing) {
     case undefined:
     case 'bom':
-      return lines(event, data, '\n')
+      return lines(event, data, writing === 'crlf' ? '\r\n' : '\n')
     case 'crlf':
       return lines(event, data, '\r\n')
     case 'cr':
@@ -29,8 +30,8 @@ export function preamble(framing: Faults['framing']): Buffer {
   return Buffer.from(framing === 'bom' ? '\u{feff}' : '')
 }
 
-export function comments(count = 0): Buffer {
-  return Buffer.from(COMMENT.repeat(count))
+export function comments(count = 0, writing: Writing = 'lf'): Buffer {
+  return Buffer.from(writing === 'bare' ? '' : COMMENT.repeat(count))
 }
 
 function lines(event: string | undefined, data: string, end: string): Buffer {

@@ -1,6 +1,6 @@
-import type { ErrorShape } from '../errors.js'
+import type { Family } from '../errors.js'
 import type { Faults } from '../faults/table.js'
-import type { Answer, EventStream, Headers } from '../protocol.js'
+import type { Answer, EventStream } from '../protocol.js'
 import { documentSteps } from './document.js'
 import { eventPieces, eventSteps } from './events.js'
 import { RAW } from './raw.js'
@@ -9,9 +9,8 @@ import { substitute } from './substitute.js'
 
 export interface ScriptOptions {
   readonly faults: Faults
-  readonly errors: ErrorShape
-  /** Headers of every answer. */
-  readonly headers: Headers
+  readonly family: Family
+  readonly requestId: string
   /** The credential as it came. */
   readonly credential: string
   /** How much of the jitter is waited for, from 0 to 1. */
@@ -20,7 +19,7 @@ export interface ScriptOptions {
 
 /** All that will be done to a response: pure, so that the same request meets the same steps. */
 export function* script(answer: () => Answer, options: ScriptOptions): Generator<Step> {
-  const { faults, errors, jitter } = options
+  const { faults, family, requestId, jitter } = options
   const delay = (faults.latency ?? 0) + (faults.jitter ?? 0) * jitter
   if (delay > 0) yield { do: 'wait', milliseconds: delay }
   if (faults.hang || faults['no-read']) return yield { do: 'hang', ping: undefined }
@@ -28,15 +27,15 @@ export function* script(answer: () => Answer, options: ScriptOptions): Generator
   if (faults.raw !== undefined) return yield { do: 'raw', bytes: Buffer.from(RAW[faults.raw]) }
   if (faults['early-hints']) yield { do: 'informational' }
   const bare = substitute(answer, options)
-  const sent = { ...bare, headers: { ...options.headers, ...bare.headers } }
+  const sent = { ...bare, headers: { ...family.headers(requestId), ...bare.headers } }
   if (sent.kind === 'document') return yield* documentSteps(sent, faults)
   const packed = faults.encoding !== undefined || faults.bomb !== undefined
   if (packed) return yield* documentSteps({ ...gathered(sent, faults), status: faults.status ?? 200 }, faults)
-  yield* eventSteps(sent, faults, errors.usual(500))
+  yield* eventSteps(sent, faults, family.usual(500))
 }
 
 /** A stream as one body, to be compressed at once. */
-function gathered({ headers, events }: EventStream, faults: Faults) {
-  const pieces = [...eventPieces(events, faults)].flatMap(event => [...event])
-  return { kind: 'document', headers, body: Buffer.concat(pieces) } as const
+function gathered(answer: EventStream, faults: Faults) {
+  const pieces = [...eventPieces(answer, faults)].flatMap(event => [...event])
+  return { kind: 'document', headers: answer.headers, body: Buffer.concat(pieces) } as const
 }

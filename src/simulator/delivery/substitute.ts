@@ -1,10 +1,11 @@
-import { type ErrorShape, SimulatorError } from '../errors.js'
+import { type Family, SimulatorError } from '../errors.js'
 import type { Faults } from '../faults/table.js'
 import { type Answer, type Document, type Headers, json } from '../protocol.js'
 
 export interface Substitutes {
   readonly faults: Faults
-  readonly errors: ErrorShape
+  readonly family: Family
+  readonly requestId: string
   /** The credential as it came, for `echo-key`. */
   readonly credential: string
 }
@@ -15,24 +16,27 @@ const PAGE = `<!doctype html>
 `
 
 /** The answer that faults put in the place of the real one; `answer` is not asked for where they do. */
-export function substitute(answer: () => Answer, { faults, errors, credential }: Substitutes): Answer {
+export function substitute(answer: () => Answer, options: Substitutes): Answer {
+  const { faults, family, requestId } = options
   const { status = 200, redirect, html, empty } = faults
   if (redirect !== undefined) return document(302, '', { location: redirect, 'content-type': 'text/plain' })
   if (html) return document(200, PAGE, { 'content-type': 'text/html; charset=utf-8' })
   if (empty) return document(200, '', { 'content-type': 'application/json' })
-  if (status >= 400) return refusal(withKey(errors.usual(status), faults, credential), errors, retryHeaders(faults))
+  if (status >= 400) return refusal(asked(family.usual(status), options), family, requestId, retryHeaders(faults))
   const real = answer()
   return status !== 200 && real.kind === 'document' ? { ...real, status } : real
 }
 
 /** An error in the shape of its family. */
-export function refusal(error: SimulatorError, errors: ErrorShape, headers: Headers = {}): Document {
-  return json(errors.body(error), error.status, { ...error.details.headers, ...headers })
+export function refusal(error: SimulatorError, family: Family, requestId: string, headers: Headers = {}): Document {
+  return json(family.body(error, requestId), error.status, { ...error.details.headers, ...headers })
 }
 
-function withKey(error: SimulatorError, faults: Faults, credential: string): SimulatorError {
-  if (faults['echo-key'] === undefined) return error
-  return new SimulatorError(error.status, `${error.message} You sent: ${credential}.`, error.details)
+/** The error with the credential and the time to wait, where they are asked for. */
+function asked({ status, message, details }: SimulatorError, { faults, credential }: Substitutes): SimulatorError {
+  const wait = faults['retry-info']
+  const words = faults['echo-key'] === undefined ? message : `${message} You sent: ${credential}.`
+  return new SimulatorError(status, words, wait === undefined ? details : { ...details, wait })
 }
 
 function retryHeaders(faults: Faults): Headers {

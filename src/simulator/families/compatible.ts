@@ -1,4 +1,4 @@
-import { type ErrorShape, SimulatorError } from '../errors.js'
+import { type Family, SimulatorError } from '../errors.js'
 
 type Words = readonly [message: string, type: string, code: string | undefined]
 
@@ -20,7 +20,7 @@ const CLIENT: Words = ['The request was refused.', 'invalid_request_error', unde
 const SERVER: Words = ['The server had an error while processing your request.', 'server_error', undefined]
 
 /** `{ error: { message, type, param, code } }`, with `null` where nothing is said. */
-export const compatibleErrors: ErrorShape = {
+export const compatible: Family = {
   body: ({ status, message, details: { param = null, code, type } }) => {
     const [, usualType] = wordsFor(status)
     return { error: { message, type: type ?? usualType, param, code: code ?? null } }
@@ -29,6 +29,16 @@ export const compatibleErrors: ErrorShape = {
     const [message, type, code] = wordsFor(status)
     return new SimulatorError(status, message, code === undefined ? { type } : { type, code })
   },
+  /** With the rate limits of somebody who has hardly used them. */
+  headers: requestId => ({
+    'x-request-id': requestId,
+    'x-ratelimit-limit-requests': '10000',
+    'x-ratelimit-limit-tokens': '1000000',
+    'x-ratelimit-remaining-requests': '9999',
+    'x-ratelimit-remaining-tokens': '999999',
+    'x-ratelimit-reset-requests': '6ms',
+    'x-ratelimit-reset-tokens': '0s',
+  }),
 }
 
 function wordsFor(status: number): Words {

@@ -28,6 +28,10 @@ export function emptyArray(param: string): SimulatorError {
   return new SimulatorError(400, message, { param, code: 'empty_array' })
 }
 
+export function unknownParameter(param: string): SimulatorError {
+  return new SimulatorError(400, `Unknown parameter: '${param}'.`, { param, code: 'unknown_parameter' })
+}
+
 export function unsupportedParameter(param: string, instead?: string): SimulatorError {
   const advice = instead === undefined ? '' : ` Use '${instead}' instead.`
   const message = `Unsupported parameter: '${param}' is not supported with this model.${advice}`

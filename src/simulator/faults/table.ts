@@ -17,6 +17,11 @@ export const FAULTS = {
   pace: always(duration, 'Wait so long between events.'),
   tokens: always(length, 'Let a text answer be exactly so many tokens long, at most 20000.'),
   reasoning: always(flag, 'Behave as a reasoning model: reason unasked, refuse max_tokens, temperature and top_p.'),
+  'call-ids': always(flag, 'Give function calls ids where the protocol does without: in the native one.'),
+  'own-ids': always(
+    flag,
+    'Know only the responses that this process keeps; else it takes ids of earlier ones on trust.',
+  ),
   usage: always(oneOf('none', 'negative', 'huge', 'text'), 'Leave the token usage out, or spoil its numbers.'),
 
   'failure-rate': always(share, 'Let the faults below strike in this share of the requests only; without any, 500.'),
@@ -26,6 +31,7 @@ export const FAULTS = {
   'retry-after': chosen(count, 'Send retry-after, in seconds.'),
   'retry-after-ms': chosen(count, 'Send retry-after-ms, in milliseconds.'),
   'retry-after-date': chosen(count, 'Send retry-after as an HTTP date so many seconds from now.'),
+  'retry-info': chosen(count, 'Say in the error itself to wait so many seconds, as the native protocol does.'),
   'echo-key': chosen(flag, 'Quote the credential as it was received in the message of an error.'),
   redirect: chosen(url, 'Answer 302 with this location.'),
   html: chosen(flag, 'Answer 200 with a page of HTML.'),

@@ -1,5 +1,5 @@
 import { SimulatorError } from '../errors.js'
-import { compatibleErrors } from '../families/compatible.js'
+import { compatible } from '../families/compatible.js'
 import { json, type Protocol } from '../protocol.js'
 import { EPOCH } from '../seed.js'
 import { isSimulated } from './model.js'
@@ -9,7 +9,7 @@ export const modelList: Protocol = {
   method: 'GET',
   path: '/v1/models',
   body: 'none',
-  errors: compatibleErrors,
+  family: compatible,
   models: [],
   answer: ({ models }) => json({ object: 'list', data: models.map(model) }),
 }
@@ -19,7 +19,7 @@ export const modelById: Protocol = {
   method: 'GET',
   path: '/v1/models/{id}',
   body: 'none',
-  errors: compatibleErrors,
+  family: compatible,
   models: [],
   answer: ({ parameter: id }) => {
     if (isSimulated(id)) return json(model(id))

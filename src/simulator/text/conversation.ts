@@ -28,7 +28,17 @@ export type Part =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'media'; readonly media: Media }
   | { readonly type: 'call'; readonly id: string; readonly name: string; readonly arguments: string }
-  | { readonly type: 'result'; readonly id: string; readonly text: string }
+  | ResultPart
+
+/** What a tool gave back. */
+export interface ResultPart {
+  readonly type: 'result'
+  readonly id: string
+  readonly text: string
+  readonly media?: readonly Media[]
+  /** Whether the tool says that it failed. */
+  readonly failed?: boolean
+}
 
 /** An image, a sound or a file that came with a turn. `bytes` is known only where the data itself came. */
 export interface Media {
@@ -54,11 +64,13 @@ export type Format =
   | { readonly type: 'text' }
   | { readonly type: 'json' }
   | { readonly type: 'schema'; readonly schema: JsonObject }
+  /** A value of the schema; a string stands there as it is, without quotes. */
+  | { readonly type: 'plain'; readonly schema: JsonObject }
 
 /** What the text model answers. The tokens of a part, joined, are its text. */
 export interface TextReply {
   readonly parts: readonly ReplyPart[]
-  readonly finish: 'stop' | 'length' | 'calls'
+  readonly finish: 'stop' | 'length' | 'calls' | 'refusal' | 'blocked'
   /** The stop sequence that was met. */
   readonly stopped: string | undefined
   /** Output tokens, reasoning included. */
@@ -66,7 +78,7 @@ export interface TextReply {
   readonly reasoning: number
 }
 
-export type ReplyPart = ReasoningPart | TextPart | CallPart
+export type ReplyPart = ReasoningPart | TextPart | RefusalPart | CallPart
 
 export interface ReasoningPart {
   readonly type: 'reasoning'
@@ -75,6 +87,20 @@ export interface ReasoningPart {
 
 export interface TextPart {
   readonly type: 'text'
+  readonly tokens: readonly string[]
+  readonly citation?: Citation
+}
+
+/** The page of the web that a text cites from its start to an index of its UTF-16 units. */
+export interface Citation {
+  readonly end: number
+  readonly url: string
+  readonly title: string
+}
+
+/** Why the model does not answer. */
+export interface RefusalPart {
+  readonly type: 'refusal'
   readonly tokens: readonly string[]
 }
 
@@ -97,7 +123,7 @@ export function textOf(parts: readonly Part[]): string {
 }
 
 /** The tool results that came after the last user and assistant turns: what the model was called to read. */
-export function freshResults(turns: readonly Turn[]): readonly (Part & { type: 'result' })[] {
+export function freshResults(turns: readonly Turn[]): readonly ResultPart[] {
   const last = turns.findLastIndex(turn => turn.role === 'user' || turn.role === 'assistant')
   const fresh = turns.slice(hasResult(turns[last]) ? last : last + 1)
   return fresh.flatMap(turn => turn.parts).filter(part => part.type === 'result')

@@ -1,10 +1,11 @@
 import { instanceOf } from '../schema/instance.js'
-import type { CallPart, ReplyPart, TextReply, TextRequest, Tool } from './conversation.js'
+import type { CallPart, Citation, ReplyPart, TextPart, TextReply, TextRequest, Tool } from './conversation.js'
 import { lastUserText } from './conversation.js'
 import { hintsIn } from './hints.js'
 import { filler, saying, THOUGHTS } from './sayings.js'
 import { tokenize } from './tokens.js'
 import { toolsToCall } from './tools.js'
+import { says } from './words.js'
 
 /** Reasoning tokens that an effort costs. */
 const EFFORTS: ReadonlyMap<string, number> = new Map([
@@ -24,11 +25,25 @@ const LONGEST_CUSTOM_INPUT = 1000
  * the format, the stop sequences and the limit, and otherwise says what it was told.
  */
 export function compose(request: TextRequest): TextReply {
+  const said = lastUserText(request.turns)
+  if (says(said, 'simulate_block')) return BLOCKED
   const thoughts = reason(request)
+  if (says(said, 'simulate_refusal')) return settle(request.limit, [...thoughts, REFUSAL], 'refusal', undefined)
   const calls = toolsToCall(request).map((tool, index) => call(request, tool, index))
   if (calls.length > 0) return settle(request.limit, [...thoughts, ...calls], 'calls', undefined)
   const { text, stopped } = cutAtStop(content(request), request.stop)
-  return settle(request.limit, [...thoughts, { type: 'text', tokens: tokenize(text) }], 'stop', stopped)
+  const part: TextPart = { type: 'text', tokens: tokenize(text) }
+  const cited = says(said, 'simulate_citation') && text.length > 0 ? { ...part, citation: citationIn(text) } : part
+  return settle(request.limit, [...thoughts, cited], 'stop', stopped)
+}
+
+const BLOCKED: TextReply = { parts: [], finish: 'blocked', stopped: undefined, output: 0, reasoning: 0 }
+const REFUSAL: ReplyPart = { type: 'refusal', tokens: tokenize('I am the simulator, and I was asked to refuse.') }
+
+/** The first sentence comes from somewhere. */
+function citationIn(text: string): Citation {
+  const end = text.indexOf('. ')
+  return { end: end < 0 ? text.length : end + 1, url: 'https://example.com/simulator', title: 'About the simulator' }
 }
 
 function reason({ effort, seed }: TextRequest): readonly ReplyPart[] {
@@ -47,8 +62,9 @@ function call(request: TextRequest, tool: Tool, index: number): CallPart {
 function content(request: TextRequest): string {
   const { format, seed, length } = request
   if (format.type === 'json') return JSON.stringify({ reply: saying(request), simulated: true })
-  if (format.type === 'schema') {
-    return JSON.stringify(instanceOf(format.schema, seed.fork('format'), hintsIn(lastUserText(request.turns))))
+  if (format.type !== 'text') {
+    const value = instanceOf(format.schema, seed.fork('format'), hintsIn(lastUserText(request.turns)))
+    return format.type === 'plain' && typeof value === 'string' ? value : JSON.stringify(value)
   }
   return length === undefined ? saying(request) : filler(length, seed.fork('filler'))
 }
@@ -67,7 +83,7 @@ function cutAtStop(text: string, stops: readonly string[]): { text: string; stop
 function settle(
   limit = Number.POSITIVE_INFINITY,
   parts: readonly ReplyPart[],
-  finish: 'stop' | 'calls',
+  finish: 'stop' | 'calls' | 'refusal',
   stopped: string | undefined,
 ): TextReply {
   let left = limit
@@ -75,7 +91,7 @@ function settle(
     const tokens = part.tokens.slice(0, left)
     left -= tokens.length
     const begun = part.type === 'text' || tokens.length > 0 || part.tokens.length === 0
-    return begun ? [{ ...part, tokens }] : []
+    return begun ? [cut(part, tokens)] : []
   })
   const short = count(parts) > limit
   return {
@@ -85,6 +101,13 @@ function settle(
     output: count(kept),
     reasoning: count(kept.filter(part => part.type === 'reasoning')),
   }
+}
+
+/** A part with the tokens that are left of it; what cites more than is left cites nothing. */
+function cut(part: ReplyPart, tokens: readonly string[]): ReplyPart {
+  if (part.type !== 'text' || part.citation === undefined || part.citation.end <= tokens.join('').length)
+    return { ...part, tokens }
+  return { type: 'text', tokens }
 }
 
 function count(parts: readonly ReplyPart[]): number {

@@ -1,5 +1,5 @@
 import type { Seed } from '../seed.js'
-import type { Media, Part, TextRequest } from './conversation.js'
+import type { Media, ResultPart, TextRequest } from './conversation.js'
 import { freshResults, lastUserText } from './conversation.js'
 import { countTokens, tokenize } from './tokens.js'
 
@@ -28,11 +28,15 @@ export function saying(request: TextRequest): string {
 
 function subject({ turns }: TextRequest): string {
   const results = freshResults(turns)
-  if (results.length > 0) return results.map(result => `The tool answered: ${quote(result.text)}.`).join(' ')
+  if (results.length > 0) return results.map(outcome).join(' ')
   const text = lastUserText(turns)
   const said = text === '' ? 'You sent no text.' : `You said: ${quote(text)}.`
-  const seen = sights(turns.findLast(turn => turn.role === 'user')?.parts ?? [])
-  return [said, ...seen].join(' ')
+  const parts = turns.findLast(turn => turn.role === 'user')?.parts ?? []
+  return [said, ...sights(parts.flatMap(part => (part.type === 'media' ? [part.media] : [])))].join(' ')
+}
+
+function outcome({ text, media = [], failed }: ResultPart): string {
+  return [`The tool ${failed ? 'failed' : 'answered'}: ${quote(text)}.`, ...sights(media)].join(' ')
 }
 
 function quote(text: string): string {
@@ -42,8 +46,7 @@ function quote(text: string): string {
 
 const SIGHTS = { image: ['I see', 'image'], audio: ['I hear', 'audio clip'], file: ['I have', 'file'] } as const
 
-function sights(parts: readonly Part[]): readonly string[] {
-  const media = parts.flatMap(part => (part.type === 'media' ? [part.media] : []))
+function sights(media: readonly Media[]): readonly string[] {
   return (['image', 'audio', 'file'] as const).flatMap(kind => {
     const found = media.filter(each => each.kind === kind)
     const [verb, noun] = SIGHTS[kind]

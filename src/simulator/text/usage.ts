@@ -1,10 +1,9 @@
 import type { Media, Part, TextRequest, Tool, Turn } from './conversation.js'
 import { countTokens } from './tokens.js'
 
-/** What a prompt costs, in tokens. `audio` is part of `input`. */
-export interface PromptTokens {
+/** What a prompt costs, in tokens. The media are part of `input`. */
+export interface PromptTokens extends Readonly<Record<Media['kind'], number>> {
   readonly input: number
-  readonly audio: number
 }
 
 const TURN = 4
@@ -18,22 +17,27 @@ const FILE_BYTES = 100
  * each 1,600 bytes of sound and each 100 bytes of a file.
  */
 export function promptTokens({ turns, tools }: Pick<TextRequest, 'turns' | 'tools'>): PromptTokens {
-  const parts = turns.flatMap(turn => turn.parts)
-  const audio = sum(
-    parts.map(part => (part.type === 'media' && part.media.kind === 'audio' ? mediaTokens(part.media) : 0)),
-  )
-  return { input: sum(turns.map(turnTokens)) + sum(tools.map(toolTokens)) + ANSWER, audio }
+  const media = turns.flatMap(turn => turn.parts).flatMap(mediaOf)
+  const of = (kind: Media['kind']) => sum(media.map(each => (each.kind === kind ? mediaTokens(each) : 0)))
+  const input = sum(turns.map(turnTokens)) + sum(tools.map(toolTokens)) + ANSWER
+  return { input, image: of('image'), audio: of('audio'), file: of('file') }
+}
+
+function mediaOf(part: Part): readonly Media[] {
+  return part.type === 'media' ? [part.media] : part.type === 'result' ? (part.media ?? []) : []
 }
 
 function turnTokens(turn: Turn): number {
   return TURN + sum(turn.parts.map(partTokens))
 }
 
-function partTokens(part: Part): number {
+/** What one part costs. */
+export function partTokens(part: Part): number {
   switch (part.type) {
     case 'text':
-    case 'result':
       return countTokens(part.text)
+    case 'result':
+      return countTokens(part.text) + sum((part.media ?? []).map(mediaTokens))
     case 'call':
       return countTokens(part.name) + countTokens(part.arguments)
     case 'media':
@@ -46,7 +50,8 @@ function mediaTokens({ kind, bytes = 0 }: Media): number {
   return 1 + Math.floor(bytes / (kind === 'audio' ? AUDIO_BYTES : FILE_BYTES))
 }
 
-function toolTokens(tool: Tool): number {
+/** What the definition of a tool costs. */
+export function toolTokens(tool: Tool): number {
   return TURN + countTokens(tool.name) + countTokens(JSON.stringify(tool.schema ?? {}))
 }
 

@@ -352,3 +352,40 @@ for (const [title, more, error] of BAD) {
     t.match(JSON.parse(answer.text), { error: { type: 'invalid_request_error', message: String, ...error } })
   })
 }
+
+t.test('reasoning that is asked for by its effort is told, whole and in a stream', async t => {
+  const upstream = await simulator(t)
+  const whole = JSON.parse((await post(upstream, CHAT, chatBody('sim-text', { reasoning_effort: 'low' }))).text)
+  const { reasoning_content: told, content } = whole.choices[0].message
+  t.match(told, /\S/)
+  t.equal(whole.usage.completion_tokens_details.reasoning_tokens, 32)
+  const stream = await post(upstream, CHAT, chatBody('sim-text', { reasoning_effort: 'low', stream: true }))
+  const deltas = dataOf(stream.text)
+    .slice(0, -1)
+    .map(data => JSON.parse(data).choices[0].delta)
+  t.equal(deltas.map(delta => delta.reasoning_content ?? '').join(''), told)
+  t.equal(deltas.map(delta => delta.content ?? '').join(''), content)
+  const messages = [...HELLO, { role: 'assistant', content, reasoning_content: told }, ...HELLO]
+  t.equal((await post(upstream, CHAT, chatBody('sim-text', { messages }))).status, 200)
+  const unasked = JSON.parse((await post(upstream, CHAT, chatBody('sim-text?reasoning'))).text)
+  t.notOk('reasoning_content' in unasked.choices[0].message)
+})
+
+t.test('a refusal, a prompt that is blocked, a page that is cited', async t => {
+  const client = sdk(await simulator(t))
+  const ask = (content: string) =>
+    client.chat.completions.stream({ model: 'sim-text', messages: [{ role: 'user', content }] }).finalChatCompletion()
+  t.match((await ask('simulate_refusal')).choices, [
+    { finish_reason: 'stop', message: { content: null, refusal: /asked to refuse/ } },
+  ])
+  const blocked = client.chat.completions.create({
+    model: 'sim-text',
+    messages: [{ role: 'user', content: 'simulate_block' }],
+  })
+  t.match((await blocked).choices, [{ finish_reason: 'content_filter', message: { content: '' } }])
+  const cited = await client.chat.completions.create({
+    model: 'sim-text',
+    messages: [{ role: 'user', content: 'simulate_citation' }],
+  })
+  t.match(cited.choices[0]?.message.annotations, [{ type: 'url_citation', url_citation: { url: /^https:/ } }])
+})

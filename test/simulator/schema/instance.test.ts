@@ -1,9 +1,9 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
-import fc from 'fast-check'
 import t from 'tap'
 import type { Json, JsonObject } from '../../../src/core/json.js'
 import { instanceOf } from '../../../src/simulator/schema/instance.js'
 import { Seed } from '../../../src/simulator/seed.js'
+import { fc } from '../../helpers/property.js'
 
 /** Formats as strictly as the tests need them; Ajv itself brings none. */
 const FORMATS = {

@@ -1,6 +1,6 @@
-import fc from 'fast-check'
 import t from 'tap'
 import { countTokens, tokenize } from '../../../src/simulator/text/tokens.js'
+import { fc } from '../../helpers/property.js'
 
 t.test('a token is up to four letters with the space before them, or one other character', async t => {
   t.same(tokenize('Hello, world!'), ['Hell', 'o', ',', ' worl', 'd', '!'])

@@ -1,6 +1,6 @@
 import { spoiled } from '../../faults/usage.js'
 import type { Call } from '../../protocol.js'
-import type { CallPart, TextReply, TextRequest } from '../../text/conversation.js'
+import type { CallPart, TextPart, TextReply, TextRequest } from '../../text/conversation.js'
 import { compose } from '../../text/engine.js'
 import { logprobOf } from '../../text/logprobs.js'
 import { promptTokens } from '../../text/usage.js'
@@ -24,6 +24,11 @@ export interface Choice {
   /** The tokens of the text; absent where there are only calls. */
   readonly text: readonly string[] | undefined
   readonly logprobs: readonly object[] | undefined
+  /** The tokens of the reasoning, where it was asked for by name. */
+  readonly reasoning: readonly string[] | undefined
+  /** Why the model refuses, in tokens. */
+  readonly refusal: readonly string[] | undefined
+  readonly annotations: readonly object[]
 }
 
 export interface ToolCall {
@@ -46,21 +51,34 @@ export function complete(request: ChatRequest, { seed, faults }: Call): Completi
   }
 }
 
-function choiceOf({ text, logprobs, legacy }: ChatRequest, index: number): Choice {
+const FINISHES = { stop: 'stop', length: 'length', refusal: 'stop', blocked: 'content_filter' } as const
+
+function choiceOf({ text, logprobs, legacy, reasoned }: ChatRequest, index: number): Choice {
   const seed = text.seed.fork('choice', index)
   const reply = compose({ ...text, seed })
   const calls = reply.parts.flatMap((part, at) =>
     part.type === 'call' ? [{ id: `call_${seed.fork('call', at).letters(24)}`, part }] : [],
   )
-  const said = reply.parts.find(part => part.type === 'text')?.tokens
+  const spoken = reply.parts.find(part => part.type === 'text')
+  const said = spoken?.tokens
+  const refusal = reply.parts.find(part => part.type === 'refusal')?.tokens
   return {
     index,
     reply,
     calls,
-    finish: reply.finish === 'calls' ? (legacy ? 'function_call' : 'tool_calls') : reply.finish,
-    text: said ?? (calls.length === 0 ? [] : undefined),
+    finish: reply.finish === 'calls' ? (legacy ? 'function_call' : 'tool_calls') : FINISHES[reply.finish],
+    text: said ?? (calls.length === 0 && refusal === undefined ? [] : undefined),
     logprobs: logprobs === undefined ? undefined : said?.map((token, at) => logprobOf(token, at, logprobs, seed)),
+    reasoning: reasoned ? reply.parts.find(part => part.type === 'reasoning')?.tokens : undefined,
+    refusal,
+    annotations: annotationsOf(spoken),
   }
+}
+
+function annotationsOf(part: TextPart | undefined): readonly object[] {
+  if (part?.citation === undefined) return []
+  const { end, url, title } = part.citation
+  return [{ type: 'url_citation', url_citation: { start_index: 0, end_index: end, url, title } }]
 }
 
 function usageOf(text: TextRequest, choices: readonly Choice[]): object {

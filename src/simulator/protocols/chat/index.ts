@@ -1,4 +1,4 @@
-import { compatibleErrors } from '../../families/compatible.js'
+import { compatible } from '../../families/compatible.js'
 import { EVENT_STREAM, json, type Protocol } from '../../protocol.js'
 import { complete } from './completion.js'
 import { readChat } from './request.js'
@@ -10,7 +10,7 @@ export const chat: Protocol = {
   method: 'POST',
   path: '/v1/chat/completions',
   body: 'json',
-  errors: compatibleErrors,
+  family: compatible,
   models: ['sim-text'],
   answer: call => {
     const request = readChat(call)
@@ -20,7 +20,7 @@ export const chat: Protocol = {
       kind: 'events',
       headers: EVENT_STREAM,
       events: chunks(completion, request),
-      failure: error => [{ data: JSON.stringify(compatibleErrors.body(error)) }],
+      failure: error => [{ data: JSON.stringify(compatible.body(error, call.requestId)) }],
     }
   },
 }

@@ -20,6 +20,8 @@ export interface ChatRequest {
   readonly logprobs: number | undefined
   /** Whether tools are called in the older way, as functions. */
   readonly legacy: boolean
+  /** Whether the reasoning is told, as servers do that have no other way to send it back. */
+  readonly reasoned: boolean
 }
 
 /** Reads the body of `POST /v1/chat/completions`. Throws where it is not one. */
@@ -42,8 +44,9 @@ export function readChat({ body: object, faults, seed }: Call): ChatRequest {
     length: faults.tokens,
     seed,
   }
+  const reasoned = body.string('reasoning_effort') !== undefined
   const n = body.integer('n', { min: 1, max: 128 }) ?? 1
-  return { model, text, n, stream: readStream(body), logprobs: logprobsOf(body), legacy }
+  return { model, text, n, stream: readStream(body), logprobs: logprobsOf(body), legacy, reasoned }
 }
 
 function limitOf(body: Fields, reasoning: boolean): number | undefined {

@@ -19,18 +19,19 @@ export function result({ id, created, model, choices, usage }: Completion, legac
   }
 }
 
-function message({ text, calls }: Choice, legacy: boolean): object {
+function message({ text, calls, reasoning, refusal, annotations }: Choice, legacy: boolean): object {
   const [first] = calls
   return {
     role: 'assistant',
     content: text?.join('') ?? null,
+    ...(reasoning === undefined ? {} : { reasoning_content: reasoning.join('') }),
     ...(first === undefined
       ? {}
       : legacy
         ? { function_call: body(first).content }
         : { tool_calls: calls.map(toolCall) }),
-    refusal: null,
-    annotations: [],
+    refusal: refusal?.join('') ?? null,
+    annotations,
   }
 }
 

@@ -24,9 +24,12 @@ export function* chunks(completion: Completion, { stream, legacy }: ChatRequest)
 }
 
 function* deltas(choice: Choice, legacy: boolean): Generator<object> {
-  const { index, text, calls, logprobs, finish } = choice
+  const { index, text, calls, logprobs, finish, reasoning = [], refusal = [], annotations } = choice
   yield chunk({ role: 'assistant', content: text === undefined ? null : '', refusal: null })
+  for (const token of reasoning) yield chunk({ reasoning_content: token })
+  for (const token of refusal) yield chunk({ refusal: token })
   for (const [at, token] of (text ?? []).entries()) yield chunk({ content: token }, logprobs?.[at])
+  if (annotations.length > 0) yield chunk({ annotations })
   for (const [at, call] of calls.entries()) {
     for (const delta of legacy ? functionDeltas(call) : callDeltas(call, at)) yield chunk(delta)
   }

@@ -42,9 +42,17 @@ interface Answer {
   readonly finish: string
 }
 
+const FINISHES = {
+  stop: 'stop',
+  length: 'length',
+  calls: 'stop',
+  refusal: 'stop',
+  blocked: 'content_filter',
+} as const
+
 function answer(text: TextRequest, at: number): Answer {
   const { parts, finish } = compose({ ...text, seed: text.seed.fork('choice', at) })
-  return { text, tokens: parts.flatMap(part => part.tokens), finish }
+  return { text, tokens: parts.flatMap(part => part.tokens), finish: FINISHES[finish] }
 }
 
 function choice(

@@ -1,4 +1,4 @@
-import { compatibleErrors } from '../../families/compatible.js'
+import { compatible } from '../../families/compatible.js'
 import { EVENT_STREAM, json, type Protocol, type StreamEvent } from '../../protocol.js'
 import { type Choice, type Completion, complete } from './completion.js'
 import { type CompletionRequest, readCompletion } from './request.js'
@@ -8,7 +8,7 @@ export const completions: Protocol = {
   method: 'POST',
   path: '/v1/completions',
   body: 'json',
-  errors: compatibleErrors,
+  family: compatible,
   models: ['sim-text'],
   answer: call => {
     const request = readCompletion(call)
@@ -18,7 +18,7 @@ export const completions: Protocol = {
       kind: 'events',
       headers: EVENT_STREAM,
       events: chunks(completion, request),
-      failure: error => [{ data: JSON.stringify(compatibleErrors.body(error)) }],
+      failure: error => [{ data: JSON.stringify(compatible.body(error, call.requestId)) }],
     }
   },
 }

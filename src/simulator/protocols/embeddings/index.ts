@@ -1,5 +1,5 @@
 import { SimulatorError } from '../../errors.js'
-import { compatibleErrors } from '../../families/compatible.js'
+import { compatible } from '../../families/compatible.js'
 import { Fields } from '../../families/fields.js'
 import { type Prompt, readPrompts } from '../../families/prompts.js'
 import { emptyArray, missing } from '../../families/refusals.js'
@@ -19,7 +19,7 @@ export const embeddings: Protocol = {
   method: 'POST',
   path: '/v1/embeddings',
   body: 'json',
-  errors: compatibleErrors,
+  family: compatible,
   models: ['sim-embed'],
   answer: ({ body: object, faults }) => {
     const body = new Fields(object)

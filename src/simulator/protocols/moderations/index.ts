@@ -1,4 +1,4 @@
-import { compatibleErrors } from '../../families/compatible.js'
+import { compatible } from '../../families/compatible.js'
 import { Fields } from '../../families/fields.js'
 import { emptyArray, missing, notListed, unknownModel } from '../../families/refusals.js'
 import { json, type Protocol } from '../../protocol.js'
@@ -17,7 +17,7 @@ export const moderations: Protocol = {
   method: 'POST',
   path: '/v1/moderations',
   body: 'json',
-  errors: compatibleErrors,
+  family: compatible,
   models: [DEFAULT_MODEL],
   answer: ({ body: object, seed }) => {
     const body = new Fields(object)

@@ -8,6 +8,8 @@ export interface Progress {
   readonly output: readonly object[]
   readonly usage: object | null | undefined
   readonly error: object | null
+  /** Why it is incomplete. */
+  readonly reason?: string
 }
 
 export interface Identity {
@@ -18,7 +20,7 @@ export interface Identity {
 
 /** The response object. It tells back nearly every parameter of the request, with the defaults filled in. */
 export function envelope({ id, created, model }: Identity, body: Fields, progress: Progress): object {
-  const { status, output, usage, error } = progress
+  const { status, output, usage, error, reason } = progress
   return {
     id,
     object: 'response',
@@ -28,7 +30,7 @@ export function envelope({ id, created, model }: Identity, body: Fields, progres
     completed_at: status === 'completed' ? created + 1 : null,
     error,
     frequency_penalty: body.raw('frequency_penalty') ?? 0,
-    incomplete_details: status === 'incomplete' ? { reason: 'max_output_tokens' } : null,
+    incomplete_details: status === 'incomplete' ? { reason } : null,
     instructions: body.raw('instructions') ?? null,
     max_output_tokens: body.raw('max_output_tokens') ?? null,
     max_tool_calls: body.raw('max_tool_calls') ?? null,

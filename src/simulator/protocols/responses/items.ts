@@ -1,5 +1,6 @@
+import { seal } from '../../seals.js'
 import { type Seed, stampedId } from '../../seed.js'
-import type { CallPart, ReplyPart, TextReply } from '../../text/conversation.js'
+import type { CallPart, ReplyPart, TextPart, TextReply } from '../../text/conversation.js'
 import { logprobOf } from '../../text/logprobs.js'
 import type { ResponsesRequest } from './request.js'
 
@@ -20,6 +21,9 @@ export interface MessageItem {
   readonly tokens: readonly string[]
   /** One for each token, or none at all. */
   readonly logprobs: readonly object[]
+  readonly annotations: readonly object[]
+  /** Whether the message refuses, and its text says why. */
+  readonly refusal: boolean
   readonly whole: boolean
 }
 
@@ -50,19 +54,31 @@ function item(part: ReplyPart, seed: Seed, request: ResponsesRequest, whole: boo
   const { store, summary, sealed, logprobs } = request
   switch (part.type) {
     case 'reasoning': {
-      const seal = sealed ? Buffer.from(seed.fork('seal').hex(64)).toString('base64') : undefined
-      return { kind: 'reasoning', id: idOf('rs_', seed, store), tokens: summary ? part.tokens : [], sealed: seal }
+      const sealedText = sealed ? seal('responses.reasoning', part.tokens.join('')) : undefined
+      return { kind: 'reasoning', id: idOf('rs_', seed, store), tokens: summary ? part.tokens : [], sealed: sealedText }
     }
     case 'text': {
       const told = logprobs === undefined ? [] : part.tokens.map((token, at) => logprobOf(token, at, logprobs, seed))
-      return { kind: 'message', id: idOf('msg_', seed, store), tokens: part.tokens, logprobs: told, whole }
+      return message(idOf('msg_', seed, store), part.tokens, { logprobs: told, annotations: citation(part), whole })
     }
+    case 'refusal':
+      return message(idOf('msg_', seed, store), part.tokens, { refusal: true, whole })
     case 'call': {
       const prefix = part.tool.kind === 'custom' ? 'ctc_' : 'fc_'
       const callId = `call_${seed.fork('call').letters(24)}`
       return { kind: 'call', id: idOf(prefix, seed, store), callId, part, whole }
     }
   }
+}
+
+function message(id: string, tokens: readonly string[], more: Partial<MessageItem>): MessageItem {
+  return { kind: 'message', id, tokens, logprobs: [], annotations: [], refusal: false, whole: true, ...more }
+}
+
+function citation({ citation }: TextPart): readonly object[] {
+  if (citation === undefined) return []
+  const { end, url, title } = citation
+  return [{ type: 'url_citation', start_index: 0, end_index: end, url, title }]
 }
 
 /** An item as the wire has it: as it is begun, or as it ends. */
@@ -72,9 +88,9 @@ export function itemJson(item: Item, state: 'begun' | 'done'): object {
   const status = done ? ('whole' in item && !item.whole ? 'incomplete' : 'completed') : 'in_progress'
   switch (item.kind) {
     case 'reasoning':
-      return { id: item.id, type: 'reasoning', summary: text === '' ? [] : [summaryPart(text)], ...seal(item) }
+      return { id: item.id, type: 'reasoning', summary: text === '' ? [] : [summaryPart(text)], ...sealOf(item) }
     case 'message':
-      return { id: item.id, type: 'message', status, role: 'assistant', content: done ? [textPart(item)] : [] }
+      return { id: item.id, type: 'message', status, role: 'assistant', content: done ? [contentPart(item)] : [] }
     case 'call': {
       const { name, kind } = item.part.tool
       const shape =
@@ -88,8 +104,11 @@ export function summaryPart(text: string): object {
   return { type: 'summary_text', text }
 }
 
-export function textPart({ tokens, logprobs }: Pick<MessageItem, 'tokens' | 'logprobs'>): object {
-  return { type: 'output_text', annotations: [], logprobs, text: tokens.join('') }
+/** The one part of a message. */
+export function contentPart(item: Pick<MessageItem, 'tokens' | 'logprobs' | 'annotations' | 'refusal'>): object {
+  const text = item.tokens.join('')
+  if (item.refusal) return { type: 'refusal', refusal: text }
+  return { type: 'output_text', annotations: item.annotations, logprobs: item.logprobs, text }
 }
 
 function textOf(item: Item, done: boolean): string {
@@ -97,6 +116,6 @@ function textOf(item: Item, done: boolean): string {
   return (item.kind === 'call' ? item.part : item).tokens.join('')
 }
 
-function seal({ sealed }: ReasoningItem): object {
+function sealOf({ sealed }: ReasoningItem): object {
   return sealed === undefined ? {} : { encrypted_content: sealed }
 }

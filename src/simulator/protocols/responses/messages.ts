@@ -1,6 +1,6 @@
 import type { Fields } from '../../families/fields.js'
 import { missing, notListed } from '../../families/refusals.js'
-import type { Media, Part, Turn } from '../../text/conversation.js'
+import type { Media, Part, ResultPart, Turn } from '../../text/conversation.js'
 import { textOf } from '../../text/conversation.js'
 import { mediaFrom } from '../../text/media.js'
 
@@ -15,10 +15,13 @@ export function readMessage(item: Fields): Turn {
   return { role: role === 'developer' ? 'system' : role, parts: parts(item, 'content') }
 }
 
-/** The text of a tool's output, which may be a string or parts. */
-export function outputText(item: Fields): string {
+/** What a tool gave back: a string, or parts. */
+export function output(item: Fields): ResultPart {
+  const id = item.need('call_id', item.string)
   if (item.raw('output') === undefined) throw missing(item.param('output'))
-  return textOf(parts(item, 'output'))
+  const given = parts(item, 'output')
+  const media = given.flatMap(part => (part.type === 'media' ? [part.media] : []))
+  return { type: 'result', id, text: textOf(given), media }
 }
 
 function parts(item: Fields, name: string): readonly Part[] {
@@ -38,7 +41,7 @@ function part(part: Fields): Part {
     case 'input_image':
       return media('image', part.string('image_url') ?? part.need('file_id', part.string))
     case 'input_file':
-      return media('file', part.string('file_data') ?? part.string('file_url') ?? part.need('file_id', part.string))
+      return file(part)
     case 'input_audio':
       return audio(part.need('input_audio', part.fields))
     default:
@@ -48,6 +51,13 @@ function part(part: Fields): Part {
 
 function media(kind: Media['kind'], uri: string): Part {
   return { type: 'media', media: mediaFrom(kind, { uri }) }
+}
+
+/** A file that comes as it is needs a name. */
+function file(part: Fields): Part {
+  const data = part.string('file_data')
+  if (data !== undefined) part.need('filename', part.string)
+  return media('file', data ?? part.string('file_url') ?? part.need('file_id', part.string))
 }
 
 function audio(audio: Fields): Part {

@@ -1,11 +1,12 @@
+import type { JsonObject } from '../../../core/json.js'
 import { SimulatorError } from '../../errors.js'
 import { Fields } from '../../families/fields.js'
 import { readFormat } from '../../families/format.js'
 import { checkSampling, effortFrom } from '../../families/sampling.js'
 import type { Call } from '../../protocol.js'
-import { isStamped } from '../../seed.js'
 import type { TextRequest } from '../../text/conversation.js'
 import { modelOf } from '../model.js'
+import { readHistory } from './history.js'
 import { readInput } from './input.js'
 import { readTools } from './tools.js'
 
@@ -15,6 +16,8 @@ export interface ResponsesRequest {
   readonly body: Fields
   readonly model: string
   readonly text: TextRequest
+  /** All items that are answered, those of the earlier responses first. */
+  readonly input: readonly JsonObject[]
   readonly stream: boolean
   /** Whether the answer may be referred to later. */
   readonly store: boolean
@@ -27,16 +30,20 @@ export interface ResponsesRequest {
 }
 
 /** Reads the body of `POST /v1/responses`. Throws where it is not one. */
-export function readResponses({ body: object, faults, seed }: Call): ResponsesRequest {
-  const body = new Fields(object)
+export function readResponses(call: Call): ResponsesRequest {
+  const { faults, seed, memory } = call
+  const body = new Fields(call.body)
   const model = modelOf(body, unknownModel)
   checkSampling(body, faults)
   const { tools, choice } = readTools(body)
   const reasoning = body.fields('reasoning')
   const include = body.strings('include')
   const top = body.integer('top_logprobs', { min: 0, max: 20 })
+  if (body.boolean('background')) throw unsupported('background')
+  const history = readHistory(body, call)
+  const { turns, items } = readInput(body, history, memory, seed)
   const text: TextRequest = {
-    turns: readInput(body, isChained(body)),
+    turns,
     tools,
     choice,
     parallel: body.boolean('parallel_tool_calls') ?? true,
@@ -51,6 +58,7 @@ export function readResponses({ body: object, faults, seed }: Call): ResponsesRe
     body,
     model,
     text,
+    input: [...history.items, ...items],
     stream: body.boolean('stream') ?? false,
     store: body.boolean('store') ?? true,
     summary: (reasoning?.string('summary') ?? reasoning?.string('generate_summary')) !== undefined,
@@ -59,21 +67,7 @@ export function readResponses({ body: object, faults, seed }: Call): ResponsesRe
   }
 }
 
-/** Whether the request goes on from an earlier one. The simulator keeps none, but knows the ids that it gave. */
-function isChained(body: Fields): boolean {
-  const previous = body.string('previous_response_id')
-  const conversation = body.raw('conversation')
-  if (body.boolean('background')) throw unsupported('background')
-  if (previous !== undefined && conversation !== undefined) throw exclusive()
-  if (conversation !== undefined) throw new SimulatorError(404, 'Conversation not found.', { param: 'conversation' })
-  if (previous === undefined || isStamped('resp_', previous)) return previous !== undefined
-  throw new SimulatorError(400, `Previous response with id '${previous.slice(0, 100)}' not found.`, {
-    param: 'previous_response_id',
-    code: 'previous_response_not_found',
-  })
-}
-
-function unknownModel(model: string): SimulatorError {
+export function unknownModel(model: string): SimulatorError {
   const message = `The requested model '${model}' does not exist.`
   return new SimulatorError(400, message, { param: 'model', code: 'model_not_found' })
 }
@@ -83,9 +77,4 @@ function unsupported(param: string): SimulatorError {
     param,
     code: 'unsupported_parameter',
   })
-}
-
-function exclusive(): SimulatorError {
-  const message = "Mutually exclusive parameters: 'previous_response_id' and 'conversation'."
-  return new SimulatorError(400, message, { code: 'mutually_exclusive_parameters' })
 }

@@ -1,14 +1,14 @@
 import type { SimulatorError } from '../../errors.js'
-import { compatibleErrors } from '../../families/compatible.js'
+import { compatible } from '../../families/compatible.js'
 import type { StreamEvent } from '../../protocol.js'
 import {
   type CallItem,
+  contentPart,
   type Item,
   itemJson,
   type MessageItem,
   type ReasoningItem,
   summaryPart,
-  textPart,
 } from './items.js'
 import type { Response } from './response.js'
 
@@ -37,8 +37,8 @@ export class ResponseStream {
   }
 
   /** How a stream that has begun breaks down: an error, then the response as failed. */
-  failure(error: SimulatorError): readonly StreamEvent[] {
-    const body = compatibleErrors.body(error)
+  failure(error: SimulatorError, requestId: string): readonly StreamEvent[] {
+    const body = compatible.body(error, requestId)
     const { code = null, param = null } = error.details
     return [
       this.#event('error', { code, message: error.message, param, ...body }),
@@ -77,15 +77,23 @@ function* summaryEvents({ tokens }: ReasoningItem): Generator<Inner> {
 }
 
 function* messageEvents(item: MessageItem): Generator<Inner> {
-  const { tokens, logprobs } = item
+  const { tokens, logprobs, annotations, refusal } = item
   const at = { content_index: 0 }
-  yield ['response.content_part.added', { ...at, part: textPart({ tokens: [], logprobs: [] }) }]
+  yield ['response.content_part.added', { ...at, part: contentPart({ ...item, ...NOTHING }) }]
   for (const [index, delta] of tokens.entries()) {
-    yield ['response.output_text.delta', { ...at, delta, logprobs: logprobs.slice(index, index + 1) }]
+    if (refusal) yield ['response.refusal.delta', { ...at, delta }]
+    else yield ['response.output_text.delta', { ...at, delta, logprobs: logprobs.slice(index, index + 1) }]
   }
-  yield ['response.output_text.done', { ...at, text: tokens.join(''), logprobs }]
-  yield ['response.content_part.done', { ...at, part: textPart(item) }]
+  for (const [index, annotation] of annotations.entries()) {
+    yield ['response.output_text.annotation.added', { ...at, annotation_index: index, annotation }]
+  }
+  const text = tokens.join('')
+  if (refusal) yield ['response.refusal.done', { ...at, refusal: text }]
+  else yield ['response.output_text.done', { ...at, text, logprobs }]
+  yield ['response.content_part.done', { ...at, part: contentPart(item) }]
 }
+
+const NOTHING = { tokens: [], logprobs: [], annotations: [] } as const
 
 function* callEvents({ part: { tool, tokens } }: CallItem): Generator<Inner> {
   const text = tokens.join('')

@@ -1,0 +1,12 @@
+// Preloaded into a gateway under measure: tells of its event loop and of its heap, when its parent asks.
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+
+const delay = monitorEventLoopDelay({ resolution: 1 })
+delay.enable()
+process.on('message', question => {
+  if (question === 'reset') delay.reset()
+  if (question === 'heap') for (let i = 0; i < 4; i += 1) globalThis.gc?.()
+  const { heapUsed, external, arrayBuffers, rss } = process.memoryUsage()
+  process.send({ pause: delay.max / 1e6, heapUsed, external, arrayBuffers, rss })
+})
+process.channel?.unref()

@@ -1,0 +1,124 @@
+import { isObject, type Json, type JsonObject } from '../../core/json.js'
+import type { ReasoningPart, Seal } from '../../core/text.js'
+import { parseObject, stringOf } from '../read.js'
+import { unwrapSeal, wrapSeal } from '../seal.js'
+
+/**
+ * Thoughts in chat have no field of the protocol's own. Servers show them in one of these ways, and those that want them
+ * back want them in the same. A seal by `chat` therefore says where they stood: the name of the member, or the entry of
+ * `reasoning_details` without its text.
+ */
+export const PROTOCOL = 'chat'
+export const MEMBERS = ['reasoning_content', 'reasoning', 'thinking'] as const
+export type ReasoningMember = (typeof MEMBERS)[number]
+
+export const MEMBER_SEALS: Readonly<Record<ReasoningMember, Seal>> = {
+  reasoning_content: { by: PROTOCOL, value: 'reasoning_content' },
+  reasoning: { by: PROTOCOL, value: 'reasoning' },
+  thinking: { by: PROTOCOL, value: 'thinking' },
+}
+
+export function memberOf(seal: Seal): ReasoningMember | undefined {
+  return MEMBERS.find(member => member === seal.value)
+}
+
+/** The text of an entry of `reasoning_details`. */
+export function textOfDetail(detail: JsonObject): string {
+  return stringOf(detail.text) ?? stringOf(detail.summary) ?? ''
+}
+
+/** Members of an entry that have places of their own in a part, or say nothing where no other stands beside them. */
+const PLAIN = new Set(['type', 'text', 'summary', 'signature', 'data', 'id', 'redacted'])
+
+/**
+ * What an entry of `reasoning_details` (`{type, text | summary | data, signature?, id?, …}`) holds beside its text: a seal
+ * that the gateway wrapped for another protocol, an upstream's own, or an entry that an upstream wants back whole.
+ */
+export function sealOfDetail(detail: JsonObject): Pick<ReasoningPart, 'seal' | 'id' | 'redacted' | 'summary'> {
+  const id = stringOf(detail.id)
+  const shape = {
+    ...(detail.type === 'reasoning.summary' && { summary: true }),
+    ...(detail.redacted === true && { redacted: true }),
+    ...(id !== undefined && { id }),
+  }
+  const proof = stringOf(detail.signature) || stringOf(detail.data)
+  const seal = proof ? unwrapSeal(proof, PROTOCOL) : undefined
+  const whole = Object.keys(detail).some(name => !PLAIN.has(name) && detail[name] !== null)
+  if (!whole || (seal !== undefined && seal.by !== PROTOCOL)) return { ...shape, ...(seal !== undefined && { seal }) }
+  const { text: _text, summary: _summary, ...rest } = detail
+  return { ...shape, seal: { by: PROTOCOL, value: JSON.stringify(rest) } }
+}
+
+/** Entries of `reasoning_details` as parts. Neighbours of one text that came in pieces (a stream's) become one part. */
+export function partsOfDetails(details: readonly Json[], at?: string): ReasoningPart[] {
+  return mergeDetails(details.filter(isObject)).map(detail => ({
+    type: 'reasoning',
+    text: textOfDetail(detail),
+    ...sealOfDetail(detail),
+    ...(at !== undefined && { at }),
+  }))
+}
+
+function mergeDetails(details: readonly JsonObject[]): JsonObject[] {
+  const merged: JsonObject[] = []
+  for (const detail of details) {
+    const last = merged.at(-1)
+    if (last !== undefined && continuesDetail(last, detail)) merged[merged.length - 1] = joinDetails(last, detail)
+    else merged.push(detail)
+  }
+  return merged
+}
+
+/** Whether an entry goes on where the one before stopped: text or summary with the same index, the seal not yet said. */
+export function continuesDetail(before: JsonObject, next: JsonObject): boolean {
+  return (
+    next.type === before.type &&
+    next.type !== 'reasoning.encrypted' &&
+    next.index !== undefined &&
+    next.index !== null &&
+    next.index === before.index &&
+    !stringOf(before.signature)
+  )
+}
+
+/** Two pieces of one entry: the text of both, and the later word for everything else that it says. */
+export function joinDetails(before: JsonObject, next: JsonObject): JsonObject {
+  const key = next.type === 'reasoning.summary' ? 'summary' : 'text'
+  const said = Object.entries(next).filter(([, value]) => value !== null && value !== '')
+  return { ...before, ...Object.fromEntries(said), [key]: textOfDetail(before) + textOfDetail(next) }
+}
+
+/** Whether a seal is one: where a thought stood is none to a client that reads thoughts in one place always. */
+export function isProof(seal: Seal): boolean {
+  return seal.by !== PROTOCOL || memberOf(seal) === undefined
+}
+
+/** A part as an entry of `reasoning_details`. Seals of other protocols stand in it wrapped. */
+export function detailOf(part: ReasoningPart, text = part.text): JsonObject {
+  const { seal, id } = part
+  const own = seal?.by === PROTOCOL ? parseObject(seal.value) : undefined
+  if (own !== undefined) {
+    const key = own.type === 'reasoning.summary' ? 'summary' : 'text'
+    return text === '' && own.type === 'reasoning.encrypted' ? own : { ...own, [key]: text }
+  }
+  const proof = seal === undefined || !isProof(seal) ? undefined : wrapSeal(seal, PROTOCOL)
+  const tail = { ...(id !== undefined && { id }), ...(part.redacted === true && { redacted: true }) }
+  if (text === '' && proof !== undefined) return { type: 'reasoning.encrypted', data: proof, ...tail }
+  const signed = { ...(proof !== undefined && { signature: proof }), ...tail }
+  return part.summary === true
+    ? { type: 'reasoning.summary', summary: text, ...signed }
+    : { type: 'reasoning.text', text, ...signed }
+}
+
+/** The opaque member beside a call or a message (`{gateway: {seal}}` is ours, anything else an upstream's own). */
+export function sealOfExtra(extra: Json | undefined): Seal | undefined {
+  if (!isObject(extra)) return undefined
+  const wrapped = isObject(extra.gateway) ? stringOf(extra.gateway.seal) : undefined
+  if (wrapped !== undefined) return unwrapSeal(wrapped, PROTOCOL)
+  return Object.keys(extra).length === 0 ? undefined : { by: PROTOCOL, value: JSON.stringify(extra) }
+}
+
+export function extraOf(seal: Seal): JsonObject {
+  const own = seal.by === PROTOCOL ? parseObject(seal.value) : undefined
+  return own ?? { gateway: { seal: wrapSeal(seal, PROTOCOL) } }
+}

@@ -1,0 +1,25 @@
+import type { EmbedField } from '../../core/embed.js'
+import type { Carry, Held } from '../../core/fields.js'
+
+/** Members of a request, by the protocol's reference (CreateEmbeddingRequest), and what compatible clients add. */
+export const EMBEDDINGS_FIELDS: Readonly<Record<string, Held<EmbedField>>> = {
+  model: { here: 'chooses the model' },
+  input: ['inputs', 'tokenInputs', 'mediaInputs'],
+  encoding_format: 'encoding',
+  dimensions: 'dimensions',
+  output_dimension: 'dimensions',
+  task: 'task',
+  input_type: 'task',
+  user: 'user',
+}
+
+export const EMBEDDINGS_CARRIES: Readonly<Record<EmbedField, Carry>> = {
+  inputs: 'carried',
+  tokenInputs: 'carried',
+  mediaInputs: { refused: 'the protocol embeds texts alone' },
+  dimensions: 'carried',
+  encoding: 'carried',
+  task: { dropped: 'the protocol has no such member' },
+  title: { dropped: 'the protocol has no such member' },
+  user: 'carried',
+}

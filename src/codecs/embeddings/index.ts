@@ -1,0 +1,13 @@
+import type { EmbedCodec } from '../../core/codec.js'
+import { decodeError } from '../compatible-errors.js'
+import { EMBEDDINGS_CARRIES, EMBEDDINGS_FIELDS } from './fields.js'
+import { decodeRequest, encodeRequest } from './request.js'
+import { decodeResult, encodeResult } from './result.js'
+
+/** Compatible embeddings: `POST …/embeddings`. */
+export const embeddings: EmbedCodec = {
+  operation: 'embed',
+  protocol: 'embeddings',
+  server: { decodeRequest, encodeResult, fields: EMBEDDINGS_FIELDS },
+  client: { encodeRequest, decodeResult, decodeError, carries: EMBEDDINGS_CARRIES },
+}

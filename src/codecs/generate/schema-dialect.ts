@@ -1,0 +1,105 @@
+import { isObject, type Json, type JsonObject } from '../../core/json.js'
+import { camelName } from '../native-casing.js'
+import { invalid } from '../read.js'
+
+/** Deepest schema that is read. */
+const DEEPEST = 64
+
+/** Members that the dialect names in either form; others are keywords of JSON Schema, or names that the client chose. */
+const NATIVE = new Set([
+  ...['anyOf', 'minItems', 'maxItems', 'minLength', 'maxLength', 'minProperties', 'maxProperties', 'propertyOrdering'],
+])
+
+/** 64-bit numbers, which the dialect writes as text. */
+const COUNTS = new Set(['minItems', 'maxItems', 'minLength', 'maxLength', 'minProperties', 'maxProperties'])
+
+/**
+ * JSON Schema for a schema in the protocol's dialect of OpenAPI: types in capitals, `nullable`, counts as text,
+ * `propertyOrdering`, `example`. What is JSON Schema already stays as it is.
+ */
+export function jsonSchema(schema: JsonObject, at: string, depth = 0): JsonObject {
+  if (depth > DEEPEST) throw invalid(at, 'the schema is nested too deep')
+  const out: Record<string, Json> = {}
+  for (const [written, value] of Object.entries(schema)) {
+    const name = keyword(written)
+    if (name !== '__proto__' && value !== null) member(out, name, value, `${at}.${name}`, depth + 1)
+  }
+  if (schema.nullable === true) nullable(out)
+  return ordered(out, schema.propertyOrdering ?? schema.property_ordering)
+}
+
+function keyword(written: string): string {
+  const name = camelName(written)
+  return NATIVE.has(name) ? name : written
+}
+
+function member(out: Record<string, Json>, name: string, value: Json, at: string, depth: number): void {
+  switch (name) {
+    case 'nullable':
+    case 'propertyOrdering':
+      return
+    case 'type':
+      if (value !== 'TYPE_UNSPECIFIED') out.type = typeof value === 'string' ? typeName(value) : value
+      return
+    case 'format':
+      // The dialect marks strings with an enumeration so; to JSON Schema it is a format that nobody knows.
+      if (value !== 'enum') out.format = value
+      return
+    case 'example':
+      out.examples = [value]
+      return
+    case 'items':
+    case 'additionalProperties':
+    case 'not':
+      out[name] = isObject(value) ? jsonSchema(value, at, depth) : value
+      return
+    case 'anyOf':
+    case 'allOf':
+    case 'oneOf':
+    case 'prefixItems':
+      out[name] = Array.isArray(value)
+        ? value.map(each => (isObject(each) ? jsonSchema(each, at, depth) : each))
+        : value
+      return
+    case 'properties':
+    case 'patternProperties':
+    case '$defs':
+    case 'definitions':
+      out[name] = isObject(value) ? schemas(value, at, depth) : value
+      return
+    default:
+      out[name] = COUNTS.has(name) && typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value
+  }
+}
+
+function schemas(value: JsonObject, at: string, depth: number): JsonObject {
+  const out: Record<string, Json> = {}
+  for (const [name, each] of Object.entries(value)) {
+    if (name !== '__proto__') out[name] = isObject(each) ? jsonSchema(each, `${at}.${name}`, depth) : each
+  }
+  return out
+}
+
+function typeName(type: string): string {
+  return /^[A-Z]+$/.test(type) ? type.toLowerCase() : type
+}
+
+function nullable(out: Record<string, Json>): void {
+  const { type } = out
+  if (typeof type === 'string') out.type = type === 'null' ? type : [type, 'null']
+  if (Array.isArray(out.enum) && !out.enum.includes(null)) out.enum = [...out.enum, null]
+  if (Array.isArray(out.anyOf)) out.anyOf = [...out.anyOf, { type: 'null' }]
+}
+
+/** JSON Schema has no other order than that in which the properties stand. */
+function ordered(out: Record<string, Json>, order: Json | undefined): JsonObject {
+  const { properties } = out
+  if (!Array.isArray(order) || !isObject(properties)) return out
+  const first: Record<string, Json> = {}
+  for (const name of order) {
+    if (typeof name !== 'string' || name === '__proto__' || !Object.hasOwn(properties, name)) continue
+    const property = properties[name]
+    if (property !== undefined) first[name] = property
+  }
+  return { ...out, properties: { ...first, ...properties } }
+}

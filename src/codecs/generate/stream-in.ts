@@ -1,0 +1,158 @@
+import { createHash, randomUUID } from 'node:crypto'
+import type { Frame, StreamDecoder } from '../../core/codec.js'
+import { GatewayError } from '../../core/errors.js'
+import { isObject, type Json, type JsonObject } from '../../core/json.js'
+import type { End, TextEvent } from '../../core/text.js'
+import { MADE_UP } from '../made-ids.js'
+import { errorOf, streamError } from '../native-errors.js'
+import { badUpstream, objectOf, stringOf, truncated } from '../read.js'
+import { CandidateIn, candidatesOf } from './candidate-in.js'
+import { blockedEnd } from './ends.js'
+import { tierIn, usageIn } from './usage.js'
+
+/** Most candidates of one answer. */
+const MOST_CANDIDATES = 64
+
+/** Members of which every document of an answer has one. */
+const MARKS = ['candidates', 'promptFeedback', 'usageMetadata', 'responseId', 'modelVersion'] as const
+
+/**
+ * An answer out of its documents: one, or those of a stream, each of which brings what is new. Usage counts from the
+ * beginning in each of them. No document is the last by itself: the answer is whole where every candidate has its
+ * `finishReason`, or the prompt was refused, when the transfer ends.
+ */
+export class StreamIn implements StreamDecoder {
+  /** Whether there is one document only: then what is missing in it does not come later. */
+  readonly #whole: boolean
+  readonly #candidates = new Map<number, CandidateIn>()
+  readonly #ids = new Set<string>()
+  #state: 'empty' | 'open' | 'over' = 'empty'
+  /** How the answer ended where the prompt was refused. */
+  #blocked: End | undefined
+  #usage: JsonObject | undefined
+  /** The part of made-up ids that tells answers from each other. */
+  #key = ''
+  #calls = 0
+
+  constructor(whole = false) {
+    this.#whole = whole
+  }
+
+  push({ data }: Frame): readonly TextEvent[] {
+    if (this.#state === 'over') return []
+    let document: Json
+    try {
+      document = JSON.parse(data) as Json
+    } catch {
+      return this.fail(badUpstream('A message of its stream is no JSON.'), [])
+    }
+    return this.document(document)
+  }
+
+  /** Takes a document that is parsed already. */
+  document(document: Json): readonly TextEvent[] {
+    const out: TextEvent[] = []
+    if (this.#state === 'over') return out
+    try {
+      // A stream that is one array may come in pieces of the array.
+      if (Array.isArray(document)) for (const each of document as readonly Json[]) this.take(each, out)
+      else this.take(document, out)
+      return out
+    } catch (cause) {
+      return this.fail(cause instanceof GatewayError ? cause : badUpstream('Its parts make no sense.'), out)
+    }
+  }
+
+  end(): readonly TextEvent[] {
+    if (this.#state === 'over') return []
+    const out: TextEvent[] = []
+    const candidates = [...this.#candidates].sort(([a], [b]) => a - b)
+    for (const [candidate, state] of candidates) {
+      state.close(out)
+      const end =
+        state.end ?? (this.#whole ? { reason: state.called ? ('tool' as const) : ('other' as const) } : undefined)
+      if (end !== undefined) out.push({ type: 'end', candidate, end })
+      else return this.fail(truncated(), [])
+    }
+    if (candidates.length === 0) {
+      if (this.#blocked === undefined) return this.fail(this.#whole ? badUpstream(NO_ANSWER) : truncated(), [])
+      out.push({ type: 'end', candidate: 0, end: this.#blocked })
+    }
+    const usage = usageIn(this.#usage)
+    const serviceTier = tierIn(this.#usage)
+    this.#state = 'over'
+    out.push({
+      type: 'finish',
+      ...(usage !== undefined && { usage }),
+      ...(serviceTier !== undefined && { serviceTier }),
+    })
+    return out
+  }
+
+  private take(document: Json, out: TextEvent[]): void {
+    if (!isObject(document)) throw badUpstream('A document of it is no object.')
+    const error = errorOf(document)
+    if (error !== undefined) throw streamError(error)
+    if (!MARKS.some(mark => document[mark] !== undefined)) throw badUpstream('A document of it is no answer.')
+    const usage = objectOf(document.usageMetadata)
+    if (usage !== undefined && (usage.promptTokenCount !== undefined || usage.totalTokenCount !== undefined)) {
+      this.#usage = usage
+    }
+    if (this.#state === 'empty') this.start(document, out)
+    const candidates = candidatesOf(document)
+    for (let i = 0; i < candidates.length; i++) {
+      const value = objectOf(candidates[i])
+      if (value === undefined) throw badUpstream('A candidate is no object.')
+      this.candidate(value.index ?? i).push(value, this.#whole, out)
+    }
+    const feedback = objectOf(document.promptFeedback)
+    const reason = stringOf(feedback?.blockReason)
+    if (reason !== undefined) this.#blocked = blockedEnd(reason, feedback?.blockReasonMessage)
+  }
+
+  private start(document: JsonObject, out: TextEvent[]): void {
+    const id = stringOf(document.responseId) ?? ''
+    const model = stringOf(document.modelVersion) ?? ''
+    const usage = usageIn(this.#usage)
+    this.#state = 'open'
+    this.#key = keyOf(id)
+    out.push({ type: 'start', id, model, ...(usage !== undefined && { usage }) })
+  }
+
+  private candidate(index: Json): CandidateIn {
+    if (typeof index !== 'number' || !Number.isInteger(index) || index < 0 || index >= MOST_CANDIDATES) {
+      throw badUpstream('A candidate has no place.')
+    }
+    let candidate = this.#candidates.get(index)
+    if (candidate === undefined) {
+      candidate = new CandidateIn(index, this.callId)
+      this.#candidates.set(index, candidate)
+    }
+    return candidate
+  }
+
+  private readonly callId = (given: string | undefined): string => {
+    const n = this.#calls++
+    const id = given === undefined || given === '' || this.#ids.has(given) ? `${MADE_UP}${this.#key}_${n}` : given
+    this.#ids.add(id)
+    return id
+  }
+
+  private fail(error: GatewayError, out: TextEvent[]): readonly TextEvent[] {
+    this.#state = 'over'
+    out.push({ type: 'error', error })
+    return out
+  }
+}
+
+const NO_ANSWER = 'It holds no candidate.'
+
+/** Ids of calls go to protocols that take few letters and no more than 40 of them. */
+const LONGEST_KEY = 24
+
+/** Out of the answer's own id, so that the same answer gives the same ids of calls. */
+function keyOf(id: string): string {
+  if (id === '') return randomUUID().replaceAll('-', '').slice(0, LONGEST_KEY)
+  if (id.length <= LONGEST_KEY && /^[A-Za-z0-9_-]+$/.test(id)) return id
+  return createHash('sha256').update(id).digest('hex').slice(0, LONGEST_KEY)
+}

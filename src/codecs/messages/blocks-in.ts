@@ -1,0 +1,154 @@
+import { isObject, type Json, type JsonObject } from '../../core/json.js'
+import type { CacheMark, Left, Part, Seal, TextPart } from '../../core/text.js'
+import { isBounded } from '../bounded.js'
+import { invalid, Reader } from '../read.js'
+import { unwrapThought } from '../seal.js'
+import { decodeBorrowedSeal, type SealPlace } from './borrowed-seals.js'
+import { decodeCallId } from './call-ids.js'
+import { decodeCitation } from './citations.js'
+import { decodeDocument, decodeImage, decodeResultContent, decodeSearchResult } from './media-in.js'
+
+/** Reads the content of one turn: a string, or blocks. What has no place is put down in `left`. */
+export class BlocksIn {
+  readonly #parts: Part[] = []
+  readonly #left: Left[]
+  /** A seal of another protocol that belongs to the part that comes next, and where it stood. */
+  #next: { readonly seal: Seal; readonly at: string } | undefined
+
+  constructor(left: Left[]) {
+    this.#left = left
+  }
+
+  read(content: Json | undefined, at: string): readonly Part[] {
+    if (typeof content === 'string') return [{ type: 'text', text: content, at }]
+    if (!Array.isArray(content)) throw invalid(at, 'expected a string or an array')
+    for (const [i, value] of (content as readonly Json[]).entries()) {
+      const place = `${at}[${i}]`
+      if (typeof value === 'string') this.add({ type: 'text', text: value, at: place })
+      else if (!isObject(value)) throw invalid(place, 'expected an object')
+      else this.block(new Reader(value, place))
+    }
+    this.settle()
+    return this.#parts
+  }
+
+  private block(block: Reader): void {
+    const about = { at: block.at, ...cacheOf(block) }
+    switch (block.required('type')) {
+      case 'text':
+        this.add({ type: 'text', text: block.required('text'), ...citationsOf(block), ...about })
+        break
+      case 'image':
+        this.add(decodeImage(block, about))
+        break
+      case 'document':
+        this.add(...decodeDocument(block, about))
+        break
+      case 'search_result':
+        this.add(decodeSearchResult(block, about))
+        break
+      case 'thinking':
+        this.thinking(block)
+        break
+      case 'redacted_thinking':
+        this.add({
+          type: 'reasoning',
+          text: '',
+          redacted: true,
+          at: block.at,
+          ...unwrapThought(block.required('data'), 'messages'),
+        })
+        break
+      case 'tool_use':
+        this.call(block, about)
+        break
+      case 'tool_result':
+        this.result(block, about)
+        break
+      default:
+        if (!isBounded(block.value)) throw invalid(block.at, 'it is nested too deeply')
+        this.add({ type: 'hosted', of: 'messages', value: block.value, at: block.at })
+    }
+  }
+
+  private thinking(block: Reader): void {
+    const text = block.string('thinking') ?? ''
+    const signature = block.string('signature') ?? ''
+    const borrowed = text === '' ? decodeBorrowedSeal(signature) : undefined
+    if (borrowed !== undefined) this.borrowed(borrowed.seal, borrowed.place, block.at)
+    else if (signature !== '') {
+      this.add({ type: 'reasoning', text, at: block.at, ...unwrapThought(signature, 'messages') })
+    } else if (text !== '') this.add({ type: 'reasoning', text, at: block.at })
+  }
+
+  private borrowed(seal: Seal, place: SealPlace, at: string): void {
+    const last = this.#parts.at(-1)
+    if (place === 'text') this.add({ type: 'text', text: '', seal, at })
+    else if (place === 'next') {
+      this.settle()
+      this.#next = { seal, at }
+    } else if (last !== undefined && last.seal === undefined) this.#parts[this.#parts.length - 1] = { ...last, seal }
+    else this.add({ type: 'reasoning', text: '', seal, at })
+  }
+
+  private call(block: Reader, about: { readonly at: string; readonly cache?: CacheMark }): void {
+    const input = block.object('input')?.value ?? {}
+    if (!isBounded(input)) throw invalid(block.path('input'), 'it is nested too deeply')
+    const caller = block.object('caller')
+    if (caller !== undefined && caller.string('type') !== 'direct') {
+      this.leave(caller.at, 'calls that code at the upstream made are known to this protocol alone')
+    }
+    const id = decodeCallId(block.required('id'))
+    this.add({ type: 'call', id, name: block.required('name'), arguments: JSON.stringify(input), ...about })
+  }
+
+  private result(block: Reader, about: { readonly at: string; readonly cache?: CacheMark }): void {
+    const parts = decodeResultContent(block.raw('content'), block.path('content'), cacheOf, unknown => {
+      this.leave(unknown.at, 'results of this kind are known to this protocol alone')
+    })
+    const id = decodeCallId(block.required('tool_use_id'))
+    const error = block.boolean('is_error')
+    this.add({ type: 'result', id, parts, ...(error === true && { error }), ...about })
+  }
+
+  private add(...parts: readonly Part[]): void {
+    for (const part of parts) {
+      const seal = this.#next?.seal
+      this.#next = undefined
+      this.#parts.push(seal === undefined || part.seal !== undefined ? part : { ...part, seal })
+    }
+  }
+
+  /** A seal whose part does not stand behind it any more is kept for itself. */
+  private settle(): void {
+    const next = this.#next
+    this.#next = undefined
+    if (next !== undefined) this.#parts.push({ type: 'reasoning', text: '', ...next })
+  }
+
+  private leave(field: string, why: string): void {
+    this.#left.push({ field, why })
+  }
+}
+
+/** Instructions: a string, or blocks of text. Blocks of other kinds are left. */
+export function readSystem(content: Json | undefined, at: string, left: Left[]): TextPart[] {
+  if (content === undefined) return []
+  return new BlocksIn(left).read(content, at).filter((part): part is TextPart => {
+    if (part.type !== 'text') left.push({ field: part.at ?? at, why: 'instructions are text in other protocols' })
+    return part.type === 'text'
+  })
+}
+
+/** `cache_control`: `{type: "ephemeral", ttl?: "5m" | "1h"}`. */
+export function cacheOf(holder: Reader): { readonly cache?: CacheMark } {
+  const control = holder.object('cache_control')
+  if (control === undefined) return {}
+  const ttl = control.string('ttl')
+  return { cache: ttl === '5m' || ttl === '1h' ? { ttl } : {} }
+}
+
+function citationsOf(block: Reader): Pick<TextPart, 'citations'> {
+  const citations = block.objects('citations')?.map(({ value }): JsonObject => value) ?? []
+  return citations.length === 0 ? {} : { citations: citations.map(decodeCitation) }
+}

@@ -1,0 +1,33 @@
+import type { TextCodec } from '../../core/codec.js'
+import { decodeError } from './errors.js'
+import { MESSAGES_CARRIES, MESSAGES_FIELDS } from './fields.js'
+import { decodeRequest } from './request-in.js'
+import { encodeRequest } from './request-out.js'
+import { decodeResult } from './result-in.js'
+import { encodeResult } from './result-out.js'
+import { MessagesDecoder } from './stream-in.js'
+import { MessagesEncoder } from './stream-out.js'
+
+export { messagesCount } from './count.js'
+
+/** Message blocks: `POST /v1/messages`. */
+export const messages: TextCodec = {
+  operation: 'text',
+  protocol: 'messages',
+  server: {
+    decodeRequest,
+    encodeResult,
+    encodeStream: answer => new MessagesEncoder(answer),
+    fields: MESSAGES_FIELDS,
+    returnsSeals: true,
+  },
+  client: {
+    encodeRequest,
+    decodeResult,
+    decodeStream: () => new MessagesDecoder(),
+    decodeError,
+    carries: MESSAGES_CARRIES,
+    // Audio and video are refused in any form, so nobody has to fetch them.
+    takesUrl: ({ kind }, { fetches_urls }) => fetches_urls !== false || kind === 'audio' || kind === 'video',
+  },
+}

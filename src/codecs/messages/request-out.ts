@@ -1,0 +1,138 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { Target } from '../../core/codec.js'
+import { GatewayError } from '../../core/errors.js'
+import type { Json, JsonObject } from '../../core/json.js'
+import type { Format, TextRequest } from '../../core/text.js'
+import { forceTool } from '../forced-tool.js'
+import { compact } from '../read.js'
+import { encodeReasoning, type ReasoningOut } from './reasoning-out.js'
+import { encodeSampling } from './sampling-out.js'
+import { strictSchema } from './strict-schema.js'
+import { demandsCall, encodeTools } from './tools-out.js'
+import { continuesWithoutThoughts, encodeSystem, encodeTurns, wireMessages } from './turns-out.js'
+
+/** What is said for `json_object`: the service takes schemas of closed objects only. */
+const ONLY_JSON = 'Answer with one JSON object and nothing else.'
+
+/**
+ * `CreateMessageParams` of the reference. Throws `untranslatable` for what cannot be said and cannot be left out, and
+ * where no limit of tokens is named, which the protocol demands.
+ */
+export function encodeRequest(request: TextRequest, target: Target): JsonObject {
+  const maxTokens = limitOf(request, target)
+  const question = encodeQuestion(request, maxTokens, target)
+  const thinks = question.thinking !== undefined && (question.thinking as JsonObject).type !== 'disabled'
+  loseOthers(request, target)
+  return compact(question, { max_tokens: maxTokens }, encodeSampling(request, thinks, target), {
+    stop_sequences: encodeStop(request, target),
+    metadata: encodeUser(request, target),
+    service_tier: encodeTier(request, target),
+    stream: request.stream || undefined,
+  })
+}
+
+/** `CountMessageTokensParams`: the same without what governs the answer. A tool that will be forced is counted. */
+export function encodeCount(asked: TextRequest, target: Target): JsonObject {
+  const request = target.traits.structured === 'tool' ? forceTool(asked, target) : asked
+  return compact(encodeQuestion(request, request.maxTokens ?? target.traits.max_output, target))
+}
+
+/** What the prompt is made of. */
+function encodeQuestion(
+  request: TextRequest,
+  maxTokens: number | undefined,
+  target: Target,
+): Readonly<Record<string, Json | undefined>> {
+  const { format, toolChoice } = request
+  const system = encodeSystem(request, target)
+  if (format?.type === 'json') target.lose('formatJson', undefined, 'the model is asked for it and not held to it')
+  const instructions = format?.type === 'json' ? [...system, { type: 'text', text: ONLY_JSON }] : system
+  const messages = encodeTurns(request.turns, target)
+  const tools = encodeTools(request, target)
+  const { thinking, effort } = encodeReasoning(
+    request.reasoning,
+    {
+      maxTokens,
+      demandsCall: tools.tools !== undefined && toolChoice !== undefined && demandsCall(toolChoice),
+      prefilled: messages.at(-1)?.role === 'assistant',
+      thoughtless: continuesWithoutThoughts(messages),
+    },
+    target,
+  )
+  return {
+    model: target.model,
+    messages: wireMessages(messages),
+    system: instructions.length === 0 ? undefined : instructions,
+    thinking,
+    output_config: encodeOutput(effort, format, target),
+    ...tools,
+  }
+}
+
+function limitOf({ maxTokens }: TextRequest, { model, traits }: Target): number {
+  const limit = maxTokens ?? traits.max_output
+  if (limit !== undefined) return limit
+  const why = `The model '${model}' needs a limit of tokens for its answer: set max_tokens, or max_output of its traits.`
+  throw new GatewayError('untranslatable', why, { param: 'max_tokens' })
+}
+
+function encodeOutput(effort: ReasoningOut['effort'], format: Format | undefined, target: Target): Json | undefined {
+  if (format?.type !== 'schema') return effort === undefined ? undefined : { effort }
+  const schema = strictSchema(format.schema, undefined)
+  if (!isDeepStrictEqual(schema, format.schema)) target.lose('formatSchema')
+  return { ...(effort !== undefined && { effort }), format: { type: 'json_schema', schema } }
+}
+
+function encodeStop({ stop }: TextRequest, target: Target): Json | undefined {
+  const visible = stop?.filter(sequence => sequence.trim() !== '')
+  if (visible?.length !== stop?.length) target.lose('stop', undefined, 'sequences of white space alone are not taken')
+  return visible === undefined || visible.length === 0 ? undefined : visible
+}
+
+/** Longest `user_id`, in characters. */
+const LONGEST_USER = 512
+
+function encodeUser({ user, safetyId }: TextRequest, target: Target): Json | undefined {
+  const id = user ?? safetyId
+  if (user !== undefined && safetyId !== undefined && user !== safetyId) {
+    target.lose('safetyId', undefined, 'there is one place for it, which holds the end user')
+  }
+  if (id === undefined) return undefined
+  if (id.length <= LONGEST_USER) return { user_id: id }
+  target.lose(user === undefined ? 'safetyId' : 'user', undefined, `it is longer than ${LONGEST_USER} characters`)
+  return undefined
+}
+
+const TIERS: ReadonlyMap<string, string> = new Map([
+  ['auto', 'auto'],
+  ['priority', 'auto'],
+  ['default', 'standard_only'],
+  ['standard_only', 'standard_only'],
+])
+
+function encodeTier({ serviceTier }: TextRequest, target: Target): string | undefined {
+  if (serviceTier === undefined) return undefined
+  const tier = TIERS.get(serviceTier)
+  if (tier === undefined) target.lose('serviceTier', undefined, 'it knows no such tier')
+  return tier
+}
+
+function loseOthers(request: TextRequest, target: Target): void {
+  for (const field of DROPPED) if (request[field] !== undefined) target.lose(field)
+  if (request.candidates !== undefined && request.candidates > 1) target.lose('candidates')
+  if (request.store === true) target.lose('store')
+  if (request.modalities?.some(kind => kind !== 'text')) target.lose('modalities')
+  if (request.audio !== undefined) target.lose('audioOutput')
+}
+
+const DROPPED = [
+  'seed',
+  'presencePenalty',
+  'frequencyPenalty',
+  'logitBias',
+  'logprobs',
+  'verbosity',
+  'metadata',
+  'cacheKey',
+  'cacheRetention',
+] as const

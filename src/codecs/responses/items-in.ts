@@ -1,0 +1,201 @@
+import { isObject, type Json, type JsonObject } from '../../core/json.js'
+import type { CallPart, Left, Part, ReasoningPart, ResultPart, TextPart, Turn } from '../../core/text.js'
+import { given, leaveOthers } from '../members.js'
+import { arrayOf, invalid, type Reader, stringOf } from '../read.js'
+import { unwrapThought } from '../seal.js'
+import { readAnnotation } from './annotations.js'
+import { GatheredTurns } from './gathered-turns.js'
+import { readMedia } from './media.js'
+import { PROTOCOL } from './protocol.js'
+import { carrierPlace } from './seal-carrier.js'
+
+/** A conversation as `input` has it: instructions before the first turn, and turns. */
+export interface Conversation {
+  readonly system: readonly TextPart[]
+  readonly turns: readonly Turn[]
+}
+
+/** `input`, or another member of its form: a text, or items of any type. Throws `invalid_parameter`. */
+export function readInput(body: Reader, left: Left[], member = 'input'): Conversation {
+  const input = body.raw(member)
+  if (typeof input === 'string') {
+    return { system: [], turns: [{ role: 'user', parts: [{ type: 'text', text: input, at: member }], at: member }] }
+  }
+  const gathered = new GatheredTurns()
+  for (const item of body.objects(member) ?? []) {
+    const place = item.value.type === 'reasoning' ? carrierPlace(item.value) : undefined
+    if (place === undefined) gathered.add(readItem(item, left))
+    else gathered.carry(item.value, place)
+  }
+  const { turns } = gathered
+  const first = turns.findIndex(({ role }) => role !== 'system')
+  const leading = turns.slice(0, first < 0 ? turns.length : first)
+  return {
+    system: leading.flatMap(({ parts }) => parts.filter((part): part is TextPart => part.type === 'text')),
+    turns: turns.slice(leading.length),
+  }
+}
+
+const MESSAGE_MEMBERS = new Set(['type', 'role', 'content', 'id', 'status', 'phase'])
+const REASONING_MEMBERS = new Set(['type', 'id', 'status', 'summary', 'content', 'encrypted_content', 'redacted'])
+const CALL_MEMBERS = new Set(['type', 'id', 'status', 'call_id', 'name', 'arguments', 'input'])
+const RESULT_MEMBERS = new Set(['type', 'id', 'status', 'call_id', 'name', 'output'])
+const PART_MEMBERS = new Set([
+  ...['type', 'text', 'annotations', 'logprobs', 'refusal', 'image_url', 'detail', 'file_id', 'file_data', 'file_url'],
+  ...['filename', 'input_audio', 'data', 'format', 'video_url', 'prompt_cache_breakpoint'],
+])
+const WHY = {
+  caller: 'other protocols do not say who calls a function',
+  namespace: 'other protocols know no namespaces of functions',
+}
+
+function readItem(item: Reader, left: Left[]): Turn {
+  const type = typeOf(item)
+  const { at } = item
+  switch (type) {
+    case 'message':
+      return readMessage(item, left)
+    case 'function_call':
+    case 'custom_tool_call':
+      return { role: 'assistant', at, parts: [readCall(item, type, left)] }
+    case 'function_call_output':
+    case 'custom_tool_call_output':
+      return { role: 'user', at, parts: [readResult(item, type, left)] }
+    case 'reasoning':
+      leaveOthers(item, REASONING_MEMBERS, left)
+      return { role: 'assistant', at, parts: [reasoningOf(item.value, at)] }
+    case 'item_reference':
+      throw invalid(item.path('id'), 'the item is not known, or not kept for this caller')
+    default:
+      return { role: sideOf(type), at, parts: [{ type: 'hosted', of: PROTOCOL, value: item.value, at }] }
+  }
+}
+
+/** Messages and references may leave their type out. */
+function typeOf(item: Reader): string {
+  return item.string('type') ?? (item.has('id') && !item.has('role') ? 'item_reference' : 'message')
+}
+
+/** What a tool at the upstream answered, or what a person decided, comes from the client's side. */
+function sideOf(type: string): 'user' | 'assistant' {
+  return type.endsWith('_output') || type.endsWith('_response') ? 'user' : 'assistant'
+}
+
+function readMessage(item: Reader, left: Left[]): Turn {
+  leaveOthers(item, MESSAGE_MEMBERS, left)
+  const role = item.required('role')
+  const { at } = item
+  const content = item.raw('content')
+  const path = item.path('content')
+  if (content === undefined) throw invalid(path, 'it is required')
+  const parts =
+    typeof content === 'string'
+      ? [{ type: 'text' as const, text: content, at: path }]
+      : (item.objects('content') ?? []).map(part => readPart(part, left))
+  switch (role) {
+    case 'user':
+      return { role, parts, at }
+    case 'system':
+    case 'developer':
+      return { role: 'system', parts: parts.map(onlyText), at }
+    case 'assistant':
+      return { role, parts, at }
+    default:
+      throw invalid(item.path('role'), 'expected user, assistant, system or developer')
+  }
+}
+
+export function onlyText(part: Part): TextPart {
+  if (part.type === 'text') return part
+  throw invalid(part.at ?? 'input', 'instructions can only be text')
+}
+
+function readPart(part: Reader, left: Left[]): Part {
+  leaveOthers(part, PART_MEMBERS, left)
+  const read = readKind(part, left)
+  return isObject(part.raw('prompt_cache_breakpoint')) ? { ...read, cache: {} } : read
+}
+
+function readKind(part: Reader, left: Left[]): Part {
+  const type = part.required('type')
+  const { at } = part
+  switch (type) {
+    case 'input_text':
+    case 'text':
+      return { type: 'text', text: part.required('text'), at }
+    case 'output_text': {
+      const citations = arrayOf(part.raw('annotations')).flatMap(readAnnotation)
+      return { type: 'text', text: part.required('text'), at, ...(citations.length > 0 && { citations }) }
+    }
+    case 'refusal':
+      return { type: 'refusal', text: part.required('refusal'), at }
+    case 'input_image':
+    case 'input_file':
+    case 'input_audio':
+    case 'input_video':
+      return readMedia(part, type, left)
+    default:
+      throw invalid(part.path('type'), `no part of a message has the type '${type.slice(0, 60)}'`)
+  }
+}
+
+function readCall(item: Reader, type: 'function_call' | 'custom_tool_call', left: Left[]): CallPart {
+  leaveOthers(item, CALL_MEMBERS, left, WHY)
+  const custom = type === 'custom_tool_call'
+  return {
+    type: 'call',
+    id: item.required('call_id'),
+    name: item.required('name'),
+    arguments: item.string(custom ? 'input' : 'arguments') ?? '',
+    at: item.at,
+    ...given({ item: item.string('id'), custom: custom ? (true as const) : undefined }),
+  }
+}
+
+function readResult(item: Reader, type: string, left: Left[]): ResultPart {
+  leaveOthers(item, RESULT_MEMBERS, left, WHY)
+  const output = item.raw('output')
+  const at = item.path('output')
+  const parts: (TextPart | ReturnType<typeof readMedia>)[] = []
+  if (typeof output === 'string') parts.push({ type: 'text', text: output, at })
+  else {
+    for (const part of item.objects('output') ?? []) {
+      const read = readPart(part, left)
+      if (read.type !== 'text' && read.type !== 'media') throw invalid(part.at, 'a result is text, images and files')
+      parts.push(read)
+    }
+  }
+  return {
+    type: 'result',
+    id: item.required('call_id'),
+    parts,
+    at: item.at,
+    ...given({
+      name: item.string('name'),
+      custom: type === 'custom_tool_call_output' ? (true as const) : undefined,
+    }),
+  }
+}
+
+/** A thought: its summary where it has one, else its text; `encrypted_content` is its seal. Lenient. */
+export function reasoningOf(item: JsonObject, at?: string): ReasoningPart {
+  const summary = textsOf(item.summary)
+  const content = textsOf(item.content)
+  const sealed = stringOf(item.encrypted_content)
+  const id = stringOf(item.id)
+  const text = content.length > 0 ? content : summary
+  const thought = sealed === undefined || sealed === '' ? undefined : unwrapThought(sealed, PROTOCOL)
+  if (thought !== undefined && thought.seal.by !== PROTOCOL) {
+    return { type: 'reasoning', text: text.join('\n\n'), ...given({ at }), ...thought }
+  }
+  return {
+    type: 'reasoning',
+    text: text.join('\n\n'),
+    ...(content.length === 0 && { summary: true }),
+    ...given({ id, at, seal: thought?.seal }),
+  }
+}
+
+function textsOf(value: Json | undefined): string[] {
+  return arrayOf(value).flatMap(part => (isObject(part) && typeof part.text === 'string' ? [part.text] : []))
+}

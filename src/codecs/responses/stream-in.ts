@@ -1,0 +1,197 @@
+import type { Frame, StreamDecoder } from '../../core/codec.js'
+import { GatewayError } from '../../core/errors.js'
+import { isObject, type Json, type JsonObject } from '../../core/json.js'
+import type { Seal, TextEvent } from '../../core/text.js'
+import { errorInside } from '../compatible-errors.js'
+import { MadeIds } from '../made-ids.js'
+import { arrayOf, badUpstream, numberOf, objectOf, parseEvent, stringOf, truncated } from '../read.js'
+import { ItemIn } from './item-in.js'
+import { endOf, MOST_ITEMS } from './result-in.js'
+import { carriedSeal, carrierPlace } from './seal-carrier.js'
+import { readUsage } from './usage.js'
+
+const NOTHING: readonly TextEvent[] = []
+
+/**
+ * Events of a stream of ResponseStreamEvent. It ends with `response.completed` or `response.incomplete`; `response.failed`
+ * and `error` are errors; the end of the transfer alone is none of these.
+ */
+export class ResponsesStreamDecoder implements StreamDecoder {
+  readonly #items = new Map<number, ItemIn>()
+  /** Number of the next canonical part. */
+  readonly #next = { index: 0 }
+  #started = false
+  #ids = new MadeIds('')
+  #done = false
+  /** A text or call whose end waits: its seal may stand behind it. */
+  #waiting: ItemIn | undefined
+  /** A seal that stands before its text or call. */
+  #ahead: Seal | undefined
+
+  push(frame: Frame): readonly TextEvent[] {
+    if (this.#done || frame.data === '' || frame.data.startsWith('[DONE]')) return NOTHING
+    const events: TextEvent[] = []
+    try {
+      this.read(parseEvent(frame.data), events)
+    } catch (error) {
+      this.fail(error instanceof GatewayError ? error : badUpstream('An event cannot be read.'), events)
+    }
+    return events
+  }
+
+  end(): readonly TextEvent[] {
+    return this.#done ? NOTHING : this.fail(truncated(), [])
+  }
+
+  private read(event: JsonObject, events: TextEvent[]): void {
+    const type = stringOf(event.type) ?? ''
+    switch (type) {
+      case 'response.output_text.delta':
+      case 'response.function_call_arguments.delta':
+      case 'response.custom_tool_call_input.delta':
+      case 'response.refusal.delta':
+      case 'response.reasoning_summary_text.delta':
+      case 'response.reasoning_text.delta':
+        this.item(event, events).delta(type, event, events)
+        return
+      case 'response.created':
+      case 'response.queued':
+      case 'response.in_progress':
+        this.start(objectOf(event.response), events)
+        return
+      case 'response.output_item.added':
+        this.add(event, events)
+        return
+      case 'response.output_item.done':
+        this.finishItem(event, events)
+        return
+      case 'response.completed':
+      case 'response.incomplete':
+        this.finish(objectOf(event.response) ?? {}, events)
+        return
+      case 'response.failed':
+        throw errorInside(objectOf(event.response) ?? {}, 'stream_error')
+      case 'error':
+        throw errorInside(event, 'stream_error')
+      default:
+        this.other(type, event, events)
+    }
+  }
+
+  private other(type: string, event: JsonObject, events: TextEvent[]): void {
+    if (type === '' && isObject(event.error)) throw errorInside(event, 'stream_error')
+    if (type === '') throw badUpstream('An event of the stream has no type.')
+    if (typeof event.output_index === 'number' && this.#items.has(event.output_index)) {
+      this.item(event, events).other(type, event, events)
+    }
+  }
+
+  private start(response: JsonObject | undefined, events: TextEvent[]): void {
+    if (this.#started) return
+    this.#started = true
+    const created = numberOf(response?.created_at)
+    const id = stringOf(response?.id) ?? ''
+    this.#ids = new MadeIds(id)
+    const head = { id, model: stringOf(response?.model) ?? '' }
+    events.push({ type: 'start', ...head, ...(created !== undefined && { created }) })
+  }
+
+  private add(event: JsonObject, events: TextEvent[]): void {
+    const item = objectOf(event.item)
+    if (item === undefined) throw badUpstream('An item is no object.')
+    if (item.type === 'reasoning' && carrierPlace(item) !== undefined) return
+    this.release(events)
+    const at = indexOf(event.output_index, this.#items.size)
+    if (!this.#items.has(at)) this.open(at, item, events)
+  }
+
+  private open(at: number, item: JsonObject, events: TextEvent[]): ItemIn {
+    this.start(undefined, events)
+    const opened = new ItemIn(item, this.#ids.of(0, at), this.#next, this.#ahead)
+    if (opened.isSealable) this.#ahead = undefined
+    this.#items.set(at, opened)
+    opened.open(events)
+    return opened
+  }
+
+  /** The item that an event speaks of; one that was never announced is taken for what its first event says. */
+  private item(event: JsonObject, events: TextEvent[]): ItemIn {
+    const at = indexOf(event.output_index, Math.max(0, this.#items.size - 1))
+    return this.#items.get(at) ?? this.open(at, { type: typeOfEvent(event), id: event.item_id ?? '' }, events)
+  }
+
+  private finishItem(event: JsonObject, events: TextEvent[]): void {
+    const item = objectOf(event.item)
+    if (item === undefined) throw badUpstream('An item is no object.')
+    const place = item.type === 'reasoning' ? carrierPlace(item) : undefined
+    if (place !== undefined) {
+      if (place === 'behind') this.release(events, carriedSeal(item))
+      else this.#ahead = carriedSeal(item)
+      return
+    }
+    this.release(events)
+    const at = indexOf(event.output_index, this.#items.size)
+    const state = this.#items.get(at) ?? this.open(at, item, events)
+    state.complete(item, events)
+    if (state.isSealable) this.#waiting = state
+    else state.end(events)
+  }
+
+  private release(events: TextEvent[], seal?: Seal): void {
+    this.#waiting?.end(events, seal)
+    this.#waiting = undefined
+  }
+
+  private finish(response: JsonObject, events: TextEvent[]): void {
+    this.start(response, events)
+    this.settle(arrayOf(response.output), events)
+    const states = [...this.#items.values()]
+    const end = endOf(
+      response,
+      states.some(state => state.isCall),
+      states.some(state => state.refused),
+    )
+    const usage = readUsage(response.usage)
+    const serviceTier = stringOf(response.service_tier)
+    events.push({ type: 'end', candidate: 0, end })
+    const told = { ...(usage !== undefined && { usage }), ...(serviceTier !== undefined && { serviceTier }) }
+    events.push({ type: 'finish', ...told })
+    this.#done = true
+  }
+
+  /** Ends all items; what servers say of them at the end alone is told now. */
+  private settle(output: readonly Json[], events: TextEvent[]): void {
+    if (this.#items.size === 0) {
+      for (const [output_index, item] of output.entries()) {
+        if (isObject(item)) this.finishItem({ output_index, item }, events)
+      }
+    }
+    this.release(events)
+    for (const [at, item] of this.#items) {
+      const whole = output[at]
+      if (!item.isDone && isObject(whole) && item.isSame(whole)) item.complete(whole, events)
+      item.end(events)
+    }
+  }
+
+  private fail(error: GatewayError, events: TextEvent[]): readonly TextEvent[] {
+    this.#done = true
+    events.push({ type: 'error', error })
+    return events
+  }
+}
+
+function indexOf(value: Json | undefined, fallback: number): number {
+  const index = value === undefined || value === null ? fallback : value
+  if (typeof index === 'number' && Number.isInteger(index) && index >= 0 && index < MOST_ITEMS) return index
+  throw badUpstream('An item has no index that can be.')
+}
+
+function typeOfEvent({ type }: JsonObject): string {
+  const name = String(type)
+  if (name.includes('reasoning')) return 'reasoning'
+  if (name.includes('function_call') || name.includes('custom_tool')) {
+    throw badUpstream('Arguments came for a call that was never announced.')
+  }
+  return 'message'
+}

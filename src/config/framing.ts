@@ -1,0 +1,8 @@
+import type { RouteFraming } from '../core/plan.js'
+import type { RawFraming } from './raw.js'
+
+/** How the route's streams are cut into messages; events where it does not say. */
+export function readFraming(raw: RawFraming | undefined): RouteFraming {
+  if (raw === undefined || typeof raw === 'string') return { byDefault: raw ?? 'sse', parameter: undefined, values: {} }
+  return { byDefault: raw.default ?? 'sse', parameter: raw.parameter, values: raw.values }
+}

@@ -1,0 +1,16 @@
+/** The protocol whose conversations are kept between requests. */
+export const STATEFUL = 'responses'
+
+/** The protocol that counts what such a request would come to. */
+const COUNTED = 'responses.input_tokens'
+
+/**
+ * Members of its requests that say so, or that name what is kept: they may stand only once, so that no upstream reads
+ * another one than we did.
+ */
+export const STATE_MEMBERS = ['previous_response_id', 'store', 'background', 'conversation', 'input'] as const
+
+/** Whether requests of this protocol, or for this answer of the gateway's own, name conversations. */
+export function namesState(protocol: string | undefined, answer: string | undefined): boolean {
+  return protocol === STATEFUL || protocol === COUNTED || answer === 'response.compact'
+}

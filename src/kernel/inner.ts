@@ -1,0 +1,120 @@
+import { IncomingMessage, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
+import type { Conversation } from './state/conversations.js'
+import type { Turn } from './state/turn.js'
+
+/** What a request from inside the process says beyond its bytes. */
+export interface Inside {
+  /** The id that its response has to have. */
+  readonly responseId?: string
+  /** What only the connection that it came by remembers. */
+  readonly local?: LocalMemory
+}
+
+/** The conversation that a connection carries on without anything being kept elsewhere. */
+export interface LocalMemory {
+  /** The conversation that ends with the response of that id. */
+  find(id: string): Conversation | undefined
+  /** Tells the turn at hand. */
+  began(turn: Turn): void
+}
+
+/**
+ * A request that no client's connection carries: a turn that came in a message, or one that runs on when its client has
+ * gone. It goes the way of every other request, with the head of the one that it came from.
+ */
+export class InnerRequest extends IncomingMessage {
+  readonly inside: Inside
+
+  /** `rawHeaders` is a flat name, value list. */
+  constructor(method: string, url: string, rawHeaders: readonly string[], body: Uint8Array, inside: Inside) {
+    super(new Socket())
+    this.inside = inside
+    this.method = method
+    this.url = url
+    this.httpVersion = '1.1'
+    this.rawHeaders = [...rawHeaders]
+    this.headers = headersOf(rawHeaders)
+    this.complete = true
+    this.push(body)
+    this.push(null)
+  }
+}
+
+/** By lower-case name; what stands several times is joined, and whoever cares looks at the raw ones. */
+function headersOf(rawHeaders: readonly string[]): Record<string, string> {
+  const headers: Record<string, string> = Object.create(null)
+  for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
+    const [name = '', value = ''] = [rawHeaders[index], rawHeaders[index + 1]]
+    const known = headers[name.toLowerCase()]
+    headers[name.toLowerCase()] = known === undefined ? value : `${known}, ${value}`
+  }
+  return headers
+}
+
+/** Takes an answer inside the process. */
+export interface Receiver {
+  head(status: number): void
+  /** False where no more should come until {@link InnerResponse.resume}. */
+  data(bytes: Buffer): boolean
+  /** The answer is whole. */
+  end(): void
+  /** It broke off. */
+  broken(): void
+}
+
+/**
+ * The answer to an {@link InnerRequest}. It has no socket: whatever is written goes to its receiver at once. Of the base
+ * class it uses what keeps the head, so that everything that asks whether it was sent gets a true answer.
+ */
+export class InnerResponse extends ServerResponse {
+  readonly #receiver: Receiver
+  #over = false
+
+  constructor(request: IncomingMessage, receiver: Receiver) {
+    super(request)
+    this.#receiver = receiver
+  }
+
+  override writeHead(status: number, ...rest: unknown[]): this {
+    super.writeHead(status, ...(rest as [string[]]))
+    this.#receiver.head(status)
+    return this
+  }
+
+  override write(chunk: unknown): boolean {
+    return this.#over || this.#receiver.data(bytesOf(chunk, 'utf8'))
+  }
+
+  override end(chunk?: unknown, encoding?: unknown): this {
+    if (this.#over) return this
+    if (typeof chunk === 'string' || chunk instanceof Uint8Array) {
+      this.#receiver.data(bytesOf(chunk, encoding === 'latin1' ? 'latin1' : 'utf8'))
+    }
+    this.#over = true
+    // What the base class reads to tell whether everything has been written.
+    this.finished = true
+    this.#receiver.end()
+    queueMicrotask(() => this.emit('close'))
+    return this
+  }
+
+  override destroy(): this {
+    if (this.#over) return this
+    this.#over = true
+    this.destroyed = true
+    this.#receiver.broken()
+    queueMicrotask(() => this.emit('close'))
+    return this
+  }
+
+  /** The receiver can take more. */
+  resumed(): void {
+    this.emit('drain')
+  }
+}
+
+function bytesOf(chunk: unknown, encoding: 'utf8' | 'latin1'): Buffer {
+  if (typeof chunk === 'string') return Buffer.from(chunk, encoding)
+  return chunk instanceof Uint8Array ? Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length) : Buffer.alloc(0)
+}

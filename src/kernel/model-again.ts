@@ -1,0 +1,31 @@
+import { GatewayError } from '../core/errors.js'
+import { type Path, replaceStrings } from '../wire/json-edit.js'
+
+/** Where bodies may name the model that stands in the path once more. Source: the native protocol's document. */
+const PLACES: readonly Path[] = [
+  ['model'],
+  ['requests', '*', 'model'],
+  ['generateContentRequest', 'model'],
+  ['generate_content_request', 'model'],
+]
+
+const MEMBER = '"model"'
+const COLLECTION = 'models/'
+
+/**
+ * The body with the model's name as the upstream knows it, wherever the body repeats the one in the path; every other byte
+ * stays. Throws `invalid_parameter` where it names another model: whether the caller may use that one nobody has asked.
+ */
+export function renameAgain(bytes: Buffer, asked: string, name: string): Uint8Array {
+  if (!bytes.includes(MEMBER)) return bytes
+  return replaceStrings(bytes, PLACES, (text, place) => {
+    const prefix = text.startsWith(COLLECTION) && !asked.startsWith(COLLECTION) ? COLLECTION : ''
+    if (text.slice(prefix.length) !== asked) throw another(place, asked)
+    return name === asked ? undefined : prefix + name
+  })
+}
+
+function another(place: Path, asked: string): GatewayError {
+  const param = place.reduce((path, segment) => (/^\d+$/.test(segment) ? `${path}[${segment}]` : `${path}.${segment}`))
+  return new GatewayError('invalid_parameter', `'${param}' has to be the model of the path, '${asked}'.`, { param })
+}

@@ -1,0 +1,57 @@
+import type { Family } from '../core/errors.js'
+import type { JsonObject } from '../core/json.js'
+import type { ModelEntry } from '../core/plan.js'
+import { pageByIds, pageByToken, type Query } from './pages.js'
+
+/** What can be asked of a model, by the native protocol's names: `generateContent`. */
+export type MethodsOf = (model: string) => readonly string[]
+
+/** How clients of a family are told of models. */
+export interface ModelShape {
+  one(entry: ModelEntry, methods: MethodsOf): JsonObject
+  /** Throws `invalid_parameter` for a page that there is not. */
+  list(entries: readonly ModelEntry[], methods: MethodsOf, query: Query): JsonObject
+  /** The message where there is no such model. */
+  unknown(name: string): string
+}
+
+const compatible: ModelShape = {
+  one: ({ id, created, owner }) => ({ id, object: 'model', created, owned_by: owner }),
+  list: (entries, methods) => ({ object: 'list', data: entries.map(entry => compatible.one(entry, methods)) }),
+  unknown: name => `The model '${name}' does not exist`,
+}
+
+const messages: ModelShape = {
+  one: ({ id, created }) => ({
+    type: 'model',
+    id,
+    display_name: id,
+    created_at: new Date(created * 1000).toISOString(),
+  }),
+  list: (entries, methods, query) => {
+    const { items, more } = pageByIds(entries, query)
+    return {
+      data: items.map(entry => messages.one(entry, methods)),
+      has_more: more,
+      first_id: items[0]?.id ?? null,
+      last_id: items.at(-1)?.id ?? null,
+    }
+  },
+  unknown: name => `model: ${name}`,
+}
+
+const native: ModelShape = {
+  one: ({ id }, methods) => ({ name: `models/${id}`, displayName: id, supportedGenerationMethods: [...methods(id)] }),
+  list: (entries, methods, query) => {
+    const { items, next } = pageByToken(entries, query)
+    const models = items.map(entry => native.one(entry, methods))
+    return next === undefined ? { models } : { models, nextPageToken: next }
+  },
+  unknown: name =>
+    `models/${name} is not found for API version v1beta. Call ListModels to see the list of available models and their supported methods.`,
+}
+
+/** Families without a shape of their own are told as the compatible one is. */
+export function modelShape(family: Family): ModelShape {
+  return family === 'messages' ? messages : family === 'native' ? native : compatible
+}

@@ -1,0 +1,172 @@
+import type { Frame } from '../../core/codec.js'
+import { errorBody } from '../../core/error-bodies.js'
+import { GatewayError } from '../../core/errors.js'
+import { isObject, type Json, type JsonObject } from '../../core/json.js'
+import type { Framing } from '../../core/plan.js'
+import { closing, contentType, encodeFrame } from '../../wire/framing.js'
+import { usageOf } from '../../wire/usage.js'
+import type { Frames } from './frames.js'
+import type { Relay, Source } from './relay.js'
+import { holdsSecret } from './secrets.js'
+
+/**
+ * Relays a stream whose messages pass as they are, but cut in another way: the client asked for documents a line each,
+ * and the upstream sends events, or the other way round.
+ */
+export class ReframeRelay implements Relay {
+  readonly #attempt: Source
+  readonly #status: number
+  readonly #headers: string[]
+  readonly #frames: Frames
+  readonly #framing: Framing
+  #first = true
+  #done = false
+  /** The last message: usage stands in it. */
+  #last: JsonObject | undefined
+
+  constructor(attempt: Source, status: number, headers: string[], frames: Frames, framing: Framing) {
+    this.#attempt = attempt
+    this.#status = status
+    this.#headers = headers
+    this.#frames = frames
+    this.#framing = framing
+  }
+
+  data(chunk: Buffer): void {
+    if (this.#done) return
+    this.guarded(() => this.pass(this.#frames.push(chunk)))
+  }
+
+  end(): void {
+    this.guarded(() => this.finish())
+  }
+
+  private finish(): void {
+    if (this.#done) return
+    const rest = this.#frames.end()
+    if (rest === 'cut') {
+      this.fail(truncated('fin'))
+      return
+    }
+    this.pass(rest)
+    if (this.#done) return
+    if (this.#first) {
+      const message = 'The upstream ended its stream without an event.'
+      this.fail(new GatewayError('bad_upstream_response', message, { phase: 'fin' }))
+      return
+    }
+    this.settle()
+    this.#done = true
+    this.#attempt.complete(true)
+    this.#attempt.call.end(closing(this.#framing))
+  }
+
+  broken(error: GatewayError): boolean {
+    if (!this.#attempt.call.begun) return false
+    const isOurs = error.code === 'upstream_timeout' || error.code === 'unavailable'
+    if (!this.#done) this.fail(isOurs ? error : truncated(error.details.phase ?? 'reset', error.details.cause))
+    return true
+  }
+
+  settle(): void {
+    const { call, route } = this.#attempt
+    const paths = route.protocol?.usage
+    if (paths !== undefined && this.#last !== undefined) call.usage ??= usageOf(this.#last, paths)
+  }
+
+  private guarded(step: () => void): void {
+    try {
+      step()
+    } catch (cause) {
+      this.fail(cause instanceof GatewayError ? cause : new GatewayError('internal', 'The gateway failed.', { cause }))
+    }
+  }
+
+  private pass(frames: ReturnType<Frames['push']>): void {
+    let text = ''
+    for (const frame of frames) {
+      const message = parse(frame.data)
+      if (message === undefined || isObject(message.error)) {
+        this.send(text)
+        this.refuse(frame, message)
+        return
+      }
+      text += encodeFrame(this.#framing, frame, this.#first)
+      this.#first = false
+      this.#last = message
+      this.#attempt.call.events++
+    }
+    this.send(text)
+  }
+
+  private send(text: string): void {
+    if (text === '') return
+    this.#attempt.content()
+    this.begin()
+    this.#attempt.write(Buffer.from(text))
+  }
+
+  /** A message that is no object, or that tells of an error: the upstream's own words pass, if no secret is in them. */
+  private refuse(frame: Frame, message: JsonObject | undefined): void {
+    if (message === undefined) throw new GatewayError('bad_upstream_response', MALFORMED, { phase: 'event' })
+    const error = new GatewayError('upstream_failed', 'The upstream failed.', { phase: 'stream_error' })
+    if (holdsSecret(frame.data, this.#attempt)) {
+      this.fail(error, 500)
+      return
+    }
+    this.#done = true
+    const body = Buffer.from(encodeFrame(this.#framing, frame, this.#first) + closing(this.#framing))
+    if (this.#first) {
+      this.#attempt.failed(500, error, { status: this.#status, headers: this.headers(), body })
+      return
+    }
+    this.settle()
+    this.#attempt.brokeOff(error)
+    this.#attempt.call.end(body)
+  }
+
+  private begin(): void {
+    const { call } = this.#attempt
+    if (!call.begun) call.begin(this.#status, this.headers())
+  }
+
+  private headers(): string[] {
+    const kept: string[] = []
+    for (let i = 0; i + 1 < this.#headers.length; i += 2) {
+      if (this.#headers[i] !== 'content-type') kept.push(this.#headers[i] ?? '', this.#headers[i + 1] ?? '')
+    }
+    return [...kept, 'content-type', contentType(this.#framing)]
+  }
+
+  private fail(error: GatewayError, condition: 'bad_response' | 500 = 'bad_response'): void {
+    this.#done = true
+    // Until something has been sent, no array is open: then the error is an answer by itself.
+    if (!this.#attempt.call.begun) {
+      this.#attempt.failed(condition, error)
+      return
+    }
+    this.settle()
+    const { call, route } = this.#attempt
+    this.#attempt.brokeOff(error)
+    const data = JSON.stringify(errorBody(error, route.errors, call.id))
+    call.end(encodeFrame(this.#framing, { data }, false) + closing(this.#framing))
+  }
+}
+
+const MALFORMED = 'The upstream sent a malformed event.'
+
+function parse(data: string): JsonObject | undefined {
+  try {
+    const value = JSON.parse(data) as Json
+    return isObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function truncated(phase: string, cause?: unknown): GatewayError {
+  return new GatewayError('upstream_truncated', 'The upstream broke off before the end of its answer.', {
+    phase,
+    cause,
+  })
+}

@@ -1,0 +1,182 @@
+import type { IncomingMessage } from 'node:http'
+import { compatibleError } from '../core/error-bodies.js'
+import { GatewayError } from '../core/errors.js'
+import type { FramedSocket, SocketHandler } from '../net/framed-socket.js'
+import { replaceMembers } from '../wire/json-edit.js'
+import { InnerRequest } from './inner.js'
+import { readMessage, streamId } from './socket-message.js'
+import { errorEvent, marked, SocketTurn } from './socket-turn.js'
+import type { Serve } from './state/background.js'
+import { innerHeaders } from './state/inner-headers.js'
+import { LastTurn } from './state/last-turn.js'
+import { breathe } from './translate/steps.js'
+import { SOCKET_METHOD } from './upgrade.js'
+
+/** Requests that may wait for the one before them. */
+const MOST_WAITING = 16
+/** Longest life of a connection, milliseconds; the protocol's clients expect to have to open a new one then. */
+const LONGEST_LIFE = 3_600_000
+/** How often a silent client is asked for a sign of life, and how many times in vain. */
+const ASK = 20_000
+const ASKED_IN_VAIN = 2
+
+/** Members of a message that are about the message and not about the response. */
+const ENVELOPE = ['type', 'stream_id', 'event_id', 'generate'] as const
+/** Close codes of RFC 6455 §7.4.1. */
+const GOING_AWAY = 1001
+const UNSUPPORTED = 1003
+const POLICY = 1008
+
+/**
+ * A WebSocket on which a client asks for one response after the other, each by a message `response.create`, and gets
+ * the events of the protocol's streams as messages. Each request goes the way of one that came by HTTP, authentication
+ * included. Source: the Open Responses specification, WebSocket transport.
+ */
+export class ResponseSession implements SocketHandler {
+  readonly #socket: FramedSocket
+  readonly #serve: Serve
+  readonly #url: string
+  readonly #headers: readonly string[]
+  readonly #mostWaiting: number
+  readonly #last = new LastTurn()
+  readonly #onEnd: () => void
+  readonly #opened = performance.now()
+  #heard = performance.now()
+  #asked = 0
+  #waiting: string[] = []
+  #waitingBytes = 0
+  #turn: SocketTurn | undefined
+  /** A message is being read; its turn has not begun. */
+  #beginning = false
+  #state: 'open' | 'leaving' | 'over' = 'open'
+
+  /** `mostWaiting`: characters of all messages that wait. */
+  constructor(socket: FramedSocket, request: IncomingMessage, mostWaiting: number, serve: Serve, onEnd: () => void) {
+    this.#socket = socket
+    this.#serve = serve
+    this.#url = request.url ?? ''
+    this.#headers = innerHeaders(request.rawHeaders)
+    this.#mostWaiting = mostWaiting
+    this.#onEnd = onEnd
+    socket.handle(this)
+  }
+
+  // ── what the client does
+
+  message(text: string): void {
+    this.alive()
+    if (this.#state !== 'open') return
+    if (this.#waiting.length >= MOST_WAITING || this.#waitingBytes + text.length > this.#mostWaiting) {
+      this.leave(POLICY, 'too many requests at once')
+      return
+    }
+    this.#waiting.push(text)
+    this.#waitingBytes += text.length
+    this.next()
+  }
+
+  binary(): void {
+    this.leave(UNSUPPORTED, 'messages are JSON texts')
+  }
+
+  drained(): void {
+    this.#turn?.answer.resumed()
+  }
+
+  alive(): void {
+    this.#heard = performance.now()
+    this.#asked = 0
+  }
+
+  closed(): void {
+    if (this.#state === 'over') return
+    this.#state = 'over'
+    this.#waiting = []
+    this.#turn?.answer.destroy()
+    this.#onEnd()
+  }
+
+  // ── what the process does
+
+  /** Called now and then: asks a silent client for a sign of life, and ends a connection that is old or dead. */
+  check(now: number): void {
+    if (this.#state === 'open' && now - this.#opened > LONGEST_LIFE && this.#turn === undefined) this.expire()
+    if (now - this.#heard < ASK * (this.#asked + 1)) return
+    if (this.#asked >= ASKED_IN_VAIN) this.#socket.terminate()
+    else this.#socket.ping()
+    this.#asked++
+  }
+
+  /** Takes no more requests, and goes when the one at hand has been answered. */
+  drain(): void {
+    this.leave(GOING_AWAY, 'the gateway is shutting down')
+  }
+
+  terminate(): void {
+    this.#socket.terminate()
+  }
+
+  private next(): void {
+    if (this.#turn !== undefined || this.#beginning || this.#state !== 'open') return
+    const text = this.#waiting.shift()
+    if (text === undefined) return
+    this.#waitingBytes -= text.length
+    this.#beginning = true
+    this.begin(text)
+      .catch((cause: unknown) => {
+        const error =
+          cause instanceof GatewayError ? cause : new GatewayError('internal', 'The gateway failed.', { cause })
+        this.#socket.send(errorEvent(error.status, compatibleError(error)))
+      })
+      .finally(() => {
+        this.#beginning = false
+        if (this.#state === 'leaving' && this.#turn === undefined)
+          this.#socket.close(GOING_AWAY, 'the gateway is shutting down')
+        else this.next()
+      })
+  }
+
+  private async begin(text: string): Promise<void> {
+    await breathe(text.length)
+    const message = readMessage(text)
+    const stream = streamId(message)
+    if (message.generate === false) {
+      for (const event of this.#last.warm(message)) this.#socket.send(marked(JSON.stringify(event), stream))
+      return
+    }
+    await breathe(text.length)
+    const bytes = Buffer.from(text)
+    await breathe(text.length)
+    const body = replaceMembers(bytes, ENVELOPE, 'stream', 'true')
+    // The client, or the process, may be leaving by now.
+    if (this.#state !== 'open') return
+    this.#last.asked(message)
+    const request = new InnerRequest(SOCKET_METHOD, this.#url, this.#headers, body, { local: this.#last })
+    const turn = new SocketTurn(request, stream, this.#socket, this.#last, () => this.ended())
+    this.#turn = turn
+    this.#serve(request, turn.answer)
+  }
+
+  private ended(): void {
+    this.#turn = undefined
+    if (this.#state === 'leaving') this.#socket.close(GOING_AWAY, 'the gateway is shutting down')
+    else if (performance.now() - this.#opened > LONGEST_LIFE) this.expire()
+    else queueMicrotask(() => this.next())
+  }
+
+  private expire(): void {
+    const message = 'This connection has reached its age limit (60 minutes). Open a new one to continue.'
+    const error = new GatewayError('bad_request', message, { familyCode: 'websocket_connection_limit_reached' })
+    this.#socket.send(errorEvent(error.status, compatibleError(error)))
+    this.leave(GOING_AWAY, 'age limit')
+  }
+
+  private leave(code: number, reason: string): void {
+    if (this.#state !== 'open') return
+    this.#waiting = []
+    this.#state = 'leaving'
+    if (code === GOING_AWAY && (this.#turn !== undefined || this.#beginning)) return
+    this.#socket.close(code, reason)
+    this.#turn?.answer.destroy()
+  }
+}

@@ -1,0 +1,40 @@
+import { GatewayError } from '../core/errors.js'
+import { isObject, type Json, type JsonObject } from '../core/json.js'
+
+/** A client's message. Throws `bad_request` or `invalid_parameter` where the message is none that is served here. */
+export function readMessage(text: string): JsonObject {
+  let message: Json
+  try {
+    message = JSON.parse(text) as Json
+  } catch {
+    throw new GatewayError('bad_request', 'The message is not valid JSON.')
+  }
+  if (!isObject(message)) throw new GatewayError('bad_request', 'The message has to be a JSON object.')
+  if (message.type !== 'response.create') {
+    throw new GatewayError(
+      'invalid_parameter',
+      "The only message that is served here has the type 'response.create'.",
+      {
+        param: 'type',
+        familyCode: 'invalid_value',
+      },
+    )
+  }
+  if (message.background === true) {
+    throw new GatewayError('invalid_parameter', 'A response over a WebSocket cannot run in the background.', {
+      param: 'background',
+    })
+  }
+  return message
+}
+
+const STREAM_ID = /^[A-Za-z0-9_.-]{1,256}$/
+
+/** A name for the client's own use: every event of the response carries it. */
+export function streamId({ stream_id: id }: JsonObject): string | undefined {
+  if (id === undefined || id === null) return undefined
+  if (typeof id === 'string' && STREAM_ID.test(id)) return id
+  throw new GatewayError('invalid_parameter', "'stream_id' has to be 1 to 256 letters, digits, dots, _ or -.", {
+    param: 'stream_id',
+  })
+}

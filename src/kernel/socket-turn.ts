@@ -1,0 +1,93 @@
+import { compatibleError } from '../core/error-bodies.js'
+import { GatewayError } from '../core/errors.js'
+import { isObject, type Json, type JsonObject } from '../core/json.js'
+import type { FramedSocket } from '../net/framed-socket.js'
+import { SseDecoder } from '../wire/sse.js'
+import { type InnerRequest, InnerResponse, type Receiver } from './inner.js'
+import type { LastTurn } from './state/last-turn.js'
+
+const LIMITS = { line: 16 * 1024 * 1024, event: 16 * 1024 * 1024 }
+/** Most of a refusal that is passed on. */
+const MOST_REFUSAL = 256 * 1024
+
+/** One request of a connection and the messages that answer it. */
+export class SocketTurn implements Receiver {
+  readonly answer: InnerResponse
+  readonly #stream: string | undefined
+  readonly #socket: FramedSocket
+  readonly #last: LastTurn
+  readonly #onEnd: () => void
+  readonly #decoder = new SseDecoder(LIMITS)
+  #status = 0
+  #refusal = ''
+  #told = false
+
+  constructor(
+    request: InnerRequest,
+    stream: string | undefined,
+    socket: FramedSocket,
+    last: LastTurn,
+    onEnd: () => void,
+  ) {
+    this.answer = new InnerResponse(request, this)
+    this.#stream = stream
+    this.#socket = socket
+    this.#last = last
+    this.#onEnd = onEnd
+  }
+
+  head(status: number): void {
+    this.#status = status
+  }
+
+  data(bytes: Buffer): boolean {
+    if (this.#status !== 200) {
+      if (this.#refusal.length < MOST_REFUSAL) this.#refusal += bytes.toString('utf8')
+      return true
+    }
+    let fits = true
+    for (const { event, data } of this.#decoder.push(bytes)) {
+      if (data === '[DONE]') continue
+      this.#told = true
+      this.#last.event(event, data)
+      fits = this.#socket.send(marked(data, this.#stream))
+    }
+    return fits
+  }
+
+  end(): void {
+    if (this.#status !== 200) this.refuse(this.#status, errorOf(this.#refusal))
+    else if (!this.#told) this.refuse(502, undefined)
+    this.#onEnd()
+  }
+
+  broken(): void {
+    this.refuse(502, undefined)
+    this.#onEnd()
+  }
+
+  private refuse(status: number, said: JsonObject | undefined): void {
+    this.#last.failed()
+    const error = said ?? compatibleError(new GatewayError('upstream_failed', 'The answer broke off.'))
+    this.#socket.send(marked(errorEvent(status, error), this.#stream))
+  }
+}
+
+/** Events are JSON objects, and never empty ones. */
+export function marked(event: string, stream: string | undefined): string {
+  return stream === undefined ? event : `{"stream_id":"${stream}",${event.slice(1)}`
+}
+
+function errorOf(body: string): JsonObject | undefined {
+  try {
+    const parsed = JSON.parse(body) as Json
+    return isObject(parsed) && isObject(parsed.error) ? parsed.error : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** An error as this transport tells it. */
+export function errorEvent(status: number, error: JsonObject): string {
+  return JSON.stringify({ type: 'error', status, error })
+}

@@ -1,0 +1,106 @@
+import { isObject, type Json } from '../../core/json.js'
+import { SseDecoder, WireLimitError } from '../../wire/sse.js'
+import { IdTap } from './id-tap.js'
+
+/** What is looked at of one document, or of one piece of a stream, at most, in bytes. */
+const MOST = 8 * 1024 * 1024
+/** The event that carries a whole item, by which a piece of a stream is known to hold one. */
+const ITEM_DONE = 'response.output_item.done'
+const MARK = Buffer.from(ITEM_DONE)
+
+/** What an answer tells of itself on its way to the client. */
+export interface Told {
+  /** The id of its response, before any item. */
+  response(id: string): void
+  items(ids: readonly string[]): void
+}
+
+/** Watches an answer that an upstream keeps, for the ids by which later requests will refer to it. Changes nothing. */
+export class AnswerTap {
+  readonly #id: IdTap
+  readonly #items: EventItems | DocumentItems
+
+  /** `events`: whether the answer is an event stream, and not one document. */
+  constructor(events: boolean, told: Told) {
+    this.#id = new IdTap(events, id => told.response(id))
+    this.#items = events ? new EventItems(told) : new DocumentItems(told)
+  }
+
+  /** Takes the next piece; of a stream, whole events. */
+  push(bytes: Uint8Array): void {
+    this.#id.push(bytes)
+    this.#items.push(bytes)
+  }
+
+  /** The answer is whole. Called before its last byte leaves, so that no client can be faster. */
+  end(): void {
+    this.#items.end()
+  }
+}
+
+/** Most pieces hold no whole item, which a search for one word tells. */
+class EventItems {
+  readonly #told: Told
+
+  constructor(told: Told) {
+    this.#told = told
+  }
+
+  push(bytes: Uint8Array): void {
+    if (Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).indexOf(MARK) < 0) return
+    const ids = eventsOf(bytes).flatMap(data => {
+      const event = data.includes(ITEM_DONE) ? parse(data) : undefined
+      return isObject(event) && event.type === ITEM_DONE ? idsOf([event.item ?? null]) : []
+    })
+    if (ids.length > 0) this.#told.items(ids)
+  }
+
+  end(): void {
+    // Each item has been told when it came.
+  }
+}
+
+class DocumentItems {
+  readonly #told: Told
+  #pieces: Uint8Array[] | undefined = []
+  #size = 0
+
+  constructor(told: Told) {
+    this.#told = told
+  }
+
+  push(bytes: Uint8Array): void {
+    this.#size += bytes.length
+    if (this.#size > MOST) this.#pieces = undefined
+    this.#pieces?.push(bytes)
+  }
+
+  end(): void {
+    const document = this.#pieces && parse(Buffer.concat(this.#pieces).toString('utf8'))
+    this.#pieces = undefined
+    const ids = isObject(document) ? idsOf(document.output) : []
+    if (ids.length > 0) this.#told.items(ids)
+  }
+}
+
+function eventsOf(bytes: Uint8Array): readonly string[] {
+  try {
+    return new SseDecoder({ line: MOST, event: MOST }).push(bytes).map(({ data }) => data)
+  } catch (cause) {
+    if (cause instanceof WireLimitError) return []
+    throw cause
+  }
+}
+
+function idsOf(items: Json | undefined): readonly string[] {
+  if (!Array.isArray(items)) return []
+  return items.flatMap(item => (isObject(item) && typeof item.id === 'string' ? [item.id] : []))
+}
+
+function parse(text: string): Json | undefined {
+  try {
+    return JSON.parse(text) as Json
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,96 @@
+import { GatewayError } from '../../core/errors.js'
+import type { Answer, Route } from '../../core/plan.js'
+import { admit } from '../admit.js'
+import type { Call } from '../call.js'
+import { unknownModel } from '../resolve.js'
+import { noResponse } from './faults.js'
+import { itemList } from './item-list.js'
+import { askKeeper, keeperOf, makingRoute, notHere, relayed } from './kept.js'
+import { openTurn } from './open-turn.js'
+import type { OwnResponse, StoredResponse } from './stored.js'
+
+/** Answers about responses that were made before. */
+export const STATE_ANSWERS: Partial<Record<Answer, (call: Call, route: Route) => Promise<void>>> = {
+  response: show,
+  'response.delete': remove,
+  'response.input_items': inputItems,
+  'response.cancel': cancel,
+  'response.compact': compact,
+}
+
+async function show(call: Call, route: Route): Promise<void> {
+  const found = await find(call)
+  const streamed = call.query?.get('stream') === 'true'
+  if (found.kind === 'kept') return ask(call, route, found, '')
+  const { background } = call.kernel.state
+  if (streamed) return background.stream(call, found)
+  call.answer(200, background.latest(ownerOf(call), found).response)
+}
+
+async function remove(call: Call, route: Route): Promise<void> {
+  const found = await find(call)
+  const owner = ownerOf(call)
+  const { conversations, background } = call.kernel.state
+  if (found.kind === 'kept') {
+    ask(call, route, found, '')
+    // Where there is nobody to be asked now, it stays: the upstream may come back.
+    call.response.on('finish', () => {
+      if (call.status < 300 || call.status === 404) conversations.forget(owner, found).catch(() => undefined)
+    })
+    return
+  }
+  await background.cancel(owner, found)
+  if (!(await conversations.forget(owner, found))) throw noResponse(found.id)
+  call.answer(200, { id: found.id, object: 'response.deleted', deleted: true })
+}
+
+async function inputItems(call: Call, route: Route): Promise<void> {
+  const found = await find(call)
+  if (found.kind === 'kept') return ask(call, route, found, '/input_items')
+  const items = await call.kernel.state.conversations.inputOf(ownerOf(call), found)
+  call.answer(200, itemList(items, call.query))
+}
+
+async function cancel(call: Call, route: Route): Promise<void> {
+  const found = await find(call)
+  if (found.kind === 'kept') return ask(call, route, found, '/cancel')
+  if (!found.background) {
+    throw new GatewayError('bad_request', 'Only responses that run in the background can be cancelled.')
+  }
+  call.answer(200, (await call.kernel.state.background.cancel(ownerOf(call), found)).response)
+}
+
+/** Compacting is a thing of the model: an upstream does it, or nobody. */
+async function compact(call: Call, route: Route): Promise<void> {
+  const body = await admit(call, route)
+  if (call.over) return
+  const { plan } = call.generation
+  if (call.caller?.may(call.model) !== true || makingRoute(plan)?.resolve(call.model) === undefined) {
+    throw unknownModel(call.model, makingRoute(plan) ?? route)
+  }
+  if (call.wishes !== undefined) call.turn = await openTurn(call, { ...call.wishes, store: false }, body)
+  const exchanges = relayed(plan, call.model)
+  if (exchanges.length === 0) throw notHere(call.model)
+  const [exchange] = call.turn?.narrow(exchanges) ?? exchanges
+  if (exchange === undefined) throw notHere(call.model)
+  askKeeper(call, route, exchange, '/compact', body)
+}
+
+/** Throws `not_found` where the caller has no such response. */
+async function find(call: Call): Promise<StoredResponse> {
+  const [id = ''] = Object.values(call.params)
+  const found = await call.kernel.state.conversations.find(ownerOf(call), id)
+  if (found === undefined) throw noResponse(id)
+  call.model = found.model
+  return found
+}
+
+function ask(call: Call, route: Route, found: Exclude<StoredResponse, OwnResponse>, below: string): void {
+  const exchange = keeperOf(call.generation.plan, found)
+  if (exchange === undefined) throw noResponse(found.id)
+  askKeeper(call, route, exchange, `/${encodeURIComponent(found.id)}${below}`)
+}
+
+function ownerOf(call: Call): string {
+  return call.caller?.name ?? ''
+}

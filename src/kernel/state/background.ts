@@ -1,0 +1,174 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { GatewayError } from '../../core/errors.js'
+import { isObject, type Json, type JsonObject } from '../../core/json.js'
+import { setValue } from '../../wire/json-edit.js'
+import type { HeldBody } from '../admit.js'
+import type { Call } from '../call.js'
+import { InnerRequest, InnerResponse } from '../inner.js'
+import type { Conversations } from './conversations.js'
+import { blankResponse } from './echo.js'
+import { stored } from './faults.js'
+import { innerHeaders } from './inner-headers.js'
+import { Run } from './run.js'
+import { isLost, isUnfinished, type OwnResponse } from './stored.js'
+import type { Turn } from './turn.js'
+
+/** Most responses that run in the background of one process at once, and most whose events are kept when they have ended. */
+const MOST_RUNNING = 64
+const MOST_ENDED = 32
+/** How long those are kept, milliseconds. */
+const KEEP_ENDED = 300_000
+/** How often a run shows that it is alive, milliseconds. */
+const BEAT = 30_000
+
+/** Serves a request from inside the process. */
+export type Serve = (request: IncomingMessage, response: ServerResponse) => void
+
+/** Responses that are made while no client waits: each is a request of its own, which its client reads by polling. */
+export class Background {
+  readonly #conversations: Conversations
+  readonly #runs = new Map<string, Run>()
+  #beat: NodeJS.Timeout | undefined
+
+  constructor(conversations: Conversations) {
+    this.#conversations = conversations
+  }
+
+  /** Begins a run and answers the client: with the response as it is now, or with its events as they come. */
+  async start(call: Call, body: HeldBody, turn: Turn, serve: Serve): Promise<void> {
+    this.checkRoom()
+    if (!turn.wishes.store) throw refused('A response that runs in the background has to be stored.', 'store')
+    const document = JSON.parse(body.bytes.toString('utf8')) as Json
+    if (!isObject(document)) throw new GatewayError('bad_request', 'The body has to be a JSON object.')
+    await turn.expand(document)
+    const response = { ...blankResponse(turn.id, Date.now(), document, 'queued'), background: true }
+    const kept: OwnResponse = { ...turn.draft(response), background: true, beat: Date.now() }
+    await stored(this.#conversations.remember(turn.owner, kept))
+    // Others may have begun while this one was written.
+    this.checkRoom()
+    const run = new Run(turn.owner, kept, ended => this.ended(ended))
+    this.#runs.set(addressOf(run), run)
+    this.#beat ??= setInterval(() => this.beat(), BEAT).unref()
+    const inner = setValue(setValue(body.bytes, ['background'], 'false', 'always'), ['stream'], 'true', 'always')
+    const { method = '', url = '', rawHeaders } = call.request
+    const request = new InnerRequest(method, url, innerHeaders(rawHeaders), inner, { responseId: turn.id })
+    const answer = new InnerResponse(request, run)
+    run.begin(answer)
+    serve(request, answer)
+    if (call.stream) follow(call, run, 0)
+    else call.answer(200, run.response)
+  }
+
+  /** The response as it is now, if this process runs it; else as it was kept, or failed where nobody runs it any more. */
+  latest(owner: string, found: OwnResponse): OwnResponse {
+    const run = this.#runs.get(addressOf({ owner, id: found.id }))
+    if (run !== undefined) return { ...found, response: run.response }
+    return isLost(found, Date.now()) ? { ...found, response: lost(found.response) } : found
+  }
+
+  /** Answers with the events of a run, those first that came before. Throws `invalid_parameter` where there are none. */
+  stream(call: Call, { id, background }: OwnResponse): void {
+    const owner = call.caller?.name ?? ''
+    const run = this.#runs.get(addressOf({ owner, id }))
+    if (!background) throw refused('Only responses that run in the background can be streamed again.', 'stream')
+    if (run?.events === undefined) throw refused('The events of this response are not kept any more.', 'stream')
+    const after = call.query?.get('starting_after') ?? '-1'
+    if (!/^(-1|\d{1,9})$/.test(after)) throw refused("'starting_after' has to be a number.", 'starting_after')
+    follow(call, run, Number(after) + 1)
+  }
+
+  /** Ends a run. A response that has ended stays as it is. */
+  async cancel(owner: string, found: OwnResponse): Promise<OwnResponse> {
+    if (!found.background) return found
+    this.#runs.get(addressOf({ owner, id: found.id }))?.cancel()
+    const cancelled = await this.#conversations.update(owner, found.id, known =>
+      isUnfinished(known) ? { ...known, response: { ...known.response, status: 'cancelled' } } : undefined,
+    )
+    return cancelled ?? found
+  }
+
+  private checkRoom(): void {
+    const running = [...this.#runs.values()].filter(run => !run.ended).length
+    if (running < MOST_RUNNING) return
+    throw new GatewayError('unavailable', 'Too many responses run in the background. Try again soon.', {
+      retryAfter: 5000,
+      limit: 'background',
+    })
+  }
+
+  private ended(run: Run): void {
+    const { kept } = run
+    const { response, bytes } = kept
+    const change = (known: OwnResponse): OwnResponse | undefined =>
+      isUnfinished(known) ? { ...known, response, bytes } : undefined
+    this.#conversations
+      .update(run.owner, run.id, change, kept)
+      .catch(() => undefined)
+      .finally(() => this.retire(run))
+  }
+
+  /** Its events can be read for a while yet. */
+  private retire(run: Run): void {
+    const forget = (): void => void this.#runs.delete(addressOf(run))
+    setTimeout(forget, KEEP_ENDED).unref()
+    const ended = [...this.#runs].filter(([, one]) => one.ended)
+    for (const [address] of ended.slice(0, Math.max(0, ended.length - MOST_ENDED))) this.#runs.delete(address)
+  }
+
+  /** Shows other processes that the runs are alive, and learns of those that were cancelled there. */
+  private beat(): void {
+    const running = [...this.#runs.values()].filter(run => !run.ended)
+    if (running.length === 0) {
+      clearInterval(this.#beat)
+      this.#beat = undefined
+    }
+    for (const run of running) {
+      this.#conversations
+        .update(run.owner, run.id, known => {
+          if (known.response.status !== 'cancelled') return { ...known, beat: Date.now() }
+          run.cancel()
+          return undefined
+        })
+        .catch(() => undefined)
+    }
+  }
+}
+
+/** Sends the events of a run from one on, as fast as the client takes them. */
+function follow(call: Call, run: Run, first: number): void {
+  let next = first
+  let waiting = false
+  call.begin(200, ['content-type', 'text/event-stream; charset=utf-8', 'cache-control', 'no-cache'])
+  // The first event may be far away.
+  call.response.flushHeaders()
+  const pump = (): void => {
+    while (!waiting && !call.over) {
+      const frame = run.events?.[next]
+      if (frame === undefined) break
+      next++
+      waiting = !call.write(Buffer.from(frame), () => {
+        waiting = false
+        pump()
+      })
+    }
+    if (waiting || call.over) return
+    if (run.events === undefined) call.fail(new GatewayError('internal', 'The events became too many.'))
+    else if (run.ended && next >= run.events.length) call.end()
+  }
+  const leave = run.follow(pump)
+  call.response.on('close', leave)
+  pump()
+}
+
+function lost(response: JsonObject): JsonObject {
+  const error = { code: 'server_error', message: 'The gateway stopped while this response was being made.' }
+  return { ...response, status: 'failed', error }
+}
+
+function refused(message: string, param: string): GatewayError {
+  return new GatewayError('invalid_parameter', message, { param })
+}
+
+function addressOf({ owner, id }: { readonly owner: string; readonly id: string }): string {
+  return `${owner} ${id}`
+}

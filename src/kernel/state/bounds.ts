@@ -1,0 +1,23 @@
+const DAY = 24 * 3_600_000
+
+/** How long a conversation may grow, and how long it is kept. */
+export interface StateBounds {
+  /** Most responses that follow one another. */
+  readonly turns: number
+  /** Most bytes of all their items, as JSON. */
+  readonly bytes: number
+  /** Milliseconds after which a response that nobody continued is forgotten. */
+  readonly keep: number
+  /** Most references to earlier items in one request. */
+  readonly references: number
+  /** Most items of one response that later requests can refer to by their ids alone. */
+  readonly indexed: number
+}
+
+export const STATE_BOUNDS: StateBounds = {
+  turns: 256,
+  bytes: 16 * 1024 * 1024,
+  keep: 30 * DAY,
+  references: 2048,
+  indexed: 64,
+}

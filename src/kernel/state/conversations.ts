@@ -1,0 +1,248 @@
+import type { Store, StoredRecord } from '../../core/store.js'
+import { STATE_BOUNDS, type StateBounds } from './bounds.js'
+import { noItem, noPrevious, stored, unfinishedPrevious } from './faults.js'
+import { ItemIndex } from './item-index.js'
+import { type Item, withIds } from './items.js'
+import { idOf, isReference } from './references.js'
+import {
+  decodeStored,
+  encodeStored,
+  isLost,
+  isUnfinished,
+  type KeptResponse,
+  type OwnResponse,
+  outputOf,
+  type StoredResponse,
+} from './stored.js'
+
+const RESPONSES = 'responses'
+
+/** A conversation up to one of its responses, as later turns take it in. */
+export interface Conversation {
+  readonly kind: 'own'
+  readonly items: readonly Item[]
+  readonly turns: number
+  readonly bytes: number
+}
+
+/** What a reference leads to: the item itself, or the name of the upstream that keeps it. */
+export type Found = { readonly item: Item } | { readonly upstream: string }
+
+type Change = (response: OwnResponse) => OwnResponse | undefined
+
+/** Responses that can be continued, found by their owner alone. */
+export class Conversations {
+  readonly bounds: StateBounds
+  readonly #store: Store
+  readonly #now: () => number
+  readonly #onFault: (error: unknown) => void
+  /** Those whose writing is under way. */
+  readonly #pending = new Map<string, StoredResponse>()
+  readonly #items: ItemIndex
+  readonly #writes = new Set<Promise<unknown>>()
+
+  /** `onFault` is told of each write that fails, whether or not a client waits for it. */
+  constructor(
+    store: Store,
+    bounds: StateBounds = STATE_BOUNDS,
+    now: () => number = Date.now,
+    onFault: (error: unknown) => void = () => undefined,
+  ) {
+    this.#store = store
+    this.bounds = bounds
+    this.#now = now
+    this.#items = new ItemIndex(store, bounds, now)
+    this.#onFault = onFault
+  }
+
+  /** Throws `unavailable` where the store fails. */
+  async find(owner: string, id: string): Promise<StoredResponse | undefined> {
+    return this.#pending.get(addressOf(owner, id)) ?? (await this.load(owner, id))?.response
+  }
+
+  /**
+   * All of the conversation that ends with a response, oldest first, or where else it is kept. Throws
+   * `previous_response_not_found`, and `invalid_parameter` where the response is still being made.
+   */
+  async upTo(owner: string, id: string): Promise<Conversation | KeptResponse> {
+    const turns: (readonly Item[])[] = []
+    const met: StoredRecord[] = []
+    let last: OwnResponse | undefined
+    for (let at: string | undefined = id; at !== undefined && turns.length <= this.bounds.turns; ) {
+      const { record, response } = await this.known(owner, at)
+      // Whoever keeps the last response has what came before it too.
+      if (response.kind === 'kept') {
+        if (last === undefined) return response
+        throw noPrevious(at)
+      }
+      if (record !== undefined) met.push(record)
+      if (isUnfinished(response) && !isLost(response, this.#now())) throw unfinishedPrevious(at)
+      last ??= response
+      turns.push([...response.input, ...outputOf(response)])
+      at = response.previous
+    }
+    if (last === undefined) throw noPrevious(id)
+    this.renew(met)
+    return { kind: 'own', items: turns.reverse().flat(), turns: last.turns, bytes: last.bytes }
+  }
+
+  /**
+   * The items that led to a response: those that it inherited and its client's own, each with an id, oldest first.
+   */
+  async inputOf(owner: string, { id, input, previous }: OwnResponse): Promise<readonly Item[]> {
+    const turns: (readonly Item[])[] = [withIds(input, id)]
+    for (let before = previous; before !== undefined && turns.length <= this.bounds.turns; ) {
+      const { response } = await this.known(owner, before)
+      if (response.kind === 'kept') throw noPrevious(before)
+      turns.push([...withIds(response.input, response.id), ...outputOf(response)])
+      before = response.previous
+    }
+    return turns.reverse().flat()
+  }
+
+  /**
+   * What each of the ids refers to: an item of the conversation so far, one that some response of the owner gave, or one
+   * that an upstream keeps for the owner. Throws `not_found` for any other.
+   */
+  async locate(owner: string, ids: readonly string[], earlier: readonly Item[]): Promise<ReadonlyMap<string, Found>> {
+    const known = new Map<string, Found>()
+    if (ids.length === 0) return known
+    for (const item of earlier) if (typeof item.id === 'string') known.set(item.id, { item })
+    const wanted = new Set(ids)
+    let asked = 0
+    for (const id of wanted) {
+      if (!known.has(id) && asked++ < this.bounds.references) await this.learn(owner, id, known)
+      if (!known.has(id)) throw noItem(id)
+    }
+    return known
+  }
+
+  /** The items with every reference replaced by what it refers to. Throws `not_found` where that is not here. */
+  async resolve(owner: string, items: readonly Item[], earlier: readonly Item[]): Promise<readonly Item[]> {
+    const ids = items.filter(isReference).map(idOf)
+    if (ids.length === 0) return items
+    const known = await this.locate(owner, ids, earlier)
+    return items.map(item => {
+      const found = isReference(item) ? known.get(idOf(item)) : { item }
+      if (found === undefined || !('item' in found)) throw noItem(idOf(item))
+      return found.item
+    })
+  }
+
+  /** Resolves when nothing is being written any more. */
+  async settled(): Promise<void> {
+    await Promise.allSettled(this.#writes)
+  }
+
+  /** Keeps a response. Rejects with a `StoreError` where it cannot be kept. */
+  remember(owner: string, response: StoredResponse): Promise<void> {
+    return this.track(this.write(owner, response))
+  }
+
+  /** Notes which items came with a response that an upstream keeps. */
+  refer(owner: string, response: Pick<StoredResponse, 'id' | 'created'>, items: readonly string[]): Promise<void> {
+    return this.track(this.#items.note(owner, response, items))
+  }
+
+  private async write(owner: string, response: StoredResponse): Promise<void> {
+    const address = addressOf(owner, response.id)
+    this.#pending.set(address, response)
+    try {
+      const { id: key, created } = response
+      const expires = this.#now() + this.bounds.keep
+      const value = await encodeStored(response)
+      await this.#store.create({ namespace: RESPONSES, owner, key, created, expires, value })
+      if (response.kind === 'own') await this.#items.note(owner, response, itemIdsOf(response))
+    } finally {
+      this.#pending.delete(address)
+    }
+  }
+
+  /**
+   * Changes a response that is kept already; `change` answers undefined where there is nothing to be changed. Gives what
+   * is kept in the end, or undefined where it is gone. `soon` is what it will be, for those who ask before it is written.
+   */
+  update(owner: string, id: string, change: Change, soon?: OwnResponse): Promise<OwnResponse | undefined> {
+    const address = addressOf(owner, id)
+    if (soon !== undefined) this.#pending.set(address, soon)
+    const changed = this.change(owner, id, change).finally(() => {
+      if (soon !== undefined) this.#pending.delete(address)
+    })
+    return this.track(changed)
+  }
+
+  private async change(owner: string, id: string, change: Change): Promise<OwnResponse | undefined> {
+    for (;;) {
+      const found = await this.load(owner, id)
+      if (found?.response.kind !== 'own') return undefined
+      const next = change(found.response)
+      if (next === undefined) return found.response
+      if ((await stored(this.#store.replace(found.record, { value: await encodeStored(next) }))) === undefined) continue
+      await stored(this.#items.note(owner, next, itemIdsOf(next)))
+      return next
+    }
+  }
+
+  /** False where there was none. */
+  async forget(owner: string, response: StoredResponse): Promise<boolean> {
+    const gone = await stored(this.#store.delete({ namespace: RESPONSES, owner, key: response.id }))
+    if (gone && response.kind === 'own') await this.#items.forget(owner, itemIdsOf(response))
+    return gone
+  }
+
+  private track<T>(work: Promise<T>): Promise<T> {
+    this.#writes.add(work)
+    const done = (): void => void this.#writes.delete(work)
+    work.then(done, (error: unknown) => {
+      done()
+      this.#onFault(error)
+    })
+    return work
+  }
+
+  private async load(
+    owner: string,
+    id: string,
+  ): Promise<{ readonly record: StoredRecord; readonly response: StoredResponse } | undefined> {
+    const record = await stored(this.#store.get(RESPONSES, owner, id))
+    if (record === undefined) return undefined
+    const response = await decodeStored(record.value)
+    return response && { record, response }
+  }
+
+  private async known(
+    owner: string,
+    id: string,
+  ): Promise<{ readonly record: StoredRecord | undefined; readonly response: StoredResponse }> {
+    const pending = this.#pending.get(addressOf(owner, id))
+    const found = pending === undefined ? await this.load(owner, id) : { record: undefined, response: pending }
+    if (found === undefined) throw noPrevious(id)
+    return found
+  }
+
+  /** A conversation that goes on keeps its beginning. */
+  private renew(records: readonly StoredRecord[]): void {
+    const now = this.#now()
+    for (const record of records) {
+      if (record.expires - now > this.bounds.keep / 2) continue
+      // Whoever fails here fails again when it matters.
+      this.#store.replace(record, { value: record.value, expires: now + this.bounds.keep }).catch(() => undefined)
+    }
+  }
+
+  private async learn(owner: string, id: string, known: Map<string, Found>): Promise<void> {
+    const entry = await this.#items.responseOf(owner, id)
+    const response = entry === undefined ? undefined : await this.find(owner, entry)
+    if (response?.kind === 'kept') known.set(id, { upstream: response.upstream })
+    if (response?.kind !== 'own') return
+    for (const item of outputOf(response)) if (typeof item.id === 'string') known.set(item.id, { item })
+  }
+}
+
+function itemIdsOf(response: OwnResponse): readonly string[] {
+  return outputOf(response).flatMap(({ id }) => (typeof id === 'string' ? [id] : []))
+}
+
+function addressOf(owner: string, id: string): string {
+  return `${owner} ${id}`
+}

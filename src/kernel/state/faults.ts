@@ -1,0 +1,68 @@
+import { GatewayError } from '../../core/errors.js'
+import { StoreError } from '../../core/store.js'
+
+/** Longest part of a client's id that an error repeats, characters. */
+const SHOWN = 256
+
+/** A response that never was, one that is gone and one of another caller: there is one answer to all of them. */
+export function noPrevious(id: string): GatewayError {
+  return new GatewayError('invalid_parameter', `Previous response with id '${id.slice(0, SHOWN)}' not found.`, {
+    param: 'previous_response_id',
+    familyCode: 'previous_response_not_found',
+  })
+}
+
+/** Whoever went on now would go on without its answer. */
+export function unfinishedPrevious(id: string): GatewayError {
+  const message = `Previous response with id '${id.slice(0, SHOWN)}' is still being made. Continue it when it has ended.`
+  return new GatewayError('invalid_parameter', message, { param: 'previous_response_id' })
+}
+
+/** The upstream that keeps what came before cannot be asked. */
+export function previousElsewhere(model: string): GatewayError {
+  return new GatewayError(
+    'invalid_parameter',
+    `The previous response is kept by an upstream that does not serve the model '${model}' now. Send the whole conversation as input instead.`,
+    { param: 'previous_response_id', familyCode: 'previous_response_not_found' },
+  )
+}
+
+/** The upstream that keeps what an item refers to cannot be asked. */
+export function itemElsewhere(model: string): GatewayError {
+  return new GatewayError(
+    'invalid_parameter',
+    `An item that the input refers to is kept by an upstream that does not serve the model '${model}' now. Send the item itself instead.`,
+    { param: 'input' },
+  )
+}
+
+/** A conversation is over a bound. */
+export function tooLong(what: string, limit: string): GatewayError {
+  return new GatewayError(
+    'invalid_parameter',
+    `The conversation that previous_response_id continues ${what}. Start a new one with what still matters as input.`,
+    { param: 'previous_response_id', limit },
+  )
+}
+
+export function noResponse(id: string): GatewayError {
+  return new GatewayError('not_found', `Response with id '${id.slice(0, SHOWN)}' not found.`)
+}
+
+export function noItem(id: string): GatewayError {
+  return new GatewayError('not_found', `Item with id '${id.slice(0, SHOWN)}' not found.`, { param: 'input' })
+}
+
+/** Faults of a store, as clients see them. */
+export async function stored<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work
+  } catch (cause) {
+    if (!(cause instanceof StoreError)) throw cause
+    throw new GatewayError('unavailable', 'The gateway cannot reach its store. Try again soon.', {
+      cause,
+      phase: 'store',
+      retryAfter: 1000,
+    })
+  }
+}

@@ -1,0 +1,52 @@
+import { GatewayError } from '../../core/errors.js'
+import type { Exchange, Plan, Route, Call as UpstreamCall } from '../../core/plan.js'
+import type { Body } from '../admit.js'
+import type { Call } from '../call.js'
+import { Dispatch } from '../dispatch.js'
+import { isStateful } from './open-turn.js'
+import type { KeptResponse } from './stored.js'
+
+const NO_BODY: Body = { type: 'none' }
+
+/** The route on which responses are made. */
+export function makingRoute({ routes }: Plan): Route | undefined {
+  return routes.find(route => route.method === 'POST' && isStateful(route))
+}
+
+/** The exchange by which the upstream that keeps a response is reached; undefined where it does not serve it any more. */
+export function keeperOf(plan: Plan, { model, upstream }: KeptResponse): Exchange | undefined {
+  return relayed(plan, model).find(exchange => exchange.upstream.name === upstream)
+}
+
+/** The exchanges of a model whose upstreams speak the protocol themselves. */
+export function relayed(plan: Plan, model: string): readonly Exchange[] {
+  const groups = makingRoute(plan)?.resolve(model)?.groups ?? []
+  return groups.flatMap(group => group.exchanges).filter(exchange => exchange.translation === undefined)
+}
+
+/** Asks the upstream that keeps a response about it, and passes its answer on. `below` is a path behind that of making one. */
+export function askKeeper(call: Call, route: Route, exchange: Exchange, below: string, body = NO_BODY): void {
+  new Dispatch(call, route, body, [belowOf(exchange, route.method, below)]).start()
+}
+
+/** The exchange with another path and method: `/v1/responses?v=1` and `/x` make `/v1/responses/x?v=1`. */
+export function belowOf(exchange: Exchange, method: string, below: string): Exchange {
+  const call: UpstreamCall = {
+    method,
+    text: `${method} ${exchange.call.text} + ${below}`,
+    target: variables => {
+      const target = exchange.call.target(variables)
+      const mark = target.indexOf('?')
+      return mark < 0 ? target + below : target.slice(0, mark) + below + target.slice(mark)
+    },
+  }
+  return { ...exchange, call, streamCall: call, request: undefined, response: undefined }
+}
+
+export function notHere(model: string): GatewayError {
+  return new GatewayError(
+    'untranslatable',
+    `The model '${model}' is served by an upstream that cannot compact conversations.`,
+    { param: 'model' },
+  )
+}

@@ -1,0 +1,77 @@
+import { GatewayError } from '../../core/errors.js'
+import { isObject, type Json, type JsonObject } from '../../core/json.js'
+import type { LocalMemory } from '../inner.js'
+import { STATE_BOUNDS } from './bounds.js'
+import type { Conversation } from './conversations.js'
+import { blankResponse } from './echo.js'
+import { noPrevious } from './faults.js'
+import { newId } from './ids.js'
+import { itemsOf } from './items.js'
+import type { Turn } from './turn.js'
+
+/**
+ * The last response of one connection, for clients that let nothing be kept (`store: false`): as long as the connection
+ * lives it can be continued. A turn that continues it and fails makes it forgotten, as the protocol has it.
+ */
+export class LastTurn implements LocalMemory {
+  #last: { readonly id: string; readonly conversation: Conversation } | undefined
+  #turn: Turn | undefined
+  #message: JsonObject = {}
+
+  find(id: string): Conversation | undefined {
+    return this.#last?.id === id ? this.#last.conversation : undefined
+  }
+
+  /** A request comes. */
+  asked(message: JsonObject): void {
+    this.#message = message
+    this.#turn = undefined
+  }
+
+  began(turn: Turn): void {
+    this.#turn = turn
+  }
+
+  /** An event goes out to the client. */
+  event(name: string | undefined, data: string): void {
+    if (name === 'response.failed') this.failed()
+    if ((name !== 'response.completed' && name !== 'response.incomplete') || this.#message.store !== false) return
+    const event = JSON.parse(data) as Json
+    if (!isObject(event) || !isObject(event.response)) return
+    const { id, output } = event.response
+    const items = Array.isArray(output) ? output.filter(isObject) : []
+    const conversation = this.#turn?.conversation(this.#message.input, items)
+    if (typeof id === 'string') this.keep(id, conversation)
+  }
+
+  /** The request failed. */
+  failed(): void {
+    if (this.#last !== undefined && this.#message.previous_response_id === this.#last.id) this.#last = undefined
+  }
+
+  /**
+   * Takes the input of a turn in without asking a model for an answer; gives the events that say so. Throws
+   * `previous_response_not_found` for any other response than the last one.
+   */
+  warm(message: JsonObject): readonly JsonObject[] {
+    const previous = message.previous_response_id
+    const before = typeof previous === 'string' ? this.find(previous) : undefined
+    if (typeof previous === 'string' && before === undefined) throw noPrevious(previous)
+    const own = itemsOf(message.input)
+    const { items, turns, bytes } = before ?? { items: [], turns: 0, bytes: 0 }
+    const id = newId('resp_')
+    const size = bytes + Buffer.byteLength(JSON.stringify(own))
+    if (size > STATE_BOUNDS.bytes) throw new GatewayError('too_large', 'The conversation is too large.')
+    this.keep(id, { kind: 'own', items: [...items, ...own], turns, bytes: size })
+    const now = Date.now()
+    return [
+      { type: 'response.created', sequence_number: 0, response: blankResponse(id, now, message, 'in_progress') },
+      { type: 'response.completed', sequence_number: 1, response: blankResponse(id, now, message, 'completed') },
+    ]
+  }
+
+  private keep(id: string, conversation: Conversation | undefined): void {
+    const fits = conversation !== undefined && conversation.bytes <= STATE_BOUNDS.bytes
+    this.#last = fits ? { id, conversation } : undefined
+  }
+}

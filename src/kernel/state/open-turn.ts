@@ -1,0 +1,85 @@
+import { GatewayError } from '../../core/errors.js'
+import { isObject, type Json } from '../../core/json.js'
+import type { Route } from '../../core/plan.js'
+import { namesState, STATEFUL } from '../../core/stateful.js'
+import type { Body } from '../admit.js'
+import type { Call } from '../call.js'
+import { InnerRequest, type Inside } from '../inner.js'
+import { breathe } from '../translate/steps.js'
+import { mayRefer, referencesIn } from './references.js'
+import { type Before, Turn, type Wishes } from './turn.js'
+
+/** Whether requests on this route belong to conversations. */
+export function isStateful(route: Pick<Route, 'protocol' | 'lane'>): boolean {
+  return route.lane === 'exchange' && route.protocol?.name === STATEFUL
+}
+
+/** Whether what a request says of its conversation has to be known. */
+export function readsState(route: Pick<Route, 'protocol' | 'lane' | 'answer'>): boolean {
+  return namesState(route.protocol?.name, route.answer)
+}
+
+/** What a request says of its conversation; `references` absent where they are not known yet. Throws `invalid_parameter`. */
+export function readWishes(inBody: (name: string) => unknown, references?: readonly string[]): Wishes {
+  const previous = inBody('previous_response_id')
+  if (previous !== undefined && previous !== null && typeof previous !== 'string') throw noText('previous_response_id')
+  const conversation = inBody('conversation')
+  if (conversation !== undefined && conversation !== null) {
+    throw new GatewayError(
+      'untranslatable',
+      'Conversations by id are not served here: nobody could tell whose they are. Use previous_response_id.',
+      { param: 'conversation' },
+    )
+  }
+  return {
+    previous: previous ?? undefined,
+    store: inBody('store') !== false,
+    background: inBody('background') === true,
+    references,
+  }
+}
+
+/**
+ * Finds what came before a turn, and what its items refer to. Throws `previous_response_not_found` and `not_found`, without
+ * a word to any upstream.
+ */
+export async function openTurn(call: Call, wishes: Wishes, body: Body): Promise<Turn> {
+  const owner = call.caller?.name ?? ''
+  const inside = call.request instanceof InnerRequest ? call.request.inside : undefined
+  const before = await findBefore(call, owner, wishes, inside)
+  const { conversations } = call.kernel.state
+  const { responseId } = inside ?? {}
+  // Whoever began a run in the background keeps its response.
+  const kept = responseId === undefined ? wishes : { ...wishes, store: false }
+  const turn = new Turn(conversations, owner, call.model, kept, before, responseId)
+  await turn.meet(wishes.references ?? (await referencesOf(body)))
+  inside?.local?.began(turn)
+  return turn
+}
+
+/** From the whole body, where a look at its form did not show all of it. */
+async function referencesOf(body: Body): Promise<readonly string[]> {
+  if (body.type !== 'bytes' || !mayRefer(body.bytes)) return []
+  await breathe(body.bytes.length)
+  const document = JSON.parse(body.bytes.toString('utf8')) as Json
+  return isObject(document) ? referencesIn(document.input) : []
+}
+
+async function findBefore(
+  call: Call,
+  owner: string,
+  { previous }: Wishes,
+  inside: Inside | undefined,
+): Promise<Before> {
+  if (previous === undefined) return { by: 'nobody' }
+  const local = inside?.local?.find(previous)
+  if (local !== undefined) return { by: 'gateway', conversation: local, durable: false }
+  const { conversations } = call.kernel.state
+  const found = await conversations.upTo(owner, previous)
+  if (found.kind === 'kept') return { by: 'upstream', upstream: found.upstream }
+  return { by: 'gateway', conversation: found, durable: true }
+}
+
+function noText(param: string): GatewayError {
+  return new GatewayError('invalid_parameter', `'${param}' has to be a text.`, { param, familyCode: 'invalid_type' })
+}

@@ -1,0 +1,80 @@
+import type { Json } from '../../core/json.js'
+import { type Store, StoreError } from '../../core/store.js'
+import { stored } from './faults.js'
+
+const NAMESPACE = 'sealed-reasoning'
+const DAY = 24 * 3_600_000
+
+/** What one answer may leave to be recalled. */
+export interface RecallBounds {
+  /** Bytes of the parts, as JSON. */
+  readonly bytes: number
+  /** Calls of one answer by which it can be found. */
+  readonly calls: number
+  /** Milliseconds. */
+  readonly keep: number
+}
+
+export const RECALL_BOUNDS: RecallBounds = { bytes: 1024 * 1024, calls: 64, keep: DAY }
+
+/**
+ * Remembers the sealed thoughts that came with calls of tools, for clients whose protocol has no place to send them
+ * back: the next request names the calls, and by their ids the thoughts are found again. What is too large, too old or
+ * lost is not found; the conversation then goes on without it.
+ */
+export class Recall {
+  readonly #store: Store
+  readonly #bounds: RecallBounds
+  readonly #now: () => number
+
+  constructor(store: Store, bounds: RecallBounds = RECALL_BOUNDS, now: () => number = Date.now) {
+    this.#store = store
+    this.#bounds = bounds
+    this.#now = now
+  }
+
+  /**
+   * Keeps `parts` (JSON) to be found by any of the calls. A call whose id has been used before, as some upstreams do,
+   * finds the latest. False where nothing could be kept.
+   */
+  async remember(owner: string, callIds: readonly string[], parts: Json): Promise<boolean> {
+    const [first, ...others] = callIds
+    const value = Buffer.from(JSON.stringify({ parts }))
+    if (first === undefined || callIds.length > this.#bounds.calls || value.length > this.#bounds.bytes) return false
+    try {
+      const pointer = Buffer.from(JSON.stringify({ with: first }))
+      await this.put(owner, first, value)
+      await Promise.all(others.map(id => this.put(owner, id, pointer)))
+      return true
+    } catch (cause) {
+      if (cause instanceof StoreError) return false
+      throw cause
+    }
+  }
+
+  /** What was kept with a call; undefined where nothing was. Throws `unavailable` where the store fails. */
+  async recall(owner: string, callId: string): Promise<Json | undefined> {
+    const entry = await this.read(owner, callId)
+    if (entry === undefined || 'parts' in entry) return entry?.parts
+    const leader = await this.read(owner, entry.with)
+    return leader !== undefined && 'parts' in leader ? leader.parts : undefined
+  }
+
+  private async read(owner: string, id: string): Promise<Entry | undefined> {
+    const record = await stored(this.#store.get(NAMESPACE, owner, id))
+    return record && (JSON.parse(Buffer.from(record.value).toString('utf8')) as Entry)
+  }
+
+  private async put(owner: string, key: string, value: Uint8Array): Promise<void> {
+    const created = this.#now()
+    const expires = created + this.#bounds.keep
+    for (;;) {
+      const made = await this.#store.create({ namespace: NAMESPACE, owner, key, created, expires, value })
+      if (made !== undefined) return
+      const known = await this.#store.get(NAMESPACE, owner, key)
+      if (known !== undefined && (await this.#store.replace(known, { value, expires })) !== undefined) return
+    }
+  }
+}
+
+type Entry = { readonly parts: Json } | { readonly with: string }

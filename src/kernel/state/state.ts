@@ -1,0 +1,17 @@
+import type { Store } from '../../core/store.js'
+import { Background } from './background.js'
+import { Conversations } from './conversations.js'
+import { Recall } from './recall.js'
+
+/** What the gateway itself remembers between requests. */
+export class State {
+  readonly conversations: Conversations
+  readonly background: Background
+  readonly recall: Recall
+
+  constructor(store: Store, onFault: (error: unknown) => void) {
+    this.conversations = new Conversations(store, undefined, undefined, onFault)
+    this.background = new Background(this.conversations)
+    this.recall = new Recall(store)
+  }
+}

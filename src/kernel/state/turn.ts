@@ -1,0 +1,255 @@
+import { GatewayError } from '../../core/errors.js'
+import type { Json, JsonObject } from '../../core/json.js'
+import type { Exchange } from '../../core/plan.js'
+import { removeMember, setValue } from '../../wire/json-edit.js'
+import type { Conversation, Conversations, Found } from './conversations.js'
+import { itemElsewhere, previousElsewhere, tooLong } from './faults.js'
+import { newId } from './ids.js'
+import { type Item, itemsOf, typeOf } from './items.js'
+import { idOf, isReference } from './references.js'
+import { type OwnResponse, sizeOf } from './stored.js'
+
+/** What a request says of the conversation that it belongs to. */
+export interface Wishes {
+  readonly previous: string | undefined
+  /** Whether the response may be kept. */
+  readonly store: boolean
+  readonly background: boolean
+  /** Ids of items that the input refers to; absent where they have yet to be looked for. */
+  readonly references?: readonly string[] | undefined
+}
+
+/** Who keeps what came before this turn. */
+export type Before =
+  /** Nothing came before. */
+  | { readonly by: 'nobody' }
+  /** It is here. */
+  | { readonly by: 'gateway'; readonly conversation: Conversation; readonly durable: boolean }
+  /** The upstream of that name has it. */
+  | { readonly by: 'upstream'; readonly upstream: string }
+
+/**
+ * One request of a stateful protocol: what came before it, and what becomes of its answer. Upstreams that keep their
+ * own state are sent on to; the others get the whole conversation with each turn.
+ */
+export class Turn {
+  /** Of the response, where it is ours to name. */
+  readonly id: string
+  readonly wishes: Wishes
+  readonly before: Before
+  readonly owner: string
+  readonly #conversations: Conversations
+  readonly #model: string
+  readonly #created = Date.now()
+  #named = false
+  /** The response's id at the upstream that keeps it. */
+  #keptAs: string | undefined
+  #input: readonly Item[] = []
+  #inputBytes: number | undefined
+  /** What the client's items refer to by id. */
+  #found: ReadonlyMap<string, Found> = new Map()
+
+  constructor(
+    conversations: Conversations,
+    owner: string,
+    model: string,
+    wishes: Wishes,
+    before: Before,
+    id: string = newId('resp_'),
+  ) {
+    this.#conversations = conversations
+    this.owner = owner
+    this.#model = model
+    this.wishes = wishes
+    this.before = before
+    this.id = id
+  }
+
+  /** How many items stand before the client's own once the conversation is put together. */
+  get inherited(): number {
+    return this.before.by === 'gateway' ? this.before.conversation.items.length : 0
+  }
+
+  /** How much JSON they are, in bytes. */
+  get inheritedBytes(): number {
+    return this.before.by === 'gateway' ? this.before.conversation.bytes : 0
+  }
+
+  /**
+   * The conversation with this turn in it, for whoever goes on with a response that is not kept. `input` is what the client
+   * sent, as far as it was not put together here; undefined where an upstream has what came before.
+   */
+  conversation(input: Json | undefined, output: readonly Item[]): Conversation | undefined {
+    const { before } = this
+    if (before.by === 'upstream') return undefined
+    const { items, turns, bytes } = before.by === 'gateway' ? before.conversation : { items: [], turns: 0, bytes: 0 }
+    const own = this.#input.length > 0 ? this.#input : itemsOf(input)
+    const added = [...own, ...output]
+    return { kind: 'own', items: [...items, ...added], turns: turns + 1, bytes: bytes + sizeOf(added) }
+  }
+
+  /** Ids of what is made for this answer; the first response is this turn's. */
+  readonly newId = (prefix: string): string => {
+    if (prefix !== 'resp_' || this.#named) return newId(prefix)
+    this.#named = true
+    return this.id
+  }
+
+  /**
+   * Looks up what the client's items refer to, before any upstream hears of it. Throws `not_found` for what is not this
+   * owner's.
+   */
+  async meet(references: readonly string[]): Promise<void> {
+    const earlier = this.before.by === 'gateway' ? this.before.conversation.items : []
+    this.#found = await this.#conversations.locate(this.owner, references, earlier)
+  }
+
+  /**
+   * Those of the exchanges that can go on with the conversation: where an upstream keeps a part of it, that upstream.
+   * Throws `previous_response_not_found`, and `invalid_parameter` where a part is kept by an upstream that cannot be asked.
+   */
+  narrow(exchanges: readonly Exchange[]): readonly Exchange[] {
+    const { before, wishes } = this
+    const keepers = new Set([...this.#found.values()].flatMap(found => ('upstream' in found ? [found.upstream] : [])))
+    if (before.by === 'upstream') keepers.add(before.upstream)
+    if (keepers.size > 0) {
+      const left = exchanges.filter(one => one.translation === undefined && keepers.has(one.upstream.name))
+      if (keepers.size === 1 && left.length > 0) return left
+      throw before.by === 'upstream' ? previousElsewhere(this.#model) : itemElsewhere(this.#model)
+    }
+    // What runs in the background here and what runs there cannot stand in for one another.
+    const [first] = exchanges
+    if (!wishes.background || first?.translation !== undefined) return exchanges
+    return exchanges.filter(one => one.translation === undefined)
+  }
+
+  /**
+   * The request as it would be without any state: the conversation so far and the new items, in one list. Throws
+   * `invalid_parameter` where that is over a bound, and `not_found` for a reference that leads nowhere.
+   */
+  async expand(document: JsonObject): Promise<JsonObject> {
+    const earlier = this.before.by === 'gateway' ? this.before.conversation.items : []
+    const own = await this.#conversations.resolve(this.owner, itemsOf(document.input), earlier)
+    this.#input = own
+    this.#inputBytes = undefined
+    if (this.before.by === 'nobody') return Array.isArray(document.input) ? { ...document, input: own } : document
+    this.checkSize(this.inputBytes)
+    const { previous_response_id: _, ...rest } = document
+    return { ...rest, input: [...earlier, ...own] }
+  }
+
+  /**
+   * The same for an upstream that speaks this protocol itself but does not have the conversation; every other byte stays
+   * as it came. Thoughts that the upstream never had, and could not open, are left out.
+   */
+  relayed(bytes: Uint8Array): Uint8Array {
+    const { before } = this
+    const refersToUs = [...this.#found.values()].some(found => 'item' in found)
+    if (before.by !== 'gateway' && !refersToUs) return bytes
+    const document = JSON.parse(Buffer.from(bytes).toString('utf8')) as JsonObject
+    const own = itemsOf(document.input).flatMap(item => this.standsFor(item))
+    if (before.by !== 'gateway') return setValue(bytes, ['input'], JSON.stringify(own), 'always')
+    this.checkSize(sizeOf(own))
+    const input = JSON.stringify([...before.conversation.items.filter(travels), ...own])
+    return setValue(removeMember(bytes, ['previous_response_id']), ['input'], input, 'always')
+  }
+
+  /** What an upstream gets in an item's place: of a reference to what is kept here, that. */
+  private standsFor(item: Item): readonly Item[] {
+    const found = isReference(item) ? this.#found.get(idOf(item)) : undefined
+    if (found === undefined || !('item' in found)) return [item]
+    return travels(found.item) ? [found.item] : []
+  }
+
+  /** Whether the response is to be kept here. */
+  get keeps(): boolean {
+    return this.wishes.store && (this.before.by !== 'gateway' || this.before.durable)
+  }
+
+  /**
+   * Keeps the whole response, as the client gets it, where that was asked for. Gives the response to be sent: where it
+   * could not be kept, one that says so (`store: false`).
+   */
+  async keep(response: JsonObject): Promise<JsonObject> {
+    if (!this.keeps) return response
+    try {
+      await this.#conversations.remember(this.owner, this.draft(response))
+      return response
+    } catch {
+      return { ...response, store: false }
+    }
+  }
+
+  /** The response as it is kept. */
+  draft(response: JsonObject): OwnResponse {
+    const input = this.#input
+    const { turns, bytes } = this.before.by === 'gateway' ? this.before.conversation : { turns: 0, bytes: 0 }
+    return {
+      kind: 'own',
+      id: this.id,
+      created: this.#created,
+      model: this.#model,
+      previous: this.wishes.previous,
+      turns: turns + 1,
+      bytes: bytes + this.inputBytes + sizeOf(response.output ?? []),
+      input,
+      response,
+      background: false,
+    }
+  }
+
+  /** Notes that an upstream keeps the response `id` itself. */
+  kept(id: string, upstream: string): void {
+    if (!this.wishes.store || !SOUND_ID.test(id)) return
+    const { background } = this.wishes
+    const response = { kind: 'kept', id, created: this.#created, model: this.#model, upstream, background } as const
+    this.#keptAs = id
+    // The answer is on its way: if this fails, the next turn is told that the response is not found.
+    this.#conversations.remember(this.owner, response).catch(() => undefined)
+  }
+
+  /** Notes which items came with that response. */
+  keptItems(ids: readonly string[]): void {
+    if (this.#keptAs === undefined) return
+    this.#conversations.refer(this.owner, { id: this.#keptAs, created: this.#created }, ids).catch(() => undefined)
+  }
+
+  /** An error about an item, by the place that the item has in what the client sent. */
+  placed(error: GatewayError): GatewayError {
+    const { param } = error.details
+    const index = /^input\[(\d+)\]/.exec(param ?? '')?.[1]
+    if (index === undefined || param === undefined || this.inherited === 0) return error
+    const own = Number(index) - this.inherited
+    if (own < 0) return new GatewayError(error.code, error.message, { ...error.details, param: 'previous_response_id' })
+    const [from, to] = [`input[${index}]`, `input[${own}]`]
+    const message = error.message.replaceAll(from, to)
+    return new GatewayError(error.code, message, { ...error.details, param: param.replace(from, to) })
+  }
+
+  /** Of the client's own items, as JSON; told once, since they may be many. */
+  private get inputBytes(): number {
+    this.#inputBytes ??= sizeOf(this.#input)
+    return this.#inputBytes
+  }
+
+  private checkSize(own: number): void {
+    if (this.before.by !== 'gateway') return
+    const { turns, bytes } = this.before.conversation
+    const { bounds } = this.#conversations
+    if (turns + 1 > bounds.turns) throw tooLong(`has more than ${bounds.turns} turns`, 'conversation_turns')
+    if (bytes + own > bounds.bytes) throw tooLong(`takes more than ${bounds.bytes} bytes`, 'conversation_bytes')
+  }
+}
+
+/** Whether an upstream that never saw it can make use of an item. */
+function travels(item: Item): boolean {
+  if (typeOf(item) !== 'reasoning') return true
+  const sealed = item.encrypted_content
+  return typeof sealed === 'string' && sealed !== '' && !sealed.startsWith(WRAPPED)
+}
+
+/** An upstream's id becomes part of a path. */
+const SOUND_ID = /^\w[\w.:-]{0,199}$/
+
+/** How seals of other protocols begin; `codecs/seal.ts` writes them. */
+const WRAPPED = 'gw1.'

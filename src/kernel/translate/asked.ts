@@ -1,0 +1,64 @@
+import type { Codec, RequestHead } from '../../core/codec.js'
+import type { EmbedRequest } from '../../core/embed.js'
+import { GatewayError } from '../../core/errors.js'
+import { isObject, type JsonObject } from '../../core/json.js'
+import type { TextRequest } from '../../core/text.js'
+import type { Body } from '../admit.js'
+import type { Call } from '../call.js'
+import { type Recalled, recallSeals } from './seals.js'
+import { breathe, utf8Text } from './steps.js'
+
+/** The client's request, read once for all targets that it is translated to. */
+export interface Asked {
+  readonly body: JsonObject
+  /** Bytes of the body, and of the conversation that it continues. */
+  readonly size: number
+  readonly request: TextRequest | EmbedRequest
+  /** Items of earlier turns that stand before the client's own. */
+  readonly inherited: number
+  /** What goes with the client's turns to upstreams that sealed it, where its protocol has no place for that. */
+  readonly recalled: Recalled
+}
+
+/** Reads the body as the client's protocol has it. Throws `bad_request` or `invalid_parameter`. */
+export async function ask(call: Call, body: Body, server: Codec): Promise<Asked> {
+  if (body.type !== 'bytes')
+    throw new GatewayError('bad_request', 'Bodies of this route are not read, so this one cannot be translated.')
+  const size = body.bytes.length + (call.turn?.inheritedBytes ?? 0)
+  const text = await utf8Text(body.bytes)
+  const document: unknown = JSON.parse(text)
+  if (!isObject(document)) throw new GatewayError('bad_request', 'The body has to be a JSON object.')
+  await breathe(size)
+  const whole = (await call.turn?.expand(document)) ?? document
+  await breathe(size)
+  try {
+    const request = server.server.decodeRequest(whole, headOf(call))
+    const recalled = await recalledFor(call, request, server)
+    return { body: document, size, request, inherited: call.turn?.inherited ?? 0, recalled }
+  } catch (cause) {
+    throw cause instanceof GatewayError && call.turn !== undefined ? call.turn.placed(cause) : cause
+  }
+}
+
+const NOTHING: Recalled = new Map()
+
+/** Clients whose protocol cannot send seals back get them from where the gateway kept them. */
+async function recalledFor(
+  call: Call,
+  request: TextRequest | EmbedRequest,
+  { operation, protocol, server }: Codec,
+): Promise<Recalled> {
+  if (operation !== 'text' || !('turns' in request) || ('returnsSeals' in server && server.returnsSeals)) return NOTHING
+  return recallSeals(call, request, protocol)
+}
+
+export function headOf(call: Call): RequestHead {
+  return {
+    model: call.model,
+    stream: call.stream,
+    header: name => {
+      const value = call.request.headers[name]
+      return typeof value === 'string' ? value : undefined
+    },
+  }
+}

@@ -1,0 +1,170 @@
+import type { Frame, StreamEncoder } from '../../core/codec.js'
+import { GatewayError } from '../../core/errors.js'
+import { isObject } from '../../core/json.js'
+import type { Framing } from '../../core/plan.js'
+import type { TextEvent } from '../../core/text.js'
+import { closing, contentType, encodeFrame } from '../../wire/framing.js'
+import type { Source } from '../relay/relay.js'
+import type { Turn } from '../state/turn.js'
+import { SealGatherer } from './seals.js'
+import { type TextTranslator, usageOf } from './text.js'
+import { toldError } from './told.js'
+
+/** Events that end a stateful response well, and carry it whole. */
+const LAST = new Set(['response.completed', 'response.incomplete'])
+
+/**
+ * The client's side of a translated stream: takes canonical events and sends the frames of the client's protocol, those
+ * of one piece of the upstream's stream in one write. Ends once: with the protocol's last frame, or with its error.
+ */
+export class ClientStream {
+  readonly #attempt: Source
+  readonly #translator: TextTranslator
+  readonly #encoder: StreamEncoder
+  readonly #framing: Framing
+  readonly #headers: string[]
+  #out = ''
+  #first = true
+  #state: 'open' | 'finishing' | 'breaking' | 'over' = 'open'
+  #error: GatewayError | undefined
+  /** The event that ends a response which is to be kept. */
+  #last: Frame | undefined
+  /** Where the client's protocol has no place to send seals back. */
+  readonly #seals: SealGatherer | undefined
+
+  constructor(attempt: Source, translator: TextTranslator, framing: Framing, headers: string[]) {
+    this.#attempt = attempt
+    this.#translator = translator
+    this.#encoder = translator.encoder()
+    this.#framing = framing
+    this.#headers = headers
+    this.#seals = translator.server.server.returnsSeals ? undefined : new SealGatherer()
+  }
+
+  get over(): boolean {
+    return this.#state !== 'open'
+  }
+
+  /** Frames gather until {@link flush}. */
+  event(event: TextEvent): void {
+    if (this.#state !== 'open') return
+    const { call } = this.#attempt
+    switch (event.type) {
+      case 'error':
+        this.#error = toldError(event.error, this.#attempt, call.begun ? [] : this.#headers)
+        this.#state = 'breaking'
+        // The first thing that the stream says: nothing has been sent, so another target may do better.
+        if (!call.begun && this.#out === '') return
+        break
+      case 'finish':
+        call.usage = usageOf(event.usage) ?? call.usage
+        this.#state = 'finishing'
+        break
+      case 'start':
+        call.usage = usageOf(event.usage)
+        break
+      case 'ping':
+        break
+      default:
+        call.events++
+        this.#attempt.content()
+    }
+    this.#seals?.event(event)
+    const shown: TextEvent =
+      event.type === 'error' && this.#error !== undefined ? { ...event, error: this.#error } : event
+    for (const frame of this.#encoder.push(shown)) {
+      if (event.type === 'finish' && call.turn?.keeps === true && frame.event !== undefined && LAST.has(frame.event)) {
+        this.#last = frame
+      } else this.add(frame)
+    }
+  }
+
+  /** Sends what has gathered, and ends the answer where it has come to its end. */
+  flush(): void {
+    const { call } = this.#attempt
+    if (call.over || this.#state === 'over') return
+    if (this.#state === 'breaking' && !call.begun && this.#out === '') {
+      this.#state = 'over'
+      this.#attempt.failed(
+        conditionOf(this.#error),
+        this.#error ?? new GatewayError('upstream_failed', 'The upstream failed.'),
+      )
+      return
+    }
+    if (this.#last !== undefined && call.turn !== undefined) {
+      if (this.#out !== '') this.send()
+      this.#state = 'over'
+      this.keep(call.turn, this.#last).catch((cause: unknown) => call.fail(cause))
+      return
+    }
+    if (this.#state === 'finishing' && this.#seals?.isSealed === true) {
+      this.#state = 'over'
+      this.remember(this.#seals).catch((cause: unknown) => call.fail(cause))
+      return
+    }
+    if (this.#state !== 'open') this.#out += closing(this.#framing)
+    if (this.#out !== '') this.send()
+    if (this.#state === 'finishing') {
+      this.#attempt.complete(false)
+      call.end()
+    } else if (this.#state === 'breaking' && this.#error !== undefined) {
+      this.#attempt.brokeOff(this.#error)
+      call.end()
+    } else return
+    this.#state = 'over'
+  }
+
+  /** The last event follows when the response is kept: whoever has it may continue. */
+  private async keep(turn: Turn, last: Frame): Promise<void> {
+    const { call } = this.#attempt
+    const event: unknown = JSON.parse(last.data)
+    if (!isObject(event) || !isObject(event.response)) throw new Error('the last event carries the response')
+    const response = await turn.keep(event.response)
+    if (call.over) return
+    this.add(response === event.response ? last : { ...last, data: JSON.stringify({ ...event, response }) })
+    this.#out += closing(this.#framing)
+    this.send()
+    this.#attempt.complete(false)
+    call.end()
+  }
+
+  /** The end follows when the seals are kept: the next turn may come at once. */
+  private async remember(seals: SealGatherer): Promise<void> {
+    const { call } = this.#attempt
+    await seals.remember(call)
+    if (call.over) return
+    this.#out += closing(this.#framing)
+    this.send()
+    this.#attempt.complete(false)
+    call.end()
+  }
+
+  private add(frame: Frame): void {
+    this.#out += encodeFrame(this.#framing, frame, this.#first)
+    this.#first = false
+  }
+
+  private send(): void {
+    const { call } = this.#attempt
+    if (!call.begun) {
+      const lines = ['content-type', contentType(this.#framing), 'cache-control', 'no-cache']
+      call.begin(200, [...this.#headers, ...lines, ...this.#translator.losses.headers()])
+    }
+    const bytes = Buffer.from(this.#out)
+    this.#out = ''
+    this.#attempt.write(bytes)
+  }
+}
+
+/** What a stream that failed before it said anything counts as, for the rule of other targets. */
+export function conditionOf(error: GatewayError | undefined): 'bad_response' | number {
+  switch (error?.code) {
+    case 'bad_upstream_response':
+    case 'upstream_truncated':
+      return 'bad_response'
+    case 'rate_limited':
+      return 429
+    default:
+      return 500
+  }
+}

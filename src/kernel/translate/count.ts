@@ -1,0 +1,46 @@
+import { countedBy } from '../../codecs/index.js'
+import { narrowNames } from '../../codecs/narrow-names.js'
+import type { CountCodec, Target, UpstreamError } from '../../core/codec.js'
+import type { Json, JsonObject } from '../../core/json.js'
+import type { Exchange, Translation } from '../../core/plan.js'
+import type { TextRequest } from '../../core/text.js'
+import type { Asked } from './asked.js'
+import { Losses } from './losses.js'
+import type { Translated, Translator } from './translator.js'
+
+/** Counts of tokens from one protocol to another. */
+export class CountTranslator implements Translator {
+  readonly losses: Losses
+  readonly text = undefined
+  readonly #server: CountCodec['server']
+  readonly #client: CountCodec['client']
+  readonly #request: TextRequest
+  readonly #target: Target
+
+  constructor(asked: Asked, exchange: Exchange, translation: Translation, server: CountCodec, client: CountCodec) {
+    this.#server = server.server
+    this.#client = client.client
+    const request = asked.request as TextRequest
+    this.#request = narrowNames(request, countedBy(client).protocol)?.request(request) ?? request
+    const tables = { fields: countedBy(server).server.fields, carries: countedBy(client).client.carries }
+    this.losses = new Losses(tables, asked, false)
+    this.#target = { model: exchange.model, traits: translation.traits, lose: this.losses.miss }
+  }
+
+  encode(): JsonObject {
+    return this.#client.encodeRequest(this.#request, this.#target)
+  }
+
+  headers(): readonly string[] {
+    return this.#client.headers?.(this.#request, this.#target) ?? []
+  }
+
+  document(answer: Json): Translated {
+    const tokens = this.#client.decodeResult(answer)
+    return { body: this.#server.encodeResult(tokens), usage: undefined }
+  }
+
+  error(status: number, body: Json | undefined): UpstreamError {
+    return this.#client.decodeError(status, body)
+  }
+}

@@ -1,0 +1,107 @@
+import { unfold } from '../../codecs/fold.js'
+import { GatewayError } from '../../core/errors.js'
+import type { Json } from '../../core/json.js'
+import type { Relay, Source } from '../relay/relay.js'
+import { type ClientStream, conditionOf } from './client-stream.js'
+import { breathe, isLarge, jsonBytes, utf8Text } from './steps.js'
+import { toldError } from './told.js'
+import type { Translated, Translator } from './translator.js'
+
+/**
+ * Takes an upstream's whole JSON answer and sends it in the client's protocol: as a document, or as a stream where the
+ * client asked for one and the upstream did not give it.
+ */
+export class TranslatedDocument implements Relay {
+  readonly #attempt: Source
+  readonly #translator: Translator
+  readonly #headers: string[]
+  readonly #stream: ClientStream | undefined
+  readonly #chunks: Buffer[] = []
+  #size = 0
+  #given = false
+
+  constructor(attempt: Source, translator: Translator, headers: string[], stream: ClientStream | undefined) {
+    this.#attempt = attempt
+    this.#translator = translator
+    this.#headers = headers
+    this.#stream = stream
+  }
+
+  data(chunk: Buffer): void {
+    if (this.#given) return
+    this.#attempt.content()
+    this.#size += chunk.length
+    if (this.#size > this.#attempt.route.limits.response) this.refuse('It is too large to be translated.', 'response')
+    else this.#chunks.push(chunk)
+  }
+
+  end(): void {
+    if (this.#given) return
+    this.#given = true
+    this.translate().catch((cause: unknown) => {
+      if (!(cause instanceof GatewayError)) this.#attempt.call.fail(cause)
+      else this.#attempt.failed(conditionOf(cause), toldError(cause, this.#attempt, this.#headers))
+    })
+  }
+
+  broken(_error: GatewayError): boolean {
+    return false
+  }
+
+  settle(): void {}
+
+  private async translate(): Promise<void> {
+    const [first, ...others] = this.#chunks
+    const body = first !== undefined && others.length === 0 ? first : Buffer.concat(this.#chunks)
+    const document = parse(await utf8Text(body))
+    if (document === undefined) {
+      this.refuse(body.length === 0 ? 'It is empty.' : 'It is not JSON.')
+      return
+    }
+    await breathe(this.#size)
+    if (this.#stream !== undefined && this.#translator.text !== undefined) {
+      for (const event of unfold(this.#translator.text.result(document))) this.#stream.event(event)
+      this.#stream.flush()
+      return
+    }
+    await sendDocument(this.#attempt, this.#translator, this.#translator.document(document), this.#headers, this.#size)
+  }
+
+  private refuse(why: string, limit?: string): void {
+    this.#given = true
+    const details = limit === undefined ? { phase: 'body' } : { phase: 'body', limit }
+    const error = new GatewayError('bad_upstream_response', `The upstream sent a malformed answer. ${why}`, details)
+    this.#attempt.failed('bad_response', error)
+  }
+}
+
+function parse(text: string): Json | undefined {
+  try {
+    return JSON.parse(text) as Json
+  } catch {
+    return undefined
+  }
+}
+
+/** `size` is that of the upstream's document, in bytes. */
+export async function sendDocument(
+  attempt: Source,
+  translator: Translator,
+  { body, usage }: Translated,
+  headers: string[],
+  size: number,
+): Promise<void> {
+  const { call } = attempt
+  await translator.text?.remember(call)
+  await breathe(size)
+  const document = (await call.turn?.keep(body)) ?? body
+  // A string leaves with the head in one write; a buffer would be a second one.
+  const bytes = isLarge(size) ? await jsonBytes(document, size) : JSON.stringify(document)
+  if (call.over || call.begun) return
+  call.usage = usage
+  attempt.complete(true)
+  headers.push('content-type', 'application/json', ...translator.losses.headers())
+  headers.push('content-length', String(Buffer.byteLength(bytes)))
+  call.begin(200, headers)
+  call.end(bytes)
+}

@@ -1,0 +1,115 @@
+import { GatewayError } from '../../core/errors.js'
+import type { Carry, Held } from '../../core/fields.js'
+import type { JsonObject } from '../../core/json.js'
+import type { Left } from '../../core/text.js'
+import type { Asked } from './asked.js'
+
+/** Most losses that are kept of one request, and the longest name of one, in characters. */
+const MOST = 64
+const LONGEST = 128
+
+/** How clients write the fields, and what becomes of them: the two tables of a pair of codecs. */
+export interface Tables {
+  readonly fields: Readonly<Record<string, Held<string>>>
+  readonly carries: Readonly<Record<string, Carry>>
+}
+
+/**
+ * What of a request does not go out as it was asked for, by the client's own names. Where nothing may be lost, the first
+ * loss is an error instead.
+ */
+export class Losses {
+  readonly #tables: Tables
+  readonly #asked: Pick<Asked, 'body' | 'inherited'>
+  readonly #strict: boolean
+  readonly #dropped = new Map<string, string>()
+
+  constructor(tables: Tables, asked: Pick<Asked, 'body' | 'inherited'>, strict: boolean) {
+    this.#tables = tables
+    this.#asked = asked
+    this.#strict = strict
+  }
+
+  /** Members of the client's body that no other protocol knows. */
+  left(members: readonly Left[]): void {
+    for (const { field, why } of members) this.drop(this.own(field), why)
+  }
+
+  /** What an encoder says of a canonical field; see `Target.lose`. */
+  readonly lose = (field: string, at?: string, why?: string): void => {
+    const carry = this.#tables.carries[field]
+    const name = this.own(at ?? clientName(this.#tables.fields, field, this.#asked.body))
+    if (typeof carry === 'object' && 'refused' in carry) throw untranslatable(name, why ?? carry.refused)
+    if (why === undefined && typeof carry === 'object' && 'approximated' in carry) return
+    this.drop(name, why ?? (typeof carry === 'object' && 'dropped' in carry ? carry.dropped : 'it is not known there'))
+  }
+
+  /** The client's own name of an item: those of earlier turns stand before it. */
+  private own(name: string): string {
+    const { inherited } = this.#asked
+    const index = inherited === 0 ? undefined : /^input\[(\d+)\]/.exec(name)?.[1]
+    if (index === undefined) return name
+    const own = Number(index) - inherited
+    return own < 0 ? 'previous_response_id' : name.replace(index, String(own))
+  }
+
+  drop(field: string, why: string): void {
+    if (this.#strict) throw untranslatable(shown(field), why)
+    this.note(field, why)
+  }
+
+  /** Something of an answer that cannot be shown: the work is done, so it is no error even where nothing may be lost. */
+  note(field: string, why: string): void {
+    if (this.#dropped.size < MOST) this.#dropped.set(shown(field), why)
+  }
+
+  /**
+   * As {@link lose}, for a request that is counted and not run: what would be refused is refused here too, but only what
+   * stands somewhere (a part, a tool) is missed, not settings, and that is no error even where nothing may be lost.
+   */
+  readonly miss = (field: string, at?: string, why?: string): void => {
+    const carry = this.#tables.carries[field]
+    const isRefused = typeof carry === 'object' && 'refused' in carry
+    if (isRefused) this.lose(field, at, why)
+    else if (at !== undefined && (why !== undefined || (typeof carry === 'object' && 'dropped' in carry)))
+      this.note(this.own(at), why ?? 'it is not counted there')
+  }
+
+  /** Names of what was left out, in the order in which it was found. */
+  get dropped(): readonly string[] {
+    return [...this.#dropped.keys()]
+  }
+
+  /** Header lines that tell the client; none where nothing was lost. Flat name, value list. */
+  headers(): string[] {
+    return this.#dropped.size === 0 ? [] : ['x-gateway-dropped', this.dropped.join(', ')]
+  }
+}
+
+export function untranslatable(field: string, why: string): GatewayError {
+  return new GatewayError('untranslatable', `The model cannot be given '${field}': ${why}.`, { param: field })
+}
+
+/** Header-safe: clients choose the names of members that nobody knows. */
+function shown(name: string): string {
+  return name.slice(0, LONGEST).replace(/[^\x21-\x2b\x2d-\x7e]/g, '?')
+}
+
+/** How the client wrote a canonical field: the first of its members that stands in the body, without the `[]` of lists. */
+function clientName(fields: Tables['fields'], field: string, body: JsonObject): string {
+  const names = Object.keys(fields).filter(name => holds(fields[name], field))
+  return names.find(name => stands(body, name.split('.'))) ?? names[0] ?? field
+}
+
+function holds(held: Held<string> | undefined, field: string): boolean {
+  return held === field || (Array.isArray(held) && held.includes(field))
+}
+
+/** Whether a dotted path leads somewhere; a list is taken for granted where it is one. */
+function stands(body: JsonObject, [name = '', ...rest]: readonly string[]): boolean {
+  const bare = name.endsWith('[]') ? name.slice(0, -2) : name
+  if (!Object.hasOwn(body, bare)) return false
+  const value = body[bare]
+  if (rest.length === 0 || Array.isArray(value)) return true
+  return typeof value === 'object' && value !== null && stands(value as JsonObject, rest)
+}

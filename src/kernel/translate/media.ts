@@ -1,0 +1,122 @@
+import { kindOfMime } from '../../codecs/data-url.js'
+import { GatewayError } from '../../core/errors.js'
+import type { Translation } from '../../core/plan.js'
+import type { MediaKind, MediaPart, Part, TextRequest } from '../../core/text.js'
+import type { Fetched, MediaFetcher } from '../../net/media.js'
+import type { Call } from '../call.js'
+import type { Asked } from './asked.js'
+import { untranslatable } from './losses.js'
+
+/** What is known of a document once it has been fetched. */
+interface Document {
+  readonly mime: string
+  readonly base64: string
+}
+
+interface Remote extends MediaPart {
+  readonly source: { readonly url: string }
+}
+
+/** The canonical fields that say whether a protocol can be given a kind of media as bytes. */
+const FIELDS = { image: 'imageData', audio: 'audioData', video: 'videoData', document: 'documentData' } as const
+
+/**
+ * Media that the client names by URL, for targets that take bytes only. What was fetched for one target of a call is kept
+ * for the others.
+ */
+export class RemoteMedia {
+  readonly #call: Call
+  readonly #found = new Map<string, Document>()
+  /** There once something is fetched. */
+  #stop: AbortController | undefined
+  #bytes = 0
+
+  constructor(call: Call) {
+    this.#call = call
+  }
+
+  /**
+   * The request with bytes in the place of URLs that this target does not take. Throws `untranslatable` where nothing may
+   * be fetched, `invalid_parameter` where a URL gives nothing, `client_gone` after {@link cancel}.
+   */
+  async inlined(asked: Asked, translation: Translation): Promise<Asked> {
+    const wanted = wantedBy(asked.request, translation)
+    if (wanted.length === 0) return asked
+    try {
+      await this.fetch(wanted, this.#call.generation.media)
+      const request = this.withBytes(asked.request as TextRequest, new Set(wanted))
+      return { ...asked, request, size: asked.size + Math.ceil((this.#bytes * 4) / 3) }
+    } catch (cause) {
+      throw cause instanceof GatewayError ? (this.#call.turn?.placed(cause) ?? cause) : cause
+    }
+  }
+
+  /** The call is over: nothing more is fetched for it. */
+  cancel(): void {
+    this.#stop?.abort()
+  }
+
+  private async fetch(wanted: readonly Remote[], fetcher: MediaFetcher | undefined): Promise<void> {
+    const missing = wanted.filter(({ source }) => !this.#found.has(source.url))
+    const [first] = missing
+    if (first === undefined) return
+    if (fetcher === undefined) {
+      throw untranslatable(first.at ?? 'url', 'it takes no URLs, and fetching them is not allowed here')
+    }
+    const wishes = missing.map(({ source, at }) => ({ url: source.url, ...(at !== undefined && { at }) }))
+    const earlier: Fetched = { count: this.#found.size, bytes: this.#bytes }
+    this.#stop ??= new AbortController()
+    const documents = await fetcher.fetchAll(wishes, this.#stop.signal, earlier)
+    for (const [index, { mime, bytes }] of documents.entries()) {
+      const url = wishes[index]?.url ?? ''
+      if (this.#found.has(url)) continue
+      this.#bytes += bytes.length
+      this.#found.set(url, { mime, base64: bytes.toString('base64') })
+    }
+  }
+
+  private withBytes(request: TextRequest, wanted: ReadonlySet<Part>): TextRequest {
+    const inline = <P extends Part>(part: P): P =>
+      isRemote(part) && wanted.has(part) ? { ...part, ...this.bytesOf(part) } : part
+    const given = (part: Part): Part =>
+      part.type === 'result' ? { ...part, parts: part.parts.map(inline) } : inline(part)
+    return { ...request, turns: request.turns.map(turn => ({ ...turn, parts: turn.parts.map(given) })) }
+  }
+
+  private bytesOf({ source, kind, at }: Remote): Pick<MediaPart, 'kind' | 'mime' | 'source'> {
+    const found = this.#found.get(source.url)
+    if (found === undefined) throw new Error('a document was not fetched')
+    const { mime, base64 } = found
+    const real = kindOfMime(mime)
+    if (kind !== 'document' && kind !== real) throw mistaken(kind, at)
+    return { kind: real, mime, source: { base64 } }
+  }
+}
+
+const NOTHING: readonly Remote[] = []
+
+/** Media by URL that the target could be given as bytes alone. */
+function wantedBy(request: Asked['request'], { client, traits }: Translation): readonly Remote[] {
+  if (client.operation !== 'text' || !('turns' in request)) return NOTHING
+  const { carries, takesUrl } = client.client
+  const wanted: Remote[] = []
+  const look = (part: Part): void => {
+    if (part.type === 'result') part.parts.forEach(look)
+    if (!isRemote(part) || takesUrl(part, traits)) return
+    // What cannot be given as bytes either is the codec's to refuse, or to leave out.
+    const carry = carries[FIELDS[part.kind]]
+    if (carry === 'carried' || 'approximated' in carry) wanted.push(part)
+  }
+  for (const { parts } of request.turns) parts.forEach(look)
+  return wanted
+}
+
+function isRemote(part: Part): part is Remote {
+  return part.type === 'media' && 'url' in part.source
+}
+
+function mistaken(kind: MediaKind, at: string | undefined): GatewayError {
+  const place = at === undefined ? '' : ` at '${at}'`
+  const message = `The URL${place} cannot be used: what stands there is not of the kind ${kind}.`
+  return new GatewayError('invalid_parameter', message, { param: at, phase: 'media' })
+}

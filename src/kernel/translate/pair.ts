@@ -1,0 +1,33 @@
+import { randomUUID } from 'node:crypto'
+import type { AnswerContext } from '../../core/codec.js'
+import type { Exchange, Translation } from '../../core/plan.js'
+import type { Asked } from './asked.js'
+import { CountTranslator } from './count.js'
+import { EmbedTranslator } from './embed.js'
+import { TextTranslator } from './text.js'
+import type { Translator } from './translator.js'
+
+/** Pairs the codecs of an exchange for one request. `strict`: nothing of it may be left out. */
+export function translatorOf(
+  asked: Asked,
+  exchange: Exchange,
+  translation: Translation,
+  strict: boolean,
+  newId: AnswerContext['newId'] = randomId,
+): Translator {
+  const { server, client } = translation
+  if (server.operation === 'text' && client.operation === 'text') {
+    return new TextTranslator(asked, exchange, translation, server, client, strict, newId)
+  }
+  if (server.operation === 'embed' && client.operation === 'embed') {
+    return new EmbedTranslator(asked, exchange, translation, server, client, strict)
+  }
+  if (server.operation === 'count' && client.operation === 'count') {
+    return new CountTranslator(asked, exchange, translation, server, client)
+  }
+  throw new Error(`${server.protocol} and ${client.protocol} are codecs of two operations`)
+}
+
+function randomId(prefix: string): string {
+  return prefix + randomUUID().replaceAll('-', '')
+}

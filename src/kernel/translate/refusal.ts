@@ -1,0 +1,86 @@
+import { type ErrorDetails, GatewayError } from '../../core/errors.js'
+import type { Json } from '../../core/json.js'
+import type { Relay, Source } from '../relay/relay.js'
+import type { UpstreamHeaders } from '../response-headers.js'
+import { errorOfStatus } from '../upstream-errors.js'
+import { translatedHeaders } from './headers.js'
+import { toldError } from './told.js'
+import type { Translator } from './translator.js'
+
+/** What is kept of a refusal's body, in bytes; of a larger one only the status counts. */
+const MOST = 64 * 1024
+
+/** Codes by which upstreams refuse the gateway's own credential with a status that is not 401 or 403. */
+const OF_CREDENTIAL = new Set(['invalid_api_key', 'authentication_error'])
+
+/** Statuses of failures that families have words for; others are bad gateways. */
+const FAILURES = new Set([500, 501, 503, 504, 529])
+
+/** Gathers an upstream's refusal and tells the client of it in the client's own protocol. */
+export class TranslatedRefusal implements Relay {
+  readonly #attempt: Source
+  readonly #translator: Translator
+  readonly #status: number
+  readonly #headers: UpstreamHeaders
+  readonly #chunks: Buffer[] = []
+  #size = 0
+  #told = false
+
+  constructor(attempt: Source, translator: Translator, status: number, headers: UpstreamHeaders) {
+    this.#attempt = attempt
+    this.#translator = translator
+    this.#status = status
+    this.#headers = headers
+  }
+
+  data(chunk: Buffer): void {
+    this.#size += chunk.length
+    if (this.#size <= MOST) this.#chunks.push(chunk)
+    else this.tell()
+  }
+
+  end(): void {
+    this.tell()
+  }
+
+  broken(_error: GatewayError): boolean {
+    this.tell()
+    return true
+  }
+
+  settle(): void {}
+
+  private tell(): void {
+    if (this.#told) return
+    this.#told = true
+    const error = this.read()
+    if (error.code === 'upstream_auth') this.#attempt.call.kernel.onRefusedCredential()
+    this.#attempt.failed(this.#status, error)
+  }
+
+  private read(): GatewayError {
+    const plain = errorOfStatus(this.#status, this.#headers)
+    if (plain.code === 'upstream_auth' || this.#status < 400) return plain
+    const said = this.#translator.error(
+      this.#status,
+      this.#size <= MOST ? parse(Buffer.concat(this.#chunks)) : undefined,
+    )
+    if (said.code !== undefined && OF_CREDENTIAL.has(said.code)) return errorOfStatus(401, this.#headers)
+    const details: ErrorDetails = {
+      ...plain.details,
+      ...(FAILURES.has(this.#status) && { status: this.#status }),
+      retryAfter: plain.details.retryAfter ?? said.retryAfter,
+      ...(said.code !== undefined && plain.status < 500 && { familyCode: said.code }),
+    }
+    const error = new GatewayError(plain.code, said.message || plain.message, details)
+    return toldError(error, this.#attempt, translatedHeaders(this.#headers, this.#attempt.exchange))
+  }
+}
+
+function parse(body: Buffer): Json | undefined {
+  try {
+    return JSON.parse(body.toString('utf8')) as Json
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,151 @@
+import type { Json } from '../../core/json.js'
+import type { CallPart, Part, ReasoningPart, Seal, TextEvent, TextRequest, Turn } from '../../core/text.js'
+import type { Call } from '../call.js'
+
+/** Characters of thoughts that are gathered from one answer; what thinks more than this is not remembered. */
+const MOST = 512 * 1024
+
+/** What has to stand before and on the calls of an answer when the conversation goes on. */
+export interface Sealed {
+  readonly thoughts: readonly Thought[]
+  /** By the id of the call. */
+  readonly seals: Readonly<Record<string, Seal>>
+}
+
+interface Thought {
+  readonly part: ReasoningPart
+  /** The id of the call that it led to. */
+  readonly before: string
+}
+
+/** What is remembered of the turns of a request, by their index. */
+export type Recalled = ReadonlyMap<number, Sealed>
+
+/**
+ * Gathers the sealed thoughts of an answer that calls tools, for clients whose protocol has no place to send them back:
+ * without them the model could not go on, or would refuse to.
+ */
+export class SealGatherer {
+  /** Thoughts and calls by their index, in the order in which they began. */
+  readonly #parts = new Map<number, { readonly part: ReasoningPart | CallPart; text: string; seal: Seal | undefined }>()
+  #size = 0
+
+  event(event: TextEvent): void {
+    if (!('index' in event) || event.candidate !== 0) return
+    switch (event.type) {
+      case 'part-start': {
+        const { part } = event
+        if (part.type !== 'reasoning' && part.type !== 'call') return
+        const text = part.type === 'reasoning' ? part.text : ''
+        this.#size += text.length
+        this.#parts.set(event.index, { part, text, seal: part.seal })
+        return
+      }
+      case 'part-delta': {
+        const thought = this.#parts.get(event.index)
+        if (thought?.part.type !== 'reasoning') return
+        this.#size += event.text.length
+        if (this.#size <= MOST) thought.text += event.text
+        return
+      }
+      case 'part-end': {
+        const part = this.#parts.get(event.index)
+        if (part !== undefined && event.seal !== undefined) part.seal = event.seal
+        return
+      }
+      default:
+    }
+  }
+
+  parts(parts: readonly Part[]): void {
+    for (const [index, part] of parts.entries()) this.event({ type: 'part-start', candidate: 0, index, part })
+  }
+
+  /** Remembers what was gathered, if the answer calls a tool and anything of it is sealed. */
+  async remember(call: Call): Promise<void> {
+    const owner = call.caller?.name
+    if (owner === undefined || !this.isSealed || this.#size > MOST) return
+    const ids = [...this.#parts.values()].flatMap(({ part }) => (part.type === 'call' ? [part.id] : []))
+    await call.kernel.state.recall.remember(owner, ids, this.sealed() as unknown as Json)
+  }
+
+  get isSealed(): boolean {
+    const parts = [...this.#parts.values()]
+    return parts.some(({ part }) => part.type === 'call') && parts.some(({ seal }) => seal !== undefined)
+  }
+
+  /** Thoughts behind the last call led to nothing yet, and upstreams refuse them there. */
+  private sealed(): Sealed {
+    const thoughts: Thought[] = []
+    const seals: [string, Seal][] = []
+    let waiting: ReasoningPart[] = []
+    for (const { part, text, seal } of this.#parts.values()) {
+      if (part.type === 'reasoning') {
+        waiting.push({ ...part, text, ...(seal !== undefined && { seal }) })
+        continue
+      }
+      thoughts.push(...waiting.map(thought => ({ part: thought, before: part.id })))
+      waiting = []
+      if (seal !== undefined) seals.push([part.id, seal])
+    }
+    return { thoughts, seals: Object.fromEntries(seals) }
+  }
+}
+
+const NOTHING: Recalled = new Map()
+
+/**
+ * What the gateway remembers of the turns that call tools and whose thoughts the client could not send back. Throws
+ * `unavailable` where the store fails.
+ */
+export async function recallSeals(call: Call, { turns }: TextRequest, protocol: string): Promise<Recalled> {
+  const owner = call.caller?.name
+  if (owner === undefined || !turns.some(turn => lacksSeals(turn, protocol))) return NOTHING
+  const recalled = new Map<number, Sealed>()
+  for (const [index, turn] of turns.entries()) {
+    const first = turn.parts.find(part => part.type === 'call')
+    if (first?.type !== 'call' || !lacksSeals(turn, protocol)) continue
+    const sealed = await call.kernel.state.recall.recall(owner, first.id)
+    if (sealed !== undefined) recalled.set(index, sealed as unknown as Sealed)
+  }
+  return recalled
+}
+
+/** Marks of the client's own protocol say only where its thoughts stood. */
+function lacksSeals({ role, parts }: Turn, protocol: string): boolean {
+  const unsealed = parts.every(part => part.seal === undefined || part.seal.by === protocol)
+  return role === 'assistant' && unsealed && parts.some(({ type }) => type === 'call')
+}
+
+/**
+ * Puts remembered thoughts back before the calls that they led to, for an upstream of the protocol that sealed them. To
+ * any other they would mean nothing, and the client, who never sent them, cannot be told that they are left out.
+ */
+export function withRecalled(request: TextRequest, recalled: Recalled, protocol: string): TextRequest {
+  if (recalled.size === 0) return request
+  const turns = request.turns.map((turn, index) => {
+    const sealed = recalled.get(index)
+    return sealed === undefined || !isFor(sealed, protocol) ? turn : withSeals(turn, sealed)
+  })
+  return { ...request, turns }
+}
+
+function isFor({ thoughts, seals }: Sealed, protocol: string): boolean {
+  return [...thoughts.map(({ part }) => part.seal), ...Object.values(seals)].every(
+    seal => seal === undefined || seal.by === protocol,
+  )
+}
+
+/** What led to the first call of the turn stands before all that was said; the rest before its own call. */
+function withSeals(turn: Turn, { thoughts, seals }: Sealed): Turn {
+  const others = turn.parts.filter(part => part.type !== 'reasoning' || thoughts.length === 0)
+  const first = others.find(part => part.type === 'call')
+  const led = (call: Part | undefined): readonly Part[] =>
+    call?.type === 'call' ? thoughts.filter(({ before }) => before === call.id).map(({ part }) => part) : []
+  const parts = others.flatMap((part): readonly Part[] => {
+    if (part.type !== 'call') return [part]
+    const seal = Object.hasOwn(seals, part.id) ? seals[part.id] : undefined
+    return [...(part === first ? [] : led(part)), seal === undefined ? part : { ...part, seal }]
+  })
+  return { ...turn, parts: [...led(first), ...parts] }
+}

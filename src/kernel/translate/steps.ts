@@ -1,0 +1,51 @@
+import { StringDecoder } from 'node:string_decoder'
+import type { Json } from '../../core/json.js'
+import { jsonPieces } from '../../wire/json-pieces.js'
+
+/** Documents over this size are worked on in several turns of the event loop, in bytes. */
+const LARGE = 256 * 1024
+
+/** Bytes that are read or written in one turn. */
+const STEP = 2 * 1024 * 1024
+
+export function isLarge(size: number): boolean {
+  return size > LARGE
+}
+
+/**
+ * Lets others have the event loop between two steps over a large document; small ones go on at once. Each step by itself
+ * (decode bytes, parse, translate, write) is linear and short.
+ */
+export async function breathe(size: number): Promise<void> {
+  if (isLarge(size)) await new Promise<void>(resolve => setImmediate(resolve))
+}
+
+/** The text of bytes in UTF-8, read in steps. */
+export async function utf8Text(bytes: Buffer): Promise<string> {
+  if (!isLarge(bytes.length)) return bytes.toString('utf8')
+  const decoder = new StringDecoder('utf8')
+  let text = ''
+  for (let at = 0; at < bytes.length; at += STEP) {
+    await breathe(bytes.length)
+    text += decoder.write(bytes.subarray(at, at + STEP))
+  }
+  await breathe(bytes.length)
+  return text + decoder.end()
+}
+
+/** A document as JSON in UTF-8, written in steps. `size`: about how large it is, in bytes. */
+export async function jsonBytes(document: Json, size: number): Promise<Buffer> {
+  if (!isLarge(size)) return Buffer.from(JSON.stringify(document))
+  const pieces: Buffer[] = []
+  let step = 0
+  for (const piece of jsonPieces(document)) {
+    const bytes = Buffer.from(piece)
+    pieces.push(bytes)
+    step += bytes.length
+    if (step < STEP) continue
+    step = 0
+    await breathe(size)
+  }
+  await breathe(size)
+  return Buffer.concat(pieces)
+}

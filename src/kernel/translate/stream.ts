@@ -1,0 +1,138 @@
+import { Fold } from '../../codecs/fold.js'
+import type { StreamDecoder } from '../../core/codec.js'
+import { GatewayError } from '../../core/errors.js'
+import type { TextEvent } from '../../core/text.js'
+import type { Frames } from '../relay/frames.js'
+import type { Relay, Source } from '../relay/relay.js'
+import { type ClientStream, conditionOf } from './client-stream.js'
+import { sendDocument } from './document.js'
+import type { TextTranslator } from './text.js'
+import { toldError } from './told.js'
+
+/**
+ * Takes an upstream's stream and sends it in the client's protocol as it comes; or adds it up, where the client asked for
+ * a whole answer and the upstream gives streams only.
+ */
+export class TranslatedStream implements Relay {
+  readonly #attempt: Source
+  readonly #frames: Frames
+  readonly #decoder: StreamDecoder
+  readonly #out: ClientStream | Sum
+
+  constructor(
+    attempt: Source,
+    translator: TextTranslator,
+    frames: Frames,
+    out: ClientStream | undefined,
+    headers: string[],
+  ) {
+    this.#attempt = attempt
+    this.#frames = frames
+    this.#decoder = translator.decoder()
+    this.#out = out ?? new Sum(attempt, translator, headers)
+  }
+
+  data(chunk: Buffer): void {
+    const out = this.#out
+    if (out.over) {
+      this.#attempt.call.trailing += chunk.length
+      return
+    }
+    this.guarded(() => {
+      for (const frame of this.#frames.push(chunk)) {
+        for (const event of this.#decoder.push(frame)) out.event(event)
+        if (out.over) break
+      }
+    })
+    out.flush()
+  }
+
+  end(): void {
+    const out = this.#out
+    if (out.over) return
+    this.guarded(() => {
+      const rest = this.#frames.end()
+      if (rest === 'cut') this.tell(truncated('fin'))
+      else for (const frame of rest) for (const event of this.#decoder.push(frame)) out.event(event)
+      for (const event of this.#decoder.end()) out.event(event)
+    })
+    out.flush()
+  }
+
+  broken(error: GatewayError): boolean {
+    const out = this.#out
+    if (!this.#attempt.call.begun) return false
+    if (out.over) return true
+    const isOurs = error.code === 'upstream_timeout' || error.code === 'unavailable'
+    this.tell(isOurs ? error : truncated(error.details.phase ?? 'reset', error.details.cause))
+    out.flush()
+    return true
+  }
+
+  settle(): void {}
+
+  private tell(error: GatewayError): void {
+    this.#out.event({ type: 'error', error })
+  }
+
+  /** What the upstream sends may be anything: a fault of it, or of ours, ends this stream and nothing else. */
+  private guarded(step: () => void): void {
+    try {
+      step()
+    } catch (cause) {
+      this.tell(cause instanceof GatewayError ? cause : new GatewayError('internal', 'The gateway failed.', { cause }))
+    }
+  }
+}
+
+/** Adds events up to one answer. */
+class Sum {
+  readonly #attempt: Source
+  readonly #translator: TextTranslator
+  readonly #headers: string[]
+  readonly #fold = new Fold()
+  #state: 'open' | 'whole' | 'failed' | 'over' = 'open'
+  #error: GatewayError | undefined
+
+  constructor(attempt: Source, translator: TextTranslator, headers: string[]) {
+    this.#attempt = attempt
+    this.#translator = translator
+    this.#headers = headers
+  }
+
+  get over(): boolean {
+    return this.#state !== 'open'
+  }
+
+  event(event: TextEvent): void {
+    if (this.#state !== 'open') return
+    if (event.type === 'error') {
+      this.#error = event.error
+      this.#state = 'failed'
+      return
+    }
+    if (event.type !== 'ping') this.#attempt.content()
+    this.#fold.push(event)
+    if (event.type === 'finish') this.#state = 'whole'
+  }
+
+  flush(): void {
+    if (this.#state === 'failed' && this.#error !== undefined) {
+      this.#state = 'over'
+      this.#attempt.failed(conditionOf(this.#error), toldError(this.#error, this.#attempt, this.#headers))
+    } else if (this.#state === 'whole') {
+      this.#state = 'over'
+      const shown = this.#translator.show(this.#fold.result())
+      sendDocument(this.#attempt, this.#translator, shown, this.#headers, 0).catch((cause: unknown) =>
+        this.#attempt.call.fail(cause),
+      )
+    }
+  }
+}
+
+function truncated(phase: string, cause?: unknown): GatewayError {
+  return new GatewayError('upstream_truncated', 'The upstream broke off before the end of its answer.', {
+    phase,
+    cause,
+  })
+}

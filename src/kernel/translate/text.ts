@@ -1,0 +1,166 @@
+import { forceTool, UnforceStream, unforceResult } from '../../codecs/forced-tool.js'
+import { type NarrowNames, narrowNames } from '../../codecs/narrow-names.js'
+import type {
+  AnswerContext,
+  Frame,
+  StreamDecoder,
+  StreamEncoder,
+  Target,
+  TextCodec,
+  UpstreamError,
+} from '../../core/codec.js'
+import type { Json, JsonObject } from '../../core/json.js'
+import type { Exchange, Translation, Usage } from '../../core/plan.js'
+import type { TextEvent, TextRequest, TextResult, TextUsage } from '../../core/text.js'
+import type { Call } from '../call.js'
+import type { Asked } from './asked.js'
+import { Losses } from './losses.js'
+import { SealGatherer, withRecalled } from './seals.js'
+import type { Translated, Translator } from './translator.js'
+
+/** Text from one protocol to another. */
+export class TextTranslator implements Translator {
+  readonly losses: Losses
+  readonly text = this
+  readonly server: TextCodec
+  readonly #client: TextCodec
+  readonly #request: TextRequest
+  /** The same, but for the answer's form, where the model gives that by calling a tool, and for names it would refuse. */
+  readonly #sent: TextRequest
+  readonly #isForced: boolean
+  readonly #names: NarrowNames | undefined
+  readonly #target: Target
+  readonly #answer: AnswerContext
+  readonly #seals = new SealGatherer()
+
+  constructor(
+    asked: Asked,
+    exchange: Exchange,
+    translation: Translation,
+    server: TextCodec,
+    client: TextCodec,
+    strict: boolean,
+    newId: AnswerContext['newId'],
+  ) {
+    this.server = server
+    this.#client = client
+    this.#request = withRecalled(asked.request as TextRequest, asked.recalled, client.protocol)
+    this.losses = new Losses(
+      { fields: server.server.fields, carries: client.client.carries },
+      asked,
+      strict || translation.strict,
+    )
+    this.#target = { model: exchange.model, traits: translation.traits, lose: this.losses.lose }
+    const forced = translation.traits.structured === 'tool' ? forceTool(this.#request, this.#target) : this.#request
+    this.#isForced = forced !== this.#request
+    this.#names = narrowNames(forced, client.protocol)
+    this.#sent = this.#names?.request(forced) ?? forced
+    this.#answer = {
+      request: this.#request,
+      newId,
+      now: Math.floor(Date.now() / 1000),
+      body: asked.body,
+      lose: (what, why) => this.losses.note(what, why),
+    }
+  }
+
+  encode(): JsonObject {
+    this.losses.left(this.#request.left)
+    return this.#client.client.encodeRequest(this.#sent, this.#target)
+  }
+
+  headers(): readonly string[] {
+    return this.#client.client.headers?.(this.#sent, this.#target) ?? []
+  }
+
+  document(answer: Json): Translated {
+    return this.show(this.result(answer))
+  }
+
+  get jsonStreams(): boolean {
+    return this.#client.client.jsonStreams === true
+  }
+
+  /** An answer in the client's protocol. */
+  show(result: TextResult): Translated {
+    if (!this.server.server.returnsSeals) this.#seals.parts(result.candidates[0]?.parts ?? [])
+    return { body: this.server.server.encodeResult(result, this.#answer), usage: usageOf(result.usage) }
+  }
+
+  result(answer: Json): TextResult {
+    const said = this.#client.client.decodeResult(answer)
+    const result = this.#names?.result(said) ?? said
+    return this.#isForced ? unforceResult(result) : result
+  }
+
+  /** Keeps the seals of the answer that was shown, where the client's protocol has no place to send them back. */
+  async remember(call: Call): Promise<void> {
+    await this.#seals.remember(call)
+  }
+
+  decoder(): StreamDecoder {
+    const decoder = this.#client.client.decodeStream()
+    const named = this.#names === undefined ? decoder : new RenamedDecoder(decoder, this.#names)
+    return this.#isForced ? new UnforcedDecoder(named) : named
+  }
+
+  encoder(): StreamEncoder {
+    return this.server.server.encodeStream(this.#answer)
+  }
+
+  error(status: number, body: Json | undefined): UpstreamError {
+    return this.#client.client.decodeError(status, body)
+  }
+}
+
+/** Gives calls the names that the client's tools have. */
+class RenamedDecoder implements StreamDecoder {
+  readonly #decoder: StreamDecoder
+  readonly #names: NarrowNames
+
+  constructor(decoder: StreamDecoder, names: NarrowNames) {
+    this.#decoder = decoder
+    this.#names = names
+  }
+
+  push(frame: Frame): readonly TextEvent[] {
+    return this.#decoder.push(frame).map(event => this.#names.event(event))
+  }
+
+  end(): readonly TextEvent[] {
+    return this.#decoder.end().map(event => this.#names.event(event))
+  }
+}
+
+/** Gives the answer of a tool that had to be called as the text that it stands for. */
+class UnforcedDecoder implements StreamDecoder {
+  readonly #decoder: StreamDecoder
+  readonly #unforce = new UnforceStream()
+
+  constructor(decoder: StreamDecoder) {
+    this.#decoder = decoder
+  }
+
+  push(frame: Frame): readonly TextEvent[] {
+    return this.#decoder.push(frame).flatMap(event => this.#unforce.push(event))
+  }
+
+  end(): readonly TextEvent[] {
+    return this.#decoder.end().flatMap(event => this.#unforce.push(event))
+  }
+}
+
+export function usageOf(usage: TextUsage | undefined): Usage | undefined {
+  if (usage === undefined) return undefined
+  const { input, output, cached, cacheWrite, reasoning, inputAudio, outputAudio } = usage
+  const told: { -readonly [name in keyof Usage]: Usage[name] } = {}
+  if (input !== undefined) told.input = input
+  if (output !== undefined) told.output = output
+  if (input !== undefined && output !== undefined) told.total = input + output
+  if (cached !== undefined) told.cached = cached
+  if (cacheWrite !== undefined) told.cacheWrite = cacheWrite
+  if (reasoning !== undefined) told.reasoning = reasoning
+  if (inputAudio !== undefined) told.inputAudio = inputAudio
+  if (outputAudio !== undefined) told.outputAudio = outputAudio
+  return told
+}

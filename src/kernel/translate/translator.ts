@@ -1,0 +1,25 @@
+import type { UpstreamError } from '../../core/codec.js'
+import type { Json, JsonObject } from '../../core/json.js'
+import type { Usage } from '../../core/plan.js'
+import type { Losses } from './losses.js'
+import type { TextTranslator } from './text.js'
+
+/** A document in the client's protocol, and what it cost. */
+export interface Translated {
+  readonly body: JsonObject
+  readonly usage: Usage | undefined
+}
+
+/** One request of one client on its way to one target and back. */
+export interface Translator {
+  readonly losses: Losses
+  /** The request as the upstream takes it. Throws `untranslatable`. */
+  encode(): JsonObject
+  /** Headers that it needs beside the upstream's own: flat name, value list. */
+  headers(): readonly string[]
+  /** An upstream's whole answer in the client's protocol. Throws `bad_upstream_response`. */
+  document(answer: Json): Translated
+  error(status: number, body: Json | undefined): UpstreamError
+  /** Where the operation has streams. */
+  readonly text: TextTranslator | undefined
+}

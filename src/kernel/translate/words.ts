@@ -1,0 +1,49 @@
+import type { Source } from '../relay/relay.js'
+
+/** Longest message of an upstream that is passed on, in characters. */
+const LONGEST = 4000
+/** Part of a secret that is one still, where a message was cut in the middle of it. */
+const SHORTEST = 8
+
+const HIDDEN = '[hidden]'
+
+/** What looks like a credential, whoever it belongs to: in the query of a URL, before its host, behind a scheme, bare. */
+const CREDENTIALS: readonly (readonly [RegExp, string])[] = [
+  [/([?&][\w-]{0,40}(?:key|token|secret|signature|password)=)[^&\s"'<>)\]}]{1,4000}/gi, `$1${HIDDEN}`],
+  [/(:\/\/)[^\s/@"'<>]{1,400}@/g, `$1${HIDDEN}@`],
+  [/\b(bearer|basic) [\w.~+/=-]{16,4000}/gi, `$1 ${HIDDEN}`],
+  [/\bsk-[\w-]{8,4000}/g, HIDDEN],
+]
+
+/**
+ * An upstream's words as a client may see them: without our credential, without the upstream's address, without what
+ * looks like a credential, and cut to a bound. Undefined where there are none.
+ */
+export function cleanedWords(text: string | undefined, { call, exchange }: Source): string | undefined {
+  if (text === undefined || text === '') return undefined
+  let words = text.slice(0, LONGEST)
+  for (const secret of call.generation.reach(exchange.upstream).secrets) {
+    if (secret === '') continue
+    words = withoutStart(words.replaceAll(secret, HIDDEN), secret)
+  }
+  const host = hostOf(exchange.upstream.origin)
+  if (host !== undefined) words = words.replaceAll(host, HIDDEN)
+  for (const [pattern, instead] of CREDENTIALS) words = words.replace(pattern, instead)
+  return words
+}
+
+export function holdsSecret(text: string, { call, exchange }: Source): boolean {
+  return call.generation.reach(exchange.upstream).secrets.some(secret => secret !== '' && text.includes(secret))
+}
+
+/** Codecs cut long messages: what is left of a secret at the end goes, too. */
+function withoutStart(words: string, secret: string): string {
+  for (let length = Math.min(secret.length - 1, words.length); length >= SHORTEST; length--)
+    if (words.endsWith(secret.slice(0, length))) return words.slice(0, -length) + HIDDEN
+  return words
+}
+
+function hostOf(origin: string): string | undefined {
+  const host = URL.canParse(origin) ? new URL(origin).host : ''
+  return host === '' ? undefined : host
+}

@@ -1,0 +1,52 @@
+import type { IncomingMessage } from 'node:http'
+import { type Family, GatewayError } from '../core/errors.js'
+import type { Route } from '../core/plan.js'
+import { authenticate } from './authenticate.js'
+import { checkHead } from './heads.js'
+import type { Kernel } from './kernel.js'
+
+/** The method under which routes for WebSockets stand in a plan. */
+export const SOCKET_METHOD = 'WS'
+
+/** A refusal in the shape of the family that the path belongs to. */
+export interface Refusal {
+  readonly error: GatewayError
+  readonly family: Family
+}
+
+/** Decides whether a request may open a WebSocket, and on which route, before a byte of the handshake is answered. */
+export function admitSocket(kernel: Kernel, request: IncomingMessage): Route | Refusal {
+  const { plan } = kernel.generation
+  const url = request.url ?? ''
+  const mark = url.indexOf('?')
+  const path = mark < 0 ? url : url.slice(0, mark)
+  const query = mark < 0 ? undefined : new URLSearchParams(url.slice(mark + 1))
+  const matched = plan.match(SOCKET_METHOD, path)
+  const family = matched.route?.errors ?? ('errors' in matched ? matched.errors : 'compatible')
+  try {
+    checkHead(request, plan.limits)
+    checkOrigin(request, plan.listen.cors?.origins ?? [])
+    authenticate(request, query, matched.route?.caller ?? ('caller' in matched ? matched.caller : []), plan.keys)
+    if (kernel.draining) throw new GatewayError('unavailable', 'The gateway is shutting down.', { retryAfter: 1000 })
+    if (matched.route === undefined) throw noSocket(path)
+    return matched.route
+  } catch (cause) {
+    const error = cause instanceof GatewayError ? cause : new GatewayError('internal', 'The gateway failed.', { cause })
+    return { error, family }
+  }
+}
+
+/**
+ * Browsers send their pages' keys along wherever a script asks them to, and name the page. Pages of this very host and
+ * declared ones may; clients that are no browsers name their own target, or nothing.
+ */
+function checkOrigin({ headers }: IncomingMessage, allowed: readonly string[]): void {
+  const { origin, host } = headers
+  if (origin === undefined || allowed.includes(origin) || allowed.includes('*')) return
+  if (URL.canParse(origin) && new URL(origin).host === host) return
+  throw new GatewayError('bad_request', 'This origin may not open WebSockets here.', { status: 403, param: 'origin' })
+}
+
+function noSocket(path: string): GatewayError {
+  return new GatewayError('not_found', `No WebSocket is served on ${path.slice(0, 200)}.`)
+}

@@ -1,0 +1,110 @@
+import type { IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { WebSocket, WebSocketServer } from 'ws'
+
+/** Bytes that may wait for a slow client; with more, `send` asks for a pause. */
+const HIGH = 256 * 1024
+/** Bytes that may wait at all: a client that sends pings and reads nothing is given up. */
+const MOST = 64 * 1024 * 1024
+
+/** What a connection tells its owner. */
+export interface SocketHandler {
+  message(text: string): void
+  /** A message that is no text. */
+  binary(): void
+  /** The client has taken what was waiting. */
+  drained(): void
+  /** Any sign of life. */
+  alive(): void
+  /** The connection is gone. */
+  closed(): void
+}
+
+/**
+ * A WebSocket that a client opened (RFC 6455), whole messages at a time. Without compression: a small message could
+ * unfold to any size. Faults of the protocol close it with their codes (1002, 1007, 1009) without a word here.
+ */
+export class FramedSocket {
+  readonly #socket: WebSocket
+  #handler: SocketHandler | undefined
+  #full = false
+
+  constructor(socket: WebSocket) {
+    this.#socket = socket
+    socket.on('message', (data: Buffer, isBinary: boolean) => {
+      if (isBinary) this.#handler?.binary()
+      else this.#handler?.message(data.toString('utf8'))
+    })
+    socket.on('ping', (data: Buffer) => this.pong(data))
+    socket.on('pong', () => this.#handler?.alive())
+    socket.on('close', () => this.#handler?.closed())
+    // Followed by a close, which is all that matters here.
+    socket.on('error', () => undefined)
+  }
+
+  handle(handler: SocketHandler): void {
+    this.#handler = handler
+  }
+
+  /** False where the client is slower: `drained` tells when to go on. */
+  send(text: string): boolean {
+    if (this.#socket.readyState !== WebSocket.OPEN) return true
+    this.#socket.send(text, () => this.taken())
+    this.#full ||= this.#socket.bufferedAmount > HIGH
+    return !this.#full
+  }
+
+  ping(): void {
+    if (this.#socket.readyState === WebSocket.OPEN) this.#socket.ping()
+  }
+
+  /** Begins the closing handshake; a client that does not answer it is cut off after a while. */
+  close(code: number, reason: string): void {
+    this.#socket.close(code, reason)
+  }
+
+  terminate(): void {
+    this.#socket.terminate()
+  }
+
+  private taken(): void {
+    if (!this.#full || this.#socket.bufferedAmount > HIGH / 2) return
+    this.#full = false
+    this.#handler?.drained()
+  }
+
+  private pong(data: Buffer): void {
+    this.#handler?.alive()
+    if (this.#socket.bufferedAmount > MOST) this.#socket.terminate()
+    else if (this.#socket.readyState === WebSocket.OPEN) this.#socket.pong(data)
+  }
+}
+
+/**
+ * Completes the opening handshake of a request that asks for a WebSocket. `refuse` is called where the handshake itself
+ * is wrong; nothing has been answered then. `largest` is in bytes of one message.
+ */
+export function acceptSocket(
+  request: IncomingMessage,
+  socket: Duplex,
+  head: Buffer,
+  largest: number,
+  refuse: () => void,
+): Promise<FramedSocket | undefined> {
+  const server = new WebSocketServer({
+    noServer: true,
+    maxPayload: largest,
+    perMessageDeflate: false,
+    clientTracking: false,
+    autoPong: false,
+    // Whatever a client offers beside its key is for others: none is chosen.
+    handleProtocols: () => false,
+  })
+  return new Promise(resolve => {
+    server.on('wsClientError', () => {
+      refuse()
+      resolve(undefined)
+    })
+    server.handleUpgrade(request, socket, head, opened => resolve(new FramedSocket(opened)))
+  })
+}

@@ -1,0 +1,255 @@
+import { lookup } from 'node:dns/promises'
+import type { LookupFunction } from 'node:net'
+import { Client } from 'undici'
+import { GatewayError } from '../core/errors.js'
+import { HEAD_BYTES, MEDIA_TYPES, mediaTypeOf, sniff } from './media-type.js'
+import { addressOf, Blocked, MediaGuard, type MediaRules } from './media-url.js'
+
+export interface MediaOptions extends MediaRules {
+  /** Most bytes of one document. */
+  readonly maxBytes: number
+  /** Most bytes of all documents of one request. */
+  readonly maxTotal: number
+  /** Most documents of one request. */
+  readonly maxCount: number
+  /** Milliseconds for one document, with all its redirects. */
+  readonly timeoutMs: number
+  readonly maxRedirects: number
+  /** Media types that are taken, of those that can be told by their bytes; all of these where none are named. */
+  readonly types?: readonly string[]
+  /** Finds the addresses of a host, asked once for each hop. Default: as the system does. */
+  readonly resolve?: (host: string) => Promise<readonly ResolvedAddress[]>
+}
+
+export interface ResolvedAddress {
+  readonly address: string
+  readonly family: number
+}
+
+export interface Media {
+  readonly mime: string
+  readonly bytes: Buffer
+}
+
+/** A URL that a client sent, and where it stands in its body: `messages[0].content[1].image_url.url`. */
+export interface MediaWish {
+  readonly url: string
+  readonly at?: string
+}
+
+/** What has been fetched. */
+export interface Fetched {
+  readonly count: number
+  readonly bytes: number
+}
+
+const NONE: Fetched = { count: 0, bytes: 0 }
+/** Documents of one request that are fetched at a time. */
+const AT_ONCE = 4
+const REDIRECTS = [301, 302, 303, 307, 308]
+const HEADERS = { accept: '*/*', 'accept-encoding': 'identity', 'user-agent': 'model-gateway' }
+
+/**
+ * Fetches media that clients name by URL, for upstreams that take bytes only. Every hop is checked before a connection is
+ * made: the URL, then every address that its host has; the connection goes to the addresses that were checked, whatever
+ * the name resolves to by then. Nothing of the client's request goes along. Errors are `invalid_parameter` at the URL's
+ * place and do not tell what is behind it.
+ */
+export class MediaFetcher {
+  readonly #guard: MediaGuard
+  readonly #options: MediaOptions
+  readonly #types: readonly string[]
+
+  constructor(options: MediaOptions) {
+    this.#guard = new MediaGuard(options)
+    this.#options = options
+    this.#types = options.types ?? MEDIA_TYPES
+  }
+
+  /**
+   * All documents of a request, in order; one URL is fetched once. `earlier` counts documents and bytes that have been
+   * fetched for the same request.
+   */
+  async fetchAll(wishes: readonly MediaWish[], signal?: AbortSignal, earlier = NONE): Promise<readonly Media[]> {
+    const { maxCount, maxTotal } = this.#options
+    const urls = new Map(wishes.map(wish => [wish.url, wish]))
+    const [first] = wishes
+    if (urls.size + earlier.count > maxCount)
+      throw refused(first, `more than ${maxCount} URLs would have to be fetched`)
+    const budget = { left: maxTotal - earlier.bytes }
+    const stop = new AbortController()
+    const all = signal === undefined ? stop.signal : AbortSignal.any([signal, stop.signal])
+    const found = new Map<string, Media>()
+    const waiting = [...urls.values()]
+    const work = async (): Promise<void> => {
+      for (let wish = waiting.shift(); wish !== undefined; wish = waiting.shift())
+        found.set(wish.url, await this.one(wish, all, budget))
+    }
+    try {
+      await Promise.all(Array.from({ length: AT_ONCE }, work))
+    } finally {
+      stop.abort()
+    }
+    return wishes.flatMap(({ url }) => found.get(url) ?? [])
+  }
+
+  async fetch(url: string, signal?: AbortSignal): Promise<Media> {
+    const [media] = await this.fetchAll([{ url }], signal)
+    if (media === undefined) throw new GatewayError('internal', 'Nothing was fetched.')
+    return media
+  }
+
+  private async one(wish: MediaWish, signal: AbortSignal, budget: Budget): Promise<Media> {
+    const time = AbortSignal.timeout(this.#options.timeoutMs)
+    const both = AbortSignal.any([signal, time])
+    try {
+      return await this.follow(wish, both, budget)
+    } catch (error) {
+      if (error instanceof GatewayError) throw error
+      if (time.aborted) throw refused(wish, 'it took too long', error)
+      if (signal.aborted) throw new GatewayError('client_gone', 'The client went away.', { cause: error })
+      if (error instanceof Blocked) throw refused(wish, 'it is not one that may be fetched', error)
+      throw refused(wish, 'it could not be fetched', error)
+    }
+  }
+
+  private async follow(wish: MediaWish, signal: AbortSignal, budget: Budget): Promise<Media> {
+    let url = this.#guard.url(wish.url)
+    for (let hop = 0; hop <= this.#options.maxRedirects; hop++) {
+      const answer = await this.hop(wish, url, signal, budget)
+      if (!('location' in answer)) return answer
+      url = this.#guard.url(answer.location, url)
+    }
+    throw refused(wish, 'it redirects too often')
+  }
+
+  private async hop(
+    wish: MediaWish,
+    url: URL,
+    signal: AbortSignal,
+    budget: Budget,
+  ): Promise<Media | { readonly location: string }> {
+    const addresses = await this.resolve(url, signal)
+    this.#guard.addresses(
+      url,
+      addresses.map(({ address }) => address),
+    )
+    const { timeoutMs, maxBytes } = this.#options
+    const client = new Client(url.origin, {
+      connect: { lookup: pinned(addresses), timeout: timeoutMs },
+      headersTimeout: timeoutMs,
+      bodyTimeout: timeoutMs,
+      maxHeaderSize: 16 * 1024,
+      pipelining: 0,
+    })
+    try {
+      const { statusCode, headers, body } = await client.request({
+        method: 'GET',
+        path: url.pathname + url.search,
+        headers: HEADERS,
+        signal,
+      })
+      // The body is broken off with the client below; its error is nobody's.
+      body.on('error', () => undefined)
+      const { location } = headers
+      if (REDIRECTS.includes(statusCode) && typeof location === 'string') return { location }
+      if (statusCode !== 200) throw refused(wish, 'its server did not answer with a document')
+      const type = this.check(wish, headers)
+      const length = Number(headers['content-length'] ?? 0)
+      if (length > maxBytes || length > budget.left) throw refused(wish, 'it is too large')
+      return await this.read(wish, body, budget, type)
+    } finally {
+      client.destroy().catch(() => undefined)
+    }
+  }
+
+  /** The addresses of the URL's host, one of which the connection will go to. */
+  private async resolve(url: URL, signal: AbortSignal): Promise<readonly ResolvedAddress[]> {
+    const literal = addressOf(url)
+    const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
+    if (literal !== undefined) return [{ address: host, family: literal.family }]
+    const resolve = this.#options.resolve ?? resolveBySystem
+    // A name that does not resolve and one that may not be fetched from look alike: neither maps an inner network.
+    const found = resolve(host).catch(error => Promise.reject(new Blocked('no address', { cause: error })))
+    return await unlessAborted(found, signal)
+  }
+
+  private check(wish: MediaWish, headers: Headers): string {
+    const encoding = headers['content-encoding']
+    // It was asked for plain; what comes packed may unpack to anything.
+    if (encoding !== undefined && encoding !== 'identity') throw refused(wish, 'its server sent it compressed')
+    const written = headers['content-type']
+    const type = mediaTypeOf(typeof written === 'string' ? written : undefined)
+    if (type === undefined || (type !== '' && !this.#types.includes(type)))
+      throw refused(wish, `it is none of ${this.#types.join(', ')}`)
+    return type
+  }
+
+  private async read(wish: MediaWish, body: AsyncIterable<Buffer>, budget: Budget, type: string): Promise<Media> {
+    const chunks: Buffer[] = []
+    let size = 0
+    let mime: string | undefined
+    const judge = (): void => {
+      mime = sniff(chunks.length === 1 ? (chunks[0] ?? Buffer.alloc(0)) : Buffer.concat(chunks))
+      if (mime === undefined || !this.#types.includes(mime)) {
+        throw refused(wish, `it is none of ${this.#types.join(', ')}`, new Error(`sent as ${type || 'nothing'}`))
+      }
+    }
+    for await (const chunk of body) {
+      size += chunk.length
+      budget.left -= chunk.length
+      if (size > this.#options.maxBytes || budget.left < 0) throw refused(wish, 'it is too large')
+      chunks.push(chunk)
+      if (mime === undefined && size >= HEAD_BYTES) judge()
+    }
+    if (mime === undefined) judge()
+    return { mime: mime ?? '', bytes: Buffer.concat(chunks) }
+  }
+}
+
+interface Budget {
+  /** Bytes that may still come. */
+  left: number
+}
+
+type Headers = Readonly<Record<string, string | readonly string[] | undefined>>
+
+async function resolveBySystem(host: string): Promise<readonly ResolvedAddress[]> {
+  return await lookup(host, { all: true, verbatim: true })
+}
+
+/** Answers with these addresses, whatever is asked. */
+function pinned(addresses: readonly ResolvedAddress[]): LookupFunction {
+  const [first] = addresses
+  return (_host, options, callback) => {
+    if (options.all === true) callback(null, [...addresses])
+    else callback(null, first?.address ?? '', first?.family ?? 0)
+  }
+}
+
+/** The system's resolver cannot be called off: its answer is then of no interest. */
+async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  signal.throwIfAborted()
+  let onAbort: () => void = () => undefined
+  const aborted = new Promise<never>((_, reject) => {
+    onAbort = () => reject(signal.reason)
+    signal.addEventListener('abort', onAbort, { once: true })
+  })
+  try {
+    return await Promise.race([promise, aborted])
+  } finally {
+    signal.removeEventListener('abort', onAbort)
+    promise.catch(() => undefined)
+  }
+}
+
+/** The client may see this: neither the URL's host nor what is behind it. */
+function refused(wish: MediaWish | undefined, why: string, cause?: unknown): GatewayError {
+  const param = wish?.at
+  const place = param === undefined ? '' : ` at '${param}'`
+  return new GatewayError('invalid_parameter', `The URL${place} cannot be used: ${why}.`, {
+    param,
+    cause,
+    phase: 'media',
+  })
+}

@@ -1,0 +1,72 @@
+import { countedBy } from '../../codecs/index.js'
+import type { Codec, RequestHead, Target } from '../../core/codec.js'
+import { GatewayError } from '../../core/errors.js'
+import type { Carry } from '../../core/fields.js'
+import { isObject, type JsonObject } from '../../core/json.js'
+import type { Translation } from '../../core/plan.js'
+import { Refused } from './refused.js'
+
+/** A request in the upstream's protocol, and what of it was left out on the way. */
+export interface TranslatedBody {
+  readonly document: JsonObject
+  /** `name: why`. */
+  readonly lost: readonly string[]
+}
+
+interface Ask {
+  readonly body: Uint8Array
+  /** The client's name for the model, and the upstream's. */
+  readonly model: { readonly asked: string; readonly sent: string }
+  readonly stream: boolean
+}
+
+/** Translates a body as the kernel does. Throws {@link Refused} where a codec refuses it. */
+export function translateBody({ server, client, traits, strict }: Translation, ask: Ask): TranslatedBody {
+  const body: unknown = JSON.parse(Buffer.from(ask.body).toString('utf8'))
+  if (!isObject(body)) throw new Refused('bad_request', 'the body is no JSON object')
+  const lost: string[] = []
+  const lose = (name: string, why: string): void => {
+    if (strict) throw new Refused('untranslatable', `${name}: ${why}`)
+    lost.push(`${name}: ${why}`)
+  }
+  const isCount = client.operation === 'count'
+  const carries: Readonly<Record<string, Carry>> = (isCount ? countedBy(client) : client).client.carries
+  const target: Target<string> = {
+    model: ask.model.sent,
+    traits,
+    lose: (field, at, why) => {
+      const carry = carries[field]
+      const reason = why ?? reasonOf(carry)
+      if (typeof carry === 'object' && 'refused' in carry)
+        throw new Refused('untranslatable', `${at ?? field}: ${reason}`)
+      if (why === undefined && typeof carry === 'object' && 'approximated' in carry) return
+      if (!isCount) lose(at ?? field, reason)
+      // Settings change no count.
+      else if (at !== undefined && (why !== undefined || carry !== 'carried')) lost.push(`${at}: ${reason}`)
+    },
+  }
+  const head: RequestHead = { model: ask.model.asked, stream: ask.stream, header: () => undefined }
+  try {
+    const request = server.server.decodeRequest(body, head)
+    if (!isCount) for (const { field, why } of request.left) lose(field, why)
+    return { document: encode(client, request, target), lost }
+  } catch (error) {
+    if (error instanceof GatewayError) throw new Refused(error.code, error.message, { status: error.status })
+    throw error
+  }
+}
+
+/** The two codecs of a translation are of one operation, so the request is of the kind that this one takes. */
+function encode(
+  client: Codec,
+  request: ReturnType<Codec['server']['decodeRequest']>,
+  target: Target<string>,
+): JsonObject {
+  const encodeRequest = client.client.encodeRequest as (request: unknown, target: Target<string>) => JsonObject
+  return encodeRequest.call(client.client, request, target)
+}
+
+function reasonOf(carry: Carry | undefined): string {
+  if (typeof carry !== 'object') return 'it is not known there'
+  return 'dropped' in carry ? carry.dropped : 'refused' in carry ? carry.refused : carry.approximated
+}

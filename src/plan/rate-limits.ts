@@ -1,0 +1,35 @@
+import { RATE_LIMITED, type RateLimitsConfig } from '../core/config.js'
+import type { RateLimitName, RateLimits } from '../core/plan.js'
+import { NameSet } from './names.js'
+
+/** Pairs the headers of two protocols, as far as both tell of the same limits. */
+export function compileRateLimits(
+  upstream: RateLimitsConfig | undefined,
+  client: RateLimitsConfig | undefined,
+): RateLimits {
+  const own = new NameSet(lower(client?.headers))
+  const theirs = new NameSet(lower(upstream?.headers))
+  return { names: namesOf(upstream, client), foreign: name => theirs.has(name) && !own.has(name) }
+}
+
+function namesOf(
+  upstream: RateLimitsConfig | undefined,
+  client: RateLimitsConfig | undefined,
+): ReadonlyMap<string, RateLimitName> {
+  const names = new Map<string, RateLimitName>()
+  if (upstream === undefined || client === undefined) return names
+  for (const what of RATE_LIMITED) {
+    const [from, to] = [upstream[what], client[what]]
+    if (from === undefined || to === undefined) continue
+    for (const count of ['limit', 'remaining'] as const) {
+      names.set(from[count].toLowerCase(), { name: to[count].toLowerCase(), reset: undefined })
+    }
+    const reset = { from: upstream.reset, to: client.reset }
+    names.set(from.reset.toLowerCase(), { name: to.reset.toLowerCase(), reset })
+  }
+  return names
+}
+
+function lower(globs: readonly string[] = []): readonly string[] {
+  return globs.map(glob => glob.toLowerCase())
+}

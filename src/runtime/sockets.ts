@@ -1,0 +1,90 @@
+import type { IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { type Family, GatewayError } from '../core/errors.js'
+import { handle } from '../kernel/handle.js'
+import type { Kernel } from '../kernel/kernel.js'
+import { ResponseSession } from '../kernel/session.js'
+import { admitSocket } from '../kernel/upgrade.js'
+import { acceptSocket } from '../net/framed-socket.js'
+import { rawAnswer } from './server.js'
+
+/** Most WebSockets of the process. */
+const MOST = 10_000
+/** How often they are looked after, milliseconds. */
+const EVERY = 1000
+
+/** The WebSockets that clients have opened. */
+export class Sockets {
+  readonly #kernel: Kernel
+  readonly #sessions = new Set<ResponseSession>()
+  #timer: NodeJS.Timeout | undefined
+  #opening = 0
+  #onEmpty: () => void = () => undefined
+
+  constructor(kernel: Kernel) {
+    this.#kernel = kernel
+  }
+
+  get size(): number {
+    return this.#sessions.size
+  }
+
+  /** Refuses with a status before the handshake, or completes it. */
+  async open(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    socket.on('error', () => socket.destroy())
+    const route = admitSocket(this.#kernel, request)
+    if ('error' in route) return refuse(socket, route.error, route.family)
+    if (this.#sessions.size + this.#opening >= MOST) {
+      return refuse(socket, new GatewayError('unavailable', 'Too many WebSockets are open.'), route.errors)
+    }
+    const bad = new GatewayError('bad_request', 'The WebSocket handshake is not valid.')
+    this.#opening++
+    const opened = await acceptSocket(request, socket, head, route.limits.body, () => refuse(socket, bad, route.errors))
+    this.#opening--
+    if (opened === undefined) return
+    const session = new ResponseSession(
+      opened,
+      request,
+      route.limits.body,
+      (inner, answer) => handle(this.#kernel, inner, answer),
+      () => {
+        this.#sessions.delete(session)
+        if (this.#sessions.size === 0) this.#onEmpty()
+      },
+    )
+    this.#sessions.add(session)
+    this.#timer ??= setInterval(() => this.check(), EVERY).unref()
+    if (this.#kernel.draining) session.drain()
+  }
+
+  /** Idle ones go at once, the others with the end of the answer at hand. */
+  drain(): void {
+    for (const session of this.#sessions) session.drain()
+  }
+
+  /** Resolves when all are closed, or after that many milliseconds. */
+  async empty(patience: number): Promise<void> {
+    if (this.#sessions.size === 0) return
+    await new Promise<void>(resolve => {
+      this.#onEmpty = resolve
+      setTimeout(resolve, patience).unref()
+    })
+  }
+
+  terminate(): void {
+    for (const session of this.#sessions) session.terminate()
+    clearInterval(this.#timer)
+  }
+
+  private check(): void {
+    const now = performance.now()
+    for (const session of this.#sessions) session.check(now)
+    if (this.#sessions.size > 0) return
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+}
+
+function refuse(socket: Duplex, error: GatewayError, family: Family): void {
+  if (socket.writable) socket.end(rawAnswer(error, family), () => socket.destroy())
+}

@@ -1,0 +1,53 @@
+import { SimulatorError } from '../../errors.js'
+import { native } from '../../families/native.js'
+import { json, type Protocol } from '../../protocol.js'
+import { isSimulated } from '../model.js'
+import { JSON_HEADERS } from './stream.js'
+
+const MOST = 1000
+const USUAL = 50
+
+/** `GET /v1beta/models`, page by page: `pageSize`, `pageToken`. */
+export const nativeModels: Protocol = {
+  method: 'GET',
+  path: '/v1beta/models',
+  body: 'none',
+  family: native,
+  models: [],
+  answer: ({ models, query }) => {
+    const from = Number(query.get('pageToken') ?? 0) || 0
+    const size = Math.min(Math.max(0, Number(query.get('pageSize') ?? USUAL)) || USUAL, MOST)
+    const next = from + size < models.length ? String(from + size) : undefined
+    return json({ models: models.slice(from, from + size).map(model), nextPageToken: next }, 200, JSON_HEADERS)
+  },
+}
+
+/** `GET /v1beta/models/{model}`. */
+export const nativeModelById: Protocol = {
+  method: 'GET',
+  path: '/v1beta/models/{model}',
+  body: 'none',
+  family: native,
+  models: [],
+  answer: ({ parameter: name }) => {
+    if (isSimulated(name)) return json(model(name), 200, JSON_HEADERS)
+    throw new SimulatorError(404, `Model is not found: models/${name.slice(0, 200)} for api version v1beta`)
+  },
+}
+
+const GENERATES = ['generateContent', 'countTokens']
+const EMBEDS = ['embedContent']
+
+function model(name: string): object {
+  const embeds = name.startsWith('sim-embed')
+  return {
+    name: `models/${name}`,
+    version: '001',
+    displayName: name,
+    description: 'A model of the simulator.',
+    inputTokenLimit: 1_048_576,
+    outputTokenLimit: embeds ? 1 : 65_536,
+    supportedGenerationMethods: embeds ? EMBEDS : GENERATES,
+    ...(embeds ? {} : { temperature: 1, topP: 0.95, topK: 64, maxTemperature: 2, thinking: true }),
+  }
+}

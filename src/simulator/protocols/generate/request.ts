@@ -1,0 +1,112 @@
+import type { JsonObject } from '../../../core/json.js'
+import { SimulatorError } from '../../errors.js'
+import type { Fields } from '../../families/fields.js'
+import { badArgument, badField, nativeFields } from '../../families/native.js'
+import { effortFrom } from '../../families/sampling.js'
+import type { Faults } from '../../faults/table.js'
+import type { Call } from '../../protocol.js'
+import type { TextRequest, Turn } from '../../text/conversation.js'
+import { isSimulated } from '../model.js'
+import { readFormat, readThinking } from './config.js'
+import { readContents, readParts, turnsOf } from './contents.js'
+import { readMessage } from './proto.js'
+import { checkSignatures } from './signatures.js'
+import { readTools } from './tools.js'
+import { WIRE } from './wire.js'
+
+export interface GenerateRequest {
+  readonly model: string
+  readonly text: TextRequest
+  /** How many candidates. */
+  readonly n: number
+  /** Whether the thoughts are told, and whether there are any. */
+  readonly told: boolean
+  readonly thinking: boolean
+  /** How many alternatives to tell of each token; absent where none are to be told at all. */
+  readonly logprobs: number | undefined
+}
+
+const MOST_STOPS = 5
+const MOST_CANDIDATES = 8
+
+/** Reads the body of `:generateContent` and `:streamGenerateContent`. Throws where it is not one. */
+export function readGenerate(call: Call): GenerateRequest {
+  const model = modelOf(call, 'generateContent')
+  return readRequest(readMessage(WIRE, 'GenerateContentRequest', call.body), model, call)
+}
+
+/** Reads a request whose names and types have been checked. */
+export function readRequest(object: JsonObject, model: string, { faults, seed }: Call): GenerateRequest {
+  const body = nativeFields(object)
+  const contents = readContents(body)
+  const config = body.fields('generationConfig') ?? nativeFields({})
+  if (body.raw('cachedContent') !== undefined) throw noCache()
+  checkSampling(config, faults)
+  const asked = readThinking(config)
+  const effort = effortFrom(asked.effort, faults)
+  const thinking = effort !== undefined && effort !== 'none'
+  checkSignatures(contents, thinking)
+  const { tools, choice } = readTools(body)
+  const text: TextRequest = {
+    turns: [...systemTurns(body), ...turnsOf(contents)],
+    tools,
+    choice,
+    parallel: true,
+    format: readFormat(config),
+    limit: config.integer('maxOutputTokens', { min: 1 }),
+    stop: stopsOf(config),
+    effort,
+    length: faults.tokens,
+    seed,
+  }
+  const n = config.integer('candidateCount', { min: 1, max: MOST_CANDIDATES }) ?? 1
+  return { model, text, n, told: asked.told, thinking, logprobs: logprobsOf(config) }
+}
+
+/** The model of the path. Throws where nobody knows it. */
+export function modelOf({ parameter: model }: Call, method: string): string {
+  if (isSimulated(model)) return model
+  const message =
+    `models/${model.slice(0, 200)} is not found for API version v1beta, or is not supported for ${method}. ` +
+    'Call ListModels to see the list of available models and their supported methods.'
+  throw new SimulatorError(404, message)
+}
+
+function systemTurns(body: Fields): readonly Turn[] {
+  const system = body.fields('systemInstruction')
+  if (system === undefined) return []
+  return [{ role: 'system', parts: readParts(system).flatMap(({ part }) => (part === undefined ? [] : [part])) }]
+}
+
+function checkSampling(config: Fields, faults: Faults): void {
+  config.number('temperature', { min: 0, max: 2 })
+  config.number('topP', { min: 0, max: 1 })
+  config.number('topK', { min: 1 })
+  config.number('presencePenalty', { min: -2, max: 2 })
+  config.number('frequencyPenalty', { min: -2, max: 2 })
+  const modalities = config.strings('responseModalities')
+  if (modalities.length > 0 && !modalities.includes('TEXT')) {
+    throw badArgument(`This model does not support the requested response modalities: ${modalities.join(', ')}`)
+  }
+  if (!faults.reasoning) return
+  for (const name of ['temperature', 'topP', 'topK']) {
+    if (config.raw(name) !== undefined) throw badField(config.param(name), 'is not supported by this model')
+  }
+}
+
+function stopsOf(config: Fields): readonly string[] {
+  const stops = config.strings('stopSequences')
+  if (stops.length <= MOST_STOPS) return stops
+  throw badField(config.param('stopSequences'), `at most ${MOST_STOPS} stop sequences are supported`)
+}
+
+function logprobsOf(config: Fields): number | undefined {
+  const top = config.integer('logprobs', { min: 0, max: 20 })
+  if (config.boolean('responseLogprobs')) return top ?? 0
+  if (top === undefined) return undefined
+  throw badField(config.param('logprobs'), 'logprobs needs response_logprobs to be true')
+}
+
+function noCache(): SimulatorError {
+  return new SimulatorError(403, 'CachedContent not found (or permission denied)')
+}

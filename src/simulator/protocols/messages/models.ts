@@ -1,0 +1,65 @@
+import { SimulatorError } from '../../errors.js'
+import { messageBlocks } from '../../families/messages.js'
+import { json, type Protocol, type RequestHeaders } from '../../protocol.js'
+import { EPOCH } from '../../seed.js'
+import { isSimulated } from '../model.js'
+
+const MOST = 1000
+const USUAL = 20
+
+/** Clients of this family are known by where they put their key, or by the version of the protocol that they name. */
+function serves(headers: RequestHeaders): boolean {
+  const { authorization, 'x-api-key': key } = headers
+  return (key !== undefined && authorization === undefined) || Object.keys(headers).some(name => VERSION.test(name))
+}
+
+const VERSION = /^[a-z]+-version$/
+
+/** `GET /v1/models`, page by page: `limit`, `before_id`, `after_id`. */
+export const messageModels: Protocol = {
+  method: 'GET',
+  path: '/v1/models',
+  serves,
+  body: 'none',
+  family: messageBlocks,
+  models: [],
+  answer: ({ models, query }) => {
+    const after = models.indexOf(query.get('after_id') ?? '') + 1
+    const before = models.indexOf(query.get('before_id') ?? '')
+    const open = models.slice(after, before < 0 ? undefined : before)
+    const limit = Math.min(Number(query.get('limit') ?? USUAL) || USUAL, MOST)
+    const page = before < 0 ? open.slice(0, limit) : open.slice(-limit)
+    return json({
+      data: page.map(model),
+      has_more: page.length < open.length,
+      first_id: page[0] ?? null,
+      last_id: page.at(-1) ?? null,
+    })
+  },
+}
+
+/** `GET /v1/models/{id}`. */
+export const messageModelById: Protocol = {
+  method: 'GET',
+  path: '/v1/models/{id}',
+  serves,
+  body: 'none',
+  family: messageBlocks,
+  models: [],
+  answer: ({ parameter: id }) => {
+    if (isSimulated(id)) return json(model(id))
+    throw new SimulatorError(404, `model: ${id}`)
+  },
+}
+
+function model(id: string): object {
+  return {
+    type: 'model',
+    id,
+    display_name: id,
+    created_at: `${new Date(EPOCH * 1000).toISOString().slice(0, 19)}Z`,
+    max_input_tokens: null,
+    max_tokens: null,
+    capabilities: null,
+  }
+}

@@ -1,0 +1,60 @@
+import type { Fields } from '../../families/fields.js'
+import { invalid } from '../../families/messages.js'
+import type { Tool, ToolChoice } from '../../text/conversation.js'
+import { type Mark, readMark } from './cache.js'
+import { checkStrict } from './format.js'
+
+export interface ToolSet {
+  readonly tools: readonly Tool[]
+  readonly marks: readonly (Mark | undefined)[]
+  readonly choice: ToolChoice
+  readonly parallel: boolean
+}
+
+const MEMBERS = [
+  ...['type', 'name', 'description', 'input_schema', 'cache_control', 'strict'],
+  ...['eager_input_streaming', 'allowed_callers', 'defer_loading', 'input_examples'],
+]
+
+/** The tools that a client carries out itself. Those of a type with a date are hosted: accepted and never used. */
+export function readTools(body: Fields): ToolSet {
+  const listed = body.list('tools') ?? []
+  const ours = listed.filter(tool => (tool.string('type') ?? 'custom') === 'custom')
+  const tools = ours.map(readTool)
+  const twice = tools.find(({ name }, index) => tools.findIndex(other => other.name === name) < index)
+  if (twice !== undefined) throw invalid('tools', 'Tool names must be unique.')
+  return { tools, marks: ours.map(readMark), ...readChoice(body, tools, listed.length) }
+}
+
+function readTool(tool: Fields): Tool {
+  const name = tool.only(MEMBERS).need('name', tool.string)
+  if (!/^[\w-]{1,128}$/.test(name)) {
+    throw invalid(`${tool.path}.custom.name`, "String should match pattern '^[a-zA-Z0-9_-]{1,128}$'")
+  }
+  tool.string('description')
+  const schema = tool.need('input_schema', tool.fields)
+  if (schema.need('type', schema.string) !== 'object') throw invalid(schema.param('type'), "Input should be 'object'")
+  if (tool.boolean('strict')) checkStrict(schema.object, schema.path)
+  return { kind: 'function', name, schema: schema.object }
+}
+
+function readChoice(body: Fields, tools: readonly Tool[], listed: number): Pick<ToolSet, 'choice' | 'parallel'> {
+  const choice = body.fields('tool_choice')
+  if (choice === undefined) return { choice: { mode: 'auto', names: undefined }, parallel: true }
+  const type = choice.only(['type', 'name', 'disable_parallel_tool_use']).need('type', readType)
+  if (listed === 0 && type !== 'none') {
+    throw invalid('tool_choice', '`tool_choice` may only be specified while providing `tools`.')
+  }
+  const parallel = choice.boolean('disable_parallel_tool_use') !== true
+  if (type !== 'tool') return { choice: { mode: MODES[type], names: undefined }, parallel }
+  const name = choice.need('name', choice.string)
+  const known = tools.some(tool => tool.name === name)
+  if (!known) throw invalid('tool_choice', `Tool '${name.slice(0, 100)}' not found in provided tools`)
+  return { choice: { mode: 'required', names: [name] }, parallel }
+}
+
+const MODES = { auto: 'auto', any: 'required', none: 'none' } as const
+
+function readType(this: Fields, name: string) {
+  return this.oneOf(name, ['auto', 'any', 'tool', 'none'])
+}

@@ -1,0 +1,82 @@
+import type { Json } from '../core/json.js'
+
+/** Characters of a piece, about. */
+const PIECE = 256 * 1024
+
+/**
+ * The text that `JSON.stringify` makes of a document, in pieces of about 256 Ki characters. Each is made when it is asked
+ * for, in time that does not grow with the document, so that a caller may do other things between two of them.
+ */
+export function* jsonPieces(document: Json): Generator<string, void> {
+  let held = ''
+  for (const token of tokens(document)) {
+    held += token
+    if (held.length < PIECE) continue
+    yield held
+    held = ''
+  }
+  if (held !== '') yield held
+}
+
+function* tokens(value: Json): Generator<string, void> {
+  if (typeof value === 'string' && value.length > PIECE) {
+    yield* tokensOfString(value)
+  } else if (typeof value !== 'object' || value === null || left(value, PIECE) > 0) {
+    yield JSON.stringify(value) ?? 'null'
+  } else if (Array.isArray(value)) {
+    yield* tokensOfList(value)
+  } else {
+    yield* tokensOfObject(Object.entries(value))
+  }
+}
+
+function* tokensOfList(items: readonly Json[]): Generator<string, void> {
+  yield '['
+  for (const [index, item] of items.entries()) {
+    if (index > 0) yield ','
+    yield* tokens(item)
+  }
+  yield ']'
+}
+
+function* tokensOfObject(members: readonly (readonly [string, Json | undefined])[]): Generator<string, void> {
+  yield '{'
+  let comma = ''
+  for (const [name, value] of members) {
+    if (value === undefined) continue
+    yield `${comma}${JSON.stringify(name)}:`
+    yield* tokens(value)
+    comma = ','
+  }
+  yield '}'
+}
+
+function* tokensOfString(text: string): Generator<string, void> {
+  yield '"'
+  for (let at = 0; at < text.length; ) {
+    let end = Math.min(at + PIECE, text.length)
+    // The halves of a surrogate pair stay together: alone, each would be written as an escape.
+    if (end < text.length && isHighSurrogate(text.charCodeAt(end - 1))) end += 1
+    yield JSON.stringify(text.slice(at, end)).slice(1, -1)
+    at = end
+  }
+  yield '"'
+}
+
+function isHighSurrogate(unit: number): boolean {
+  return unit >= 0xd800 && unit <= 0xdbff
+}
+
+/** What is left of a budget of characters after a value, not above 0 where it does not fit; looks no further then. */
+function left(value: Json, budget: number): number {
+  if (typeof value === 'string') return budget - value.length - 2
+  if (typeof value !== 'object' || value === null) return budget - 4
+  let rest = budget - 2
+  for (const name in value) {
+    const member = (value as Readonly<Record<string, Json | undefined>>)[name]
+    rest -= name.length + 4
+    if (member !== undefined) rest = left(member, rest)
+    if (rest <= 0) return rest
+  }
+  return rest
+}

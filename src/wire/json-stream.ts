@@ -1,0 +1,162 @@
+import { asBuffer } from './bytes.js'
+import { HeldBytes } from './held-bytes.js'
+import { WireLimitError } from './sse-limits.js'
+
+/** Bound of a stream of documents: bytes of one document. */
+export interface JsonStreamLimits {
+  readonly event: number
+}
+
+const LF = 0x0a
+const CR = 0x0d
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const COMMA = 0x2c
+const OPEN_BRACKET = 0x5b
+const CLOSE_BRACKET = 0x5d
+const OPEN_BRACE = 0x7b
+const CLOSE_BRACE = 0x7d
+
+/** `start`: nothing but space yet; `lines`: documents follow each other; `array`: in the one array; `closed`: behind it. */
+type Place = 'start' | 'lines' | 'array' | 'closed'
+
+/**
+ * Where the byte at hand stands: between documents; in an object or an array; in a string of one, and behind a backslash
+ * there; in a document that begins with neither brace nor bracket.
+ */
+type State = 'between' | 'nested' | 'string' | 'escape' | 'bare'
+
+/**
+ * Cuts a stream into JSON documents: newline-delimited (a document may also go over several lines), or the elements of
+ * one array. The first byte that is not space says which. Cut anywhere, in linear time. It finds the ends of documents
+ * and judges nothing: what is malformed comes out as it is, and whoever parses it sees that.
+ */
+export class JsonStreamDecoder {
+  readonly #limit: number
+  /** What earlier chunks had of the document at hand. */
+  readonly #held = new HeldBytes()
+  #place: Place = 'start'
+  #state: State = 'between'
+  #depth = 0
+  #over: WireLimitError | undefined
+
+  constructor({ event }: JsonStreamLimits) {
+    this.#limit = event
+  }
+
+  /**
+   * Texts of the documents that this chunk completes. Throws `WireLimitError` where one is too long; if the chunk has
+   * whole documents before that, it returns them, and the next call throws.
+   */
+  push(chunk: Uint8Array): readonly string[] {
+    if (this.#over !== undefined) throw this.#over
+    const bytes = asBuffer(chunk)
+    const documents: string[] = []
+    let at = 0
+    while (at < bytes.length) {
+      if (this.#state === 'between') {
+        at = this.begin(bytes, at)
+        if (at === bytes.length) break
+      }
+      const end = this.scan(bytes, at)
+      if (this.#held.length + end - at > this.#limit) return this.overrun(documents)
+      if (this.#state !== 'between') {
+        this.#held.append(bytes.subarray(at, end))
+        break
+      }
+      documents.push(this.text(bytes, at, end))
+      at = end
+    }
+    return documents
+  }
+
+  /** Ends the stream; `cut` where that falls into a document or into the array. */
+  end(): 'whole' | 'cut' {
+    if (this.#over !== undefined) throw this.#over
+    return this.#state === 'between' && this.#place !== 'array' ? 'whole' : 'cut'
+  }
+
+  /** Passes over what stands between documents, to the first byte of one. */
+  private begin(bytes: Buffer, from: number): number {
+    for (let at = from; at < bytes.length; at++) {
+      const byte = bytes[at] ?? 0
+      if (byte <= 0x20) continue
+      if (this.#place === 'start') {
+        if (byte === 0xef || byte === 0xbb || byte === 0xbf) continue // a byte order mark
+        this.#place = byte === OPEN_BRACKET ? 'array' : 'lines'
+        if (byte === OPEN_BRACKET) continue
+      } else if (this.#place === 'array') {
+        if (byte === COMMA) continue
+        if (byte === CLOSE_BRACKET) {
+          this.#place = 'closed'
+          continue
+        }
+      }
+      this.#state = byte === OPEN_BRACE || byte === OPEN_BRACKET ? 'nested' : 'bare'
+      return at
+    }
+    return bytes.length
+  }
+
+  /** Goes on through the document at hand: behind its end, or to the end of the chunk. */
+  private scan(bytes: Buffer, from: number): number {
+    return this.#state === 'bare' ? this.scanBare(bytes, from) : this.scanNested(bytes, from)
+  }
+
+  private scanNested(bytes: Buffer, from: number): number {
+    // Locals, and a loop for each state, because every byte of the stream is seen here.
+    const isLines = this.#place === 'lines'
+    const length = bytes.length
+    let inString = this.#state !== 'nested'
+    let depth = this.#depth
+    let at = this.#state === 'escape' ? from + 1 : from
+    while (at < length) {
+      while (inString && at < length) {
+        const byte = bytes[at++]
+        if (byte === QUOTE) inString = false
+        else if (byte === BACKSLASH) at++
+        // No JSON string goes over a line: whatever this was, the next document may be sound.
+        else if (byte === LF && isLines) return this.done(at - 1)
+      }
+      while (!inString && at < length) {
+        const byte = bytes[at++]
+        if (byte === QUOTE) inString = true
+        else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) depth++
+        else if ((byte === CLOSE_BRACE || byte === CLOSE_BRACKET) && --depth === 0) return this.done(at)
+      }
+    }
+    // The character behind a backslash may come with the next chunk.
+    this.#state = !inString ? 'nested' : at > length ? 'escape' : 'string'
+    this.#depth = depth
+    return length
+  }
+
+  /** A number, a word, or nothing that is JSON: it ends with its line, and in the array with the element. */
+  private scanBare(bytes: Buffer, from: number): number {
+    for (let at = from; at < bytes.length; at++) {
+      const byte = bytes[at]
+      if (byte === LF || byte === CR) return this.done(at)
+      if (this.#place === 'array' && (byte === COMMA || byte === CLOSE_BRACKET)) return this.done(at)
+    }
+    return bytes.length
+  }
+
+  private done(end: number): number {
+    this.#state = 'between'
+    this.#depth = 0
+    return end
+  }
+
+  private text(bytes: Buffer, start: number, end: number): string {
+    if (this.#held.length === 0) return bytes.toString('utf8', start, end)
+    this.#held.append(bytes.subarray(start, end))
+    return this.#held.take().toString('utf8')
+  }
+
+  private overrun(documents: readonly string[]): readonly string[] {
+    this.#held.take()
+    this.#over = new WireLimitError('event')
+    if (documents.length === 0) throw this.#over
+    return documents
+  }
+}

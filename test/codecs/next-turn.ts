@@ -1,0 +1,116 @@
+import type { Frame, TextCodec } from '../../src/core/codec.js'
+import { isObject, type Json, type JsonObject } from '../../src/core/json.js'
+import type { Seal } from '../../src/core/text.js'
+import { headOf } from './support.js'
+
+/** The next request of a client that sends an answer back as it came, with results for its calls. */
+export function nextTurn(protocol: string, answer: JsonObject): JsonObject {
+  switch (protocol) {
+    case 'chat': {
+      const message = at(answer, 'choices', 0, 'message')
+      const results = list(at(message, 'tool_calls')).map(call => ({
+        role: 'tool',
+        tool_call_id: at(call, 'id') ?? '',
+        content: 'Done.',
+      }))
+      return { model: 'm', messages: [{ role: 'user', content: 'Go.' }, message ?? null, ...results] }
+    }
+    case 'responses': {
+      const output = list(answer.output)
+      const results = output
+        .filter(item => ['function_call', 'custom_tool_call'].includes(String(at(item, 'type'))))
+        .map(item => ({ type: `${at(item, 'type')}_output`, call_id: at(item, 'call_id') ?? '', output: 'Done.' }))
+      return { model: 'm', input: [{ role: 'user', content: 'Go.' }, ...output, ...results] }
+    }
+    case 'messages': {
+      const content = list(answer.content)
+      const results = content
+        .filter(block => at(block, 'type') === 'tool_use')
+        .map(block => ({ type: 'tool_result', tool_use_id: at(block, 'id') ?? '', content: 'Done.' }))
+      const turns = [
+        { role: 'user', content: 'Go.' },
+        { role: 'assistant', content },
+        { role: 'user', content: results.length > 0 ? results : 'And then?' },
+      ]
+      return { model: 'm', max_tokens: 100, messages: turns }
+    }
+    default: {
+      const parts = list(at(answer, 'candidates', 0, 'content', 'parts'))
+      const results = parts.flatMap(part => {
+        const call = at(part, 'functionCall')
+        const [id, name] = [at(call, 'id'), at(call, 'name')]
+        if (name === undefined) return []
+        return [{ functionResponse: { ...(id !== undefined && { id }), name, response: { output: 'Done.' } } }]
+      })
+      const contents = [
+        { role: 'user', parts: [{ text: 'Go.' }] },
+        { role: 'model', parts },
+        { role: 'user', parts: results.length > 0 ? results : [{ text: 'And then?' }] },
+      ]
+      return { contents }
+    }
+  }
+}
+
+/** The answer that a client puts together from a stream, as far as its next turn repeats it. */
+export function assembled(protocol: string, frames: readonly Frame[]): JsonObject {
+  const events = frames.filter(({ data }) => data !== '[DONE]').map(({ data }) => JSON.parse(data) as JsonObject)
+  switch (protocol) {
+    case 'responses': {
+      const last = events.at(-1)
+      return isObject(last?.response) ? last.response : {}
+    }
+    case 'messages':
+      return { content: blocks(events) }
+    default:
+      return {
+        candidates: [
+          { content: { parts: events.flatMap(event => list(at(event, 'candidates', 0, 'content', 'parts'))) } },
+        ],
+      }
+  }
+}
+
+/** Content blocks, each with its deltas. */
+function blocks(events: readonly JsonObject[]): readonly Json[] {
+  const found: Record<string, Json>[] = []
+  const json = new Map<number, string>()
+  for (const event of events) {
+    const index = Number(event.index)
+    if (event.type === 'content_block_start') found[index] = { ...(event.content_block as JsonObject) }
+    const block = found[index]
+    if (event.type !== 'content_block_delta' || block === undefined) continue
+    const { text, thinking, signature, partial_json } = event.delta as Readonly<Record<string, string | undefined>>
+    if (text !== undefined) block.text = String(block.text) + text
+    if (thinking !== undefined) block.thinking = String(block.thinking) + thinking
+    if (signature !== undefined) block.signature = signature
+    if (partial_json !== undefined) json.set(index, (json.get(index) ?? '') + partial_json)
+  }
+  for (const [index, text] of json)
+    if (found[index] !== undefined && text !== '') found[index].input = JSON.parse(text) as Json
+  return found
+}
+
+/** Seals that a server of this protocol finds in the next turn after this answer, each once. */
+export function sealsBack(codec: TextCodec, answer: JsonObject): readonly Seal[] {
+  const request = codec.server.decodeRequest(nextTurn(codec.protocol, answer), headOf({ model: 'm', stream: false }))
+  return unique(request.turns.flatMap(({ parts }) => parts.flatMap(({ seal }) => (seal === undefined ? [] : [seal]))))
+}
+
+export function unique(seals: readonly Seal[]): readonly Seal[] {
+  const byText = new Map(seals.map(seal => [`${seal.by} ${seal.value}`, seal]))
+  return [...byText].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, seal]) => seal)
+}
+
+function at(value: Json | undefined, ...path: readonly (string | number)[]): Json | undefined {
+  let found: Json | undefined = value
+  for (const step of path) {
+    if (Array.isArray(found)) found = (found as readonly Json[])[Number(step)]
+    else found = isObject(found) ? found[String(step)] : undefined
+  }
+  return found
+}
+
+function list(value: Json | undefined): readonly Json[] {
+  return Array.isArray(value) ? (value as readonly Json[]) : []
+}

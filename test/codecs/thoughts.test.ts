@@ -1,0 +1,109 @@
+import t from 'tap'
+import { unfold } from '../../src/codecs/fold.js'
+import type { JsonObject } from '../../src/core/json.js'
+import { PROTOCOLS, type Protocol } from '../helpers/text-clients.js'
+import { assembled, nextTurn } from './next-turn.js'
+import { answerTo, encodeAll, plain, requestOf } from './support.js'
+import { textCodec, translated } from './translated.js'
+
+// An upstream gets its thoughts back as it gave them, through a client of any family: kind, id, text and proof.
+
+interface Thinker {
+  readonly answer: JsonObject
+  /** What stands before the results in the next request. */
+  readonly back: unknown
+  readonly sent: (body: JsonObject) => unknown
+}
+
+const THINKING = { type: 'thinking', thinking: 'T1', signature: 'U0lHMQ' }
+const REDACTED = { type: 'redacted_thinking', data: 'UkVEMQ' }
+const USE = { type: 'tool_use', id: 'toolu_1', name: 'f', input: { a: 1 } }
+const ITEM = { type: 'reasoning', id: 'rs_1', encrypted_content: 'RU5DMQ' }
+const HIDDEN = { type: 'reasoning', id: 'rs_2', summary: [], encrypted_content: 'RU5DMg' }
+const CALL = { type: 'function_call', call_id: 'call_1', name: 'f', arguments: '{"a":1}' }
+const SUMMARY = [{ type: 'summary_text', text: 'T1' }]
+
+const THINKERS: Readonly<Partial<Record<Protocol, Thinker>>> = {
+  messages: {
+    answer: {
+      type: 'message',
+      id: 'm',
+      role: 'assistant',
+      model: 'm',
+      content: [THINKING, REDACTED, USE],
+      stop_reason: 'tool_use',
+    },
+    back: [THINKING, REDACTED, USE],
+    sent: body => (body.messages as JsonObject[])[1]?.content,
+  },
+  responses: {
+    answer: {
+      id: 'r',
+      object: 'response',
+      status: 'completed',
+      model: 'm',
+      output: [{ ...ITEM, summary: SUMMARY }, HIDDEN, CALL],
+    },
+    back: [{ ...ITEM, summary: SUMMARY }, HIDDEN, CALL],
+    sent: body => (body.input as JsonObject[]).slice(1, -1),
+  },
+  generate: {
+    answer: {
+      candidates: [
+        {
+          content: {
+            role: 'model',
+            parts: [
+              { text: 'T1', thought: true },
+              { functionCall: { name: 'f', args: { a: 1 } }, thoughtSignature: 'U0lHMQ==' },
+            ],
+          },
+          finishReason: 'STOP',
+        },
+      ],
+      responseId: 'r',
+    },
+    back: [
+      { text: 'T1', thought: true },
+      { functionCall: { name: 'f', args: { a: 1 } }, thoughtSignature: 'U0lHMQ==' },
+    ],
+    sent: body => (body.contents as JsonObject[])[1]?.parts,
+  },
+}
+
+for (const [name, { answer, back, sent }] of Object.entries(THINKERS)) {
+  const upstream = name as Protocol
+  for (const client of PROTOCOLS.filter(protocol => protocol !== upstream)) {
+    const { server } = textCodec(client)
+    const result = textCodec(upstream).client.decodeResult(answer)
+    const back1 = (whole: JsonObject): unknown =>
+      sent(translated(client, upstream, plain(nextTurn(client, whole)) as JsonObject).body)
+    t.test(`${upstream} through ${client}`, async t => {
+      const whole = plain(server.encodeResult(result, answerTo(requestOf()))) as JsonObject
+      t.same(back1(whole), back)
+    })
+    if (client === 'chat') continue
+    t.test(`${upstream} through ${client}, streamed`, async t => {
+      const frames = encodeAll(textCodec(client), unfold(result), answerTo(requestOf({ stream: true })))
+      t.same(back1(assembled(client, frames)), back)
+    })
+  }
+}
+
+t.test('a thought is what it was where the client leaves out members that it does not know', async t => {
+  const { messages } = THINKERS
+  if (messages === undefined) throw new Error('no thinker')
+  const result = textCodec('messages').client.decodeResult(messages.answer)
+  const whole = plain(textCodec('responses').server.encodeResult(result, answerTo(requestOf()))) as {
+    output: JsonObject[]
+  }
+  const output = whole.output.map(({ type, summary, encrypted_content, call_id, name, arguments: text }) =>
+    type === 'reasoning' ? { type, id: 'rs_x', summary, encrypted_content } : { type, call_id, name, arguments: text },
+  )
+  const { body } = translated(
+    'responses',
+    'messages',
+    plain(nextTurn('responses', { output } as JsonObject)) as JsonObject,
+  )
+  t.same(messages.sent(body), messages.back)
+})

@@ -1,0 +1,219 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { open } from 'lmdb'
+import t from 'tap'
+import { StoreError } from '../../src/core/store.js'
+import { FileStore } from '../../src/stores/file.js'
+import { draft, storeContract, text } from '../contracts/store.js'
+import { wholeValue } from './values.js'
+
+type Test = Pick<typeof t, 'teardown' | 'comment' | 'equal' | 'fail' | 'match' | 'ok'>
+
+const WRITER = fileURLToPath(new URL('./writer.js', import.meta.url))
+
+storeContract(t, async (test, clock) => {
+  const store = new FileStore(join(temporary(test), 'store'), () => clock.now)
+  test.teardown(() => store.close())
+  return store
+})
+
+t.test('what was kept is there when the store is opened again', async t => {
+  const folder = join(temporary(t), 'store')
+  const first = new FileStore(folder)
+  await first.create(lasting('a'))
+  await first.close()
+  const second = new FileStore(folder)
+  t.teardown(() => second.close())
+  t.equal(text(await second.get('things', 'ann', 'a')), 'value of a')
+  t.equal((await second.list('things', 'ann', { order: 'ascending', limit: 10 })).length, 1)
+})
+
+t.test('nobody else can read the folder', { skip: process.platform === 'win32' }, async t => {
+  const folder = join(temporary(t), 'deep/store')
+  const store = new FileStore(folder)
+  t.teardown(() => store.close())
+  t.equal(statSync(folder).mode & 0o077, 0)
+})
+
+t.test('two openings in one process see the same records', async t => {
+  const folder = join(temporary(t), 'store')
+  const [one, other] = [new FileStore(folder), new FileStore(folder)]
+  t.teardown(() => other.close())
+  await one.create(lasting('a'))
+  t.equal(text(await other.get('things', 'ann', 'a')), 'value of a')
+  await one.close()
+  await other.create(lasting('b'))
+  t.equal(text(await other.get('things', 'ann', 'b')), 'value of b')
+})
+
+t.test('what a killed process had committed is there, and whole', async t => {
+  const folder = join(temporary(t), 'store')
+  const said: string[] = []
+  for (let round = 0; round < 8; round++) {
+    const child = write(t, folder, 'create', `round${round}`)
+    const wanted = said.length + 5 + round * 7
+    for await (const key of createInterface({ input: child.stdout as NodeJS.ReadableStream })) {
+      said.push(key)
+      if (said.length === wanted) child.kill('SIGKILL')
+    }
+    const store = new FileStore(folder)
+    const found = await Promise.all(said.map(key => store.get('things', 'ann', key)))
+    const broken = said.filter((key, n) => !wholeValue(key).equals(found[n]?.value ?? Buffer.alloc(0)))
+    t.same(broken, [], `${said.length} records after round ${round}`)
+    const listed = await store.list('things', 'ann', { order: 'ascending', limit: 100_000 })
+    t.ok(listed.length >= said.length)
+    t.ok(listed.every(record => wholeValue(record.key).equals(record.value)))
+    await store.create(lasting(`after${round}`, wholeValue(`after${round}`)))
+    await store.close()
+  }
+})
+
+t.test('several processes count one record up together and lose no step', async t => {
+  const folder = join(temporary(t), 'store')
+  const store = new FileStore(folder)
+  t.teardown(() => store.close())
+  await store.create(lasting('shared', Buffer.from('0')))
+  const children = [1, 2, 3].map(n => write(t, folder, 'count', `${n}`))
+  const codes = await Promise.all(children.map(child => once(child, 'exit')))
+  t.same(
+    codes.map(([code]) => code),
+    [0, 0, 0],
+  )
+  t.equal(text(await store.get('things', 'ann', 'shared')), '600')
+})
+
+t.test('a process killed in its writing holds up nobody', async t => {
+  const folder = join(temporary(t), 'store')
+  const store = new FileStore(folder)
+  t.teardown(() => store.close())
+  const children = [1, 2].map(n => write(t, folder, 'create', `w${n}`))
+  await Promise.all(children.map(child => once(child.stdout as NodeJS.ReadableStream, 'data')))
+  for (const child of children) child.kill('SIGKILL')
+  await Promise.all(children.map(child => once(child, 'exit')))
+  t.not(await store.create(lasting('mine')), undefined)
+})
+
+t.test('a store of a later version is left alone', async t => {
+  const folder = join(temporary(t), 'store')
+  await new FileStore(folder).close()
+  const raw = open({ path: folder, maxDbs: 8, cache: false })
+  raw.openDB({ name: 'meta', encoding: 'json' }).putSync('schema', 2)
+  await raw.close()
+  refuses(t, folder, 'newer', /written by a newer version \(schema 2; this one knows 1\)/)
+})
+
+t.test('a file that is no store is named, and stays as it is', async t => {
+  for (const content of [Buffer.from('hello'), Buffer.alloc(20_000, 7), Buffer.alloc(8192)]) {
+    const folder = temporary(t)
+    writeFileSync(join(folder, 'data.mdb'), content)
+    refuses(t, folder, 'corrupt', /data\.mdb is not a store/)
+    t.equal(statSync(join(folder, 'data.mdb')).size, content.length)
+  }
+})
+
+t.test('an empty file, as a crash in the first moment leaves it, becomes a store', async t => {
+  const folder = temporary(t)
+  writeFileSync(join(folder, 'data.mdb'), '')
+  const store = new FileStore(folder)
+  t.teardown(() => store.close())
+  t.not(await store.create(lasting('a')), undefined)
+})
+
+t.test('a folder in the place of a file is named', async t => {
+  for (const name of ['data.mdb', 'lock.mdb']) {
+    const folder = temporary(t)
+    mkdirSync(join(folder, name))
+    refuses(t, folder, 'corrupt', /is not a file/)
+  }
+})
+
+t.test('a folder that cannot be made is named', async t => {
+  const folder = temporary(t)
+  writeFileSync(join(folder, 'taken'), '')
+  refuses(t, join(folder, 'taken/store'), 'refused', /taken\/store cannot be used \((ENOTDIR|EEXIST)\)/)
+})
+
+t.test('a folder without permission is named', async t => {
+  if (process.getuid?.() === 0) return void t.comment('skipped: the superuser may write everywhere')
+  const folder = temporary(t)
+  chmodSync(folder, 0o500)
+  refuses(t, folder, 'refused', /cannot be used \(EACCES\)/)
+})
+
+t.test('F-S6 on a full disk reading goes on, writing says why, and both do once there is space', async t => {
+  const disk = smallDisk(t, '2m')
+  if (disk === undefined) return
+  const store = new FileStore(join(disk, 'store'))
+  t.teardown(() => store.close())
+  const { kept, error } = await fill(store)
+  t.ok(error instanceof StoreError && error.fault === 'full', String(error))
+  t.ok(kept > 10, `${kept} records fit`)
+  t.equal((await store.get('things', 'ann', 'k3'))?.value.length, 20_000)
+  t.equal(await store.get('things', 'ann', `k${kept}`), undefined, 'nothing of the last one stayed')
+  const again = await store.create(lasting('again', Buffer.alloc(100_000))).catch((cause: unknown) => cause)
+  t.ok(again instanceof StoreError && again.fault === 'full')
+  for (let n = 0; n < 10; n++) await store.delete(lasting(`k${n}`))
+  t.not(await store.create(lasting('again', Buffer.alloc(20_000))), undefined)
+})
+
+t.test('a disk that is full from the start is named', async t => {
+  const disk = smallDisk(t, '4k')
+  if (disk === undefined) return
+  refuses(t, join(disk, 'store'), 'full', /no space is left/)
+})
+
+function lasting(key: string, value?: Buffer): ReturnType<typeof draft> {
+  return draft(key, { expires: Date.now() + 3_600_000, ...(value && { value }) })
+}
+
+function refuses(t: Test, folder: string, fault: string, message: RegExp): void {
+  try {
+    new FileStore(folder)
+    t.fail('it was opened')
+  } catch (error) {
+    t.ok(error instanceof StoreError, String(error))
+    t.equal((error as StoreError).fault, fault)
+    t.match((error as StoreError).message, message)
+  }
+}
+
+async function fill(store: FileStore): Promise<{ kept: number; error: unknown }> {
+  for (let n = 0; n < 10_000; n++) {
+    try {
+      await store.create(lasting(`k${n}`, Buffer.alloc(20_000)))
+    } catch (error) {
+      return { kept: n, error }
+    }
+  }
+  return { kept: 10_000, error: undefined }
+}
+
+function write(test: Test, folder: string, what: string, name: string): ChildProcess {
+  const child = spawn(process.execPath, [WRITER, folder, what, name], { stdio: ['ignore', 'pipe', 'inherit'] })
+  test.teardown(() => void child.kill('SIGKILL'))
+  return child
+}
+
+/** A file system of that size, where this process may make one. */
+function smallDisk(test: Test, size: string): string | undefined {
+  const folder = temporary(test)
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', folder], { stdio: 'ignore' })
+  } catch {
+    test.comment('skipped: a small disk takes the right to mount one')
+    return undefined
+  }
+  test.teardown(() => execFileSync('umount', ['-l', folder]))
+  return folder
+}
+
+function temporary(test: Pick<Test, 'teardown'>): string {
+  const folder = mkdtempSync(join(tmpdir(), 'gateway-store-'))
+  test.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}

@@ -1,0 +1,36 @@
+import t from 'tap'
+import { type Position, Shelf } from '../../src/stores/shelf.js'
+import { fc } from '../helpers/property.js'
+
+const position = fc.record({ created: fc.integer({ min: 0, max: 5 }), key: fc.constantFrom('a', 'b', 'c', 'd') })
+const steps = fc.array(fc.record({ add: fc.boolean(), position }), { maxLength: 60 })
+const same = (a: Position, b: Position): boolean => a.created === b.created && a.key === b.key
+const ascending = (a: Position, b: Position): number => a.created - b.created || a.key.localeCompare(b.key)
+
+t.test('a shelf has what was added and not removed, in order, from wherever it is read', async t => {
+  fc.assert(
+    fc.property(steps, position, (steps, after) => {
+      const shelf = new Shelf()
+      let model: Position[] = []
+      for (const { add, position } of steps) {
+        const stands = model.some(one => same(one, position))
+        if (add && !stands) {
+          shelf.add(position)
+          model = [...model, position].sort(ascending)
+        } else if (!add) {
+          shelf.remove(position)
+          model = model.filter(one => !same(one, position))
+        }
+      }
+      const behind = model.filter(one => ascending(one, after) > 0)
+      const before = model.filter(one => ascending(one, after) < 0).reverse()
+      return (
+        shelf.size === model.length &&
+        JSON.stringify([...shelf.walk({ order: 'ascending' })]) === JSON.stringify(model) &&
+        JSON.stringify([...shelf.walk({ order: 'ascending', after })]) === JSON.stringify(behind) &&
+        JSON.stringify([...shelf.walk({ order: 'descending', after })]) === JSON.stringify(before)
+      )
+    }),
+  )
+  t.pass('no counterexample')
+})
