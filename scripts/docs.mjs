@@ -44,12 +44,14 @@ async function simulator() {
   const { PROTOCOLS } = await built('simulator/routes.js')
   const { WORDS } = await built('simulator/text/words.js')
   const { FAULTS } = await built('simulator/faults/table.js')
+  const { MODERATION_WORDS } = await built('simulator/protocols/moderations/words.js')
   const groups = {
     always: 'In every request that asks for them',
     chosen: 'In the requests that `times` and `failure-rate` choose',
   }
   const spoken = PROTOCOLS.map(({ method, path, models }) => `| ${method} | \`${path}\` | ${code(models)} |`)
   const words = Object.entries(WORDS).map(([word, effect]) => `| \`${word}\` | ${effect} |`)
+  const flagged = Object.entries(MODERATION_WORDS).map(([category, list]) => `| \`${category}\` | ${list.join(', ')} |`)
   const faults = Object.entries(groups).map(([strikes, title]) => {
     const rows = Object.entries(FAULTS).filter(([, fault]) => fault.strikes === strikes)
     const lines = rows.map(([name, { value, description }]) => `| \`${name}\` | ${value.written} | ${description} |`)
@@ -58,6 +60,7 @@ async function simulator() {
   return [
     ['### Endpoints', '', '| Method | Path | Models that it lists |', '|---|---|---|', ...new Set(spoken)].join('\n'),
     ['### Words', '', '| Word | Effect |', '|---|---|', ...words].join('\n'),
+    ['### Words that are flagged', '', '| Category | Words |', '|---|---|', ...flagged].join('\n'),
     '### Faults',
     ...faults,
   ].join('\n\n')

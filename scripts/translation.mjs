@@ -6,16 +6,28 @@ import { fileURLToPath } from 'node:url'
 const codecs = new URL('../dist/codecs/', import.meta.url)
 
 /** Order of the sections. Codecs that are not here come after these. */
-const ORDER = ['chat', 'responses', 'messages', 'generate', 'embeddings', 'embed-contents', 'embed-content']
+const ORDER = [
+  'chat',
+  'responses',
+  'messages',
+  'generate',
+  'embeddings',
+  'embed-contents',
+  'embed-content',
+  'rerank',
+  'rerank.v2',
+]
 
 /** Markdown: a section for each protocol that clients speak, with a column for each protocol that it is translated to. */
 export async function translation() {
   const { FIELDS } = await import(new URL('../core/fields.js', codecs))
   const { EMBED_FIELDS } = await import(new URL('../core/embed.js', codecs))
+  const { RERANK_FIELDS } = await import(new URL('../core/rerank.js', codecs))
   const all = await everyCodec()
   const text = sections(all, 'text', FIELDS)
   const embed = sections(all, 'embed', EMBED_FIELDS)
-  return [...text, ...embed].join('\n\n')
+  const rerank = sections(all, 'rerank', RERANK_FIELDS)
+  return [...text, ...embed, ...rerank].join('\n\n')
 }
 
 /** Every codec that a folder of src/codecs exports. */
@@ -33,12 +45,14 @@ function place({ protocol }) {
   return at < 0 ? ORDER.length : at
 }
 
+const TITLES = { text: 'Text', embed: 'Embeddings', rerank: 'Reranking' }
+
 function sections(all, operation, names) {
   const mine = all.filter(codec => codec.operation === operation)
   return mine.flatMap(server => {
     const targets = mine.filter(codec => codec !== server)
     return [
-      `## ${operation === 'text' ? 'Text' : 'Embeddings'}: clients of \`${server.protocol}\``,
+      `## ${TITLES[operation]}: clients of \`${server.protocol}\``,
       carried(server, targets, names),
       ...stays(server),
     ]

@@ -9,6 +9,7 @@ const BODIES: Readonly<Record<string, object>> = {
   completions: { prompt: 'Once upon a time' },
   responses: { input: 'Say hello.' },
   embeddings: { input: ['hello'] },
+  rerank: { query: 'hello', documents: ['hello, world', 'goodbye'] },
   moderations: { input: 'hello' },
 }
 

@@ -4,6 +4,8 @@ import { embedContent, embedContents } from './embed-content/index.js'
 import { embeddings } from './embeddings/index.js'
 import { generate, generateCount } from './generate/index.js'
 import { messages, messagesCount } from './messages/index.js'
+import { moderations } from './moderations/index.js'
+import { rerank, rerankV2 } from './rerank/index.js'
 import { responses, responsesCount } from './responses/index.js'
 
 export { estimate, estimateTokens } from './estimate.js'
@@ -20,6 +22,9 @@ const CODECS: readonly Codec[] = [
   embedContents,
   embedContent,
   embeddings,
+  rerank,
+  rerankV2,
+  moderations,
   messagesCount,
   generateCount,
   responsesCount,

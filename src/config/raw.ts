@@ -167,6 +167,7 @@ export interface RawRoute extends RawDefaults {
   readonly framing?: RawFraming
   readonly strict?: boolean
   readonly schema?: string
+  readonly request?: readonly VerbConfig[]
   readonly upstream?: string
   readonly timeouts?: RawTimeouts
   readonly retry?: RawRetry

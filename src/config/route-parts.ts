@@ -30,7 +30,7 @@ export function checkParts(raw: RawRoute, site: Site, { report }: Context): void
     }
     return
   }
-  for (const name of ['protocol', 'upstream', 'schema', 'stream', 'framing', 'strict'] as const) {
+  for (const name of ['protocol', 'upstream', 'schema', 'request', 'stream', 'framing', 'strict'] as const) {
     if (raw[name] !== undefined) {
       report.error('conflict', site.child(name), `a route with answer is answered by the gateway and has no ${name}`, {
         on: 'key',
@@ -85,6 +85,13 @@ export function checkSocket(raw: RawRoute, { method }: RoutePattern, site: Site,
   report.error('conflict', site, message, { on: 'key' })
 }
 
+/** Changes of a request that is translated would come too late, in the terms of the upstream's protocol. */
+export function checkChanges(raw: RawRoute, site: Site, { report }: Context): void {
+  if (raw.request === undefined || codecOf(raw.protocol ?? '') === undefined) return
+  const message = 'requests of this protocol may be translated: write the changes on the upstream or the model'
+  report.error('conflict', site.child('request'), message, { on: 'key' })
+}
+
 /** A route whose answers are never streams has none to cut. */
 export function checkFraming(raw: RawRoute, site: Site, { report }: Context): void {
   if (raw.framing === undefined || raw.answer !== undefined || (raw.stream ?? false) !== false) return
@@ -105,6 +112,7 @@ export function defaultBody(raw: RawRoute, method: string): RouteConfig['body'] 
     raw.model?.startsWith('body.') ||
     String(raw.stream ?? '').startsWith('body.') ||
     raw.schema !== undefined ||
+    raw.request !== undefined ||
     codecOf(raw.protocol ?? '') !== undefined
   return reads ? 'json' : 'raw'
 }
@@ -119,6 +127,8 @@ export function checkBody(config: RouteConfig, site: Site, { report }: Context):
       report.error('conflict', site.child(name), `${name} stands in the body, but ${why}: write body: json`)
     }
   }
+  if (config.request !== undefined)
+    report.error('conflict', site.child('request'), `request changes the body, but ${why}: write body: json`)
   if (config.schema !== undefined)
     report.error('conflict', site.child('schema'), `a schema reads the body, but ${why}: write body: json`)
 }

@@ -12,6 +12,7 @@ import type { RawDefaults, RawPlacement, RawRoute, RawUpstream } from './raw.js'
 import { quoted } from './report.js'
 import {
   checkBody,
+  checkChanges,
   checkFraming,
   checkParts,
   checkSocket,
@@ -82,6 +83,7 @@ function readRoute(
   const defaults: RawDefaults = sectionOf(site.document, 'defaults') ?? {}
   const model = readModelPointer(raw, pattern, site, context)
   checkParts(raw, site, context)
+  checkChanges(raw, site, context)
   checkFraming(raw, site, context)
   checkSocket(raw, pattern, site, context)
   if (raw.upstream !== undefined) checkUpstream(raw.upstream, site.child('upstream'), upstreams, context)
@@ -96,6 +98,7 @@ function readRoute(
     framing: readFraming(raw.framing),
     strict: raw.strict ?? false,
     ...(raw.schema === undefined ? {} : { schema: raw.schema }),
+    ...(raw.request === undefined ? {} : { request: raw.request }),
     ...(raw.upstream === undefined ? {} : { upstream: raw.upstream }),
     timeouts: readTimeouts(raw.timeouts, site.child('timeouts'), context),
     retry: readRetry(raw.retry),

@@ -1,9 +1,10 @@
 import type { EmbedField, EmbedRequest, EmbedResult } from './embed.js'
 import type { Carry, Field, Held } from './fields.js'
 import type { Json, JsonObject } from './json.js'
+import type { RerankField, RerankRequest, RerankResult } from './rerank.js'
 import type { MediaPart, TextEvent, TextRequest, TextResult } from './text.js'
 
-export type Codec = TextCodec | EmbedCodec | CountCodec
+export type Codec = TextCodec | EmbedCodec | RerankCodec | ModerateCodec | CountCodec
 
 /**
  * One text protocol, both ways. Pure, synchronous, no I/O. Requests come checked against the route's schema, but a codec
@@ -44,6 +45,38 @@ export interface EmbedCodec {
     decodeResult(body: Json, request: EmbedRequest): EmbedResult
     decodeError(status: number, body: Json | undefined): UpstreamError
     readonly carries: Readonly<Record<EmbedField, Carry>>
+  }
+}
+
+/** Reranking, by one protocol, both ways. The rules are those of {@link TextCodec}. */
+export interface RerankCodec {
+  readonly operation: 'rerank'
+  readonly protocol: string
+  readonly server: {
+    decodeRequest(body: JsonObject, head: RequestHead): RerankRequest
+    /** `id` is for protocols whose answers have one, where the upstream gave none. */
+    encodeResult(result: RerankResult, request: RerankRequest, id: string): JsonObject
+    readonly fields: Readonly<Record<string, Held<RerankField>>>
+  }
+  readonly client: {
+    encodeRequest(request: RerankRequest, target: Target<RerankField>): JsonObject
+    /** `request` is what was asked: results name its documents. */
+    decodeResult(body: Json, request: RerankRequest): RerankResult
+    decodeError(status: number, body: Json | undefined): UpstreamError
+    readonly carries: Readonly<Record<RerankField, Carry>>
+  }
+}
+
+/** Moderation, for clients alone: the request is a question to a model of texts, which any {@link TextClient} asks. */
+export interface ModerateCodec {
+  readonly operation: 'moderate'
+  readonly protocol: string
+  readonly server: TextServer
+  readonly client: {
+    encodeRequest(request: TextRequest, target: Target): JsonObject
+    decodeResult(body: Json): TextResult
+    decodeError(status: number, body: Json | undefined): UpstreamError
+    readonly carries: Readonly<Record<string, Carry>>
   }
 }
 
@@ -130,6 +163,8 @@ export interface Traits {
   readonly system_role?: 'system' | 'developer'
   /** Whether the upstream fetches images and files by URL itself. */
   readonly fetches_urls?: boolean
+  /** True: a model of texts that judges content; requests for moderation are put to it as a question. */
+  readonly moderates?: boolean
 }
 
 /** What an upstream said in refusing: still to be cleaned of secrets. */

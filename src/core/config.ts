@@ -152,7 +152,9 @@ export interface TargetConfig {
 /** What the relay must know of a protocol, as data: how its streams end and where usage stands. */
 export interface ProtocolConfig {
   /** Which event ends a stream well. Absent: the end of the transfer is the only mark. */
-  readonly end?: { readonly data?: string; readonly events?: readonly string[] }
+  readonly end?: { readonly data?: string; readonly events?: readonly string[]; readonly repeats?: boolean }
+  /** Whole answers are bytes, whatever their type, unless it says JSON. */
+  readonly binary?: boolean
   /** Shape of an error inside a stream: the family's, or the typed events of stateful responses. */
   readonly stream_error?: 'family' | 'responses'
   /** Where usage stands, in dotted paths from the top of the JSON answer or event. */
@@ -207,6 +209,8 @@ export interface RouteConfig {
   readonly strict: boolean
   /** Name of a request schema. */
   readonly schema?: string
+  /** Changes to the request before those of the upstream. */
+  readonly request?: readonly VerbConfig[]
   /** A fixed upstream, for routes without a model. */
   readonly upstream?: string
   readonly timeouts: Partial<Timeouts>

@@ -47,7 +47,7 @@ const IMAGE_TASKS: Readonly<Record<number, number>> = { 400: 4, 404: 3, 413: 4, 
 /**
  * The body of an error in the shape that the family's clients parse. `PROTOCOLS` of each family decide: `{error: {message,
  * type, param, code}}`, `{type: "error", error: {type, message}, request_id}`, `{error: {code, message, status}}` (with a
- * `RetryInfo` where the client is to wait, as its clients read no header for that), `{code, description, result}`.
+ * `RetryInfo` where the client is to wait, as its clients read no header for that), `{code, description, result}`, `{id, message}`.
  */
 export function errorBody(error: GatewayError, family: Family, requestId: string): JsonObject {
   switch (family) {
@@ -68,6 +68,8 @@ export function errorBody(error: GatewayError, family: Family, requestId: string
           ...waiting(error.details.retryAfter),
         },
       }
+    case 'rerank':
+      return { id: requestId, message: error.message }
     case 'image-tasks':
       return { code: IMAGE_TASKS[error.status] ?? 9, description: error.message, result: null }
   }

@@ -203,7 +203,11 @@ export type HeaderFilter = (name: string) => boolean
 
 export interface Protocol {
   readonly name: string
-  readonly end: { readonly data: string | undefined; readonly events: readonly string[] } | undefined
+  readonly end:
+    | { readonly data: string | undefined; readonly events: readonly string[]; readonly repeats: boolean }
+    | undefined
+  /** Whole answers are bytes, whatever their type, unless it says JSON. */
+  readonly binary: boolean
   readonly streamError: 'family' | 'responses'
   readonly usage: UsagePaths | undefined
   readonly unknownModel:

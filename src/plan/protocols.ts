@@ -20,10 +20,11 @@ export class Protocols {
   }
 }
 
-function compileProtocol(name: string, { end, stream_error, usage, unknown_model }: ProtocolConfig): Protocol {
+function compileProtocol(name: string, { end, binary, stream_error, usage, unknown_model }: ProtocolConfig): Protocol {
   return {
     name,
-    end: end && { data: end.data, events: end.events ?? [] },
+    end: end && { data: end.data, events: end.events ?? [], repeats: end.repeats ?? false },
+    binary: binary ?? false,
     streamError: stream_error ?? 'family',
     usage: usage && compileUsage(usage),
     unknownModel: unknown_model && {

@@ -64,9 +64,9 @@ export class RouteCompiler {
     return service
   }
 
-  #find({ protocol, model, upstream, timeouts, retry, strict }: RouteConfig): Service | undefined {
+  #find({ protocol, model, upstream, timeouts, retry, strict, request = [] }: RouteConfig): Service | undefined {
     if (protocol === undefined) return undefined
-    const offer = { protocol, timeouts, retry, strict }
+    const offer = { protocol, timeouts, retry, strict, request }
     if (model === undefined) return new FixedService(this.#parts, offer, upstream ?? '')
     const key = JSON.stringify(offer)
     const service = this.#services.get(key) ?? new ModelService(this.#parts, offer)

@@ -1,7 +1,15 @@
 import type { VerbConfig } from '../core/config.js'
 import { isObject, type Json } from '../core/json.js'
 import type { Transform } from '../core/plan.js'
-import { keepMembers, parsePath, removeMember, renameMember, setValue, wrapValue } from '../wire/json-edit.js'
+import {
+  aliasMember,
+  keepMembers,
+  parsePath,
+  removeMember,
+  renameMember,
+  setValue,
+  wrapValue,
+} from '../wire/json-edit.js'
 
 /** A verb of the configuration language: its arguments, as written, become edits of a document's bytes. */
 export interface Verb {
@@ -16,17 +24,11 @@ export const set: Verb = { name: 'set', compile: args => put(args, 'always') }
 /** `{ path: value }`: puts the value there where nothing stands. */
 export const defaults: Verb = { name: 'default', compile: args => put(args, 'absent') }
 
-/** `{ from: to }`: moves the value at one path to another. */
-export const rename: Verb = {
-  name: 'rename',
-  compile: args =>
-    chain(
-      members(args).map(([from, to]): Transform => {
-        const [source, target] = [parsePath(from), parsePath(text(to))]
-        return document => renameMember(document, source, target)
-      }),
-    ),
-}
+/** `{ from: to }`: moves the value at one path to another, whatever stood there. */
+export const rename: Verb = { name: 'rename', compile: args => move(args, renameMember) }
+
+/** `{ from: to }`: moves the value at one path to another where nothing stands there, and takes it out where something does. */
+export const alias: Verb = { name: 'alias', compile: args => move(args, aliasMember) }
 
 /** `[paths]`: takes these values out. */
 export const remove: Verb = {
@@ -68,7 +70,7 @@ export const wrap: Verb = {
 }
 
 const VERBS: ReadonlyMap<string, Verb> = new Map(
-  [set, defaults, rename, remove, keep, wrap].map(verb => [verb.name, verb]),
+  [set, defaults, rename, alias, remove, keep, wrap].map(verb => [verb.name, verb]),
 )
 
 /** The verbs of a list, one after the other; `undefined` where there are none. */
@@ -88,6 +90,14 @@ function put(args: Json, when: 'always' | 'absent'): Transform {
     const path = parsePath(dotted)
     const json = Buffer.from(JSON.stringify(value))
     return document => setValue(document, path, json, when)
+  })
+  return chain(steps)
+}
+
+function move(args: Json, edit: typeof renameMember): Transform {
+  const steps = members(args).map(([from, to]): Transform => {
+    const [source, target] = [parsePath(from), parsePath(text(to))]
+    return document => edit(document, source, target)
   })
   return chain(steps)
 }

@@ -1,6 +1,6 @@
 import { codecOf, estimate, partnersOf, textProtocols } from '../codecs/index.js'
 import type { Codec } from '../core/codec.js'
-import type { Config, ModelConfig, TargetConfig } from '../core/config.js'
+import type { Config, ModelConfig, TargetConfig, VerbConfig } from '../core/config.js'
 import type { Retry, Timeouts } from '../core/limits.js'
 import type { Choice, Exchange, Group, Translation } from '../core/plan.js'
 import type { Found } from './models.js'
@@ -17,6 +17,7 @@ export interface Offer {
   readonly timeouts: Partial<Timeouts>
   readonly retry: Partial<Retry>
   readonly strict: boolean
+  readonly request?: readonly VerbConfig[]
 }
 
 /** An exchange but for the name of the model: all of it that is known before a client names one. */
@@ -45,16 +46,19 @@ export function waysOf(
     targets.flatMap(target => {
       const speaker = speakers.get(target.upstream)
       if (speaker === undefined || speaker.upstream.off !== undefined) return []
-      const spoken = speaker.endpoints.get(offer.protocol)
+      const traits = { ...speaker.config.traits, ...model.traits, ...target.traits }
+      const judge = server?.operation === 'moderate' && traits.moderates === true ? textPartner(speaker) : undefined
+      const spoken = judge === undefined ? speaker.endpoints.get(offer.protocol) : undefined
       const isRelayed = spoken !== undefined && (spoken.keeps !== false || server === undefined)
       if (isRelayed) return [wayOf(target, model, speaker, spoken, undefined, offer, config)]
       // What an upstream does not keep the gateway has to read, and so there is a translation of the protocol to itself.
-      const found = server && (spoken === undefined ? partner(server, speaker) : { codec: server, endpoint: spoken })
+      const found =
+        judge ?? (server && (spoken === undefined ? partner(server, speaker) : { codec: server, endpoint: spoken }))
       if (server === undefined || found === undefined) return []
       const translation: Translation = {
         server,
         client: found.codec,
-        traits: { ...speaker.config.traits, ...model.traits, ...target.traits },
+        traits,
         strict: offer.strict || model.strict,
         rateLimits: compileRateLimits(
           config.protocols[found.codec.protocol]?.rate_limits,
@@ -71,18 +75,32 @@ export function needsModelAlone({ call, stream }: Endpoint): boolean {
   return [...call.variables, ...stream.variables].every(name => name === 'model')
 }
 
+interface Partner {
+  readonly codec: Codec
+  readonly endpoint: Endpoint
+}
+
 /** The best protocol of the upstream's that the client's can be translated to. */
-function partner(server: Codec, { endpoints }: Speaker): { codec: Codec; endpoint: Endpoint } | undefined {
+function partner(server: Codec, speaker: Speaker): Partner | undefined {
+  const { endpoints } = speaker
   for (const codec of partnersOf(server)) {
     const endpoint = endpoints.get(codec.protocol)
     if (endpoint !== undefined && needsModelAlone(endpoint)) return { codec, endpoint }
   }
   if (server.operation !== 'count') return undefined
   // Whoever generates text but counts nothing: the gateway estimates.
-  const endpoint = textProtocols()
-    .map(protocol => endpoints.get(protocol))
-    .find(found => found !== undefined && needsModelAlone(found))
+  const endpoint = textPartner(speaker)?.endpoint
   return endpoint && { codec: estimate, endpoint }
+}
+
+/** The best protocol of texts that the upstream speaks. */
+function textPartner({ endpoints }: Speaker): Partner | undefined {
+  for (const protocol of textProtocols()) {
+    const codec = codecOf(protocol)
+    const endpoint = endpoints.get(protocol)
+    if (codec !== undefined && endpoint !== undefined && needsModelAlone(endpoint)) return { codec, endpoint }
+  }
+  return undefined
 }
 
 function wayOf(
@@ -100,7 +118,13 @@ function wayOf(
       translation,
       call: endpoint.call,
       streamCall: endpoint.stream,
-      request: compileVerbs([...written.request, ...endpoint.request, ...model.request, ...target.request]),
+      request: compileVerbs([
+        ...(offer.request ?? []),
+        ...written.request,
+        ...endpoint.request,
+        ...model.request,
+        ...target.request,
+      ]),
       response: compileVerbs([...target.response, ...model.response, ...endpoint.response, ...written.response]),
       timeouts: mergeTimeouts(config.timeouts, written.timeouts, offer.timeouts, model.timeouts),
       retry: mergeRetry(config.retry, written.retry, offer.retry, model.retry),

@@ -39,7 +39,7 @@ export interface Call {
   readonly memory: Memory
 }
 
-export type Answer = Document | EventStream
+export type Answer = Document | EventStream | ByteStream
 
 /** An answer that is sent whole. */
 export interface Document {
@@ -58,6 +58,15 @@ export interface EventStream {
   readonly events: Iterable<StreamEvent>
   /** What this protocol sends when it fails in the middle of a stream. */
   readonly failure: (error: SimulatorError) => readonly StreamEvent[]
+}
+
+/** An answer of bytes that are sent as they are made. */
+export interface ByteStream {
+  readonly kind: 'bytes'
+  readonly headers: Headers
+  /** Of all pieces together. */
+  readonly length: number
+  readonly pieces: Iterable<Uint8Array>
 }
 
 export type Writing = 'lf' | 'crlf' | 'bare'

@@ -6,10 +6,13 @@ import { chat } from './protocols/chat/index.js'
 import { completions } from './protocols/completions/index.js'
 import { embeddings } from './protocols/embeddings/index.js'
 import { GENERATE } from './protocols/generate/index.js'
+import { images } from './protocols/images/index.js'
 import { MESSAGES } from './protocols/messages/index.js'
 import { modelById, modelList } from './protocols/models.js'
 import { moderations } from './protocols/moderations/index.js'
+import { RERANK } from './protocols/rerank/index.js'
 import { RESPONSES } from './protocols/responses/index.js'
+import { speech } from './protocols/speech/index.js'
 
 /** All that the simulator speaks; the docs list it. The first whose path, method and headers fit is the one that answers. */
 export const PROTOCOLS: readonly Protocol[] = [
@@ -17,6 +20,9 @@ export const PROTOCOLS: readonly Protocol[] = [
   completions,
   embeddings,
   moderations,
+  images,
+  speech,
+  ...RERANK,
   ...RESPONSES,
   ...MESSAGES,
   ...GENERATE,

@@ -60,7 +60,7 @@ export function controlNames(names: readonly string[]): ControlNames {
 }
 
 /** Case-folded as by parsers that go beyond ASCII: U+017F stands for s, U+212A for k. */
-function fold(key: string): string {
+export function fold(key: string): string {
   return key.toUpperCase().toLowerCase()
 }
 

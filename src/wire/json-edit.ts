@@ -94,6 +94,11 @@ export function renameMember(doc: Uint8Array, from: Path, to: Path): Uint8Array 
   ])
 }
 
+/** As {@link renameMember}, but where there is a value at `to` already, that one stays and the one at `from` is lost. */
+export function aliasMember(doc: Uint8Array, from: Path, to: Path): Uint8Array {
+  return findValue(doc, to) === undefined ? renameMember(doc, from, to) : removeMember(doc, from)
+}
+
 /** Removes top-level members and sets another one to `json`, in one pass over the document. */
 export function replaceMembers(doc: Uint8Array, removed: readonly string[], name: string, json: string): Uint8Array {
   const cursor = new JsonCursor(asBuffer(doc))

@@ -1,10 +1,14 @@
 import { isAt, startsAt } from './bytes.js'
 import { SseDecoder } from './sse.js'
 
-/** Which event ends a stream: one whose data is exactly `data`, or whose name (or type, without one) is in `events`. */
+/**
+ * Which event ends a stream: one whose data is exactly `data`, or whose name (or type, without one) is in `events`. With
+ * `repeats` the latter may come several times: they do not end the stream, which is whole where one of them came last.
+ */
 export interface RelayEnd {
   readonly data: string | undefined
   readonly events: readonly string[]
+  readonly repeats?: boolean
 }
 
 /**

@@ -25,6 +25,7 @@ const LARGEST_FIRST = 64 * 1024
 export class SseRelay {
   readonly #limits: SseLimits
   readonly #reader: EventReader
+  readonly #repeats: boolean
   /** The beginning of an incomplete event. */
   readonly #held = new HeldBytes()
   /** Of that event: bytes before its line at hand, and of that line. */
@@ -37,6 +38,7 @@ export class SseRelay {
   #content = 0
   #trailing = 0
   #ended = false
+  #whole = false
   #fault: 'line' | 'event' | 'json' | undefined
   #failure: Uint8Array | undefined
   #first: Uint8Array | undefined
@@ -44,6 +46,7 @@ export class SseRelay {
   constructor(options: RelayOptions) {
     this.#limits = { line: options.line, event: options.event }
     this.#reader = new EventReader(options.end)
+    this.#repeats = options.end?.repeats ?? false
   }
 
   /** Events so far, comments and pings included. */
@@ -59,6 +62,11 @@ export class SseRelay {
   /** Whether the event that ends the stream has come. */
   get ended(): boolean {
     return this.#ended
+  }
+
+  /** Whether the stream may end here: an event that ends it has come, or one that may come again was the last. */
+  get whole(): boolean {
+    return this.#whole
   }
 
   /** Bytes that came after it; they are dropped. */
@@ -141,7 +149,9 @@ export class SseRelay {
       return
     }
     this.#events++
-    this.#ended = reader.isLast
+    const isLast = reader.isLast
+    if (isLast || kind !== 'nothing') this.#whole = isLast
+    this.#ended = isLast && (!this.#repeats || kind === 'nothing')
     if (kind === 'nothing') return
     if (this.#content++ === 0 && blank - start <= LARGEST_FIRST) this.#first = Buffer.from(bytes.subarray(start, blank))
     if (kind === 'error') this.#failure ??= Buffer.from(reader.data(bytes, start, end))

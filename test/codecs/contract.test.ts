@@ -1,10 +1,12 @@
 import t from 'tap'
 import { embedContent, embedContents } from '../../src/codecs/embed-content/index.js'
 import { embeddings } from '../../src/codecs/embeddings/index.js'
+import { rerank, rerankV2 } from '../../src/codecs/rerank/index.js'
 import { type OpenApiName, openApiFolder, openApiSchemas } from '../helpers/openapi.js'
 import { TEXT_CODECS } from './all.js'
 import { contract } from './contract.js'
 import { embedContract } from './contract-embed.js'
+import { rerankContract } from './contract-rerank.js'
 import { uncovered } from './coverage.js'
 
 const skip = openApiFolder() === undefined
@@ -19,6 +21,13 @@ for (const codec of TEXT_CODECS) {
 for (const codec of [embeddings, embedContent, embedContents]) {
   t.test(codec.protocol, t => {
     embedContract(t, codec)
+    t.end()
+  })
+}
+
+for (const codec of [rerank, rerankV2]) {
+  t.test(codec.protocol, t => {
+    rerankContract(t, codec)
     t.end()
   })
 }

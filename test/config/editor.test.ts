@@ -91,7 +91,7 @@ const GOOD: Readonly<Record<string, readonly [FileName, string]>> = {
   ],
   'every verb': [
     'gateway',
-    'version: 1\nupstreams:\n  north:\n    kind: bearer\n    request: [{ set: { a.b: 1 } }, { default: { c: [] } }, { rename: { d: e } }, { remove: [f] }, { keep: [g] }, { wrap: h }, { wrap: { i.j: k } }]\n',
+    'version: 1\nupstreams:\n  north:\n    kind: bearer\n    request: [{ set: { a.b: 1 } }, { default: { c: [] } }, { rename: { d: e } }, { alias: { d: e } }, { remove: [f] }, { keep: [g] }, { wrap: h }, { wrap: { i.j: k } }]\n',
   ],
   'routes of every form': [
     'routes',

@@ -37,6 +37,17 @@ t.test('shipped routes are there, with the defaults of their files', async t => 
   })
 })
 
+t.test('a route may change requests, where they are read and never translated', async t => {
+  const rename = 'request: [{ alias: { format: response_format } }]'
+  const route = (parts: string): string => `${BASE}routes:\n  POST /v1/x: { ${parts}, ${rename} }\n`
+  const { config } = await tryLoad(t, route('protocol: speech, model: body.model'))
+  t.match(config?.routes['POST /v1/x'], { body: 'json', request: [{ alias: { format: 'response_format' } }] })
+  const told = async (parts: string): Promise<readonly string[]> => (await tryLoad(t, route(parts))).told
+  t.match(await told('protocol: chat, model: body.model'), [/^conflict/])
+  t.match((await told('protocol: speech, model: query.model, body: raw')).at(-1), /^conflict/)
+  t.match(await told('answer: models'), [/^conflict/])
+})
+
 t.test('interfaces chooses among the shipped files; an empty list leaves all out', async t => {
   const names = async (interfaces: string): Promise<readonly string[]> =>
     Object.keys(

@@ -232,6 +232,10 @@ for (const name of [
   'embeddings.request',
   'completions.request',
   'moderations.request',
+  'images.generations.request',
+  'speech.request',
+  'rerank.request',
+  'rerank.v2.request',
   'responses.request',
 ]) {
   t.test(`the shipped schema ${name} gives the same violations compiled ahead of time and compiled now`, async t => {

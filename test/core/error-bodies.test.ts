@@ -59,6 +59,10 @@ t.test('the image-task family gets its own code and a description', async t => {
   t.strictSame(errorBody(limited, 'image-tasks', 'req-1'), { code: 23, description: 'Slow down.', result: null })
 })
 
+t.test('the family of reranking gets the request id and the message', async t => {
+  t.strictSame(errorBody(limited, 'rerank', 'req-1'), { id: 'req-1', message: 'Slow down.' })
+})
+
 t.test('every code has a body in every family, and no body holds the cause', async t => {
   for (const code of Object.keys(ERROR_CODES) as ErrorCode[]) {
     const error = new GatewayError(code, 'What happened.', { cause: new Error('canary-in-the-cause') })

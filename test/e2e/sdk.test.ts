@@ -385,8 +385,8 @@ t.test('a 429 is tried again by the SDK after the time that it was told', async 
 
 t.test('what is not served yet is refused in words, not with a crash', async t => {
   const { sdk } = await running(t)
-  await failsAs(t, sdk.images.generate({ model: 'sim-text', prompt: 'a cat' }), OpenAI.NotFoundError)
   const file = await toFile(Buffer.alloc(1000), 'a.wav')
+  await failsAs(t, sdk.images.edit({ model: 'sim-text', image: file, prompt: 'a cat' }), OpenAI.NotFoundError)
   await failsAs(t, sdk.audio.transcriptions.create({ model: 'sim-text', file }), OpenAI.NotFoundError)
 })
 

@@ -162,6 +162,10 @@ const ROUTES: readonly (readonly [string, Record<string, unknown>])[] = [
   ['/v1/completions', { prompt: 'x' }],
   ['/v1/embeddings', { input: 'x' }],
   ['/v1/moderations', { input: 'x' }],
+  ['/v1/images/generations', { prompt: 'x' }],
+  ['/v1/audio/speech', { input: 'x', voice: 'alloy' }],
+  ['/v1/rerank', { query: 'x', documents: ['x'] }],
+  ['/v2/rerank', { query: 'x', documents: ['x'] }],
   ['/v1/responses', { input: 'x' }],
 ]
 

@@ -20,7 +20,8 @@ const UNFINISHED: readonly string[] = [
   'ruby_llm/spec/fixtures/vcr_cassettes/chat_streaming_responses_perplexity_sonar_supports_streaming_responses.yml #0',
 ]
 
-const PATHS = /\/(chat\/completions|completions|embeddings|moderations|responses)$/
+const PATHS =
+  /\/(audio\/speech|chat\/completions|images\/generations|completions|embeddings|moderations|rerank|responses)$/
 
 /** What the recordings hold for the compatible routes, whoever the provider was. */
 export async function compatibleReplays(file: string): Promise<Replay[]> {
@@ -34,7 +35,8 @@ export async function compatibleReplays(file: string): Promise<Replay[]> {
 
 /** `undefined` for other routes, and where the recording lost the request or the answer. */
 function replayOf({ file, n, provider, request, response }: Recording): Replay | undefined {
-  const suffix = PATHS.exec(new URL(request.url, 'http://recorded').pathname)?.[1]
+  const { pathname } = new URL(request.url, 'http://recorded')
+  const suffix = PATHS.exec(pathname)?.[1]
   if (request.method !== 'POST' || suffix === undefined || response.body === '') return undefined
   if (typeof request.body !== 'object' || request.body === null) return undefined
   // They go on from a response that was made elsewhere, so nobody here may have it (F-A4).
@@ -44,7 +46,7 @@ function replayOf({ file, n, provider, request, response }: Recording): Replay |
   return {
     name,
     finished: !UNFINISHED.includes(name),
-    path: `/v1/${suffix}`,
+    path: pathname.endsWith('/v2/rerank') ? '/v2/rerank' : `/v1/${suffix}`,
     provider,
     // Some name their model in the path, or none at all: the gateway has to know one.
     request: { ...request.body, model: ('model' in request.body && request.body.model) || 'recorded' },

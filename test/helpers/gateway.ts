@@ -48,6 +48,10 @@ const CALLS = [
   'completions: POST /v1/completions',
   'embeddings: POST /v1/embeddings',
   'moderations: POST /v1/moderations',
+  'images.generations: POST /v1/images/generations',
+  'speech: POST /v1/audio/speech',
+  'rerank: POST /v1/rerank',
+  'rerank.v2: POST /v2/rerank',
   'responses: POST /v1/responses',
 ]
 

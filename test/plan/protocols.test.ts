@@ -3,7 +3,14 @@ import { Protocols } from '../../src/plan/protocols.js'
 
 t.test('a protocol that nothing is said of is relayed as it is', async t => {
   const plain = new Protocols({}).get('chat')
-  t.same(plain, { name: 'chat', end: undefined, streamError: 'family', usage: undefined, unknownModel: undefined })
+  t.same(plain, {
+    name: 'chat',
+    end: undefined,
+    binary: false,
+    streamError: 'family',
+    usage: undefined,
+    unknownModel: undefined,
+  })
 })
 
 t.test('what is said of a protocol is taken apart', async t => {
@@ -17,7 +24,8 @@ t.test('what is said of a protocol is taken apart', async t => {
   }).get('chat')
   t.same(protocol, {
     name: 'chat',
-    end: { data: '[DONE]', events: [] },
+    end: { data: '[DONE]', events: [], repeats: false },
+    binary: false,
     streamError: 'responses',
     usage: {
       input: [

@@ -40,6 +40,12 @@ t.test('weighted neighbours become one group', async t => {
   t.same(order(choiceOf(model, { a: {}, b: {}, c: {} })), [['a:m:3', 'b:m:1'], ['c:m:1']])
 })
 
+t.test('what the route changes comes before what upstreams and models change', async t => {
+  const offer = { ...CHAT, request: [{ rename: { a: 'b' } }] }
+  const choice = choiceOf(modelOf(['a']), { a: { request: [{ rename: { b: 'c' } }] } }, offer)
+  t.equal(apply(choice?.groups[0]?.exchanges[0]?.request, '{"a":1}'), '{"c":1}')
+})
+
 t.test('what is off is left out, and groups stay as they were written', async t => {
   const model = modelOf([{ upstream: 'a', weight: 3 }, 'b', { upstream: 'c', weight: 1 }])
   t.same(order(choiceOf(model, { a: {}, b: { off: 'disabled' }, c: {} })), [['a:m:3'], ['c:m:1']])
@@ -115,4 +121,18 @@ t.test('where nothing is declared nothing is edited', async t => {
   const exchange = choiceOf(modelOf('a'), { a: {} })?.groups[0]?.exchanges[0]
   t.equal(exchange?.request, undefined)
   t.equal(exchange?.response, undefined)
+})
+
+t.test('moderations go to their own protocol, unless the model is said to judge', async t => {
+  const offer = { ...CHAT, protocol: 'moderations' }
+  const speaks = { chat: callOf('POST /chat'), moderations: callOf('POST /moderations') }
+  const asked = (traits: object, spoken: UpstreamConfig['speaks']): unknown => {
+    const [group] = choiceOf({ ...modelOf(['a']), traits }, { a: { speaks: spoken } }, offer)?.groups ?? []
+    const [exchange] = group?.exchanges ?? []
+    return exchange && [exchange.call.target({ model: 'm' }), exchange.translation?.client.protocol]
+  }
+  t.same(asked({}, speaks), ['/moderations', undefined])
+  t.same(asked({ moderates: true }, speaks), ['/chat', 'chat'])
+  t.same(asked({ moderates: true }, { moderations: speaks.moderations }), ['/moderations', undefined])
+  t.same(asked({}, { chat: speaks.chat }), undefined)
 })

@@ -20,11 +20,15 @@ t.test('the compatible interface is these routes', async t => {
   const expected = [
     'GET /v1/models',
     'GET /v1/models/{id*}',
+    'POST /v1/audio/speech',
     'POST /v1/chat/completions',
     'POST /v1/completions',
     'POST /v1/embeddings',
+    'POST /v1/images/generations',
     'POST /v1/moderations',
+    'POST /v1/rerank',
     'POST /v1/responses',
+    'POST /v2/rerank',
     'WS /v1/responses',
   ]
   // What belongs to a response that exists already stands below it.
@@ -40,11 +44,11 @@ t.test('the compatible interface is these routes', async t => {
 })
 
 t.test('its routes take a bearer key and answer errors in its family', async t => {
-  for (const { answer, caller, errors, shipped } of plan.routes) {
+  for (const { id, answer, caller, errors, shipped } of plan.routes) {
     t.same(caller[0], { in: 'header', name: 'authorization', scheme: 'Bearer' })
     const shared = answer === 'models' || answer === 'model'
     t.equal(caller.length, shared ? 3 : 1, 'models are told to every family')
-    t.equal(errors, 'compatible')
+    t.equal(errors, id === 'POST /v2/rerank' ? 'rerank' : 'compatible', id)
     t.ok(shipped)
   }
 })
@@ -70,13 +74,30 @@ t.test('streams of responses end with a typed event', async t => {
   t.equal(streamError, 'responses')
 })
 
+t.test('streams of images end with the transfer, after an event that completes an image', async t => {
+  t.same(protocol('POST /v1/images/generations').end, {
+    data: '[DONE]',
+    events: ['image_generation.completed'],
+    repeats: true,
+  })
+  t.ok(route('POST /v1/images/generations').limits.event > 4 * 1024 * 1024, 'a whole image fits into an event')
+})
+
+t.test('speech is bytes, or events that end with a typed one', async t => {
+  const { binary, end } = protocol('POST /v1/audio/speech')
+  t.equal(binary, true)
+  t.same(end?.events, ['speech.audio.done'])
+  t.equal(protocol('POST /v1/images/generations').binary, false)
+})
+
 t.test('responses have their own way to say that a model does not exist', async t => {
   const { unknownModel } = protocol('POST /v1/responses')
   t.match(unknownModel, { status: 400, param: 'model', message: "The requested model '{model}' does not exist." })
 })
 
-t.test('embeddings and moderations are never streams', async t => {
-  for (const id of ['POST /v1/embeddings', 'POST /v1/moderations']) t.equal(route(id).stream, 'never')
+t.test('embeddings, reranking and moderations are never streams', async t => {
+  for (const id of ['POST /v1/embeddings', 'POST /v1/rerank', 'POST /v2/rerank', 'POST /v1/moderations'])
+    t.equal(route(id).stream, 'never')
 })
 
 t.test('usage stands where the protocol puts it', async t => {

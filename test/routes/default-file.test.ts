@@ -54,7 +54,17 @@ t.test('the models of the simulator are listed, its globs are not', async t => {
   if ('refused' in caller) throw new Error('refused')
   t.same(
     plan.models.list(caller).map(({ id }) => id),
-    ['sim-text', 'sim-responses', 'sim-messages', 'sim-generate', 'sim-embed', 'sim-moderate'],
+    [
+      'sim-text',
+      'sim-responses',
+      'sim-messages',
+      'sim-generate',
+      'sim-embed',
+      'sim-rerank',
+      'sim-moderate',
+      'sim-image',
+      'sim-speech',
+    ],
   )
 })
 

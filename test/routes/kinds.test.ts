@@ -91,6 +91,16 @@ const calls: readonly [string, string, string][] = [
   ['cohere', '/v1/chat/completions', 'https://api.cohere.com/compatibility/v1/chat/completions'],
   ['jina', '/v1/embeddings', 'https://api.jina.ai/v1/embeddings'],
   ['voyage', '/v1/embeddings', 'https://api.voyageai.com/v1/embeddings'],
+  ['cohere', '/v1/rerank', 'https://api.cohere.com/v1/rerank'],
+  ['cohere', '/v2/rerank', 'https://api.cohere.com/v2/rerank'],
+  ['jina', '/v1/rerank', 'https://api.jina.ai/v1/rerank'],
+  ['jina', '/v2/rerank', 'https://api.jina.ai/v1/rerank'],
+  ['voyage', '/v1/rerank', 'https://api.voyageai.com/v1/rerank'],
+  ['vllm', '/v1/rerank', 'http://127.0.0.1:8000/v2/rerank'],
+  ['llama-cpp', '/v2/rerank', `${OWN}/v1/rerank`],
+  ['openrouter', '/v1/rerank', 'https://openrouter.ai/api/v1/rerank'],
+  ['together', '/v1/rerank', 'https://api.together.ai/v1/rerank'],
+  ['new-api', '/v1/rerank', 'http://127.0.0.1:3000/v1/rerank'],
   ['ollama', '/v1/chat/completions', 'http://127.0.0.1:11434/v1/chat/completions'],
   ['vllm', '/v1/chat/completions', 'http://127.0.0.1:8000/v1/chat/completions'],
   ['llama-cpp', '/v1/chat/completions', `${OWN}/v1/chat/completions`],
@@ -98,6 +108,12 @@ const calls: readonly [string, string, string][] = [
   ['new-api', '/v1/chat/completions', 'http://127.0.0.1:3000/v1/chat/completions'],
   ['one-api', '/v1/chat/completions', 'http://127.0.0.1:3000/v1/chat/completions'],
   ['openai-compatible', '/v1/completions', `${OWN}/v1/completions`],
+  ['openai', '/v1/images/generations', 'https://api.openai.com/v1/images/generations'],
+  ['openai', '/v1/audio/speech', 'https://api.openai.com/v1/audio/speech'],
+  ['gemini', '/v1/images/generations', `${NATIVE}/v1beta/openai/images/generations`],
+  ['groq', '/v1/audio/speech', 'https://api.groq.com/openai/v1/audio/speech'],
+  ['xai', '/v1/images/generations', 'https://api.x.ai/v1/images/generations'],
+  ['simulator', '/v1/audio/speech', 'embedded:simulator/v1/audio/speech'],
   ['openai', '/v1/responses/input_tokens', 'https://api.openai.com/v1/responses/input_tokens'],
   ['anthropic', '/v1/messages', 'https://api.anthropic.com/v1/messages'],
   ['anthropic', '/v1/messages/count_tokens', 'https://api.anthropic.com/v1/messages/count_tokens'],
@@ -182,6 +198,9 @@ t.test('what a provider does not serve is not offered', async t => {
   t.equal(exchange(await planWith('groq'), '/v1/moderations'), undefined)
   t.equal(exchange(await planWith('jina'), '/v1/chat/completions'), undefined)
   t.equal(exchange(await planWith('one-api'), '/v1/images/edits'), undefined)
+  t.equal(exchange(await planWith('mistral'), '/v1/audio/speech'), undefined, 'its answers have another shape')
+  t.equal(exchange(await planWith('simulator-messages'), '/v1/images/generations'), undefined)
+  t.equal(exchange(await planWith('openai'), '/v1/rerank'), undefined)
 })
 
 t.test('rate limits pass to the client, the account behind the key does not', async t => {
@@ -197,4 +216,9 @@ t.test('kind voyage renames what it calls otherwise', async t => {
   const found = exchange(await planWith('voyage'), '/v1/embeddings')
   const body = found?.request?.(Buffer.from('{"model":"m","input":"a","dimensions":256}'))
   t.same(JSON.parse(Buffer.from(body ?? []).toString()), { model: 'm', input: 'a', output_dimension: 256 })
+  const ranking = exchange(await planWith('voyage'), '/v2/rerank')
+  const asked = ranking?.request?.(Buffer.from('{"model":"m","query":"a","documents":["a"],"top_n":1}'))
+  t.match(JSON.parse(Buffer.from(asked ?? []).toString()), { top_k: 1, top_n: undefined })
+  const told = ranking?.response?.(Buffer.from('{"data":[]}'))
+  t.equal(Buffer.from(told ?? []).toString(), '{"results":[]}')
 })

@@ -15,7 +15,17 @@ function schema(name: string): JsonObject {
 
 const names = [
   ...(['chat', 'completions', 'embed-content', 'embed-contents', 'embeddings'] as const),
-  ...(['generate.count_tokens', 'generate', 'messages.count_tokens', 'messages', 'moderations', 'responses'] as const),
+  ...([
+    'generate.count_tokens',
+    'generate',
+    'images.generations',
+    'speech',
+    'messages.count_tokens',
+    'messages',
+    'moderations',
+    'responses',
+  ] as const),
+  ...(['rerank', 'rerank.v2'] as const),
 ] as const
 type Name = (typeof names)[number]
 
@@ -44,6 +54,7 @@ function undescribed(node: unknown, path = ''): string[] {
   return [...missing.map(([name]) => `${path}/${name}`), ...inner]
 }
 
+const ranking = { model: 'm', query: 'a', documents: ['a'] }
 const hello = [{ role: 'user', content: 'hello' }]
 
 /** Each body is wrong in one place; the first violation names it as the client wrote it. */
@@ -95,6 +106,30 @@ const wrong: readonly [Name, string, unknown, string][] = [
   ['embeddings', 'with an input that is null', { model: 'm', input: ['a', null] }, 'input[1]'],
   ['embeddings', 'with no dimensions', { model: 'm', input: 'a', dimensions: -1 }, 'dimensions'],
   ['moderations', 'without input', { model: 'm' }, 'input'],
+  ['images.generations', 'without a prompt', { model: 'm' }, 'prompt'],
+  ['images.generations', 'with a prompt that is a list', { model: 'm', prompt: ['a'] }, 'prompt'],
+  ['images.generations', 'with no image', { model: 'm', prompt: 'a', n: 0 }, 'n'],
+  ['images.generations', 'with a size that is a number', { model: 'm', prompt: 'a', size: 1 }, 'size'],
+  [
+    'images.generations',
+    'with less than no partial image',
+    { model: 'm', prompt: 'a', partial_images: -1 },
+    'partial_images',
+  ],
+  ['speech', 'without a model', { input: 'a' }, 'model'],
+  ['speech', 'without input', { model: 'm', voice: 'v' }, 'input'],
+  ['speech', 'with a voice that is a number', { model: 'm', input: 'a', voice: 1 }, 'voice'],
+  ['speech', 'with a format that is a list', { model: 'm', input: 'a', format: [] }, 'format'],
+  ['speech', 'at a speed of nothing', { model: 'm', input: 'a', speed: 0 }, 'speed'],
+  ['rerank', 'without a query', { model: 'm', documents: ['a'] }, 'query'],
+  ['rerank', 'without documents', { model: 'm', query: 'a' }, 'documents'],
+  ['rerank', 'with no documents', { model: 'm', query: 'a', documents: [] }, 'documents'],
+  ['rerank', 'with a document that is null', { model: 'm', query: 'a', documents: ['a', null] }, 'documents[1]'],
+  ['rerank', 'with no results', { model: 'm', query: 'a', documents: ['a'], top_n: 0 }, 'top_n'],
+  ['rerank', 'with a wish that is a text', { ...ranking, return_documents: 'yes' }, 'return_documents'],
+  ['rerank', 'with a member that is a number', { ...ranking, rank_fields: ['a', 1] }, 'rank_fields[1]'],
+  ['rerank.v2', 'with a document that is an object', { ...ranking, documents: [{ text: 'a' }] }, 'documents[0]'],
+  ['rerank.v2', 'with a priority that is a text', { ...ranking, priority: 'high' }, 'priority'],
   ['moderations', 'with a part without a type', { model: 'm', input: [{ text: 'a' }] }, 'input[0].type'],
   ['responses', 'with an input that is a number', { model: 'm', input: 1 }, 'input'],
   ['responses', 'with an unknown role', { model: 'm', input: [{ role: 'bot', content: 'a' }] }, 'input[0].role'],
@@ -256,6 +291,18 @@ const right: readonly [Name, string, unknown][] = [
   ['embeddings', 'with token ids', { model: 'm', input: [[1, 2], [3]] }],
   ['embeddings', 'with objects', { model: 'm', input: [{ image: 'https://example.com/a.png' }] }],
   ['moderations', 'without a model', { input: 'hello' }],
+  [
+    'images.generations',
+    'with fields that nobody knows, and null for what is left out',
+    { model: 'm', prompt: 'a', size: '16:9', n: null, aspect_ratio: '1:1', image: ['data:image/png;base64,AA'] },
+  ],
+  [
+    'speech',
+    'with a voice of one’s own',
+    { model: 'm', input: 'a', voice: { id: 'v' }, format: 'wav', stream_format: null },
+  ],
+  ['rerank', 'with objects', { ...ranking, documents: [{ text: 'a', page: 1 }, { image: 'a' }], top_n: null }],
+  ['rerank.v2', 'with texts', { ...ranking, max_tokens_per_doc: 9, priority: 0 }],
   ['responses', 'with a plain text', { model: 'm', input: 'hello' }],
   ['responses', 'with items of unknown types', { model: 'm', input: [{ type: 'shell_call', action: {} }] }],
   ['responses', 'with a stored prompt alone', { prompt: { id: 'pmpt_1' } }],
@@ -315,6 +362,10 @@ const paths: readonly [string, Name][] = [
   ['/completions', 'completions'],
   ['/embeddings', 'embeddings'],
   ['/moderations', 'moderations'],
+  ['/images/generations', 'images.generations'],
+  ['/audio/speech', 'speech'],
+  ['/v1/rerank', 'rerank'],
+  ['/v2/rerank', 'rerank.v2'],
   ['/responses', 'responses'],
   ['/v1/messages', 'messages'],
   ['/v1/messages/count_tokens', 'messages.count_tokens'],

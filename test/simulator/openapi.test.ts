@@ -115,7 +115,39 @@ const STREAM: Readonly<Record<string, object>> = {
   messages: { stream: true },
 }
 
+const SPEECH = { model: 'sim-speech', input: 'Hello.', voice: 'alloy', instructions: 'Softly.', stream_format: 'sse' }
+const IMAGE = {
+  model: 'sim-image',
+  prompt: 'A lighthouse',
+  n: 2,
+  size: '1024x1024',
+  background: 'transparent',
+  quality: 'low',
+}
+
+t.test('images fit their description, whole and streamed', { skip }, async t => {
+  const upstream = await simulator(t)
+  t.same(openApi('images.request')({ ...IMAGE, stream: true, partial_images: 2 }), [])
+  const whole = await post(upstream, '/v1/images/generations', IMAGE)
+  t.same(openApi('images.response')(JSON.parse(whole.text)), [])
+  const { text } = await post(upstream, '/v1/images/generations', { ...IMAGE, stream: true, partial_images: 2 })
+  t.equal(dataOf(text).length, 6)
+  for (const event of dataOf(text)) t.same(openApi('images.event')(JSON.parse(event)), [])
+})
+
+t.test('events of speech fit their description', { skip }, async t => {
+  t.same(openApi('speech.request')(SPEECH), [])
+  const { text } = await post(await simulator(t), '/v1/audio/speech', SPEECH)
+  t.ok(dataOf(text).length > 1)
+  for (const event of dataOf(text)) t.same(openApi('speech.event')(JSON.parse(event)), [])
+})
+
+const RANKING = { model: 'sim-rerank', query: 'a', documents: ['a', { text: 'b' }] }
+
 const OTHERS: readonly (readonly [string, object, OpenApiName])[] = [
+  ['/v1/moderations', { input: 'Hello' }, 'moderations.response'],
+  ['/v1/rerank', RANKING, 'rerank.response'],
+  ['/v1/rerank', { ...RANKING, return_documents: true }, 'rerank.response'],
   ['/v1/messages/count_tokens', { model: 'sim-messages', ...USER('Hello') }, 'messages-count.response'],
   ['/v1beta/models/sim-generate:countTokens', ASK('Hello'), 'generate-count.response'],
   ['/v1beta/models/sim-embed:embedContent', { content: { parts: [{ text: 'Hello' }] } }, 'embed.response'],

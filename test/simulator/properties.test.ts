@@ -153,6 +153,7 @@ t.test('property: whatever JSON comes, it is answered, and nothing breaks inside
   const upstream = await simulator(t)
   const paths = fc.constantFrom(
     ...[CHAT, '/v1/completions', '/v1/embeddings', '/v1/moderations', '/v1/responses', '/v1/responses/compact'],
+    ...['/v1/rerank', '/v2/rerank', '/v1/images/generations', '/v1/audio/speech'],
     ...['/v1/responses/input_tokens', '/v1/messages', '/v1/messages/count_tokens', GENERATE],
     ...['streamGenerateContent', 'countTokens', 'embedContent', 'batchEmbedContents'].map(method =>
       GENERATE.replace('generateContent', method),
@@ -176,6 +177,7 @@ t.test('property: whatever JSON comes, it is answered, and nothing breaks inside
       'metadata',
     ],
     ...['system', 'thinking', 'output_config', 'cache_control', 'stop_sequences', 'tool_config', 'generationConfig'],
+    ...['size', 'quality', 'background', 'partial_images', 'voice', 'speed', 'stream_format'],
     ...['contents', 'system_instruction', 'content', 'requests', 'generate_content_request', 'toolConfig'],
   )
   const more = fc.dictionary(names, odd, { maxKeys: 6 })
@@ -184,6 +186,8 @@ t.test('property: whatever JSON comes, it is answered, and nothing breaks inside
     { messages: [{ role: 'user', content: 'f' }] },
     { input: 'f' },
     { prompt: ['f'] },
+    { prompt: 'f', size: '64x64' },
+    { input: 'f', voice: 'alloy' },
     ...EMPTY,
   )
   await fc.assert(

@@ -7,6 +7,8 @@ t.teardown(() => counter.stop())
 const { removeMember, setValue } = await import('../../src/wire/json-edit.js')
 const { JsonScanner } = await import('../../src/wire/json-scan.js')
 const { JsonStreamDecoder } = await import('../../src/wire/json-stream.js')
+const { MultipartForm } = await import('../../src/wire/multipart-form.js')
+const { MultipartEdit } = await import('../../src/wire/multipart-edit.js')
 const { SseDecoder } = await import('../../src/wire/sse.js')
 const { SseRelay } = await import('../../src/wire/sse-relay.js')
 const { readUsage } = await import('../../src/wire/usage.js')
@@ -24,7 +26,7 @@ const JSON_SHAPES: Record<string, (n: number) => string> = {
   'a string full of escapes': n => `{"a":"${'\\"\\\\\\n\\u0041'.repeat(n)}"}`,
   'a string with rare escapes': n => `{"a":"${`${'x'.repeat(1100)}\\n`.repeat(n / 60)}"}`,
   'long strings without escapes': n => `{"a":[${`"${'x'.repeat(1200)}",`.repeat(n / 60)}0]}`,
-  'control characters in a string': n => `{"a":"${'x'.repeat(1100)}${'\n'.repeat(30 * n)}"}`,
+  'control characters in a string': n => `{"a":"${'x'.repeat(1100)}${'\n'.repeat(10 * n)}"}`,
   'an unfinished string': n => `{"a":"${'\\\\'.repeat(n)}`,
   'many numbers': n => `{"a":[${'123456,'.repeat(n)}0]}`,
   'one long number': n => `{"a":1${'0'.repeat(n)}.${'0'.repeat(n)}e${'0'.repeat(n)}}`,
@@ -65,6 +67,36 @@ const JSON_STREAM_SHAPES: Record<string, (n: number) => string> = {
   'byte order marks': n => '\ufeff'.repeat(n),
 }
 
+const PART = '--B\r\nContent-Disposition: form-data; name="a'
+
+/** Bodies of multipart forms, whose boundary is `B`. */
+const FORM_SHAPES: Record<string, (n: number) => string> = {
+  'one large file': n => `${PART}"; filename="b"\r\n\r\n${'x'.repeat(10 * n)}\r\n--B--`,
+  'one large field': n => `${PART}"\r\n\r\n${'x'.repeat(10 * n)}\r\n--B--`,
+  'a file of line breaks': n => `${PART}"; filename="b"\r\n\r\n${'\r\n'.repeat(10 * n)}`,
+  'a file of CRs': n => `${PART}"; filename="b"\r\n\r\n${'\r'.repeat(10 * n)}`,
+  'a file of LFs': n => `${PART}"; filename="b"\r\n\r\n${'\n'.repeat(10 * n)}`,
+  'a file of dashes': n => `${PART}"; filename="b"\r\n\r\n${'-'.repeat(10 * n)}`,
+  'almost boundaries': n => `${PART}"; filename="b"\r\n\r\n${'\r\n--A\r\n-\n--'.repeat(n)}`,
+  'boundaries within lines': n => `${PART}"; filename="b"\r\n\r\n${'x--B'.repeat(n)}`,
+  'many parts': n => `${`${PART}"\r\n\r\nx\r\n`.repeat(n)}--B--`,
+  'many empty files': n => `${`${PART}"; filename=""\r\n\r\n\r\n`.repeat(n)}--B--`,
+  'one long header': n => `${PART}${'x'.repeat(20 * n)}"\r\n\r\n\r\n--B--`,
+  'one long header without end': n => `--B\r\nX: ${'y'.repeat(20 * n)}`,
+  'a name of escapes': n => `${PART}${'\\"'.repeat(10 * n)}"\r\n\r\n\r\n--B--`,
+  'a name of percent signs': n => `${PART}${'%41'.repeat(10 * n)}"\r\n\r\n\r\n--B--`,
+  'a name of brackets and spaces': n => `${PART}${' '.repeat(5 * n)}${'['.repeat(5 * n)}"\r\n\r\n\r\n--B--`,
+  'a disposition of semicolons': n => `${PART}"${'; '.repeat(10 * n)}\r\n\r\n\r\n--B--`,
+  'a disposition of parameters': n =>
+    `${PART}"${Array.from({ length: n }, (_, i) => `; p${i}=${i}`).join('')}\r\n\r\n\r\n--B--`,
+  'a disposition of open quotes': n => `${PART}${'"=";'.repeat(10 * n)}\r\n\r\n`,
+  'many headers': n => `--B\r\n${'X: y\r\n'.repeat(10 * n)}Content-Disposition: form-data; name=a\r\n\r\nx\r\n--B--`,
+  'a header of spaces': n => `--B\r\nX:${' '.repeat(10 * n)}\r\n\r\nx\r\n--B--`,
+  'a lot of padding': n => `--B${' \t'.repeat(5 * n)}\r\nX: y\r\n\r\n`,
+  'a long preamble': n => `${'x\r\n--'.repeat(5 * n)}\r\n--B--`,
+  'a long epilogue': n => `--B--\r\n${'x\r\n--'.repeat(5 * n)}`,
+}
+
 const JSON_READERS: Record<string, Reader> = {
   'scan and skeleton': chunks => {
     const scanner = new JsonScanner({ control: ['model', 'stream'], depth: 1e6, members: 1e6 })
@@ -101,6 +133,31 @@ const SSE_READERS: Record<string, Reader> = {
   },
 }
 
+const NO_LIMITS = { parts: 1e9, head: 1e9, headers: 1e9, field: 1e9, fields: 1e9 }
+
+const FORM_READERS: Record<string, Reader> = {
+  'multipart form': chunks => {
+    const form = new MultipartForm('B', { control: ['model', 'stream'], limits: NO_LIMITS })
+    try {
+      for (const chunk of chunks) form.push(chunk)
+      form.end()
+    } catch (error) {
+      if (!(error instanceof Error) || error.name !== 'MultipartError') throw error
+    }
+  },
+}
+
+const EDIT_READERS: Record<string, Reader> = {
+  'multipart edit': chunks => {
+    const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0)
+    const bytes = Buffer.from('x')
+    const edit = new MultipartEdit(
+      Array.from({ length: length / 100 }, (_, i) => ({ start: 100 * i, end: 100 * i + 2, bytes })),
+    )
+    for (const chunk of chunks) edit.push(chunk)
+  },
+}
+
 /** Ways in which a text may come. */
 const CHUNKS: Record<string, number> = {
   'in one piece': Number.POSITIVE_INFINITY,
@@ -125,6 +182,8 @@ for (const [readers, shapes] of [
   [JSON_READERS, JSON_SHAPES],
   [JSON_STREAM_READERS, JSON_STREAM_SHAPES],
   [SSE_READERS, SSE_SHAPES],
+  [FORM_READERS, FORM_SHAPES],
+  [EDIT_READERS, { 'any body': (n: number) => 'x'.repeat(10 * n) }],
 ] as const)
   for (const [name, read] of Object.entries(readers))
     t.test(`F-C12 ${name}: a byte takes no more steps in a large input than in a small one`, async t => {

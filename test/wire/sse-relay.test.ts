@@ -8,6 +8,7 @@ import { streams } from './sse-streams.js'
 
 const DONE: RelayOptions = { line: 1e6, event: 4e6, end: { data: '[DONE]', events: [] } }
 const TYPED: RelayOptions = { line: 1e6, event: 4e6, end: { data: undefined, events: ['end', 'failed'] } }
+const OFTEN: RelayOptions = { line: 1e6, event: 4e6, end: { data: '[DONE]', events: ['end'], repeats: true } }
 const OPEN: RelayOptions = { line: 1e6, event: 4e6, end: undefined }
 
 /** All that can be seen of a relay after a stream. */
@@ -43,6 +44,33 @@ t.test('whole events go out at once, the rest when it is whole', async t => {
   t.equal(String(stream.push(Buffer.from('\ndata: {}'))), 'data: {"b":2}\n\n')
   t.equal(stream.held, 8)
   t.same([stream.events, stream.content], [2, 2])
+})
+
+t.test('an event that may come several times ends nothing; the stream is whole where one came last', async t => {
+  for (const pieces of [1, 7, 1000]) {
+    const stream = new SseRelay(OFTEN)
+    const seen = (text: string): unknown => {
+      for (let at = 0; at < text.length; at += pieces) stream.push(Buffer.from(text.slice(at, at + pieces)))
+      return [stream.whole, stream.ended, stream.content]
+    }
+    t.same(seen('data: {"a":1}\n\n'), [false, false, 1])
+    t.same(seen('event: end\ndata: {}\n\n'), [true, false, 2])
+    t.same(seen(': ping\n\nevent: ping\ndata: {}\n\n'), [true, false, 2], 'a ping is nothing')
+    t.same(seen('data: {"a":2}\n\n'), [false, false, 3])
+    t.same(seen('data: {"type":"end"}\n\n'), [true, false, 4])
+    t.same(seen('data: [DONE]\n\n'), [true, true, 4])
+    t.equal(stream.trailing, 0)
+    t.same(seen('data: {"a":3}\n\n'), [true, true, 4])
+    t.equal(stream.trailing, 15)
+  }
+})
+
+t.test('a stream that has ended is whole', async t => {
+  const stream = new SseRelay(DONE)
+  stream.push(Buffer.from('data: {}\n\n'))
+  t.equal(stream.whole, false)
+  stream.push(Buffer.from('data: [DONE]\n\n'))
+  t.same([stream.whole, stream.ended], [true, true])
 })
 
 t.test('a chunk of whole events goes out itself, uncopied', async t => {

@@ -59,7 +59,7 @@ export class EventRelay implements Relay {
     // Some servers leave out the last blank line: the end of the transfer stands for it.
     const rest = held > 0 ? stream.push(BLANK_LINE) : undefined
     const whole = rest === undefined ? held === 0 : this.isWhole(rest)
-    const told = stream.ended || stream.failure !== undefined || this.#attempt.route.protocol?.end === undefined
+    const told = stream.whole || stream.failure !== undefined || this.#attempt.route.protocol?.end === undefined
     if (rest !== undefined && whole && told && !this.forward(rest.subarray(0, held))) return
     if (whole && told && this.#begun && stream.content > 0) {
       this.complete(true)

@@ -38,6 +38,10 @@ export function openRelay(attempt: Source, status: number, headers: UpstreamHead
     return new ReframeRelay(attempt, status, flat, framesOf(type, attempt.route.limits), framing)
   }
   if (status !== 204 && isJson(attempt, type)) return new JsonRelay(attempt, status, flat, lengthOf(headers))
+  if (attempt.route.protocol?.binary && type.startsWith('text/html')) {
+    attempt.failed('bad_response', malformed('It is a page of HTML.'))
+    return undefined
+  }
   return new RawRelay(attempt, status, flat, lengthOf(headers))
 }
 
@@ -59,7 +63,8 @@ function isJsonStream({ call, route }: Source, type: string): boolean {
 /** Protocols whose answers carry usage answer in JSON, whatever an upstream calls it. */
 function isJson(attempt: Source, type: string): boolean {
   if (type.includes('ndjson')) return false
-  return type.includes('json') || attempt.route.protocol?.usage !== undefined
+  const { protocol } = attempt.route
+  return type.includes('json') || (protocol?.usage !== undefined && !protocol.binary)
 }
 
 function malformed(what: string): GatewayError {

@@ -1,4 +1,4 @@
-import type { GatewayError } from '../../core/errors.js'
+import { GatewayError } from '../../core/errors.js'
 import type { Relay, Source } from './relay.js'
 
 /** Passes bytes on as they come. A broken transfer is shown as one: by an end short of its length, or no last chunk. */
@@ -22,6 +22,11 @@ export class RawRelay implements Relay {
   }
 
   end(): void {
+    if (!this.#begun && this.#attempt.route.protocol?.binary) {
+      const message = 'The upstream sent a malformed answer. It is empty.'
+      this.#attempt.failed('bad_response', new GatewayError('bad_upstream_response', message, { phase: 'body' }))
+      return
+    }
     this.begin()
     this.#attempt.complete(true)
     this.#attempt.call.end()

@@ -1,6 +1,6 @@
 import { unfold } from '../../codecs/fold.js'
 import { GatewayError } from '../../core/errors.js'
-import type { Json } from '../../core/json.js'
+import { isObject, type Json } from '../../core/json.js'
 import type { Relay, Source } from '../relay/relay.js'
 import { type ClientStream, conditionOf } from './client-stream.js'
 import { breathe, isLarge, jsonBytes, utf8Text } from './steps.js'
@@ -53,7 +53,7 @@ export class TranslatedDocument implements Relay {
   private async translate(): Promise<void> {
     const [first, ...others] = this.#chunks
     const body = first !== undefined && others.length === 0 ? first : Buffer.concat(this.#chunks)
-    const document = parse(await utf8Text(body))
+    const document = this.edited(body, parse(await utf8Text(body)))
     if (document === undefined) {
       this.refuse(body.length === 0 ? 'It is empty.' : 'It is not JSON.')
       return
@@ -65,6 +65,17 @@ export class TranslatedDocument implements Relay {
       return
     }
     await sendDocument(this.#attempt, this.#translator, this.#translator.document(document), this.#headers, this.#size)
+  }
+
+  /** With the changes that are declared for JSON answers; they are made of what is JSON. */
+  private edited(body: Buffer, document: Json | undefined): Json | undefined {
+    const { response } = this.#attempt.exchange
+    if (response === undefined || !isObject(document)) return document
+    try {
+      return parse(Buffer.from(response(body)).toString('utf8'))
+    } catch {
+      return undefined
+    }
   }
 
   private refuse(why: string, limit?: string): void {

@@ -4,6 +4,7 @@ import type { Exchange, Translation } from '../../core/plan.js'
 import type { Asked } from './asked.js'
 import { CountTranslator } from './count.js'
 import { EmbedTranslator } from './embed.js'
+import { RerankTranslator } from './rerank.js'
 import { TextTranslator } from './text.js'
 import type { Translator } from './translator.js'
 
@@ -19,8 +20,14 @@ export function translatorOf(
   if (server.operation === 'text' && client.operation === 'text') {
     return new TextTranslator(asked, exchange, translation, server, client, strict, newId)
   }
+  if (server.operation === 'moderate' && client.operation === 'text') {
+    return new TextTranslator(asked, exchange, translation, server, client, strict, newId)
+  }
   if (server.operation === 'embed' && client.operation === 'embed') {
     return new EmbedTranslator(asked, exchange, translation, server, client, strict)
+  }
+  if (server.operation === 'rerank' && client.operation === 'rerank') {
+    return new RerankTranslator(asked, exchange, translation, server, client, strict, newId)
   }
   if (server.operation === 'count' && client.operation === 'count') {
     return new CountTranslator(asked, exchange, translation, server, client)

@@ -22,7 +22,7 @@ import type { Translated, Translator } from './translator.js'
 export class TextTranslator implements Translator {
   readonly losses: Losses
   readonly text = this
-  readonly server: TextCodec
+  readonly server: Pick<TextCodec, 'server' | 'protocol'>
   readonly #client: TextCodec
   readonly #request: TextRequest
   /** The same, but for the answer's form, where the model gives that by calling a tool, and for names it would refuse. */
@@ -37,7 +37,7 @@ export class TextTranslator implements Translator {
     asked: Asked,
     exchange: Exchange,
     translation: Translation,
-    server: TextCodec,
+    server: Pick<TextCodec, 'server' | 'protocol'>,
     client: TextCodec,
     strict: boolean,
     newId: AnswerContext['newId'],

@@ -79,6 +79,8 @@ export interface RouteFacts {
   readonly framing?: string
   readonly strict?: boolean
   readonly schema?: string
+  /** Changes to requests, before those of the upstream. */
+  readonly request?: readonly VerbConfig[]
   readonly body: string
   readonly errors: string
   /** Other families that are answered in their own shape, each with the header that tells them. */
@@ -174,7 +176,7 @@ function groupFacts(group: readonly TargetConfig[], { upstreams }: Plan): readon
 
 function routeFacts(route: Route, config: Config): RouteFacts {
   const { id, shipped, protocol, answer, model, body, errors, families, caller } = route
-  const { schema, strict } = config.routes[id] ?? {}
+  const { schema, strict, request = [] } = config.routes[id] ?? {}
   const framing = framingText(route)
   return {
     id,
@@ -185,6 +187,7 @@ function routeFacts(route: Route, config: Config): RouteFacts {
     ...(framing === undefined ? {} : { framing }),
     ...(strict === true ? { strict } : {}),
     ...(schema === undefined ? {} : { schema }),
+    ...(request.length === 0 ? {} : { request }),
     body,
     errors,
     ...(families.length === 0 ? {} : { families: families.map(({ family, header }) => `${family} with ${header}`) }),
@@ -202,22 +205,40 @@ function callsOf(id: string, protocol: string, config: Config): readonly CallFac
   const asked = new Set(fixed === undefined ? targets : [fixed])
   const codec = codecOf(protocol)
   const partners = codec === undefined ? [] : partnersOf(codec).map(partner => partner.protocol)
+  const judges = codec?.operation === 'moderate' ? judgesOf(config) : NOBODY
   return Object.entries(config.upstreams).flatMap(([upstream, { off, speaks }]) => {
-    const spoken = [protocol, ...partners].find(one => Object.hasOwn(speaks, one)) ?? ''
-    const endpoint = speaks[spoken]
     if (off !== undefined || !asked.has(upstream)) return []
-    if (endpoint === undefined) {
+    const judged = judges.has(upstream) ? textProtocols().find(one => Object.hasOwn(speaks, one)) : undefined
+    const spoken = [protocol, ...partners].find(one => Object.hasOwn(speaks, one))
+    if (spoken === undefined && judged === undefined) {
       const isEstimated = codec?.operation === 'count' && textProtocols().some(one => Object.hasOwn(speaks, one))
       return isEstimated ? [{ upstream, call: ESTIMATED }] : []
     }
-    const { call, stream } = endpoint
-    const facts = {
-      upstream,
-      ...(spoken === protocol ? {} : { translated: spoken }),
-      call: `${call.method} ${call.target}`,
-    }
-    return [stream === undefined ? facts : { ...facts, stream: `${stream.method} ${stream.target}` }]
+    return [spoken, judged].flatMap(one => {
+      const endpoint = speaks[one ?? '']
+      if (one === undefined || endpoint === undefined) return []
+      const { call, stream } = endpoint
+      const facts = {
+        upstream,
+        ...(one === protocol ? {} : { translated: one }),
+        call: `${call.method} ${call.target}`,
+      }
+      return [stream === undefined ? facts : { ...facts, stream: `${stream.method} ${stream.target}` }]
+    })
   })
+}
+
+const NOBODY: ReadonlySet<string> = new Set()
+
+/** Upstreams with a model that judges. */
+function judgesOf({ models, upstreams }: Config): ReadonlySet<string> {
+  const all = Object.values(models).flatMap(({ targets, traits }) =>
+    targets.map(target => ({
+      name: target.upstream,
+      traits: { ...upstreams[target.upstream]?.traits, ...traits, ...target.traits },
+    })),
+  )
+  return new Set(all.filter(({ traits }) => traits.moderates === true).map(({ name }) => name))
 }
 
 /** `ndjson, ?alt=sse: sse-crlf`. */

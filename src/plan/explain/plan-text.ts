@@ -80,7 +80,22 @@ function verbRows(what: string, verbs: readonly VerbConfig[]): readonly (readonl
 }
 
 function routeLines(route: RouteFacts): readonly string[] {
-  const { id, shipped, serves, model, stream, framing, strict, schema, body, errors, families, caller, calls } = route
+  const {
+    id,
+    shipped,
+    serves,
+    model,
+    stream,
+    framing,
+    strict,
+    schema,
+    request,
+    body,
+    errors,
+    families,
+    caller,
+    calls,
+  } = route
   const said = [
     serves,
     ...(model === undefined ? [] : [`model ${model}`]),
@@ -88,6 +103,7 @@ function routeLines(route: RouteFacts): readonly string[] {
     ...(framing === undefined ? [] : [`framing ${framing}`]),
     ...(strict === true ? ['strict'] : []),
     ...(schema === undefined ? [] : [`schema ${schema}`]),
+    ...(request === undefined ? [] : [`request changed by ${JSON.stringify(request)}`]),
     `body ${body}`,
     `errors ${errors}${families === undefined ? '' : ` (${families.join(', ')})`}`,
     `key ${caller.join(' or ')}`,

@@ -1,6 +1,7 @@
 import type { Family } from '../errors.js'
 import type { Faults } from '../faults/table.js'
-import type { Answer, EventStream } from '../protocol.js'
+import type { Answer, ByteStream, EventStream } from '../protocol.js'
+import { byteSteps } from './bytes.js'
 import { documentSteps } from './document.js'
 import { eventPieces, eventSteps } from './events.js'
 import { RAW } from './raw.js'
@@ -31,11 +32,13 @@ export function* script(answer: () => Answer, options: ScriptOptions): Generator
   if (sent.kind === 'document') return yield* documentSteps(sent, faults)
   const packed = faults.encoding !== undefined || faults.bomb !== undefined
   if (packed) return yield* documentSteps({ ...gathered(sent, faults), status: faults.status ?? 200 }, faults)
+  if (sent.kind === 'bytes') return yield* byteSteps(sent, faults)
   yield* eventSteps(sent, faults, family.usual(500))
 }
 
 /** A stream as one body, to be compressed at once. */
-function gathered(answer: EventStream, faults: Faults) {
-  const pieces = [...eventPieces(answer, faults)].flatMap(event => [...event])
+function gathered(answer: EventStream | ByteStream, faults: Faults) {
+  const pieces =
+    answer.kind === 'bytes' ? [...answer.pieces] : [...eventPieces(answer, faults)].flatMap(event => [...event])
   return { kind: 'document', headers: answer.headers, body: Buffer.concat(pieces) } as const
 }

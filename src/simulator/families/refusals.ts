@@ -18,6 +18,12 @@ export function wrongValue(param: string, message: string): SimulatorError {
   return new SimulatorError(400, message, { param, code: 'invalid_value' })
 }
 
+/** Of a value that the protocol knows, and this model does not. */
+export function unsupportedValue(param: string, got: string, why: string): SimulatorError {
+  const message = `Unsupported value: '${param}' does not support '${got}' with this model. ${why}`
+  return new SimulatorError(400, message, { param, code: 'unsupported_value' })
+}
+
 export function notListed(param: string, got: string, supported: readonly string[]): SimulatorError {
   const list = supported.map(each => `'${each}'`).join(', ')
   return wrongValue(param, `Invalid value: '${got.slice(0, 100)}'. Supported values are: ${list}.`)

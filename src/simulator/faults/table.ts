@@ -9,7 +9,7 @@ export interface Fault<T> {
 
 /**
  * Everything that a tester can ask of the simulator, by name. The docs are made from this table. "Event" means an event
- * of a stream; an answer that is not a stream counts as one event, and breaks off in its middle.
+ * of a stream, or a piece of an answer of bytes; any other answer counts as one event, and breaks off in its middle.
  */
 export const FAULTS = {
   latency: always(duration, 'Wait so long before anything is answered.'),

@@ -1,0 +1,47 @@
+import type { AnswerContext } from '../../core/codec.js'
+import { isObject, type JsonObject } from '../../core/json.js'
+import type { TextResult } from '../../core/text.js'
+import { arrayOf, badUpstream, parseObject } from '../read.js'
+import { CATEGORIES, memberOf } from './question.js'
+import { type Input, readInputs } from './request.js'
+
+/** From this score on a category counts as found. */
+const FLAGGED = 0.5
+
+/**
+ * What a model of texts answered as CreateModerationResponse. Throws `bad_upstream_response` where it is no judgement of
+ * every input: nothing passes as harmless because nobody judged it.
+ */
+export function encodeResult(result: TextResult, { request, body, newId }: AnswerContext): JsonObject {
+  const inputs = readInputs(body)
+  const text = (result.candidates[0]?.parts ?? []).map(part => (part.type === 'text' ? part.text : '')).join('')
+  const judged = arrayOf(parseObject(text)?.results)
+  if (judged.length !== inputs.length) throw badUpstream('The model gave no judgement of every input.')
+  return {
+    id: newId('modr-'),
+    model: request.model,
+    results: inputs.map((input, i) => {
+      const one = judged[i]
+      return judgement(isObject(one) ? one : {}, input)
+    }),
+  }
+}
+
+function judgement(judged: JsonObject, { parts }: Input): JsonObject {
+  const scores = CATEGORIES.map(category => [category, scoreOf(judged, category)] as const)
+  const types = [...new Set(parts.map(({ type }) => (type === 'text' ? 'text' : 'image')))]
+  return {
+    flagged: scores.some(([, score]) => score >= FLAGGED),
+    categories: Object.fromEntries(scores.map(([category, score]) => [category, score >= FLAGGED])),
+    category_scores: Object.fromEntries(scores),
+    category_applied_input_types: Object.fromEntries(CATEGORIES.map(category => [category, types])),
+  }
+}
+
+/** Not every protocol holds a model to the bounds of numbers: what lies beyond them stands for the bound. */
+function scoreOf(judged: JsonObject, category: string): number {
+  const name = memberOf(category)
+  const score = Object.hasOwn(judged, name) ? judged[name] : undefined
+  if (typeof score !== 'number' || Number.isNaN(score)) throw badUpstream(`The model gave no score of ${category}.`)
+  return Math.min(1, Math.max(0, score))
+}

@@ -1,0 +1,59 @@
+import type { Json } from './json.js'
+import type { Left } from './text.js'
+
+/** The canonical model of reranking: documents in the order of their relevance to a query. */
+export interface RerankRequest {
+  readonly model: string
+  readonly query: string
+  readonly documents: readonly RankedDocument[]
+  /** Most results that the client wants; all of them where it does not say. */
+  readonly top?: number
+  /** Whether results repeat their documents. The gateway puts them there itself, so no upstream is asked to. */
+  readonly returnDocuments: boolean
+  /** Most tokens of a document that count. */
+  readonly documentTokens?: number
+  /** Whether what is too long is cut; where not, it is an error. */
+  readonly truncation?: boolean
+  /** Lower numbers are served first. */
+  readonly priority?: number
+  readonly left: readonly Left[]
+}
+
+export interface RankedDocument {
+  /** What is ranked; undefined where it is an image. */
+  readonly text: string | undefined
+  /** An image's URL, `data:` URL or bare base64. */
+  readonly image?: string
+  /** As the client wrote it, and as it gets it back: an object. Undefined for a plain text. */
+  readonly own?: Json
+}
+
+export interface RerankResult {
+  readonly model: string
+  readonly id?: string
+  /** Best first; each document once at most. */
+  readonly ranks: readonly Rank[]
+  /** Tokens. */
+  readonly input?: number
+  /** What some upstreams bill instead of tokens. */
+  readonly searchUnits?: number
+}
+
+export interface Rank {
+  /** Place of the document in the request. */
+  readonly index: number
+  readonly score: number
+}
+
+export const RERANK_FIELDS = {
+  query: 'Query',
+  documents: 'Documents of text',
+  imageDocuments: 'Documents that are images',
+  top: 'Most results',
+  returnDocuments: 'Documents in the results',
+  documentTokens: 'Most tokens of a document',
+  truncation: 'Whether what is too long is cut',
+  priority: 'Priority',
+} as const
+
+export type RerankField = keyof typeof RERANK_FIELDS

@@ -1,0 +1,29 @@
+import type { Faults } from '../faults/table.js'
+import type { ByteStream } from '../protocol.js'
+import { breakOf, breakOff } from './break.js'
+import { filling } from './bulk.js'
+import { upTo } from './content.js'
+import { headerList } from './headers.js'
+import type { Step } from './steps.js'
+import { writes } from './writes.js'
+
+/** How an answer of bytes goes out as they are made: a piece counts as an event. No length is told, unless it is to be wrong. */
+export function* byteSteps(answer: ByteStream, faults: Faults): Generator<Step> {
+  const { truncate, overrun = 0, trailing = 0, trailers } = faults
+  const isPromised = truncate !== undefined || overrun > 0
+  const framing = isPromised ? { 'content-length': String(answer.length) } : {}
+  yield { do: 'head', status: faults.status ?? 200, headers: headerList({ ...answer.headers, ...framing }, faults) }
+  const cut = breakOf(faults)
+  const pieces = upTo(truncate ?? Number.POSITIVE_INFINITY, answer.pieces)
+  let sent = 0
+  for (const piece of cut?.after === 0 ? [] : pieces) {
+    if (faults.pace !== undefined && sent > 0) yield { do: 'wait', milliseconds: faults.pace }
+    yield* writes([piece], faults)
+    sent += 1
+    if (sent === cut?.after) break
+  }
+  if (cut !== undefined && sent === cut.after) return yield* breakOff(cut.name, faults)
+  if (truncate !== undefined && truncate < answer.length) return yield { do: 'close' }
+  yield* writes(filling(overrun + trailing), faults)
+  yield { do: 'end', trailers: trailers ? { 'x-trailer': 'simulator' } : undefined }
+}

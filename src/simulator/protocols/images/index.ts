@@ -1,0 +1,88 @@
+import { compatible } from '../../families/compatible.js'
+import { spoiled } from '../../faults/usage.js'
+import { drawCard } from '../../image/card.js'
+import { type Call, EVENT_STREAM, json, type Protocol, type StreamEvent } from '../../protocol.js'
+import { countTokens } from '../../text/tokens.js'
+import { type ImageRequest, readImageRequest } from './request.js'
+
+/** `POST /v1/images/generations`: cards with the prompt on them. */
+export const images: Protocol = {
+  method: 'POST',
+  path: '/v1/images/generations',
+  body: 'json',
+  family: compatible,
+  models: ['sim-image'],
+  answer: call => {
+    const request = readImageRequest(call)
+    const { partial } = request
+    if (partial === undefined) return json(result(request, call))
+    return {
+      kind: 'events',
+      headers: EVENT_STREAM,
+      events: events(request, partial, call),
+      failure: error => [event('error', compatible.body(error, call.requestId))],
+    }
+  },
+}
+
+function result(request: ImageRequest, call: Call): object {
+  const data = Array.from({ length: request.count }, (_, index) => {
+    const base64 = draw(request, index, 1, call).toString('base64')
+    return request.form === 'url' ? { url: `data:image/png;base64,${base64}` } : { b64_json: base64 }
+  })
+  const { background, output_format, quality, size } = facts(request)
+  const usage = spoiled(usageOf(request, request.count), call.faults)
+  return { created: call.seed.created(), background, data, output_format, quality, size, usage }
+}
+
+/** Drawn one after the other, as they are sent. */
+function* events(request: ImageRequest, partial: number, call: Call): Generator<StreamEvent> {
+  const created_at = call.seed.created()
+  for (let index = 0; index < request.count; index += 1) {
+    for (let shown = 0; shown < partial; shown += 1) {
+      const b64_json = draw(request, index, (shown + 1) / (partial + 1), call).toString('base64')
+      const more = { partial_image_index: shown }
+      yield event('image_generation.partial_image', { b64_json, created_at, ...facts(request), ...more })
+    }
+    const b64_json = draw(request, index, 1, call).toString('base64')
+    const usage = spoiled(usageOf(request, 1), call.faults)
+    const completed = event('image_generation.completed', { b64_json, created_at, ...facts(request), usage })
+    yield index === request.count - 1 ? { ...completed, terminal: true } : completed
+  }
+}
+
+function draw(request: ImageRequest, index: number, share: number, { seed }: Call): Buffer {
+  const { model, prompt, width, height, quality, background, count } = request
+  return drawCard({
+    width,
+    height,
+    prompt,
+    note: `${model} ${index + 1}/${count} ${width}x${height} ${quality}`,
+    share,
+    transparent: background === 'transparent',
+    seed: seed.fork('image', index),
+  })
+}
+
+function facts({ width, height, quality, background }: ImageRequest) {
+  return { size: `${width}x${height}`, quality, background, output_format: 'png' } as const
+}
+
+const TOKENS_PER_TILE = { low: 1, medium: 4, high: 16 } as const
+/** Pixels of a tile. */
+const TILE = 64 * 64
+
+function usageOf({ prompt, width, height, quality }: ImageRequest, count: number) {
+  const text_tokens = countTokens(prompt)
+  const output_tokens = count * Math.ceil((width * height) / TILE) * TOKENS_PER_TILE[quality]
+  return {
+    input_tokens: text_tokens,
+    input_tokens_details: { image_tokens: 0, text_tokens },
+    output_tokens,
+    total_tokens: text_tokens + output_tokens,
+  }
+}
+
+function event(type: string, rest: object): StreamEvent {
+  return { event: type, data: JSON.stringify({ type, ...rest }) }
+}

@@ -1,0 +1,109 @@
+import { SimulatorError } from '../../errors.js'
+import { Fields } from '../../families/fields.js'
+import { unsupportedValue, wrongValue } from '../../families/refusals.js'
+import type { Call } from '../../protocol.js'
+import { modelOf } from '../model.js'
+
+export interface ImageRequest {
+  readonly model: string
+  readonly prompt: string
+  readonly count: number
+  readonly width: number
+  readonly height: number
+  readonly quality: 'low' | 'medium' | 'high'
+  readonly background: 'transparent' | 'opaque'
+  readonly form: 'url' | 'b64_json'
+  /** How many partial images come before each whole one; absent where the answer is no stream. */
+  readonly partial: number | undefined
+}
+
+const FIELDS = [
+  ...['model', 'prompt', 'n', 'size', 'quality', 'response_format', 'output_format', 'output_compression'],
+  ...['background', 'moderation', 'style', 'stream', 'partial_images', 'user'],
+]
+const MOST_IMAGES = 10
+/** Of all images of an answer together: drawing takes time from everybody else in the process. */
+const MOST_PIXELS = MOST_IMAGES * 1024 * 1024
+const MOST_PARTIAL = 3
+const LONGEST_PROMPT = 32_000
+const DEFAULT_SIDE = 1024
+const SIDES = { min: 64, max: 2048 }
+/** What is asked for, and what is made. */
+const QUALITIES = {
+  auto: 'medium',
+  low: 'low',
+  medium: 'medium',
+  high: 'high',
+  standard: 'medium',
+  hd: 'high',
+} as const
+/** A prompt with this word in it is refused by the safety system. */
+const BLOCKED = 'simulate_block'
+
+/** Reads and checks a request for images; throws {@link SimulatorError}. */
+export function readImageRequest({ body: object }: Pick<Call, 'body'>): ImageRequest {
+  const body = new Fields(object).only(FIELDS)
+  const model = modelOf(body)
+  const prompt = readPrompt(body)
+  const { width, height } = readSize(body.string('size') ?? 'auto')
+  const count = readCount(body, width * height)
+  const streamed = body.boolean('stream') === true
+  const form = body.oneOf('response_format', ['url', 'b64_json'])
+  if (streamed && form === 'url')
+    throw unsupportedValue('response_format', 'url', 'Streamed images come as b64_json only.')
+  const partial = body.integer('partial_images', { min: 0, max: MOST_PARTIAL }) ?? 0
+  checkFormat(body)
+  body.oneOf('moderation', ['low', 'auto'])
+  body.oneOf('style', ['vivid', 'natural'])
+  body.string('user')
+  return {
+    model,
+    prompt,
+    width,
+    height,
+    count,
+    quality: QUALITIES[body.oneOf('quality', Object.keys(QUALITIES) as (keyof typeof QUALITIES)[]) ?? 'auto'],
+    background:
+      body.oneOf('background', ['transparent', 'opaque', 'auto']) === 'transparent' ? 'transparent' : 'opaque',
+    form: form ?? 'b64_json',
+    partial: streamed ? partial : undefined,
+  }
+}
+
+function readPrompt(body: Fields): string {
+  const prompt = body.need('prompt', body.string)
+  if (prompt.trim() === '') throw wrongValue('prompt', "Invalid 'prompt': it must not be empty.")
+  if (prompt.length > LONGEST_PROMPT)
+    throw new SimulatorError(400, `Invalid 'prompt': string too long. Its maximum length is ${LONGEST_PROMPT}.`, {
+      param: 'prompt',
+      code: 'string_above_max_length',
+    })
+  if (!prompt.includes(BLOCKED)) return prompt
+  throw new SimulatorError(400, 'Your request was rejected by the safety system.', {
+    type: 'image_generation_user_error',
+    code: 'moderation_blocked',
+  })
+}
+
+function readCount(body: Fields, pixels: number): number {
+  const count = body.integer('n', { min: 1, max: MOST_IMAGES }) ?? 1
+  if (count * pixels <= MOST_PIXELS) return count
+  throw wrongValue('n', `Invalid 'n': ${count} images of this size have more than ${MOST_PIXELS} pixels in all.`)
+}
+
+function readSize(size: string): { readonly width: number; readonly height: number } {
+  if (size === 'auto') return { width: DEFAULT_SIDE, height: DEFAULT_SIDE }
+  const [, width = 0, height = 0] = /^(\d{1,4})x(\d{1,4})$/.exec(size)?.map(Number) ?? []
+  if ([width, height].every(side => side >= SIDES.min && side <= SIDES.max)) return { width, height }
+  throw wrongValue(
+    'size',
+    `Invalid value: '${size.slice(0, 100)}'. Expected 'auto' or <width>x<height>, each from ${SIDES.min} to ${SIDES.max}.`,
+  )
+}
+
+/** Images are PNG files here, and nothing else. */
+function checkFormat(body: Fields): void {
+  const format = body.oneOf('output_format', ['png', 'jpeg', 'webp']) ?? 'png'
+  if (format !== 'png') throw unsupportedValue('output_format', format, "The simulator makes 'png' only.")
+  body.integer('output_compression', { min: 0, max: 100 })
+}

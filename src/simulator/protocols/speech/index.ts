@@ -1,0 +1,59 @@
+import { compatible } from '../../families/compatible.js'
+import { spoiled } from '../../faults/usage.js'
+import { EVENT_STREAM, type Protocol, type StreamEvent } from '../../protocol.js'
+import { samplesOf, speak } from '../../sound/speak.js'
+import { SAMPLE_BYTES, SAMPLE_RATE, wavHead } from '../../sound/wav.js'
+import { countTokens } from '../../text/tokens.js'
+import { readSpeechRequest, type SpeechRequest } from './request.js'
+
+/** `POST /v1/audio/speech`: a tone for each letter, in WAV files that hold the text as well, or as bare samples. */
+export const speech: Protocol = {
+  method: 'POST',
+  path: '/v1/audio/speech',
+  body: 'json',
+  family: compatible,
+  models: ['sim-speech'],
+  answer: ({ body, faults, requestId }) => {
+    const request = readSpeechRequest({ body })
+    const samples = samplesOf(utterance(request)) * SAMPLE_BYTES
+    const head = request.format === 'wav' ? wavHead(request.input, samples) : Buffer.alloc(0)
+    const pieces = sound(request, head)
+    if (!request.events) {
+      const headers = { 'content-type': `audio/${request.format}` }
+      return { kind: 'bytes', headers, length: head.length + samples, pieces }
+    }
+    return {
+      kind: 'events',
+      headers: EVENT_STREAM,
+      events: events(pieces, spoiled(usageOf(request), faults)),
+      failure: error => [{ data: JSON.stringify({ type: 'error', ...compatible.body(error, requestId) }) }],
+    }
+  },
+}
+
+function utterance({ input, pitch, speed }: SpeechRequest) {
+  return { text: input, pitch, speed }
+}
+
+function* sound(request: SpeechRequest, head: Buffer): Generator<Buffer> {
+  if (head.length > 0) yield head
+  yield* speak(utterance(request))
+}
+
+/** Without names of their own: the `type` tells them apart, as in other streams of audio. */
+function* events(pieces: Iterable<Buffer>, usage: object | undefined): Generator<StreamEvent> {
+  for (const piece of pieces) yield event({ type: 'speech.audio.delta', audio: piece.toString('base64') })
+  yield { ...event({ type: 'speech.audio.done', usage }), terminal: true }
+}
+
+const TOKENS_PER_SECOND = 20
+
+function usageOf(request: SpeechRequest) {
+  const input_tokens = countTokens(request.input) + countTokens(request.instructions)
+  const output_tokens = Math.ceil((samplesOf(utterance(request)) / SAMPLE_RATE) * TOKENS_PER_SECOND)
+  return { input_tokens, output_tokens, total_tokens: input_tokens + output_tokens }
+}
+
+function event(data: object): StreamEvent {
+  return { data: JSON.stringify(data) }
+}

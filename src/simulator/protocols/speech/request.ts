@@ -1,0 +1,82 @@
+import { SimulatorError } from '../../errors.js'
+import { Fields } from '../../families/fields.js'
+import { missing, notListed, unsupportedValue, wrongType, wrongValue } from '../../families/refusals.js'
+import type { Call } from '../../protocol.js'
+import { modelOf } from '../model.js'
+
+export interface SpeechRequest {
+  readonly input: string
+  readonly instructions: string
+  /** Hertz of the voice's lowest tone. */
+  readonly pitch: number
+  readonly format: Format
+  readonly speed: number
+  readonly events: boolean
+}
+
+export type Format = (typeof MADE)[number]
+
+const FIELDS = ['model', 'input', 'voice', 'instructions', 'response_format', 'speed', 'stream_format']
+const MADE = ['wav', 'pcm'] as const
+/** What the protocol has and only a codec can make. */
+const NOT_MADE = ['mp3', 'opus', 'aac', 'flac']
+const LONGEST = 4096
+const SPEEDS = { min: 0.25, max: 4 }
+const OWN_VOICE = 'voice_'
+
+/** The voices that the protocol names, each with its own pitch. */
+const VOICES: Readonly<Record<string, number>> = {
+  ...{ alloy: 220, ash: 147, ballad: 165, coral: 262, echo: 131, fable: 196, onyx: 98, nova: 294 },
+  ...{ sage: 247, shimmer: 330, verse: 175, marin: 277, cedar: 110 },
+}
+const OWN_PITCH = 208
+
+/** Reads and checks a request for speech; throws {@link SimulatorError}. */
+export function readSpeechRequest({ body: object }: Pick<Call, 'body'>): SpeechRequest {
+  const body = new Fields(object).only(FIELDS)
+  modelOf(body)
+  const input = readText(body, 'input')
+  if (input === undefined) throw missing('input')
+  if (input.trim() === '') throw wrongValue('input', "Invalid 'input': it must not be empty.")
+  return {
+    input,
+    instructions: readText(body, 'instructions') ?? '',
+    pitch: readVoice(body),
+    format: readFormat(body.string('response_format') ?? 'wav'),
+    speed: body.number('speed', SPEEDS) ?? 1,
+    events: body.oneOf('stream_format', ['audio', 'sse']) === 'sse',
+  }
+}
+
+function readText(body: Fields, name: string): string | undefined {
+  const text = body.string(name)
+  if (text === undefined || text.length <= LONGEST) return text
+  const message =
+    `Invalid '${name}': string too long. Expected a string with maximum length ${LONGEST}, ` +
+    `but got a string with length ${text.length} instead.`
+  throw new SimulatorError(400, message, { param: name, code: 'string_above_max_length' })
+}
+
+/** A name, or an object with the id of a voice that somebody had made. */
+function readVoice(body: Fields): number {
+  const raw = body.raw('voice')
+  if (raw === undefined) throw missing('voice')
+  if (typeof raw === 'string') return pitchOf(raw, 'voice')
+  if (typeof raw !== 'object') throw wrongType('voice', 'a string or an object', `a ${typeof raw}`)
+  const voice = body.need('voice', body.fields)
+  const id = voice.need('id', voice.string)
+  return id.startsWith(OWN_VOICE) ? OWN_PITCH : pitchOf(id, 'voice.id')
+}
+
+function pitchOf(voice: string, param: string): number {
+  const pitch = Object.hasOwn(VOICES, voice) ? VOICES[voice] : undefined
+  if (pitch === undefined) throw notListed(param, voice, Object.keys(VOICES))
+  return pitch
+}
+
+function readFormat(format: string): Format {
+  const made = MADE.find(each => each === format)
+  if (made !== undefined) return made
+  if (!NOT_MADE.includes(format)) throw notListed('response_format', format, MADE)
+  throw unsupportedValue('response_format', format, "The simulator has no codecs: it makes 'wav' and 'pcm'.")
+}

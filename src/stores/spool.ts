@@ -1,0 +1,330 @@
+import { StoreError } from '../core/store.js'
+import { BLOCK, Blocks } from './blocks.js'
+import { prepareTempFolder, TempFile } from './temp-file.js'
+
+/** Sizes in bytes. */
+export interface SpoolOptions {
+  /** For what does not stay in memory; made where it does not exist. */
+  readonly folder: string
+  /** Most of one body that stays in memory. */
+  readonly body: number
+  /**
+   * Most of all bodies together that stays in memory; past it, bodies go to the disk at once. Each body on the disk takes
+   * up to 64 KiB besides, and as much again for each reader.
+   */
+  readonly memory: number
+  /** Most of all bodies together on the disk. */
+  readonly disk: number
+}
+
+/** What is held at the moment. Sizes in bytes, buffers that are being written or read included. */
+export interface SpoolUse {
+  readonly bodies: number
+  readonly memory: number
+  readonly disk: number
+  /** Files that are open. */
+  readonly files: number
+}
+
+/**
+ * Holds bodies that are too large for memory: each up to a bound in memory, and from there on in a file that has no name
+ * and is gone with the process. All failures are {@link StoreError}s: `full` where a bound or the disk is met.
+ */
+export class Spooler {
+  readonly #options: SpoolOptions
+  readonly #spools = new Set<Spool>()
+  #memory = 0
+  #disk = 0
+  #files = 0
+  #ready: Promise<void> | undefined
+
+  constructor(options: SpoolOptions) {
+    this.#options = options
+  }
+
+  get use(): SpoolUse {
+    return { bodies: this.#spools.size, memory: this.#memory, disk: this.#disk, files: this.#files }
+  }
+
+  /** Makes the folder, and clears it of what a crash may have left. Done at the first need where it is not done before. */
+  async prepare(): Promise<void> {
+    this.#ready ??= prepareTempFolder(this.#options.folder)
+    try {
+      await this.#ready
+    } catch (error) {
+      this.#ready = undefined
+      throw new StoreError('refused', `the folder ${this.#options.folder} cannot be used (${reasonOf(error)})`, error)
+    }
+  }
+
+  /** A place for one body. Whoever opens it disposes of it, however things end. */
+  open(): Spool {
+    const { body } = this.#options
+    const spool = new Spool({
+      body,
+      freeMemory: () => this.#options.memory - this.#memory,
+      memory: bytes => {
+        this.#memory += bytes
+      },
+      disk: bytes => this.reserve(bytes),
+      createFile: () => this.createFile(),
+      closeFile: file => this.closeFile(file),
+      gone: () => this.#spools.delete(spool),
+    })
+    this.#spools.add(spool)
+    return spool
+  }
+
+  /** Disposes of all bodies. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#spools].map(spool => spool.dispose()))
+  }
+
+  private reserve(bytes: number): void {
+    if (this.#disk + bytes > this.#options.disk) {
+      throw new StoreError('full', `bodies on the disk are over the limit of ${this.#options.disk} bytes in all`)
+    }
+    this.#disk += bytes
+  }
+
+  private async createFile(): Promise<TempFile> {
+    await this.prepare()
+    try {
+      const file = await TempFile.create(this.#options.folder)
+      this.#files++
+      return file
+    } catch (error) {
+      // The folder may have been cleared away: the next body looks again.
+      this.#ready = undefined
+      throw error
+    }
+  }
+
+  private async closeFile(file: TempFile): Promise<void> {
+    // A file that fails to close has been let go of all the same.
+    await file.close().catch(() => undefined)
+    this.#files--
+  }
+}
+
+/** What a spool needs of its {@link Spooler}. Sizes in bytes, negative ones to give back. */
+interface Host {
+  readonly body: number
+  freeMemory(): number
+  memory(bytes: number): void
+  /** Throws where there is no room for them. */
+  disk(bytes: number): void
+  createFile(): Promise<TempFile>
+  closeFile(file: TempFile): Promise<void>
+  gone(): void
+}
+
+/**
+ * One body. It is written once, from its beginning, and can be read any number of times, also while it is being written,
+ * until it is disposed of.
+ */
+export class Spool {
+  readonly #host: Host
+  /** The end of the body that is not in the file. */
+  readonly #tail = new Blocks()
+  #file: TempFile | undefined
+  #inFile = 0
+  #reserved = 0
+  /** Buffers that readers hold. */
+  #reading = 0
+  /** Memory that the host knows of. */
+  #memory = 0
+  #state: 'open' | 'whole' | 'gone' = 'open'
+  #writing: Promise<void> | undefined
+  #fault: StoreError | undefined
+  #release: Promise<void> | undefined
+  #waiting: (() => void)[] = []
+
+  /** Made by {@link Spooler.open}. */
+  constructor(host: Host) {
+    this.#host = host
+  }
+
+  /** Bytes that have been written. */
+  get length(): number {
+    return this.#inFile + this.#tail.length
+  }
+
+  /**
+   * Adds a chunk, which is copied. Has to be awaited before the next one: that is the back-pressure. Where it fails, the
+   * body is gone.
+   */
+  async write(chunk: Uint8Array): Promise<void> {
+    this.check()
+    if (this.#state === 'whole' || this.#writing !== undefined) {
+      throw new StoreError('unavailable', 'a body is written in one go, one chunk after the other')
+    }
+    const done = this.append(chunk)
+    this.#writing = done
+    try {
+      await done
+    } catch (error) {
+      this.#fault ??= faultOf(error)
+      void this.dispose()
+      throw this.#fault
+    } finally {
+      this.#writing = undefined
+    }
+  }
+
+  /** The body is whole. */
+  end(): void {
+    this.check()
+    if (this.#writing !== undefined) throw new StoreError('unavailable', 'a body ends behind its last chunk')
+    this.#state = 'whole'
+    this.wake()
+  }
+
+  /**
+   * The bytes from `start` up to `end`, or to the end of the body, in chunks of at most 64 KiB. Where the body is still
+   * being written, it waits for the rest. Fails when the body is disposed of.
+   */
+  async *read(start = 0, end = Number.POSITIVE_INFINITY): AsyncGenerator<Buffer, void, void> {
+    for (let at = start; at < end; ) {
+      this.check()
+      const stop = Math.min(end, this.length)
+      if (at >= stop) {
+        if (this.#state === 'whole') return
+        await this.grown()
+      } else if (at >= this.#inFile) {
+        const bytes = this.#tail.read(at - this.#inFile, stop - this.#inFile)
+        at += bytes.length
+        yield bytes
+      } else {
+        const length = Math.min(BLOCK, stop - at, this.#inFile - at)
+        this.reading(length)
+        try {
+          const bytes = await this.readFile(at, length)
+          at += bytes.length
+          yield bytes
+        } finally {
+          this.reading(-length)
+        }
+      }
+    }
+  }
+
+  /**
+   * Lets go of memory and disk, in whatever state the body is: a write or a read that is under way fails. Fulfilled when
+   * nothing is left. Never fails, and may be called again.
+   */
+  dispose(): Promise<void> {
+    this.#state = 'gone'
+    this.#release ??= this.release()
+    return this.#release
+  }
+
+  private async release(): Promise<void> {
+    this.wake()
+    await this.#writing?.catch(() => undefined)
+    if (this.#file !== undefined) await this.#host.closeFile(this.#file)
+    this.#file = undefined
+    this.#tail.clear()
+    this.#reading = 0
+    this.account()
+    this.#host.disk(-this.#reserved)
+    this.#reserved = 0
+    this.#host.gone()
+  }
+
+  private async append(chunk: Uint8Array): Promise<void> {
+    for (let at = 0; at < chunk.length; ) {
+      const room = this.room() - this.#tail.length
+      if (room <= 0) {
+        await this.spill()
+        continue
+      }
+      const piece = chunk.subarray(at, at + room)
+      this.#tail.append(piece)
+      this.account()
+      at += piece.length
+      this.wake()
+    }
+  }
+
+  /** How long the tail may be. */
+  private room(): number {
+    if (this.#file !== undefined) return BLOCK
+    return Math.min(this.#host.body, this.#tail.length + this.#host.freeMemory())
+  }
+
+  /** Writes the tail to the file. Readers find it in memory until it is there. */
+  private async spill(): Promise<void> {
+    const { length } = this.#tail
+    this.#host.disk(length)
+    this.#reserved += length
+    this.#file ??= await this.#host.createFile()
+    for (let at = 0; at < length; ) {
+      this.check()
+      const bytes = this.#tail.read(at, length)
+      await this.#file.write(bytes, this.#inFile + at)
+      at += bytes.length
+    }
+    this.check()
+    this.#inFile += length
+    this.#tail.clear()
+    this.account()
+  }
+
+  private async readFile(at: number, length: number): Promise<Buffer> {
+    try {
+      const bytes = await this.#file?.read(at, length)
+      if (bytes !== undefined && bytes.length > 0) return bytes
+    } catch (error) {
+      throw this.#state === 'gone' ? this.lost() : faultOf(error)
+    }
+    throw this.lost()
+  }
+
+  /** Counts a buffer of a reader. One that nobody ends any more is given back when the body is disposed of. */
+  private reading(length: number): void {
+    if (this.#state === 'gone') return
+    this.#reading += length
+    this.account()
+  }
+
+  /** Tells the host how much memory the body takes now. */
+  private account(): void {
+    const memory = this.#tail.room + this.#reading
+    this.#host.memory(memory - this.#memory)
+    this.#memory = memory
+  }
+
+  private check(): void {
+    if (this.#state === 'gone') throw this.lost()
+  }
+
+  private lost(): StoreError {
+    return this.#fault ?? new StoreError('unavailable', 'the body is not held any more')
+  }
+
+  private grown(): Promise<void> {
+    return new Promise(resolve => {
+      this.#waiting.push(resolve)
+    })
+  }
+
+  private wake(): void {
+    const waiting = this.#waiting
+    this.#waiting = []
+    for (const resolve of waiting) resolve()
+  }
+}
+
+function faultOf(error: unknown): StoreError {
+  if (error instanceof StoreError) return error
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  return code === 'ENOSPC' || code === 'EDQUOT'
+    ? new StoreError('full', 'no space is left for bodies on the disk', error)
+    : new StoreError('unavailable', `a body cannot be held on the disk (${reasonOf(error)})`, error)
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof Error && 'code' in error && typeof error.code === 'string') return error.code
+  return error instanceof Error ? error.message : String(error)
+}

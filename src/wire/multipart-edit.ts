@@ -1,0 +1,69 @@
+import { asBuffer } from './bytes.js'
+import type { Edit } from './json-splice.js'
+import { type FormField, isUnicode } from './multipart-form.js'
+import { MultipartError } from './multipart-problems.js'
+
+/**
+ * Edits of the body that give a text field another value, and put its `content-length` right where the part has one.
+ * Throws {@link MultipartError} where the boundary occurs in the value, or the part cannot say it as it is encoded.
+ */
+export function valueEdits(field: FormField, value: string, boundary: string): readonly Edit[] {
+  const bytes = Buffer.from(value)
+  const { head, start, end } = field
+  if (`\n${bytes.toString('latin1')}`.includes(`\n--${boundary}`)) {
+    throw new MultipartError('value', 'The boundary of the body occurs in the new value of a field.')
+  }
+  if (field.value === undefined || (bytes.length !== value.length && !isUnicode(head.charset))) {
+    throw new MultipartError('value', "The new value of a field cannot be written in the part's encoding.")
+  }
+  const edits = [{ start, end, bytes }]
+  const length = head.headers.find(({ name }) => name === 'content-length')
+  if (length === undefined) return edits
+  return [{ start: length.start, end: length.end, bytes: Buffer.from(String(bytes.length)) }, ...edits]
+}
+
+/**
+ * Passes a body on with edits that do not overlap; everything else stays byte for byte as it was. Takes the body's bytes,
+ * or its events' one after the other, from the first byte on, cut anywhere, and holds none of them.
+ */
+export class MultipartEdit {
+  readonly #edits: readonly Edit[]
+  #next = 0
+  /** Whether the next edit's bytes have been passed on, but not all bytes that they replace. */
+  #isInside = false
+  /** Offset of the next byte to come. */
+  #at = 0
+
+  constructor(edits: readonly Edit[]) {
+    this.#edits = edits.toSorted((one, other) => one.start - other.start)
+  }
+
+  /** How many bytes longer the body becomes. */
+  get growth(): number {
+    return this.#edits.reduce((sum, { start, end, bytes }) => sum + bytes.length - (end - start), 0)
+  }
+
+  /** What stands in place of these bytes. A new value comes out as soon as the byte before it has been seen. */
+  push(chunk: Uint8Array): readonly Buffer[] {
+    const bytes = asBuffer(chunk)
+    const base = this.#at
+    const stop = base + bytes.length
+    const pieces: Buffer[] = []
+    const pass = (to: number): void => {
+      if (to > this.#at) pieces.push(bytes.subarray(this.#at - base, to - base))
+      this.#at = Math.max(this.#at, to)
+    }
+    for (let edit = this.#edits[this.#next]; edit !== undefined; edit = this.#edits[++this.#next]) {
+      if (edit.start > stop) break
+      if (!this.#isInside) {
+        pass(edit.start)
+        if (edit.bytes.length > 0) pieces.push(asBuffer(edit.bytes))
+      }
+      this.#isInside = edit.end > stop
+      this.#at = Math.min(stop, edit.end)
+      if (this.#isInside) return pieces
+    }
+    pass(stop)
+    return pieces
+  }
+}

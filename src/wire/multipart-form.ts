@@ -1,0 +1,221 @@
+import { fold } from './control-names.js'
+import { HeldBytes } from './held-bytes.js'
+import { type MultipartEvent, MultipartReader } from './multipart.js'
+import type { PartHead } from './multipart-head.js'
+import { type FormLimits, MultipartError } from './multipart-problems.js'
+
+export interface FormOptions {
+  /** Names of the fields that decide what happens: each may stand once, as plain text, and in no other spelling. */
+  readonly control: readonly string[]
+  readonly limits: FormLimits
+}
+
+/** A part of a form. `start` and `end` are absolute offsets of its content, in bytes. */
+export interface FormPart {
+  readonly name: string
+  readonly head: PartHead
+  readonly start: number
+  readonly end: number
+}
+
+/** A part without a file name, which is no media either. */
+export interface FormField extends FormPart {
+  /** Undefined where the part is encoded, or no UTF-8; never for a control field. */
+  readonly value: string | undefined
+}
+
+/** The part at hand. */
+interface OpenPart {
+  readonly name: string
+  readonly head: PartHead
+  readonly start: number
+  readonly isField: boolean
+  readonly isControl: boolean
+}
+
+const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+/** Encodings that are none (RFC 2045 §6.2). */
+const IDENTITY = new Set(['7bit', '8bit', 'binary'])
+/** Charsets in which ASCII is ASCII; what is beyond it has to be UTF-8. */
+const ASCII_BASED = new Set(['utf-8', 'utf8', 'us-ascii', 'iso-8859-1', 'latin1', 'windows-1252'])
+
+/**
+ * Reads a form (RFC 7578) as it streams: keeps its text fields, up to a bound, and lets its files pass. Fields may stand
+ * in any order, those that decide behind the files, too. What the body consists of comes out as with
+ * {@link MultipartReader}.
+ */
+export class MultipartForm {
+  readonly #reader: MultipartReader
+  readonly #limits: FormLimits
+  readonly #control: ReadonlyMap<string, string>
+  readonly #fields: FormField[] = []
+  readonly #files: FormPart[] = []
+  readonly #seen = new Set<string>()
+  readonly #held = new HeldBytes()
+  /** Bytes of the values of all fields before the one at hand. */
+  #before = 0
+  #part: OpenPart | undefined
+  #error: MultipartError | undefined
+
+  constructor(boundary: string, { control, limits }: FormOptions) {
+    this.#reader = new MultipartReader(boundary, limits)
+    this.#limits = limits
+    this.#control = new Map(control.map(name => [fold(name), name]))
+  }
+
+  /** Text fields that are whole, in order; those of one name are several. */
+  get fields(): readonly FormField[] {
+    return this.#fields
+  }
+
+  /** Files that have passed, in order. */
+  get files(): readonly FormPart[] {
+    return this.#files
+  }
+
+  /** The first field of this name. Known as soon as the boundary behind it has come. */
+  field(name: string): FormField | undefined {
+    return this.#fields.find(field => field.name === name)
+  }
+
+  /**
+   * Events of this chunk. Throws {@link MultipartError} where the body is malformed, over a bound, or not a form with
+   * each control field once; every later call throws the same.
+   */
+  push(chunk: Uint8Array): readonly MultipartEvent[] {
+    return this.follow(() => this.#reader.push(chunk))
+  }
+
+  /** Ends the body. */
+  end(): readonly MultipartEvent[] {
+    return this.follow(() => this.#reader.end())
+  }
+
+  private follow(read: () => readonly MultipartEvent[]): readonly MultipartEvent[] {
+    if (this.#error !== undefined) throw this.#error
+    try {
+      const events = read()
+      for (const event of events) this.take(event)
+      return events
+    } catch (error) {
+      if (error instanceof MultipartError) this.#error = error
+      this.#held.take()
+      throw error
+    }
+  }
+
+  private take(event: MultipartEvent): void {
+    if (event.type === 'part') this.#part = this.begin(event.head, event.start)
+    else if (event.type === 'part-end') this.finish(event.end)
+    else if (event.type === 'data' && this.#part?.isField === true) this.hold(event.bytes)
+  }
+
+  private begin(head: PartHead, start: number): OpenPart {
+    const { name } = head
+    if (head.disposition !== 'form-data' || name === undefined) {
+      throw new MultipartError('disposition', 'A part of the form has no disposition of form-data with a name.', {
+        at: start,
+      })
+    }
+    const control = this.controlOf(head)
+    const isField = isText(head)
+    if (control !== undefined) {
+      if (head.writtenName !== control || this.#seen.has(control)) {
+        const message = `The field '${control}' may stand only once, under exactly this name.`
+        throw new MultipartError('duplicate', message, { name: control })
+      }
+      this.#seen.add(control)
+      if (!isField || !isPlain(head)) throw notText(control)
+    }
+    return { name, head, start, isField, isControl: control !== undefined }
+  }
+
+  /** The control field that some reader takes this part for. */
+  private controlOf({ name, writtenName }: PartHead): string | undefined {
+    for (const reading of readings(name ?? '', writtenName ?? '')) {
+      const control = this.#control.get(fold(reading))
+      if (control !== undefined) return control
+    }
+    return undefined
+  }
+
+  private hold(bytes: Buffer): void {
+    const { field, fields } = this.#limits
+    const length = this.#held.length + bytes.length
+    if (length > field) {
+      throw new MultipartError('limit', `A text field of the form is larger than ${field} bytes.`, { limit: 'field' })
+    }
+    if (this.#before + length > fields) {
+      throw new MultipartError('limit', `The text fields of the form are larger than ${fields} bytes in all.`, {
+        limit: 'fields',
+      })
+    }
+    this.#held.append(bytes)
+  }
+
+  private finish(end: number): void {
+    const part = this.#part
+    this.#part = undefined
+    if (part === undefined) return
+    const { name, head, start, isField, isControl } = part
+    if (!isField) {
+      this.#files.push({ name, head, start, end })
+      return
+    }
+    const bytes = this.#held.take()
+    this.#before += bytes.length
+    const value = isPlain(head) ? textOf(bytes, head) : undefined
+    if (isControl && value === undefined) throw notText(name)
+    this.#fields.push({ name, head, start, end, value })
+  }
+}
+
+/** Ways in which a name is read: escapes undone, as RFC 822 has it, or left, or percent-decoded as browsers write it. */
+function* readings(name: string, written: string): Generator<string> {
+  yield clean(name)
+  if (written.includes('\\')) yield clean(written)
+  if (written.includes('%')) yield clean(percentDecoded(name))
+}
+
+/** Without what some frameworks cut off: space around the name, and brackets that make it a list. */
+function clean(name: string): string {
+  const bracket = name.indexOf('[')
+  return (bracket < 0 ? name : name.slice(0, bracket)).trim()
+}
+
+function percentDecoded(name: string): string {
+  try {
+    return decodeURIComponent(name)
+  } catch {
+    return name
+  }
+}
+
+/** Whether a part is a field and no file. */
+function isText({ filename, extendedFilename, type }: PartHead): boolean {
+  if (filename !== undefined || extendedFilename !== undefined) return false
+  return type === undefined || type.startsWith('text/') || type === 'application/json'
+}
+
+/** Whether the content is the value as it stands. */
+function isPlain({ encoding, charset }: PartHead): boolean {
+  return (encoding === undefined || IDENTITY.has(encoding)) && (charset === undefined || ASCII_BASED.has(charset))
+}
+
+/** Whether a part of this charset may hold any text. */
+export function isUnicode(charset: string | undefined): boolean {
+  return charset === undefined || charset === 'utf-8' || charset === 'utf8'
+}
+
+function textOf(bytes: Buffer, { charset }: PartHead): string | undefined {
+  try {
+    const text = UTF8.decode(bytes)
+    return isUnicode(charset) || text.length === bytes.length ? text : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function notText(name: string): MultipartError {
+  return new MultipartError('control', `The field '${name}' has to be plain text, and no file.`, { name })
+}

@@ -1,0 +1,306 @@
+import { asBuffer, isAt, next } from './bytes.js'
+import { HeldBytes } from './held-bytes.js'
+import { type PartHead, parseHead } from './multipart-head.js'
+import { MultipartError, type MultipartLimits } from './multipart-problems.js'
+
+/**
+ * What a multipart body consists of, in order. `bytes` are those that the body itself has for it: put together they are
+ * the body, byte for byte. How many `data` events a content comes in depends on how the body was cut.
+ */
+export type MultipartEvent =
+  | { readonly type: 'preamble' | 'data' | 'epilogue'; readonly bytes: Buffer }
+  /** A part begins: its boundary line and head. `start` is the absolute offset of its content. */
+  | { readonly type: 'part'; readonly head: PartHead; readonly start: number; readonly bytes: Buffer }
+  /** The content of the part is whole; `end` is the absolute offset behind it. */
+  | { readonly type: 'part-end'; readonly end: number; readonly bytes: Buffer }
+  /** The closing boundary line. */
+  | { readonly type: 'close'; readonly bytes: Buffer }
+
+/** Text that a boundary ends (or, the epilogue, none may end), the line with the boundary, and the head behind it. */
+type State =
+  | 'preamble'
+  | 'content'
+  | 'epilogue'
+  /** Directly behind the boundary; in the padding behind it; behind the CR of its line. */
+  | 'boundary'
+  | 'padding'
+  | 'line-end'
+  /** Behind the first dash of a closing boundary; behind the second and its padding; behind the CR of its line. */
+  | 'dash'
+  | 'closing'
+  | 'closing-end'
+  | 'head'
+
+/** What stands before the boundary that may be coming, and how many bytes of CRLF that spares the pattern. */
+const BEFORE = { crlf: 0, lf: 1, start: 2, head: 2 } as const
+
+const TAB = 0x09
+const LF = 0x0a
+const CR = 0x0d
+const SPACE = 0x20
+const DASH = 0x2d
+const NOTHING = Buffer.alloc(0)
+
+/**
+ * Reads a multipart body (RFC 2046 §5.1, RFC 7578), cut anywhere, in linear time; of the contents it holds nothing but
+ * what may turn out to be a boundary. It refuses what readers are known to read differently, so that no upstream can
+ * find a part in the body that was not seen here: boundaries behind a lone LF, directly behind a head, behind the closing
+ * one, or with more on their line.
+ */
+export class MultipartReader {
+  readonly #limits: MultipartLimits
+  /** CRLF, two dashes, the boundary. Neither CR nor LF occurs twice, so that a failed match cannot hide another one. */
+  readonly #pattern: Buffer
+  /** The same without its CR. */
+  readonly #needle: Buffer
+  #state: State = 'preamble'
+  /** How much of the pattern the last bytes were, if any; as if a CRLF stood before the body. */
+  #matched = 2
+  #before: keyof typeof BEFORE = 'start'
+  /** Boundary line and head, as far as they have come. */
+  readonly #held = new HeldBytes()
+  /** Length of the boundary line in `held`, and of the head's line at hand. */
+  #boundaryLine = 0
+  #line = 0
+  #last = 0
+  #parts = 0
+  /** Bytes of earlier chunks. */
+  #base = 0
+  #events: MultipartEvent[] = []
+  #error: MultipartError | undefined
+
+  constructor(boundary: string, limits: MultipartLimits) {
+    this.#limits = limits
+    this.#pattern = Buffer.from(`\r\n--${boundary}`, 'latin1')
+    this.#needle = this.#pattern.subarray(1)
+  }
+
+  /**
+   * Events of this chunk; their bytes may be views of it. Throws {@link MultipartError} where the body is malformed or
+   * over a bound; if the chunk has events before that, it returns them, and the next call throws.
+   */
+  push(chunk: Uint8Array): readonly MultipartEvent[] {
+    const bytes = asBuffer(chunk)
+    return this.collect(() => {
+      for (let at = 0; at < bytes.length; ) at = this.step(bytes, at)
+      this.#base += bytes.length
+    })
+  }
+
+  /** Ends the body. Throws {@link MultipartError} where that is too early. */
+  end(): readonly MultipartEvent[] {
+    return this.collect(() => {
+      if (this.#state === 'closing') this.#events.push({ type: 'close', bytes: this.#held.take() })
+      else if (this.#state === 'epilogue') this.release()
+      else if (this.#parts === 0 && this.#state === 'preamble') {
+        throw new MultipartError('boundary', 'The boundary of the content type does not occur in the body.')
+      } else throw new MultipartError('truncated', 'The multipart body ends before its closing boundary.')
+    })
+  }
+
+  private collect(read: () => void): readonly MultipartEvent[] {
+    if (this.#error !== undefined) throw this.#error
+    try {
+      read()
+    } catch (error) {
+      if (!(error instanceof MultipartError)) throw error
+      this.#error = error
+      if (this.#events.length === 0) throw error
+    }
+    const events = this.#events
+    this.#events = []
+    return events
+  }
+
+  /** Reads on from `at`, at least one byte; where it stopped. */
+  private step(bytes: Buffer, at: number): number {
+    switch (this.#state) {
+      case 'preamble':
+      case 'content':
+      case 'epilogue':
+        return this.text(bytes, at)
+      case 'head':
+        return this.head(bytes, at)
+      default:
+        return this.boundaryLine(bytes, at)
+    }
+  }
+
+  /** Goes on to behind the next boundary, or to the end of the chunk. */
+  private text(bytes: Buffer, from: number): number {
+    const pattern = this.#pattern
+    let at = from
+    if (this.#matched > 0) {
+      while (at < bytes.length && this.#matched < pattern.length && bytes[at] === pattern[this.#matched]) {
+        at++
+        this.#matched++
+      }
+      if (this.#matched === pattern.length) return this.found(at)
+      if (at === bytes.length) return at
+      this.release()
+    }
+    const lf = bytes.indexOf(this.#needle, at)
+    if (lf >= 0) {
+      const hasCr = lf > at && bytes[lf - 1] === CR
+      this.emit(bytes.subarray(at, hasCr ? lf - 1 : lf))
+      this.#before = hasCr ? 'crlf' : 'lf'
+      return this.found(lf + this.#needle.length)
+    }
+    const kept = this.hold(bytes, at)
+    this.emit(bytes.subarray(at, kept))
+    return bytes.length
+  }
+
+  /** Keeps the end of a chunk that may be the beginning of the pattern; where that begins. */
+  private hold(bytes: Buffer, from: number): number {
+    const length = bytes.length
+    if (bytes[length - 1] === CR) {
+      this.#before = 'crlf'
+      this.#matched = 1
+      return length - 1
+    }
+    const first = Math.max(from, length - this.#needle.length + 1)
+    let lf = length - 1
+    while (lf >= first && bytes[lf] !== LF) lf--
+    if (lf < first || !isAt(bytes, lf, length, this.#needle.subarray(0, length - lf))) return length
+    const hasCr = lf > from && bytes[lf - 1] === CR
+    this.#before = hasCr ? 'crlf' : 'lf'
+    this.#matched = 1 + length - lf
+    return hasCr ? lf - 1 : lf
+  }
+
+  /** What was held was no boundary: it equals the pattern so far, so that nothing had to be kept. */
+  private release(): void {
+    this.emit(this.#pattern.subarray(BEFORE[this.#before], this.#matched))
+    this.#matched = 0
+  }
+
+  private emit(bytes: Buffer): void {
+    if (bytes.length === 0) return
+    const type = this.#state === 'preamble' ? 'preamble' : this.#state === 'content' ? 'data' : 'epilogue'
+    this.#events.push({ type, bytes })
+  }
+
+  /** The boundary ends at `at`. */
+  private found(at: number): number {
+    const offset = this.#base + at - this.#needle.length + 1
+    if (this.#before === 'lf') throw loneLf(offset - 1)
+    if (this.#before === 'head') {
+      throw new MultipartError('boundary', 'A boundary stands directly behind the head of a part.', { at: offset })
+    }
+    if (this.#state === 'epilogue') {
+      throw new MultipartError('boundary', 'A boundary stands behind the closing boundary.', { at: offset })
+    }
+    if (this.#state === 'content') this.#events.push({ type: 'part-end', end: offset - 2, bytes: NOTHING })
+    this.#held.append(this.#pattern.subarray(BEFORE[this.#before]))
+    this.#matched = 0
+    this.#state = 'boundary'
+    return at
+  }
+
+  /** Goes on through the line of a boundary, behind the boundary. */
+  private boundaryLine(bytes: Buffer, from: number): number {
+    const room = this.#limits.head - this.#held.length
+    let at = from
+    while (at < bytes.length && this.#state !== 'head' && this.#state !== 'epilogue') {
+      if (at - from >= room) throw this.overHead(at)
+      this.#state = behindBoundary(this.#state, bytes[at] ?? 0, this.#base + at)
+      at++
+    }
+    this.#held.append(bytes.subarray(from, at))
+    if (this.#state === 'head') this.beginHead(at)
+    if (this.#state === 'epilogue') {
+      this.#events.push({ type: 'close', bytes: this.#held.take() })
+      this.beginLine('start')
+    }
+    return at
+  }
+
+  private beginHead(at: number): void {
+    this.#parts++
+    if (this.#parts > this.#limits.parts) {
+      const message = `The multipart body has more than ${this.#limits.parts} parts.`
+      throw new MultipartError('limit', message, { at: this.#base + at, limit: 'parts' })
+    }
+    this.#boundaryLine = this.#held.length
+    this.#line = 0
+    this.#last = LF
+  }
+
+  /** Goes on to behind the empty line that ends a head, or to the end of the chunk. */
+  private head(bytes: Buffer, from: number): number {
+    const room = this.#limits.head - this.#held.length
+    for (let start = from; ; ) {
+      const lf = next(bytes, LF, start)
+      if (Math.min(lf + 1, bytes.length) - from > room) throw this.overHead(from + room)
+      if (lf === bytes.length) {
+        this.#held.append(bytes.subarray(from))
+        this.#line += bytes.length - start
+        this.#last = bytes[lf - 1] ?? 0
+        return lf
+      }
+      if ((lf > from ? bytes[lf - 1] : this.#last) !== CR) throw loneLf(this.#base + lf)
+      const line = this.#line + lf - start
+      this.#line = 0
+      start = lf + 1
+      if (line > 1) continue
+      this.#held.append(bytes.subarray(from, start))
+      this.endHead(this.#base + start)
+      return start
+    }
+  }
+
+  private endHead(start: number): void {
+    const bytes = this.#held.take()
+    const lines = bytes.subarray(this.#boundaryLine, bytes.length - 2)
+    const head = parseHead(lines, start - 2 - lines.length, this.#limits.headers)
+    this.#events.push({ type: 'part', head, start, bytes })
+    this.#state = 'content'
+    this.beginLine('head')
+  }
+
+  /** The CRLF that ends what stood before is one that a boundary may stand behind. */
+  private beginLine(before: 'start' | 'head'): void {
+    this.#before = before
+    this.#matched = 2
+  }
+
+  private overHead(at: number): MultipartError {
+    return new MultipartError('limit', `The head of a part is larger than ${this.#limits.head} bytes.`, {
+      at: this.#base + at,
+      limit: 'head',
+    })
+  }
+}
+
+/** What follows a byte on the line of a boundary. */
+function behindBoundary(state: State, byte: number, at: number): State {
+  const isPadding = byte === SPACE || byte === TAB
+  switch (state) {
+    case 'boundary':
+      if (byte === DASH) return 'dash'
+      if (isPadding) return 'padding'
+      if (byte === CR) return 'line-end'
+      break
+    case 'padding':
+      if (isPadding) return 'padding'
+      if (byte === CR) return 'line-end'
+      break
+    case 'dash':
+      if (byte === DASH) return 'closing'
+      break
+    case 'closing':
+      if (isPadding) return 'closing'
+      if (byte === CR) return 'closing-end'
+      break
+    default:
+      if (byte === LF) return state === 'line-end' ? 'head' : 'epilogue'
+      throw new MultipartError('line', 'A boundary line ends with CR alone; it has to end with CRLF.', { at })
+  }
+  if (byte === LF) throw loneLf(at)
+  throw new MultipartError('boundary', 'A line begins with the boundary and goes on with something else.', { at })
+}
+
+function loneLf(at: number): MultipartError {
+  return new MultipartError('line', 'A line of the multipart body ends with LF alone; it has to end with CRLF.', { at })
+}

@@ -1,0 +1,94 @@
+/** A header's value with its parameters: `form-data; name="file"` (RFC 2045 §5.1, RFC 2183). */
+export interface Parameterized {
+  /** What stands before the first semicolon, lower-case. */
+  readonly value: string
+  /** By lower-case name, in order. */
+  readonly parameters: ReadonlyMap<string, Parameter>
+}
+
+export interface Parameter {
+  readonly value: string
+  /** The value as it is written, without its quotes. */
+  readonly written: string
+  readonly quoted: boolean
+}
+
+const QUOTE = '"'
+const BACKSLASH = '\\'
+/** RFC 2045, `token`. */
+const TOKEN = /^[!#$%&'*+\-.^_`{|}~0-9A-Za-z]+$/
+const VALUE_END = /[; \t]/g
+/** A kind or a media type; what exactly is for whoever compares it. */
+const KIND = /^[^\s;="]+$/
+
+export function isToken(text: string): boolean {
+  return TOKEN.test(text)
+}
+
+/**
+ * Reads a header's value, whose characters stand for bytes. Undefined where it does not fit the grammar, or has a
+ * parameter twice. Values without quotes may hold anything but white space, semicolons, quotes and backslashes.
+ */
+export function parseParameters(text: string): Parameterized | undefined {
+  const end = text.indexOf(';')
+  const value = trim(end < 0 ? text : text.slice(0, end))
+  if (!KIND.test(value)) return undefined
+  const parameters = new Map<string, Parameter>()
+  for (let at = end < 0 ? text.length : end; at < text.length; ) {
+    // A semicolon stands at `at`; nothing behind it is no parameter.
+    at = skipSpace(text, at + 1)
+    if (at === text.length || text[at] === ';') continue
+    const equals = text.indexOf('=', at)
+    if (equals < 0) return undefined
+    const name = text.slice(at, equals).toLowerCase()
+    if (!isToken(name) || parameters.has(name)) return undefined
+    const read = text[equals + 1] === QUOTE ? quoted(text, equals + 2) : bare(text, equals + 1)
+    if (read === undefined) return undefined
+    parameters.set(name, read.parameter)
+    at = skipSpace(text, read.end)
+    if (at < text.length && text[at] !== ';') return undefined
+  }
+  return { value: value.toLowerCase(), parameters }
+}
+
+interface Read {
+  readonly parameter: Parameter
+  readonly end: number
+}
+
+function quoted(text: string, start: number): Read | undefined {
+  const pieces: string[] = []
+  let from = start
+  for (let at = start; at < text.length; at++) {
+    if (text[at] === BACKSLASH) {
+      pieces.push(text.slice(from, at))
+      from = ++at
+    } else if (text[at] === QUOTE) {
+      pieces.push(text.slice(from, at))
+      return { parameter: { value: pieces.join(''), written: text.slice(start, at), quoted: true }, end: at + 1 }
+    }
+  }
+  return undefined
+}
+
+function bare(text: string, start: number): Read | undefined {
+  VALUE_END.lastIndex = start
+  const end = VALUE_END.exec(text)?.index ?? text.length
+  const value = text.slice(start, end)
+  if (value === '' || value.includes(QUOTE) || value.includes(BACKSLASH)) return undefined
+  return { parameter: { value, written: value, quoted: false }, end }
+}
+
+/** Where spaces and tabs end that begin at `from`. */
+export function skipSpace(text: string, from: number): number {
+  let at = from
+  while (text[at] === ' ' || text[at] === '\t') at++
+  return at
+}
+
+/** Without the spaces and tabs around it. */
+export function trim(text: string): string {
+  let end = text.length
+  while (end > 0 && (text[end - 1] === ' ' || text[end - 1] === '\t')) end--
+  return text.slice(Math.min(skipSpace(text, 0), end), end)
+}
