@@ -1,14 +1,12 @@
 import type { Json } from '../core/json.js'
 import type { Left } from '../core/text.js'
-import type { Reader } from './read.js'
+import { compact, type Members, type Reader } from './read.js'
 
 type Given<T> = { readonly [K in keyof T]?: Exclude<T[K], undefined> }
 
 /** The members that are not undefined. */
 export function given<T extends object>(members: T): Given<T> {
-  const out: { [K in keyof T]?: T[K] } = {}
-  for (const name in members) if (members[name] !== undefined) out[name] = members[name]
-  return out as Given<T>
+  return compact(members as Members) as Given<T>
 }
 
 export const UNKNOWN = 'the protocol has no such member'

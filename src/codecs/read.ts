@@ -1,5 +1,5 @@
 import { GatewayError } from '../core/errors.js'
-import { isObject, type Json, type JsonObject } from '../core/json.js'
+import { isObject, type Json, type JsonObject, parseJson } from '../core/json.js'
 
 /**
  * Reads members of a client's document. `null` counts as absent. A member of another type is an `invalid_parameter` that
@@ -108,7 +108,7 @@ export function countOf(value: Json | undefined): number | undefined {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined
 }
 
-type Members = Readonly<Record<string, Json | undefined>>
+export type Members = Readonly<Record<string, Json | undefined>>
 
 /** One object of the members of all, but those that are undefined. Cheaper than spreading them: requests are hot. */
 export function compact(...groups: readonly Members[]): JsonObject {
@@ -125,12 +125,8 @@ export function compact(...groups: readonly Members[]): JsonObject {
 /** The text as a JSON object; `''` is `{}`; undefined where it is none. */
 export function parseObject(text: string): JsonObject | undefined {
   if (text.trim() === '') return {}
-  try {
-    const value: unknown = JSON.parse(text)
-    return isObject(value) ? value : undefined
-  } catch {
-    return undefined
-  }
+  const value = parseJson(text)
+  return isObject(value) ? value : undefined
 }
 
 export function badUpstream(what: string): GatewayError {

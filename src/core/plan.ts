@@ -5,6 +5,7 @@ import type { Limits, Retry, Timeouts } from './limits.js'
 import type { MediaConfig } from './media.js'
 import type { Placement } from './placement.js'
 import type { Secret } from './secret.js'
+import type { TextUsage } from './text.js'
 
 /** What the kernel reads: immutable, built once per generation of the configuration, never edited. */
 export interface Plan {
@@ -219,17 +220,8 @@ export interface Protocol {
 export type UsagePaths = Readonly<Partial<Record<keyof Usage, readonly (readonly string[])[]>>>
 
 /** Tokens, as the upstream counted them. */
-export interface Usage {
-  readonly input?: number
-  readonly output?: number
+export interface Usage extends TextUsage {
   readonly total?: number
-  /** Of the input: read from a cache, written to one, heard. */
-  readonly cached?: number
-  readonly cacheWrite?: number
-  readonly inputAudio?: number
-  /** Of the output: thought, spoken. */
-  readonly reasoning?: number
-  readonly outputAudio?: number
 }
 
 export interface ModelTable {

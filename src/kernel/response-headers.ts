@@ -2,11 +2,8 @@ import type { Exchange } from '../core/plan.js'
 
 export type UpstreamHeaders = Readonly<Record<string, string | string[] | undefined>>
 
-/**
- * Headers of an upstream's answer that pass to the client; an upstream's `forward` adds to them. Cookies, server names
- * and hop-by-hop headers (RFC 9110 §7.6.1) never do. The length passes apart, where the body goes out as it came.
- */
-const PASSED = new Set([
+/** Headers that speak of the upstream's own bytes, and mean nothing where those do not go out. */
+export const OF_BYTES: ReadonlySet<string> = new Set([
   'content-type',
   'content-language',
   'content-disposition',
@@ -16,10 +13,13 @@ const PASSED = new Set([
   'etag',
   'last-modified',
   'expires',
-  'retry-after',
-  'retry-after-ms',
-  'x-should-retry',
 ])
+
+/**
+ * Headers of an upstream's answer that pass to the client; an upstream's `forward` adds to them. Cookies, server names
+ * and hop-by-hop headers (RFC 9110 §7.6.1) never do. The length passes apart, where the body goes out as it came.
+ */
+const PASSED = new Set([...OF_BYTES, 'retry-after', 'retry-after-ms', 'x-should-retry'])
 
 /** Flat name, value list of the headers that pass. Values that Node would refuse to send are left out. */
 export function responseHeaders(headers: UpstreamHeaders, exchange: Exchange): string[] {

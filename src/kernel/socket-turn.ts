@@ -1,6 +1,6 @@
 import { compatibleError } from '../core/error-bodies.js'
 import { GatewayError } from '../core/errors.js'
-import { isObject, type Json, type JsonObject } from '../core/json.js'
+import { isObject, type JsonObject, parseJson } from '../core/json.js'
 import type { FramedSocket } from '../net/framed-socket.js'
 import { SseDecoder } from '../wire/sse.js'
 import { type InnerRequest, InnerResponse, type Receiver } from './inner.js'
@@ -79,12 +79,8 @@ export function marked(event: string, stream: string | undefined): string {
 }
 
 function errorOf(body: string): JsonObject | undefined {
-  try {
-    const parsed = JSON.parse(body) as Json
-    return isObject(parsed) && isObject(parsed.error) ? parsed.error : undefined
-  } catch {
-    return undefined
-  }
+  const parsed = parseJson(body)
+  return isObject(parsed) && isObject(parsed.error) ? parsed.error : undefined
 }
 
 /** An error as this transport tells it. */

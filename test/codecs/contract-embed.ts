@@ -1,5 +1,5 @@
 import type { Test } from 'tap'
-import type { EmbedCodec, Target } from '../../src/core/codec.js'
+import type { EmbedCodec } from '../../src/core/codec.js'
 import { EMBED_FIELDS, type EmbedField, type EmbedRequest, type EmbedResult } from '../../src/core/embed.js'
 import { GatewayError } from '../../src/core/errors.js'
 import type { JsonObject } from '../../src/core/json.js'
@@ -7,6 +7,7 @@ import { type OpenApiName, openApi, openApiFolder, openApiSchemas } from '../hel
 import { fc } from '../helpers/property.js'
 import { uncovered } from './coverage.js'
 import { hostile, hostileObject } from './hostile.js'
+import { smallTarget } from './small-target.js'
 import { brief, headOf, onlyGatewayErrors, plain } from './support.js'
 
 const BASE: EmbedRequest = { model: 'm', inputs: [texts('Rain.')], encoding: 'float', left: [] }
@@ -49,7 +50,7 @@ export function embedContract(t: Test, codec: EmbedCodec): void {
     const carry = client.carries[field]
     t.test(`${field}: ${typeof carry === 'string' ? carry : Object.keys(carry)}`, async t => {
       const request = { ...BASE, ...SAMPLES[field] }
-      const { target, lost } = targetOf(codec)
+      const { target, lost } = smallTarget(codec.client.carries)
       if (typeof carry === 'object' && 'refused' in carry) {
         t.throws(() => client.encodeRequest(request, target), { code: 'untranslatable' })
         return
@@ -77,7 +78,9 @@ export function embedContract(t: Test, codec: EmbedCodec): void {
 
   t.test('hostile documents: nothing but errors of the gateway', async () => {
     const bodies = Object.values(SAMPLES).flatMap(sample => {
-      const body = onlyGatewayErrors(() => client.encodeRequest({ ...BASE, ...sample }, targetOf(codec).target))
+      const body = onlyGatewayErrors(() =>
+        client.encodeRequest({ ...BASE, ...sample }, smallTarget(codec.client.carries).target),
+      )
       return body instanceof GatewayError ? [] : [plain(body)]
     })
     const answers = [plain(server.encodeResult({ model: 'm', vectors: [[0.5, 1]], input: 1 }, BASE))]
@@ -87,26 +90,11 @@ export function embedContract(t: Test, codec: EmbedCodec): void {
         onlyGatewayErrors(() => client.decodeResult(answer, BASE))
         onlyGatewayErrors(() => client.decodeError(400, answer))
         if (!(request instanceof GatewayError))
-          onlyGatewayErrors(() => client.encodeRequest(request, targetOf(codec).target))
+          onlyGatewayErrors(() => client.encodeRequest(request, smallTarget(codec.client.carries).target))
       }),
       { numRuns: 300, endOnFailure: true },
     )
   })
-}
-
-function targetOf(codec: EmbedCodec): { target: Target<EmbedField>; lost: string[] } {
-  const lost: string[] = []
-  const target: Target<EmbedField> = {
-    model: 'm',
-    traits: {},
-    lose(field, at, why) {
-      const carry = codec.client.carries[field]
-      if (typeof carry === 'object' && 'refused' in carry)
-        throw new GatewayError('untranslatable', why ?? carry.refused, { param: at ?? field })
-      lost.push(field)
-    },
-  }
-  return { target, lost }
 }
 
 function withoutPlaces(request: EmbedRequest): unknown {

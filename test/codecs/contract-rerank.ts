@@ -1,10 +1,11 @@
 import type { Test } from 'tap'
-import type { RerankCodec, Target } from '../../src/core/codec.js'
+import type { RerankCodec } from '../../src/core/codec.js'
 import { GatewayError } from '../../src/core/errors.js'
 import type { Json, JsonObject } from '../../src/core/json.js'
 import { RERANK_FIELDS, type RerankField, type RerankRequest } from '../../src/core/rerank.js'
 import { fc } from '../helpers/property.js'
 import { hostile, hostileObject } from './hostile.js'
+import { smallTarget } from './small-target.js'
 import { brief, headOf, onlyGatewayErrors, plain } from './support.js'
 
 const BASE: RerankRequest = {
@@ -35,7 +36,7 @@ export function rerankContract(t: Test, codec: RerankCodec): void {
     const carry = client.carries[field]
     t.test(`${field}: ${typeof carry === 'string' ? carry : Object.keys(carry)}`, async t => {
       const request = { ...BASE, ...SAMPLES[field] }
-      const { target, lost } = targetOf(codec)
+      const { target, lost } = smallTarget(codec.client.carries)
       if (typeof carry === 'object' && 'refused' in carry) {
         t.throws(() => client.encodeRequest(request, target), { code: 'untranslatable' })
         return
@@ -88,7 +89,9 @@ export function rerankContract(t: Test, codec: RerankCodec): void {
 
   t.test('hostile documents: nothing but errors of the gateway', async () => {
     const bodies = Object.values(SAMPLES).flatMap(sample => {
-      const body = onlyGatewayErrors(() => client.encodeRequest({ ...BASE, ...sample }, targetOf(codec).target))
+      const body = onlyGatewayErrors(() =>
+        client.encodeRequest({ ...BASE, ...sample }, smallTarget(codec.client.carries).target),
+      )
       return body instanceof GatewayError ? [] : [plain(body)]
     })
     const answers = [plain(server.encodeResult({ model: 'm', ranks: [{ index: 1, score: 0.5 }], input: 1 }, BASE, 'x'))]
@@ -105,7 +108,7 @@ export function rerankContract(t: Test, codec: RerankCodec): void {
           server.encodeResult(result, BASE, 'x')
         }
         if (!(request instanceof GatewayError))
-          onlyGatewayErrors(() => client.encodeRequest(request, targetOf(codec).target))
+          onlyGatewayErrors(() => client.encodeRequest(request, smallTarget(codec.client.carries).target))
       }),
       { numRuns: 300, endOnFailure: true },
     )
@@ -127,18 +130,3 @@ const BROKEN: readonly Json[] = [
     { index: 0, relevance_score: 0.5 },
   ],
 ]
-
-function targetOf(codec: RerankCodec): { target: Target<RerankField>; lost: string[] } {
-  const lost: string[] = []
-  const target: Target<RerankField> = {
-    model: 'm',
-    traits: {},
-    lose(field, at, why) {
-      const carry = codec.client.carries[field]
-      if (typeof carry === 'object' && 'refused' in carry)
-        throw new GatewayError('untranslatable', why ?? carry.refused, { param: at ?? field })
-      lost.push(field)
-    },
-  }
-  return { target, lost }
-}

@@ -1,6 +1,6 @@
 import { type ResponseStart, streamErrorFrame } from '../../core/error-bodies.js'
 import { type ErrorDetails, GatewayError } from '../../core/errors.js'
-import { isObject } from '../../core/json.js'
+import { isObject, parseJson } from '../../core/json.js'
 import type { Transform } from '../../core/plan.js'
 import { encodeSse, SseDecoder } from '../../wire/sse.js'
 import { SseRelay } from '../../wire/sse-relay.js'
@@ -77,7 +77,7 @@ export class EventRelay implements Relay {
   private isWhole(rest: Buffer): boolean {
     const limit = rest.length + 1
     const data = new SseDecoder({ line: limit, event: limit }).push(rest).at(-1)?.data
-    return data !== undefined && (data === this.#attempt.route.protocol?.end?.data || isJson(data))
+    return data !== undefined && (data === this.#attempt.route.protocol?.end?.data || parseJson(data) !== undefined)
   }
 
   broken(error: GatewayError): boolean {
@@ -197,15 +197,6 @@ export class EventRelay implements Relay {
 
 function truncated(details: ErrorDetails): GatewayError {
   return new GatewayError('upstream_truncated', 'The upstream broke off before the end of its answer.', details)
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
-  }
 }
 
 /** Applies a declared transform to each JSON event of a run of whole events. Comments pass only by themselves. */

@@ -1,5 +1,6 @@
 import type { Frame } from '../../core/codec.js'
 import { GatewayError } from '../../core/errors.js'
+import { parseJson } from '../../core/json.js'
 import type { Route } from '../../core/plan.js'
 import { JsonStreamDecoder } from '../../wire/json-stream.js'
 import { SseDecoder, WireLimitError } from '../../wire/sse.js'
@@ -32,7 +33,7 @@ class EventFrames implements Frames {
   /** Some servers leave out the last blank line: the end of the transfer stands for it. */
   end(): readonly Frame[] | 'cut' {
     const rest = this.push(BLANK_LINE)
-    return rest.every(({ data }) => data === '[DONE]' || isJson(data)) ? rest : 'cut'
+    return rest.every(({ data }) => data === '[DONE]' || parseJson(data) !== undefined) ? rest : 'cut'
   }
 }
 
@@ -49,15 +50,6 @@ class DocumentFrames implements Frames {
 
   end(): readonly Frame[] | 'cut' {
     return this.#decoder.end() === 'cut' ? 'cut' : []
-  }
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
   }
 }
 

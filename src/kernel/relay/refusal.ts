@@ -1,6 +1,6 @@
 import { codecOf } from '../../codecs/index.js'
 import type { GatewayError } from '../../core/errors.js'
-import type { Json } from '../../core/json.js'
+import { parseJson } from '../../core/json.js'
 import { responseHeaders, type UpstreamHeaders } from '../response-headers.js'
 import { errorOfStatus, presentable } from '../upstream-errors.js'
 import type { Relay, Source } from './relay.js'
@@ -58,18 +58,10 @@ export class RefusalRelay implements Relay {
   /** Some protocols say with status 400 that the gateway's key is wrong. */
   private refusesCredential(body: Buffer): boolean {
     const codec = this.#status === 400 ? codecOf(this.#attempt.route.protocol?.name ?? '') : undefined
-    const said = codec?.client.decodeError(this.#status, parse(body)).code
+    const said = codec?.client.decodeError(this.#status, parseJson(body.toString('utf8'))).code
     return said !== undefined && OF_CREDENTIAL.has(said)
   }
 }
 
 /** Codes by which upstreams refuse the gateway's own credential with a status that is not 401 or 403. */
 const OF_CREDENTIAL: ReadonlySet<string> = new Set(['invalid_api_key', 'authentication_error'])
-
-function parse(body: Buffer): Json | undefined {
-  try {
-    return JSON.parse(body.toString('utf8')) as Json
-  } catch {
-    return undefined
-  }
-}

@@ -1,4 +1,4 @@
-import { isObject, type Json } from '../../core/json.js'
+import { isObject, type Json, parseJson } from '../../core/json.js'
 import { SseDecoder, WireLimitError } from '../../wire/sse.js'
 import { IdTap } from './id-tap.js'
 
@@ -49,7 +49,7 @@ class EventItems {
   push(bytes: Uint8Array): void {
     if (Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).indexOf(MARK) < 0) return
     const ids = eventsOf(bytes).flatMap(data => {
-      const event = data.includes(ITEM_DONE) ? parse(data) : undefined
+      const event = data.includes(ITEM_DONE) ? parseJson(data) : undefined
       return isObject(event) && event.type === ITEM_DONE ? idsOf([event.item ?? null]) : []
     })
     if (ids.length > 0) this.#told.items(ids)
@@ -76,7 +76,7 @@ class DocumentItems {
   }
 
   end(): void {
-    const document = this.#pieces && parse(Buffer.concat(this.#pieces).toString('utf8'))
+    const document = this.#pieces && parseJson(Buffer.concat(this.#pieces).toString('utf8'))
     this.#pieces = undefined
     const ids = isObject(document) ? idsOf(document.output) : []
     if (ids.length > 0) this.#told.items(ids)
@@ -95,12 +95,4 @@ function eventsOf(bytes: Uint8Array): readonly string[] {
 function idsOf(items: Json | undefined): readonly string[] {
   if (!Array.isArray(items)) return []
   return items.flatMap(item => (isObject(item) && typeof item.id === 'string' ? [item.id] : []))
-}
-
-function parse(text: string): Json | undefined {
-  try {
-    return JSON.parse(text) as Json
-  } catch {
-    return undefined
-  }
 }

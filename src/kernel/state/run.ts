@@ -1,4 +1,4 @@
-import { isObject, type Json, type JsonObject } from '../../core/json.js'
+import { isObject, type Json, type JsonObject, parseJson } from '../../core/json.js'
 import { SseDecoder } from '../../wire/sse.js'
 import type { InnerResponse, Receiver } from '../inner.js'
 import { type OwnResponse, sizeOf } from './stored.js'
@@ -136,12 +136,7 @@ export class Run implements Receiver {
 }
 
 function messageOf(refusal: string): string {
-  try {
-    const body = JSON.parse(refusal) as Json
-    const error = isObject(body) ? body.error : undefined
-    if (isObject(error) && typeof error.message === 'string') return error.message
-  } catch {
-    // Said below.
-  }
-  return 'The request was refused.'
+  const body = parseJson(refusal)
+  const error = isObject(body) ? body.error : undefined
+  return isObject(error) && typeof error.message === 'string' ? error.message : 'The request was refused.'
 }

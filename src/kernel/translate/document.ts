@@ -1,6 +1,6 @@
 import { unfold } from '../../codecs/fold.js'
 import { GatewayError } from '../../core/errors.js'
-import { isObject, type Json } from '../../core/json.js'
+import { isObject, type Json, parseJson } from '../../core/json.js'
 import type { Relay, Source } from '../relay/relay.js'
 import { type ClientStream, conditionOf } from './client-stream.js'
 import { breathe, isLarge, jsonBytes, utf8Text } from './steps.js'
@@ -53,7 +53,7 @@ export class TranslatedDocument implements Relay {
   private async translate(): Promise<void> {
     const [first, ...others] = this.#chunks
     const body = first !== undefined && others.length === 0 ? first : Buffer.concat(this.#chunks)
-    const document = this.edited(body, parse(await utf8Text(body)))
+    const document = this.edited(body, parseJson(await utf8Text(body)))
     if (document === undefined) {
       this.refuse(body.length === 0 ? 'It is empty.' : 'It is not JSON.')
       return
@@ -72,7 +72,7 @@ export class TranslatedDocument implements Relay {
     const { response } = this.#attempt.exchange
     if (response === undefined || !isObject(document)) return document
     try {
-      return parse(Buffer.from(response(body)).toString('utf8'))
+      return parseJson(Buffer.from(response(body)).toString('utf8'))
     } catch {
       return undefined
     }
@@ -83,14 +83,6 @@ export class TranslatedDocument implements Relay {
     const details = limit === undefined ? { phase: 'body' } : { phase: 'body', limit }
     const error = new GatewayError('bad_upstream_response', `The upstream sent a malformed answer. ${why}`, details)
     this.#attempt.failed('bad_response', error)
-  }
-}
-
-function parse(text: string): Json | undefined {
-  try {
-    return JSON.parse(text) as Json
-  } catch {
-    return undefined
   }
 }
 

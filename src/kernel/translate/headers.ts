@@ -1,20 +1,7 @@
 import type { Exchange } from '../../core/plan.js'
 import type { UpstreamHeaders } from '../response-headers.js'
-import { responseHeaders } from '../response-headers.js'
+import { OF_BYTES, responseHeaders } from '../response-headers.js'
 import { renamedLimits } from './rate-limits.js'
-
-/** Headers that speak of the upstream's own bytes, which do not go out. */
-const OF_BYTES = new Set([
-  'content-type',
-  'content-language',
-  'content-disposition',
-  'content-range',
-  'accept-ranges',
-  'cache-control',
-  'etag',
-  'last-modified',
-  'expires',
-])
 
 /** Headers of an upstream's answer that hold for its translation too. Flat name, value list. */
 export function translatedHeaders(headers: UpstreamHeaders, exchange: Exchange): string[] {

@@ -1,5 +1,5 @@
 import { type ErrorDetails, GatewayError } from '../../core/errors.js'
-import type { Json } from '../../core/json.js'
+import { parseJson } from '../../core/json.js'
 import type { Relay, Source } from '../relay/relay.js'
 import type { UpstreamHeaders } from '../response-headers.js'
 import { errorOfStatus } from '../upstream-errors.js'
@@ -63,7 +63,7 @@ export class TranslatedRefusal implements Relay {
     if (plain.code === 'upstream_auth' || this.#status < 400) return plain
     const said = this.#translator.error(
       this.#status,
-      this.#size <= MOST ? parse(Buffer.concat(this.#chunks)) : undefined,
+      this.#size <= MOST ? parseJson(Buffer.concat(this.#chunks).toString('utf8')) : undefined,
     )
     if (said.code !== undefined && OF_CREDENTIAL.has(said.code)) return errorOfStatus(401, this.#headers)
     const details: ErrorDetails = {
@@ -74,13 +74,5 @@ export class TranslatedRefusal implements Relay {
     }
     const error = new GatewayError(plain.code, said.message || plain.message, details)
     return toldError(error, this.#attempt, translatedHeaders(this.#headers, this.#attempt.exchange))
-  }
-}
-
-function parse(body: Buffer): Json | undefined {
-  try {
-    return JSON.parse(body.toString('utf8')) as Json
-  } catch {
-    return undefined
   }
 }

@@ -151,16 +151,6 @@ class UnforcedDecoder implements StreamDecoder {
 }
 
 export function usageOf(usage: TextUsage | undefined): Usage | undefined {
-  if (usage === undefined) return undefined
-  const { input, output, cached, cacheWrite, reasoning, inputAudio, outputAudio } = usage
-  const told: { -readonly [name in keyof Usage]: Usage[name] } = {}
-  if (input !== undefined) told.input = input
-  if (output !== undefined) told.output = output
-  if (input !== undefined && output !== undefined) told.total = input + output
-  if (cached !== undefined) told.cached = cached
-  if (cacheWrite !== undefined) told.cacheWrite = cacheWrite
-  if (reasoning !== undefined) told.reasoning = reasoning
-  if (inputAudio !== undefined) told.inputAudio = inputAudio
-  if (outputAudio !== undefined) told.outputAudio = outputAudio
-  return told
+  if (usage?.input === undefined || usage.output === undefined) return usage
+  return { ...usage, total: usage.input + usage.output }
 }

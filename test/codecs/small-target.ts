@@ -1,0 +1,21 @@
+import type { Target } from '../../src/core/codec.js'
+import { GatewayError } from '../../src/core/errors.js'
+import type { Carry } from '../../src/core/fields.js'
+
+/** A target of a small operation: it notes what is lost, and refuses what the codec's table says is refused. */
+export function smallTarget<F extends string>(
+  carries: Readonly<Record<F, Carry>>,
+): { readonly target: Target<F>; readonly lost: string[] } {
+  const lost: string[] = []
+  const target: Target<F> = {
+    model: 'm',
+    traits: {},
+    lose(field, at, why) {
+      const carry = carries[field]
+      if (typeof carry === 'object' && 'refused' in carry)
+        throw new GatewayError('untranslatable', why ?? carry.refused, { param: at ?? field })
+      lost.push(field)
+    },
+  }
+  return { target, lost }
+}
