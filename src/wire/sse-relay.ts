@@ -9,11 +9,15 @@ export type { RelayEnd } from './sse-event.js'
 export interface RelayOptions extends SseLimits {
   /** Absent where only the end of the transfer ends the stream. */
   readonly end: RelayEnd | undefined
+  /** Shown each event that ends the stream but may come again, as its bytes stand; they may not be kept. */
+  readonly onRepeated?: (event: Buffer) => void
 }
 
 const BOM = Buffer.from('\uFEFF')
 /** The first event is kept up to this size, in bytes. */
 const LARGEST_FIRST = 64 * 1024
+
+const nothing = (): void => undefined
 
 /**
  * Relays an event stream whole events at a time, without decoding or, as long as chunks hold whole events, copying it.
@@ -26,6 +30,7 @@ export class SseRelay {
   readonly #limits: SseLimits
   readonly #reader: EventReader
   readonly #repeats: boolean
+  readonly #onRepeated: (event: Buffer) => void
   /** The beginning of an incomplete event. */
   readonly #held = new HeldBytes()
   /** Of that event: bytes before its line at hand, and of that line. */
@@ -47,6 +52,7 @@ export class SseRelay {
     this.#limits = { line: options.line, event: options.event }
     this.#reader = new EventReader(options.end)
     this.#repeats = options.end?.repeats ?? false
+    this.#onRepeated = options.onRepeated ?? nothing
   }
 
   /** Events so far, comments and pings included. */
@@ -153,6 +159,7 @@ export class SseRelay {
     if (isLast || kind !== 'nothing') this.#whole = isLast
     this.#ended = isLast && (!this.#repeats || kind === 'nothing')
     if (kind === 'nothing') return
+    if (isLast && this.#repeats) this.#onRepeated(bytes.subarray(start, blank))
     if (this.#content++ === 0 && blank - start <= LARGEST_FIRST) this.#first = Buffer.from(bytes.subarray(start, blank))
     if (kind === 'error') this.#failure ??= Buffer.from(reader.data(bytes, start, end))
   }

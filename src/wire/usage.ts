@@ -67,6 +67,17 @@ export function usageOf(document: unknown, paths: UsagePaths): Usage | undefined
   return any ? usage : undefined
 }
 
+/** What two parts of one answer used together. */
+export function sumOfUsage(one: Usage | undefined, other: Usage): Usage {
+  if (one === undefined) return other
+  const sum: { -readonly [field in keyof Usage]: Usage[field] } = { ...one }
+  for (const field of FIELDS) {
+    const count = other[field]
+    if (count !== undefined) sum[field] = (sum[field] ?? 0) + count
+  }
+  return sum
+}
+
 /** What is wanted, by the name to look for. */
 function byName(paths: UsagePaths, framing: 'json' | 'sse'): ReadonlyMap<string, readonly Wanted[]> {
   const groups = new Map<string, Wanted[]>()

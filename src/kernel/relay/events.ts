@@ -4,12 +4,14 @@ import { isObject, parseJson } from '../../core/json.js'
 import type { Transform } from '../../core/plan.js'
 import { encodeSse, SseDecoder } from '../../wire/sse.js'
 import { SseRelay } from '../../wire/sse-relay.js'
-import { readUsage, Tail } from '../../wire/usage.js'
+import { readUsage, sumOfUsage, Tail } from '../../wire/usage.js'
 import type { Relay, Source } from './relay.js'
 import { holdsSecret } from './secrets.js'
 
 const BLANK_LINE = Buffer.from('\n\n')
 const CARRIAGE_RETURN = 0x0d
+/** Bytes at the end of an event in which its usage is looked for. */
+const LONGEST_COUNT = 16 * 1024
 
 /**
  * Relays an event stream, whole events at a time and each as soon as it is whole. The stream ends in one of two ways: by
@@ -31,7 +33,8 @@ export class EventRelay implements Relay {
     this.#status = status
     this.#headers = headers
     const { route } = attempt
-    this.#stream = new SseRelay({ line: route.limits.line, event: route.limits.event, end: route.protocol?.end })
+    const { line, event } = route.limits
+    this.#stream = new SseRelay({ line, event, end: route.protocol?.end, onRepeated: last => this.count(last) })
   }
 
   data(chunk: Buffer): void {
@@ -99,6 +102,13 @@ export class EventRelay implements Relay {
     call.events = this.#stream.content
     call.trailing = this.#stream.trailing
     if (route.protocol?.usage !== undefined) call.usage ??= readUsage(this.ends(), route.protocol.usage, 'sse')
+  }
+
+  /** Each of several last events tells of its own part of the answer. */
+  private count(last: Buffer): void {
+    const { call, route } = this.#attempt
+    const usage = route.protocol?.usage && readUsage(last.subarray(-LONGEST_COUNT), route.protocol.usage, 'sse')
+    if (usage !== undefined) call.usage = sumOfUsage(call.usage, usage)
   }
 
   /** The first event and the last ones: some protocols tell in the first what the client's input came to. */
