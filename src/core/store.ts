@@ -1,20 +1,26 @@
+import type { Blobs } from './store-blobs.js'
+import type { Counters } from './store-counters.js'
+import type { Ledger } from './store-ledger.js'
+import type { Place } from './store-place.js'
+
+export * from './store-blobs.js'
+export * from './store-counters.js'
+export * from './store-ledger.js'
+export * from './store-place.js'
+
 /**
- * What must outlive a request: records in namespaces, each of one owner. A driver (`src/stores/`) keeps them in memory,
- * in a file, or on another machine; all of them pass one contract (`test/contracts/store.ts`).
+ * What must outlive a request: records in namespaces, each of one owner; counters, a ledger and blobs beside them. A
+ * driver (`src/stores/`) keeps them in memory, in a file, or on another machine; all of them pass one contract
+ * (`test/contracts/store.ts`).
  *
  * A record is found by namespace, owner and key together, so a foreign key and an unknown one are the same to whoever
- * asks: there is no way to read a record without naming its owner. Each change counts its version up by one, and every
- * change but the first names the record that it changes, so that of two writers one loses and knows it.
+ * asks: there is no way to read a record without naming its owner, but for those that serve the whole gateway
+ * (`claim`, `scan`). Each change counts its version up by one, and every change but the first names the record that it
+ * changes, so that of two writers one loses and knows it.
  *
  * Reads are of what is committed. A write is durable as far as the driver is when its promise is fulfilled. Whatever
- * goes wrong in a driver is a {@link StoreError}; a driver never throws anything else.
- *
- * Tasks and budgets will ask more of a driver. These go beside the operations here and change none of them:
- * - leases: `claim(namespace, until, limit)`, due records over all owners, each with a fencing token that later
- *   `replace` calls have to carry;
- * - counters: `reserve` and `settle` on a key, atomic, with a ceiling;
- * - a ledger: `append(namespace, entry)`, never changed, read in order;
- * - blobs: bytes by reference, written and read in pieces, released with the record that names them.
+ * goes wrong in a driver is a {@link StoreError}; a driver never throws anything else. An error of kind `unavailable`
+ * leaves it open whether a write happened: whoever has to know reads again.
  */
 export interface Store {
   /** Keeps a new record. Undefined where the owner has one of that key already. */
@@ -27,18 +33,22 @@ export interface Store {
   delete(current: Place & { readonly version?: number }): Promise<boolean>
   /** The owner's records of a namespace in the order in which they were created, ties by key. */
   list(namespace: string, owner: string, range: Range): Promise<readonly StoredRecord[]>
-  /** Takes out at most `limit` records that expired before `now`; tells how many it took. */
+  /**
+   * Records of all owners that are due, the earliest first, each of them for one claimer alone: it is due again at
+   * `until`, and its fence and version count up. Who holds a record renews its lease, or gives it back, by `replace` with
+   * a `due` of its own; where another one has claimed it meanwhile, that does nothing.
+   */
+  claim(namespace: string, claim: Claim): Promise<readonly StoredRecord[]>
+  /** When the next record of a namespace is due, milliseconds since the epoch; leases count as well. */
+  nextDue(namespace: string): Promise<number | undefined>
+  /** Records of all owners. Those of one owner stand together, in the order of `list`; that of owners is the driver's. */
+  scan(namespace: string, range: ScanRange): Promise<readonly StoredRecord[]>
+  readonly counters: Counters
+  readonly ledger: Ledger
+  readonly blobs: Blobs
+  /** Takes out at most `limit` records, and as many blobs, that expired before `now`; tells how many it took. */
   sweep(now: number, limit: number): Promise<number>
   close(): Promise<void>
-}
-
-export interface Place {
-  /** Lower-case letters and dashes, at most {@link LONGEST}`.namespace`. */
-  readonly namespace: string
-  /** The caller's name. */
-  readonly owner: string
-  /** Visible ASCII. */
-  readonly key: string
 }
 
 export interface Draft extends Place {
@@ -46,18 +56,38 @@ export interface Draft extends Place {
   readonly created: number
   /** Milliseconds since the epoch. */
   readonly expires: number
+  /** When somebody has to look at it (again), milliseconds since the epoch; absent: nobody has to. */
+  readonly due?: number
   readonly value: Uint8Array
 }
 
 export interface StoredRecord extends Draft {
   /** 1 for a new record. */
   readonly version: number
+  /** How often it was claimed: who acts for it elsewhere gives this along, and a smaller one is out of date. */
+  readonly fence: number
 }
 
 export interface Change {
   readonly value: Uint8Array
   /** Absent: as before. */
   readonly expires?: number
+  /** Absent: as before; null: nobody has to look at it any more. */
+  readonly due?: number | null
+}
+
+export interface Claim {
+  /** What was due by then, milliseconds since the epoch. */
+  readonly now: number
+  /** When the records are due again, and so how long nobody else gets them. */
+  readonly until: number
+  readonly limit: number
+}
+
+export interface ScanRange {
+  /** The record at which the page before ended. */
+  readonly after?: Pick<Draft, 'owner' | 'created' | 'key'>
+  readonly limit: number
 }
 
 export interface Range {
@@ -68,52 +98,8 @@ export interface Range {
   readonly limit: number
 }
 
-/** Characters. */
-export const LONGEST = { namespace: 32, owner: 128, key: 256 } as const
-/** Largest value of one record, bytes. */
-export const LARGEST_VALUE = 32 * 1024 * 1024
-
-/**
- * `refused`: the place cannot be used at all; `newer`: a later version of this program wrote what is there; `corrupt`:
- * what is there is no store; `full`: no space is left, or the record is too large; `unavailable`: anything else.
- */
-export type StoreFault = 'refused' | 'newer' | 'corrupt' | 'full' | 'unavailable'
-
-export class StoreError extends Error {
-  override readonly name = 'StoreError'
-  readonly fault: StoreFault
-
-  constructor(fault: StoreFault, message: string, cause?: unknown) {
-    super(message, cause === undefined ? undefined : { cause })
-    this.fault = fault
-  }
-}
-
-const NAMESPACE = /^[a-z][a-z-]*$/
-const VISIBLE = /^[\x21-\x7e]+$/
-
-/** Whether a record can stand here. What clients make up is no place, and so nothing is found there. */
-export function isPlace({ namespace, owner, key }: Place): boolean {
-  return isShelf(namespace, owner) && key.length <= LONGEST.key && VISIBLE.test(key)
-}
-
-export function isShelf(namespace: string, owner: string): boolean {
-  return (
-    namespace.length <= LONGEST.namespace &&
-    NAMESPACE.test(namespace) &&
-    owner.length <= LONGEST.owner &&
-    VISIBLE.test(owner)
-  )
-}
-
-/** Throws {@link StoreError} where a record could be found by nobody, or is too large. */
-export function checkDraft(draft: Place & { readonly value: Uint8Array }): void {
-  if (!isPlace(draft)) throw new StoreError('unavailable', 'a record has a key that no store can keep')
-  checkValue(draft.value)
-}
-
-export function checkValue(value: Uint8Array): void {
-  if (value.length > LARGEST_VALUE) {
-    throw new StoreError('full', `a record of ${value.length} bytes is over the limit of ${LARGEST_VALUE}`)
-  }
+/** The moment of a record after a change, as `due` of a new record takes it. */
+export function dueAfter(current: Pick<Draft, 'due'>, change: Pick<Change, 'due'>): { readonly due?: number } {
+  const due = change.due === undefined ? current.due : change.due
+  return due === undefined || due === null ? {} : { due }
 }

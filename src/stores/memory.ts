@@ -1,47 +1,77 @@
 import {
   type Change,
+  type Claim,
   checkDraft,
   checkValue,
   type Draft,
+  dueAfter,
   isPlace,
   type Place,
   type Range,
+  type ScanRange,
   type Store,
   type StoredRecord,
   StoreError,
 } from '../core/store.js'
-import { Shelf } from './shelf.js'
+import { MemoryBlobs } from './memory-blobs.js'
+import { MemoryCounters } from './memory-counters.js'
+import { MemoryLedger } from './memory-ledger.js'
+import { type Position, Shelf } from './shelf.js'
 
-/** What the memory store holds at most; the records that nobody has used for longest make room. */
+/**
+ * What the memory store holds at most. The records that nobody used for longest make room, but not those that are due
+ * some time: where these alone are too many, nothing more is taken.
+ */
 export interface MemoryBounds {
   readonly records: number
   /** Of keys and values, as they are; the process needs somewhat more. */
   readonly bytes: number
+  /** Of blobs. */
+  readonly blobs: number
+  /** Of the ledger; the oldest make room. */
+  readonly entries: number
 }
 
-export const MEMORY_BOUNDS: MemoryBounds = { records: 100_000, bytes: 128 * 1024 * 1024 }
+export const MEMORY_BOUNDS: MemoryBounds = {
+  records: 100_000,
+  bytes: 128 * 1024 * 1024,
+  blobs: 256 * 1024 * 1024,
+  entries: 100_000,
+}
 
 /** What a record costs beside its value: its key, twice, and the objects around it. */
 const OVERHEAD = 512
 
 /** Keeps records in this process, and forgets them with it. */
 export class MemoryStore implements Store {
+  readonly counters: MemoryCounters
+  readonly ledger: MemoryLedger
+  readonly blobs: MemoryBlobs
   readonly #bounds: MemoryBounds
   readonly #now: () => number
   /** In the order of use: the first one makes room first. */
-  readonly #records = new Map<string, StoredRecord>()
+  readonly #idle = new Map<string, StoredRecord>()
+  /** Those that are due some time. */
+  readonly #awaited = new Map<string, StoredRecord>()
   /** An owner's records of a namespace, in order. */
   readonly #shelves = new Map<string, Shelf>()
+  /** Addresses by the time at which they are due, of each namespace. */
+  readonly #dues = new Map<string, Shelf>()
   #bytes = 0
+  #awaitedBytes = 0
   #closed = false
 
-  constructor(bounds: MemoryBounds = MEMORY_BOUNDS, now: () => number = Date.now) {
-    this.#bounds = bounds
+  constructor(bounds: Partial<MemoryBounds> = {}, now: () => number = Date.now) {
+    this.#bounds = { ...MEMORY_BOUNDS, ...bounds }
     this.#now = now
+    const check = (): void => this.checkOpen()
+    this.counters = new MemoryCounters(check)
+    this.ledger = new MemoryLedger(this.#bounds.entries, check)
+    this.blobs = new MemoryBlobs(this.#bounds.blobs, now, check)
   }
 
   get size(): { readonly records: number; readonly bytes: number } {
-    return { records: this.#records.size, bytes: this.#bytes }
+    return { records: this.#idle.size + this.#awaited.size, bytes: this.#bytes }
   }
 
   async create(draft: Draft): Promise<StoredRecord | undefined> {
@@ -49,7 +79,8 @@ export class MemoryStore implements Store {
     checkDraft(draft)
     if (this.find(draft) !== undefined) return undefined
     this.remove(addressOf(draft))
-    const record = { ...pick(draft), value: Buffer.from(draft.value), version: 1 }
+    const record = { ...pick(draft), ...dueAfter(draft, {}), value: Buffer.from(draft.value), version: 1, fence: 0 }
+    this.checkRoom(record, 0)
     this.put(record)
     return record
   }
@@ -61,17 +92,20 @@ export class MemoryStore implements Store {
     return record
   }
 
-  async replace(current: StoredRecord, { value, expires }: Change): Promise<StoredRecord | undefined> {
+  async replace(current: StoredRecord, change: Change): Promise<StoredRecord | undefined> {
     this.checkOpen()
-    checkValue(value)
+    checkValue(change.value)
     const known = this.find(current)
     if (known?.version !== current.version) return undefined
     const record = {
       ...pick(known),
-      value: Buffer.from(value),
-      expires: expires ?? known.expires,
+      ...dueAfter(known, change),
+      value: Buffer.from(change.value),
+      expires: change.expires ?? known.expires,
       version: known.version + 1,
+      fence: known.fence,
     }
+    this.checkRoom(record, known.due === undefined ? 0 : costOf(known))
     this.remove(addressOf(known))
     this.put(record)
     return record
@@ -87,13 +121,41 @@ export class MemoryStore implements Store {
 
   async list(namespace: string, owner: string, range: Range): Promise<readonly StoredRecord[]> {
     this.checkOpen()
-    const now = this.#now()
     const shelf = shelfOf({ namespace, owner })
+    return this.pick(shelf, this.#shelves.get(shelf)?.walk(range) ?? [], range.limit)
+  }
+
+  async claim(namespace: string, { now, until, limit }: Claim): Promise<readonly StoredRecord[]> {
+    this.checkOpen()
+    const due: StoredRecord[] = []
+    for (const { created, key } of this.#dues.get(namespace)?.walk({ order: 'ascending' }) ?? []) {
+      const record = this.#awaited.get(key)
+      if (created > now || due.length >= limit) break
+      if (record !== undefined) due.push(record)
+    }
+    for (const record of due) this.remove(addressOf(record))
+    const claimed = due
+      .filter(({ expires }) => expires > now)
+      .map(record => ({ ...record, due: until, version: record.version + 1, fence: record.fence + 1 }))
+    for (const record of claimed) this.put(record)
+    return claimed
+  }
+
+  async nextDue(namespace: string): Promise<number | undefined> {
+    this.checkOpen()
+    const [first] = this.#dues.get(namespace)?.walk({ order: 'ascending' }) ?? []
+    return first?.created
+  }
+
+  async scan(namespace: string, { after, limit }: ScanRange): Promise<readonly StoredRecord[]> {
+    this.checkOpen()
+    const from = after === undefined ? undefined : shelfOf({ namespace, owner: after.owner })
+    const shelves = [...this.#shelves.keys()].filter(shelf => shelf.startsWith(`${namespace} `)).sort()
     const found: StoredRecord[] = []
-    for (const { key } of this.#shelves.get(shelf)?.walk(range) ?? []) {
-      if (found.length >= range.limit) break
-      const record = this.#records.get(`${shelf} ${key}`)
-      if (record !== undefined && record.expires > now) found.push(record)
+    for (const shelf of shelves) {
+      if (found.length >= limit || (from !== undefined && shelf < from)) continue
+      const range = { order: 'ascending', ...(after && shelf === from && { after }) } as const
+      found.push(...this.pick(shelf, this.#shelves.get(shelf)?.walk(range) ?? [], limit - found.length))
     }
     return found
   }
@@ -101,61 +163,108 @@ export class MemoryStore implements Store {
   async sweep(now: number, limit: number): Promise<number> {
     this.checkOpen()
     let taken = 0
-    for (const [address, { expires }] of this.#records) {
-      if (taken >= limit) break
-      if (expires > now) continue
-      this.remove(address)
-      taken++
+    for (const records of [this.#idle, this.#awaited]) {
+      for (const [address, { expires }] of records) {
+        if (taken >= limit) break
+        if (expires > now) continue
+        this.remove(address)
+        taken++
+      }
     }
-    return taken
+    return taken + this.blobs.sweep(now, limit) + this.counters.sweep(now, limit)
   }
 
   async close(): Promise<void> {
     this.#closed = true
-    this.#records.clear()
-    this.#shelves.clear()
+    for (const records of [this.#idle, this.#awaited, this.#shelves, this.#dues]) records.clear()
     this.#bytes = 0
+    this.#awaitedBytes = 0
+    this.counters.clear()
+    this.ledger.clear()
+    this.blobs.clear()
   }
 
   private checkOpen(): void {
     if (this.#closed) throw new StoreError('unavailable', 'the store is closed')
   }
 
+  /** What is due some time is never dropped, and so has to fit. */
+  private checkRoom(record: StoredRecord, freed: number): void {
+    if (record.due === undefined) return
+    const records = this.#awaited.size + (freed === 0 ? 1 : 0)
+    const bytes = this.#awaitedBytes + costOf(record) - freed
+    if (records <= this.#bounds.records && bytes <= this.#bounds.bytes) return
+    throw new StoreError('full', 'the memory store holds as much as it may')
+  }
+
+  private at(address: string): StoredRecord | undefined {
+    return this.#idle.get(address) ?? this.#awaited.get(address)
+  }
+
   private find(place: Place): StoredRecord | undefined {
-    const record = isPlace(place) ? this.#records.get(addressOf(place)) : undefined
+    const record = isPlace(place) ? this.at(addressOf(place)) : undefined
     return record === undefined || record.expires <= this.#now() ? undefined : record
+  }
+
+  private pick(shelf: string, positions: Iterable<Position>, limit: number): StoredRecord[] {
+    const now = this.#now()
+    const found: StoredRecord[] = []
+    for (const { key } of positions) {
+      if (found.length >= limit) break
+      const record = this.at(`${shelf} ${key}`)
+      if (record !== undefined && record.expires > now) found.push(record)
+    }
+    return found
   }
 
   private touch(record: StoredRecord): void {
     const address = addressOf(record)
-    this.#records.delete(address)
-    this.#records.set(address, record)
+    if (this.#idle.delete(address)) this.#idle.set(address, record)
   }
 
   private put(record: StoredRecord): void {
     const address = addressOf(record)
-    const shelf = shelfOf(record)
-    this.#records.set(address, record)
-    this.#bytes += record.value.length + OVERHEAD
-    const shelved = this.#shelves.get(shelf) ?? new Shelf()
-    shelved.add(record)
-    this.#shelves.set(shelf, shelved)
-    for (const [oldest] of this.#records) {
-      if (this.#records.size <= this.#bounds.records && this.#bytes <= this.#bounds.bytes) return
+    this.#bytes += costOf(record)
+    shelve(this.#shelves, shelfOf(record), record)
+    if (record.due === undefined) this.#idle.set(address, record)
+    else {
+      this.#awaited.set(address, record)
+      this.#awaitedBytes += costOf(record)
+      shelve(this.#dues, record.namespace, { created: record.due, key: address })
+    }
+    for (const [oldest] of this.#idle) {
+      if (this.size.records <= this.#bounds.records && this.#bytes <= this.#bounds.bytes) return
       this.remove(oldest)
     }
   }
 
   private remove(address: string): void {
-    const record = this.#records.get(address)
+    const record = this.at(address)
     if (record === undefined) return
-    this.#records.delete(address)
-    this.#bytes -= record.value.length + OVERHEAD
-    const shelf = shelfOf(record)
-    const shelved = this.#shelves.get(shelf)
-    shelved?.remove(record)
-    if (shelved?.size === 0) this.#shelves.delete(shelf)
+    this.#idle.delete(address)
+    this.#bytes -= costOf(record)
+    unshelve(this.#shelves, shelfOf(record), record)
+    if (record.due === undefined) return
+    this.#awaited.delete(address)
+    this.#awaitedBytes -= costOf(record)
+    unshelve(this.#dues, record.namespace, { created: record.due, key: address })
   }
+}
+
+function shelve(shelves: Map<string, Shelf>, name: string, position: Position): void {
+  const shelf = shelves.get(name) ?? new Shelf()
+  shelf.add(position)
+  shelves.set(name, shelf)
+}
+
+function unshelve(shelves: Map<string, Shelf>, name: string, position: Position): void {
+  const shelf = shelves.get(name)
+  shelf?.remove(position)
+  if (shelf?.size === 0) shelves.delete(name)
+}
+
+function costOf(record: StoredRecord): number {
+  return record.value.length + OVERHEAD
 }
 
 /** Spaces stand in no part of a place. */
@@ -167,6 +276,6 @@ function addressOf(place: Place): string {
   return `${shelfOf(place)} ${place.key}`
 }
 
-function pick({ namespace, owner, key, created, expires }: Draft): Omit<Draft, 'value'> {
+function pick({ namespace, owner, key, created, expires }: Draft): Omit<Draft, 'value' | 'due'> {
   return { namespace, owner, key, created, expires }
 }

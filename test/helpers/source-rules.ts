@@ -38,7 +38,9 @@ const DOORS: Readonly<Record<string, string>> = {
   undici: 'src/net/',
   chokidar: 'src/runtime/watch.ts',
   commander: 'src/cli/',
-  lmdb: 'src/stores/file.ts',
+  lmdb: 'src/stores/file',
+  ioredis: 'src/stores/redis',
+  pg: 'src/stores/postgres',
   ws: 'src/net/framed-socket.ts',
 }
 

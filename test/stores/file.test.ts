@@ -102,9 +102,9 @@ t.test('a store of a later version is left alone', async t => {
   const folder = join(temporary(t), 'store')
   await new FileStore(folder).close()
   const raw = open({ path: folder, maxDbs: 8, cache: false })
-  raw.openDB({ name: 'meta', encoding: 'json' }).putSync('schema', 2)
+  raw.openDB({ name: 'meta', encoding: 'json' }).putSync('schema', 3)
   await raw.close()
-  refuses(t, folder, 'newer', /written by a newer version \(schema 2; this one knows 1\)/)
+  refuses(t, folder, 'newer', /written by a newer version \(schema 3; this one knows 2\)/)
 })
 
 t.test('a file that is no store is named, and stays as it is', async t => {

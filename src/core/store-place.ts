@@ -1,0 +1,67 @@
+/** Where something stands in a store. Nothing is found there without naming the owner. */
+export interface Place {
+  /** Lower-case letters and dashes, at most {@link LONGEST}`.namespace`. */
+  readonly namespace: string
+  /** The caller's name. */
+  readonly owner: string
+  /** Visible ASCII. */
+  readonly key: string
+}
+
+/** Characters. */
+export const LONGEST = { namespace: 32, owner: 128, key: 256 } as const
+/** Largest value of one record, bytes. */
+export const LARGEST_VALUE = 32 * 1024 * 1024
+
+/**
+ * `refused`: the place cannot be used at all; `newer`: a later version of this program wrote what is there; `corrupt`:
+ * what is there is no store; `full`: no space is left, or the record is too large; `unavailable`: anything else.
+ */
+export type StoreFault = 'refused' | 'newer' | 'corrupt' | 'full' | 'unavailable'
+
+export class StoreError extends Error {
+  override readonly name = 'StoreError'
+  readonly fault: StoreFault
+
+  constructor(fault: StoreFault, message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause })
+    this.fault = fault
+  }
+}
+
+const NAMESPACE = /^[a-z][a-z-]*$/
+const VISIBLE = /^[\x21-\x7e]+$/
+
+/** Whether a record can stand here. What clients make up is no place, and so nothing is found there. */
+export function isPlace({ namespace, owner, key }: Place): boolean {
+  return isShelf(namespace, owner) && isKey(key)
+}
+
+export function isShelf(namespace: string, owner: string): boolean {
+  return isNamespace(namespace) && owner.length <= LONGEST.owner && VISIBLE.test(owner)
+}
+
+export function isNamespace(namespace: string): boolean {
+  return namespace.length <= LONGEST.namespace && NAMESPACE.test(namespace)
+}
+
+export function isKey(key: string): boolean {
+  return key.length <= LONGEST.key && VISIBLE.test(key)
+}
+
+/** Throws {@link StoreError} where a record could be found by nobody, or is too large. */
+export function checkDraft(draft: Place & { readonly value: Uint8Array }): void {
+  checkPlace(draft)
+  checkValue(draft.value)
+}
+
+/** Throws {@link StoreError} where nothing can stand. */
+export function checkPlace(place: Place): void {
+  if (!isPlace(place)) throw new StoreError('unavailable', 'a record has a key that no store can keep')
+}
+
+export function checkValue(value: Uint8Array): void {
+  if (value.length > LARGEST_VALUE) {
+    throw new StoreError('full', `a record of ${value.length} bytes is over the limit of ${LARGEST_VALUE}`)
+  }
+}

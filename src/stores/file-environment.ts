@@ -1,0 +1,174 @@
+import { type Database, open, type RootDatabase } from 'lmdb'
+import { StoreError } from '../core/store.js'
+import { prepareFolder, storeErrorOf } from './data-folder.js'
+import { Holder } from './file-holders.js'
+
+/** How long a write may wait for other processes and for the disk, milliseconds. */
+const PATIENCE = 10_000
+
+/** Databases of one file, at most. */
+const DATABASES = 24
+
+/** Parts of keys that stand in order: numbers before texts. */
+export type Key = (string | number)[]
+
+/** Behind every number and before no text, in the order of keys. */
+export const LAST = '~'
+
+export const NOTHING = Buffer.alloc(0)
+
+/** Told of a file that an earlier version of this program wrote; everything happens in one write of the file. */
+export interface Schema {
+  readonly version: number
+  migrate(environment: FileEnvironment, from: number): void
+}
+
+/** The open file: how it is read and written, and what its errors mean. */
+export class FileEnvironment {
+  readonly folder: string
+  readonly now: () => number
+  readonly #root: RootDatabase
+  readonly #holder: Holder
+  #closed = false
+
+  /** Throws {@link StoreError} where the folder cannot be used, holds something else, or is of a later version. */
+  constructor(folder: string, schema: Schema, now: () => number) {
+    this.folder = folder
+    this.now = now
+    prepareFolder(folder)
+    try {
+      this.#holder = new Holder(folder, schema.version)
+    } catch (error) {
+      throw storeErrorOf(error, folder)
+    }
+    try {
+      // Turn batching would leave rejections of a failed commit that nobody can catch.
+      this.#root = open({ path: folder, maxDbs: DATABASES, cache: false, eventTurnBatching: false })
+      this.upgrade(schema)
+    } catch (error) {
+      this.#holder.release()
+      throw storeErrorOf(error, folder)
+    }
+  }
+
+  /** Bytes by key; with versions where `ifVersion` is to be asked for. */
+  bytes<K extends Key>(name: string, useVersions = false): Database<Buffer, K> {
+    return this.#root.openDB({ name, encoding: 'binary', useVersions })
+  }
+
+  json<V, K extends Key | string>(name: string): Database<V, K> {
+    return this.#root.openDB({ name, encoding: 'json' })
+  }
+
+  /** The library keeps a snapshot for a millisecond, in which another process may have committed. */
+  renew(): void {
+    this.checkOpen()
+    this.#root.resetReadTxn()
+  }
+
+  read<T>(begin: () => T): T {
+    this.checkOpen()
+    try {
+      return begin()
+    } catch (error) {
+      throw storeErrorOf(error, this.folder)
+    }
+  }
+
+  /** Reads and writes that nobody else comes between. What `act` throws undoes nothing: it reads first, and then writes. */
+  transaction<T>(act: () => T): Promise<T> {
+    return this.write(async () => {
+      const outcome = await this.#root.transaction((): { readonly value: T } | { readonly error: unknown } => {
+        try {
+          return { value: act() }
+        } catch (error) {
+          return { error }
+        }
+      })
+      if ('error' in outcome) throw outcome.error
+      return outcome.value
+    })
+  }
+
+  /** Fulfilled when what was begun is on the disk. */
+  async write<T>(begin: () => Promise<T>): Promise<T> {
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<never>((_, reject) => {
+      const error = new StoreError('unavailable', `the store in ${this.folder} did not write in time`)
+      timer = setTimeout(() => reject(error), PATIENCE)
+    })
+    try {
+      return await Promise.race([this.commit(begin), late])
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return
+    this.#closed = true
+    await this.#root.flushed
+    await this.#root.close()
+    this.#holder.release()
+  }
+
+  /** The library ends the process where it is used after its end. */
+  checkOpen(): void {
+    if (this.#closed) throw new StoreError('unavailable', 'the store is closed')
+  }
+
+  private upgrade({ version, migrate }: Schema): void {
+    const meta = this.json<number, string>('meta')
+    this.#root.transactionSync(() => {
+      const written = meta.get('schema')
+      if (written === version) return
+      if (written !== undefined && written > version) {
+        throw new StoreError(
+          'newer',
+          `the store in ${this.folder} was written by a newer version (schema ${written}; this one knows ${version})`,
+        )
+      }
+      if (written !== undefined) migrate(this, written)
+      meta.putSync('schema', version)
+    })
+  }
+
+  private async commit<T>(begin: () => Promise<T>): Promise<T> {
+    this.checkOpen()
+    try {
+      const done = await begin()
+      await this.#root.flushed
+      return done
+    } catch (error) {
+      throw error instanceof StoreError ? error : await this.faultOf(error)
+    }
+  }
+
+  /** A failed commit has its cause in a promise of its own. A disk without space shows as a short write: EIO. */
+  private async faultOf(error: unknown): Promise<StoreError> {
+    const cause = await causeOf(error)
+    const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
+    const full = code === EIO || code === ENOSPC || code === EFBIG
+    return full
+      ? new StoreError('full', `nothing can be written to the store in ${this.folder}; is the disk full?`, cause)
+      : new StoreError('unavailable', `the store in ${this.folder} failed`, cause)
+  }
+}
+
+const EIO = 5
+const EFBIG = 27
+const ENOSPC = 28
+
+async function causeOf(error: unknown): Promise<unknown> {
+  if (!(error instanceof Error) || !('commitError' in error)) return error
+  try {
+    return (await error.commitError) ?? error
+  } catch (cause) {
+    return cause
+  }
+}
+
+/** The outcome of a write inside a condition or a transaction is that of the whole; its own promise is nobody's. */
+export function quietly(write: Promise<boolean>): void {
+  write.then(undefined, () => undefined)
+}

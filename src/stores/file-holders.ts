@@ -1,0 +1,126 @@
+import { randomBytes } from 'node:crypto'
+import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync, statSync, utimes } from 'node:fs'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import { StoreError } from '../core/store.js'
+
+/** How often a holder says that it lives, and how long it is believed to, milliseconds. */
+const BEAT = 5000
+const STALE = 20_000
+
+/** Those of this process: a number that was this process's own before it began is nobody's. */
+const mine = new Set<string>()
+
+interface Mark {
+  readonly schema: number
+  readonly pid: number
+  readonly token: string
+  readonly machine: string
+  readonly host: string
+}
+
+/**
+ * Who has a store open, as empty files beside it (so that a full disk keeps nobody out). Processes of one machine share
+ * a store, as its library makes safe. Two machines cannot: the library's locks are memory that they do not share, so the
+ * second one is refused; and so is a process that would change the schema below one that still runs.
+ */
+export class Holder {
+  readonly #path: string
+  readonly #timer: NodeJS.Timeout
+  readonly #token: string
+
+  /** Throws {@link StoreError} where somebody has the store open who cannot share it. */
+  constructor(folder: string, schema: number) {
+    const holders = join(folder, 'holders')
+    mkdirSync(holders, { recursive: true, mode: 0o700 })
+    const own: Mark = {
+      schema,
+      pid: process.pid,
+      token: randomBytes(6).toString('hex'),
+      machine: machine(),
+      host: hostname(),
+    }
+    this.#token = own.token
+    this.#path = join(holders, nameOf(own))
+    mine.add(own.token)
+    leaveMark(this.#path)
+    try {
+      for (const name of readdirSync(holders)) judge(holders, name, own)
+    } catch (error) {
+      this.remove()
+      throw error
+    }
+    this.#timer = setInterval(() => this.beat(), BEAT)
+    this.#timer.unref()
+  }
+
+  release(): void {
+    clearInterval(this.#timer)
+    this.remove()
+  }
+
+  private remove(): void {
+    mine.delete(this.#token)
+    rmSync(this.#path, { force: true })
+  }
+
+  private beat(): void {
+    const now = new Date()
+    utimes(this.#path, now, now, () => undefined)
+  }
+}
+
+function judge(holders: string, name: string, own: Mark): void {
+  const other = markOf(name)
+  if (other === undefined || other.token === own.token || mine.has(other.token)) return
+  const age = Date.now() - (statSync(join(holders, name), { throwIfNoEntry: false })?.mtimeMs ?? 0)
+  const here = other.machine === own.machine || other.host === own.host
+  if (age > STALE || (here && !lives(other.pid))) {
+    rmSync(join(holders, name), { force: true })
+    return
+  }
+  const who = here ? `process ${other.pid}` : `another machine (${other.host}), which cannot share it`
+  if (here && other.schema === own.schema) return
+  if (here && other.schema > own.schema) {
+    throw new StoreError('newer', `the store is in use by a newer version (${who})`)
+  }
+  throw new StoreError('refused', `the store is in use by ${here ? `an older version (${who})` : who}`)
+}
+
+function lives(pid: number): boolean {
+  if (pid === process.pid) return false
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'EPERM'
+  }
+}
+
+function leaveMark(path: string): void {
+  try {
+    closeSync(openSync(path, 'w', 0o600))
+  } catch (error) {
+    // Without the room for a name nothing can be written either, and what is there can still be read.
+    if (!(error instanceof Error && 'code' in error && error.code === 'ENOSPC')) throw error
+  }
+}
+
+function nameOf({ schema, pid, token, machine: id, host }: Mark): string {
+  return [schema, pid, token, id, encodeURIComponent(host)].join('_')
+}
+
+function markOf(name: string): Mark | undefined {
+  const [schema, pid, token, id, ...host] = name.split('_')
+  if (token === undefined || id === undefined || host.length === 0) return undefined
+  return { schema: Number(schema), pid: Number(pid), token, machine: id, host: decodeURIComponent(host.join('_')) }
+}
+
+/** The running kernel, which containers share: they come and go with other names on the same machine. */
+function machine(): string {
+  try {
+    return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
+  } catch {
+    return hostname().replaceAll('_', '-')
+  }
+}

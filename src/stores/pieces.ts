@@ -1,0 +1,47 @@
+import { type ByteRange, PIECE, StoreError } from '../core/store.js'
+
+/**
+ * The bytes of a source in pieces of {@link PIECE} bytes, but for the last one, whatever pieces they come in. Throws
+ * {@link StoreError} `full` over `limit` bytes, and what the source throws.
+ */
+export async function* inPieces(source: AsyncIterable<Uint8Array>, limit: number): AsyncGenerator<Buffer> {
+  let piece: Buffer | undefined
+  let filled = 0
+  let size = 0
+  for await (const chunk of source) {
+    size += chunk.length
+    if (size > limit) throw new StoreError('full', `a blob is over its limit of ${limit} bytes`)
+    for (let at = 0; at < chunk.length; ) {
+      piece ??= Buffer.allocUnsafeSlow(PIECE)
+      const part = chunk.subarray(at, at + PIECE - filled)
+      piece.set(part, filled)
+      filled += part.length
+      at += part.length
+      if (filled < PIECE) continue
+      yield piece
+      piece = undefined
+      filled = 0
+    }
+  }
+  if (piece !== undefined) yield Buffer.from(piece.subarray(0, filled))
+}
+
+/** A part of a blob that one piece holds. */
+export interface Part {
+  /** The piece's number, from 0. */
+  readonly index: number
+  /** Positions in the whole blob: `from` up to and without `to`. */
+  readonly from: number
+  readonly to: number
+}
+
+/** Which parts of which pieces make a range of a blob of that size. */
+export function* cut(size: number, { start = 0, end = size }: ByteRange): Generator<Part> {
+  const last = Math.min(end, size)
+  for (let from = Math.max(0, start); from < last; ) {
+    const index = Math.floor(from / PIECE)
+    const to = Math.min(last, (index + 1) * PIECE)
+    yield { index, from, to }
+    from = to
+  }
+}

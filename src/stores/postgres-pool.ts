@@ -1,0 +1,169 @@
+import { createHash } from 'node:crypto'
+import pg from 'pg'
+import { StoreError } from '../core/store.js'
+import type { PostgresSettings, StoreEvents } from '../core/store-config.js'
+import { isAway, isFleeting, postgresFault } from './postgres-faults.js'
+
+/** Calls that wait for a connection at once. */
+const MOST_WAITING = 10_000
+/** How long a server may be late with saying itself that a statement took too long, milliseconds. */
+const LATE = 500
+/** How often what the server undid to keep its order is tried again. */
+const TRIES = 5
+/** How often a server that went away is looked for, milliseconds; half of it more or less by chance. */
+const PROBE = 400
+
+export type Value = string | number | boolean | Buffer | null
+
+/** A statement with parameters; it is prepared once on each connection. */
+export interface Statement {
+  readonly name: string
+  readonly text: string
+}
+
+export function statement(text: string): Statement {
+  return { name: createHash('sha1').update(text).digest('base64url').slice(0, 20), text }
+}
+
+export type Row = Readonly<Record<string, unknown>>
+
+/**
+ * Connections that answer soon, whatever the server does: a call waits for a connection and for its answer only so long,
+ * and while the server is away nothing waits at all, but for one look now and then whether it is back.
+ */
+export class PostgresPool {
+  readonly #pool: pg.Pool
+  readonly #where: string
+  readonly #events: StoreEvents
+  readonly #settings: PostgresSettings
+  #closed = false
+  #away: string | undefined
+  #probe: NodeJS.Timeout | undefined
+
+  constructor(settings: PostgresSettings, events: StoreEvents) {
+    const { host, port, database, user, password, tls, schema, pool, timeout, wait } = settings
+    this.#settings = settings
+    this.#events = events
+    this.#where = `${host}:${port}/${database}`
+    this.#pool = new pg.Pool({
+      host,
+      port,
+      database,
+      ...(user !== undefined && { user }),
+      ...(password !== undefined && { password: password.reveal() }),
+      ...(tls !== undefined && { ssl: tls.ca === undefined ? true : { ca: tls.ca } }),
+      max: pool,
+      connectionTimeoutMillis: wait,
+      statement_timeout: timeout,
+      query_timeout: timeout + LATE,
+      options: `-c search_path=${schema}`,
+      application_name: 'model-gateway',
+      keepAlive: true,
+      allowExitOnIdle: true,
+    })
+    // What breaks while nobody uses it is taken out of the pool by itself.
+    this.#pool.on('error', () => undefined)
+  }
+
+  /** Rows, whose numbers of 64 bits are texts. Throws {@link StoreError}. */
+  async query({ name, text }: Statement, ...values: Value[]): Promise<readonly Row[]> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.once({ name, text, values })
+      } catch (error) {
+        if (error instanceof StoreError) throw error
+        if (!isFleeting(error) || tries === TRIES) throw this.faultOf(error)
+        await new Promise(resolve => setTimeout(resolve, Math.random() * 2 ** tries))
+      }
+    }
+  }
+
+  /** One connection for several statements that belong together; it is given up where they fail. */
+  async session<T>(
+    act: (query: (text: string, values?: Value[]) => Promise<readonly Row[]>) => Promise<T>,
+  ): Promise<T> {
+    this.checkOpen()
+    let client: pg.PoolClient
+    try {
+      client = await this.#pool.connect()
+    } catch (error) {
+      throw this.faultOf(error)
+    }
+    try {
+      const done = await act(async (text, values = []) => (await client.query<Row>(text, values)).rows)
+      client.release()
+      return done
+    } catch (error) {
+      client.release(true)
+      throw error instanceof StoreError ? error : this.faultOf(error)
+    }
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return
+    this.#closed = true
+    clearTimeout(this.#probe)
+    await this.#pool.end()
+  }
+
+  checkOpen(): void {
+    if (this.#closed) throw new StoreError('unavailable', 'the store is closed')
+  }
+
+  private async once(query: pg.QueryConfig): Promise<readonly Row[]> {
+    this.checkOpen()
+    if (this.#away !== undefined) throw new StoreError('unavailable', this.#away)
+    if (this.#pool.waitingCount >= MOST_WAITING) {
+      throw new StoreError('unavailable', 'too much waits for the store already')
+    }
+    const client = await this.#pool.connect()
+    try {
+      const { rows } = await client.query<Row>(query)
+      client.release()
+      return rows
+    } catch (error) {
+      // A connection whose answer may still come is of no use to anybody else.
+      client.release(isAway(error))
+      throw error
+    }
+  }
+
+  private faultOf(error: unknown): StoreError {
+    const fault = postgresFault(error, this.#where, this.#settings)
+    if (isAway(error)) this.leave(fault.message)
+    return fault
+  }
+
+  private leave(message: string): void {
+    if (this.#away !== undefined || this.#closed) return
+    this.#away = message
+    this.#events.down(message)
+    this.lookLater()
+  }
+
+  private lookLater(): void {
+    this.#probe = setTimeout(() => void this.look(), PROBE * (0.5 + Math.random()))
+    this.#probe.unref()
+  }
+
+  private async look(): Promise<void> {
+    const client = new pg.Client({
+      ...this.#pool.options,
+      connectionTimeoutMillis: PROBE * 2,
+      query_timeout: PROBE * 2,
+    })
+    client.on('error', () => undefined)
+    try {
+      await client.connect()
+      await client.query('SELECT 1')
+    } catch {
+      if (!this.#closed) this.lookLater()
+      return
+    } finally {
+      client.end().catch(() => undefined)
+    }
+    if (this.#closed) return
+    this.#away = undefined
+    this.#events.up()
+  }
+}

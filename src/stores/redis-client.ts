@@ -1,0 +1,67 @@
+import { Cluster, type ClusterOptions, Redis, type RedisOptions } from 'ioredis'
+import type { RedisSettings } from '../core/store-config.js'
+
+/** How long opening may take, milliseconds. */
+export const OPENING = 5000
+/** How long a server that says nothing keeps its connection, milliseconds. */
+const SILENCE = 1000
+
+/**
+ * A client that is not connected yet. Nothing is queued while there is no connection, and nothing is sent twice: whoever
+ * calls decides. Before `opened` says so, a failed attempt is the last one.
+ */
+export function redisClient(settings: RedisSettings, opened: () => boolean): Redis | Cluster {
+  const { mode, nodes, group, username, password, sentinelPassword, database, tls } = settings
+  const common = {
+    lazyConnect: true,
+    protocol: 2,
+    enableReadyCheck: true,
+    maxRetriesPerRequest: 0,
+    autoResendUnfulfilledCommands: false,
+    connectTimeout: OPENING,
+    socketTimeout: SILENCE,
+    disableClientInfo: true,
+    ...(username !== undefined && { username }),
+    ...(password !== undefined && { password: password.reveal() }),
+    ...(tls !== undefined && { tls: tls.ca === undefined ? {} : { ca: tls.ca } }),
+  } as const satisfies RedisOptions
+  const again = (times: number): number | null => (opened() ? backOff(times) : null)
+  if (mode === 'cluster') {
+    const options = {
+      lazyConnect: true,
+      enableOfflineQueue: false,
+      maxRedirections: 4,
+      clusterRetryStrategy: again,
+      redisOptions: common,
+      slotsRefreshTimeout: OPENING,
+    } satisfies ClusterOptions
+    return new Cluster([...nodes], options)
+  }
+  const single = {
+    ...common,
+    db: database,
+    enableOfflineQueue: false,
+    retryStrategy: again,
+    // A server that became a replica: the next connection finds the one that took over.
+    reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
+  } satisfies RedisOptions
+  if (mode === 'single')
+    return new Redis({ ...single, host: nodes[0]?.host ?? 'localhost', port: nodes[0]?.port ?? 6379 })
+  return new Redis({
+    ...single,
+    sentinels: [...nodes],
+    name: group ?? 'mymaster',
+    sentinelRetryStrategy: again,
+    sentinelCommandTimeout: SILENCE,
+    ...(tls !== undefined && {
+      enableTLSForSentinelMode: true,
+      sentinelTLS: tls.ca === undefined ? {} : { ca: tls.ca },
+    }),
+    ...(sentinelPassword !== undefined && { sentinelPassword: sentinelPassword.reveal() }),
+  })
+}
+
+/** Milliseconds, at most 750: a server that is back is found within a second, and not by all at once. */
+function backOff(times: number): number {
+  return Math.min(25 * 2 ** times, 500) * (0.5 + Math.random())
+}

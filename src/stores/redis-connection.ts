@@ -1,0 +1,168 @@
+import { createHash } from 'node:crypto'
+import { Cluster, type Redis } from 'ioredis'
+import { StoreError } from '../core/store.js'
+import type { RedisSettings, StoreEvents } from '../core/store-config.js'
+import { OPENING, redisClient } from './redis-client.js'
+import { redisFault } from './redis-faults.js'
+
+/** Commands that wait for their answer at once. */
+const MOST_WAITING = 10_000
+/** So many commands in a row that were not answered in time mean that the server hangs. */
+const SILENT = 3
+/** What a command may take longer for each byte that it carries, milliseconds: 10 MB a second. */
+const PER_BYTE = 1 / 10_000
+
+export type Argument = string | number | Buffer
+
+/** A Lua script: all its keys stand in one slot. */
+export interface Script {
+  readonly lua: string
+  readonly sha: string
+}
+
+export function script(lua: string): Script {
+  return { lua, sha: createHash('sha1').update(lua).digest('hex') }
+}
+
+/**
+ * A connection that answers soon, whatever the server does: nothing is queued while it is away, a command that is late
+ * has failed, and a server that answers nothing at all is taken for one that is away until it answers again.
+ */
+export class RedisConnection {
+  readonly #client: Redis | Cluster
+  readonly #timeout: number
+  readonly #where: string
+  readonly #events: StoreEvents
+  #waiting = 0
+  #silent = 0
+  #opened = false
+  #closed = false
+  #down = false
+  #reason = 'the connection is closed'
+
+  private constructor(settings: RedisSettings, events: StoreEvents) {
+    this.#timeout = settings.timeout
+    this.#events = events
+    this.#where = settings.nodes.map(({ host, port }) => `${host}:${port}`).join(', ')
+    this.#client = redisClient(settings, () => this.#opened)
+    this.#client.on('error', (error: Error) => {
+      this.#reason = reasonOf(error)
+    })
+    this.#client.on('close', () => this.away())
+    this.#client.on('ready', () => this.back())
+  }
+
+  /** Throws {@link StoreError} where the server cannot be used. */
+  static async open(settings: RedisSettings, events: StoreEvents): Promise<RedisConnection> {
+    const connection = new RedisConnection(settings, events)
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(new Error('no answer in time')), OPENING)
+    })
+    try {
+      await Promise.race([connection.#client.connect(), late])
+    } catch (error) {
+      connection.#closed = true
+      connection.#client.disconnect()
+      throw connection.refusal(error)
+    } finally {
+      clearTimeout(timer)
+    }
+    connection.#opened = true
+    return connection
+  }
+
+  /** Answers are buffers, numbers, null, and lists of these. Throws {@link StoreError}. */
+  async send(command: string, ...values: Argument[]): Promise<unknown> {
+    if (this.#closed) throw new StoreError('unavailable', 'the store is closed')
+    if (this.#client.status !== 'ready') throw this.unreachable()
+    if (this.#waiting >= MOST_WAITING) throw new StoreError('unavailable', 'too much waits for the store already')
+    this.#waiting++
+    try {
+      const bytes = values.reduce<number>((sum, value) => sum + (Buffer.isBuffer(value) ? value.length : 0), 0)
+      const answer = await this.inTime(this.#client.callBuffer(command, ...values), bytes)
+      this.#silent = 0
+      return answer
+    } catch (error) {
+      if (error instanceof StoreError) throw error
+      this.#silent = 0
+      throw redisFault(error, this.#where)
+    } finally {
+      this.#waiting--
+    }
+  }
+
+  async run({ lua, sha }: Script, keys: readonly string[], ...values: Argument[]): Promise<unknown> {
+    try {
+      return await this.send('evalsha', sha, keys.length, ...keys, ...values)
+    } catch (error) {
+      const unknown = error instanceof StoreError && String(error.cause).includes('NOSCRIPT')
+      if (!unknown) throw error
+      return this.send('eval', lua, keys.length, ...keys, ...values)
+    }
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return
+    this.#closed = true
+    this.#client.disconnect()
+  }
+
+  checkOpen(): void {
+    if (this.#closed) throw new StoreError('unavailable', 'the store is closed')
+  }
+
+  private async inTime(answer: Promise<unknown>, bytes: number): Promise<unknown> {
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<never>((_, reject) => {
+      const fail = (): void => reject(this.late())
+      // After a busy moment of our own the answer may be there already: one look at the sockets first.
+      timer = setTimeout(() => setImmediate(() => setImmediate(fail)), this.#timeout + bytes * PER_BYTE)
+    })
+    try {
+      return await Promise.race([answer, late])
+    } finally {
+      clearTimeout(timer)
+      answer.catch(() => undefined)
+    }
+  }
+
+  private late(): StoreError {
+    this.#silent++
+    if (this.#silent === SILENT && !(this.#client instanceof Cluster)) {
+      this.#reason = 'no answer in time'
+      this.#client.disconnect(true)
+    }
+    return new StoreError('unavailable', `the store at ${this.#where} did not answer within ${this.#timeout} ms`)
+  }
+
+  private unreachable(): StoreError {
+    return new StoreError('unavailable', `the store at ${this.#where} cannot be reached (${this.#reason})`)
+  }
+
+  private away(): void {
+    if (this.#down || this.#closed || !this.#opened) return
+    this.#down = true
+    this.#events.down(this.unreachable().message)
+  }
+
+  private back(): void {
+    this.#silent = 0
+    if (!this.#down) return
+    this.#down = false
+    this.#events.up()
+  }
+
+  private refusal(error: unknown): StoreError {
+    const reason =
+      error instanceof Error && /^(NOAUTH|WRONGPASS|ERR invalid|ERR AUTH)/.test(this.#reason) ? this.#reason : ''
+    const text = reason || (this.#reason === 'the connection is closed' ? reasonOf(error) : this.#reason)
+    return new StoreError('refused', `the store at ${this.#where} cannot be used (${text})`, error)
+  }
+}
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  const last = 'lastNodeError' in error && error.lastNodeError instanceof Error ? error.lastNodeError : error
+  return last.message || ('code' in last ? String(last.code) : last.name)
+}

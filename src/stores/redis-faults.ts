@@ -1,0 +1,31 @@
+import { StoreError } from '../core/store.js'
+
+/** What a server's error, by the first word of its message, means for those who use the store. */
+const MEANINGS: Readonly<Record<string, string>> = {
+  READONLY: 'is a replica now, and takes no writes',
+  LOADING: 'is still loading its data',
+  MASTERDOWN: 'has lost its master',
+  CLUSTERDOWN: 'belongs to a cluster that is down',
+  TRYAGAIN: 'is moving keys',
+  MOVED: 'belongs to a cluster; the configuration has to say so (cluster: true)',
+  ASK: 'is moving keys',
+  MISCONF: 'cannot save its data, and takes no writes',
+  WRONGTYPE: 'holds something else under a key of the gateway',
+  NOAUTH: 'wants a password',
+  WRONGPASS: 'refused user or password',
+  NOPERM: 'does not let this user do that',
+  NOREPLICAS: 'has too few replicas, and takes no writes',
+  BUSY: 'is busy with a script',
+}
+
+/** The error of one call; a connection that broke is one as well. */
+export function redisFault(error: unknown, where: string): StoreError {
+  const message = error instanceof Error ? error.message : String(error)
+  const [word = ''] = message.replace(/^.*?ReplyError: /, '').split(/[ :]/, 1)
+  if (word === 'OOM' || message.includes('OOM command not allowed')) {
+    return new StoreError('full', `the store at ${where} has no memory left`, error)
+  }
+  const meaning = MEANINGS[word]
+  if (meaning !== undefined) return new StoreError('unavailable', `the store at ${where} ${meaning}`, error)
+  return new StoreError('unavailable', `the store at ${where} failed (${message.slice(0, 200)})`, error)
+}

@@ -1,0 +1,90 @@
+import type { Draft, Place } from '../core/store.js'
+
+/**
+ * Over how many slots the records of a namespace are spread. An owner's records stand in one of them, so that a list,
+ * a claim and a change of a record each see keys of one slot. Who changes this number loses what is kept.
+ */
+const SHARDS = 16
+
+export const ALL_SHARDS: readonly number[] = Array.from({ length: SHARDS }, (_, shard) => shard)
+
+/** The names of keys. What stands in braces decides the slot. Parts of places have no spaces. */
+export class RedisKeys {
+  readonly #prefix: string
+
+  constructor(prefix: string) {
+    this.#prefix = prefix
+  }
+
+  schema(): string {
+    return `{${this.#prefix}}schema`
+  }
+
+  shardOf({ namespace, owner }: Pick<Place, 'namespace' | 'owner'>): number {
+    let hash = 0x811c9dc5
+    for (const byte of Buffer.from(`${namespace} ${owner}`)) hash = Math.imul(hash ^ byte, 0x01000193) >>> 0
+    return hash % SHARDS
+  }
+
+  record(place: Place): string {
+    return `${this.tag(this.shardOf(place))}r:${nameOf(place)}`
+  }
+
+  /** A record and the indexes that name it: in a shard, for all scripts alike. */
+  around(place: Place): readonly [record: string, order: string, due: string, expiry: string] {
+    const shard = this.shardOf(place)
+    return [
+      this.record(place),
+      this.order(place.namespace, shard),
+      this.due(place.namespace, shard),
+      this.expiry(shard),
+    ]
+  }
+
+  /** `owner created key` by their bytes. */
+  order(namespace: string, shard: number): string {
+    return `${this.tag(shard)}o:${namespace}`
+  }
+
+  /** `owner key` by the moment at which a record is due. */
+  due(namespace: string, shard: number): string {
+    return `${this.tag(shard)}d:${namespace}`
+  }
+
+  /** `namespace owner key` by expiry, of all namespaces. */
+  expiry(shard: number): string {
+    return `${this.tag(shard)}x`
+  }
+
+  /** What is spent and held, the items, and when those end. */
+  counter(place: Place): readonly [account: string, items: string, ends: string] {
+    const tag = `{${this.#prefix}:c:${nameOf(place)}}`
+    return [`${tag}a`, `${tag}i`, `${tag}e`]
+  }
+
+  ledger(namespace: string): readonly [entries: string, last: string] {
+    const tag = `{${this.#prefix}:l:${namespace}}`
+    return [`${tag}e`, `${tag}n`]
+  }
+
+  blob(place: Place): string {
+    return `{${this.#prefix}:b:${nameOf(place)}}m`
+  }
+
+  piece(place: Place, id: string, index: number): string {
+    return `{${this.#prefix}:b:${nameOf(place)}}${id}:${index}`
+  }
+
+  private tag(shard: number): string {
+    return `{${this.#prefix}:${shard}}`
+  }
+}
+
+export function nameOf({ namespace, owner, key }: Place): string {
+  return `${namespace} ${owner} ${key}`
+}
+
+/** Where a record stands among those of its owner; the scripts make the same text of `created`. */
+export function positionOf({ owner, created, key }: Pick<Draft, 'owner' | 'created' | 'key'>): string {
+  return `${owner} ${created.toFixed(0).padStart(16, '0')} ${key}`
+}

@@ -1,0 +1,168 @@
+import { script } from './redis-connection.js'
+
+// A record is a hash: c created, e expires, d due ('' never), v version, f fence, b value. Numbers are texts: the
+// server's own way to write large ones loses digits. Every script gets its keys declared, all of one slot.
+
+/** KEYS record order due expiry; ARGV now, owner, key, name, created, expires, due, value. */
+export const CREATE = script(`
+local old = redis.call('HMGET', KEYS[1], 'e', 'c')
+if old[1] and tonumber(old[1]) > tonumber(ARGV[1]) then return 0 end
+if old[2] then redis.call('ZREM', KEYS[2], ARGV[2] .. ' ' .. string.format('%016.0f', old[2]) .. ' ' .. ARGV[3]) end
+redis.call('DEL', KEYS[1])
+redis.call('HSET', KEYS[1], 'c', ARGV[5], 'e', ARGV[6], 'd', ARGV[7], 'v', '1', 'f', '0', 'b', ARGV[8])
+redis.call('ZADD', KEYS[2], 0, ARGV[2] .. ' ' .. string.format('%016.0f', ARGV[5]) .. ' ' .. ARGV[3])
+redis.call('ZADD', KEYS[4], ARGV[6], ARGV[4])
+local member = ARGV[2] .. ' ' .. ARGV[3]
+if ARGV[7] == '' then redis.call('ZREM', KEYS[3], member) else redis.call('ZADD', KEYS[3], ARGV[7], member) end
+return 1
+`)
+
+/** KEYS record order due expiry; ARGV now, owner, key, name, version, expires, due, value. */
+export const REPLACE = script(`
+local old = redis.call('HMGET', KEYS[1], 'e', 'v')
+if not old[1] or tonumber(old[1]) <= tonumber(ARGV[1]) or old[2] ~= ARGV[5] then return 0 end
+local version = string.format('%.0f', tonumber(ARGV[5]) + 1)
+redis.call('HSET', KEYS[1], 'e', ARGV[6], 'd', ARGV[7], 'v', version, 'b', ARGV[8])
+redis.call('ZADD', KEYS[4], ARGV[6], ARGV[4])
+local member = ARGV[2] .. ' ' .. ARGV[3]
+if ARGV[7] == '' then redis.call('ZREM', KEYS[3], member) else redis.call('ZADD', KEYS[3], ARGV[7], member) end
+return 1
+`)
+
+/** KEYS record order due expiry; ARGV now, owner, key, name, version ('' any). */
+export const DELETE = script(`
+local old = redis.call('HMGET', KEYS[1], 'e', 'v', 'c')
+if not old[1] or tonumber(old[1]) <= tonumber(ARGV[1]) then return 0 end
+if ARGV[5] ~= '' and old[2] ~= ARGV[5] then return 0 end
+redis.call('DEL', KEYS[1])
+redis.call('ZREM', KEYS[2], ARGV[2] .. ' ' .. string.format('%016.0f', old[3]) .. ' ' .. ARGV[3])
+redis.call('ZREM', KEYS[3], ARGV[2] .. ' ' .. ARGV[3])
+redis.call('ZREM', KEYS[4], ARGV[4])
+return 1
+`)
+
+/** Takes a record out that has expired. KEYS record order due expiry; ARGV now, owner, key, name. */
+export const SWEEP = script(`
+local old = redis.call('HMGET', KEYS[1], 'e', 'c')
+if old[1] and tonumber(old[1]) > tonumber(ARGV[1]) then
+  redis.call('ZADD', KEYS[4], old[1], ARGV[4])
+  return 0
+end
+redis.call('ZREM', KEYS[3], ARGV[2] .. ' ' .. ARGV[3])
+redis.call('ZREM', KEYS[4], ARGV[4])
+if not old[1] then return 0 end
+redis.call('DEL', KEYS[1])
+redis.call('ZREM', KEYS[2], ARGV[2] .. ' ' .. string.format('%016.0f', old[2]) .. ' ' .. ARGV[3])
+return 1
+`)
+
+/** Takes a member out of an index whose record is gone (evicted). KEYS record index; ARGV member. */
+export const FORGET = script(`
+if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
+return redis.call('ZREM', KEYS[2], ARGV[1])
+`)
+
+/** KEYS due, record; ARGV now, until, member. Null where another one was faster, or there is nothing to claim. */
+export const CLAIM = script(`
+local due = redis.call('ZSCORE', KEYS[1], ARGV[3])
+if not due or tonumber(due) > tonumber(ARGV[1]) then return false end
+local old = redis.call('HMGET', KEYS[2], 'e', 'v', 'f')
+if not old[1] or not old[2] or not old[3] or tonumber(old[1]) <= tonumber(ARGV[1]) then
+  redis.call('ZREM', KEYS[1], ARGV[3])
+  return false
+end
+local version = string.format('%.0f', tonumber(old[2]) + 1)
+local fence = string.format('%.0f', tonumber(old[3]) + 1)
+redis.call('HSET', KEYS[2], 'd', ARGV[2], 'v', version, 'f', fence)
+redis.call('ZADD', KEYS[1], ARGV[2], ARGV[3])
+return redis.call('HMGET', KEYS[2], 'c', 'e', 'd', 'v', 'f', 'b')
+`)
+
+// A counter is a hash (s spent, r held, x expires), a hash of items (id: amount held, or 's' for settled), and the ends
+// of items. What the server lets go by itself goes an hour after its end, for clocks that differ.
+
+const OPEN_COUNTER = `
+local function text(n) return string.format('%.0f', n) end
+local now = tonumber(ARGV[1])
+local spent, held, ends = 0, 0, 0
+local account = redis.call('HMGET', KEYS[1], 's', 'r', 'x')
+if account[3] and tonumber(account[3]) <= now then
+  redis.call('DEL', KEYS[1], KEYS[2], KEYS[3])
+elseif account[3] then
+  spent, held, ends = tonumber(account[1]), tonumber(account[2]), tonumber(account[3])
+  for _, id in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', ARGV[1])) do
+    local item = redis.call('HGET', KEYS[2], id)
+    if item and item ~= 's' then held = held - tonumber(item) end
+    redis.call('HDEL', KEYS[2], id)
+    redis.call('ZREM', KEYS[3], id)
+  end
+end
+`
+
+const KEEP_COUNTER = `
+local function keep(item, until_)
+  if item then
+    redis.call('HSET', KEYS[2], ARGV[3], item)
+    redis.call('ZADD', KEYS[3], until_, ARGV[3])
+  end
+  if ends < tonumber(ARGV[2]) then ends = tonumber(ARGV[2]) end
+  redis.call('HSET', KEYS[1], 's', text(spent), 'r', text(held), 'x', text(ends))
+  for i = 1, 3 do redis.call('PEXPIREAT', KEYS[i], text(ends + 3600000)) end
+  return { text(spent), text(held) }
+end
+`
+
+/** KEYS account items ends; ARGV now, counter's end, id, amount, ceiling, until. */
+export const RESERVE = script(`${OPEN_COUNTER}${KEEP_COUNTER}
+local known = redis.call('HGET', KEYS[2], ARGV[3])
+if known and known ~= 's' then return keep() end
+local amount = tonumber(ARGV[4])
+if spent + held + amount > tonumber(ARGV[5]) then
+  if ends > 0 then keep() end
+  return false
+end
+held = held + amount
+return keep(ARGV[4], ARGV[6])
+`)
+
+/** KEYS account items ends; ARGV now, counter's end, id, amount, until. */
+export const SETTLE = script(`${OPEN_COUNTER}${KEEP_COUNTER}
+local known = redis.call('HGET', KEYS[2], ARGV[3])
+if known == 's' then
+  keep()
+  return false
+end
+if known then held = held - tonumber(known) end
+spent = spent + tonumber(ARGV[4])
+return keep('s', ARGV[5])
+`)
+
+/** Without a trace. KEYS account items ends; ARGV now. */
+export const READ_COUNTER = script(`
+local account = redis.call('HMGET', KEYS[1], 's', 'r', 'x')
+if not account[3] or tonumber(account[3]) <= tonumber(ARGV[1]) then return { '0', '0' } end
+local held = tonumber(account[2])
+for _, id in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', ARGV[1])) do
+  local item = redis.call('HGET', KEYS[2], id)
+  if item and item ~= 's' then held = held - tonumber(item) end
+end
+return { account[1], string.format('%.0f', held) }
+`)
+
+/** KEYS entries last; ARGV owner, value. */
+export const APPEND = script(`
+local sequence = string.format('%.0f', redis.call('INCR', KEYS[2]))
+redis.call('XADD', KEYS[1], sequence .. '-0', 'o', ARGV[1], 'b', ARGV[2])
+return sequence
+`)
+
+/** Names a blob, or with an empty id takes its name away. KEYS blob; ARGV id, size, expires, when the server lets go. */
+export const NAME_BLOB = script(`
+local old = redis.call('HMGET', KEYS[1], 'i', 's', 'e')
+redis.call('DEL', KEYS[1])
+if ARGV[1] ~= '' then
+  redis.call('HSET', KEYS[1], 'i', ARGV[1], 's', ARGV[2], 'e', ARGV[3])
+  redis.call('PEXPIREAT', KEYS[1], ARGV[4])
+end
+return old
+`)

@@ -1,0 +1,118 @@
+import {
+  type Change,
+  type Claim,
+  type Draft,
+  type Place,
+  type Range,
+  type ScanRange,
+  type Store,
+  type StoredRecord,
+  StoreError,
+} from '../core/store.js'
+import type { RedisSettings, StoreEvents } from '../core/store-config.js'
+import { numberOf, textOf } from './redis-answers.js'
+import { RedisBlobs } from './redis-blobs.js'
+import { RedisConnection } from './redis-connection.js'
+import { RedisCounters } from './redis-counters.js'
+import { RedisKeys } from './redis-keys.js'
+import { RedisLedger } from './redis-ledger.js'
+import { RedisRecords } from './redis-records.js'
+
+/** How things stand in the server. One that says a higher number was written by a later version of this program. */
+const SCHEMA = 1
+
+/**
+ * Keeps everything in a server, a group of servers with sentinels, or a cluster, which any number of gateways share. A
+ * write is as durable as the server makes it. What has a ceiling or a version is decided by scripts, on the server.
+ */
+export class RedisStore implements Store {
+  readonly counters: RedisCounters
+  readonly ledger: RedisLedger
+  readonly blobs: RedisBlobs
+  readonly #connection: RedisConnection
+  readonly #records: RedisRecords
+
+  private constructor(connection: RedisConnection, keys: RedisKeys, now: () => number) {
+    this.#connection = connection
+    this.#records = new RedisRecords(connection, keys, now)
+    this.counters = new RedisCounters(connection, keys)
+    this.ledger = new RedisLedger(connection, keys)
+    this.blobs = new RedisBlobs(connection, keys, now)
+  }
+
+  /** Throws {@link StoreError} where the server cannot be used, or a later version of this program uses it. */
+  static async open(settings: RedisSettings, events: StoreEvents, now: () => number = Date.now): Promise<RedisStore> {
+    const connection = await RedisConnection.open(settings, events)
+    const keys = new RedisKeys(settings.prefix)
+    try {
+      await checkSchema(connection, keys)
+      await adviseOnEviction(connection, events)
+    } catch (error) {
+      await connection.close()
+      throw error
+    }
+    return new RedisStore(connection, keys, now)
+  }
+
+  create(draft: Draft): Promise<StoredRecord | undefined> {
+    return this.#records.create(draft)
+  }
+
+  get(namespace: string, owner: string, key: string): Promise<StoredRecord | undefined> {
+    return this.#records.get({ namespace, owner, key })
+  }
+
+  replace(current: StoredRecord, next: Change): Promise<StoredRecord | undefined> {
+    return this.#records.replace(current, next)
+  }
+
+  delete(current: Place & { readonly version?: number }): Promise<boolean> {
+    return this.#records.delete(current)
+  }
+
+  list(namespace: string, owner: string, range: Range): Promise<readonly StoredRecord[]> {
+    return this.#records.list(namespace, owner, range)
+  }
+
+  claim(namespace: string, claim: Claim): Promise<readonly StoredRecord[]> {
+    return this.#records.claim(namespace, claim)
+  }
+
+  nextDue(namespace: string): Promise<number | undefined> {
+    return this.#records.nextDue(namespace)
+  }
+
+  scan(namespace: string, range: ScanRange): Promise<readonly StoredRecord[]> {
+    return this.#records.scan(namespace, range)
+  }
+
+  /** Records alone: counters and blobs the server lets go by itself. */
+  sweep(now: number, limit: number): Promise<number> {
+    return this.#records.sweep(now, limit)
+  }
+
+  close(): Promise<void> {
+    return this.#connection.close()
+  }
+}
+
+async function checkSchema(connection: RedisConnection, keys: RedisKeys): Promise<void> {
+  await connection.send('set', keys.schema(), SCHEMA, 'NX')
+  const written = numberOf(await connection.send('get', keys.schema()))
+  if (written === SCHEMA) return
+  if (written !== undefined && written > SCHEMA) {
+    const message = `the store was written by a newer version (schema ${written}; this one knows ${SCHEMA})`
+    throw new StoreError('newer', message)
+  }
+  throw new StoreError('corrupt', `what stands at ${keys.schema()} is no schema of a store; choose another prefix`)
+}
+
+/** A server that drops keys when its memory is full drops tasks and budgets. Managed ones may not tell. */
+async function adviseOnEviction(connection: RedisConnection, events: StoreEvents): Promise<void> {
+  const info = textOf(await connection.send('info', 'memory').catch(() => undefined)) ?? ''
+  const policy = /^maxmemory_policy:(\S+)/m.exec(info)?.[1]
+  if (policy === undefined || policy === 'noeviction') return
+  events.warn(
+    `the store's server drops keys when its memory is full (maxmemory-policy ${policy}): set it to noeviction`,
+  )
+}

@@ -1,0 +1,159 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, chownSync, existsSync, mkdtempSync, readdirSync, realpathSync, rmSync } from 'node:fs'
+import { connect, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { delimiter, dirname, join } from 'node:path'
+import type t from 'tap'
+
+type Test = Pick<typeof t, 'teardown' | 'comment'>
+
+/** A real server of a test's own, on a port of its own, in a folder of its own. */
+export interface StoreServer {
+  readonly port: number
+  readonly process: ChildProcess
+  /** Ends it as a crash would. */
+  kill(): Promise<void>
+  /** Starts it again where it stood; resolves when it takes connections. */
+  restart(): Promise<void>
+}
+
+/** How long a server may take to come up, milliseconds. */
+const STARTING = 30_000
+
+const REDIS = find('redis-server', [])
+const POSTGRES = find('postgres', versionsOf('/usr/lib/postgresql'))
+
+/** The reason why tests with that server are skipped here, or false. In CI they never are. */
+export const withoutRedis = skipping(REDIS, 'redis-server')
+export const withoutPostgres = skipping(POSTGRES, 'postgres')
+
+/** Starts redis-server. Nothing is saved unless the arguments say so. */
+export async function startRedis(test: Test, args: readonly string[] = []): Promise<StoreServer> {
+  const folder = temporary(test, 'redis')
+  return launch(test, port => ({
+    command: REDIS ?? 'redis-server',
+    args: ['--port', `${port}`, '--bind', '127.0.0.1', '--dir', folder, '--save', '', '--daemonize', 'no', ...args],
+  }))
+}
+
+/** Makes a cluster of PostgreSQL and starts it; the superuser is `gateway`, with a password, and the database too. */
+export async function startPostgres(test: Test, settings: Readonly<Record<string, string>> = {}): Promise<StoreServer> {
+  const folder = temporary(test, 'postgres')
+  const as = unprivileged(folder)
+  const bin = dirname(realpathSync(POSTGRES ?? 'postgres'))
+  const data = join(folder, 'data')
+  const options = { stdio: 'ignore', ...as } as const
+  execFileSync(join(bin, 'initdb'), ['-D', data, '-U', 'gateway', '-A', 'trust', '--no-sync', '-E', 'UTF8'], options)
+  const set = { fsync: 'off', shared_buffers: '16MB', max_connections: '40', ...settings }
+  const server = await launch(test, port => ({
+    command: join(bin, 'postgres'),
+    args: [
+      ...['-D', data, '-p', `${port}`, '-k', folder, '-c', 'listen_addresses=127.0.0.1'],
+      ...Object.entries(set).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
+    ],
+    as,
+    stop: 'SIGQUIT',
+  }))
+  execFileSync(join(bin, 'createdb'), ['-h', '127.0.0.1', '-p', `${server.port}`, '-U', 'gateway', 'gateway'], options)
+  return server
+}
+
+interface Launch {
+  readonly command: string
+  readonly args: readonly string[]
+  readonly as?: { readonly uid?: number; readonly gid?: number }
+  /** What ends it at once, with all of its own processes. */
+  readonly stop?: NodeJS.Signals
+}
+
+async function launch(test: Test, plan: (port: number) => Launch): Promise<StoreServer> {
+  const port = await freePort()
+  const { command, args, as = {}, stop = 'SIGKILL' } = plan(port)
+  const start = async (): Promise<ChildProcess> => {
+    const child = spawn(command, [...args], { stdio: 'ignore', ...as })
+    await answers(child, port)
+    return child
+  }
+  let child = await start()
+  const end = async (): Promise<void> => {
+    if (child.exitCode !== null || child.signalCode !== null) return
+    const ended = once(child, 'exit')
+    child.kill('SIGCONT')
+    child.kill(stop)
+    await ended
+  }
+  test.teardown(end)
+  return {
+    port,
+    get process() {
+      return child
+    },
+    kill: end,
+    restart: async () => {
+      await end()
+      child = await start()
+    },
+  }
+}
+
+/** Until something listens there; a server that ends meanwhile is an error. */
+async function answers(child: ChildProcess, port: number): Promise<void> {
+  const until = Date.now() + STARTING
+  while (Date.now() < until) {
+    if (child.exitCode !== null) throw new Error(`${child.spawnfile} ended with code ${child.exitCode}`)
+    if (await listens(port)) return
+    await new Promise(resolve => setTimeout(resolve, 20))
+  }
+  child.kill('SIGKILL')
+  throw new Error(`${child.spawnfile} does not come up`)
+}
+
+async function listens(port: number): Promise<boolean> {
+  const socket = connect(port, '127.0.0.1')
+  const open = await new Promise<boolean>(resolve => {
+    socket.once('connect', () => resolve(true))
+    socket.once('error', () => resolve(false))
+  })
+  socket.destroy()
+  return open
+}
+
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  await once(server, 'close')
+  return typeof address === 'object' && address !== null ? address.port : 0
+}
+
+function temporary(test: Test, name: string): string {
+  const folder = mkdtempSync(join(tmpdir(), `gateway-${name}-`))
+  test.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** PostgreSQL refuses to run as the superuser of the machine; the folder is then given to nobody. */
+function unprivileged(folder: string): { readonly uid?: number; readonly gid?: number } {
+  if (process.getuid?.() !== 0) return {}
+  const [uid, gid] = [65_534, 65_534]
+  chownSync(folder, uid, gid)
+  chmodSync(folder, 0o700)
+  return { uid, gid }
+}
+
+function find(name: string, further: readonly string[]): string | undefined {
+  const folders = [...(process.env.PATH ?? '').split(delimiter), ...further]
+  return folders.map(folder => join(folder, name)).find(existsSync)
+}
+
+function versionsOf(folder: string): string[] {
+  if (!existsSync(folder)) return []
+  const versions = readdirSync(folder).sort((a, b) => Number(b) - Number(a))
+  return versions.map(version => join(folder, version, 'bin'))
+}
+
+function skipping(found: string | undefined, name: string): string | false {
+  return found !== undefined || process.env.CI === 'true' ? false : `there is no ${name} on this machine`
+}
