@@ -51,6 +51,16 @@ export function startGateway(upstream) {
   return serve('gateway', 'gateway.yaml', upstream)
 }
 
+/** An upstream that takes and gives files. */
+export async function startFileUpstream() {
+  const port = await freePort()
+  return start('direct', port, process.execPath, [here('file-upstream.mjs'), port])
+}
+
+export function startFileGateway(upstream) {
+  return serve('gateway', 'files.yaml', upstream)
+}
+
 export function startPairGateway(upstream) {
   return serve('gateway', 'pairs.yaml', upstream)
 }
@@ -76,13 +86,14 @@ async function serve(name, file, upstream, flags = []) {
   return start(name, port, process.execPath, [...flags, bin, 'serve', here(file), '--port', port], { env, stdio })
 }
 
-/** `undefined` where nginx is not installed. Its worker is the process that is measured. */
-export async function startNginx(upstream) {
+/** `undefined` where nginx is not installed. Its worker is the process that is measured. `more`: said once for all servers. */
+export async function startNginx(upstream, more = 'client_max_body_size 32m;') {
   const port = await freePort()
   const config = readFileSync(here('nginx.conf'), 'utf8')
     .replaceAll('@FOLDER@', folder)
     .replaceAll('@UPSTREAM@', upstream)
     .replaceAll('@PORT@', port)
+    .replaceAll('@MORE@', more)
   writeFileSync(join(folder, 'nginx.conf'), config)
   const command = ['nginx', ['-p', folder, '-c', join(folder, 'nginx.conf')]]
   const nginx = await start('nginx', port, ...command, { ready: () => connects(port) }).catch(error => {

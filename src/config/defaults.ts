@@ -16,6 +16,9 @@ export const LIMITS: Limits = {
   header_count: 100,
   depth: 64,
   members: 10_000,
+  parts: 256,
+  field: 1 * MIB,
+  fields: 4 * MIB,
   line: 1 * MIB,
   event: 4 * MIB,
   response: 64 * MIB,
@@ -34,6 +37,9 @@ export const TIMEOUTS: Timeouts = { connect: 3 * SECOND, first_byte: 5 * MINUTE,
 export const RETRY: Retry = { attempts: 3, on: ['connect', 'reset', 429, 500, 502, 503, 504, 529] }
 
 export const LISTEN = { host: '127.0.0.1', port: 8080 } as const
+
+/** Beside the folder, which stands in the data folder or the system's. */
+export const SPOOL = { body: 256 * KIB, memory: 64 * MIB, disk: 2048 * MIB } as const
 
 export const STORE = { type: 'file', path: './data' } as const
 

@@ -13,6 +13,7 @@ import { readKeys } from './keys.js'
 import { Kinds, shippedNames } from './kinds.js'
 import { Locator } from './locate.js'
 import { readModels } from './models.js'
+import { checkObjects, objectConfig } from './objects.js'
 import { openFile } from './open.js'
 import { type Overrides, readSettings } from './process-settings.js'
 import { checkReachable } from './reachable.js'
@@ -85,8 +86,11 @@ function assemble(main: Document, documents: readonly Document[], options: LoadO
   const models = readModels(modelEntries, upstreamEntries, context)
   const keys = readKeys(keyEntries, [...modelEntries.keys()], context)
   const protocols = new Map([...gather(shipped, 'protocols', report), ...gather(documents, 'protocols', report)])
+  const objects = new Map([...gather(shipped, 'objects', report), ...gather(documents, 'objects', report)])
+  checkObjects(objects, context)
   const shippedRoutes = gather(shipped, 'routes', report)
-  const routes = readRoutes(shippedRoutes, gather(documents, 'routes', report), upstreamEntries, context)
+  const known = { upstreams: upstreamEntries, objects }
+  const routes = readRoutes(shippedRoutes, gather(documents, 'routes', report), known, context)
   const settings = readSettings(main, options.overrides ?? {}, context)
   const schemas = readRequestSchemas(gather(documents, 'schemas', report), routes, root, context)
   // Routes of an interface that could not be opened are not known: what they serve is not out of reach.
@@ -99,13 +103,14 @@ function assemble(main: Document, documents: readonly Document[], options: LoadO
     upstreams: record(upstreams, upstream => upstream.config),
     models: record(models, model => model.config),
     protocols: record(protocols, protocol => protocol.value ?? {}),
+    objects: record(objects, ({ value }) => objectConfig(value)),
     routes: record(routes, route => route.config),
     schemas,
   }
   if (!report.failed) warnOfNothing(main, config, context)
   return {
     config,
-    locator: new Locator(main, { keys: keyEntries, models, protocols, routes, upstreams }),
+    locator: new Locator(main, { keys: keyEntries, models, objects, protocols, routes, upstreams }),
   }
 }
 

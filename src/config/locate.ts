@@ -8,6 +8,7 @@ interface Sited {
 interface Sections {
   readonly keys: ReadonlyMap<string, Sited>
   readonly models: ReadonlyMap<string, Sited & { readonly targets?: readonly Site[] }>
+  readonly objects: ReadonlyMap<string, Sited>
   readonly protocols: ReadonlyMap<string, Sited>
   readonly routes: ReadonlyMap<string, Sited>
   readonly upstreams: ReadonlyMap<string, { readonly sites: readonly Site[] }>
@@ -33,7 +34,7 @@ export class Locator {
 
   /** Sites at which the rest of a path may stand, the most likely first. */
   #sites(section: string, name: string, rest: DocumentPath): readonly Site[] {
-    const { keys, models, protocols, routes, upstreams } = this.#sections
+    const { keys, models, objects, protocols, routes, upstreams } = this.#sections
     if (section === 'upstreams') return (upstreams.get(name)?.sites ?? []).map(site => site.child(...rest))
     if (section === 'models') {
       const model = models.get(name)
@@ -41,7 +42,7 @@ export class Locator {
       const target = typeof index === 'number' ? model?.targets?.[index] : undefined
       return model === undefined ? [] : [target?.child(...inner) ?? model.site.child(...rest)]
     }
-    const entries: ReadonlyMap<string, Sited> | undefined = { keys, protocols, routes }[section]
+    const entries: ReadonlyMap<string, Sited> | undefined = { keys, objects, protocols, routes }[section]
     const entry = entries?.get(name)
     return entry === undefined ? [] : [entry.site.child(...rest)]
   }

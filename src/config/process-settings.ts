@@ -7,6 +7,7 @@ import { sectionOf } from './entries.js'
 import { type ListenOverrides, readListen } from './listen.js'
 import { readMedia } from './media.js'
 import { readLimits, readRetry, readTimeouts } from './settings.js'
+import { readSpool } from './spool.js'
 
 /** Settings of the command line; they win over the file. */
 export interface Overrides extends ListenOverrides {
@@ -14,17 +15,19 @@ export interface Overrides extends ListenOverrides {
 }
 
 /** What holds for the whole process. */
-export type Settings = Pick<Config, 'listen' | 'limits' | 'timeouts' | 'retry' | 'store' | 'log' | 'media'>
+export type Settings = Pick<Config, 'listen' | 'limits' | 'timeouts' | 'retry' | 'store' | 'spool' | 'log' | 'media'>
 
 /** The sections of the main file that are one thing each, with what holds where they say nothing. */
 export function readSettings(main: Document, overrides: Overrides, context: Context): Settings {
   const at = (section: string): Site => new Site(main, [section])
+  const store = readStore(main, at('store'), context)
   return {
     listen: readListen(sectionOf(main, 'listen') ?? {}, at('listen'), overrides, context),
     limits: { ...LIMITS, ...readLimits(sectionOf(main, 'limits'), at('limits'), context) },
     timeouts: { ...TIMEOUTS, ...readTimeouts(sectionOf(main, 'timeouts'), at('timeouts'), context) },
     retry: { ...RETRY, ...readRetry(sectionOf(main, 'retry')) },
-    store: readStore(main, at('store'), context),
+    store,
+    spool: readSpool(main, at('spool'), store, context),
     log: { level: overrides.logLevel ?? readLogLevel(main, at('log'), context) },
     media: readMedia(sectionOf(main, 'media'), at('media'), context),
   }

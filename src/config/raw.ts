@@ -3,7 +3,7 @@ import type { ProtocolConfig, VerbConfig } from '../core/config.js'
 import type { Family } from '../core/errors.js'
 import type { JsonObject } from '../core/json.js'
 import type { Limits, RetryCondition, Timeouts } from '../core/limits.js'
-import type { Answer, Framing } from '../core/plan.js'
+import type { Answer, Framing, RouteBody } from '../core/plan.js'
 
 /**
  * Files as they are written, after the schema has accepted them and before anything is resolved: sizes and durations
@@ -17,6 +17,7 @@ export interface RawRoutesFile {
   readonly upstreams?: RawMap<RawUpstream>
   readonly models?: RawMap<RawModel>
   readonly protocols?: RawMap<ProtocolConfig>
+  readonly objects?: RawMap<RawObject>
   readonly routes?: RawMap<RawRoute | 'off'>
   readonly schemas?: RawMap<string | JsonObject>
 }
@@ -28,6 +29,7 @@ export interface RawGateway extends RawRoutesFile {
   readonly timeouts?: RawTimeouts
   readonly retry?: RawRetry
   readonly store?: { readonly type?: string; readonly path?: string }
+  readonly spool?: RawSpool
   readonly log?: { readonly level?: string }
   readonly media?: { readonly fetch?: RawMediaFetch }
   readonly interfaces?: readonly string[]
@@ -37,6 +39,13 @@ export type RawMap<T> = Readonly<Record<string, T>>
 export type RawLimits = Partial<Readonly<Record<keyof Limits, string | number>>>
 export type RawTimeouts = Partial<Readonly<Record<keyof Timeouts, string>>>
 export type RawRetry = { readonly attempts?: number; readonly on?: readonly RetryCondition[] }
+
+export interface RawSpool {
+  readonly path?: string
+  readonly body?: string | number
+  readonly memory?: string | number
+  readonly disk?: string | number
+}
 
 export interface RawMediaFetch {
   readonly allow: readonly string[]
@@ -158,6 +167,22 @@ export type RawFraming =
   | Framing
   | { readonly default?: Framing; readonly parameter: string; readonly values: RawMap<Framing> }
 
+/** A kind of things that upstreams keep for callers. */
+export interface RawObject {
+  readonly id: string
+  readonly prefix?: string
+  readonly wrapped?: string
+  readonly expires?: string
+  readonly brings?: RawMap<string | readonly string[]>
+  readonly list: {
+    readonly pages: 'ids' | 'tokens'
+    readonly member: string
+    readonly usual?: number
+    readonly most?: number
+    readonly filter?: readonly string[]
+  }
+}
+
 export interface RawRoute extends RawDefaults {
   readonly families?: Partial<Readonly<Record<Family, string>>>
   readonly protocol?: string
@@ -167,10 +192,20 @@ export interface RawRoute extends RawDefaults {
   readonly framing?: RawFraming
   readonly strict?: boolean
   readonly schema?: string
+  readonly json?: string
   readonly request?: readonly VerbConfig[]
   readonly upstream?: string
   readonly timeouts?: RawTimeouts
   readonly retry?: RawRetry
   readonly limits?: RawLimits
-  readonly body?: 'json' | 'raw' | 'none'
+  readonly body?: RouteBody
+  readonly makes?: string
+  readonly shows?: string
+  readonly uses?: string
+  readonly ends?: string
+  readonly lists?: string
+  readonly names?: RawMap<string | readonly string[]>
+  readonly holder?: readonly string[]
+  readonly every_model?: boolean
+  readonly session?: { readonly header: string; readonly parameter: string }
 }

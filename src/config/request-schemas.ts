@@ -18,21 +18,28 @@ export function readRequestSchemas(
 ): Record<string, JsonObject> {
   const own = new Map([...entries.values()].map(entry => [entry.name, readOwn(entry, context)]))
   const schemas: Record<string, JsonObject> = Object.create(null)
-  for (const { config, site } of routes.values()) {
-    const name = config.schema
-    if (name === undefined || Object.hasOwn(schemas, name)) continue
+  for (const { name, site } of [...routes.values()].flatMap(namesIn)) {
+    if (Object.hasOwn(schemas, name)) continue
     const schema = own.get(name) ?? (own.has(name) ? undefined : shippedSchema(shippedRoot, name))
     if (schema !== undefined) {
       schemas[name] = schema
     } else if (!own.has(name)) {
       const known = listed(own.keys())
       const message = `no request schema is called ${quoted(name)}${known === undefined ? '' : `; schemas has: ${known}`}`
-      context.report.error('dangling-reference', site.child('schema'), message, {
+      context.report.error('dangling-reference', site, message, {
         meant: () => suggest(name, own.keys()),
       })
     }
   }
   return schemas
+}
+
+/** The schemas that a route names, and where it does. */
+function namesIn({ config, site }: ReadRoute): readonly { readonly name: string; readonly site: Site }[] {
+  return (['schema', 'json'] as const).flatMap(key => {
+    const name = config[key]
+    return name === undefined ? [] : [{ name, site: site.child(key) }]
+  })
 }
 
 function readOwn({ site, value }: Entry<string | JsonObject>, context: Context): JsonObject | undefined {

@@ -9,7 +9,8 @@ import type { RoutePattern } from './templates.js'
 
 /** What a route may say together: it is answered by the gateway, by a model's targets, or by one upstream. */
 export function checkParts(raw: RawRoute, site: Site, { report }: Context): void {
-  if (raw.answer === undefined) {
+  const holds = (['makes', 'shows', 'uses', 'ends'] as const).some(verb => raw[verb] !== undefined)
+  if (raw.answer === undefined && raw.lists === undefined) {
     if (raw.protocol === undefined) {
       report.error(
         'missing-key',
@@ -17,7 +18,7 @@ export function checkParts(raw: RawRoute, site: Site, { report }: Context): void
         'this route says neither protocol (an upstream answers) nor answer (the gateway does)',
         { on: 'key' },
       )
-    } else if (raw.model === undefined && raw.upstream === undefined) {
+    } else if (raw.model === undefined && raw.upstream === undefined && !holds) {
       const message = 'nothing says who answers: add model (where its name stands, such as body.model), or upstream'
       report.error('missing-key', site, message, { on: 'key' })
     } else if (raw.model !== undefined && raw.upstream !== undefined) {
@@ -30,9 +31,10 @@ export function checkParts(raw: RawRoute, site: Site, { report }: Context): void
     }
     return
   }
-  for (const name of ['protocol', 'upstream', 'schema', 'request', 'stream', 'framing', 'strict'] as const) {
+  const by = raw.answer === undefined ? 'lists' : 'answer'
+  for (const name of ['protocol', 'upstream', 'schema', 'json', 'request', 'stream', 'framing', 'strict'] as const) {
     if (raw[name] !== undefined) {
-      report.error('conflict', site.child(name), `a route with answer is answered by the gateway and has no ${name}`, {
+      report.error('conflict', site.child(name), `a route with ${by} is answered by the gateway and has no ${name}`, {
         on: 'key',
       })
     }
@@ -69,7 +71,7 @@ function prefixed(prefix: string, name: string | undefined): string | undefined 
 /** `body.model` → body, model. The schema has checked the form. */
 function parsePointer(text: string): PointerConfig {
   const [from, name = ''] = text.split('.')
-  return { from: from === 'path' || from === 'query' ? from : 'body', name }
+  return { from: from === 'form' || from === 'path' || from === 'query' ? from : 'body', name }
 }
 
 /** Whether the answer is a stream. */
@@ -108,6 +110,9 @@ export function checkFraming(raw: RawRoute, site: Site, { report }: Context): vo
 /** How the body is taken where the route does not say. What may have to be translated is read. */
 export function defaultBody(raw: RawRoute, method: string): RouteConfig['body'] {
   if (method === 'GET' || method === 'HEAD' || method === 'DELETE') return 'none'
+  if (raw.json !== undefined || [raw.model, raw.stream].some(pointer => String(pointer).startsWith('form.'))) {
+    return 'multipart'
+  }
   const reads =
     raw.model?.startsWith('body.') ||
     String(raw.stream ?? '').startsWith('body.') ||
@@ -117,9 +122,11 @@ export function defaultBody(raw: RawRoute, method: string): RouteConfig['body'] 
   return reads ? 'json' : 'raw'
 }
 
-/** Whatever reads the body needs one that is read. */
-export function checkBody(config: RouteConfig, site: Site, { report }: Context): void {
-  if (config.body === 'json') return
+/** Whatever reads the body needs one that is read, and of the form that it expects. */
+export function checkBody(config: RouteConfig, site: Site, context: Context): void {
+  checkForm(config, site, context)
+  if (config.body === 'json' || config.body === 'multipart') return
+  const { report } = context
   const why = config.body === 'none' ? 'this route has no body' : 'nobody looks at a raw body'
   for (const name of ['model', 'stream'] as const) {
     const pointer = config[name]
@@ -131,4 +138,30 @@ export function checkBody(config: RouteConfig, site: Site, { report }: Context):
     report.error('conflict', site.child('request'), `request changes the body, but ${why}: write body: json`)
   if (config.schema !== undefined)
     report.error('conflict', site.child('schema'), `a schema reads the body, but ${why}: write body: json`)
+}
+
+/** A form has fields, and JSON has members; only the latter is ever translated. */
+function checkForm({ body, protocol, json, ...config }: RouteConfig, site: Site, { report }: Context): void {
+  const isForm = body === 'multipart'
+  for (const name of ['model', 'stream'] as const) {
+    const pointer = config[name]
+    if (typeof pointer !== 'object' || pointer.from !== (isForm ? 'body' : 'form')) continue
+    const message = isForm
+      ? `the body of this route is a form: write form.${pointer.name}`
+      : `${name} stands in a form, but the body of this route is none: write body: multipart`
+    report.error('conflict', site.child(name), message)
+  }
+  if (json !== undefined && !isForm) {
+    report.error(
+      'conflict',
+      site.child('json'),
+      'json is the schema of what is sent in place of a form: write schema',
+      {
+        on: 'key',
+      },
+    )
+  }
+  if (isForm && codecOf(protocol ?? '') !== undefined) {
+    report.error('conflict', site.child('protocol'), `requests of ${protocol} are JSON, and a form is none`)
+  }
 }

@@ -7,8 +7,9 @@ import { CALLER } from './defaults.js'
 import type { Site } from './document.js'
 import { type Entries, type Entry, placeOf, sectionOf } from './entries.js'
 import { readFraming } from './framing.js'
+import { checkHolding, readHolding } from './holding.js'
 import { checkUpstream } from './models.js'
-import type { RawDefaults, RawPlacement, RawRoute, RawUpstream } from './raw.js'
+import type { RawDefaults, RawObject, RawPlacement, RawRoute, RawUpstream } from './raw.js'
 import { quoted } from './report.js'
 import {
   checkBody,
@@ -34,11 +35,17 @@ export interface ReadRoute {
   readonly site: Site
 }
 
+/** What routes may refer to. */
+interface Known {
+  readonly upstreams: Entries<RawUpstream>
+  readonly objects: Entries<RawObject>
+}
+
 /** The shipped routes and the user's: an entry with the key of a shipped one replaces it, `off` leaves it out. */
 export function readRoutes(
   shipped: Entries<RawRoute | 'off'>,
   own: Entries<RawRoute | 'off'>,
-  upstreams: Entries<RawUpstream>,
+  known: Known,
   context: Context,
 ): ReadonlyMap<string, ReadRoute> {
   const routes = new Map<string, ReadRoute>()
@@ -46,7 +53,7 @@ export function readRoutes(
     if (own.has(entry.name) && own.get(entry.name) !== entry) continue
     if (entry.value === 'off') refuseUselessOff(entry, shipped, context)
     if (entry.value === 'off' || entry.value === undefined) continue
-    const route = readRoute(entry, entry.value, upstreams, context)
+    const route = readRoute(entry, entry.value, known, context)
     if (route !== undefined) routes.set(entry.name, route)
   }
   refuseClashes(routes, context)
@@ -66,7 +73,7 @@ function refuseUselessOff(
 function readRoute(
   entry: Entry<unknown>,
   written: RawRoute,
-  upstreams: Entries<RawUpstream>,
+  { upstreams, objects }: Known,
   context: Context,
 ): ReadRoute | undefined {
   const { site, name } = entry
@@ -86,6 +93,7 @@ function readRoute(
   checkChanges(raw, site, context)
   checkFraming(raw, site, context)
   checkSocket(raw, pattern, site, context)
+  checkHolding(raw, pattern, objects, site, context)
   if (raw.upstream !== undefined) checkUpstream(raw.upstream, site.child('upstream'), upstreams, context)
   const config: RouteConfig = {
     caller: placements(raw.caller ?? defaults.caller),
@@ -98,11 +106,13 @@ function readRoute(
     framing: readFraming(raw.framing),
     strict: raw.strict ?? false,
     ...(raw.schema === undefined ? {} : { schema: raw.schema }),
+    ...(raw.json === undefined ? {} : { json: raw.json }),
     ...(raw.request === undefined ? {} : { request: raw.request }),
     ...(raw.upstream === undefined ? {} : { upstream: raw.upstream }),
     timeouts: readTimeouts(raw.timeouts, site.child('timeouts'), context),
     retry: readRetry(raw.retry),
     limits: readLimits(raw.limits, site.child('limits'), context),
+    ...readHolding(raw, pattern),
     body: raw.body ?? defaultBody(raw, pattern.method),
     shipped: site.document.shipped,
   }

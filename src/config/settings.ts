@@ -7,6 +7,8 @@ import { parseDuration, parseSize } from './units.js'
 
 const SIZES: ReadonlySet<string> = new Set([
   'body',
+  'field',
+  'fields',
   'url',
   'header_bytes',
   'line',
@@ -17,6 +19,7 @@ const COUNTS: ReadonlySet<string> = new Set([
   'header_count',
   'depth',
   'members',
+  'parts',
   'connections',
   'queue',
   'in_flight',

@@ -1,12 +1,12 @@
 const SIZES: Readonly<Record<string, number>> = { B: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 }
 const DURATIONS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
 
-/** Bytes of a size such as `32MiB` or `1024`; `undefined` where it has another form, is 0 or is 4 GiB and more. */
-export function parseSize(text: string | number): number | undefined {
+/** Bytes of a size such as `32MiB` or `1024`; `undefined` where it has another form, is 0, or is not under `bound`. */
+export function parseSize(text: string | number, bound = 2 ** 32): number | undefined {
   const match = /^(\d{1,12}) ?(B|KiB|MiB|GiB)?$/.exec(String(text))
   if (match === null) return undefined
   const bytes = Number(match[1]) * (SIZES[match[2] ?? 'B'] ?? 1)
-  return bytes >= 1 && bytes < 2 ** 32 ? bytes : undefined
+  return bytes >= 1 && bytes < bound ? bytes : undefined
 }
 
 /**

@@ -1,10 +1,11 @@
 import type { Traits } from './codec.js'
 import type { Family } from './errors.js'
+import type { HeldList, HeldVerb, HolderHint, UploadSession } from './held.js'
 import type { Json, JsonObject } from './json.js'
 import type { Limits, Retry, RetryCondition, Timeouts } from './limits.js'
 import type { MediaConfig } from './media.js'
 import type { Placement } from './placement.js'
-import type { Answer, FamilyMark, RouteFraming } from './plan.js'
+import type { Answer, FamilyMark, Pointer, RouteBody, RouteFraming, RouteLimit } from './plan.js'
 import type { Secret } from './secret.js'
 
 /**
@@ -17,6 +18,7 @@ export interface Config {
   readonly timeouts: Timeouts
   readonly retry: Retry
   readonly store: StoreConfig
+  readonly spool: SpoolConfig
   readonly log: { readonly level: LogLevel }
   readonly media: MediaConfig
   readonly keys: Readonly<Record<string, KeyConfig>>
@@ -24,6 +26,8 @@ export interface Config {
   /** In the order in which they were written: globs are tried in this order. */
   readonly models: Readonly<Record<string, ModelConfig>>
   readonly protocols: Readonly<Record<string, ProtocolConfig>>
+  /** Kinds of things that upstreams keep for callers, by name. */
+  readonly objects: Readonly<Record<string, ObjectConfig>>
   /** Keyed `METHOD /path/{param}`; shipped routes that the user switched off are gone. */
   readonly routes: Readonly<Record<string, RouteConfig>>
   /** Request schemas by name, those that routes refer to. Draft-07. */
@@ -50,6 +54,18 @@ export interface StoreConfig {
   readonly type: 'memory' | 'file'
   /** Absolute path of the data folder (type file). */
   readonly path: string
+}
+
+/** Where bodies that have to be held whole are held while they are served. Sizes in bytes. */
+export interface SpoolConfig {
+  /** Absolute path of the folder for what does not stay in memory. */
+  readonly path: string
+  /** Most of one body that stays in memory. */
+  readonly body: number
+  /** Most of all bodies together that stays in memory. */
+  readonly memory: number
+  /** Most of all bodies together on the disk. */
+  readonly disk: number
 }
 
 export interface KeyConfig {
@@ -188,11 +204,30 @@ export type ResetForm = 'duration' | 'time'
 export type UsageConfig = Readonly<
   Partial<
     Record<
-      'input' | 'output' | 'total' | 'cached' | 'cache_write' | 'reasoning' | 'input_audio' | 'output_audio',
+      | 'input'
+      | 'output'
+      | 'total'
+      | 'cached'
+      | 'cache_write'
+      | 'reasoning'
+      | 'input_audio'
+      | 'output_audio'
+      | 'seconds',
       string | readonly string[]
     >
   >
 >
+
+/** A kind of things that upstreams keep for callers. Paths are dotted. */
+export interface ObjectConfig {
+  readonly id: string
+  readonly prefix?: string
+  readonly wrapped?: string
+  readonly expires?: string
+  /** By kind: where the object names others that came to be with it. */
+  readonly brings?: Readonly<Record<string, readonly string[]>>
+  readonly list: HeldList
+}
 
 export interface RouteConfig {
   /** Placements in which the caller's key is looked for, in order. */
@@ -202,13 +237,15 @@ export interface RouteConfig {
   readonly protocol?: string
   /** `answer` routes are answered by the gateway itself. */
   readonly answer?: Answer
-  /** Where the model's name stands: `body.model`, `path.model`, `query.model`. */
+  /** Where the model's name stands: `body.model`, `form.model`, `path.model`, `query.model`. */
   readonly model?: PointerConfig
   readonly stream: 'never' | 'always' | PointerConfig
   readonly framing: RouteFraming
   readonly strict: boolean
   /** Name of a request schema. */
   readonly schema?: string
+  /** Name of the schema of bodies that are JSON instead of a form. Absent: there are none. */
+  readonly json?: string
   /** Changes to the request before those of the upstream. */
   readonly request?: readonly VerbConfig[]
   /** A fixed upstream, for routes without a model. */
@@ -216,16 +253,20 @@ export interface RouteConfig {
   readonly timeouts: Partial<Timeouts>
   readonly retry: Partial<Retry>
   /** Overrides of the sizes that may differ per route. */
-  readonly limits: Partial<Pick<Limits, 'body' | 'line' | 'event' | 'response' | 'depth' | 'members'>>
-  /** `json`: the body is JSON and is read; `raw`: bytes that nobody looks at; `none`: no body. */
-  readonly body: 'json' | 'raw' | 'none'
+  readonly limits: Partial<Pick<Limits, RouteLimit>>
+  /** What the route does with things that upstreams keep. */
+  readonly holding?: { readonly verb: HeldVerb; readonly object: string; readonly parameter?: string }
+  /** By kind of object: paths of the body under which the ids of such things stand. */
+  readonly names: Readonly<Record<string, readonly string[]>>
+  readonly holder: readonly HolderHint[]
+  readonly session?: UploadSession
+  /** Whether only keys with every model may. */
+  readonly everyModel: boolean
+  readonly body: RouteBody
   /** Whether the gateway ships the route (for tables). */
   readonly shipped: boolean
 }
 
-export interface PointerConfig {
-  readonly from: 'body' | 'path' | 'query'
-  readonly name: string
-}
+export type PointerConfig = Pointer
 
 export type { RetryCondition }

@@ -12,6 +12,12 @@ export interface Limits {
   readonly depth: number
   /** Most members of one JSON object in a request. */
   readonly members: number
+  /** Most parts of a form. */
+  readonly parts: number
+  /** Largest value of a text field of a form. */
+  readonly field: number
+  /** The values of all text fields of a form together. */
+  readonly fields: number
   /** Longest line of an event stream from an upstream. */
   readonly line: number
   /** Largest event of an event stream from an upstream. */

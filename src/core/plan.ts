@@ -1,6 +1,7 @@
 import type { Codec, Traits } from './codec.js'
-import type { ListenConfig, LogLevel, ResetForm, StoreConfig } from './config.js'
+import type { ListenConfig, LogLevel, ResetForm, SpoolConfig, StoreConfig } from './config.js'
 import type { Family } from './errors.js'
+import type { HeldName, HolderHint, Holding, UploadSession } from './held.js'
 import type { Limits, Retry, Timeouts } from './limits.js'
 import type { MediaConfig } from './media.js'
 import type { Placement } from './placement.js'
@@ -14,6 +15,7 @@ export interface Plan {
   readonly listen: ListenConfig
   readonly limits: Limits
   readonly store: StoreConfig
+  readonly spool: SpoolConfig
   readonly log: { readonly level: LogLevel }
   readonly media: MediaConfig
   readonly keys: KeyRing
@@ -56,6 +58,12 @@ export const ANSWERS = [
 ] as const
 export type Answer = (typeof ANSWERS)[number]
 
+/** `json`: JSON, which is read; `multipart`: a form, which is read; `raw`: bytes that nobody looks at; `none`: no body. */
+export type RouteBody = 'json' | 'multipart' | 'raw' | 'none'
+
+/** Bounds that may differ for one route. */
+export type RouteLimit = 'body' | 'line' | 'event' | 'response' | 'depth' | 'members' | 'parts' | 'field' | 'fields'
+
 export interface Route {
   /** `POST /v1/chat/completions`, the key in YAML. The method `WS` stands for WebSockets. */
   readonly id: string
@@ -69,12 +77,23 @@ export interface Route {
   readonly model: Pointer | undefined
   readonly stream: 'never' | 'always' | Pointer
   readonly framing: RouteFraming
-  readonly body: 'json' | 'raw' | 'none'
-  /** Top-level body members that decide what happens (model, stream): they may stand only once. */
+  readonly body: RouteBody
+  /** Top-level members of the body, or fields of the form, that decide what happens (model, stream): they may stand only once. */
   readonly control: readonly string[]
   /** Empty: the document fits. Absent: nothing is declared. */
   readonly validate: ((document: unknown) => readonly Violation[]) | undefined
-  readonly limits: Pick<Limits, 'body' | 'line' | 'event' | 'response' | 'depth' | 'members'>
+  /** What the route does with things that upstreams keep for callers. */
+  readonly holding: Holding | undefined
+  /** Where its requests may name such things. */
+  readonly names: readonly HeldName[]
+  /** Where its requests may name a model whose upstream is to hold what is made. */
+  readonly holder: readonly HolderHint[]
+  readonly session: UploadSession | undefined
+  /** Whether only callers may that have every model. */
+  readonly everyModel: boolean
+  /** The same for JSON that is sent in place of a form. Absent: JSON is not taken. */
+  readonly validateJson: ((document: unknown) => readonly Violation[]) | undefined
+  readonly limits: Pick<Limits, RouteLimit>
   /**
    * The ways to serve a model on this route, or `undefined` where there are none. `model` is `''` on routes without a
    * model pointer. Says nothing about who may use it.
@@ -91,7 +110,8 @@ export interface FamilyMark {
 }
 
 export interface Pointer {
-  readonly from: 'body' | 'path' | 'query'
+  /** `form`: a text field; where JSON is sent in place of the form, a member of it. */
+  readonly from: 'body' | 'form' | 'path' | 'query'
   readonly name: string
 }
 
@@ -124,6 +144,8 @@ export interface Exchange {
   /** Used when the request asks for a stream; the same as `call` where the upstream makes no difference. */
   readonly streamCall: Call
   readonly request: Transform | undefined
+  /** The same for forms; only on routes that take them. */
+  readonly form: FormTransform | undefined
   readonly response: Transform | undefined
   readonly timeouts: Timeouts
   readonly retry: RetryPolicy
@@ -175,6 +197,8 @@ export interface Call {
   target(variables: Params): string
   /** The call as written, for tables and `explain`. */
   readonly text: string
+  /** The target has its whole query: nothing of the client's goes behind it. */
+  readonly whole?: true
 }
 
 /**
@@ -182,6 +206,21 @@ export interface Call {
  * it was. Throws `SyntaxError` where the document is not a JSON object.
  */
 export type Transform = (document: Uint8Array) => Uint8Array
+
+/** A declared rewrite of a form. Throws {@link GatewayError} where a form cannot say what is declared. */
+export type FormTransform = (form: FormChanges) => void
+
+/** What may be changed of a form; every other byte of it stays as it was. Parts are named as their client wrote them. */
+export interface FormChanges {
+  has(name: string): boolean
+  /** The one part of that name is a text field with this value, whatever stood there. */
+  set(name: string, value: string): void
+  /** All parts of that name have another one. */
+  rename(from: string, to: string): void
+  remove(name: string): void
+  /** Takes out every part of another name. */
+  keep(names: readonly string[]): void
+}
 
 export interface Upstream {
   readonly name: string
@@ -222,12 +261,19 @@ export type UsagePaths = Readonly<Partial<Record<keyof Usage, readonly (readonly
 /** Tokens, as the upstream counted them. */
 export interface Usage extends TextUsage {
   readonly total?: number
+  /** Seconds of sound, where that is what is billed. */
+  readonly seconds?: number
 }
 
 export interface ModelTable {
   /** Models that this caller may use and that some upstream serves now, in the order of the file. */
   list(caller: Caller): readonly ModelEntry[]
   find(name: string, caller: Caller): ModelEntry | undefined
+  /**
+   * Names of the upstreams that the caller's models lead to: all of its models, or the one of that name. Undefined where
+   * the caller has no such model.
+   */
+  upstreams(caller: Caller, name?: string): ReadonlySet<string> | undefined
 }
 
 export interface ModelEntry {

@@ -4,6 +4,7 @@ import type { Pointer, Route } from '../core/plan.js'
 import { JsonScanner, type ScanOptions, type ScanProblem } from '../wire/json-scan.js'
 import { parseSmall } from '../wire/json-small.js'
 import type { Call } from './call.js'
+import { type FormBody, formViolations, readForm } from './form.js'
 import { hasBody, invite, readBody } from './read-body.js'
 import { readsState, readWishes } from './state/open-turn.js'
 import { referencesIn } from './state/references.js'
@@ -12,6 +13,7 @@ import { referencesIn } from './state/references.js'
 export type Body =
   | { readonly type: 'none' }
   | HeldBody
+  | FormBody
   /** Streamed to the upstream as it comes; nobody looks at it. */
   | { readonly type: 'stream' }
 
@@ -37,13 +39,19 @@ export async function admit(call: Call, route: Route): Promise<Body> {
     readPointers(call, route, nothing)
     return { type: 'none' }
   }
+  const isForm = route.body === 'multipart' && !(route.validateJson !== undefined && hasJsonType(call))
   if (route.body === 'json') checkJsonType(call)
   invite(request, response, route.limits.body)
   if (route.body === 'raw') {
     readPointers(call, route, nothing)
-    return { type: 'stream' }
+    return hasBody(request) ? { type: 'stream' } : { type: 'none' }
   }
-  return readJson(call, route)
+  if (!isForm) return readJson(call, route)
+  const body = await readForm(call, route)
+  const { validate } = route
+  if (validate !== undefined) checkSchema(form => formViolations(validate(form), body), body.document)
+  readPointers(call, route, body.value)
+  return body
 }
 
 async function readJson(call: Call, route: Route): Promise<Body> {
@@ -55,7 +63,8 @@ async function readJson(call: Call, route: Route): Promise<Body> {
   call.bytesIn = bytes.length
   const document = scanner === undefined ? parseSmall(bytes, scanOptions(route)) : undefined
   if (document !== undefined) {
-    if (route.validate !== undefined) checkSchema(route.validate, document)
+    const validate = schemaOf(route)
+    if (validate !== undefined) checkSchema(validate, document)
     readPointers(call, route, name => document[name], referencesIn(document.input))
     return { type: 'bytes', bytes, model: undefined }
   }
@@ -66,6 +75,11 @@ async function readJson(call: Call, route: Route): Promise<Body> {
   return { type: 'bytes', bytes, model: readScanned(call, route, scanner) }
 }
 
+/** The schema of JSON bodies. */
+function schemaOf(route: Route): Route['validate'] {
+  return route.body === 'multipart' ? route.validateJson : route.validate
+}
+
 function scanOptions({ control, limits }: Route): ScanOptions {
   return { control, depth: limits.depth, members: limits.members }
 }
@@ -74,9 +88,10 @@ function scanOptions({ control, limits }: Route): ScanOptions {
 function readScanned(call: Call, route: Route, scanner: JsonScanner): Span | undefined {
   const problem = scanner.end()
   if (problem !== undefined) throw malformed(problem, route)
-  const skeleton = route.validate === undefined ? '' : scanner.skeleton()
+  const validate = schemaOf(route)
+  const skeleton = validate === undefined ? '' : scanner.skeleton()
   const shape: unknown = skeleton === '' ? undefined : JSON.parse(skeleton)
-  if (route.validate !== undefined) checkSchema(route.validate, shape)
+  if (validate !== undefined) checkSchema(validate, shape)
   const inBody: InBody = name => {
     const found = scanner.found(name)
     return found === undefined || found.value !== undefined ? found?.value : {}
@@ -84,7 +99,12 @@ function readScanned(call: Call, route: Route, scanner: JsonScanner): Span | und
   // A long skeleton may lack the tail of the items.
   const isWhole = isObject(shape) && skeleton.length < MOST_SHAPE
   readPointers(call, route, inBody, isWhole ? referencesIn(shape.input) : undefined)
-  return route.model?.from === 'body' ? scanner.found(route.model.name) : undefined
+  return standsInBody(route.model) ? scanner.found(route.model.name) : undefined
+}
+
+/** Whether it is a member of a body that is JSON. */
+export function standsInBody(pointer: Pointer | undefined): pointer is Pointer {
+  return pointer?.from === 'body' || pointer?.from === 'form'
 }
 
 function checkEncoding(call: Call): void {
@@ -97,12 +117,15 @@ function checkEncoding(call: Call): void {
 
 function checkJsonType(call: Call): void {
   const type = call.request.headers['content-type']
-  if (type === undefined || type === 'application/json') return
-  const bare = type.split(';', 1)[0]?.trim().toLowerCase() ?? ''
-  if (bare === 'application/json' || bare.endsWith('+json')) return
+  if (type === undefined || type === 'application/json' || hasJsonType(call)) return
   throw new GatewayError('unsupported_media_type', 'The content type has to be application/json.', {
     param: 'content-type',
   })
+}
+
+function hasJsonType({ request }: Call): boolean {
+  const bare = request.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase() ?? ''
+  return bare === 'application/json' || bare.endsWith('+json')
 }
 
 function malformed(problem: ScanProblem, route: Route): GatewayError {
@@ -187,16 +210,29 @@ function readStream(call: Call, pointer: Pointer, inBody: InBody): boolean {
   const value = readPointer(call, pointer, inBody)
   if (value === undefined || value === null) return false
   if (typeof value === 'boolean') return value
-  if (pointer.from !== 'body') return value === 'true' || value === '1'
+  if (pointer.from === 'form' && typeof value === 'string') {
+    const said = SAID.get(value.toLowerCase())
+    if (said !== undefined) return said
+  } else if (pointer.from === 'path' || pointer.from === 'query') return value === 'true' || value === '1'
   throw new GatewayError('invalid_parameter', `'${pointer.name}' has to be true or false.`, {
     param: pointer.name,
     familyCode: 'invalid_type',
   })
 }
 
+/** What a text field of a form means; servers that read others understand them differently. */
+const SAID: ReadonlyMap<string, boolean> = new Map([
+  ['true', true],
+  ['1', true],
+  ['false', false],
+  ['0', false],
+  ['', false],
+])
+
 function readPointer(call: Call, pointer: Pointer, inBody: InBody): unknown {
   switch (pointer.from) {
     case 'body':
+    case 'form':
       return inBody(pointer.name)
     case 'path':
       return call.params[pointer.name]

@@ -182,7 +182,7 @@ export class Attempt implements UpstreamHandler, Source {
         if (now - this.#since > timeouts.connect) this.late('connect', 'connect')
         break
       case 'first_byte':
-        if (now - this.#since > timeouts.first_byte) this.late('first_byte', 'first_byte')
+        if (now - Math.max(this.#since, this.call.upload?.moved ?? 0) > timeouts.first_byte) this.silent()
         break
       case 'content':
         if (this.#controller?.paused !== true && now - this.#since > timeouts.idle) this.late('idle', 'first_byte')
@@ -194,6 +194,13 @@ export class Attempt implements UpstreamHandler, Source {
         return
     }
     if (now - this.#dispatched > timeouts.total) this.late('total', 'first_byte')
+  }
+
+  /** Nothing has come, and nothing more of the body has gone. */
+  private silent(): void {
+    const message = 'The request did not arrive in time.'
+    if (this.call.upload?.starves !== true) this.late('first_byte', 'first_byte')
+    else this.failed('first_byte', new GatewayError('request_timeout', message, { phase: 'upload' }))
   }
 
   private late(phase: string, condition: RetryCondition): void {

@@ -4,6 +4,7 @@ import type { AttemptNote } from '../core/entry.js'
 import { errorBody } from '../core/error-bodies.js'
 import { type ERROR_CODES, type Family, GatewayError } from '../core/errors.js'
 import type { Caller, Params, Route, Usage } from '../core/plan.js'
+import type { Spool } from '../stores/spool.js'
 import { account } from './account.js'
 import type { Generation } from './generation.js'
 import { clientRequestId } from './heads.js'
@@ -12,6 +13,7 @@ import { linger } from './linger.js'
 import type { AnswerTap } from './state/answer-tap.js'
 import type { Turn, Wishes } from './state/turn.js'
 import type { Losses } from './translate/losses.js'
+import type { Upload } from './upload.js'
 import type { Watched } from './watchdog.js'
 
 /** Whatever works for a call towards an upstream: told when the client is gone, asked every tick for its deadlines. */
@@ -63,6 +65,10 @@ export class Call implements Watched, InFlight {
   turn: Turn | undefined
   /** Looks at the answer as it goes out. */
   tap: AnswerTap | undefined
+  /** The body, where it is passed on as it comes. */
+  upload: Upload | undefined
+  /** The body, where it is held beside the request; let go of when the call is over. */
+  spool: Spool | undefined
   /** What translation left out. */
   losses: Losses | undefined
   #settled = false
@@ -96,7 +102,9 @@ export class Call implements Watched, InFlight {
   /** Sends the head of the answer. `headers` is a flat name, value list that this call takes over. */
   begin(status: number, headers: string[]): void {
     headers.push('x-request-id', this.id, ...this.extraHeaders)
-    if (this.kernel.draining) headers.push('connection', 'close')
+    const early = this.upload !== undefined && !this.request.complete
+    if (this.kernel.draining || early) headers.push('connection', 'close')
+    if (early) linger(this.request, this.response)
     this.status = status
     this.response.writeHead(status, headers)
   }
@@ -192,6 +200,7 @@ export class Call implements Watched, InFlight {
     }
     this.#settled = true
     this.work?.cancel()
+    void this.spool?.dispose()
     this.kernel.watchdog.delete(this)
     this.kernel.sink.record(account(this))
     this.generation.release()

@@ -5,6 +5,8 @@ import type { PoolSettings, Pools, UpstreamPool } from '../net/pools.js'
 /** An upstream as the kernel reaches it: its pool, and the headers that go with every request. */
 export interface Reach {
   readonly pool: UpstreamPool
+  /** Where it really is: `https://host:port`. */
+  readonly origin: string
   readonly headers: readonly string[]
   /** Names of these headers. */
   readonly names: ReadonlySet<string>
@@ -49,7 +51,8 @@ export class Generation {
       const names = new Set(namesOf(headers))
       const yielding = new Set(namesOf(upstream.headers).filter(upstream.forward.request))
       const pool = pools.acquire(setting)
-      this.#reach.set(upstream, { pool, headers, names, yielding, secrets: secretsOf(upstream) })
+      const { origin: reached } = new URL(setting.origin)
+      this.#reach.set(upstream, { pool, origin: reached, headers, names, yielding, secrets: secretsOf(upstream) })
     }
     this.#settings = settings
   }

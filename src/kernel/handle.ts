@@ -8,6 +8,8 @@ import { Call } from './call.js'
 import { cors } from './cors.js'
 import { Dispatch } from './dispatch.js'
 import { checkHead } from './heads.js'
+import { holdersFor } from './held/choose.js'
+import { narrowToHolders } from './held/names.js'
 import type { Kernel } from './kernel.js'
 import { resolve } from './resolve.js'
 import type { Serve } from './state/background.js'
@@ -32,9 +34,14 @@ async function serve(call: Call): Promise<void> {
   call.caller = authenticate(request, call.query, placements, plan.keys)
   const route = routeOf(call, matched)
   if (route.lane === 'answer') return answer(call, route)
+  const { holding } = route
+  // What is not the caller's is refused before a byte of the body is read.
+  const known = holding === undefined || holding.verb === 'makes' ? undefined : await holdersFor(call, route, holding)
   const body = await admit(call, route)
   if (call.over) return
-  const exchanges = resolve(call, route)
+  const able = known ?? (holding === undefined ? resolve(call, route) : await holdersFor(call, route, holding))
+  const exchanges = route.names.length === 0 ? able : await narrowToHolders(call, route, body, able)
+  if (call.over) return
   const offered = call.wishes === undefined ? exchanges : await continueTurn(call, call.wishes, body, exchanges)
   if (offered === undefined || call.over) return
   new Dispatch(call, route, body, offered).start()

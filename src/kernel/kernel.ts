@@ -1,6 +1,7 @@
 import type { Sink } from '../core/entry.js'
 import type { GatewayError } from '../core/errors.js'
 import type { Store } from '../core/store.js'
+import { Spooler } from '../stores/spool.js'
 import type { Generation } from './generation.js'
 import { State } from './state/state.js'
 import { Watchdog } from './watchdog.js'
@@ -18,6 +19,8 @@ export class Kernel {
   /** What outlives a request. */
   readonly store: Store
   readonly state: State
+  /** Holds bodies that are read before they are sent on. */
+  readonly spooler: Spooler
   #generation: Generation
   /** Requests in flight. */
   readonly calls = new Set<InFlight>()
@@ -33,6 +36,8 @@ export class Kernel {
     this.#generation = generation
     this.sink = sink
     this.store = store
+    const { path, body, memory, disk } = generation.plan.spool
+    this.spooler = new Spooler({ folder: path, body, memory, disk })
     this.state = new State(store, error => this.onStoreFault(error))
   }
 

@@ -16,6 +16,7 @@ export function linger(request: IncomingMessage, response: ServerResponse): void
   }
   const timer = setTimeout(stop, MOST_TIME)
   timer.unref()
+  request.unpipe()
   request.removeAllListeners('data')
   request.on('error', () => undefined)
   request.on('data', (chunk: Buffer) => {

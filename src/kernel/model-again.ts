@@ -5,6 +5,9 @@ import { type Path, replaceStrings } from '../wire/json-edit.js'
 const PLACES: readonly Path[] = [
   ['model'],
   ['requests', '*', 'model'],
+  ['batch', 'model'],
+  ['batch', 'inputConfig', 'requests', 'requests', '*', 'request', 'model'],
+  ['batch', 'input_config', 'requests', 'requests', '*', 'request', 'model'],
   ['generateContentRequest', 'model'],
   ['generate_content_request', 'model'],
 ]

@@ -11,7 +11,7 @@ export function hasBody(request: IncomingMessage): boolean {
   return request.headers['transfer-encoding'] !== undefined || (declaredLength(request) ?? 0) > 0
 }
 
-function tooLarge(limit: number): GatewayError {
+export function tooLarge(limit: number): GatewayError {
   return new GatewayError('too_large', `The request body is larger than ${limit} bytes.`, { limit: 'body' })
 }
 

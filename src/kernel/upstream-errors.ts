@@ -13,6 +13,7 @@ export function passAnswer(call: Call, answer: UpstreamAnswer, error: GatewayErr
 
 /** What a broken connection means. `connecting`: the request had not been sent. */
 export function classify(cause: Error, connecting: boolean): { condition: RetryCondition; error: GatewayError } {
+  if (cause instanceof GatewayError) return { condition: 'reset', error: cause }
   const code = 'code' in cause ? String(cause.code) : ''
   if (code === 'UND_ERR_CONNECT_TIMEOUT') {
     return { condition: 'connect', error: timeout('connect', cause) }

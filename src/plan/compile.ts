@@ -32,6 +32,7 @@ export class CompiledPlan implements Plan {
   readonly listen: Plan['listen']
   readonly limits: Plan['limits']
   readonly store: Plan['store']
+  readonly spool: Plan['spool']
   readonly log: Plan['log']
   readonly media: Plan['media']
   readonly keys: DigestRing
@@ -50,6 +51,7 @@ export class CompiledPlan implements Plan {
     this.listen = config.listen
     this.limits = config.limits
     this.store = config.store
+    this.spool = config.spool
     this.log = config.log
     this.media = config.media
     this.keys = parts.keys

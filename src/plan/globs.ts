@@ -43,3 +43,20 @@ export class Glob {
 export function isGlob(text: string): boolean {
   return text.includes('*')
 }
+
+/** Whether two globs have a name in common. */
+export function meet(one: string, other: string): boolean {
+  // Whether what has been read of `one` and the first so many characters of `other` can match the same text.
+  let row = [true]
+  for (const letter of other) row.push(letter === '*' && row.at(-1) === true)
+  for (const letter of one) {
+    const next = [letter === '*' && row[0] === true]
+    for (let at = 1; at <= other.length; at++) {
+      const last = other[at - 1]
+      const star = letter === '*' || last === '*'
+      next.push(star ? row[at] === true || next[at - 1] === true : letter === last && row[at - 1] === true)
+    }
+    row = next
+  }
+  return row[other.length] === true
+}

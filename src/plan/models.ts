@@ -1,6 +1,6 @@
 import type { ModelConfig } from '../core/config.js'
 import type { Caller, ModelEntry, ModelTable } from '../core/plan.js'
-import { Glob, isGlob } from './globs.js'
+import { Glob, isGlob, meet } from './globs.js'
 import { isName } from './names.js'
 
 /** `created` of models that declare none, in seconds since the epoch: the start of 2025. It only has to stay the same. */
@@ -49,6 +49,12 @@ export class ModelIndex {
   }
 }
 
+/** Whether a caller may use a model of that name; of a glob, whether its own globs have names in common with it. */
+function reaches(caller: Caller, name: string): boolean {
+  if (!isGlob(name)) return caller.may(name)
+  return caller.models.some(pattern => meet(pattern, name))
+}
+
 /** What `GET /v1/models` lists: names that can be called, as far as the caller may. */
 export class ModelCatalog implements ModelTable {
   readonly index: ModelIndex
@@ -75,5 +81,14 @@ export class ModelCatalog implements ModelTable {
     if (config === undefined) return undefined
     const owner = config.owner ?? config.targets[0]?.upstream ?? 'gateway'
     return { id: name, created: config.created ?? CREATED, owner }
+  }
+
+  upstreams(caller: Caller, name?: string): ReadonlySet<string> | undefined {
+    if (name === undefined) {
+      const reached = this.index.declared.filter(model => reaches(caller, model.name))
+      return new Set(reached.flatMap(model => model.config.targets.map(target => target.upstream)))
+    }
+    const found = isName(name) && caller.may(name) ? this.index.find(name) : undefined
+    return found && new Set(found.model.config.targets.map(target => target.upstream))
   }
 }

@@ -44,6 +44,7 @@ const COUNTS: Readonly<Record<keyof UsageConfig, keyof Usage>> = {
   reasoning: 'reasoning',
   input_audio: 'inputAudio',
   output_audio: 'outputAudio',
+  seconds: 'seconds',
 }
 
 function compileUsage(config: UsageConfig): UsagePaths {

@@ -1,11 +1,14 @@
-import type { Config, RouteConfig } from '../core/config.js'
+import type { Config, RouteConfig, VerbConfig } from '../core/config.js'
+import type { DocumentPath } from '../core/path-text.js'
 import type { Route } from '../core/plan.js'
 import { namesState, STATE_MEMBERS } from '../core/stateful.js'
+import { formFault } from './form-verbs.js'
+import { HeldKinds } from './held.js'
 import type { Pattern } from './pattern.js'
 import type { Problems } from './problems.js'
 import { Protocols } from './protocols.js'
 import { type CompileSchema, Schemas } from './schemas.js'
-import { FixedService, ModelService, type Parts, type Service } from './service.js'
+import { FixedService, HolderService, ModelService, type Parts, type Service } from './service.js'
 
 /** Compiles routes, with what several of them share made once. */
 export class RouteCompiler {
@@ -13,6 +16,7 @@ export class RouteCompiler {
   readonly #problems: Problems
   readonly #protocols: Protocols
   readonly #schemas: Schemas
+  readonly #held: HeldKinds
   readonly #services = new Map<string, ModelService>()
   readonly #limits: Route['limits']
 
@@ -21,6 +25,7 @@ export class RouteCompiler {
     this.#problems = problems
     this.#protocols = new Protocols(parts.config.protocols)
     this.#limits = pick(parts.config.limits)
+    this.#held = new HeldKinds(parts.config.objects)
     this.#schemas = new Schemas(parts.config.schemas, compileSchema, problems)
   }
 
@@ -30,12 +35,13 @@ export class RouteCompiler {
   }
 
   compile(id: string, pattern: Pattern, config: RouteConfig): Route {
-    const { answer, caller, errors, families, protocol, model, stream, framing, schema, body, shipped } = config
+    const { answer, caller, errors, families, protocol, model, stream, framing, schema, json, body, shipped } = config
     const service = this.#service(id, pattern, config)
+    const holding = this.#held.holding(config)
     return {
       id,
       method: pattern.method,
-      lane: answer === undefined ? 'exchange' : 'answer',
+      lane: answer === undefined && holding?.verb !== 'lists' ? 'exchange' : 'answer',
       answer,
       caller,
       errors,
@@ -46,7 +52,13 @@ export class RouteCompiler {
       framing,
       body,
       control: controlMembers(config),
+      holding,
+      names: this.#held.names(config),
+      holder: config.holder,
+      session: config.session,
+      everyModel: config.everyModel,
       validate: schema === undefined ? undefined : this.#schemas.validator(schema, id),
+      validateJson: json === undefined ? undefined : this.#schemas.validator(json, id, 'json'),
       limits: isEmpty(config.limits) ? this.#limits : { ...this.#limits, ...config.limits },
       resolve: name => service?.resolve(name),
       shipped,
@@ -56,6 +68,7 @@ export class RouteCompiler {
   /** The ways to answer on a route; its calls can be filled in from the model and the route's own parameters only. */
   #service(id: string, { parameters }: Pattern, config: RouteConfig): Service | undefined {
     const service = this.#find(config)
+    if (config.body === 'multipart') this.#checkForms(id, config)
     for (const [name, call] of service?.needs ?? []) {
       if (parameters.includes(name)) continue
       const message = `the upstream's call "${call}" needs {${name}}, which this route does not have`
@@ -64,9 +77,37 @@ export class RouteCompiler {
     return service
   }
 
-  #find({ protocol, model, upstream, timeouts, retry, strict, request = [] }: RouteConfig): Service | undefined {
+  /** What is written for this protocol alone has to be something that a form can say. */
+  #checkForms(id: string, { protocol = '', request = [] }: RouteConfig): void {
+    this.#checkVerbs(request, ['routes', id, 'request'])
+    for (const [upstream, { endpoints }] of this.#parts.speakers) {
+      const verbs = endpoints.get(protocol)?.request ?? []
+      this.#checkVerbs(verbs, ['upstreams', upstream, 'speaks', protocol, 'request'])
+    }
+  }
+
+  #checkVerbs(verbs: readonly VerbConfig[], path: DocumentPath): void {
+    for (const [index, verb] of verbs.entries()) {
+      const fault = formFault(verb)
+      if (fault !== undefined) this.#problems.error([...path, index], 'form-verb', fault)
+    }
+  }
+
+  #find({
+    protocol,
+    model,
+    upstream,
+    timeouts,
+    retry,
+    strict,
+    holding,
+    body,
+    request = [],
+  }: RouteConfig): Service | undefined {
     if (protocol === undefined) return undefined
-    const offer = { protocol, timeouts, retry, strict, request }
+    const offer = { protocol, timeouts, retry, strict, request, forms: body === 'multipart' }
+    if (model === undefined && upstream === undefined && holding !== undefined)
+      return new HolderService(this.#parts, offer)
     if (model === undefined) return new FixedService(this.#parts, offer, upstream ?? '')
     const key = JSON.stringify(offer)
     const service = this.#services.get(key) ?? new ModelService(this.#parts, offer)
@@ -75,8 +116,18 @@ export class RouteCompiler {
   }
 }
 
-function pick({ body, line, event, response, depth, members }: Config['limits']): Route['limits'] {
-  return { body, line, event, response, depth, members }
+function pick({
+  body,
+  line,
+  event,
+  response,
+  depth,
+  members,
+  parts,
+  field,
+  fields,
+}: Config['limits']): Route['limits'] {
+  return { body, line, event, response, depth, members, parts, field, fields }
 }
 
 function isEmpty(settings: object): boolean {
@@ -86,8 +137,9 @@ function isEmpty(settings: object): boolean {
 /** Top-level members of the body that decide what happens. */
 function controlMembers({ model, stream, protocol, answer }: RouteConfig): readonly string[] {
   const names = new Set<string>()
-  if (model?.from === 'body') names.add(model.name)
-  if (typeof stream === 'object' && stream.from === 'body') names.add(stream.name)
+  for (const pointer of [model, stream]) {
+    if (typeof pointer === 'object' && (pointer.from === 'body' || pointer.from === 'form')) names.add(pointer.name)
+  }
   if (namesState(protocol, answer)) for (const name of STATE_MEMBERS) names.add(name)
   return [...names]
 }

@@ -21,11 +21,11 @@ export class Schemas {
   }
 
   /** `undefined` where the schema cannot be used; the problem is told at the route. */
-  validator(name: string, route: string): Validate | undefined {
+  validator(name: string, route: string, key: 'schema' | 'json' = 'schema'): Validate | undefined {
     const made = this.#made.get(name) ?? this.#make(name)
     this.#made.set(name, made)
     if (typeof made === 'function') return made
-    this.#problems.error(['routes', route, 'schema'], 'bad-schema', `the schema "${name}" cannot be used: ${made}`)
+    this.#problems.error(['routes', route, key], 'bad-schema', `the schema "${name}" cannot be used: ${made}`)
     return undefined
   }
 

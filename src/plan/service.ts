@@ -57,15 +57,15 @@ export class ModelService implements Service {
   }
 }
 
-/** One upstream, whatever is asked: for routes whose requests name no model. */
-export class FixedService implements Service {
+/** The same upstreams, whatever is asked: for routes whose requests name no model. */
+abstract class UnnamedService implements Service {
   readonly #choice: Choice | undefined
   readonly needs: ReadonlyMap<string, string>
 
-  constructor({ config, speakers }: Parts, offer: Offer, upstream: string) {
-    const target = { upstream, traits: {}, request: [], response: [] }
+  constructor({ config, speakers }: Parts, offer: Offer, upstreams: readonly string[]) {
+    const targets = upstreams.map(upstream => ({ upstream, traits: {}, request: [], response: [] }))
     const settings = { request: [], response: [], timeouts: {}, retry: {}, traits: {}, strict: false }
-    const model: ModelConfig = { targets: [target], ...settings }
+    const model: ModelConfig = { targets, ...settings }
     const ways = waysOf(model, offer, speakers, config)
     this.needs = needsOf([ways])
     this.#choice = choose(ways, '', { model: { name: '', config: model }, star: undefined })
@@ -73,6 +73,20 @@ export class FixedService implements Service {
 
   resolve(name: string): Choice | undefined {
     return name === '' ? this.#choice : undefined
+  }
+}
+
+/** One upstream. */
+export class FixedService extends UnnamedService {
+  constructor(parts: Parts, offer: Offer, upstream: string) {
+    super(parts, offer, [upstream])
+  }
+}
+
+/** Every upstream that may hold things for callers, in the order of the file. */
+export class HolderService extends UnnamedService {
+  constructor(parts: Parts, offer: Offer) {
+    super(parts, offer, [...parts.speakers.keys()])
   }
 }
 

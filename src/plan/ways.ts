@@ -3,6 +3,7 @@ import type { Codec } from '../core/codec.js'
 import type { Config, ModelConfig, TargetConfig, VerbConfig } from '../core/config.js'
 import type { Retry, Timeouts } from '../core/limits.js'
 import type { Choice, Exchange, Group, Translation } from '../core/plan.js'
+import { compileFormVerbs } from './form-verbs.js'
 import type { Found } from './models.js'
 import { compileRateLimits } from './rate-limits.js'
 import { mergeRetry, mergeTimeouts } from './settings.js'
@@ -18,6 +19,8 @@ export interface Offer {
   readonly retry: Partial<Retry>
   readonly strict: boolean
   readonly request?: readonly VerbConfig[]
+  /** Whether requests may be forms. */
+  readonly forms?: boolean
 }
 
 /** An exchange but for the name of the model: all of it that is known before a client names one. */
@@ -112,19 +115,21 @@ function wayOf(
   offer: Offer,
   config: Pick<Config, 'timeouts' | 'retry' | 'protocols'>,
 ): Way {
+  const request = [
+    ...(offer.request ?? []),
+    ...written.request,
+    ...endpoint.request,
+    ...model.request,
+    ...target.request,
+  ]
   return {
     exchange: {
       upstream,
       translation,
       call: endpoint.call,
       streamCall: endpoint.stream,
-      request: compileVerbs([
-        ...(offer.request ?? []),
-        ...written.request,
-        ...endpoint.request,
-        ...model.request,
-        ...target.request,
-      ]),
+      request: compileVerbs(request),
+      form: offer.forms === true ? compileFormVerbs(request) : undefined,
       response: compileVerbs([...target.response, ...model.response, ...endpoint.response, ...written.response]),
       timeouts: mergeTimeouts(config.timeouts, written.timeouts, offer.timeouts, model.timeouts),
       retry: mergeRetry(config.retry, written.retry, offer.retry, model.retry),

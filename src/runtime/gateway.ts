@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import type { Server } from 'node:http'
 import type { Server as HttpsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -138,7 +139,16 @@ export class Gateway {
     const { host, port } = this.plan.listen
     await listen(this.#server, host, port)
     this.#server.on('error', error => this.#log.error({ error: error.message }, 'listener failed'))
+    await this.#sweep()
     this.#log.info({ address: this.origin, generation: 1, digest: this.plan.digest }, 'listening')
+  }
+
+  /** What a crash has left of bodies on the disk. A folder that cannot be used is told, and refuses large bodies later. */
+  async #sweep(): Promise<void> {
+    if (!existsSync(this.plan.spool.path)) return
+    await this.#kernel.spooler.prepare().catch((error: Error) => {
+      this.#log.warn({ error: error.message }, 'large requests cannot be held')
+    })
   }
 
   /** Follows the files of `loaded` from now on. */
@@ -297,6 +307,7 @@ export class Gateway {
     await this.#pools.destroy()
     await this.#embedded.close()
     await this.#sweeper.stop()
+    await this.#kernel.spooler.close()
     await this.#kernel.state.conversations.settled()
     await this.#store.close()
     this.#log.close()

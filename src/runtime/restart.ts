@@ -7,6 +7,7 @@ export function needsRestart(running: Plan, wanted: Plan): readonly string[] {
     'listen.port': running.listen.port !== wanted.listen.port,
     'listen.tls': (running.listen.tls === undefined) !== (wanted.listen.tls === undefined),
     store: running.store.type !== wanted.store.type || running.store.path !== wanted.store.path,
+    spool: JSON.stringify(running.spool) !== JSON.stringify(wanted.spool),
   }
   return Object.entries(differs)
     .filter(([, changed]) => changed)

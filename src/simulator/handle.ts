@@ -46,7 +46,8 @@ async function ask(
     const declared = readFaultHeader(entry.headers['x-simulate'])
     const unread = declared.early || declared['no-read']
     const body = unread ? Buffer.alloc(0) : await readBody(request, chunk => received.receive(entry, chunk))
-    const question = understand(match, body, memory)
+    const { headers } = entry
+    const question = understand({ ...match, headers, origin: `http://${headers.host ?? 'localhost'}` }, body, memory)
     return { ...question, faults: { ...declared, ...question.faults } }
   } catch (error) {
     return refusing(error, new Seed(entry.method, entry.path))

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../core/json.js'
+import { Storage } from './storage.js'
 
 /** A response that a later request may refer to. */
 export interface Kept {
@@ -21,6 +22,7 @@ export interface KeptItem {
 
 /** The last responses that were to be stored: at most 1,000, and at most 64 MiB of their JSON. */
 export class Memory {
+  readonly storage = new Storage()
   readonly #kept = new Map<string, { readonly response: Kept; readonly bytes: number }>()
   #bytes = 0
   /** The last that were to be forgotten. */
@@ -67,6 +69,7 @@ export class Memory {
   }
 
   clear(): void {
+    this.storage.clear()
     this.#kept.clear()
     this.#gone.clear()
     this.#bytes = 0

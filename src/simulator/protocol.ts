@@ -1,6 +1,7 @@
 import type { JsonObject } from '../core/json.js'
 import type { Family, SimulatorError } from './errors.js'
 import type { Faults } from './faults/table.js'
+import type { FormFile } from './form.js'
 import type { Memory } from './memory.js'
 import type { Seed } from './seed.js'
 
@@ -13,7 +14,7 @@ export interface Protocol {
   readonly serves?: (headers: RequestHeaders, query: URLSearchParams) => boolean
   /** What the seed begins with; the path, where nothing else is said. Two ways to the same answer have it in common. */
   readonly operation?: string
-  readonly body: 'json' | 'none'
+  readonly body: 'json' | 'form' | 'form-or-json' | 'bytes' | 'none'
   readonly family: Family
   /** Names to list as models of this operation; any other name that begins with `sim-` serves as well. */
   readonly models: readonly string[]
@@ -29,8 +30,15 @@ export interface Call {
   /** The decoded path parameter; empty where the path has none. */
   readonly parameter: string
   readonly query: URLSearchParams
-  /** The JSON body, without the faults in its model's name; empty for operations without a body. */
+  /** The JSON body, or the text fields of a form, without the faults in the model's name; empty without a body. */
   readonly body: JsonObject
+  /** The body as it came, for operations that take bytes; else empty. */
+  readonly bytes: Buffer
+  readonly headers: RequestHeaders
+  /** Where the client believes that we are: `http://127.0.0.1:8080`. */
+  readonly origin: string
+  /** Files of a form; `undefined` where the body was none. */
+  readonly files: readonly FormFile[] | undefined
   readonly faults: Faults
   readonly seed: Seed
   readonly requestId: string

@@ -2,17 +2,24 @@ import { type Family, SimulatorError } from './errors.js'
 import { compatible } from './families/compatible.js'
 import { native } from './families/native.js'
 import type { Protocol, RequestHeaders } from './protocol.js'
+import { BATCHES } from './protocols/batches/index.js'
+import { NATIVE_BATCHES } from './protocols/batches/native.js'
 import { chat } from './protocols/chat/index.js'
 import { completions } from './protocols/completions/index.js'
 import { embeddings } from './protocols/embeddings/index.js'
+import { FILES } from './protocols/files/index.js'
+import { NATIVE_FILES } from './protocols/files/native.js'
 import { GENERATE } from './protocols/generate/index.js'
+import { edits } from './protocols/images/edits.js'
 import { images } from './protocols/images/index.js'
+import { variations } from './protocols/images/variations.js'
 import { MESSAGES } from './protocols/messages/index.js'
 import { modelById, modelList } from './protocols/models.js'
 import { moderations } from './protocols/moderations/index.js'
 import { RERANK } from './protocols/rerank/index.js'
 import { RESPONSES } from './protocols/responses/index.js'
 import { speech } from './protocols/speech/index.js'
+import { TRANSCRIBE } from './protocols/transcribe/index.js'
 
 /** All that the simulator speaks; the docs list it. The first whose path, method and headers fit is the one that answers. */
 export const PROTOCOLS: readonly Protocol[] = [
@@ -21,11 +28,18 @@ export const PROTOCOLS: readonly Protocol[] = [
   embeddings,
   moderations,
   images,
+  edits,
+  variations,
   speech,
+  ...TRANSCRIBE,
   ...RERANK,
   ...RESPONSES,
   ...MESSAGES,
   ...GENERATE,
+  ...FILES,
+  ...BATCHES,
+  ...NATIVE_FILES,
+  ...NATIVE_BATCHES,
   modelList,
   modelById,
 ]

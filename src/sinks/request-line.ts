@@ -36,6 +36,7 @@ export function requestLine(entry: RequestEntry, level: string, time: string): s
     number('reasoning_tokens', usage?.reasoning) +
     number('input_audio_tokens', usage?.inputAudio) +
     number('output_audio_tokens', usage?.outputAudio) +
+    number('audio_seconds', usage?.seconds) +
     `,"generation":${entry.generation}}\n`
   )
 }

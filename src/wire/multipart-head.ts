@@ -111,7 +111,8 @@ function readLine(bytes: Buffer, start: number, end: number, base: number): Part
 }
 
 function readType(header: PartHeader | undefined): ReturnType<typeof parseParameters> {
-  if (header === undefined) return undefined
+  // Some writers name no type, and the header all the same.
+  if (header === undefined || header.value === '') return undefined
   const type = parseParameters(header.value)
   if (type !== undefined) return type
   throw new MultipartError('head', 'The content-type of a part is malformed.', { at: header.start })

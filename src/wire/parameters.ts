@@ -11,6 +11,9 @@ export interface Parameter {
   /** The value as it is written, without its quotes. */
   readonly written: string
   readonly quoted: boolean
+  /** Where it stands in the header's value, quotes included. */
+  readonly start: number
+  readonly end: number
 }
 
 const QUOTE = '"'
@@ -65,7 +68,9 @@ function quoted(text: string, start: number): Read | undefined {
       from = ++at
     } else if (text[at] === QUOTE) {
       pieces.push(text.slice(from, at))
-      return { parameter: { value: pieces.join(''), written: text.slice(start, at), quoted: true }, end: at + 1 }
+      const written = text.slice(start, at)
+      const place = { start: start - 1, end: at + 1 }
+      return { parameter: { value: pieces.join(''), written, quoted: true, ...place }, end: at + 1 }
     }
   }
   return undefined
@@ -76,7 +81,7 @@ function bare(text: string, start: number): Read | undefined {
   const end = VALUE_END.exec(text)?.index ?? text.length
   const value = text.slice(start, end)
   if (value === '' || value.includes(QUOTE) || value.includes(BACKSLASH)) return undefined
-  return { parameter: { value, written: value, quoted: false }, end }
+  return { parameter: { value, written: value, quoted: false, start, end }, end }
 }
 
 /** Where spaces and tabs end that begin at `from`. */

@@ -18,6 +18,7 @@ const FIELDS = [
   'reasoning',
   'inputAudio',
   'outputAudio',
+  'seconds',
 ] as const satisfies readonly (keyof Usage)[]
 
 const COLON = 0x3a
@@ -32,7 +33,7 @@ interface Wanted {
 /**
  * Reads the tokens that an upstream counted from the end of its answer, which may begin anywhere. A number is looked for
  * by name, from the end: in a JSON answer by the first name of its path, in an event stream by the name of the object
- * that holds it, so that an event whose beginning is cut off will do. Numbers at several paths are added up. What is not a whole number from 0 to 1e12 does not
+ * that holds it, so that an event whose beginning is cut off will do. Numbers at several paths are added up. What is not a whole number from 0 to 1e12 (seconds may be broken) does not
  * count; `undefined` where nothing does. Never throws.
  */
 export function readUsage(tail: Buffer, paths: UsagePaths, framing: 'json' | 'sse'): Usage | undefined {
@@ -42,7 +43,7 @@ export function readUsage(tail: Buffer, paths: UsagePaths, framing: 'json' | 'ss
     for (const value of valuesFromEnd(tail, name)) {
       missing = missing.filter(({ field, path }) => {
         const count = follow(value, path)
-        if (!isCount(count)) return true
+        if (!isCount(count, field)) return true
         usage[field] = (usage[field] ?? 0) + count
         return false
       })
@@ -59,7 +60,7 @@ export function usageOf(document: unknown, paths: UsagePaths): Usage | undefined
   for (const field of FIELDS) {
     for (const path of paths[field] ?? []) {
       const count = follow(document, path)
-      if (!isCount(count)) continue
+      if (!isCount(count, field)) continue
       usage[field] = (usage[field] ?? 0) + count
       any = true
     }
@@ -128,6 +129,7 @@ function follow(value: unknown, path: readonly string[]): unknown {
   return at
 }
 
-function isCount(value: unknown): value is number {
-  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= LARGEST
+/** Only seconds may be broken. */
+function isCount(value: unknown, field: keyof Usage): value is number {
+  return typeof value === 'number' && (field === 'seconds' || Number.isInteger(value)) && value >= 0 && value <= LARGEST
 }

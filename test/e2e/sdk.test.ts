@@ -383,11 +383,11 @@ t.test('a 429 is tried again by the SDK after the time that it was told', async 
   t.equal(gateway.log.items.filter(line => line.msg === 'request').length, 2)
 })
 
-t.test('what is not served yet is refused in words, not with a crash', async t => {
+t.test('a form for a model that does not know forms is refused in words, not with a crash', async t => {
   const { sdk } = await running(t)
   const file = await toFile(Buffer.alloc(1000), 'a.wav')
-  await failsAs(t, sdk.images.edit({ model: 'sim-text', image: file, prompt: 'a cat' }), OpenAI.NotFoundError)
-  await failsAs(t, sdk.audio.transcriptions.create({ model: 'sim-text', file }), OpenAI.NotFoundError)
+  await failsAs(t, sdk.images.edit({ model: 'other', image: file, prompt: 'a cat' }), OpenAI.NotFoundError)
+  await failsAs(t, sdk.audio.transcriptions.create({ model: 'nobody', file }), OpenAI.NotFoundError)
 })
 
 proveNoLeak(t)

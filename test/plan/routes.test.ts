@@ -46,8 +46,9 @@ t.test('the members of the body that decide what happens are its control members
 })
 
 t.test("limits are everybody's but for those that the route sets", async t => {
-  const { line, event, response, depth, members } = LIMITS
-  t.same(routeFrom(routeOf({ limits: { body: 10 } })).limits, { body: 10, line, event, response, depth, members })
+  const { line, event, response, depth, members, parts, field, fields } = LIMITS
+  const others = { line, event, response, depth, members, parts, field, fields }
+  t.same(routeFrom(routeOf({ limits: { body: 10 } })).limits, { body: 10, ...others })
 })
 
 t.test('a route with a model serves models, and nothing without a name', async t => {

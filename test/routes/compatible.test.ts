@@ -18,12 +18,16 @@ function protocol(id: string): Protocol {
 
 t.test('the compatible interface is these routes', async t => {
   const expected = [
+    'GET /v1/batches',
+    'GET /v1/files',
     'GET /v1/models',
     'GET /v1/models/{id*}',
     'POST /v1/audio/speech',
+    'POST /v1/batches',
     'POST /v1/chat/completions',
     'POST /v1/completions',
     'POST /v1/embeddings',
+    'POST /v1/files',
     'POST /v1/images/generations',
     'POST /v1/moderations',
     'POST /v1/rerank',
@@ -31,8 +35,8 @@ t.test('the compatible interface is these routes', async t => {
     'POST /v2/rerank',
     'WS /v1/responses',
   ]
-  // What belongs to a response that exists already stands below it.
-  const below = / \/v1\/responses\//
+  // What belongs to a thing that exists already stands below it.
+  const below = / \/v1\/(?:responses|files|batches)\//
   t.same(
     plan.routes
       .map(({ id }) => id)

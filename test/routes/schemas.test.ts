@@ -25,6 +25,7 @@ const names = [
     'moderations',
     'responses',
   ] as const),
+  'batches',
   ...(['rerank', 'rerank.v2'] as const),
 ] as const
 type Name = (typeof names)[number]

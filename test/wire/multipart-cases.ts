@@ -66,6 +66,13 @@ const SOUND: readonly Case[] = [
   { name: 'an extended file name', body: disposed("name=file; filename*=utf-8''a%20b") + END, parts: [['file', '<>']] },
   { name: 'one name several times', body: disposed('name="image[]"') + disposed('name="image[]"', 'y') + END, parts: [['image[]', 'x'], ['image[]', 'y']] }, // biome-ignore format: pairs
   {
+    name: 'a file without a type, in a header that is there',
+    body:
+      part('Content-Disposition: form-data; name="file"; filename="a.mp3"\r\nContent-Type: \r\nContent-Length: 1') +
+      END,
+    parts: [['file', '<a.mp3>']],
+  },
+  {
     name: 'media without a file name',
     body: part('Content-Disposition: form-data; name="file"\r\nContent-Type: audio/wav', '\r\n') + END,
     parts: [['file', '<>']],

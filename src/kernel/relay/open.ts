@@ -1,4 +1,5 @@
 import { GatewayError } from '../../core/errors.js'
+import { HeldRelay } from '../held/relay.js'
 import { responseHeaders, type UpstreamHeaders } from '../response-headers.js'
 import { AnswerTap } from '../state/answer-tap.js'
 import { EventRelay } from './events.js'
@@ -27,6 +28,9 @@ export function openRelay(attempt: Source, status: number, headers: UpstreamHead
     flat.push('content-encoding', encoding)
     return new RawRelay(attempt, status, flat, lengthOf(headers))
   }
+  const { holding } = attempt.route
+  if (holding?.verb === 'uses') return new RawRelay(attempt, status, flat, lengthOf(headers))
+  if (holding !== undefined) return new HeldRelay(attempt, holding, status, flat, headers)
   const type = single(headers['content-type'])?.toLowerCase() ?? ''
   tapId(attempt, type.startsWith('text/event-stream'))
   const framing = framingOf(attempt.call, attempt.route.framing)
@@ -42,7 +46,7 @@ export function openRelay(attempt: Source, status: number, headers: UpstreamHead
     attempt.failed('bad_response', malformed('It is a page of HTML.'))
     return undefined
   }
-  return new RawRelay(attempt, status, flat, lengthOf(headers))
+  return new RawRelay(attempt, status, flat, lengthOf(headers), type.startsWith('text/'))
 }
 
 /** Upstreams that keep their responses themselves name them: who made which one is noted on the way. */

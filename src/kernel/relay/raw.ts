@@ -6,12 +6,15 @@ export class RawRelay implements Relay {
   readonly #attempt: Source
   readonly #status: number
   readonly #headers: string[]
+  readonly #mayBeEmpty: boolean
   #begun = false
 
-  constructor(attempt: Source, status: number, headers: string[], length: number | undefined) {
+  /** `mayBeEmpty`: nothing is an answer, too, such as the text of a recording in which nobody speaks. */
+  constructor(attempt: Source, status: number, headers: string[], length: number | undefined, mayBeEmpty = false) {
     this.#attempt = attempt
     this.#status = status
     this.#headers = headers
+    this.#mayBeEmpty = mayBeEmpty
     if (length !== undefined) headers.push('content-length', String(length))
   }
 
@@ -22,7 +25,7 @@ export class RawRelay implements Relay {
   }
 
   end(): void {
-    if (!this.#begun && this.#attempt.route.protocol?.binary) {
+    if (!this.#begun && !this.#mayBeEmpty && this.#attempt.route.protocol?.binary) {
       const message = 'The upstream sent a malformed answer. It is empty.'
       this.#attempt.failed('bad_response', new GatewayError('bad_upstream_response', message, { phase: 'body' }))
       return

@@ -1,4 +1,5 @@
 import type { Store } from '../../core/store.js'
+import { Holdings } from '../held/holdings.js'
 import { Background } from './background.js'
 import { Conversations } from './conversations.js'
 import { Recall } from './recall.js'
@@ -8,10 +9,12 @@ export class State {
   readonly conversations: Conversations
   readonly background: Background
   readonly recall: Recall
+  readonly holdings: Holdings
 
   constructor(store: Store, onFault: (error: unknown) => void) {
     this.conversations = new Conversations(store, undefined, undefined, onFault)
     this.background = new Background(this.conversations)
     this.recall = new Recall(store)
+    this.holdings = new Holdings(store)
   }
 }

@@ -20,7 +20,13 @@ type Read = (pointer: Pointer) => unknown
 /** Reads and checks a request as far as it is given: what no body says, `ask` says. */
 export function admit({ route, params }: Match, query: URLSearchParams | undefined, ask: Ask): Admitted {
   const body = bodyOf(route, ask)
-  const scanner = body === undefined || route.body !== 'json' ? undefined : scan(route, body)
+  if (body !== undefined && route.body === 'multipart' && route.validateJson === undefined) {
+    throw new Refused(
+      'unsupported_media_type',
+      'the body of this route is a form, which is not read here: leave it out',
+    )
+  }
+  const scanner = body === undefined || !isJson(route) ? undefined : scan(route, body)
   const read: Read = ({ from, name }) => {
     if (from === 'path') return params[name]
     if (from === 'query') return query?.get(name) ?? undefined
@@ -30,8 +36,17 @@ export function admit({ route, params }: Match, query: URLSearchParams | undefin
     model: route.model === undefined ? '' : modelOf(route.model, read, scanner === undefined ? ask.model : undefined),
     stream: streamOf(route, read, ask, scanner !== undefined),
     body,
-    span: route.model?.from === 'body' ? scanner?.found(route.model.name) : undefined,
+    span: route.model === undefined || !inBody(route.model) ? undefined : scanner?.found(route.model.name),
   }
+}
+
+/** Whether a body that is given is read as JSON: also where it could be a form. */
+function isJson({ body }: Route): boolean {
+  return body === 'json' || body === 'multipart'
+}
+
+function inBody({ from }: Pointer): boolean {
+  return from === 'body' || from === 'form'
 }
 
 function bodyOf(route: Route, { body }: Ask): Uint8Array | undefined {
@@ -41,7 +56,8 @@ function bodyOf(route: Route, { body }: Ask): Uint8Array | undefined {
   throw new Refused('too_large', `the body has ${bytes.length} bytes; ${route.limits.body} are allowed`)
 }
 
-function scan({ control, limits, validate }: Route, body: Uint8Array): JsonScanner {
+function scan({ body: form, control, limits, ...route }: Route, body: Uint8Array): JsonScanner {
+  const validate = form === 'multipart' ? route.validateJson : route.validate
   const scanner = new JsonScanner({ control, depth: limits.depth, members: limits.members })
   scanner.push(body)
   const problem = scanner.end()
@@ -77,8 +93,8 @@ function modelOf(pointer: Pointer, read: Read, asked: string | undefined): strin
 function streamOf({ stream }: Route, read: Read, ask: Ask, bodyRead: boolean): boolean {
   if (typeof stream === 'string') return stream === 'always'
   const value = read(stream)
-  if (value === undefined || value === null) return !(stream.from === 'body' && bodyRead) && ask.stream === true
+  if (value === undefined || value === null) return !(inBody(stream) && bodyRead) && ask.stream === true
   if (typeof value === 'boolean') return value
-  if (stream.from !== 'body') return value === 'true' || value === '1'
+  if (!inBody(stream)) return value === 'true' || value === '1'
   throw new Refused('invalid_parameter', `"${stream.name}" has to be true or false`)
 }

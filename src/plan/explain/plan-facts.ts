@@ -1,6 +1,7 @@
 import { codecOf, partnersOf, textProtocols } from '../../codecs/index.js'
 import type { Traits } from '../../core/codec.js'
 import type { Config, KeyConfig, KeySecret, ModelConfig, TargetConfig, VerbConfig } from '../../core/config.js'
+import type { Holding } from '../../core/held.js'
 import type { Placement } from '../../core/placement.js'
 import type { Plan, Pointer, Route, Upstream } from '../../core/plan.js'
 import { groupTargets } from '../weights.js'
@@ -79,9 +80,15 @@ export interface RouteFacts {
   readonly framing?: string
   readonly strict?: boolean
   readonly schema?: string
+  /** The schema of bodies that are JSON in place of a form. */
+  readonly json?: string
   /** Changes to requests, before those of the upstream. */
   readonly request?: readonly VerbConfig[]
   readonly body: string
+  /** What it does with things that upstreams keep: `makes file`. */
+  readonly objects?: string
+  /** Kinds of such things that its requests may name. */
+  readonly names?: readonly string[]
   readonly errors: string
   /** Other families that are answered in their own shape, each with the header that tells them. */
   readonly families?: readonly string[]
@@ -175,20 +182,23 @@ function groupFacts(group: readonly TargetConfig[], { upstreams }: Plan): readon
 }
 
 function routeFacts(route: Route, config: Config): RouteFacts {
-  const { id, shipped, protocol, answer, model, body, errors, families, caller } = route
-  const { schema, strict, request = [] } = config.routes[id] ?? {}
+  const { id, shipped, protocol, answer, holding, model, body, errors, families, caller } = route
+  const { schema, json, strict, request = [] } = config.routes[id] ?? {}
   const framing = framingText(route)
   return {
     id,
     shipped,
-    serves: protocol?.name ?? `the gateway's own answer: ${answer}`,
+    serves: protocol?.name ?? `the gateway's own answer: ${answer ?? `the caller's own ${holding?.kind.name} list`}`,
     ...(model === undefined ? {} : { model: pointerText(model) }),
     stream: typeof route.stream === 'string' ? route.stream : pointerText(route.stream),
     ...(framing === undefined ? {} : { framing }),
     ...(strict === true ? { strict } : {}),
     ...(schema === undefined ? {} : { schema }),
+    ...(json === undefined ? {} : { json }),
     ...(request.length === 0 ? {} : { request }),
     body,
+    ...(holding === undefined ? {} : { objects: holdingText(route, holding) }),
+    ...(route.names.length === 0 ? {} : { names: [...new Set(route.names.map(({ kind }) => kind.name))] }),
     errors,
     ...(families.length === 0 ? {} : { families: families.map(({ family, header }) => `${family} with ${header}`) }),
     caller: caller.map(placementText),
@@ -202,7 +212,8 @@ const ESTIMATED = 'nobody is asked: the gateway estimates'
 function callsOf(id: string, protocol: string, config: Config): readonly CallFacts[] {
   const fixed = config.routes[id]?.upstream
   const targets = Object.values(config.models).flatMap(model => model.targets.map(target => target.upstream))
-  const asked = new Set(fixed === undefined ? targets : [fixed])
+  const held = config.routes[id]?.holding !== undefined && config.routes[id]?.model === undefined
+  const asked = new Set(fixed !== undefined ? [fixed] : held ? Object.keys(config.upstreams) : targets)
   const codec = codecOf(protocol)
   const partners = codec === undefined ? [] : partnersOf(codec).map(partner => partner.protocol)
   const judges = codec?.operation === 'moderate' ? judgesOf(config) : NOBODY
@@ -239,6 +250,15 @@ function judgesOf({ models, upstreams }: Config): ReadonlySet<string> {
     })),
   )
   return new Set(all.filter(({ traits }) => traits.moderates === true).map(({ name }) => name))
+}
+
+/** `makes file, held by an upstream of the model in query.model, else by the first of these`. */
+function holdingText({ holder, model }: Route, { verb, kind }: Holding): string {
+  const text = `${verb} ${kind.name}`
+  if (verb !== 'makes' || model !== undefined) return text
+  const hints = holder.map(({ from, name }) => `${from}.${name}`).join(' or ')
+  const first = "the first of these that the key's models lead to"
+  return `${text}, held by ${hints === '' ? first : `an upstream of the model in ${hints}, else by ${first}`}`
 }
 
 /** `ndjson, ?alt=sse: sse-crlf`. */

@@ -91,6 +91,8 @@ function routeLines(route: RouteFacts): readonly string[] {
     schema,
     request,
     body,
+    objects,
+    names,
     errors,
     families,
     caller,
@@ -105,6 +107,8 @@ function routeLines(route: RouteFacts): readonly string[] {
     ...(schema === undefined ? [] : [`schema ${schema}`]),
     ...(request === undefined ? [] : [`request changed by ${JSON.stringify(request)}`]),
     `body ${body}`,
+    ...(objects === undefined ? [] : [objects]),
+    ...(names === undefined ? [] : [`may name ${names.join(', ')}`]),
     `errors ${errors}${families === undefined ? '' : ` (${families.join(', ')})`}`,
     `key ${caller.join(' or ')}`,
   ]

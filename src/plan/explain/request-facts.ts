@@ -50,6 +50,10 @@ export function requestFacts(plan: CompiledPlan, ask: Ask): RequestFacts {
     if (caller !== ANYBODY) facts.key = caller.name
     const { route, params } = routed(matched)
     if (Object.keys(params).length > 0) facts.params = params
+    if (route.holding?.verb === 'lists') {
+      facts.answer = [`the key's own ${route.holding.kind.name} list`]
+      return facts
+    }
     if (route.lane === 'answer') {
       facts.answer = answer(plan, route, params, caller)
       return facts
@@ -57,7 +61,7 @@ export function requestFacts(plan: CompiledPlan, ask: Ask): RequestFacts {
     const admitted = admit({ route, params }, query, ask)
     if (route.model !== undefined) facts.model = admitted.model
     facts.stream = admitted.stream
-    const choice = resolve(plan, route, admitted.model, caller)
+    const choice = holders(plan, route, caller, query, ask.model) ?? resolve(plan, route, admitted.model, caller)
     facts.exchanges = exchangeFacts(choice, { route, params, query, admitted, strict: caller.strict })
     return facts
   } catch (error) {
@@ -97,6 +101,26 @@ function answer({ models }: CompiledPlan, route: Route, params: Params, caller: 
   const entry = models.find(name, caller)
   if (entry === undefined) throw new Refused('model_not_found', `the key may not use "${name}", or nothing serves it`)
   return [entry.id]
+}
+
+/** Who may hold what the request makes or names; which of them has a thing that exists only the store knows. */
+function holders(
+  { models }: CompiledPlan,
+  route: Route,
+  caller: Caller,
+  query: URLSearchParams | undefined,
+  asked: string | undefined,
+): Choice | undefined {
+  const { holding, model } = route
+  const choice = holding === undefined || model !== undefined ? undefined : route.resolve('')
+  if (choice === undefined || holding?.verb !== 'makes' || caller === ANYBODY) return choice
+  const hint = route.holder.find(one => one.from === 'query')
+  const name = query?.get(hint?.name ?? '') ?? (route.holder.length > 0 ? asked : undefined)
+  const reached = models.upstreams(caller, name)
+  if (reached === undefined) throw new Refused('model_not_found', `the key "${caller.name}" may not use "${name}"`)
+  const group = choice.groups.find(({ exchanges }) => exchanges.some(one => reached.has(one.upstream.name)))
+  if (group === undefined) throw new Refused('unavailable', "no upstream that the key's models lead to can hold this")
+  return { groups: [group] }
 }
 
 function resolve(plan: CompiledPlan, route: Route, model: string, caller: Caller): Choice {

@@ -51,7 +51,7 @@ function chunk(id: string, data: Buffer): Buffer {
 }
 
 /** The chunks as far as they are whole; of the last one as much as there is. */
-function chunksOf(bytes: Buffer): readonly { readonly id: string; readonly data: Buffer }[] {
+export function chunksOf(bytes: Buffer): readonly { readonly id: string; readonly data: Buffer }[] {
   const chunks: { id: string; data: Buffer }[] = []
   for (let at = 0; at + HEAD <= bytes.length; ) {
     const size = bytes.readUInt32LE(at + 4)

@@ -1,7 +1,7 @@
 import { compatible } from '../../families/compatible.js'
 import { spoiled } from '../../faults/usage.js'
 import { drawCard } from '../../image/card.js'
-import { type Call, EVENT_STREAM, json, type Protocol, type StreamEvent } from '../../protocol.js'
+import { type Answer, type Call, EVENT_STREAM, json, type Protocol, type StreamEvent } from '../../protocol.js'
 import { countTokens } from '../../text/tokens.js'
 import { type ImageRequest, readImageRequest } from './request.js'
 
@@ -12,17 +12,19 @@ export const images: Protocol = {
   body: 'json',
   family: compatible,
   models: ['sim-image'],
-  answer: call => {
-    const request = readImageRequest(call)
-    const { partial } = request
-    if (partial === undefined) return json(result(request, call))
-    return {
-      kind: 'events',
-      headers: EVENT_STREAM,
-      events: events(request, partial, call),
-      failure: error => [event('error', compatible.body(error, call.requestId))],
-    }
-  },
+  answer: call => answerWith(readImageRequest(call), call),
+}
+
+/** The images that a request asks for, whole or as a stream. */
+export function answerWith(request: ImageRequest, call: Call): Answer {
+  const { partial } = request
+  if (partial === undefined) return json(result(request, call))
+  return {
+    kind: 'events',
+    headers: EVENT_STREAM,
+    events: events(request, partial, call),
+    failure: error => [event('error', compatible.body(error, call.requestId))],
+  }
 }
 
 function result(request: ImageRequest, call: Call): object {
@@ -42,22 +44,27 @@ function* events(request: ImageRequest, partial: number, call: Call): Generator<
     for (let shown = 0; shown < partial; shown += 1) {
       const b64_json = draw(request, index, (shown + 1) / (partial + 1), call).toString('base64')
       const more = { partial_image_index: shown }
-      yield event('image_generation.partial_image', { b64_json, created_at, ...facts(request), ...more })
+      yield event(`${eventOf(request)}.partial_image`, { b64_json, created_at, ...facts(request), ...more })
     }
     const b64_json = draw(request, index, 1, call).toString('base64')
     const usage = spoiled(usageOf(request, 1), call.faults)
-    const completed = event('image_generation.completed', { b64_json, created_at, ...facts(request), usage })
+    const completed = event(`${eventOf(request)}.completed`, { b64_json, created_at, ...facts(request), usage })
     yield index === request.count - 1 ? { ...completed, terminal: true } : completed
   }
 }
 
+function eventOf({ given }: ImageRequest): string {
+  return given.length === 0 ? 'image_generation' : 'image_edit'
+}
+
 function draw(request: ImageRequest, index: number, share: number, { seed }: Call): Buffer {
-  const { model, prompt, width, height, quality, background, count } = request
+  const { model, prompt, width, height, quality, background, count, given } = request
+  const made = `${model} ${index + 1}/${count} ${width}x${height} ${quality}`
   return drawCard({
     width,
     height,
     prompt,
-    note: `${model} ${index + 1}/${count} ${width}x${height} ${quality}`,
+    note: given.length === 0 ? made : `${made}, from ${given.join(' and ')}`,
     share,
     transparent: background === 'transparent',
     seed: seed.fork('image', index),
@@ -72,14 +79,18 @@ const TOKENS_PER_TILE = { low: 1, medium: 4, high: 16 } as const
 /** Pixels of a tile. */
 const TILE = 64 * 64
 
-function usageOf({ prompt, width, height, quality }: ImageRequest, count: number) {
+/** What an image in the input costs. */
+const IMAGE = 85
+
+function usageOf({ prompt, width, height, quality, given }: ImageRequest, count: number) {
   const text_tokens = countTokens(prompt)
+  const image_tokens = IMAGE * given.length
   const output_tokens = count * Math.ceil((width * height) / TILE) * TOKENS_PER_TILE[quality]
   return {
-    input_tokens: text_tokens,
-    input_tokens_details: { image_tokens: 0, text_tokens },
+    input_tokens: image_tokens + text_tokens,
+    input_tokens_details: { image_tokens, text_tokens },
     output_tokens,
-    total_tokens: text_tokens + output_tokens,
+    total_tokens: image_tokens + text_tokens + output_tokens,
   }
 }
 

@@ -13,6 +13,8 @@ export interface ImageRequest {
   readonly quality: 'low' | 'medium' | 'high'
   readonly background: 'transparent' | 'opaque'
   readonly form: 'url' | 'b64_json'
+  /** What was given to begin with, such as `png 64x64`; nothing where images are made from the prompt alone. */
+  readonly given: readonly string[]
   /** How many partial images come before each whole one; absent where the answer is no stream. */
   readonly partial: number | undefined
 }
@@ -66,6 +68,7 @@ export function readImageRequest({ body: object }: Pick<Call, 'body'>): ImageReq
     background:
       body.oneOf('background', ['transparent', 'opaque', 'auto']) === 'transparent' ? 'transparent' : 'opaque',
     form: form ?? 'b64_json',
+    given: [],
     partial: streamed ? partial : undefined,
   }
 }

@@ -1,0 +1,118 @@
+// Measures large files on their way up and down: the gateway beside nginx and beside no proxy at all, one at a time. Told
+// are the rate, the CPU of the proxy, and how much its resident memory grew at most while the file passed.
+// usage: node bench/files.mjs [--quick]     writes bench/out/files.json
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { request } from 'node:http'
+import { cores, cpu, KEY, rss, startFileGateway, startFileUpstream, startNginx, stopAll } from './processes.mjs'
+import { median } from './report.mjs'
+
+const quick = process.argv.includes('--quick')
+const MIB = 1024 * 1024
+const SIZE = (quick ? 16 : 1024) * MIB
+const ROUNDS = quick ? 1 : 3
+const LOOK = 10
+
+const PIECE = Buffer.alloc(64 * 1024, 0x61)
+const HEAD = Buffer.from('--x\r\ncontent-disposition: form-data; name="file"; filename="a"\r\n\r\n')
+const FOOT = Buffer.from('\r\n--x--\r\n')
+
+const upstream = await startFileUpstream()
+const gateway = await startFileGateway(upstream.port)
+const nginx = await startNginx(upstream.port, 'client_max_body_size 4g; proxy_request_buffering off;')
+const targets = [upstream, nginx, gateway].filter(target => target !== undefined)
+
+const results = { up: {}, down: {} }
+for (const target of targets) {
+  // The first one warms the way, and makes the file known to the gateway.
+  await upload(target, 8 * MIB, SIZE)
+  results.up[target.name] = await measured(target, () => upload(target, SIZE, SIZE))
+  results.down[target.name] = await measured(target, () => download(target))
+}
+await stopAll()
+
+mkdirSync(new URL('out/', import.meta.url), { recursive: true })
+const report = { node: process.version, cores, quick, size: SIZE, results }
+writeFileSync(new URL('out/files.json', import.meta.url), `${JSON.stringify(report, undefined, 2)}\n`)
+for (const [way, rows] of Object.entries(results)) {
+  console.log(`\n${SIZE / MIB} MiB ${way}`)
+  for (const [name, { rate, cpu: used, growth }] of Object.entries(rows)) {
+    const cells = [`${rate.toFixed(0)} MiB/s`, `${used.toFixed(0)} ms CPU`, `+${growth.toFixed(1)} MiB`]
+    console.log(`  ${name.padEnd(10)}${cells.map(cell => cell.padStart(16)).join('')}`)
+  }
+  const { gateway: own, direct, nginx: other } = rows
+  const over = (one, key) => (one === undefined ? 'not measured' : (own[key] / one[key]).toFixed(2))
+  console.log(`  rate: gateway / nginx = ${over(other, 'rate')}, gateway / direct = ${over(direct, 'rate')}`)
+  console.log(`  CPU: gateway / nginx = ${over(other, 'cpu')}`)
+}
+
+async function measured(target, pass) {
+  const rounds = []
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const [before, used, started] = [rss(target), cpu(target), performance.now()]
+    let most = before
+    const timer = setInterval(() => {
+      most = Math.max(most, rss(target))
+    }, LOOK)
+    await pass()
+    clearInterval(timer)
+    const seconds = (performance.now() - started) / 1000
+    rounds.push({
+      rate: SIZE / MIB / seconds,
+      cpu: (cpu(target) - used) / 1000,
+      growth: Math.max(most, rss(target)) - before,
+    })
+  }
+  const [rate, used] = ['rate', 'cpu'].map(key => median(rounds.map(one => one[key])))
+  return { rate, cpu: used, growth: Math.max(...rounds.map(one => one.growth)) }
+}
+
+/** Sends a form with a file of `size` bytes, which the upstream calls by the other size. */
+function upload(target, size, called) {
+  return new Promise((resolve, reject) => {
+    const asked = request({
+      port: target.port,
+      host: '127.0.0.1',
+      method: 'POST',
+      path: '/v1/files',
+      headers: {
+        authorization: `Bearer ${KEY}`,
+        'content-type': 'multipart/form-data; boundary=x',
+        'content-length': HEAD.length + size + FOOT.length,
+        'x-bench-size': called,
+      },
+    })
+    asked.on('error', reject)
+    asked.on('response', response => drain(response, 200).then(resolve, reject))
+    asked.write(HEAD)
+    let left = size
+    const pump = () => {
+      while (left > 0) {
+        left -= PIECE.length
+        if (!asked.write(PIECE)) {
+          asked.once('drain', pump)
+          return
+        }
+      }
+      asked.end(FOOT)
+    }
+    pump()
+  })
+}
+
+function download(target) {
+  return new Promise((resolve, reject) => {
+    const path = `/v1/files/file-${SIZE}/content`
+    const headers = { authorization: `Bearer ${KEY}` }
+    const asked = request({ port: target.port, host: '127.0.0.1', path, headers })
+    asked.on('error', reject)
+    asked.on('response', response => drain(response, 200, SIZE).then(resolve, reject))
+    asked.end()
+  })
+}
+
+async function drain(response, status, size) {
+  let got = 0
+  for await (const bytes of response) got += bytes.length
+  if (response.statusCode === status && (size === undefined || got === size)) return
+  throw new Error(`answered ${response.statusCode} with ${got} bytes`)
+}

@@ -1,0 +1,42 @@
+import { tmpdir, userInfo } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import type { SpoolConfig, StoreConfig } from '../core/config.js'
+import { type Context, fillIn } from './context.js'
+import { SPOOL } from './defaults.js'
+import type { Document, Site } from './document.js'
+import { sectionOf } from './entries.js'
+import { readSize } from './settings.js'
+import { parseSize } from './units.js'
+
+const LARGEST_DISK = 2 ** 40
+
+/** Where bodies are held that are too large for memory: a folder of their own beside the store, or among the system's. */
+export function readSpool(main: Document, site: Site, store: StoreConfig, context: Context): SpoolConfig {
+  const raw = sectionOf(main, 'spool') ?? {}
+  const size = (name: 'body' | 'memory'): number => {
+    const written = raw[name]
+    return written === undefined ? SPOOL[name] : readSize(written, site.child(name), context)
+  }
+  return {
+    path: raw.path === undefined ? usualFolder(store) : folderOf(fillIn(raw.path, site.child('path'), context), main),
+    body: size('body'),
+    memory: size('memory'),
+    disk: diskOf(raw.disk ?? SPOOL.disk, site.child('disk'), context),
+  }
+}
+
+/** Disks are larger than what fits into memory. */
+function diskOf(written: string | number, site: Site, context: Context): number {
+  const bytes = parseSize(fillIn(written, site, context), LARGEST_DISK)
+  if (bytes === undefined) context.report.error('bad-value', site, 'expected a size such as 2GiB, under 1024GiB')
+  return bytes ?? 1
+}
+
+function folderOf(written: string, main: Document): string {
+  return resolve(dirname(main.source.file), written)
+}
+
+/** Nobody else's: what another user makes there under that name cannot be used. */
+function usualFolder(store: StoreConfig): string {
+  return store.type === 'file' ? join(store.path, 'spool') : join(tmpdir(), `model-gateway-spool-${userInfo().uid}`)
+}

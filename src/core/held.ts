@@ -1,0 +1,68 @@
+/**
+ * Things that an upstream keeps for callers: files, batches, uploads that go on over several requests. Each belongs to
+ * the key that made it, and whatever names it goes to the upstream that has it.
+ */
+
+/** What a route does with such things. */
+export const HELD_VERBS = ['makes', 'shows', 'uses', 'ends', 'lists'] as const
+export type HeldVerb = (typeof HELD_VERBS)[number]
+
+/** A path of member names from the top of a JSON document; in requests `*` is every element or member. */
+export type HeldPath = readonly string[]
+
+/** One kind of them, as declared under `objects`. */
+export interface HeldKind {
+  readonly name: string
+  /** Where an object says its id. */
+  readonly id: HeldPath
+  /** Stands before the id wherever an object is named: `files/`. Empty where nothing does. */
+  readonly prefix: string
+  /** The member that an answer may wrap the object in. */
+  readonly wrapped: string | undefined
+  /** Where an object says when it ends: seconds since the epoch, or RFC 3339. */
+  readonly expires: HeldPath | undefined
+  /** Ids of other things that come to be with it. */
+  readonly brings: readonly { readonly kind: HeldKind; readonly path: HeldPath }[]
+  readonly list: HeldList
+}
+
+/** How a list of them is written, and cut into pages. */
+export interface HeldList {
+  /** `ids`: `{object: "list", data, first_id, last_id, has_more}`; `tokens`: `{<member>, nextPageToken}`. */
+  readonly pages: 'ids' | 'tokens'
+  readonly member: string
+  /** Objects of a page where the client does not say, and at most. */
+  readonly usual: number
+  readonly most: number
+  /** Parameters of the query that a member of that name has to equal. */
+  readonly filter: readonly string[]
+}
+
+/** What a route does with things of one kind. */
+export interface Holding {
+  readonly verb: HeldVerb
+  readonly kind: HeldKind
+  /** The parameter of the path that names one; none on routes that make or list them. */
+  readonly parameter: string | undefined
+}
+
+/** Where requests of a route may name things that are held. */
+export interface HeldName {
+  readonly kind: HeldKind
+  readonly path: HeldPath
+}
+
+/** An upload that goes on over several requests, at an address that the upstream gives. */
+export interface UploadSession {
+  /** The header of the answer in which the address stands; lower case. */
+  readonly header: string
+  /** The query parameter in which the address here names the upload. */
+  readonly parameter: string
+}
+
+/** Where a request may name a model whose upstream is to hold what it makes. */
+export interface HolderHint {
+  readonly from: 'query' | 'header'
+  /** Lower case for headers. */
+  readonly name: string
+}

@@ -1,0 +1,200 @@
+import type { IncomingMessage } from 'node:http'
+import { Readable } from 'node:stream'
+import { GatewayError } from '../core/errors.js'
+import type { Exchange, Route, Violation } from '../core/plan.js'
+import { StoreError } from '../core/store.js'
+import type { Spool } from '../stores/spool.js'
+import type { Edit } from '../wire/json-splice.js'
+import type { MultipartEvent } from '../wire/multipart.js'
+import { boundaryOf } from '../wire/multipart-boundary.js'
+import { MultipartChanges, type ReadForm } from '../wire/multipart-changes.js'
+import { MultipartEdit } from '../wire/multipart-edit.js'
+import { type FormPart, MultipartForm } from '../wire/multipart-form.js'
+import { MultipartError, type MultipartRule } from '../wire/multipart-problems.js'
+import type { Call } from './call.js'
+import { tooLarge } from './read-body.js'
+
+/** A form, held whole beside the request, so that another target may be tried. */
+export interface FormBody {
+  readonly type: 'form'
+  readonly spool: Spool
+  readonly form: ReadForm
+  /** What request schemas are told of it. */
+  readonly document: Readonly<Record<string, unknown>>
+  /** The value of a text field. */
+  readonly value: (name: string) => string | undefined
+}
+
+const DASH = 0x2d
+
+/** One part's head, its boundary line included, and most headers in it. */
+const HEAD = { head: 16 * 1024, headers: 32 } as const
+
+/**
+ * Reads a form as it comes, no faster than it can be held. Fields may stand in any order. Whatever goes wrong, the call
+ * lets go of what is held when it is over.
+ */
+export async function readForm(call: Call, route: Route): Promise<FormBody> {
+  const { request } = call
+  const { parts, field, fields } = route.limits
+  const boundary = told(() => boundaryOf(request.headers['content-type']), undefined)
+  const form = new MultipartForm(boundary, { control: route.control, limits: { ...HEAD, parts, field, fields } })
+  const places = new Places()
+  const spool = call.kernel.spooler.open()
+  call.spool = spool
+  for await (const chunk of chunksOf(call)) {
+    call.bytesIn += chunk.length
+    if (call.bytesIn > route.limits.body) throw tooLarge(route.limits.body)
+    places.take(told(() => form.push(chunk), form))
+    await held(spool.write(chunk))
+  }
+  places.take(told(() => form.end(), form))
+  spool.end()
+  const read = { boundary, parts: places.of(form), close: places.close, bare: places.bare }
+  return {
+    type: 'form',
+    spool,
+    form: read,
+    document: documentOf(read),
+    value: name => form.field(name)?.value,
+  }
+}
+
+/** The bytes of a form as this exchange sends them, and how many they are. */
+export function sentForm(
+  { spool, form }: FormBody,
+  { model, route }: Call,
+  exchange: Exchange,
+): { readonly length: number; readonly bytes: Readable } {
+  const changes = new MultipartChanges(form)
+  if (route?.model?.from === 'form' && exchange.model !== model) changes.set(route.model.name, exchange.model)
+  exchange.form?.(changes)
+  const edits = told(() => changes.edits(), undefined)
+  const edit = new MultipartEdit(edits)
+  return {
+    length: spool.length + edit.growth,
+    bytes: Readable.from(edited(spool, edits), { objectMode: false }),
+  }
+}
+
+async function* edited(spool: Spool, edits: readonly Edit[]): AsyncGenerator<Buffer, void, void> {
+  const edit = new MultipartEdit(edits)
+  for await (const chunk of spool.read()) yield* edit.push(chunk)
+}
+
+/** Where the parts of a form begin, boundary lines included. */
+class Places {
+  readonly #from = new Map<number, number>()
+  close = 0
+  bare = false
+  #at = 0
+
+  take(events: readonly MultipartEvent[]): void {
+    for (const event of events) {
+      if (this.#at === 0 && event.type !== 'preamble') this.bare = event.bytes[0] === DASH
+      if (event.type === 'part') this.#from.set(event.start, this.#at)
+      else if (event.type === 'close') this.close = this.#at
+      this.#at += event.bytes.length
+    }
+  }
+
+  /** All parts, in the order of the body. */
+  of({ fields, files }: MultipartForm): ReadForm['parts'] {
+    const known = new Map<number, FormPart>([...fields, ...files].map(part => [part.start, part]))
+    const texts = new Map(fields.map(field => [field.start, field]))
+    return [...this.#from].flatMap(([start, from]) => {
+      const part = known.get(start)
+      return part === undefined ? [] : [{ part, field: texts.get(start), from }]
+    })
+  }
+}
+
+/**
+ * An object with a member for each name: the value of a text field, or what is known of a file. A name that stands
+ * several times is a list, and so is one that ends in `[]`, without these.
+ */
+function documentOf({ parts }: ReadForm): Readonly<Record<string, unknown>> {
+  const document: Record<string, unknown> = Object.create(null)
+  for (const { part, field } of parts) {
+    const { name, head, start, end } = part
+    const value = field?.value ?? { filename: head.filename, content_type: head.type, size: end - start }
+    const member = name.endsWith('[]') ? name.slice(0, -2) : name
+    const before = document[member]
+    if (before === undefined) document[member] = member === name ? value : [value]
+    else if (Array.isArray(before)) before.push(value)
+    else document[member] = [before, value]
+  }
+  return document
+}
+
+/** What is wrong with a form, in the words of forms: of files and texts, not of objects and strings. */
+export function formViolations(found: readonly Violation[], { document }: FormBody): readonly Violation[] {
+  return found.map(violation => {
+    const [, param = '', name = '', index, size] = /^(([^.[]*)(?:\[(\d+)\])?)(\.size)?$/.exec(violation.param) ?? []
+    const member = document[name]
+    const part: unknown = index === undefined ? member : Array.isArray(member) ? member[Number(index)] : undefined
+    if (size !== undefined && violation.rule === 'range') {
+      return { param, rule: 'range', message: `The file '${param}' is empty, or not of the size that is asked for.` }
+    }
+    if (violation.rule !== 'type' || part === undefined || size !== undefined) return violation
+    const message =
+      typeof part === 'string' ? `The field '${param}' has to be a file.` : `The field '${param}' has to be text.`
+    return { param, rule: 'type', message: Array.isArray(part) ? `The field '${param}' may stand only once.` : message }
+  })
+}
+
+/** The pieces of a request's body. Stops where the call has been answered meanwhile. */
+async function* chunksOf(call: Call): AsyncGenerator<Buffer, void, void> {
+  const { request } = call
+  try {
+    for await (const chunk of request.iterator({ destroyOnReturn: false })) {
+      if (call.over || call.error !== undefined) throw gone()
+      yield chunk as Buffer
+    }
+  } catch (error) {
+    throw isBroken(request) ? gone() : error
+  }
+}
+
+function isBroken(request: IncomingMessage): boolean {
+  return request.destroyed && !request.complete
+}
+
+function gone(): GatewayError {
+  return new GatewayError('client_gone', 'The client went away.', { phase: 'upload' })
+}
+
+const CODES: Readonly<Partial<Record<MultipartRule, GatewayError['code']>>> = {
+  'content-type': 'unsupported_media_type',
+  duplicate: 'duplicate_parameter',
+  control: 'invalid_parameter',
+}
+
+/** What is wrong with a form, as clients are told it. */
+function told<T>(read: () => T, form: MultipartForm | undefined): T {
+  try {
+    return read()
+  } catch (error) {
+    if (!(error instanceof MultipartError)) throw error
+    const { rule, field, limit, message } = error
+    const param = rule === 'content-type' && form === undefined ? 'content-type' : field
+    throw new GatewayError(CODES[rule] ?? 'bad_request', message, {
+      param,
+      ...(limit === undefined ? {} : { limit }),
+      cause: error,
+    })
+  }
+}
+
+async function held(written: Promise<void>): Promise<void> {
+  try {
+    await written
+  } catch (cause) {
+    if (!(cause instanceof StoreError)) throw cause
+    throw new GatewayError('unavailable', 'The gateway cannot hold a request of this size now. Try again soon.', {
+      retryAfter: 1000,
+      limit: 'spool',
+      cause,
+    })
+  }
+}

@@ -1,0 +1,64 @@
+import { GatewayError } from '../../core/errors.js'
+import type { Holding } from '../../core/held.js'
+import type { Exchange, Route } from '../../core/plan.js'
+import type { Call } from '../call.js'
+import { resolve, unknownModel } from '../resolve.js'
+import { nobodyHolds, noObject, someModelsOnly } from './faults.js'
+import { idIn } from './holdings.js'
+import { resumed } from './session.js'
+
+/**
+ * The exchanges for a request about things that upstreams keep: for one that exists, the upstream that has it; for a new
+ * one, the upstream that is to have it. Throws `not_found` for what is not the caller's, before any upstream hears of it.
+ */
+export async function holdersFor(call: Call, route: Route, holding: Holding): Promise<readonly Exchange[]> {
+  if (holding.verb === 'makes') return (await resumed(call, route)) ?? makers(call, route)
+  const { kind, parameter } = holding
+  const text = parameter === undefined ? '' : (call.params[parameter] ?? '')
+  const id = idIn(kind.prefix + text, kind)
+  const held = id === undefined ? undefined : await call.kernel.state.holdings.find(ownerOf(call), kind, id)
+  if (held === undefined) throw noObject(kind, text)
+  const exchange = exchangesOf(route).find(({ upstream }) => upstream.name === held.upstream)
+  // Whom the upstream does not know any more we need not either.
+  call.response.on('finish', () => {
+    if (call.status === 404) call.kernel.state.holdings.forget(ownerOf(call), kind, held.id).catch(() => undefined)
+  })
+  if (exchange === undefined) {
+    throw new GatewayError(
+      'unavailable',
+      'The upstream that holds this is switched off, or does not serve it any more.',
+    )
+  }
+  return [exchange]
+}
+
+export function ownerOf({ caller }: Call): string {
+  return caller?.name ?? ''
+}
+
+/** Who may hold what the request makes. Where it names no model there is one: a body that is passed on is sent once. */
+function makers(call: Call, route: Route): readonly Exchange[] {
+  const { caller, generation } = call
+  if (route.everyModel && caller?.models.includes('*') !== true) throw someModelsOnly()
+  if (route.model !== undefined) return resolve(call, route)
+  const model = hinted(call, route)
+  const reached = caller === undefined ? undefined : generation.plan.models.upstreams(caller, model)
+  if (reached === undefined) throw unknownModel(model ?? '', route)
+  const exchange = exchangesOf(route).find(({ upstream }) => reached.has(upstream.name))
+  if (exchange === undefined) throw nobodyHolds()
+  return [exchange]
+}
+
+/** The model that the request names for no other purpose than to say where its things are to be. */
+function hinted({ query, request }: Call, { holder }: Route): string | undefined {
+  for (const { from, name } of holder) {
+    const value = from === 'query' ? query?.get(name) : request.headers[name]
+    if (typeof value === 'string' && value !== '') return value
+  }
+  return undefined
+}
+
+/** Every upstream that could serve the route. */
+function exchangesOf(route: Route): readonly Exchange[] {
+  return route.resolve('')?.groups.flatMap(group => group.exchanges) ?? []
+}

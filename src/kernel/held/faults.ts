@@ -1,0 +1,34 @@
+import { GatewayError } from '../../core/errors.js'
+import type { HeldKind, HolderHint } from '../../core/held.js'
+
+/** How much of a name that a client made up is said back. */
+const SHOWN = 200
+
+/** What is not the caller's and what does not exist answer alike. */
+export function noObject({ name }: HeldKind, id: string): GatewayError {
+  return new GatewayError('not_found', `No such ${name.replaceAll('-', ' ')}: '${id.slice(0, SHOWN)}'.`)
+}
+
+/** The upstream that has what a request names cannot serve the request. */
+export function elsewhere(id: string, model: string, hints: readonly HolderHint[]): GatewayError {
+  const who = model === '' ? 'one upstream alone' : `an upstream that serves the model '${model}' now`
+  const places = hints.map(({ from, name }) => `the ${from === 'query' ? 'query parameter' : 'header'} ${name}`)
+  const how = places.length === 0 ? '' : ` and name the model in ${places.join(' or ')}`
+  return new GatewayError(
+    'invalid_parameter',
+    `What the request names ('${id.slice(0, SHOWN)}') is not held by ${who}. Upload it again${how}.`,
+  )
+}
+
+export function nobodyHolds(): GatewayError {
+  return new GatewayError('unavailable', 'No upstream that your models lead to can hold this now.')
+}
+
+/** What runs there may ask for any model, and the caller may not. */
+export function someModelsOnly(): GatewayError {
+  return new GatewayError(
+    'invalid_parameter',
+    'This key may use some models only, and what it asks for names its models where the gateway does not look.',
+    { status: 403 },
+  )
+}

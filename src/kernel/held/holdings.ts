@@ -1,0 +1,131 @@
+import type { HeldKind } from '../../core/held.js'
+import { isObject, type JsonObject } from '../../core/json.js'
+import { isPlace, type Range, type Store, type StoredRecord } from '../../core/store.js'
+import { stored } from '../state/faults.js'
+import { momentOf, textAt } from './read-object.js'
+import { shrunk } from './shrunk.js'
+
+/** What is written down of a thing that an upstream keeps. */
+export interface Held {
+  readonly id: string
+  /** The upstream that has it. */
+  readonly upstream: string
+  /** The object as it was last seen; absent where only its id has been. */
+  readonly object?: JsonObject | undefined
+}
+
+export interface HeldPage {
+  readonly items: readonly (Held & { readonly created: number })[]
+  readonly more: boolean
+}
+
+const YEAR = 365 * 24 * 3_600_000
+/** How long a thing is remembered of which nobody says when it ends, milliseconds. */
+const KEEP = 5 * YEAR
+/** Records that are read at a time while a page is put together, and at most for one page. */
+const STEP = 100
+const MOST_READ = 5000
+
+/**
+ * Who owns what upstreams keep, and where it is. A record is found with its owner's name only, so that what is not one's
+ * own and what does not exist are the same.
+ */
+export class Holdings {
+  readonly #store: Store
+  readonly #now: () => number
+  #last = 0
+
+  constructor(store: Store, now: () => number = Date.now) {
+    this.#store = store
+    this.#now = now
+  }
+
+  /** Throws `unavailable` where the store fails. */
+  async find(owner: string, kind: HeldKind, id: string): Promise<Held | undefined> {
+    const place = { namespace: namespaceOf(kind), owner, key: id }
+    if (!isPlace(place)) return undefined
+    const record = await stored(this.#store.get(place.namespace, owner, id))
+    return record && heldOf(record)
+  }
+
+  /**
+   * Writes down that the object is the owner's and where it is, and so for what it brings. Throws `unavailable` where the
+   * store fails.
+   */
+  async note(owner: string, kind: HeldKind, upstream: string, id: string, object: JsonObject): Promise<void> {
+    const ends = kind.expires === undefined ? undefined : momentOf(object, kind.expires)
+    await this.put(owner, kind, { id, upstream, object: shrunk(object) }, ends)
+    for (const { kind: other, path } of kind.brings) {
+      const name = textAt(object, path)
+      const brought = name === undefined ? undefined : idIn(name, other)
+      if (brought === undefined || (await this.find(owner, other, brought)) !== undefined) continue
+      await this.put(owner, other, { id: brought, upstream }, undefined)
+    }
+  }
+
+  async forget(owner: string, kind: HeldKind, id: string): Promise<void> {
+    await stored(this.#store.delete({ namespace: namespaceOf(kind), owner, key: id }))
+  }
+
+  /** The owner's things in the order in which they came, from the one behind `after` on; `wanted` chooses among them. */
+  async page(
+    owner: string,
+    kind: HeldKind,
+    { order, after, limit }: Range,
+    wanted: (object: JsonObject) => boolean,
+  ): Promise<HeldPage> {
+    const items: (Held & { created: number })[] = []
+    let last = after
+    for (let read = 0; read < MOST_READ; read += STEP) {
+      const range = { order, limit: STEP, ...(last === undefined ? {} : { after: last }) }
+      const records = await stored(this.#store.list(namespaceOf(kind), owner, range))
+      for (const record of records) {
+        const held = heldOf(record)
+        last = { created: record.created, key: record.key }
+        if (held.object !== undefined && !wanted(held.object)) continue
+        if (items.length === limit) return { items, more: true }
+        items.push({ ...held, created: record.created })
+      }
+      if (records.length < STEP) return { items, more: false }
+    }
+    return { items, more: true }
+  }
+
+  /** When the owner's thing came, to go on behind it in a list. */
+  async placeOf(owner: string, kind: HeldKind, id: string): Promise<Range['after'] | undefined> {
+    const place = { namespace: namespaceOf(kind), owner, key: id }
+    const record = isPlace(place) ? await stored(this.#store.get(place.namespace, owner, id)) : undefined
+    return record && { created: record.created, key: record.key }
+  }
+
+  private async put(owner: string, kind: HeldKind, held: Held, ends: number | undefined): Promise<void> {
+    const place = { namespace: namespaceOf(kind), owner, key: held.id }
+    // Lists are in the order in which things came, also within a millisecond.
+    const created = Math.max(this.#now(), this.#last + 1)
+    this.#last = created
+    const expires = ends === undefined ? created + KEEP : Math.max(ends, created + 1)
+    const value = Buffer.from(JSON.stringify({ upstream: held.upstream, object: held.object }))
+    for (;;) {
+      const made = await stored(this.#store.create({ ...place, created, expires, value }))
+      if (made !== undefined) return
+      const known = await stored(this.#store.get(place.namespace, owner, held.id))
+      if (known !== undefined && (await stored(this.#store.replace(known, { value, expires }))) !== undefined) return
+    }
+  }
+}
+
+/** The id in a name of that kind; undefined where the name is of another kind, or none that could be looked up. */
+export function idIn(name: string, kind: HeldKind): string | undefined {
+  if (!name.startsWith(kind.prefix)) return undefined
+  const id = name.slice(kind.prefix.length)
+  return isPlace({ namespace: namespaceOf(kind), owner: 'x', key: id }) ? id : undefined
+}
+
+function namespaceOf({ name }: HeldKind): string {
+  return `held-${name}`
+}
+
+function heldOf({ key, value }: StoredRecord): Held {
+  const { upstream, object } = JSON.parse(Buffer.from(value).toString('utf8')) as Omit<Held, 'id'>
+  return { id: key, upstream, object: isObject(object) ? object : undefined }
+}

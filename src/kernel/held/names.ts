@@ -1,0 +1,88 @@
+import { GatewayError } from '../../core/errors.js'
+import type { HeldKind, HeldName } from '../../core/held.js'
+import type { Exchange, Route } from '../../core/plan.js'
+import { stringsAt } from '../../wire/json-strings.js'
+import type { Body } from '../admit.js'
+import type { Call } from '../call.js'
+import { breathe } from '../translate/steps.js'
+import { elsewhere, noObject } from './faults.js'
+import { type Held, idIn } from './holdings.js'
+import { nameInUrl } from './urls.js'
+
+/** Most different things that one request may name. */
+const MOST_NAMED = 256
+
+/**
+ * Those of the exchanges that can serve a request which names things that upstreams keep: those of the upstream that has
+ * them. Throws `not_found` for what is not the caller's, and `invalid_parameter` where no one upstream has it all.
+ */
+export async function narrowToHolders(
+  call: Call,
+  route: Route,
+  body: Body,
+  exchanges: readonly Exchange[],
+): Promise<readonly Exchange[]> {
+  if (body.type !== 'bytes' || !mayName(body.bytes, route.names)) return exchanges
+  await breathe(body.bytes.length)
+  const named = namesIn(call, body.bytes, route.names, exchanges)
+  if (named.size === 0) return exchanges
+  const holders = new Set<string>()
+  for (const [text, kind] of named) holders.add((await ownOf(call, kind, text)).upstream)
+  const left = exchanges.filter(({ upstream }) => holders.has(upstream.name))
+  if (holders.size === 1 && left.length > 0) return left
+  const [name = '', kind] = [...named][0] ?? []
+  const { routes } = call.generation.plan
+  const maker = routes.find(({ holding }) => holding?.verb === 'makes' && holding.kind === kind)
+  throw elsewhere(name, call.model, maker?.holder ?? [])
+}
+
+async function ownOf(call: Call, kind: HeldKind, text: string): Promise<Held> {
+  const id = idIn(text, kind)
+  const held = id === undefined ? undefined : await call.kernel.state.holdings.find(call.caller?.name ?? '', kind, id)
+  if (held === undefined) throw noObject(kind, text)
+  return held
+}
+
+/** An escape in a name: one that is written with escapes could not be found in the text. */
+const ESCAPED = /\\u00(?:3\d|[46][1-9a-f]|5[0-9af]|7[0-9a])/i
+
+/** Whether a body could name anything at all: there is nothing without one of the members. */
+function mayName(bytes: Buffer, names: readonly HeldName[]): boolean {
+  for (const member of membersOf(names)) if (bytes.includes(member)) return true
+  return bytes.includes('\\u00') && ESCAPED.test(bytes.toString('latin1'))
+}
+
+/** What is looked for in every body, by what a route says. */
+const MEMBERS = new WeakMap<readonly HeldName[], readonly Buffer[]>()
+
+function membersOf(names: readonly HeldName[]): readonly Buffer[] {
+  const known = MEMBERS.get(names)
+  if (known !== undefined) return known
+  const members = new Set(names.map(({ path }) => JSON.stringify(path.findLast(segment => segment !== '*'))))
+  const bytes = [...members].map(member => Buffer.from(member))
+  MEMBERS.set(names, bytes)
+  return bytes
+}
+
+/** What the body names, each with its kind: the name as an object of the kind would say it. */
+function namesIn(
+  call: Call,
+  bytes: Buffer,
+  names: readonly HeldName[],
+  exchanges: readonly Exchange[],
+): ReadonlyMap<string, HeldKind> {
+  const found = new Map<string, HeldKind>()
+  const hosts = new Set(exchanges.map(({ upstream }) => new URL(call.generation.reach(upstream).origin).hostname))
+  for (const { kind, path } of names) {
+    stringsAt(bytes, path, text => {
+      const name = kind.prefix === '' ? text : nameInUrl(text, kind.prefix, hosts)
+      if (name === undefined) return
+      found.set(name, kind)
+      if (found.size <= MOST_NAMED) return
+      throw new GatewayError('invalid_parameter', `The request names more than ${MOST_NAMED} files.`, {
+        limit: 'named',
+      })
+    })
+  }
+  return found
+}

@@ -1,0 +1,93 @@
+import { GatewayError } from '../../core/errors.js'
+import type { Holding } from '../../core/held.js'
+import { isObject, type JsonObject, parseJson } from '../../core/json.js'
+import type { Relay, Source } from '../relay/relay.js'
+import type { UpstreamHeaders } from '../response-headers.js'
+import { ownerOf } from './choose.js'
+import { idIn } from './holdings.js'
+import { textAt } from './read-object.js'
+import { openSession } from './session.js'
+
+/**
+ * Passes on what an upstream says of a thing that it keeps, once it is written down whose that is: nobody ever has an id
+ * that the gateway does not know.
+ */
+export class HeldRelay implements Relay {
+  readonly #attempt: Source
+  readonly #holding: Holding
+  readonly #status: number
+  readonly #headers: string[]
+  /** The address at which an upload goes on, as the upstream gave it. */
+  readonly #address: string | undefined
+  readonly #held: Buffer[] = []
+  #size = 0
+
+  constructor(attempt: Source, holding: Holding, status: number, flat: string[], headers: UpstreamHeaders) {
+    this.#attempt = attempt
+    this.#holding = holding
+    this.#status = status
+    this.#headers = flat
+    const { session } = attempt.route
+    const address = session === undefined ? undefined : headers[session.header]
+    this.#address = typeof address === 'string' ? address : undefined
+  }
+
+  data(chunk: Buffer): void {
+    this.#attempt.content()
+    this.#size += chunk.length
+    this.#held.push(chunk)
+    if (this.#size > this.#attempt.route.limits.response) this.refuse('It is too large.', 'response')
+  }
+
+  end(): void {
+    const body = Buffer.concat(this.#held)
+    const document = body.length === 0 ? {} : parseJson(body.toString('utf8'))
+    if (!isObject(document)) {
+      this.refuse('It is not a JSON object.')
+      return
+    }
+    this.#attempt.complete(true)
+    this.finish(body, document).catch((cause: unknown) => this.#attempt.call.fail(cause))
+  }
+
+  broken(): boolean {
+    return false
+  }
+
+  settle(): void {}
+
+  private async finish(body: Buffer, document: JsonObject): Promise<void> {
+    const { call, exchange, route } = this.#attempt
+    // Written down though the client may have gone: else nobody could end it.
+    await this.note(document)
+    if (this.#address !== undefined && route.session !== undefined) {
+      this.#headers.push(route.session.header, await openSession(call, route.session, exchange, this.#address))
+    }
+    if (call.over || call.error !== undefined) return
+    const bytes = body.length === 0 ? body : (exchange.response?.(body) ?? body)
+    this.#headers.push('content-length', String(bytes.length))
+    call.begin(this.#status, this.#headers)
+    call.end(bytes)
+  }
+
+  private async note(document: JsonObject): Promise<void> {
+    const { call, exchange } = this.#attempt
+    const { verb, kind, parameter } = this.#holding
+    const owner = ownerOf(call)
+    const { holdings } = call.kernel.state
+    if (verb === 'ends') return holdings.forget(owner, kind, call.params[parameter ?? ''] ?? '')
+    const wrapped = kind.wrapped === undefined ? undefined : document[kind.wrapped]
+    const object = isObject(wrapped) ? wrapped : document
+    const name = textAt(object, kind.id)
+    const id = name === undefined ? undefined : idIn(name, kind)
+    // Whoever asks about a thing learns nothing of another one.
+    if (id === undefined || (verb !== 'makes' && id !== call.params[parameter ?? ''])) return
+    await holdings.note(owner, kind, exchange.upstream.name, id, object)
+  }
+
+  private refuse(why: string, limit?: string): void {
+    const details = limit === undefined ? { phase: 'body' } : { phase: 'body', limit }
+    const error = new GatewayError('bad_upstream_response', `The upstream sent a malformed answer. ${why}`, details)
+    this.#attempt.failed('bad_response', error)
+  }
+}

@@ -1,0 +1,72 @@
+import { GatewayError } from '../../core/errors.js'
+import type { UploadSession } from '../../core/held.js'
+import { isObject, parseJson } from '../../core/json.js'
+import type { Exchange, Route, Call as UpstreamCall } from '../../core/plan.js'
+import { isPlace } from '../../core/store.js'
+import type { Call } from '../call.js'
+import { stored } from '../state/faults.js'
+import { newId } from '../state/ids.js'
+
+const NAMESPACE = 'upload-sessions'
+/** How long an upload may take from its first request to its last, milliseconds. */
+const KEEP = 48 * 3_600_000
+
+/**
+ * Where an upload goes on that began with an earlier request: at the address that its upstream gave. Undefined where the
+ * request begins one. Throws `not_found` for an upload that is not the caller's.
+ */
+export async function resumed(call: Call, route: Route): Promise<readonly Exchange[] | undefined> {
+  const id = route.session === undefined ? undefined : call.query?.get(route.session.parameter)
+  if (id === undefined || id === null) return undefined
+  const place = { namespace: NAMESPACE, owner: call.caller?.name ?? '', key: id }
+  const record = isPlace(place) ? await stored(call.kernel.store.get(place.namespace, place.owner, id)) : undefined
+  const known = record && parseJson(Buffer.from(record.value).toString('utf8'))
+  if (!isObject(known)) throw new GatewayError('not_found', 'No such upload.')
+  const exchanges = route.resolve('')?.groups.flatMap(group => group.exchanges) ?? []
+  const exchange = exchanges.find(({ upstream }) => upstream.name === known.upstream)
+  if (exchange === undefined) throw new GatewayError('unavailable', 'The upstream of this upload is switched off.')
+  return [continued(exchange, route.method, String(known.target))]
+}
+
+/** The exchange with the address that the upstream gave in the place of its own. */
+function continued(exchange: Exchange, method: string, target: string): Exchange {
+  const call: UpstreamCall = { method, text: `${method} (the upload's own address)`, target: () => target, whole: true }
+  return { ...exchange, call, streamCall: call }
+}
+
+/**
+ * The address here at which an upload goes on, in the place of the one that the upstream gave in `address`. Throws
+ * `bad_upstream_response` where that one is not at the upstream itself: no credential and no byte ever goes elsewhere.
+ */
+export async function openSession(
+  call: Call,
+  { parameter }: UploadSession,
+  { upstream }: Exchange,
+  address: string,
+): Promise<string> {
+  const { origin } = call.generation.reach(upstream)
+  const url = URL.canParse(address, origin) ? new URL(address, origin) : undefined
+  if (url === undefined || url.origin !== origin || url.username !== '' || url.password !== '') {
+    const message = 'The upstream sent a malformed answer. It names an upload address that is not its own.'
+    throw new GatewayError('bad_upstream_response', message, { phase: 'head', cause: `host ${url?.host ?? 'none'}` })
+  }
+  const id = newId('')
+  const created = Date.now()
+  const value = Buffer.from(JSON.stringify({ upstream: upstream.name, target: url.pathname + url.search }))
+  const owner = call.caller?.name ?? ''
+  await stored(
+    call.kernel.store.create({ namespace: NAMESPACE, owner, key: id, created, expires: created + KEEP, value }),
+  )
+  return `${hereOf(call)}${call.path}?${new URLSearchParams({ [parameter]: id })}`
+}
+
+const HOST = /^(?:[\w.-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i
+
+/** Scheme and host as the client addressed us; behind a proxy that says so, as the client addressed that one. */
+function hereOf({ request }: Call): string {
+  const { 'x-forwarded-proto': said, host = 'localhost' } = request.headers
+  if (!HOST.test(host)) throw new GatewayError('bad_request', 'The Host header is not valid.', { param: 'host' })
+  const secure = 'encrypted' in request.socket
+  const scheme = said === 'https' || said === 'http' ? said : secure ? 'https' : 'http'
+  return `${scheme}://${host}`
+}

@@ -1,0 +1,66 @@
+import type { IncomingMessage } from 'node:http'
+import { Transform, type TransformCallback } from 'node:stream'
+import { GatewayError } from '../core/errors.js'
+
+/** What waits here on its way, bytes: beside this only the sockets' own buffers hold anything. */
+const HOLD = 64 * 1024
+
+/**
+ * A body on its way to the upstream, no faster than that one reads it and never more of it in memory than a few pieces.
+ * Breaks off with `too_large` past the limit, and with `client_gone` where the client does.
+ */
+export class Upload extends Transform {
+  readonly #request: IncomingMessage
+  readonly #limit: number
+  #size = 0
+  #moved = performance.now()
+
+  constructor(request: IncomingMessage, limit: number) {
+    super({ readableHighWaterMark: HOLD, writableHighWaterMark: HOLD })
+    this.#request = request
+    this.#limit = limit
+    // Whoever sends it on is told by the error itself; without anybody it is of no matter.
+    this.on('error', () => undefined)
+    const gone = (): void => {
+      if (!request.complete) this.destroy(new GatewayError('client_gone', 'The client went away.', { phase: 'upload' }))
+    }
+    request.on('error', gone)
+    request.on('close', gone)
+    request.pipe(this)
+  }
+
+  /** Bytes that have come. */
+  get size(): number {
+    return this.#size
+  }
+
+  /** When the last piece came or went, on the clock of `performance.now()`. */
+  get moved(): number {
+    return this.#moved
+  }
+
+  /** Whether it is the client that does not go on. */
+  get starves(): boolean {
+    return !this.#request.complete && this.readableLength === 0
+  }
+
+  override _transform(chunk: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {
+    this.#size += chunk.length
+    this.#moved = performance.now()
+    if (this.#size > this.#limit) {
+      done(new GatewayError('too_large', `The request body is larger than ${this.#limit} bytes.`, { limit: 'body' }))
+      return
+    }
+    done(null, chunk)
+  }
+
+  override _flush(done: TransformCallback): void {
+    this.#moved = performance.now()
+    done()
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    this.#request.unpipe(this)
+    super._destroy(error, done)
+  }
+}

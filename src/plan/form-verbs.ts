@@ -1,0 +1,94 @@
+import type { VerbConfig } from '../core/config.js'
+import { GatewayError } from '../core/errors.js'
+import { isObject, type Json } from '../core/json.js'
+import type { FormChanges, FormTransform } from '../core/plan.js'
+import { parsePath } from '../wire/json-path.js'
+
+/**
+ * The verbs of a list for forms, one after the other; `undefined` where there are none. A form has fields and no members
+ * inside them: what names such a member finds nothing there, and what would make one cannot be said, as {@link formFault}
+ * tells. Requests for which such a verb is declared are refused, because to leave it out would be to ignore it.
+ */
+export function compileFormVerbs(list: readonly VerbConfig[]): FormTransform | undefined {
+  const steps = list.flatMap(step => Object.entries(step)).flatMap(([name, args]) => compileVerb(name, args))
+  if (steps.length === 0) return undefined
+  return form => {
+    for (const step of steps) step(form)
+  }
+}
+
+/** Why a form cannot say what a verb does; `undefined` where it can. */
+export function formFault(verb: VerbConfig): string | undefined {
+  for (const [name, args] of Object.entries(verb)) {
+    if (name === 'wrap') return 'a form cannot be wrapped'
+    if (name !== 'set' && name !== 'default' && name !== 'rename' && name !== 'alias') continue
+    for (const [path, value] of members(args)) {
+      const target = name === 'rename' || name === 'alias' ? String(value) : path
+      if (isField(path) && !isField(target)) return `a form has no members inside its fields, such as ${target}`
+      if (target === path && !isField(path)) return `a form has no members inside its fields, such as ${path}`
+      if (target === path && typeof value === 'object') return `the field ${path} of a form can only be a text`
+    }
+  }
+  return undefined
+}
+
+function compileVerb(name: string, args: Json): readonly FormTransform[] {
+  if (formFault({ [name]: args }) !== undefined) return [refuse]
+  switch (name) {
+    case 'set':
+      return members(args).map(
+        ([path, value]) =>
+          form =>
+            form.set(fieldOf(path), String(value)),
+      )
+    case 'default':
+      return members(args).map(([path, value]) => form => {
+        if (!form.has(fieldOf(path))) form.set(fieldOf(path), String(value))
+      })
+    case 'rename':
+      return moves(args).map(
+        ([from, to]) =>
+          form =>
+            form.rename(from, to),
+      )
+    case 'alias':
+      return moves(args).map(([from, to]) => form => {
+        if (form.has(to)) form.remove(from)
+        else form.rename(from, to)
+      })
+    case 'remove':
+      return fields(args).map(field => form => form.remove(field))
+    case 'keep':
+      return [form => form.keep(Array.isArray(args) ? args.map(String) : [])]
+    default:
+      throw new TypeError(`there is no verb ${name}`)
+  }
+}
+
+const refuse = (_form: FormChanges): never => {
+  const message = 'What is declared for this model changes requests in a way that a form cannot say.'
+  throw new GatewayError('untranslatable', message)
+}
+
+/** Between fields; what stands inside one is nowhere in a form. */
+function moves(args: Json): readonly (readonly [string, string])[] {
+  return members(args)
+    .filter(([from]) => isField(from))
+    .map(([from, to]) => [fieldOf(from), fieldOf(String(to))])
+}
+
+function fields(args: Json): readonly string[] {
+  return Array.isArray(args) ? args.map(String).filter(isField).map(fieldOf) : []
+}
+
+function members(args: Json): readonly (readonly [string, Json])[] {
+  return isObject(args) ? Object.entries(args) : []
+}
+
+function isField(path: string): boolean {
+  return parsePath(path).length === 1
+}
+
+function fieldOf(path: string): string {
+  return parsePath(path)[0] ?? ''
+}

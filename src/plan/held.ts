@@ -1,0 +1,44 @@
+import type { ObjectConfig, RouteConfig } from '../core/config.js'
+import type { HeldKind, HeldName, Holding } from '../core/held.js'
+import { parsePath } from '../wire/json-edit.js'
+
+/** Kinds of things that upstreams keep, by name, each made once. */
+export class HeldKinds {
+  readonly #kinds = new Map<string, HeldKind>()
+
+  constructor(objects: Readonly<Record<string, ObjectConfig>>) {
+    const brought = new Map<string, { kind: HeldKind; path: readonly string[] }[]>()
+    for (const [name, { id, prefix, wrapped, expires, list }] of Object.entries(objects)) {
+      const brings: { kind: HeldKind; path: readonly string[] }[] = []
+      brought.set(name, brings)
+      this.#kinds.set(name, {
+        name,
+        id: parsePath(id),
+        prefix: prefix ?? '',
+        wrapped,
+        expires: expires === undefined ? undefined : parsePath(expires),
+        brings,
+        list,
+      })
+    }
+    for (const [name, { brings = {} }] of Object.entries(objects)) brought.get(name)?.push(...this.named(brings))
+  }
+
+  /** Config has checked that all names lead somewhere. */
+  named(paths: Readonly<Record<string, readonly string[]>>): { kind: HeldKind; path: readonly string[] }[] {
+    return Object.entries(paths).flatMap(([name, list]) => {
+      const kind = this.#kinds.get(name)
+      return kind === undefined ? [] : list.map(path => ({ kind, path: parsePath(path) }))
+    })
+  }
+
+  holding({ holding }: RouteConfig): Holding | undefined {
+    const kind = this.#kinds.get(holding?.object ?? '')
+    if (holding === undefined || kind === undefined) return undefined
+    return { verb: holding.verb, kind, parameter: holding.parameter }
+  }
+
+  names({ names }: RouteConfig): readonly HeldName[] {
+    return this.named(names)
+  }
+}

@@ -1,0 +1,79 @@
+import type { Json, JsonObject } from '../core/json.js'
+import { boundaryOf } from '../wire/multipart-boundary.js'
+import { MultipartForm } from '../wire/multipart-form.js'
+import { MultipartError } from '../wire/multipart-problems.js'
+import { SimulatorError } from './errors.js'
+
+/** A file of a form. */
+export interface FormFile {
+  /** As written, without the brackets of a list. */
+  readonly name: string
+  readonly filename: string
+  readonly bytes: Buffer
+}
+
+export interface Form {
+  /** Text fields; a name that ends in `[]`, or stands several times, is a list. */
+  readonly fields: JsonObject
+  readonly files: readonly FormFile[]
+}
+
+const MIB = 1024 * 1024
+const LIMITS = { parts: 1000, head: 16 * 1024, headers: 32, field: 16 * MIB, fields: 32 * MIB }
+
+export function isForm(contentType: string | undefined): boolean {
+  return contentType?.toLowerCase().startsWith('multipart/') === true
+}
+
+/** Throws {@link SimulatorError} where the body is no form. */
+export function parseForm(body: Buffer, contentType: string | undefined): Form {
+  try {
+    const form = new MultipartForm(boundaryOf(contentType), { control: ['model', 'stream'], limits: LIMITS })
+    // Where there is an error behind the first events, it comes with the next call.
+    form.push(body)
+    form.end()
+    return {
+      fields: fieldsOf(form),
+      files: form.files.map(({ name, head, start, end }) => ({
+        name: bare(name),
+        filename: head.filename ?? '',
+        bytes: body.subarray(start, end),
+      })),
+    }
+  } catch (error) {
+    if (!(error instanceof MultipartError)) throw error
+    throw new SimulatorError(400, `We could not parse the form of your request. ${error.message}`)
+  }
+}
+
+function fieldsOf({ fields }: MultipartForm): JsonObject {
+  const found: Record<string, Json> = Object.create(null)
+  for (const { name, value = '' } of fields) {
+    const member = bare(name)
+    const before = found[member]
+    if (Array.isArray(before)) before.push(value)
+    else if (before !== undefined) found[member] = [before, value]
+    else found[member] = name === member ? value : [value]
+  }
+  return found
+}
+
+function bare(name: string): string {
+  return name.endsWith('[]') ? name.slice(0, -2) : name
+}
+
+const READERS = {
+  number: (text: string): Json => (/^-?\d+(\.\d+)?$/.test(text) ? Number(text) : text),
+  boolean: (text: string): Json => (/^(true|1)$/i.test(text) ? true : /^(false|0)$/i.test(text) ? false : text),
+} as const
+
+/** A form's fields as JSON has them: those named here read as numbers or as booleans, empty ones left out. */
+export function typed(fields: JsonObject, types: Readonly<Record<string, keyof typeof READERS>>): JsonObject {
+  const entries = Object.entries(fields).filter(([, value]) => value !== '')
+  return Object.fromEntries(
+    entries.map(([name, value]) => {
+      const type = types[name]
+      return [name, type === undefined || typeof value !== 'string' ? value : READERS[type](value)]
+    }),
+  )
+}

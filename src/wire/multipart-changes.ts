@@ -1,0 +1,148 @@
+import type { Edit } from './json-splice.js'
+import { valueEdits } from './multipart-edit.js'
+import type { FormField, FormPart } from './multipart-form.js'
+import { MultipartError } from './multipart-problems.js'
+import { parseParameters } from './parameters.js'
+
+/** A form that has been read, and where its parts stand. Offsets are absolute, in bytes. */
+export interface ReadForm {
+  readonly boundary: string
+  /** In order. */
+  readonly parts: readonly ReadPart[]
+  /** Where the closing boundary line begins, with the CRLF before it. */
+  readonly close: number
+  /** Whether the body begins with a boundary, before which no CRLF stands. */
+  readonly bare: boolean
+}
+
+export interface ReadPart {
+  readonly part: FormPart
+  /** The part, where it is a text field. */
+  readonly field: FormField | undefined
+  /** Where its boundary line begins, with the CRLF before it. */
+  readonly from: number
+}
+
+/** A part and what is to become of it. */
+interface Changed extends ReadPart {
+  name: string
+  value: string | undefined
+  isOut: boolean
+}
+
+const CRLF = 2
+
+/** Gathers changes of a form, one after the other, and tells which edits of its bytes they come to. */
+export class MultipartChanges {
+  readonly #form: ReadForm
+  readonly #parts: readonly Changed[]
+  readonly #added = new Map<string, string>()
+
+  constructor(form: ReadForm) {
+    this.#form = form
+    this.#parts = form.parts.map(part => ({ ...part, name: part.part.name, value: undefined, isOut: false }))
+  }
+
+  has(name: string): boolean {
+    return this.#added.has(name) || this.named(name).length > 0
+  }
+
+  set(name: string, value: string): void {
+    const [first, ...others] = this.named(name)
+    if (first?.field?.value === undefined) {
+      this.remove(name)
+      this.#added.set(name, value)
+      return
+    }
+    first.value = value
+    for (const other of others) other.isOut = true
+  }
+
+  rename(from: string, to: string): void {
+    const parts = this.named(from)
+    const added = this.#added.get(from)
+    if (from === to || (parts.length === 0 && added === undefined)) return
+    this.remove(to)
+    for (const part of parts) part.name = to
+    this.#added.delete(from)
+    if (added !== undefined) this.#added.set(to, added)
+  }
+
+  remove(name: string): void {
+    for (const part of this.named(name)) part.isOut = true
+    this.#added.delete(name)
+  }
+
+  keep(names: readonly string[]): void {
+    for (const part of this.#parts) part.isOut ||= !names.includes(part.name)
+    for (const name of this.#added.keys()) if (!names.includes(name)) this.#added.delete(name)
+  }
+
+  /** Throws {@link MultipartError} where the body cannot say what it is to say. */
+  edits(): readonly Edit[] {
+    const { boundary } = this.#form
+    const kept = this.#parts.filter(part => !part.isOut)
+    const changed = kept.flatMap(({ part, field, name, value }) => [
+      ...(name === part.name ? [] : nameEdits(part, name, boundary)),
+      ...(value === undefined || field === undefined || field.value === value
+        ? []
+        : valueEdits(field, value, boundary)),
+    ])
+    return [...changed, ...this.removals(), ...this.additions(kept.length === 0)]
+  }
+
+  private named(name: string): readonly Changed[] {
+    return this.#parts.filter(part => !part.isOut && part.name === name)
+  }
+
+  /** What is taken out, each with the boundary before it. */
+  private removals(): readonly Edit[] {
+    const edits: { start: number; end: number; bytes: Buffer }[] = []
+    for (const { part, from, isOut } of this.#parts) {
+      const last = edits.at(-1)
+      if (!isOut) continue
+      if (last?.end === from) last.end = part.end
+      else edits.push({ start: from, end: part.end, bytes: Buffer.alloc(0) })
+    }
+    const first = edits[0]
+    // What follows now begins the body, which the CRLF before its boundary does not.
+    if (this.#form.bare && first?.start === 0) first.end += CRLF
+    return edits
+  }
+
+  private additions(isFirst: boolean): readonly Edit[] {
+    const { boundary, close, bare } = this.#form
+    if (this.#added.size === 0) return []
+    const parts = [...this.#added].map(([name, value]) => {
+      const part = `\r\n--${boundary}\r\ncontent-disposition: form-data; name="${escaped(name)}"\r\n\r\n${value}`
+      refuseBoundary(`${name}\n${value}`, boundary)
+      return part
+    })
+    const text = parts.join('')
+    if (!isFirst || !bare) return [{ start: close, end: close, bytes: Buffer.from(text) }]
+    // All parts are out, and the CRLF before the closing boundary with them.
+    const at = this.#parts.length === 0 ? close : close + CRLF
+    return [{ start: at, end: at, bytes: Buffer.from(`${text.slice(CRLF)}\r\n`) }]
+  }
+}
+
+/** Edits of a part's head that give it another name; its file name and whatever else stands there stay. */
+function nameEdits({ head }: FormPart, name: string, boundary: string): readonly Edit[] {
+  const header = head.headers.find(one => one.name === 'content-disposition')
+  const written = parseParameters(header?.value ?? '')?.parameters.get('name')
+  if (header === undefined || written === undefined) throw new Error('a part of a form has a name')
+  refuseBoundary(name, boundary)
+  const start = header.start + written.start
+  return [{ start, end: header.start + written.end, bytes: Buffer.from(`"${escaped(name)}"`) }]
+}
+
+/** As browsers write names. */
+function escaped(name: string): string {
+  return name.replaceAll('"', '%22').replaceAll('\r', '%0D').replaceAll('\n', '%0A')
+}
+
+function refuseBoundary(text: string, boundary: string): void {
+  if (`\n${Buffer.from(text).toString('latin1')}`.includes(`\n--${boundary}`)) {
+    throw new MultipartError('value', 'The boundary of the body occurs in the new value of a field.')
+  }
+}

@@ -1,0 +1,70 @@
+import t from 'tap'
+import type { VerbConfig } from '../../src/core/config.js'
+import { compileFormVerbs, formFault } from '../../src/plan/form-verbs.js'
+import { tryPlan } from '../helpers/plans.js'
+
+/** Notes what it is told to do; fields `a` and `b` are there. */
+function changed(verbs: readonly VerbConfig[]): readonly string[] {
+  const told: string[] = []
+  compileFormVerbs(verbs)?.({
+    has: name => name === 'a' || name === 'b',
+    set: (name, value) => told.push(`set ${name}=${value}`),
+    rename: (from, to) => told.push(`rename ${from} ${to}`),
+    remove: name => told.push(`remove ${name}`),
+    keep: names => told.push(`keep ${names.join()}`),
+  })
+  return told
+}
+
+t.test('each verb changes fields, in the order of the list', async t => {
+  t.same(changed([{ set: { x: 1, y: true } }, { keep: ['a', 'y'] }]), ['set x=1', 'set y=true', 'keep a,y'])
+  t.same(changed([{ default: { a: 1, x: 'y' } }]), ['set x=y'])
+  t.same(changed([{ rename: { a: 'a[]', 'c\\.d': 'e' } }]), ['rename a a[]', 'rename c.d e'])
+  t.same(changed([{ alias: { a: 'b', c: 'd' } }]), ['remove a', 'rename c d'])
+  t.same(compileFormVerbs([]), undefined)
+})
+
+t.test('what stands inside a field is nowhere in a form: there is nothing to take out or to move', async t => {
+  t.same(changed([{ remove: ['a.b', 'a'] }, { rename: { 'a.b': 'c' } }]), ['remove a'])
+})
+
+for (const verb of [
+  { wrap: 'input' },
+  { set: { 'a.b': 1 } },
+  { set: { a: { b: 1 } } },
+  { set: { a: ['x'] } },
+  { default: { a: null } },
+  { rename: { a: 'b.c' } },
+  { alias: { a: 'b.c' } },
+]) {
+  t.test(`what a form cannot say is told: ${JSON.stringify(verb)}`, async t => {
+    t.type(formFault(verb), 'string')
+    t.throws(() => changed([verb]), { name: 'GatewayError', code: 'untranslatable' })
+  })
+}
+
+t.test(
+  'on a route of forms, and where an upstream is called for one, such a verb is a problem at its place',
+  async t => {
+    const yaml = `version: 1
+keys: { me: { secret: { hash: "sha256:${'a'.repeat(64)}" } } }
+upstreams:
+  up:
+    base: http://127.0.0.1:1
+    speaks:
+      own: { call: POST /own, request: [{ set: { a: 1 } }, { wrap: input }] }
+models: { m: { upstream: up, request: [{ wrap: all }] } }
+routes:
+  POST /v1/own: { protocol: own, model: form.model, request: [{ set: { a.b: 1 } }] }
+`
+    const { plan, problems } = await tryPlan(t, yaml)
+    t.equal(plan, undefined)
+    t.same(
+      problems.map(({ rule, position }) => [rule, position.line, position.column]),
+      [
+        ['form-verb', 10, 63],
+        ['form-verb', 7, 60],
+      ],
+    )
+  },
+)
