@@ -16,6 +16,8 @@ const ORDER = [
   'embed-content',
   'rerank',
   'rerank.v2',
+  'images.generations',
+  'predict',
 ]
 
 /** Markdown: a section for each protocol that clients speak, with a column for each protocol that it is translated to. */
@@ -23,11 +25,13 @@ export async function translation() {
   const { FIELDS } = await import(new URL('../core/fields.js', codecs))
   const { EMBED_FIELDS } = await import(new URL('../core/embed.js', codecs))
   const { RERANK_FIELDS } = await import(new URL('../core/rerank.js', codecs))
+  const { IMAGE_FIELDS } = await import(new URL('../core/image.js', codecs))
   const all = await everyCodec()
   const text = sections(all, 'text', FIELDS)
   const embed = sections(all, 'embed', EMBED_FIELDS)
   const rerank = sections(all, 'rerank', RERANK_FIELDS)
-  return [...text, ...embed, ...rerank].join('\n\n')
+  const images = sections(all, 'image', IMAGE_FIELDS)
+  return [...text, ...embed, ...rerank, ...images].join('\n\n')
 }
 
 /** Every codec that a folder of src/codecs exports. */
@@ -45,11 +49,12 @@ function place({ protocol }) {
   return at < 0 ? ORDER.length : at
 }
 
-const TITLES = { text: 'Text', embed: 'Embeddings', rerank: 'Reranking' }
+const TITLES = { text: 'Text', embed: 'Embeddings', rerank: 'Reranking', image: 'Images' }
 
 function sections(all, operation, names) {
   const mine = all.filter(codec => codec.operation === operation)
-  return mine.flatMap(server => {
+  const servers = mine.filter(({ server }) => Object.keys(server.fields).length > 0)
+  return servers.flatMap(server => {
     const targets = mine.filter(codec => codec !== server)
     return [
       `## ${TITLES[operation]}: clients of \`${server.protocol}\``,

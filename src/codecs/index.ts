@@ -1,10 +1,12 @@
-import type { Codec, CountCodec, TextCodec } from '../core/codec.js'
+import type { Codec, CountCodec, TextCodec, Traits } from '../core/codec.js'
 import { chat } from './chat/index.js'
 import { embedContent, embedContents } from './embed-content/index.js'
 import { embeddings } from './embeddings/index.js'
 import { generate, generateCount } from './generate/index.js'
+import { images, imagesByChat, imagesByGenerate } from './images/index.js'
 import { messages, messagesCount } from './messages/index.js'
 import { moderations } from './moderations/index.js'
+import { predict } from './predict/index.js'
 import { rerank, rerankV2 } from './rerank/index.js'
 import { responses, responsesCount } from './responses/index.js'
 
@@ -25,6 +27,10 @@ const CODECS: readonly Codec[] = [
   rerank,
   rerankV2,
   moderations,
+  images,
+  imagesByGenerate,
+  predict,
+  imagesByChat,
   messagesCount,
   generateCount,
   responsesCount,
@@ -52,7 +58,24 @@ export function textProtocols(): readonly string[] {
   return CODECS.filter(({ operation }) => operation === 'text').map(({ protocol }) => protocol)
 }
 
-/** Codecs that a client's protocol can be translated to, best first. */
+/** Codecs that a client's protocol can be translated to, best first; not those that a model has to be declared for. */
 export function partnersOf(server: Codec): readonly Codec[] {
-  return CODECS.filter(codec => codec.operation === server.operation && codec !== server)
+  return CODECS.filter(codec => codec.operation === server.operation && codec !== server && !isDeclared(codec))
+}
+
+function isDeclared(codec: Codec): boolean {
+  return codec.operation === 'image' && codec.declared === true
+}
+
+/** The codec by which a model is declared to be asked, whatever else its upstream speaks; undefined where nothing is said. */
+export function declaredCodec(
+  server: Codec | undefined,
+  { moderates, images: by }: Traits,
+  speaks: (protocol: string) => boolean,
+): Codec | undefined {
+  const isMeant = (codec: Codec): boolean => {
+    if (server?.operation === 'moderate') return moderates === true && codec.operation === 'text'
+    return server?.operation === 'image' && codec.operation === 'image' && codec.protocol === by && codec !== server
+  }
+  return CODECS.find(codec => isMeant(codec) && speaks(codec.protocol))
 }

@@ -66,8 +66,8 @@ const MAGIC: readonly (readonly [string, string])[] = [
   ['SUQz', 'audio/mpeg'],
 ]
 
-/** The upstream wants a type: where the client gave none, the first bytes tell it. */
-function sniffed(kind: MediaKind, base64: string): string {
+/** Where the client gave no type and the upstream wants one: the first bytes tell it. */
+export function sniffed(kind: MediaKind, base64: string): string {
   if (kind === 'audio' && base64.startsWith('UklGR')) return 'audio/wav'
   return MAGIC.find(([head]) => base64.startsWith(head))?.[1] ?? 'application/octet-stream'
 }

@@ -1,10 +1,11 @@
 import type { EmbedField, EmbedRequest, EmbedResult } from './embed.js'
 import type { Carry, Field, Held } from './fields.js'
+import type { ImageField, ImageRequest, ImageResult } from './image.js'
 import type { Json, JsonObject } from './json.js'
 import type { RerankField, RerankRequest, RerankResult } from './rerank.js'
-import type { MediaPart, TextEvent, TextRequest, TextResult } from './text.js'
+import type { Counted, Left, MediaPart, TextEvent, TextRequest, TextResult } from './text.js'
 
-export type Codec = TextCodec | EmbedCodec | RerankCodec | ModerateCodec | CountCodec
+export type Codec = TextCodec | EmbedCodec | RerankCodec | ImageCodec | ModerateCodec | CountCodec
 
 /**
  * One text protocol, both ways. Pure, synchronous, no I/O. Requests come checked against the route's schema, but a codec
@@ -30,41 +31,53 @@ export interface TextServer {
   readonly returnsSeals: boolean
 }
 
-/** Embeddings, by one protocol, both ways. The rules are those of {@link TextCodec}. */
-export interface EmbedCodec {
-  readonly operation: 'embed'
+/**
+ * One operation whose answers are whole documents, by one protocol, both ways. The rules are those of {@link TextCodec}.
+ */
+export interface DocumentCodec<
+  Request extends DocumentRequest = DocumentRequest,
+  Result extends Counted = Counted,
+  F extends string = string,
+> {
+  readonly operation: string
   readonly protocol: string
   readonly server: {
-    decodeRequest(body: JsonObject, head: RequestHead): EmbedRequest
-    encodeResult(result: EmbedResult, request: EmbedRequest): JsonObject
-    readonly fields: Readonly<Record<string, Held<EmbedField>>>
+    decodeRequest(body: JsonObject, head: RequestHead): Request
+    encodeResult(result: Result, request: Request, answer: DocumentAnswer): JsonObject
+    /** The same as the events of a stream, for clients that asked for one. The last of them ends it. */
+    encodeEvents?(result: Result, request: Request, answer: DocumentAnswer): readonly Frame[]
+    readonly fields: Readonly<Record<string, Held<F>>>
   }
   readonly client: {
-    encodeRequest(request: EmbedRequest, target: Target<EmbedField>): JsonObject
-    /** `request` is what was asked: as many vectors have to come. */
-    decodeResult(body: Json, request: EmbedRequest): EmbedResult
+    encodeRequest(request: Request, target: Target<F>): JsonObject
+    /** `request` is what was asked: answers are held against it. Throws `bad_upstream_response`. */
+    decodeResult(body: Json, request: Request): Result
     decodeError(status: number, body: Json | undefined): UpstreamError
-    readonly carries: Readonly<Record<EmbedField, Carry>>
+    readonly carries: Readonly<Record<F, Carry>>
+    /** See {@link TextClient.takesUrl}; absent where requests hold no media. */
+    takesUrl?(part: MediaPart, traits: Traits): boolean
   }
 }
 
-/** Reranking, by one protocol, both ways. The rules are those of {@link TextCodec}. */
-export interface RerankCodec {
+export interface DocumentRequest {
+  readonly left: readonly Left[]
+}
+
+/** What answers have that upstreams do not always give. */
+export type DocumentAnswer = Pick<AnswerContext, 'newId' | 'now'>
+
+export interface EmbedCodec extends DocumentCodec<EmbedRequest, EmbedResult, EmbedField> {
+  readonly operation: 'embed'
+}
+
+export interface RerankCodec extends DocumentCodec<RerankRequest, RerankResult, RerankField> {
   readonly operation: 'rerank'
-  readonly protocol: string
-  readonly server: {
-    decodeRequest(body: JsonObject, head: RequestHead): RerankRequest
-    /** `id` is for protocols whose answers have one, where the upstream gave none. */
-    encodeResult(result: RerankResult, request: RerankRequest, id: string): JsonObject
-    readonly fields: Readonly<Record<string, Held<RerankField>>>
-  }
-  readonly client: {
-    encodeRequest(request: RerankRequest, target: Target<RerankField>): JsonObject
-    /** `request` is what was asked: results name its documents. */
-    decodeResult(body: Json, request: RerankRequest): RerankResult
-    decodeError(status: number, body: Json | undefined): UpstreamError
-    readonly carries: Readonly<Record<RerankField, Carry>>
-  }
+}
+
+export interface ImageCodec extends DocumentCodec<ImageRequest, ImageResult, ImageField> {
+  readonly operation: 'image'
+  /** Spoken only where a model is declared to be asked by it: its protocol is that of another operation, too. */
+  readonly declared?: true
 }
 
 /** Moderation, for clients alone: the request is a question to a model of texts, which any {@link TextClient} asks. */
@@ -165,6 +178,13 @@ export interface Traits {
   readonly fetches_urls?: boolean
   /** True: a model of texts that judges content; requests for moderation are put to it as a question. */
   readonly moderates?: boolean
+  /** The protocol by which images are asked for. Default: the upstream's first one that is made for it. */
+  readonly images?: 'generate' | 'predict' | 'chat'
+  /**
+   * The model embeds images beside texts; and how compatible upstreams are given them: as `{image}`, or as parts inside
+   * `{content}`. Absent: it embeds texts alone.
+   */
+  readonly image_inputs?: 'objects' | 'parts'
 }
 
 /** What an upstream said in refusing: still to be cleaned of secrets. */

@@ -1,4 +1,4 @@
-import type { Left, MediaPart, TextPart } from './text.js'
+import type { Counted, Left, MediaPart, TextPart } from './text.js'
 
 /** The canonical model of embeddings. */
 export interface EmbedRequest {
@@ -19,12 +19,10 @@ export type EmbedInput =
   | { readonly parts: readonly (TextPart | MediaPart)[]; readonly at?: string }
   | { readonly tokens: readonly number[]; readonly at?: string }
 
-export interface EmbedResult {
+export interface EmbedResult extends Counted {
   readonly model: string
   /** One for each input, in order. */
   readonly vectors: readonly (readonly number[])[]
-  /** Tokens. */
-  readonly input?: number
 }
 
 export const EMBED_FIELDS = {

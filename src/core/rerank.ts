@@ -1,5 +1,5 @@
 import type { Json } from './json.js'
-import type { Left } from './text.js'
+import type { Counted, Left } from './text.js'
 
 /** The canonical model of reranking: documents in the order of their relevance to a query. */
 export interface RerankRequest {
@@ -28,13 +28,11 @@ export interface RankedDocument {
   readonly own?: Json
 }
 
-export interface RerankResult {
+export interface RerankResult extends Counted {
   readonly model: string
   readonly id?: string
   /** Best first; each document once at most. */
   readonly ranks: readonly Rank[]
-  /** Tokens. */
-  readonly input?: number
   /** What some upstreams bill instead of tokens. */
   readonly searchUnits?: number
 }

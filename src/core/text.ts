@@ -280,10 +280,14 @@ export interface End {
   readonly detail?: string
 }
 
-/** Tokens. `input` counts what came from caches and went into them; `output` counts thoughts. */
-export interface TextUsage {
+/** Tokens of an answer that is one document. */
+export interface Counted {
   readonly input?: number
   readonly output?: number
+}
+
+/** Tokens. `input` counts what came from caches and went into them; `output` counts thoughts. */
+export interface TextUsage extends Counted {
   readonly cached?: number
   readonly cacheWrite?: number
   readonly reasoning?: number

@@ -1,5 +1,5 @@
-import { codecOf, estimate, partnersOf, textProtocols } from '../codecs/index.js'
-import type { Codec } from '../core/codec.js'
+import { codecOf, declaredCodec, estimate, partnersOf, textProtocols } from '../codecs/index.js'
+import type { Codec, Traits } from '../core/codec.js'
 import type { Config, ModelConfig, TargetConfig, VerbConfig } from '../core/config.js'
 import type { Retry, Timeouts } from '../core/limits.js'
 import type { Choice, Exchange, Group, Translation } from '../core/plan.js'
@@ -50,13 +50,13 @@ export function waysOf(
       const speaker = speakers.get(target.upstream)
       if (speaker === undefined || speaker.upstream.off !== undefined) return []
       const traits = { ...speaker.config.traits, ...model.traits, ...target.traits }
-      const judge = server?.operation === 'moderate' && traits.moderates === true ? textPartner(speaker) : undefined
-      const spoken = judge === undefined ? speaker.endpoints.get(offer.protocol) : undefined
+      const declared = declaredPartner(server, traits, speaker)
+      const spoken = declared === undefined ? speaker.endpoints.get(offer.protocol) : undefined
       const isRelayed = spoken !== undefined && (spoken.keeps !== false || server === undefined)
       if (isRelayed) return [wayOf(target, model, speaker, spoken, undefined, offer, config)]
       // What an upstream does not keep the gateway has to read, and so there is a translation of the protocol to itself.
       const found =
-        judge ?? (server && (spoken === undefined ? partner(server, speaker) : { codec: server, endpoint: spoken }))
+        declared ?? (server && (spoken === undefined ? partner(server, speaker) : { codec: server, endpoint: spoken }))
       if (server === undefined || found === undefined) return []
       const translation: Translation = {
         server,
@@ -94,6 +94,17 @@ function partner(server: Codec, speaker: Speaker): Partner | undefined {
   // Whoever generates text but counts nothing: the gateway estimates.
   const endpoint = textPartner(speaker)?.endpoint
   return endpoint && { codec: estimate, endpoint }
+}
+
+/** What a model is declared to be asked by. */
+function declaredPartner(server: Codec | undefined, traits: Traits, { endpoints }: Speaker): Partner | undefined {
+  const endpointOf = (protocol: string): Endpoint | undefined => {
+    const endpoint = endpoints.get(protocol)
+    return endpoint !== undefined && needsModelAlone(endpoint) ? endpoint : undefined
+  }
+  const codec = declaredCodec(server, traits, protocol => endpointOf(protocol) !== undefined)
+  const endpoint = codec && endpointOf(codec.protocol)
+  return codec && endpoint && { codec, endpoint }
 }
 
 /** The best protocol of texts that the upstream speaks. */

@@ -7,7 +7,7 @@ import { type OpenApiName, openApi, openApiFolder, openApiSchemas } from '../hel
 import { fc } from '../helpers/property.js'
 import { uncovered } from './coverage.js'
 import { hostile, hostileObject } from './hostile.js'
-import { smallTarget } from './small-target.js'
+import { MADE_UP, smallTarget } from './small-target.js'
 import { brief, headOf, onlyGatewayErrors, plain } from './support.js'
 
 const BASE: EmbedRequest = { model: 'm', inputs: [texts('Rain.')], encoding: 'float', left: [] }
@@ -66,11 +66,22 @@ export function embedContract(t: Test, codec: EmbedCodec): void {
     })
   }
 
+  for (const image_inputs of ['objects', 'parts'] as const) {
+    t.test(`mediaInputs, of models that are declared so (${image_inputs}): carried`, async t => {
+      const request = { ...BASE, inputs: [{ parts: [PIXEL] }] }
+      const { target, lost } = smallTarget(codec.client.carries, { image_inputs })
+      const body = plain(client.encodeRequest(request, target)) as JsonObject
+      t.same(lost, [])
+      const { inputs } = server.decodeRequest(body, headOf({ model: 'm', stream: false }))
+      t.match(inputs, [{ parts: [{ type: 'media', kind: 'image', source: PIXEL.source }] }], brief(body))
+    })
+  }
+
   t.test('an answer comes back as it was', async t => {
     const result: EmbedResult = { model: 'm', vectors: [[0.5, -0.25, 0]], input: 3 }
     for (const encoding of ['float', 'base64'] as const) {
       const request = { ...BASE, encoding }
-      const body = plain(server.encodeResult(result, request))
+      const body = plain(server.encodeResult(result, request, MADE_UP))
       if (!skip && encoding === 'float') t.same(openApi(`${name}.response` as OpenApiName)(body), [], brief(body))
       t.match(client.decodeResult(body, request), { vectors: result.vectors })
     }
@@ -83,7 +94,7 @@ export function embedContract(t: Test, codec: EmbedCodec): void {
       )
       return body instanceof GatewayError ? [] : [plain(body)]
     })
-    const answers = [plain(server.encodeResult({ model: 'm', vectors: [[0.5, 1]], input: 1 }, BASE))]
+    const answers = [plain(server.encodeResult({ model: 'm', vectors: [[0.5, 1]], input: 1 }, BASE, MADE_UP))]
     fc.assert(
       fc.property(hostileObject(bodies), hostile(answers), (body, answer) => {
         const request = onlyGatewayErrors(() => server.decodeRequest(body, headOf({ model: 'm', stream: false })))

@@ -5,7 +5,7 @@ import type { Json, JsonObject } from '../../src/core/json.js'
 import { RERANK_FIELDS, type RerankField, type RerankRequest } from '../../src/core/rerank.js'
 import { fc } from '../helpers/property.js'
 import { hostile, hostileObject } from './hostile.js'
-import { smallTarget } from './small-target.js'
+import { MADE_UP, smallTarget } from './small-target.js'
 import { brief, headOf, onlyGatewayErrors, plain } from './support.js'
 
 const BASE: RerankRequest = {
@@ -66,9 +66,9 @@ export function rerankContract(t: Test, codec: RerankCodec): void {
     ]
     const result = { model: 'm', id: 'id-1', ranks, input: 12, searchUnits: 1 }
     const { model: _, ...told } = result
-    t.match(client.decodeResult(plain(server.encodeResult(result, BASE, 'made-up')), BASE), told)
-    const bare = plain(server.encodeResult({ model: '', ranks }, BASE, 'made-up'))
-    t.match(bare, { id: 'made-up' })
+    t.match(client.decodeResult(plain(server.encodeResult(result, BASE, MADE_UP)), BASE), told)
+    const bare = plain(server.encodeResult({ model: '', ranks }, BASE, MADE_UP))
+    t.match(bare, { id: 'rerank-made-up' })
   })
 
   t.test('what does not fit the documents, or has no score, is no answer', async t => {
@@ -94,7 +94,9 @@ export function rerankContract(t: Test, codec: RerankCodec): void {
       )
       return body instanceof GatewayError ? [] : [plain(body)]
     })
-    const answers = [plain(server.encodeResult({ model: 'm', ranks: [{ index: 1, score: 0.5 }], input: 1 }, BASE, 'x'))]
+    const answers = [
+      plain(server.encodeResult({ model: 'm', ranks: [{ index: 1, score: 0.5 }], input: 1 }, BASE, MADE_UP)),
+    ]
     fc.assert(
       fc.property(hostileObject(bodies), hostile(answers), (body, answer) => {
         const request = onlyGatewayErrors(() => server.decodeRequest(body, head))
@@ -105,7 +107,7 @@ export function rerankContract(t: Test, codec: RerankCodec): void {
           const indices = result.ranks.map(({ index }) => index)
           if (new Set(indices).size !== indices.length || indices.some(one => BASE.documents[one] === undefined))
             throw new Error(`places ${indices}`)
-          server.encodeResult(result, BASE, 'x')
+          server.encodeResult(result, BASE, MADE_UP)
         }
         if (!(request instanceof GatewayError))
           onlyGatewayErrors(() => client.encodeRequest(request, smallTarget(codec.client.carries).target))

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { embedContent, embedContents } from '../../src/codecs/embed-content/index.js'
 import { embeddings } from '../../src/codecs/embeddings/index.js'
+import { images } from '../../src/codecs/images/index.js'
 import { rerank, rerankV2 } from '../../src/codecs/rerank/index.js'
 import { type OpenApiName, openApiFolder, openApiSchemas } from '../helpers/openapi.js'
 import { TEXT_CODECS } from './all.js'
@@ -54,6 +55,7 @@ for (const { protocol, server } of TEXT_CODECS) {
 const DOCUMENTS: readonly (readonly [OpenApiName, Readonly<Record<string, unknown>>])[] = [
   ...TEXT_CODECS.map(({ protocol, server }) => [`${protocol}.request` as OpenApiName, server.fields] as const),
   ['embeddings.request', embeddings.server.fields],
+  ['images.request', images.server.fields],
   ['embed.request', embedContent.server.fields],
   ['embed-batch.request', embedContents.server.fields],
 ]

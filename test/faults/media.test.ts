@@ -1,11 +1,12 @@
 import { once } from 'node:events'
-import type { IncomingMessage, RequestListener } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import t, { type Test } from 'tap'
 import { json } from '../helpers/answers.js'
 import { CALLER, startTestGateway, type TestGateway } from '../helpers/gateway.js'
 import { Journal } from '../helpers/journal.js'
 import type { Answer } from '../helpers/raw-client.js'
 import { type RawUpstream, startRawUpstream } from '../helpers/raw-upstream.js'
+import { HOSTILE, pdf, png, SLOW } from '../net/hostile-hosts.js'
 import { type MediaHost, sample, startMediaHost } from '../net/media-host.js'
 import { SSRF_URLS } from '../net/ssrf-urls.js'
 
@@ -13,14 +14,6 @@ const GOOD = '127.0.0.2'
 const EVIL = '127.0.0.3'
 const PNG = sample('image/png')
 const PDF = sample('application/pdf')
-
-const png: RequestListener = (_request, response) => {
-  response.writeHead(200, { 'content-type': 'image/png' }).end(PNG)
-}
-
-const pdf: RequestListener = (_request, response) => {
-  response.writeHead(200, { 'content-type': 'application/pdf' }).end(PDF)
-}
 
 /** How a client of a protocol names a picture by URL, and where that stands. */
 interface Client {
@@ -317,72 +310,6 @@ t.test('a document is fetched once for all targets of a call, however often it s
   t.same(second.requests.items[0]?.json(), first.requests.items[0]?.json())
   t.equal(host.requests.length, 1)
 })
-
-const SLOW: RequestListener = (_request, response) => {
-  response.writeHead(200, { 'content-type': 'image/png' })
-  response.write(PNG)
-}
-
-const HOSTILE: Readonly<Record<string, readonly [RequestListener, RegExp, string]>> = {
-  'one that says that it is huge': [
-    (_request, response) => {
-      response.writeHead(200, { 'content-type': 'image/png', 'content-length': '99999999' }).end(PNG)
-    },
-    /it is too large/,
-    '',
-  ],
-  'one that turns out to be huge': [
-    (_request, response) => {
-      response.writeHead(200, { 'content-type': 'image/png' })
-      response.write(PNG)
-      const more = (): void => {
-        while (!response.destroyed && response.write(Buffer.alloc(16_384)));
-        response.once('drain', more)
-      }
-      more()
-    },
-    /it is too large/,
-    '',
-  ],
-  'a slow one': [SLOW, /it took too long/, ', timeout: 200ms'],
-  'one that never answers': [() => undefined, /it took too long/, ', timeout: 200ms'],
-  'a page': [
-    (_request, response) => {
-      response.writeHead(200, { 'content-type': 'text/html' }).end('<p>hello</p>')
-    },
-    /it is none of/,
-    '',
-  ],
-  'something that only says that it is a picture': [
-    (_request, response) => {
-      response.writeHead(200, { 'content-type': 'image/png' }).end('root:x:0:0:root:/root:/bin/sh')
-    },
-    /it is none of/,
-    '',
-  ],
-  'a document in the place of a picture': [pdf, /not of the kind image/, ''],
-  'a bomb': [
-    (_request, response) => {
-      response.writeHead(200, { 'content-type': 'image/png', 'content-encoding': 'gzip' }).end(PNG)
-    },
-    /compressed/,
-    '',
-  ],
-  'one without end of redirects': [
-    (_request, response) => {
-      response.writeHead(302, { location: '/again' }).end()
-    },
-    /redirects too often/,
-    '',
-  ],
-  'an error': [
-    (_request, response) => {
-      response.writeHead(500).end('secret of the inside')
-    },
-    /did not answer with a document/,
-    '',
-  ],
-}
 
 for (const [name, [listener, why, more]] of Object.entries(HOSTILE)) {
   for (const client of ['chat', 'messages'] as const) {

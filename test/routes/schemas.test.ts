@@ -26,7 +26,7 @@ const names = [
     'responses',
   ] as const),
   'batches',
-  ...(['rerank', 'rerank.v2'] as const),
+  ...(['predict', 'rerank', 'rerank.v2'] as const),
 ] as const
 type Name = (typeof names)[number]
 
@@ -122,6 +122,15 @@ const wrong: readonly [Name, string, unknown, string][] = [
   ['speech', 'with a voice that is a number', { model: 'm', input: 'a', voice: 1 }, 'voice'],
   ['speech', 'with a format that is a list', { model: 'm', input: 'a', format: [] }, 'format'],
   ['speech', 'at a speed of nothing', { model: 'm', input: 'a', speed: 0 }, 'speed'],
+  ['predict', 'without a question', {}, 'instances'],
+  ['predict', 'with no question', { instances: [] }, 'instances'],
+  ['predict', 'with a question that is a text', { instances: ['a'] }, 'instances[0]'],
+  [
+    'predict',
+    'with half an image',
+    { instances: [{ prompt: 'a' }], parameters: { sampleCount: 0.5 } },
+    'parameters.sampleCount',
+  ],
   ['rerank', 'without a query', { model: 'm', documents: ['a'] }, 'query'],
   ['rerank', 'without documents', { model: 'm', query: 'a' }, 'documents'],
   ['rerank', 'with no documents', { model: 'm', query: 'a', documents: [] }, 'documents'],
@@ -375,6 +384,7 @@ const paths: readonly [string, Name][] = [
   [':countTokens', 'generate.count_tokens'],
   [':embedContent', 'embed-content'],
   [':batchEmbedContents', 'embed-contents'],
+  [':predict', 'predict'],
 ]
 
 const recordings = recordingsFile()

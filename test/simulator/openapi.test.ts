@@ -69,6 +69,7 @@ const CASES: Readonly<Record<string, readonly (readonly [title: string, body: ob
     ],
     ['thoughts', { ...ASK('Hello'), generationConfig: { thinkingConfig: { includeThoughts: true } } }],
     ['candidates', { ...ASK('Hello'), generationConfig: { candidateCount: 2 } }],
+    ['an image', { ...ASK('Hello'), generationConfig: { responseModalities: ['TEXT', 'IMAGE'] } }],
     ['a refusal', ASK('simulate_refusal')],
     ['a block', ASK('simulate_block')],
     ['a citation', ASK('simulate_citation')],

@@ -1,5 +1,6 @@
 import type { EmbedField } from '../../core/embed.js'
 import type { Carry, Held } from '../../core/fields.js'
+import { NOT_DECLARED } from '../embed-media.js'
 
 const LEFT_OPTION: Held<EmbedField> = { left: 'an option of this protocol alone' }
 
@@ -48,7 +49,7 @@ export const BATCH_FIELDS: Readonly<Record<string, Held<EmbedField>>> = {
 export const NATIVE_CARRIES: Readonly<Record<EmbedField, Carry>> = {
   inputs: 'carried',
   tokenInputs: { refused: 'the protocol takes no tokens' },
-  mediaInputs: 'carried',
+  mediaInputs: NOT_DECLARED,
   dimensions: 'carried',
   encoding: 'carried',
   task: 'carried',

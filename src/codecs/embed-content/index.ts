@@ -1,4 +1,5 @@
-import type { EmbedCodec } from '../../core/codec.js'
+import type { EmbedCodec, Traits } from '../../core/codec.js'
+import type { MediaPart } from '../../core/text.js'
 import { decodeError } from '../native-errors.js'
 import { BATCH_FIELDS, NATIVE_CARRIES, SINGLE_FIELDS } from './fields.js'
 import { decodeBatch, decodeSingle } from './request-in.js'
@@ -10,7 +11,13 @@ export const embedContent: EmbedCodec = {
   operation: 'embed',
   protocol: 'embed-content',
   server: { decodeRequest: decodeSingle, encodeResult: encodeSingleResult, fields: SINGLE_FIELDS },
-  client: { encodeRequest: encodeSingle, decodeResult: decodeSingleResult, decodeError, carries: NATIVE_CARRIES },
+  client: {
+    encodeRequest: encodeSingle,
+    decodeResult: decodeSingleResult,
+    decodeError,
+    carries: NATIVE_CARRIES,
+    takesUrl,
+  },
 }
 
 /** Native embeddings, several at once: `POST …/models/{model}:batchEmbedContents`. */
@@ -18,5 +25,16 @@ export const embedContents: EmbedCodec = {
   operation: 'embed',
   protocol: 'embed-contents',
   server: { decodeRequest: decodeBatch, encodeResult: encodeBatchResult, fields: BATCH_FIELDS },
-  client: { encodeRequest: encodeBatch, decodeResult: decodeBatchResult, decodeError, carries: NATIVE_CARRIES },
+  client: {
+    encodeRequest: encodeBatch,
+    decodeResult: decodeBatchResult,
+    decodeError,
+    carries: NATIVE_CARRIES,
+    takesUrl,
+  },
+}
+
+/** It embeds bytes, and files of its own. */
+function takesUrl(_: MediaPart, { fetches_urls }: Traits): boolean {
+  return fetches_urls === true
 }

@@ -2,6 +2,7 @@ import type { Target } from '../../core/codec.js'
 import type { EmbedField, EmbedInput, EmbedRequest } from '../../core/embed.js'
 import { GatewayError } from '../../core/errors.js'
 import type { JsonObject } from '../../core/json.js'
+import { isDeclared } from '../embed-media.js'
 import { mediaData } from '../native-media.js'
 import { compact } from '../read.js'
 
@@ -40,6 +41,7 @@ function writeParts(input: EmbedInput, target: Target<EmbedField>): readonly Jso
   }
   return input.parts.map(part => {
     if (part.type === 'text') return { text: part.text }
+    if (!isDeclared(target.traits)) target.lose('mediaInputs', part.at)
     const data = mediaData(part)
     if (data !== undefined) return data
     throw new GatewayError('untranslatable', 'A file id of another protocol means nothing to the upstream.', {

@@ -1,5 +1,6 @@
 import type { EmbedField } from '../../core/embed.js'
 import type { Carry, Held } from '../../core/fields.js'
+import { NOT_DECLARED } from '../embed-media.js'
 
 /** Members of a request, by the protocol's reference (CreateEmbeddingRequest), and what compatible clients add. */
 export const EMBEDDINGS_FIELDS: Readonly<Record<string, Held<EmbedField>>> = {
@@ -16,7 +17,7 @@ export const EMBEDDINGS_FIELDS: Readonly<Record<string, Held<EmbedField>>> = {
 export const EMBEDDINGS_CARRIES: Readonly<Record<EmbedField, Carry>> = {
   inputs: 'carried',
   tokenInputs: 'carried',
-  mediaInputs: { refused: 'the protocol embeds texts alone' },
+  mediaInputs: NOT_DECLARED,
   dimensions: 'carried',
   encoding: 'carried',
   task: { dropped: 'the protocol has no such member' },

@@ -1,7 +1,8 @@
 import type { EmbedCodec } from '../../core/codec.js'
 import { decodeError } from '../compatible-errors.js'
 import { EMBEDDINGS_CARRIES, EMBEDDINGS_FIELDS } from './fields.js'
-import { decodeRequest, encodeRequest } from './request.js'
+import { decodeRequest } from './request-in.js'
+import { encodeRequest } from './request-out.js'
 import { decodeResult, encodeResult } from './result.js'
 
 /** Compatible embeddings: `POST …/embeddings`. */
@@ -9,5 +10,11 @@ export const embeddings: EmbedCodec = {
   operation: 'embed',
   protocol: 'embeddings',
   server: { decodeRequest, encodeResult, fields: EMBEDDINGS_FIELDS },
-  client: { encodeRequest, decodeResult, decodeError, carries: EMBEDDINGS_CARRIES },
+  client: {
+    encodeRequest,
+    decodeResult,
+    decodeError,
+    carries: EMBEDDINGS_CARRIES,
+    takesUrl: (_, { fetches_urls }) => fetches_urls !== false,
+  },
 }

@@ -1,8 +1,12 @@
+import type { DocumentAnswer } from '../../core/codec.js'
 import { isObject, type Json, type JsonObject } from '../../core/json.js'
 import type { Rank, RankedDocument, RerankRequest, RerankResult } from '../../core/rerank.js'
 import { errorInside } from '../compatible-errors.js'
 import { given } from '../members.js'
 import { badUpstream, compact, countOf, numberOf, objectOf, stringOf } from '../read.js'
+
+/** What ids begin with that the upstream did not give. */
+const ID = 'rerank-'
 
 /**
  * An answer in canonical form, whichever server's dialect it is: ranks in `results`; usage in `usage` (tokens) or `meta`
@@ -46,10 +50,10 @@ function readRanks(results: readonly Json[], documents: number): Rank[] {
 }
 
 /** A canonical answer for clients of `POST /v1/rerank`. */
-export function encodeResult(result: RerankResult, request: RerankRequest, id: string): JsonObject {
+export function encodeResult(result: RerankResult, request: RerankRequest, { newId }: DocumentAnswer): JsonObject {
   const { input = 0, searchUnits } = result
   return compact({
-    id: result.id ?? id,
+    id: result.id ?? newId(ID),
     model: result.model === '' ? request.model : result.model,
     object: 'list',
     results: result.ranks.map(({ index, score }) =>
@@ -73,10 +77,10 @@ function written(document: RankedDocument | undefined): Json | undefined {
 export function encodeV2Result(
   { ranks, input, searchUnits, id: own }: RerankResult,
   _: RerankRequest,
-  id: string,
+  { newId }: DocumentAnswer,
 ): JsonObject {
   return {
-    id: own ?? id,
+    id: own ?? newId(ID),
     results: ranks.map(({ index, score }) => ({ index, relevance_score: score })),
     meta: compact({
       api_version: { version: '2' },

@@ -1,6 +1,7 @@
 import type { Codec, RequestHead } from '../../core/codec.js'
 import type { EmbedRequest } from '../../core/embed.js'
 import { GatewayError } from '../../core/errors.js'
+import type { ImageRequest } from '../../core/image.js'
 import { isObject, type JsonObject } from '../../core/json.js'
 import type { RerankRequest } from '../../core/rerank.js'
 import type { TextRequest } from '../../core/text.js'
@@ -14,7 +15,7 @@ export interface Asked {
   readonly body: JsonObject
   /** Bytes of the body, and of the conversation that it continues. */
   readonly size: number
-  readonly request: TextRequest | EmbedRequest | RerankRequest
+  readonly request: TextRequest | EmbedRequest | RerankRequest | ImageRequest
   /** Items of earlier turns that stand before the client's own. */
   readonly inherited: number
   /** What goes with the client's turns to upstreams that sealed it, where its protocol has no place for that. */
@@ -46,7 +47,7 @@ const NOTHING: Recalled = new Map()
 /** Clients whose protocol cannot send seals back get them from where the gateway kept them. */
 async function recalledFor(
   call: Call,
-  request: TextRequest | EmbedRequest | RerankRequest,
+  request: Asked['request'],
   { operation, protocol, server }: Codec,
 ): Promise<Recalled> {
   if (operation !== 'text' || !('turns' in request) || ('returnsSeals' in server && server.returnsSeals)) return NOTHING

@@ -164,6 +164,8 @@ export function conditionOf(error: GatewayError | undefined): 'bad_response' | n
       return 'bad_response'
     case 'rate_limited':
       return 429
+    case 'upstream_rejected':
+      return error.status
     default:
       return 500
   }

@@ -1,11 +1,13 @@
 import { unfold } from '../../codecs/fold.js'
 import { GatewayError } from '../../core/errors.js'
 import { isObject, type Json, parseJson } from '../../core/json.js'
+import { closing, contentType, encodeFrame } from '../../wire/framing.js'
+import { framingOf } from '../relay/framing.js'
 import type { Relay, Source } from '../relay/relay.js'
 import { type ClientStream, conditionOf } from './client-stream.js'
 import { breathe, isLarge, jsonBytes, utf8Text } from './steps.js'
 import { toldError } from './told.js'
-import type { Translated, Translator } from './translator.js'
+import type { TranslatedBody, TranslatedFrames, Translator } from './translator.js'
 
 /**
  * Takes an upstream's whole JSON answer and sends it in the client's protocol: as a document, or as a stream where the
@@ -64,7 +66,9 @@ export class TranslatedDocument implements Relay {
       this.#stream.flush()
       return
     }
-    await sendDocument(this.#attempt, this.#translator, this.#translator.document(document), this.#headers, this.#size)
+    const translated = this.#translator.document(document)
+    if ('frames' in translated) sendFrames(this.#attempt, this.#translator, translated, this.#headers)
+    else await sendDocument(this.#attempt, this.#translator, translated, this.#headers, this.#size)
   }
 
   /** With the changes that are declared for JSON answers; they are made of what is JSON. */
@@ -90,7 +94,7 @@ export class TranslatedDocument implements Relay {
 export async function sendDocument(
   attempt: Source,
   translator: Translator,
-  { body, usage }: Translated,
+  { body, usage }: TranslatedBody,
   headers: string[],
   size: number,
 ): Promise<void> {
@@ -107,4 +111,25 @@ export async function sendDocument(
   headers.push('content-length', String(Buffer.byteLength(bytes)))
   call.begin(200, headers)
   call.end(bytes)
+}
+
+/** A stream whose events are all there. */
+function sendFrames(
+  attempt: Source,
+  translator: Translator,
+  { frames, usage }: TranslatedFrames,
+  headers: string[],
+): void {
+  const { call, route } = attempt
+  if (call.over || call.begun) return
+  const framing = framingOf(call, route.framing)
+  call.usage = usage
+  call.events += frames.length
+  headers.push('content-type', contentType(framing), 'cache-control', 'no-cache', ...translator.losses.headers())
+  call.begin(200, headers)
+  for (const [i, frame] of frames.entries()) attempt.write(Buffer.from(encodeFrame(framing, frame, i === 0)))
+  const end = closing(framing)
+  if (end !== '') attempt.write(Buffer.from(end))
+  attempt.complete(true)
+  call.end()
 }

@@ -1,7 +1,8 @@
 import { kindOfMime } from '../../codecs/data-url.js'
+import type { EmbedInput } from '../../core/embed.js'
 import { GatewayError } from '../../core/errors.js'
 import type { Translation } from '../../core/plan.js'
-import type { MediaKind, MediaPart, Part, TextRequest } from '../../core/text.js'
+import type { MediaKind, MediaPart, Part } from '../../core/text.js'
 import type { Fetched, MediaFetcher } from '../../net/media.js'
 import type { Call } from '../call.js'
 import type { Asked } from './asked.js'
@@ -44,7 +45,7 @@ export class RemoteMedia {
     if (wanted.length === 0) return asked
     try {
       await this.fetch(wanted, this.#call.generation.media)
-      const request = this.withBytes(asked.request as TextRequest, new Set(wanted))
+      const request = this.withBytes(asked.request, new Set(wanted))
       return { ...asked, request, size: asked.size + Math.ceil((this.#bytes * 4) / 3) }
     } catch (cause) {
       throw cause instanceof GatewayError ? (this.#call.turn?.placed(cause) ?? cause) : cause
@@ -75,12 +76,17 @@ export class RemoteMedia {
     }
   }
 
-  private withBytes(request: TextRequest, wanted: ReadonlySet<Part>): TextRequest {
+  private withBytes(request: Asked['request'], wanted: ReadonlySet<Part>): Asked['request'] {
     const inline = <P extends Part>(part: P): P =>
       isRemote(part) && wanted.has(part) ? { ...part, ...this.bytesOf(part) } : part
     const given = (part: Part): Part =>
       part.type === 'result' ? { ...part, parts: part.parts.map(inline) } : inline(part)
-    return { ...request, turns: request.turns.map(turn => ({ ...turn, parts: turn.parts.map(given) })) }
+    if ('turns' in request)
+      return { ...request, turns: request.turns.map(turn => ({ ...turn, parts: turn.parts.map(given) })) }
+    if (!('inputs' in request)) return request
+    const whole = (input: EmbedInput): EmbedInput =>
+      'parts' in input ? { ...input, parts: input.parts.map(inline) } : input
+    return { ...request, inputs: request.inputs.map(whole) }
   }
 
   private bytesOf({ source, kind, at }: Remote): Pick<MediaPart, 'kind' | 'mime' | 'source'> {
@@ -93,21 +99,27 @@ export class RemoteMedia {
   }
 }
 
-const NOTHING: readonly Remote[] = []
-
 /** Media by URL that the target could be given as bytes alone. */
 function wantedBy(request: Asked['request'], { client, traits }: Translation): readonly Remote[] {
-  if (client.operation !== 'text' || !('turns' in request)) return NOTHING
-  const { carries, takesUrl } = client.client
   const wanted: Remote[] = []
-  const look = (part: Part): void => {
-    if (part.type === 'result') part.parts.forEach(look)
-    if (!isRemote(part) || takesUrl(part, traits)) return
-    // What cannot be given as bytes either is the codec's to refuse, or to leave out.
-    const carry = carries[FIELDS[part.kind]]
-    if (carry === 'carried' || 'approximated' in carry) wanted.push(part)
+  if (client.operation === 'text' && 'turns' in request) {
+    const { carries, takesUrl } = client.client
+    const look = (part: Part): void => {
+      if (part.type === 'result') part.parts.forEach(look)
+      if (!isRemote(part) || takesUrl(part, traits)) return
+      // What cannot be given as bytes either is the codec's to refuse, or to leave out.
+      const carry = carries[FIELDS[part.kind]]
+      if (carry === 'carried' || 'approximated' in carry) wanted.push(part)
+    }
+    for (const { parts } of request.turns) parts.forEach(look)
   }
-  for (const { parts } of request.turns) parts.forEach(look)
+  if (client.operation === 'embed' && 'inputs' in request && traits.image_inputs !== undefined) {
+    for (const input of request.inputs) {
+      if (!('parts' in input)) continue
+      for (const part of input.parts)
+        if (isRemote(part) && client.client.takesUrl?.(part, traits) === false) wanted.push(part)
+    }
+  }
   return wanted
 }
 

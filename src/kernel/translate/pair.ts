@@ -1,12 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import type { AnswerContext } from '../../core/codec.js'
+import type { AnswerContext, Codec, EmbedCodec, ImageCodec, RerankCodec } from '../../core/codec.js'
 import type { Exchange, Translation } from '../../core/plan.js'
 import type { Asked } from './asked.js'
 import { CountTranslator } from './count.js'
-import { EmbedTranslator } from './embed.js'
-import { RerankTranslator } from './rerank.js'
 import { TextTranslator } from './text.js'
 import type { Translator } from './translator.js'
+import { WholeTranslator } from './whole.js'
 
 /** Pairs the codecs of an exchange for one request. `strict`: nothing of it may be left out. */
 export function translatorOf(
@@ -23,16 +22,19 @@ export function translatorOf(
   if (server.operation === 'moderate' && client.operation === 'text') {
     return new TextTranslator(asked, exchange, translation, server, client, strict, newId)
   }
-  if (server.operation === 'embed' && client.operation === 'embed') {
-    return new EmbedTranslator(asked, exchange, translation, server, client, strict)
-  }
-  if (server.operation === 'rerank' && client.operation === 'rerank') {
-    return new RerankTranslator(asked, exchange, translation, server, client, strict, newId)
+  if (isWhole(server) && isWhole(client) && server.operation === client.operation) {
+    return new WholeTranslator(asked, exchange, translation, server, client, strict, newId)
   }
   if (server.operation === 'count' && client.operation === 'count') {
     return new CountTranslator(asked, exchange, translation, server, client)
   }
   throw new Error(`${server.protocol} and ${client.protocol} are codecs of two operations`)
+}
+
+type WholeCodec = EmbedCodec | RerankCodec | ImageCodec
+
+function isWhole(codec: Codec): codec is WholeCodec {
+  return codec.operation === 'embed' || codec.operation === 'rerank' || codec.operation === 'image'
 }
 
 function randomId(prefix: string): string {

@@ -16,7 +16,7 @@ import type { Call } from '../call.js'
 import type { Asked } from './asked.js'
 import { Losses } from './losses.js'
 import { SealGatherer, withRecalled } from './seals.js'
-import type { Translated, Translator } from './translator.js'
+import type { TranslatedBody, Translator } from './translator.js'
 
 /** Text from one protocol to another. */
 export class TextTranslator implements Translator {
@@ -73,7 +73,7 @@ export class TextTranslator implements Translator {
     return this.#client.client.headers?.(this.#sent, this.#target) ?? []
   }
 
-  document(answer: Json): Translated {
+  document(answer: Json): TranslatedBody {
     return this.show(this.result(answer))
   }
 
@@ -82,7 +82,7 @@ export class TextTranslator implements Translator {
   }
 
   /** An answer in the client's protocol. */
-  show(result: TextResult): Translated {
+  show(result: TextResult): TranslatedBody {
     if (!this.server.server.returnsSeals) this.#seals.parts(result.candidates[0]?.parts ?? [])
     return { body: this.server.server.encodeResult(result, this.#answer), usage: usageOf(result.usage) }
   }

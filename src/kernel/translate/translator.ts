@@ -1,12 +1,19 @@
-import type { UpstreamError } from '../../core/codec.js'
+import type { Frame, UpstreamError } from '../../core/codec.js'
 import type { Json, JsonObject } from '../../core/json.js'
 import type { Usage } from '../../core/plan.js'
 import type { Losses } from './losses.js'
 import type { TextTranslator } from './text.js'
 
-/** A document in the client's protocol, and what it cost. */
-export interface Translated {
+/** An answer in the client's protocol, and what it cost: a document, or the events of a stream of whole things. */
+export type Translated = TranslatedBody | TranslatedFrames
+
+export interface TranslatedBody {
   readonly body: JsonObject
+  readonly usage: Usage | undefined
+}
+
+export interface TranslatedFrames {
+  readonly frames: readonly Frame[]
   readonly usage: Usage | undefined
 }
 

@@ -1,5 +1,5 @@
-import { codecOf, partnersOf, textProtocols } from '../../codecs/index.js'
-import type { Traits } from '../../core/codec.js'
+import { codecOf, declaredCodec, partnersOf, textProtocols } from '../../codecs/index.js'
+import type { Codec, Traits } from '../../core/codec.js'
 import type { Config, KeyConfig, KeySecret, ModelConfig, TargetConfig, VerbConfig } from '../../core/config.js'
 import type { Holding } from '../../core/held.js'
 import type { Placement } from '../../core/placement.js'
@@ -216,16 +216,16 @@ function callsOf(id: string, protocol: string, config: Config): readonly CallFac
   const asked = new Set(fixed !== undefined ? [fixed] : held ? Object.keys(config.upstreams) : targets)
   const codec = codecOf(protocol)
   const partners = codec === undefined ? [] : partnersOf(codec).map(partner => partner.protocol)
-  const judges = codec?.operation === 'moderate' ? judgesOf(config) : NOBODY
+  const declared = declaredOf(codec, config)
   return Object.entries(config.upstreams).flatMap(([upstream, { off, speaks }]) => {
     if (off !== undefined || !asked.has(upstream)) return []
-    const judged = judges.has(upstream) ? textProtocols().find(one => Object.hasOwn(speaks, one)) : undefined
     const spoken = [protocol, ...partners].find(one => Object.hasOwn(speaks, one))
-    if (spoken === undefined && judged === undefined) {
+    const others = declared.get(upstream) ?? []
+    if (spoken === undefined && others.length === 0) {
       const isEstimated = codec?.operation === 'count' && textProtocols().some(one => Object.hasOwn(speaks, one))
       return isEstimated ? [{ upstream, call: ESTIMATED }] : []
     }
-    return [spoken, judged].flatMap(one => {
+    return [...new Set([spoken, ...others])].flatMap(one => {
       const endpoint = speaks[one ?? '']
       if (one === undefined || endpoint === undefined) return []
       const { call, stream } = endpoint
@@ -239,17 +239,20 @@ function callsOf(id: string, protocol: string, config: Config): readonly CallFac
   })
 }
 
-const NOBODY: ReadonlySet<string> = new Set()
-
-/** Upstreams with a model that judges. */
-function judgesOf({ models, upstreams }: Config): ReadonlySet<string> {
-  const all = Object.values(models).flatMap(({ targets, traits }) =>
-    targets.map(target => ({
-      name: target.upstream,
-      traits: { ...upstreams[target.upstream]?.traits, ...traits, ...target.traits },
-    })),
-  )
-  return new Set(all.filter(({ traits }) => traits.moderates === true).map(({ name }) => name))
+/** By upstream: protocols by which some model there is declared to be asked. */
+function declaredOf(server: Codec | undefined, { models, upstreams }: Config): ReadonlyMap<string, readonly string[]> {
+  const declared = new Map<string, readonly string[]>()
+  for (const { targets, traits } of Object.values(models)) {
+    for (const target of targets) {
+      const { speaks = {}, traits: own } = upstreams[target.upstream] ?? {}
+      const codec = declaredCodec(server, { ...own, ...traits, ...target.traits }, one => Object.hasOwn(speaks, one))
+      const known = declared.get(target.upstream) ?? []
+      if (codec !== undefined && !known.includes(codec.protocol)) {
+        declared.set(target.upstream, [...known, codec.protocol])
+      }
+    }
+  }
+  return declared
 }
 
 /** `makes file, held by an upstream of the model in query.model, else by the first of these`. */

@@ -6,6 +6,7 @@ import type { Json, JsonObject } from '../../../src/core/json.js'
 import { openApi, openApiFolder } from '../../helpers/openapi.js'
 import { readRecordings, recordingsFile } from '../../helpers/recordings.js'
 import { embedTarget } from '../embeddings/support.js'
+import { MADE_UP } from '../small-target.js'
 
 const HEAD = { model: 'm', stream: false, header: () => undefined }
 const single = (body: JsonObject): EmbedRequest => embedContent.server.decodeRequest(body, HEAD)
@@ -110,12 +111,11 @@ t.test('a request goes out, one at a time or several', async t => {
     t.same(openApi('embed.request')(one), [])
   }
   const image = { type: 'media', kind: 'image', mime: 'image/png', source: { base64: 'AAAA' } } as const
-  t.match(
-    embedContent.client.encodeRequest(requestOf(0, { inputs: [{ parts: [image] }] }), embedTarget(embedContent)),
-    {
-      content: { parts: [{ inlineData: { mimeType: 'image/png', data: 'AAAA' } }] },
-    },
-  )
+  const pictured = requestOf(0, { inputs: [{ parts: [image] }] })
+  t.match(embedContent.client.encodeRequest(pictured, embedTarget(embedContent, { image_inputs: 'parts' })), {
+    content: { parts: [{ inlineData: { mimeType: 'image/png', data: 'AAAA' } }] },
+  })
+  t.throws(() => embedContent.client.encodeRequest(pictured, embedTarget(embedContent)), { code: 'untranslatable' })
 })
 
 t.test('what the protocol cannot say is lost aloud, or refused', async t => {
@@ -146,8 +146,8 @@ t.test('answers', async t => {
     values,
   ])
   const result = { model: 'x', vectors: [values, values], input: 4 }
-  t.same(embedContent.server.encodeResult(result, requestOf(1)), { embedding: { values }, usageMetadata })
-  t.same(embedContents.server.encodeResult({ model: 'x', vectors: [values] }, requestOf(1)), {
+  t.same(embedContent.server.encodeResult(result, requestOf(1), MADE_UP), { embedding: { values }, usageMetadata })
+  t.same(embedContents.server.encodeResult({ model: 'x', vectors: [values] }, requestOf(1), MADE_UP), {
     embeddings: [{ values }],
   })
 })
@@ -177,7 +177,7 @@ t.test('a compatible client asks for base64 and a native upstream answers with n
   const body = embedContents.client.encodeRequest(asked, embedTarget(embedContents))
   t.match(body, { requests: [{ content: content('a') }, { content: content('b') }] })
   const result = embedContents.client.decodeResult({ embeddings: [{ values: [0.5] }, { values: [1] }] }, asked)
-  t.match(embeddings.server.encodeResult(result, asked), {
+  t.match(embeddings.server.encodeResult(result, asked, MADE_UP), {
     data: [{ index: 0, embedding: 'AAAAPw==' }, { embedding: 'AACAPw==' }],
   })
 })

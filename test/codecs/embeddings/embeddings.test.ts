@@ -6,6 +6,7 @@ import type { Json, JsonObject } from '../../../src/core/json.js'
 import { openApi, openApiFolder } from '../../helpers/openapi.js'
 import { fc } from '../../helpers/property.js'
 import { readRecordings, recordingsFile } from '../../helpers/recordings.js'
+import { MADE_UP } from '../small-target.js'
 import { embedTarget } from './support.js'
 
 const HEAD = { model: 'm', stream: false, header: () => undefined }
@@ -122,13 +123,13 @@ t.test('answers that do not fit the request are malformed', async t => {
 
 t.test('an answer, in the form that the client asked for', async t => {
   const result = { model: '', vectors: [[0.5, -1]], input: 4 }
-  t.same(embeddings.server.encodeResult(result, requestOf(1)), {
+  t.same(embeddings.server.encodeResult(result, requestOf(1), MADE_UP), {
     object: 'list',
     data: [{ object: 'embedding', index: 0, embedding: [0.5, -1] }],
     model: 'm',
     usage: { prompt_tokens: 4, total_tokens: 4 },
   })
-  t.match(embeddings.server.encodeResult(result, requestOf(1, { encoding: 'base64' })), {
+  t.match(embeddings.server.encodeResult(result, requestOf(1, { encoding: 'base64' }), MADE_UP), {
     data: [{ embedding: Buffer.from(new Float32Array([0.5, -1]).buffer).toString('base64') }],
   })
 })
@@ -160,4 +161,66 @@ t.test('recorded answers', { skip: file === undefined }, async t => {
     answers += 1
   }
   t.ok(answers > 10, `${answers}`)
+})
+
+t.test('images in all the ways in which compatible clients write them', async t => {
+  const png = 'iVBORw0KGgo='
+  const url = `data:image/png;base64,${png}`
+  const base64 = { type: 'media', kind: 'image', source: { base64: png } }
+  for (const [input, parts] of [
+    [{ image: png }, [base64]],
+    [{ image: url }, [{ ...base64, mime: 'image/png' }]],
+    [{ image: { url } }, [{ ...base64, mime: 'image/png' }]],
+    [{ image_url: 'https://images.example/a.png' }, [{ source: { url: 'https://images.example/a.png' } }]],
+    [{ type: 'image_base64', image_base64: url }, [base64]],
+    [{ text: 'a', image: png }, [{ type: 'text', text: 'a' }, base64]],
+    [
+      {
+        content: [
+          { type: 'text', text: 'a' },
+          { type: 'image_url', image_url: { url } },
+        ],
+      },
+      [{ text: 'a' }, base64],
+    ],
+    [{ content: 'a' }, [{ text: 'a' }]],
+  ] as const) {
+    const { inputs } = embeddings.server.decodeRequest({ input: [input] }, HEAD)
+    t.match(inputs, [{ parts, at: 'input[0]' }], JSON.stringify(input))
+    t.equal('parts' in inputs[0]! ? inputs[0].parts.length : 0, parts.length)
+  }
+  const { left } = embeddings.server.decodeRequest({ input: [{ text: 'a', pdf: 'x' }] }, HEAD)
+  t.match(left, [{ field: 'input[0].pdf' }])
+  for (const input of [
+    { pdf: 'x' },
+    { image: 'file:///etc/passwd' },
+    { image: 'ftp://a' },
+    { image: '' },
+    { image: 7 },
+  ])
+    t.throws(() => embeddings.server.decodeRequest({ input: [input] }, HEAD), { code: 'invalid_parameter' })
+})
+
+t.test('images go out as the model is declared to take them', async t => {
+  const image = { type: 'media', kind: 'image', source: { base64: '/9j/AAAA' } } as const
+  const text = { type: 'text', text: 'a' } as const
+  const written = (image_inputs: 'objects' | 'parts', ...inputs: EmbedRequest['inputs']): unknown =>
+    embeddings.client.encodeRequest(requestOf(0, { inputs }), embedTarget(embeddings, { image_inputs })).input
+  t.same(written('objects', { parts: [text] }, { parts: [image] }), [{ text: 'a' }, { image: '/9j/AAAA' }])
+  t.same(written('objects', { parts: [text] }), ['a'], 'texts alone stay texts')
+  t.same(written('parts', { parts: [text, image] }, { parts: [text] }), [
+    {
+      content: [
+        { type: 'text', text: 'a' },
+        { type: 'image_url', image_url: { url: 'data:image/jpeg;base64,/9j/AAAA' } },
+      ],
+    },
+    { content: [{ type: 'text', text: 'a' }] },
+  ])
+  t.throws(() => written('objects', { parts: [text, image], at: 'input[0]' }), {
+    code: 'untranslatable',
+    details: { param: 'input[0]' },
+  })
+  const sound = { type: 'media', kind: 'audio', source: { base64: 'AAAA' }, at: 'input[0]' } as const
+  t.throws(() => written('parts', { parts: [sound] }), { code: 'untranslatable', details: { param: 'input[0]' } })
 })

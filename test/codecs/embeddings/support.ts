@@ -1,4 +1,4 @@
-import type { EmbedCodec, Target } from '../../../src/core/codec.js'
+import type { EmbedCodec, Target, Traits } from '../../../src/core/codec.js'
 import type { EmbedField } from '../../../src/core/embed.js'
 import { GatewayError } from '../../../src/core/errors.js'
 
@@ -7,11 +7,11 @@ export interface EmbedTarget extends Target<EmbedField> {
 }
 
 /** A target that notes what is lost, and refuses what the codec's table says is refused. */
-export function embedTarget(codec: EmbedCodec): EmbedTarget {
+export function embedTarget(codec: EmbedCodec, traits: Traits = {}): EmbedTarget {
   const lost: EmbedField[] = []
   return {
     model: 'upstream-model',
-    traits: {},
+    traits,
     lost,
     lose(field, at) {
       const carry = codec.client.carries[field]

@@ -314,7 +314,9 @@ t.test('models are listed page by page, with what they can do', async t => {
   })
   const second = await get(`?pageSize=1&pageToken=${first.nextPageToken}`)
   t.match(second, { models: [{ name: 'models/sim-embed', supportedGenerationMethods: ['embedContent'] }] })
-  t.notOk('nextPageToken' in second)
+  const third = await get(`?pageSize=1&pageToken=${second.nextPageToken}`)
+  t.match(third, { models: [{ name: 'models/sim-image', supportedGenerationMethods: ['predict'] }] })
+  t.notOk('nextPageToken' in third)
   t.match(await get('/sim-a/b'), { name: 'models/sim-a/b' })
   t.match(await get('/other'), { error: { code: 404, status: 'NOT_FOUND' } })
 })
@@ -389,7 +391,7 @@ const BAD: readonly (readonly [title: string, more: object, message: string | Re
     { generationConfig: { responseMimeType: 'application/json', responseSchema: { $ref: '#' } } },
     /Unknown name "\$ref" at 'generation_config.response_schema'/,
   ],
-  ['an image for output', { generationConfig: { responseModalities: ['IMAGE'] } }, /response modalities: IMAGE/],
+  ['sound for output', { generationConfig: { responseModalities: ['AUDIO'] } }, /response modalities: AUDIO/],
   ['a cache', { cachedContent: 'cachedContents/a' }, /CachedContent not found/],
   ['a bad name', { tools: [{ functionDeclarations: [{ name: '1 f' }] }] }, /Invalid function name/],
   [

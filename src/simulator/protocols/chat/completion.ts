@@ -1,6 +1,9 @@
 import { spoiled } from '../../faults/usage.js'
+import { PICTURE_TOKENS, picture } from '../../image/picture.js'
 import type { Call } from '../../protocol.js'
+import type { Seed } from '../../seed.js'
 import type { CallPart, TextPart, TextReply, TextRequest } from '../../text/conversation.js'
+import { lastUserText } from '../../text/conversation.js'
 import { compose } from '../../text/engine.js'
 import { logprobOf } from '../../text/logprobs.js'
 import { promptTokens } from '../../text/usage.js'
@@ -29,6 +32,8 @@ export interface Choice {
   /** Why the model refuses, in tokens. */
   readonly refusal: readonly string[] | undefined
   readonly annotations: readonly object[]
+  /** `data:` URLs of the images that were asked for. */
+  readonly images: readonly object[]
 }
 
 export interface ToolCall {
@@ -53,7 +58,8 @@ export function complete(request: ChatRequest, { seed, faults }: Call): Completi
 
 const FINISHES = { stop: 'stop', length: 'length', refusal: 'stop', blocked: 'content_filter' } as const
 
-function choiceOf({ text, logprobs, legacy, reasoned }: ChatRequest, index: number): Choice {
+function choiceOf(request: ChatRequest, index: number): Choice {
+  const { text, logprobs, legacy, reasoned } = request
   const seed = text.seed.fork('choice', index)
   const reply = compose({ ...text, seed })
   const calls = reply.parts.flatMap((part, at) =>
@@ -72,7 +78,14 @@ function choiceOf({ text, logprobs, legacy, reasoned }: ChatRequest, index: numb
     reasoning: reasoned ? reply.parts.find(part => part.type === 'reasoning')?.tokens : undefined,
     refusal,
     annotations: annotationsOf(spoken),
+    images: drawn(request, reply, seed),
   }
+}
+
+function drawn({ model, text, image }: ChatRequest, { finish }: TextReply, seed: Seed): readonly object[] {
+  if (image === undefined || finish !== 'stop') return []
+  const base64 = picture(model, lastUserText(text.turns), image, seed.fork('image'))
+  return [{ type: 'image_url', index: 0, image_url: { url: `data:image/png;base64,${base64}` } }]
 }
 
 function annotationsOf(part: TextPart | undefined): readonly object[] {
@@ -83,7 +96,8 @@ function annotationsOf(part: TextPart | undefined): readonly object[] {
 
 function usageOf(text: TextRequest, choices: readonly Choice[]): object {
   const { input, audio } = promptTokens(text)
-  const output = choices.reduce((sum, { reply }) => sum + reply.output, 0)
+  const drawn = choices.reduce((sum, { images }) => sum + images.length, 0) * PICTURE_TOKENS
+  const output = choices.reduce((sum, { reply }) => sum + reply.output, drawn)
   const reasoning = choices.reduce((sum, { reply }) => sum + reply.reasoning, 0)
   return {
     prompt_tokens: input,

@@ -2,8 +2,9 @@ import { SimulatorError } from '../../errors.js'
 import { Fields } from '../../families/fields.js'
 import { readFormat } from '../../families/format.js'
 import { readStop, readStream, type StreamOptions } from '../../families/options.js'
-import { unsupportedParameter } from '../../families/refusals.js'
+import { unsupportedParameter, wrongValue } from '../../families/refusals.js'
 import { checkSampling, effortFrom } from '../../families/sampling.js'
+import { MOST_PIXELS, type Pixels, pixelsOf } from '../../image/shapes.js'
 import type { Call } from '../../protocol.js'
 import type { TextRequest } from '../../text/conversation.js'
 import { modelOf } from '../model.js'
@@ -22,6 +23,8 @@ export interface ChatRequest {
   readonly legacy: boolean
   /** Whether the reasoning is told, as servers do that have no other way to send it back. */
   readonly reasoned: boolean
+  /** What images are asked for. */
+  readonly image: Pixels | undefined
 }
 
 /** Reads the body of `POST /v1/chat/completions`. Throws where it is not one. */
@@ -46,7 +49,18 @@ export function readChat({ body: object, faults, seed }: Call): ChatRequest {
   }
   const reasoned = body.string('reasoning_effort') !== undefined
   const n = body.integer('n', { min: 1, max: 128 }) ?? 1
-  return { model, text, n, stream: readStream(body), logprobs: logprobsOf(body), legacy, reasoned }
+  const image = imageOf(body, n)
+  return { model, text, n, stream: readStream(body), logprobs: logprobsOf(body), legacy, reasoned, image }
+}
+
+/** `modalities` with images among them, as servers of such models have it; their shape stands in `image_config`. */
+function imageOf(body: Fields, n: number): Pixels | undefined {
+  if (!body.strings('modalities').includes('image')) return undefined
+  const config = body.fields('image_config')
+  const pixels = pixelsOf(config?.string('aspect_ratio'), config?.string('image_size'))
+  if (pixels === undefined) throw wrongValue('image_config', "Invalid 'image_config': there is no such shape.")
+  if (pixels.width * pixels.height * n <= MOST_PIXELS) return pixels
+  throw wrongValue('n', `Invalid 'n': ${n} images of this size have more than ${MOST_PIXELS} pixels in all.`)
 }
 
 function limitOf(body: Fields, reasoning: boolean): number | undefined {

@@ -19,7 +19,7 @@ export function result({ id, created, model, choices, usage }: Completion, legac
   }
 }
 
-function message({ text, calls, reasoning, refusal, annotations }: Choice, legacy: boolean): object {
+function message({ text, calls, reasoning, refusal, annotations, images }: Choice, legacy: boolean): object {
   const [first] = calls
   return {
     role: 'assistant',
@@ -32,6 +32,7 @@ function message({ text, calls, reasoning, refusal, annotations }: Choice, legac
         : { tool_calls: calls.map(toolCall) }),
     refusal: refusal?.join('') ?? null,
     annotations,
+    ...(images.length > 0 && { images }),
   }
 }
 

@@ -24,12 +24,13 @@ export function* chunks(completion: Completion, { stream, legacy }: ChatRequest)
 }
 
 function* deltas(choice: Choice, legacy: boolean): Generator<object> {
-  const { index, text, calls, logprobs, finish, reasoning = [], refusal = [], annotations } = choice
+  const { index, text, calls, logprobs, finish, reasoning = [], refusal = [], annotations, images } = choice
   yield chunk({ role: 'assistant', content: text === undefined ? null : '', refusal: null })
   for (const token of reasoning) yield chunk({ reasoning_content: token })
   for (const token of refusal) yield chunk({ refusal: token })
   for (const [at, token] of (text ?? []).entries()) yield chunk({ content: token }, logprobs?.[at])
   if (annotations.length > 0) yield chunk({ annotations })
+  if (images.length > 0) yield chunk({ images })
   for (const [at, call] of calls.entries()) {
     for (const delta of legacy ? functionDeltas(call) : callDeltas(call, at)) yield chunk(delta)
   }

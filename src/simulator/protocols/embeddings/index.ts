@@ -1,12 +1,11 @@
 import { SimulatorError } from '../../errors.js'
 import { compatible } from '../../families/compatible.js'
 import { Fields } from '../../families/fields.js'
-import { type Prompt, readPrompts } from '../../families/prompts.js'
 import { emptyArray, missing } from '../../families/refusals.js'
 import { spoiled } from '../../faults/usage.js'
 import { json, type Protocol } from '../../protocol.js'
-import { countTokens } from '../../text/tokens.js'
 import { modelOf } from '../model.js'
+import { type Input, readInputs } from './inputs.js'
 import { embedText, embedTokens } from './vectors.js'
 
 const DEFAULT_DIMENSIONS = 256
@@ -24,14 +23,14 @@ export const embeddings: Protocol = {
   answer: ({ body: object, faults }) => {
     const body = new Fields(object)
     const model = modelOf(body)
-    const inputs = readInputs(body)
+    const inputs = checked(body)
     const dimensions = dimensionsOf(body)
     const write = body.oneOf('encoding_format', ['float', 'base64']) === 'base64' ? base64 : numbers
-    const tokens = inputs.reduce((sum, input) => sum + lengthOf(input), 0)
-    const data = inputs.map((input, index) => ({
+    const tokens = inputs.reduce((sum, input) => sum + input.tokens, 0)
+    const data = inputs.map(({ prompt }, index) => ({
       object: 'embedding',
       index,
-      embedding: write(typeof input === 'string' ? embedText(input, dimensions) : embedTokens(input, dimensions)),
+      embedding: write(typeof prompt === 'string' ? embedText(prompt, dimensions) : embedTokens(prompt, dimensions)),
     }))
     return json({
       object: 'list',
@@ -42,13 +41,13 @@ export const embeddings: Protocol = {
   },
 }
 
-function readInputs(body: Fields): readonly Prompt[] {
-  const inputs = readPrompts(body, 'input')
+function checked(body: Fields): readonly Input[] {
+  const inputs = readInputs(body)
   if (inputs === undefined) throw missing('input')
   if (inputs.length === 0) throw emptyArray('input')
   if (inputs.length > MOST_INPUTS) throw refused(`'input' may have at most ${MOST_INPUTS} items, not ${inputs.length}.`)
-  if (inputs.some(input => input.length === 0)) throw refused("'input' cannot be an empty string.")
-  const longest = Math.max(...inputs.map(lengthOf))
+  if (inputs.some(({ prompt }) => prompt.length === 0)) throw refused("'input' cannot be an empty string.")
+  const longest = Math.max(...inputs.map(({ tokens }) => tokens))
   if (longest <= MOST_TOKENS) return inputs
   throw refused(
     `This model's maximum context length is ${MOST_TOKENS} tokens, however you requested ${longest} tokens.`,
@@ -61,10 +60,6 @@ function dimensionsOf(body: Fields): number {
   if (dimensions < 1) throw new SimulatorError(400, `${dimensions} is less than the minimum of 1 - 'dimensions'`)
   if (dimensions <= MOST_DIMENSIONS) return dimensions
   throw new SimulatorError(400, `${dimensions} is more than the maximum of ${MOST_DIMENSIONS} - 'dimensions'`)
-}
-
-function lengthOf(input: Prompt): number {
-  return typeof input === 'string' ? countTokens(input) : input.length
 }
 
 function numbers(vector: Float32Array): readonly number[] {

@@ -1,6 +1,8 @@
+import { PICTURE_TOKENS, picture } from '../../image/picture.js'
 import type { Call } from '../../protocol.js'
 import type { Seed } from '../../seed.js'
 import type { CallPart, Citation, ReplyPart, TextPart, TextReply } from '../../text/conversation.js'
+import { lastUserText } from '../../text/conversation.js'
 import { compose } from '../../text/engine.js'
 import { logprobOf } from '../../text/logprobs.js'
 import { type PromptTokens, promptTokens } from '../../text/usage.js'
@@ -35,6 +37,7 @@ export interface Piece {
 export type PieceOfPart =
   | { readonly text: string; readonly thought?: true }
   | { readonly functionCall: object; readonly thoughtSignature?: string }
+  | { readonly inlineData: { readonly mimeType: string; readonly data: string } }
 
 const FINISHES = { stop: 'STOP', length: 'MAX_TOKENS', calls: 'STOP', refusal: 'SAFETY', blocked: 'SAFETY' } as const
 const DANGEROUS = { category: 'HARM_CATEGORY_DANGEROUS_CONTENT', probability: 'HIGH', blocked: true }
@@ -56,13 +59,13 @@ export function generate(request: GenerateRequest, call: Call): Generated {
 }
 
 function candidate(request: GenerateRequest, reply: TextReply, index: number, seed: Seed, call: Call): Candidate {
-  const { thinking, logprobs } = request
+  const { thinking, logprobs, image } = request
   const text = reply.parts.find(part => part.type === 'text')
   const refused = reply.finish === 'refusal'
   return {
     index,
-    pieces: piecesOf(reply, request, seed, call),
-    finish: FINISHES[reply.finish],
+    pieces: [...piecesOf(reply, request, seed, call), ...drawn(request, reply, seed)],
+    finish: image !== undefined && refused ? 'IMAGE_SAFETY' : FINISHES[reply.finish],
     signature: thinking && text !== undefined && text.tokens.length > 0 ? signatureOf() : undefined,
     more: {
       ...(refused ? { safetyRatings: [DANGEROUS] } : {}),
@@ -76,6 +79,7 @@ function piecesOf(reply: TextReply, request: GenerateRequest, seed: Seed, { faul
   const { told, thinking } = request
   const first = reply.parts.findIndex(part => part.type === 'call')
   return reply.parts.flatMap((part, at) => {
+    if (part.type === 'text' && request.image?.words === false) return []
     if (part.type !== 'call') return spokenPieces(part, told)
     const { name } = part.tool
     const id = faults['call-ids'] ? { id: seed.fork('call', at).letters(16) } : {}
@@ -83,6 +87,13 @@ function piecesOf(reply: TextReply, request: GenerateRequest, seed: Seed, { faul
     const signed = thinking && at === first ? { thoughtSignature: signatureOf(name) } : {}
     return [{ part: { functionCall, ...signed }, spent: { output: part.tokens.length, thoughts: 0 } }]
   })
+}
+
+/** The image that was asked for, behind the words. */
+function drawn({ model, text, image }: GenerateRequest, { finish }: TextReply, seed: Seed): readonly Piece[] {
+  if (image === undefined || finish !== 'stop') return []
+  const data = picture(model, lastUserText(text.turns), image.pixels, seed.fork('image'))
+  return [{ part: { inlineData: { mimeType: 'image/png', data } }, spent: { output: PICTURE_TOKENS, thoughts: 0 } }]
 }
 
 /** A piece for each token; what is not told is spent all the same. */

@@ -2,6 +2,7 @@ import type { JsonObject } from '../../../core/json.js'
 import type { Fields } from '../../families/fields.js'
 import { badArgument, badField, native, nativeFields } from '../../families/native.js'
 import { spoiled } from '../../faults/usage.js'
+import { IMAGE_TOKENS, wordsIn } from '../../image/embedded.js'
 import { type Call, json, type Protocol } from '../../protocol.js'
 import { textOf } from '../../text/conversation.js'
 import { countTokens } from '../../text/tokens.js'
@@ -74,11 +75,21 @@ function bare(name: string): string | undefined {
 }
 
 function embed(request: Fields): { values: readonly number[]; tokens: number } {
-  const parts = readParts(request.need('content', request.fields)).flatMap(({ part }) => (part ? [part] : []))
-  const text = textOf(parts)
-  if (text === '') throw badField('content', 'content is empty')
+  const said = readParts(request.need('content', request.fields))
+  const images = said.flatMap(({ fields }) => imageIn(fields))
+  const text = textOf(said.flatMap(({ part }) => (part ? [part] : [])))
+  if (text === '' && images.length === 0) throw badField('content', 'content is empty')
   const config = request.fields('embedContentConfig') ?? request
   const bounds = { min: 1, max: MOST_DIMENSIONS }
   const asked = request.integer('outputDimensionality', bounds) ?? config.integer('outputDimensionality', bounds)
-  return { values: [...embedText(text, asked ?? DEFAULT_DIMENSIONS)], tokens: countTokens(text) }
+  const words = [...(text === '' ? [] : [text]), ...images.map(wordsIn)].join('\n')
+  const tokens = countTokens(text) + images.length * IMAGE_TOKENS
+  return { values: [...embedText(words, asked ?? DEFAULT_DIMENSIONS)], tokens }
+}
+
+/** The base64 of an image; other media say nothing to this model. */
+function imageIn(part: Fields): readonly string[] {
+  const data = part.fields('inlineData')
+  if (data?.string('mimeType')?.startsWith('image/') !== true) return []
+  return [data.need('data', data.string)]
 }

@@ -4,6 +4,7 @@ import { generate } from './candidates.js'
 import { countTokens } from './count.js'
 import { batchEmbedContents, embedContent } from './embed.js'
 import { nativeModelById, nativeModels } from './models.js'
+import { predict } from './predict.js'
 import { readGenerate } from './request.js'
 import { chunks, whole } from './response.js'
 import { arrayStream, eventStream, JSON_HEADERS } from './stream.js'
@@ -43,6 +44,7 @@ export const GENERATE: readonly Protocol[] = [
   countTokens,
   embedContent,
   batchEmbedContents,
+  predict,
   nativeModels,
   nativeModelById,
 ]

@@ -37,9 +37,11 @@ export const nativeModelById: Protocol = {
 
 const GENERATES = ['generateContent', 'countTokens']
 const EMBEDS = ['embedContent']
+const DRAWS = ['predict']
 
 function model(name: string): object {
   const embeds = name.startsWith('sim-embed')
+  const draws = name.startsWith('sim-image')
   return {
     name: `models/${name}`,
     version: '001',
@@ -47,7 +49,7 @@ function model(name: string): object {
     description: 'A model of the simulator.',
     inputTokenLimit: 1_048_576,
     outputTokenLimit: embeds ? 1 : 65_536,
-    supportedGenerationMethods: embeds ? EMBEDS : GENERATES,
-    ...(embeds ? {} : { temperature: 1, topP: 0.95, topK: 64, maxTemperature: 2, thinking: true }),
+    supportedGenerationMethods: embeds ? EMBEDS : draws ? DRAWS : GENERATES,
+    ...(embeds || draws ? {} : { temperature: 1, topP: 0.95, topK: 64, maxTemperature: 2, thinking: true }),
   }
 }

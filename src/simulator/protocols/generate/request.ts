@@ -4,6 +4,7 @@ import type { Fields } from '../../families/fields.js'
 import { badArgument, badField, nativeFields } from '../../families/native.js'
 import { effortFrom } from '../../families/sampling.js'
 import type { Faults } from '../../faults/table.js'
+import { MOST_PIXELS, type Pixels, pixelsOf } from '../../image/shapes.js'
 import type { Call } from '../../protocol.js'
 import type { TextRequest, Turn } from '../../text/conversation.js'
 import { isSimulated } from '../model.js'
@@ -24,6 +25,8 @@ export interface GenerateRequest {
   readonly thinking: boolean
   /** How many alternatives to tell of each token; absent where none are to be told at all. */
   readonly logprobs: number | undefined
+  /** What images are asked for, and whether words are to stand beside them. */
+  readonly image: { readonly pixels: Pixels; readonly words: boolean } | undefined
 }
 
 const MOST_STOPS = 5
@@ -60,7 +63,7 @@ export function readRequest(object: JsonObject, model: string, { faults, seed }:
     seed,
   }
   const n = config.integer('candidateCount', { min: 1, max: MOST_CANDIDATES }) ?? 1
-  return { model, text, n, told: asked.told, thinking, logprobs: logprobsOf(config) }
+  return { model, text, n, told: asked.told, thinking, logprobs: logprobsOf(config), image: imageOf(config, n) }
 }
 
 /** The model of the path. Throws where nobody knows it. */
@@ -84,14 +87,26 @@ function checkSampling(config: Fields, faults: Faults): void {
   config.number('topK', { min: 1 })
   config.number('presencePenalty', { min: -2, max: 2 })
   config.number('frequencyPenalty', { min: -2, max: 2 })
-  const modalities = config.strings('responseModalities')
-  if (modalities.length > 0 && !modalities.includes('TEXT')) {
-    throw badArgument(`This model does not support the requested response modalities: ${modalities.join(', ')}`)
-  }
   if (!faults.reasoning) return
   for (const name of ['temperature', 'topP', 'topK']) {
     if (config.raw(name) !== undefined) throw badField(config.param(name), 'is not supported by this model')
   }
+}
+
+/** `responseModalities`: text, or images with or without text; their shape stands in `imageConfig`. */
+function imageOf(config: Fields, n: number): GenerateRequest['image'] {
+  const modalities = config.strings('responseModalities').map(word => word.toUpperCase())
+  if (modalities.some(word => word !== 'TEXT' && word !== 'IMAGE' && word !== 'MODALITY_UNSPECIFIED')) {
+    throw badArgument(`This model does not support the requested response modalities: ${modalities.join(', ')}`)
+  }
+  if (!modalities.includes('IMAGE')) return undefined
+  const image = config.fields('imageConfig')
+  const pixels = pixelsOf(image?.string('aspectRatio'), image?.string('imageSize'))
+  if (pixels === undefined) throw badField('generation_config.image_config', 'there is no such aspect ratio or size')
+  if (pixels.width * pixels.height * n > MOST_PIXELS) {
+    throw badArgument(`The images have more than ${MOST_PIXELS} pixels in all.`)
+  }
+  return { pixels, words: modalities.includes('TEXT') }
 }
 
 function stopsOf(config: Fields): readonly string[] {

@@ -37,6 +37,7 @@ export const WIRE: Messages = {
     documentOcr: 'bool',
     audioTrackExtraction: 'bool',
   },
+  PredictRequest: { model: 'string', instances: { list: 'struct' }, parameters: 'struct' },
   Content: { role: 'string', parts: many('Part') },
   Part: {
     text: 'string',

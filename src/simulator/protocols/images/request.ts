@@ -1,6 +1,7 @@
 import { SimulatorError } from '../../errors.js'
 import { Fields } from '../../families/fields.js'
 import { unsupportedValue, wrongValue } from '../../families/refusals.js'
+import { MOST_PIXELS } from '../../image/shapes.js'
 import type { Call } from '../../protocol.js'
 import { modelOf } from '../model.js'
 
@@ -24,8 +25,6 @@ const FIELDS = [
   ...['background', 'moderation', 'style', 'stream', 'partial_images', 'user'],
 ]
 const MOST_IMAGES = 10
-/** Of all images of an answer together: drawing takes time from everybody else in the process. */
-const MOST_PIXELS = MOST_IMAGES * 1024 * 1024
 const MOST_PARTIAL = 3
 const LONGEST_PROMPT = 32_000
 const DEFAULT_SIDE = 1024

@@ -1,10 +1,10 @@
-import type { RequestHead, Target } from '../../core/codec.js'
-import type { EmbedField, EmbedInput, EmbedRequest } from '../../core/embed.js'
-import { GatewayError } from '../../core/errors.js'
+import type { RequestHead } from '../../core/codec.js'
+import type { EmbedInput, EmbedRequest } from '../../core/embed.js'
 import { isObject, type Json, type JsonObject } from '../../core/json.js'
 import type { Left, MediaPart, TextPart } from '../../core/text.js'
 import { sourceOfUrl } from '../data-url.js'
-import { compact, invalid, Reader } from '../read.js'
+import { leaveOthers } from '../members.js'
+import { invalid, Reader } from '../read.js'
 import { EMBEDDINGS_FIELDS } from './fields.js'
 
 /** A request of the compatible protocol (CreateEmbeddingRequest) in canonical form. */
@@ -20,7 +20,7 @@ export function decodeRequest(value: JsonObject, head: RequestHead): EmbedReques
   const user = body.string('user')
   return {
     model: head.model,
-    inputs: readInputs(body),
+    inputs: readInputs(body, left),
     encoding: readEncoding(body),
     ...(dimensions !== undefined && { dimensions }),
     ...(task !== undefined && { task }),
@@ -59,16 +59,16 @@ function readTask(body: Reader, left: Left[]): string | undefined {
 }
 
 /** `input`: a text, texts, the tokens of one text or of several, or objects with text and media. */
-function readInputs(body: Reader): readonly EmbedInput[] {
+function readInputs(body: Reader, left: Left[]): readonly EmbedInput[] {
   const input = body.raw('input')
   if (input === undefined) throw invalid('input', 'it is required')
-  if (!Array.isArray(input)) return [readInput(input, 'input')]
+  if (!Array.isArray(input)) return [readInput(input, 'input', left)]
   if (input.length === 0) throw invalid('input', 'expected at least one input')
   if (input.every(one => typeof one === 'number')) return [{ tokens: readTokens(input, 'input'), at: 'input' }]
-  return input.map((one: Json, i) => readInput(one, `input[${i}]`))
+  return input.map((one: Json, i) => readInput(one, `input[${i}]`, left))
 }
 
-function readInput(value: Json, at: string): EmbedInput {
+function readInput(value: Json, at: string, left: Left[]): EmbedInput {
   if (typeof value === 'string') return { parts: [{ type: 'text', text: value, at }], at }
   if (Array.isArray(value)) return { tokens: readTokens(value, at), at }
   if (!isObject(value)) throw invalid(at, 'expected a text, tokens or an object')
@@ -76,7 +76,9 @@ function readInput(value: Json, at: string): EmbedInput {
   if (typeof content === 'string') return { parts: [{ type: 'text', text: content, at }], at }
   if (!Array.isArray(content)) throw invalid(`${at}.content`, 'expected an array of parts')
   return {
-    parts: content.map((part: Json, i) => readPart(part, value.content === undefined ? at : `${at}.content[${i}]`)),
+    parts: content.flatMap((part: Json, i) => {
+      return readParts(part, content === value.content ? `${at}.content[${i}]` : at, left)
+    }),
     at,
   }
 }
@@ -88,52 +90,30 @@ function readTokens(values: readonly Json[], at: string): readonly number[] {
   })
 }
 
-/** `{text}` or `{image}`, or a part of the form `{type, …}`. */
-function readPart(value: Json, at: string): TextPart | MediaPart {
-  if (typeof value === 'string') return { type: 'text', text: value, at }
+/** Names of images, and what they are said to be. */
+const IMAGES = ['image', 'image_url', 'image_base64']
+const MEMBERS = new Set(['type', 'text', 'content', ...IMAGES])
+
+/** `{text}`, `{image}` or both, or a part of the form `{type, …}`. */
+function readParts(value: Json, at: string, left: Left[]): (TextPart | MediaPart)[] {
+  if (typeof value === 'string') return [{ type: 'text', text: value, at }]
   if (!isObject(value)) throw invalid(at, 'expected an object')
   const part = new Reader(value, at)
-  if (part.has('text')) return { type: 'text', text: part.required('text'), at }
-  for (const name of ['image', 'image_url', 'image_base64']) {
-    if (!part.has(name)) continue
+  leaveOthers(part, MEMBERS, left)
+  const text = part.string('text')
+  const parts: (TextPart | MediaPart)[] = text === undefined ? [] : [{ type: 'text', text, at }]
+  for (const name of IMAGES) {
     const url = isObject(part.raw(name)) ? part.object(name)?.required('url') : part.string(name)
-    if (url !== undefined) return { ...readImage(url), at }
+    if (url !== undefined) parts.push({ ...readImage(url, part.path(name)), at })
   }
-  throw invalid(at, "expected 'text' or 'image'")
+  if (parts.length === 0) throw invalid(at, "expected 'text' or 'image'")
+  return parts
 }
 
 /** An address, a `data:` URL, or bare base64. */
-function readImage(image: string): MediaPart {
+function readImage(image: string, at: string): MediaPart {
   const isUrl = /^(https?|data):/i.test(image)
+  // An address of another kind is no base64 either: a look at its beginning is enough to tell.
+  if (!isUrl && !/^[\w+/=-]+$/.test(image.slice(0, 64))) throw invalid(at, 'expected a URL or base64')
   return { type: 'media', kind: 'image', ...(isUrl ? sourceOfUrl(image) : { source: { base64: image } }) }
-}
-
-/** A canonical request in the words of the compatible protocol. Vectors are asked for as numbers. */
-export function encodeRequest(request: EmbedRequest, target: Target<EmbedField>): JsonObject {
-  if (request.task !== undefined) target.lose('task')
-  if (request.title !== undefined) target.lose('title')
-  return compact({
-    model: target.model,
-    input: writeInputs(request.inputs, target),
-    encoding_format: 'float',
-    dimensions: request.dimensions,
-    user: request.user,
-  })
-}
-
-function writeInputs(inputs: readonly EmbedInput[], target: Target<EmbedField>): Json {
-  const tokens = inputs.some(input => 'tokens' in input)
-  if (tokens && !inputs.every(input => 'tokens' in input)) {
-    throw new GatewayError('untranslatable', 'Texts and tokens cannot stand in one request.', { param: 'input' })
-  }
-  return inputs.map(input => ('tokens' in input ? input.tokens : writeText(input.parts, target)))
-}
-
-function writeText(parts: readonly (TextPart | MediaPart)[], target: Target<EmbedField>): string {
-  const texts: string[] = []
-  for (const part of parts) {
-    if (part.type === 'text') texts.push(part.text)
-    else target.lose('mediaInputs', part.at)
-  }
-  return texts.join('\n')
 }

@@ -1,0 +1,98 @@
+import type { ImageCodec, Target, TextCodec } from '../../core/codec.js'
+import { GatewayError } from '../../core/errors.js'
+import type { Carry, Field } from '../../core/fields.js'
+import type { ImageField, ImageRequest, ImageResult, MadeImage } from '../../core/image.js'
+import type { Json, JsonObject } from '../../core/json.js'
+import type { Candidate, Part, TextRequest } from '../../core/text.js'
+import { given } from '../members.js'
+import { filtered, someImages } from './result.js'
+import { type Shape, type Shapes, shapeOf } from './shape.js'
+
+/** How images are asked for by a protocol of texts. */
+export interface ImagesByText {
+  readonly shapes: Shapes
+  readonly carries: Readonly<Record<ImageField, Carry>>
+  /** Whether it is spoken only where a model is declared so. */
+  readonly declared: boolean
+  /** The request with the shape of the image in it, which texts have none of. */
+  shaped(body: JsonObject, shape: Shape): JsonObject
+}
+
+/** Images made by models of texts: the prompt is a turn of the user's, and the images stand in the answer. */
+export function imagesByText({ protocol, client }: TextCodec, way: ImagesByText): ImageCodec {
+  return {
+    operation: 'image',
+    protocol,
+    ...(way.declared && { declared: true }),
+    server: { decodeRequest: never, encodeResult: never, fields: {} },
+    client: {
+      encodeRequest: (request, target) => {
+        loseOthers(request, target)
+        const shape = shapeOf(request, way.shapes, target)
+        const body = client.encodeRequest(asText(request), textTarget(target))
+        return Object.keys(shape).length === 0 ? body : way.shaped(body, shape)
+      },
+      decodeResult: body => readImages(client.decodeResult(body)),
+      decodeError: (status: number, body: Json | undefined) => client.decodeError(status, body),
+      carries: way.carries,
+    },
+  }
+}
+
+function never(): never {
+  throw new GatewayError('internal', 'Clients ask for images by protocols of images.')
+}
+
+/** What no model of texts is told. */
+const OTHERS = [
+  ...(['urls', 'quality', 'style', 'background', 'mime', 'compression', 'moderation'] as const),
+  ...(['partials', 'negative', 'seed'] as const),
+]
+
+function loseOthers(request: ImageRequest, target: Target<ImageField>): void {
+  for (const field of OTHERS) if (request[field] !== undefined) target.lose(field)
+}
+
+function asText({ model, prompt, count, user }: ImageRequest): TextRequest {
+  return {
+    model,
+    stream: false,
+    streamUsage: false,
+    system: [],
+    turns: [{ role: 'user', parts: [{ type: 'text', text: prompt }] }],
+    tools: [],
+    modalities: ['text', 'image'],
+    left: [],
+    ...given({ candidates: count === 1 ? undefined : count, user }),
+  }
+}
+
+/** The few canonical fields of texts that such a request has. */
+const NAMES: Partial<Record<Field, ImageField>> = { candidates: 'count', user: 'user' }
+
+function textTarget({ model, traits, lose }: Target<ImageField>): Target {
+  return { model, traits, lose: (field, _, why) => lose(NAMES[field] ?? 'prompt', undefined, why) }
+}
+
+function readImages({ candidates, created, usage }: ReturnType<TextCodec['client']['decodeResult']>): ImageResult {
+  const images = candidates.flatMap(({ parts }) => parts.flatMap(readImage))
+  const refused = images.length === 0 ? candidates.find(isRefused) : undefined
+  if (refused !== undefined) throw filtered(reasonOf(refused))
+  return { images: someImages(images), ...given({ created, input: usage?.input, output: usage?.output }) }
+}
+
+function readImage(part: Part): MadeImage[] {
+  if (part.type !== 'media' || part.kind !== 'image') return []
+  const { source, mime } = part
+  const held = 'base64' in source ? source.base64 !== '' && source : 'url' in source && source
+  return held === false ? [] : [{ source: held, ...given({ mime }) }]
+}
+
+function isRefused({ parts, end: { reason } }: Candidate): boolean {
+  return reason === 'filter' || reason === 'refusal' || parts.some(({ type }) => type === 'refusal')
+}
+
+function reasonOf({ parts, end }: Candidate): string | undefined {
+  const words = parts.map(part => (part.type === 'refusal' ? part.text : '')).join('')
+  return words === '' ? end.detail : words
+}

@@ -1,0 +1,85 @@
+import type { ImageCodec } from '../../core/codec.js'
+import type { Carry } from '../../core/fields.js'
+import type { ImageField } from '../../core/image.js'
+import { isObject, type JsonObject } from '../../core/json.js'
+import { chat } from '../chat/index.js'
+import { decodeError } from '../compatible-errors.js'
+import { generate } from '../generate/index.js'
+import { compact } from '../read.js'
+import { imagesByText } from './by-text.js'
+import { IMAGES_CARRIES, IMAGES_FIELDS } from './fields.js'
+import { decodeRequest } from './request-in.js'
+import { encodeRequest } from './request-out.js'
+import { decodeResult, encodeEvents, encodeResult } from './result.js'
+import type { Shapes } from './shape.js'
+
+/** Compatible image generation: `POST …/images/generations`. */
+export const images: ImageCodec = {
+  operation: 'image',
+  protocol: 'images.generations',
+  server: { decodeRequest, encodeResult, encodeEvents, fields: IMAGES_FIELDS },
+  client: { encodeRequest, decodeResult, decodeError, carries: IMAGES_CARRIES },
+}
+
+/** Shapes that models of texts are told by their ImageConfig. */
+const SHAPES: Shapes = {
+  aspects: [
+    ...['1:1', '2:3', '3:2', '3:4', '4:3', '4:5', '5:4', '9:16', '16:9', '21:9'],
+    ...['1:4', '4:1', '1:8', '8:1'],
+  ],
+  resolutions: [
+    ['1K', 1024],
+    ['2K', 2048],
+    ['4K', 4096],
+  ],
+}
+
+const ABSENT: Carry = { dropped: 'such a model is told what to make, and no more' }
+
+const CARRIES: Readonly<Record<ImageField, Carry>> = {
+  prompt: 'carried',
+  count: 'carried',
+  size: { approximated: 'as the nearest aspect ratio and resolution' },
+  aspect: 'carried',
+  resolution: 'carried',
+  urls: { refused: 'its images are bytes, and the gateway keeps none; ask for b64_json' },
+  quality: ABSENT,
+  style: ABSENT,
+  background: ABSENT,
+  mime: { dropped: 'such a model chooses the format' },
+  compression: ABSENT,
+  moderation: ABSENT,
+  partials: { dropped: 'such a model gives whole images' },
+  negative: ABSENT,
+  seed: ABSENT,
+  user: ABSENT,
+}
+
+/** Images of the native protocol: `:generateContent` with the modality of images. */
+export const imagesByGenerate: ImageCodec = imagesByText(generate, {
+  shapes: SHAPES,
+  declared: false,
+  carries: CARRIES,
+  shaped: (body, { aspect, resolution }) => {
+    const config = isObject(body.generationConfig) ? body.generationConfig : {}
+    return {
+      ...body,
+      generationConfig: { ...config, imageConfig: named('aspectRatio', aspect, 'imageSize', resolution) },
+    }
+  },
+})
+
+/** Images of chat models, which stand beside the words of the message. */
+export const imagesByChat: ImageCodec = imagesByText(chat, {
+  shapes: SHAPES,
+  declared: true,
+  carries: { ...CARRIES, user: 'carried' },
+  shaped: (body, { aspect, resolution }) => ({
+    ...body,
+    image_config: named('aspect_ratio', aspect, 'image_size', resolution),
+  }),
+})
+
+function named(first: string, aspect: string | undefined, second: string, resolution: string | undefined): JsonObject {
+  return compact({ [first]: aspect, [second]: resolution })
+}

@@ -1,0 +1,76 @@
+import type { Counted, Left } from './text.js'
+
+/** The canonical model of image generation: images made from a text. */
+export interface ImageRequest {
+  readonly model: string
+  readonly prompt: string
+  /** Whether the client wants each image as an event. */
+  readonly stream: boolean
+  /** How many images; 1 where it is not given. */
+  readonly count?: number
+  /** Pixels. */
+  readonly size?: Size
+  /** `16:9`, where the client tells the shape and not the pixels. */
+  readonly aspect?: string
+  /** `1K`, `2K`, `4K`: about how many pixels a side has. */
+  readonly resolution?: string
+  /** True: addresses are wanted, not bytes. */
+  readonly urls?: boolean
+  readonly quality?: string
+  readonly style?: string
+  readonly background?: string
+  /** `image/png`. */
+  readonly mime?: string
+  /** Percent. */
+  readonly compression?: number
+  readonly moderation?: string
+  /** Partial images that a stream shows before each whole one. */
+  readonly partials?: number
+  /** What the images shall not show. */
+  readonly negative?: string
+  readonly seed?: number
+  readonly user?: string
+  readonly left: readonly Left[]
+}
+
+export interface Size {
+  readonly width: number
+  readonly height: number
+}
+
+export interface ImageResult extends Counted {
+  /** Seconds since the epoch. */
+  readonly created?: number
+  /** At least one. */
+  readonly images: readonly MadeImage[]
+}
+
+/** Bytes, or the address of an image. */
+export interface MadeImage {
+  readonly source: { readonly base64: string } | { readonly url: string }
+  /** `image/png`; absent where the upstream does not say. */
+  readonly mime?: string
+  /** The prompt as the upstream wrote it anew. */
+  readonly prompt?: string
+}
+
+export const IMAGE_FIELDS = {
+  prompt: 'Prompt',
+  count: 'Several images',
+  size: 'Size in pixels',
+  aspect: 'Aspect ratio',
+  resolution: 'Resolution',
+  urls: 'Addresses in place of bytes',
+  quality: 'Quality',
+  style: 'Style',
+  background: 'Background',
+  mime: 'File format',
+  compression: 'Compression',
+  moderation: 'Strictness of moderation',
+  partials: 'Partial images',
+  negative: 'What the images shall not show',
+  seed: 'Seed',
+  user: 'End user',
+} as const
+
+export type ImageField = keyof typeof IMAGE_FIELDS

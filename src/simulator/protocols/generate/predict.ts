@@ -1,0 +1,43 @@
+import { badArgument, badField, native, nativeFields } from '../../families/native.js'
+import { picture } from '../../image/picture.js'
+import { MOST_PIXELS, pixelsOf, RESOLUTIONS } from '../../image/shapes.js'
+import { type Call, json, type Protocol } from '../../protocol.js'
+import { says } from '../../text/words.js'
+import { readMessage } from './proto.js'
+import { modelOf } from './request.js'
+import { JSON_HEADERS } from './stream.js'
+import { WIRE } from './wire.js'
+
+const MOST_IMAGES = 4
+const ASPECTS = ['1:1', '3:4', '4:3', '9:16', '16:9']
+const BLOCKED = { raiFilteredReason: 'The prompt was blocked by the safety filter of the simulator.' }
+
+/** `POST /v1beta/models/{model}:predict`: images, four where no number is asked for. */
+export const predict: Protocol = {
+  method: 'POST',
+  path: '/v1beta/models/{model}:predict',
+  body: 'json',
+  family: native,
+  models: ['sim-image'],
+  answer: call => json(answer(call), 200, JSON_HEADERS),
+}
+
+function answer(call: Call): object {
+  const model = modelOf(call, 'predict')
+  const body = nativeFields(readMessage(WIRE, 'PredictRequest', call.body))
+  const [instance, ...others] = body.list('instances') ?? []
+  if (instance === undefined || others.length > 0) throw badArgument('Exactly one instance is supported.')
+  const prompt = instance.string('prompt') ?? ''
+  if (prompt.trim() === '') throw badField('instances[0].prompt', 'must not be empty')
+  const parameters = body.fields('parameters') ?? nativeFields({})
+  const count = parameters.integer('sampleCount', { min: 1, max: MOST_IMAGES }) ?? MOST_IMAGES
+  const pixels = pixelsOf(parameters.oneOf('aspectRatio', ASPECTS), parameters.oneOf('sampleImageSize', RESOLUTIONS))
+  if (pixels === undefined || pixels.width * pixels.height * count > MOST_PIXELS)
+    throw badArgument(`The images have more than ${MOST_PIXELS} pixels in all.`)
+  const mimeType = parameters.fields('outputOptions')?.string('mimeType') ?? 'image/png'
+  if (mimeType !== 'image/png') throw badArgument(`The simulator writes no ${mimeType.slice(0, 100)}, only image/png.`)
+  if (says(prompt, 'simulate_block')) return parameters.boolean('includeRaiReason') ? { predictions: [BLOCKED] } : {}
+  const seed = call.seed.fork('image')
+  const images = Array.from({ length: count }, (_, index) => picture(model, prompt, pixels, seed.fork('one', index)))
+  return { predictions: images.map(bytesBase64Encoded => ({ mimeType, bytesBase64Encoded })) }
+}
