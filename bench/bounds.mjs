@@ -1,5 +1,6 @@
 // Measures what translation holds and how long it keeps the event loop: memory of an open stream per pair of text protocols,
-// and the longest pause while a large body of the chat protocol passes to each. Memory is what stands after a collection;
+// and the longest pause while a large body of the chat protocol passes to each, and while one of any protocol with 20 MiB of
+// base64 in it is relayed: as it is, with the model renamed, and changed by verbs. Memory is what stands after a collection;
 // a pause holds whatever else the machine does meanwhile.
 // usage: node bench/bounds.mjs [--quick]     writes bench/out/bounds.json
 import { once } from 'node:events'
@@ -15,18 +16,22 @@ const EVENTS_SEEN = 100
 const ROUNDS = quick ? 1 : 5
 const LARGE = (quick ? 1 : 19) * 1024 * 1024
 const names = Object.keys(PROTOCOLS)
+/** Models whose upstream speaks what the client does. */
+const RELAYED = ['bench-relay', 'bench-renamed', 'bench-changed']
 
 const upstream = await startPairUpstream(EVENTS_SEEN)
 const gateway = await startProbedGateway(upstream.port)
 const memory = await measureMemory()
 const pauses = await measurePauses()
+const relayed = await measureRelayed()
 await stopAll()
 
 mkdirSync(new URL('out/', import.meta.url), { recursive: true })
-const report = { node: process.version, cores, quick, memory, pauses }
+const report = { node: process.version, cores, quick, memory, pauses, relayed }
 writeFileSync(new URL('out/bounds.json', import.meta.url), `${JSON.stringify(report, undefined, 2)}\n`)
 show('memory: KiB per open stream', 'client \\ upstream', memory, 1)
 show(`pause: longest in ms while ${LARGE / 1024 / 1024} MiB pass, median of ${ROUNDS}`, 'body \\ upstream', pauses, 0)
+show(`pause: longest in ms while ${quick ? 1 : 20} MiB of base64 are relayed`, 'path \\ model', relayed, 0)
 
 async function measureMemory() {
   const rows = {}
@@ -97,6 +102,34 @@ async function measurePauses() {
   return rows
 }
 
+/** Bodies with an image of 20 MiB in base64, by the path that they go to. */
+function pictures(model) {
+  const data = 'iVBORw0KGgoA'.repeat(((quick ? 1 : 20) * 1024 * 1024) / 12)
+  const url = `data:image/png;base64,${data}`
+  const inline = { inlineData: { mimeType: 'image/png', data } }
+  const source = { type: 'base64', media_type: 'image/png', data }
+  const user = content => [{ role: 'user', content: [content] }]
+  return {
+    '/v1/chat/completions': { model, messages: user({ type: 'image_url', image_url: { url } }) },
+    '/v1/responses': { model, store: false, input: user({ type: 'input_image', image_url: url, detail: 'auto' }) },
+    '/v1/messages': { model, max_tokens: 100, messages: user({ type: 'image', source }) },
+    [`/v1beta/models/${model}:generateContent`]: { contents: [{ role: 'user', parts: [inline] }] },
+    '/v1/embeddings': { model, input: [{ image: data }] },
+    '/v1/images/generations': { model, prompt: 'the same in green', image: url },
+  }
+}
+
+async function measureRelayed() {
+  const rows = {}
+  for (const model of RELAYED) {
+    for (const [path, body] of Object.entries(pictures(model))) {
+      const row = path.replace(model, '{model}')
+      rows[row] = { ...rows[row], [model]: await pauseBy(path, JSON.stringify(body)) }
+    }
+  }
+  return rows
+}
+
 function conversations() {
   const turns = (count, text) =>
     Array.from({ length: count }, (_, i) => ({ role: i % 2 === 0 ? 'user' : 'assistant', content: text }))
@@ -111,17 +144,23 @@ function conversations() {
 }
 
 /** The longest pause in milliseconds, the median of ROUNDS, after a first one that nobody counts. */
-async function pauseOf(target, messages) {
-  const body = JSON.stringify({ model: `bench-${target}`, max_completion_tokens: 100, messages })
+function pauseOf(target, messages) {
+  return pauseBy(
+    '/v1/chat/completions',
+    JSON.stringify({ model: `bench-${target}`, max_completion_tokens: 100, messages }),
+  )
+}
+
+async function pauseBy(path, body) {
   const found = []
   for (let round = 0; round <= ROUNDS; round += 1) {
     await gateway.ask('reset')
-    const answer = await fetch(`http://127.0.0.1:${gateway.port}/v1/chat/completions`, {
+    const answer = await fetch(`http://127.0.0.1:${gateway.port}${path}`, {
       method: 'POST',
       headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
       body,
     })
-    if (answer.status !== 200) throw new Error(`${target} answered ${answer.status}: ${await answer.text()}`)
+    if (answer.status !== 200) throw new Error(`${path} answered ${answer.status}: ${await answer.text()}`)
     await answer.arrayBuffer()
     const { pause } = await gateway.ask('pause')
     if (round > 0) found.push(pause)
@@ -131,8 +170,10 @@ async function pauseOf(target, messages) {
 
 function show(what, corner, rows, digits) {
   console.log(`\n${what}`)
-  console.log(corner.padEnd(20) + names.map(name => name.padStart(12)).join(''))
+  const columns = Object.keys(Object.values(rows)[0])
+  const wide = Math.max(20, ...Object.keys(rows).map(row => row.length + 1))
+  console.log(corner.padEnd(wide) + columns.map(name => name.padStart(14)).join(''))
   for (const [row, cells] of Object.entries(rows)) {
-    console.log(row.padEnd(20) + names.map(name => cells[name].toFixed(digits).padStart(12)).join(''))
+    console.log(row.padEnd(wide) + columns.map(name => cells[name].toFixed(digits).padStart(14)).join(''))
   }
 }

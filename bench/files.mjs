@@ -1,9 +1,21 @@
 // Measures large files on their way up and down: the gateway beside nginx and beside no proxy at all, one at a time. Told
-// are the rate, the CPU of the proxy, and how much its resident memory grew at most while the file passed.
+// are the rate, the CPU of the proxy, and how much its resident memory grew at most while the file passed. Of the gateway
+// that growth is mostly garbage that has not been collected yet; how much it holds is told too, as collections find it.
 // usage: node bench/files.mjs [--quick]     writes bench/out/files.json
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
-import { cores, cpu, KEY, rss, startFileGateway, startFileUpstream, startNginx, stopAll } from './processes.mjs'
+import { setTimeout } from 'node:timers/promises'
+import {
+  cores,
+  cpu,
+  KEY,
+  rss,
+  startFileGateway,
+  startFileUpstream,
+  startNginx,
+  startProbedGateway,
+  stopAll,
+} from './processes.mjs'
 import { median } from './report.mjs'
 
 const quick = process.argv.includes('--quick')
@@ -28,10 +40,11 @@ for (const target of targets) {
   results.up[target.name] = await measured(target, () => upload(target, SIZE, SIZE))
   results.down[target.name] = await measured(target, () => download(target))
 }
+const held = await holding(await startProbedGateway(upstream.port, 'files.yaml'))
 await stopAll()
 
 mkdirSync(new URL('out/', import.meta.url), { recursive: true })
-const report = { node: process.version, cores, quick, size: SIZE, results }
+const report = { node: process.version, cores, quick, size: SIZE, results, held }
 writeFileSync(new URL('out/files.json', import.meta.url), `${JSON.stringify(report, undefined, 2)}\n`)
 for (const [way, rows] of Object.entries(results)) {
   console.log(`\n${SIZE / MIB} MiB ${way}`)
@@ -43,6 +56,31 @@ for (const [way, rows] of Object.entries(results)) {
   const over = (one, key) => (one === undefined ? 'not measured' : (own[key] / one[key]).toFixed(2))
   console.log(`  rate: gateway / nginx = ${over(other, 'rate')}, gateway / direct = ${over(direct, 'rate')}`)
   console.log(`  CPU: gateway / nginx = ${over(other, 'cpu')}`)
+}
+
+console.log(`\nheld by the gateway: +${held.up.toFixed(1)} MiB on the way up, +${held.down.toFixed(1)} MiB down`)
+
+/** MiB that stand after collections while a file passes, over what stood before. */
+async function holding(target) {
+  const look = async () => {
+    const { heapUsed, external } = await target.ask('heap')
+    return (heapUsed + external) / MIB
+  }
+  await upload(target, 8 * MIB, SIZE)
+  const most = async pass => {
+    const before = await look()
+    let [highest, passing] = [0, true]
+    const passed = pass().finally(() => {
+      passing = false
+    })
+    while (passing) {
+      highest = Math.max(highest, (await look()) - before)
+      await setTimeout(LOOK)
+    }
+    await passed
+    return highest
+  }
+  return { up: await most(() => upload(target, SIZE, SIZE)), down: await most(() => download(target)) }
 }
 
 async function measured(target, pass) {

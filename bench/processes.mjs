@@ -65,10 +65,25 @@ export function startPairGateway(upstream) {
   return serve('gateway', 'pairs.yaml', upstream)
 }
 
+/** A WebSocket that answers every frame. */
+export async function startRealtimeUpstream() {
+  const port = await freePort()
+  return start('upstream', port, process.execPath, [here('realtime-upstream.mjs'), port])
+}
+
+export async function startTunnel(upstream) {
+  const port = await freePort()
+  return start('tunnel', port, process.execPath, [here('tunnel.mjs'), port, upstream])
+}
+
+export function startRealtimeGateway(upstream) {
+  return serve('gateway', 'realtime.yaml', upstream)
+}
+
 /** The same with probe.mjs inside: `ask` tells what it knows. */
-export async function startProbedGateway(upstream) {
+export async function startProbedGateway(upstream, file = 'pairs.yaml') {
   const flags = ['--expose-gc', '--import', here('probe.mjs')]
-  const { child, ...gateway } = await serve('gateway', 'pairs.yaml', upstream, flags)
+  const { child, ...gateway } = await serve('gateway', file, upstream, flags)
   const ask = async question => {
     child.send(question)
     const [answer] = await once(child, 'message')
@@ -105,9 +120,9 @@ export async function startNginx(upstream, more = 'client_max_body_size 32m;') {
   )
 }
 
-/** Runs one job of load.mjs to its end. */
-export async function load(job) {
-  const child = spawn(process.execPath, [here('load.mjs')], { stdio: ['pipe', 'pipe', 'inherit'] })
+/** Runs one job of load.mjs, or of another script like it, to its end. */
+export async function load(job, script = 'load.mjs') {
+  const child = spawn(process.execPath, [here(script)], { stdio: ['pipe', 'pipe', 'inherit'] })
   children.add(child)
   let out = ''
   child.stdout.on('data', data => {

@@ -25,6 +25,7 @@ export const LIMITS: Limits = {
   connections: 512,
   queue: 1024,
   in_flight: 10_000,
+  sessions: 100,
   headers: 10 * SECOND,
   upload: 5 * MINUTE,
   stall: 2 * MINUTE,

@@ -3,7 +3,7 @@ import type { ProtocolConfig, VerbConfig } from '../core/config.js'
 import type { Family } from '../core/errors.js'
 import type { JsonObject } from '../core/json.js'
 import type { Limits, RetryCondition, Timeouts } from '../core/limits.js'
-import type { Answer, Framing, RouteBody } from '../core/plan.js'
+import type { Answer, Framing, RouteBody, Tunnel } from '../core/plan.js'
 
 /**
  * Files as they are written, after the schema has accepted them and before anything is resolved: sizes and durations
@@ -189,6 +189,7 @@ export interface RawRoute extends RawDefaults {
   readonly answer?: Answer
   readonly model?: string
   readonly stream?: boolean | string
+  readonly tunnel?: Tunnel
   readonly framing?: RawFraming
   readonly strict?: boolean
   readonly schema?: string

@@ -80,11 +80,26 @@ export function readStream(raw: boolean | string | undefined): RouteConfig['stre
   return raw === true ? 'always' : 'never'
 }
 
-/** Over a WebSocket a client sends requests as messages and gets the events of their answers. One protocol has that. */
+/**
+ * A WebSocket is passed through, or a client sends requests as messages and gets the events of their answers. One protocol
+ * has that.
+ */
 export function checkSocket(raw: RawRoute, { method }: RoutePattern, site: Site, { report }: Context): void {
-  if (method !== 'WS' || (raw.protocol === STATEFUL && raw.stream === true)) return
-  const message = `over WebSockets only { protocol: ${STATEFUL}, stream: true } is served`
-  report.error('conflict', site, message, { on: 'key' })
+  if (raw.tunnel === undefined) {
+    if (method !== 'WS' || (raw.protocol === STATEFUL && raw.stream === true)) return
+    const message = `a WebSocket is passed through (add tunnel: raw), or it is { protocol: ${STATEFUL}, stream: true }`
+    report.error('conflict', site, message, { on: 'key' })
+    return
+  }
+  if (method !== 'WS') {
+    const message = 'only WebSockets are passed through: write the route as WS /path'
+    report.error('conflict', site.child('tunnel'), message, { on: 'key' })
+  }
+  for (const name of ['answer', 'stream', 'framing', 'schema', 'request', 'strict', 'body'] as const) {
+    if (raw[name] === undefined) continue
+    const message = `a tunnel passes everything through and has no ${name}`
+    report.error('conflict', site.child(name), message, { on: 'key' })
+  }
 }
 
 /** Changes of a request that is translated would come too late, in the terms of the upstream's protocol. */
@@ -109,7 +124,7 @@ export function checkFraming(raw: RawRoute, site: Site, { report }: Context): vo
 
 /** How the body is taken where the route does not say. What may have to be translated is read. */
 export function defaultBody(raw: RawRoute, method: string): RouteConfig['body'] {
-  if (method === 'GET' || method === 'HEAD' || method === 'DELETE') return 'none'
+  if (raw.tunnel !== undefined || method === 'GET' || method === 'HEAD' || method === 'DELETE') return 'none'
   if (raw.json !== undefined || [raw.model, raw.stream].some(pointer => String(pointer).startsWith('form.'))) {
     return 'multipart'
   }

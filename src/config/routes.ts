@@ -104,6 +104,7 @@ function readRoute(
     ...(model === undefined ? {} : { model }),
     stream: readStream(raw.stream),
     framing: readFraming(raw.framing),
+    ...(raw.tunnel === undefined ? {} : { tunnel: raw.tunnel }),
     strict: raw.strict ?? false,
     ...(raw.schema === undefined ? {} : { schema: raw.schema }),
     ...(raw.json === undefined ? {} : { json: raw.json }),

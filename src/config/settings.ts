@@ -23,6 +23,7 @@ const COUNTS: ReadonlySet<string> = new Set([
   'connections',
   'queue',
   'in_flight',
+  'sessions',
 ] satisfies (keyof Limits)[])
 
 /** Sizes, counts and durations, as far as they are written. */

@@ -5,7 +5,7 @@ import type { Json, JsonObject } from './json.js'
 import type { Limits, Retry, RetryCondition, Timeouts } from './limits.js'
 import type { MediaConfig } from './media.js'
 import type { Placement } from './placement.js'
-import type { Answer, FamilyMark, Pointer, RouteBody, RouteFraming, RouteLimit } from './plan.js'
+import type { Answer, FamilyMark, Pointer, RouteBody, RouteFraming, RouteLimit, Tunnel } from './plan.js'
 import type { Secret } from './secret.js'
 
 /**
@@ -175,6 +175,10 @@ export interface ProtocolConfig {
   readonly stream_error?: 'family' | 'responses'
   /** Where usage stands, in dotted paths from the top of the JSON answer or event. */
   readonly usage?: UsageConfig
+  /** What a tunnel reads of the messages that pass: dotted paths of models' names, and types of messages with usage. */
+  readonly messages?: { readonly model?: readonly string[]; readonly counted?: readonly string[] }
+  /** Subprotocols that a tunnel offers upstream (globs), and those that it answers. */
+  readonly subprotocols?: { readonly pass?: readonly string[]; readonly answer?: readonly string[] }
   readonly rate_limits?: RateLimitsConfig
   /** Status and code of "no such model" where the protocol has its own (responses: 400, param `model`). */
   readonly unknown_model?: { readonly status: number; readonly param?: string; readonly message?: string }
@@ -241,6 +245,8 @@ export interface RouteConfig {
   readonly model?: PointerConfig
   readonly stream: 'never' | 'always' | PointerConfig
   readonly framing: RouteFraming
+  /** How a WebSocket is passed through; absent where it is not. */
+  readonly tunnel?: Tunnel
   readonly strict: boolean
   /** Name of a request schema. */
   readonly schema?: string

@@ -40,6 +40,8 @@ export interface RequestEntry {
   readonly trailing: number
   readonly truncated: boolean
   readonly usage: Usage | undefined
+  /** How a WebSocket that was passed through ended: its close code (RFC 6455 §7.1.5), and who ended it. */
+  readonly closed: { readonly code: number; readonly by: 'client' | 'upstream' | 'gateway' } | undefined
   /** What translation to the upstream's protocol left out, by the client's names. */
   readonly dropped: readonly string[]
   /** Why a URL of the client's was not fetched. */

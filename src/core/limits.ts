@@ -30,6 +30,8 @@ export interface Limits {
   readonly queue: number
   /** Most requests in flight in the whole process. */
   readonly in_flight: number
+  /** Most tunnels that one caller's key may have open at once. */
+  readonly sessions: number
   /** Time for a client to send its request headers. */
   readonly headers: number
   /** Time for a client to send its whole request body. */

@@ -77,6 +77,8 @@ export interface Route {
   readonly model: Pointer | undefined
   readonly stream: 'never' | 'always' | Pointer
   readonly framing: RouteFraming
+  /** How a WebSocket is passed through: every byte as it comes, or message by message. Absent where it is not. */
+  readonly tunnel: Tunnel | undefined
   readonly body: RouteBody
   /** Top-level members of the body, or fields of the form, that decide what happens (model, stream): they may stand only once. */
   readonly control: readonly string[]
@@ -108,6 +110,8 @@ export interface FamilyMark {
   /** Lower case. */
   readonly header: string
 }
+
+export type Tunnel = 'raw' | 'framed'
 
 export interface Pointer {
   /** `form`: a text field; where JSON is sent in place of the form, a member of it. */
@@ -205,7 +209,11 @@ export interface Call {
  * A declared rewrite of a JSON document, as bytes in and bytes out: what the verbs do not name stays byte for byte as
  * it was. Throws `SyntaxError` where the document is not a JSON object.
  */
-export type Transform = (document: Uint8Array) => Uint8Array
+export interface Transform {
+  (document: Uint8Array): Uint8Array
+  /** The same one after the other, for documents that are too large to be rewritten in one turn of the event loop. */
+  readonly steps?: readonly Transform[]
+}
 
 /** A declared rewrite of a form. Throws {@link GatewayError} where a form cannot say what is declared. */
 export type FormTransform = (form: FormChanges) => void
@@ -250,9 +258,26 @@ export interface Protocol {
   readonly binary: boolean
   readonly streamError: 'family' | 'responses'
   readonly usage: UsagePaths | undefined
+  /** What a tunnel reads of the messages that pass. */
+  readonly messages: MessageRules
+  readonly subprotocols: Subprotocols | undefined
   readonly unknownModel:
     | { readonly status: number; readonly param: string | undefined; readonly message: string | undefined }
     | undefined
+}
+
+export interface MessageRules {
+  /** Where messages of the client may name a model; paths, split. */
+  readonly model: readonly (readonly string[])[]
+  /** Values of `type` of the upstream's messages that tell usage. */
+  readonly counted: readonly string[]
+}
+
+export interface Subprotocols {
+  /** Whether one that the client offers is offered to the upstream. */
+  readonly pass: (name: string) => boolean
+  /** The client is answered with the first of these that it offers. */
+  readonly answer: readonly string[]
 }
 
 /** Dotted paths, split, from the top of the JSON document. The numbers that stand at the paths of a list are added up. */

@@ -33,6 +33,7 @@ export function account(call: Call): RequestEntry {
     trailing: call.trailing,
     truncated: call.truncated,
     usage: call.usage,
+    closed: call.closed,
     dropped: call.losses?.dropped ?? NOTHING,
     blocked: details?.cause instanceof Blocked ? details.cause.message : undefined,
     generation: call.generation.number,

@@ -2,12 +2,13 @@ import { GatewayError } from '../core/errors.js'
 import type { Route } from '../core/plan.js'
 import type { Call } from './call.js'
 import { listHeld } from './held/list.js'
+import type { Serve } from './held/look.js'
 import { type MethodsOf, modelShape } from './model-shapes.js'
 import { STATE_ANSWERS } from './state/answers.js'
 
 /** Answers of the gateway's own: the models that the presented key may use, in the shape of the caller's family; and state. */
-export function answer(call: Call, route: Route): void | Promise<void> {
-  if (route.holding !== undefined) return listHeld(call, route.holding)
+export function answer(call: Call, route: Route, serve: Serve): void | Promise<void> {
+  if (route.holding !== undefined) return listHeld(call, route.holding, serve)
   const ofState = route.answer && STATE_ANSWERS[route.answer]
   if (ofState !== undefined) return ofState(call, route)
   const { caller } = call

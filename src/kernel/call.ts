@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { AttemptNote } from '../core/entry.js'
+import type { AttemptNote, RequestEntry } from '../core/entry.js'
 import { errorBody } from '../core/error-bodies.js'
 import { type ERROR_CODES, type Family, GatewayError } from '../core/errors.js'
 import type { Caller, Params, Route, Usage } from '../core/plan.js'
@@ -60,6 +60,8 @@ export class Call implements Watched, InFlight {
   trailing = 0
   truncated = false
   usage: Usage | undefined
+  /** How a WebSocket that was passed through ended. */
+  closed: RequestEntry['closed']
   /** What the request says of the conversation that it belongs to, where its protocol has such, and that conversation. */
   wishes: Wishes | undefined
   turn: Turn | undefined
@@ -199,6 +201,7 @@ export class Call implements Watched, InFlight {
       this.error ??= new GatewayError('client_gone', 'The client went away.', { phase: 'client_abort' })
     }
     this.#settled = true
+    this.bytesIn = this.upload?.size ?? this.bytesIn
     this.work?.cancel()
     void this.spool?.dispose()
     this.kernel.watchdog.delete(this)

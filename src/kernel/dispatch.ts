@@ -2,7 +2,7 @@ import { estimate } from '../codecs/index.js'
 import type { GatewayError } from '../core/errors.js'
 import type { Exchange, Route, Translation } from '../core/plan.js'
 import type { UpstreamRequest } from '../net/pools.js'
-import type { Body } from './admit.js'
+import type { Body, HeldBody } from './admit.js'
 import { Attempt } from './attempt.js'
 import type { Call, Work } from './call.js'
 import type { Failure } from './failure.js'
@@ -11,9 +11,10 @@ import { answerEstimate } from './translate/estimate.js'
 import { RemoteMedia } from './translate/media.js'
 import { translatorOf } from './translate/pair.js'
 import { translatedRequest } from './translate/request.js'
+import { isLarge } from './translate/steps.js'
 import type { Translator } from './translate/translator.js'
 import { passAnswer } from './upstream-errors.js'
-import { buildRequest } from './upstream-request.js'
+import { buildLargeRequest, buildRequest } from './upstream-request.js'
 
 /**
  * Walks the ordered targets of a call until one begins to answer. Each target is tried once; a connection that broke
@@ -63,8 +64,11 @@ export class Dispatch implements Work {
     if (exchange === undefined) throw new Error('no exchange is left')
     this.#next++
     this.#tries++
-    if (exchange.translation === undefined) this.relay(exchange)
-    else this.translate(exchange, exchange.translation).catch((cause: unknown) => this.#call.fail(cause))
+    const { translation } = exchange
+    if (translation === undefined && this.#body.type === 'bytes' && isLarge(this.#body.bytes.length)) {
+      this.relayLarge(exchange, this.#body).catch((cause: unknown) => this.#call.fail(cause))
+    } else if (translation === undefined) this.relay(exchange)
+    else this.translate(exchange, translation).catch((cause: unknown) => this.#call.fail(cause))
   }
 
   private relay(exchange: Exchange): void {
@@ -77,6 +81,13 @@ export class Dispatch implements Work {
       return
     }
     attempt.send(request)
+  }
+
+  private async relayLarge(exchange: Exchange, body: HeldBody): Promise<void> {
+    const call = this.#call
+    const request = await buildLargeRequest(call, exchange, body)
+    if (call.over || call.error !== undefined) return
+    this.attempt(exchange, undefined).send(request)
   }
 
   private async translate(exchange: Exchange, translation: Translation): Promise<void> {

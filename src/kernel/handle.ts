@@ -33,7 +33,7 @@ async function serve(call: Call): Promise<void> {
   const placements = matched.route?.caller ?? (matched as Miss).caller
   call.caller = authenticate(request, call.query, placements, plan.keys)
   const route = routeOf(call, matched)
-  if (route.lane === 'answer') return answer(call, route)
+  if (route.lane === 'answer') return answer(call, route, (inner, response) => handle(call.kernel, inner, response))
   const { holding } = route
   // What is not the caller's is refused before a byte of the body is read.
   const known = holding === undefined || holding.verb === 'makes' ? undefined : await holdersFor(call, route, holding)
@@ -70,7 +70,7 @@ function familyOf({ headers }: IncomingMessage, matched: Match | Miss): Family {
   return families.find(({ header }) => headers[header] !== undefined)?.family ?? errors
 }
 
-function refuseOverload(call: Call): void {
+export function refuseOverload(call: Call): void {
   if (call.kernel.calls.size <= call.generation.plan.limits.in_flight) return
   throw new GatewayError('unavailable', 'Too many requests are in flight. Try again soon.', {
     retryAfter: 1000,

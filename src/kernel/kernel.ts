@@ -4,6 +4,7 @@ import type { Store } from '../core/store.js'
 import { Spooler } from '../stores/spool.js'
 import type { Generation } from './generation.js'
 import { State } from './state/state.js'
+import { Tunnels } from './tunnel/tunnels.js'
 import { Watchdog } from './watchdog.js'
 
 /** A request in flight, as far as the process has to do with it. */
@@ -21,6 +22,7 @@ export class Kernel {
   readonly state: State
   /** Holds bodies that are read before they are sent on. */
   readonly spooler: Spooler
+  readonly tunnels = new Tunnels()
   #generation: Generation
   /** Requests in flight. */
   readonly calls = new Set<InFlight>()

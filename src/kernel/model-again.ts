@@ -1,5 +1,5 @@
 import { GatewayError } from '../core/errors.js'
-import { type Path, replaceStrings } from '../wire/json-edit.js'
+import { type Edit, type Path, stringEdits } from '../wire/json-edit.js'
 
 /** Where bodies may name the model that stands in the path once more. Source: the native protocol's document. */
 const PLACES: readonly Path[] = [
@@ -14,14 +14,15 @@ const PLACES: readonly Path[] = [
 
 const MEMBER = '"model"'
 const COLLECTION = 'models/'
+const NONE: readonly Edit[] = []
 
 /**
- * The body with the model's name as the upstream knows it, wherever the body repeats the one in the path; every other byte
- * stays. Throws `invalid_parameter` where it names another model: whether the caller may use that one nobody has asked.
+ * Edits that give the model the name that the upstream knows it by, wherever the body repeats the one in the path; every
+ * other byte stays. Throws `invalid_parameter` where it names another model: whether the caller may use that one nobody has asked.
  */
-export function renameAgain(bytes: Buffer, asked: string, name: string): Uint8Array {
-  if (!bytes.includes(MEMBER)) return bytes
-  return replaceStrings(bytes, PLACES, (text, place) => {
+export function renameAgain(bytes: Buffer, asked: string, name: string): readonly Edit[] {
+  if (!bytes.includes(MEMBER)) return NONE
+  return stringEdits(bytes, PLACES, (text, place) => {
     const prefix = text.startsWith(COLLECTION) && !asked.startsWith(COLLECTION) ? COLLECTION : ''
     if (text.slice(prefix.length) !== asked) throw another(place, asked)
     return name === asked ? undefined : prefix + name

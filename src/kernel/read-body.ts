@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { GatewayError } from '../core/errors.js'
+import { joined } from './translate/steps.js'
 
 /** What a request said about its body before sending it. */
 export function declaredLength(request: IncomingMessage): number | undefined {
@@ -24,7 +25,7 @@ export function invite(request: IncomingMessage, response: ServerResponse, limit
 
 /**
  * The whole body, at most `limit` bytes. Each piece but that of a body in one piece is shown to `onPiece` as it arrives,
- * so that no single pass over a large body holds the event loop. Rejects when the client breaks off.
+ * and a large body is put together in steps, so that nothing holds the event loop for long. Rejects when the client breaks off.
  */
 export function readBody(request: IncomingMessage, limit: number, onPiece: (piece: Buffer) => void): Promise<Buffer> {
   return new Promise((resolve, reject) => {
@@ -41,7 +42,7 @@ export function readBody(request: IncomingMessage, limit: number, onPiece: (piec
       chunks.push(chunk)
       if (chunks.length > 1) onPiece(chunk)
     })
-    request.on('end', () => resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)))
+    request.on('end', () => resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : joined(chunks, size)))
     const gone = (): void => {
       // Node closes every request; only one that did not end was broken off.
       if (!request.complete) reject(new GatewayError('client_gone', 'The client went away.', { phase: 'upload' }))

@@ -40,7 +40,7 @@ export function admitSocket(kernel: Kernel, request: IncomingMessage): Route | R
  * Browsers send their pages' keys along wherever a script asks them to, and name the page. Pages of this very host and
  * declared ones may; clients that are no browsers name their own target, or nothing.
  */
-function checkOrigin({ headers }: IncomingMessage, allowed: readonly string[]): void {
+export function checkOrigin({ headers }: IncomingMessage, allowed: readonly string[]): void {
   const { origin, host } = headers
   if (origin === undefined || allowed.includes(origin) || allowed.includes('*')) return
   if (URL.canParse(origin) && new URL(origin).host === host) return

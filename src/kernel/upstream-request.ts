@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { GatewayError } from '../core/errors.js'
 import type { Exchange, Pointer, Call as UpstreamCall } from '../core/plan.js'
 import type { UpstreamRequest } from '../net/pools.js'
-import { findValue, splice } from '../wire/json-edit.js'
+import { apply, type Edit, edited, findValue } from '../wire/json-edit.js'
 import { type Held, mergeQuery } from '../wire/query.js'
 import { type Body, type HeldBody, standsInBody } from './admit.js'
 import type { Call } from './call.js'
@@ -10,6 +10,7 @@ import { sentForm } from './form.js'
 import type { Reach } from './generation.js'
 import { renameAgain } from './model-again.js'
 import { declaredLength } from './read-body.js'
+import { breathe, joined } from './translate/steps.js'
 import { Upload } from './upload.js'
 
 /** Client headers that pass to every upstream; an upstream's `forward` adds to them. Nothing else does. */
@@ -17,13 +18,22 @@ const PASSED = new Set(['content-type', 'accept', 'idempotency-key'])
 
 /** The request as this exchange sends it: declared headers, placed credential, the client's bytes with declared edits. */
 export function buildRequest(call: Call, exchange: Exchange, body: Body): UpstreamRequest {
+  const { method, path, headers } = headOf(call, exchange, body)
+  return { method, path, headers, body: bodyFor(call, exchange, body, headers) }
+}
+
+/** The same for a large body, whose edits take several turns of the event loop. */
+export async function buildLargeRequest(call: Call, exchange: Exchange, body: HeldBody): Promise<UpstreamRequest> {
+  const { method, path, headers } = headOf(call, exchange, body)
+  return { method, path, headers, body: await largeBody(call, exchange, body) }
+}
+
+function headOf(call: Call, exchange: Exchange, body: Body): Omit<UpstreamRequest, 'body'> {
   const chosen = call.stream ? exchange.streamCall : exchange.call
-  const headers = headersFor(call, exchange, body)
   return {
     method: chosen.method,
     path: targetOf(call, exchange, chosen),
-    headers,
-    body: bodyFor(call, exchange, body, headers),
+    headers: headersFor(call, exchange, body),
   }
 }
 
@@ -86,25 +96,45 @@ function bodyFor(call: Call, exchange: Exchange, body: Body, headers: string[]):
       return form.bytes
     }
     case 'bytes': {
-      const pointer = call.route?.model
-      const own = named(body, pointer, call.model, exchange.model)
+      const edits = naming(body, call.route?.model, call.model, exchange.model)
+      const own = edits.length === 0 ? body.bytes : apply(body.bytes, edits)
       const bytes = call.turn?.relayed(own) ?? own
       return exchange.request === undefined ? bytes : transformed(exchange.request, bytes)
     }
   }
 }
 
-/** The body with the name by which the upstream knows the model that was `asked` for. */
-function named(body: HeldBody, pointer: Pointer | undefined, asked: string, name: string): Uint8Array {
-  if (pointer?.from === 'path') return renameAgain(body.bytes, asked, name)
-  return standsInBody(pointer) && name !== asked ? rename(body, pointer.name, name) : body.bytes
+/** Each pass over a large body, and each copy of it, is a turn of its own. */
+async function largeBody(call: Call, exchange: Exchange, body: HeldBody): Promise<Uint8Array> {
+  const { length } = body.bytes
+  const edits = naming(body, call.route?.model, call.model, exchange.model)
+  await breathe(length)
+  const pieces = edits.length === 0 ? [] : edited(body.bytes, edits)
+  const size = pieces.reduce((sum, piece) => sum + piece.length, 0)
+  const own = pieces.length === 0 ? body.bytes : await joined(pieces, size)
+  await breathe(length)
+  let bytes = call.turn?.relayed(own) ?? own
+  for (const step of exchange.request === undefined ? [] : (exchange.request.steps ?? [exchange.request])) {
+    await breathe(length)
+    bytes = transformed(step, bytes)
+  }
+  await breathe(length)
+  return bytes
 }
 
+/** Edits that give the model the name by which the upstream knows the one that was `asked` for. */
+function naming(body: HeldBody, pointer: Pointer | undefined, asked: string, name: string): readonly Edit[] {
+  if (pointer?.from === 'path') return renameAgain(body.bytes, asked, name)
+  return standsInBody(pointer) && name !== asked ? [rename(body, pointer.name, name)] : UNCHANGED
+}
+
+const UNCHANGED: readonly Edit[] = []
+
 /** Only the model's name is replaced; every other byte goes out as it came. */
-function rename({ bytes, model }: HeldBody, member: string, name: string): Uint8Array {
+function rename({ bytes, model }: HeldBody, member: string, name: string): Edit {
   const span = model ?? findValue(bytes, [member])
   if (span === undefined) throw new Error('the model has been read, so it stands in the body')
-  return splice(bytes, span.start, span.end, Buffer.from(JSON.stringify(name)))
+  return { start: span.start, end: span.end, bytes: Buffer.from(JSON.stringify(name)) }
 }
 
 function transformed(transform: NonNullable<Exchange['request']>, bytes: Uint8Array): Uint8Array {

@@ -5,6 +5,9 @@ import { NameSet } from './names.js'
 const CONNECTION = [
   ...['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade'],
   ...['proxy-authenticate', 'proxy-authorization', 'content-length', 'content-encoding'],
+  // A WebSocket's handshake is made anew on each side; one of these may hold the caller's key.
+  ...['sec-websocket-key', 'sec-websocket-version', 'sec-websocket-protocol', 'sec-websocket-extensions'],
+  'sec-websocket-accept',
 ]
 
 /** Never taken from a client: where the request goes, who sends it, and what the gateway says itself. */

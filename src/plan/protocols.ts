@@ -1,6 +1,7 @@
 import type { ProtocolConfig, UsageConfig } from '../core/config.js'
-import type { Protocol, Usage, UsagePaths } from '../core/plan.js'
+import type { Protocol, Subprotocols, Usage, UsagePaths } from '../core/plan.js'
 import { parsePath } from '../wire/json-edit.js'
+import { NameSet } from './names.js'
 
 /** Protocols by name, each made once, so that routes that speak the same have the same object. */
 export class Protocols {
@@ -20,19 +21,27 @@ export class Protocols {
   }
 }
 
-function compileProtocol(name: string, { end, binary, stream_error, usage, unknown_model }: ProtocolConfig): Protocol {
+function compileProtocol(name: string, config: ProtocolConfig): Protocol {
+  const { end, binary, stream_error, usage, messages, subprotocols, unknown_model } = config
   return {
     name,
     end: end && { data: end.data, events: end.events ?? [], repeats: end.repeats ?? false },
     binary: binary ?? false,
     streamError: stream_error ?? 'family',
     usage: usage && compileUsage(usage),
+    messages: { model: (messages?.model ?? []).map(parsePath), counted: messages?.counted ?? [] },
+    subprotocols: subprotocols && compileSubprotocols(subprotocols),
     unknownModel: unknown_model && {
       status: unknown_model.status,
       param: unknown_model.param,
       message: unknown_model.message,
     },
   }
+}
+
+function compileSubprotocols({ pass = [], answer = [] }: NonNullable<ProtocolConfig['subprotocols']>): Subprotocols {
+  const passed = new NameSet(pass)
+  return { pass: name => passed.has(name), answer }
 }
 
 const COUNTS: Readonly<Record<keyof UsageConfig, keyof Usage>> = {

@@ -35,7 +35,8 @@ export class RouteCompiler {
   }
 
   compile(id: string, pattern: Pattern, config: RouteConfig): Route {
-    const { answer, caller, errors, families, protocol, model, stream, framing, schema, json, body, shipped } = config
+    const { answer, caller, errors, families, protocol, model, stream, framing, tunnel, schema, json, body, shipped } =
+      config
     const service = this.#service(id, pattern, config)
     const holding = this.#held.holding(config)
     return {
@@ -50,6 +51,7 @@ export class RouteCompiler {
       model,
       stream,
       framing,
+      tunnel,
       body,
       control: controlMembers(config),
       holding,

@@ -105,7 +105,8 @@ function move(args: Json, edit: typeof renameMember): Transform {
 function chain(steps: readonly Transform[]): Transform {
   const [only] = steps
   if (only !== undefined && steps.length === 1) return only
-  return document => steps.reduce((bytes, step) => step(bytes), document)
+  const all = steps.flatMap(step => step.steps ?? [step])
+  return Object.assign((document: Uint8Array) => all.reduce((bytes, step) => step(bytes), document), { steps: all })
 }
 
 function members(args: Json): readonly [string, Json][] {

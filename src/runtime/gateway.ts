@@ -122,6 +122,11 @@ export class Gateway {
     return this.#health
   }
 
+  /** Bodies that are held at the moment. */
+  get held(): Kernel['spooler']['use'] {
+    return this.#kernel.spooler.use
+  }
+
   /** What the embedded simulator received, newest last. */
   get simulated(): Embedded['received'] {
     return this.#embedded.received

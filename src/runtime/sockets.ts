@@ -4,6 +4,7 @@ import { type Family, GatewayError } from '../core/errors.js'
 import { handle } from '../kernel/handle.js'
 import type { Kernel } from '../kernel/kernel.js'
 import { ResponseSession } from '../kernel/session.js'
+import { isTunnel, openTunnel } from '../kernel/tunnel/open.js'
 import { admitSocket } from '../kernel/upgrade.js'
 import { acceptSocket } from '../net/framed-socket.js'
 import { rawAnswer } from './server.js'
@@ -32,11 +33,12 @@ export class Sockets {
   /** Refuses with a status before the handshake, or completes it. */
   async open(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     socket.on('error', () => socket.destroy())
+    if (this.#sessions.size + this.#opening + this.#kernel.tunnels.size >= MOST) {
+      return refuse(socket, new GatewayError('unavailable', 'Too many WebSockets are open.'), 'compatible')
+    }
+    if (isTunnel(this.#kernel, request)) return openTunnel(this.#kernel, request, socket, head)
     const route = admitSocket(this.#kernel, request)
     if ('error' in route) return refuse(socket, route.error, route.family)
-    if (this.#sessions.size + this.#opening >= MOST) {
-      return refuse(socket, new GatewayError('unavailable', 'Too many WebSockets are open.'), route.errors)
-    }
     const bad = new GatewayError('bad_request', 'The WebSocket handshake is not valid.')
     this.#opening++
     const opened = await acceptSocket(request, socket, head, route.limits.body, () => refuse(socket, bad, route.errors))
@@ -59,6 +61,7 @@ export class Sockets {
 
   /** Idle ones go at once, the others with the end of the answer at hand. */
   drain(): void {
+    this.#kernel.tunnels.drain()
     for (const session of this.#sessions) session.drain()
   }
 

@@ -48,6 +48,7 @@ export class Entry implements SimulatorEntry, Ledger {
   #size = 0
   #sent = 0
   #problem: string | undefined
+  #upgraded = false
 
   constructor(number: number, request: IncomingMessage, response: ServerResponse) {
     this.number = number
@@ -69,6 +70,7 @@ export class Entry implements SimulatorEntry, Ledger {
   }
 
   get status(): number {
+    if (this.#upgraded) return 101
     return this.#response?.headersSent ? this.#response.statusCode : this.#status
   }
 
@@ -104,6 +106,12 @@ export class Entry implements SimulatorEntry, Ledger {
 
   sent(bytes: number): void {
     this.#sent += bytes
+  }
+
+  /** The connection has left HTTP. */
+  upgraded(): void {
+    this.#upgraded = true
+    this.#end = 'complete'
   }
 
   broken(): void {

@@ -77,7 +77,7 @@ function steps(question: Question, entry: Entry, { protocol: { family } }: Match
 }
 
 /** The credential as it came, in whichever header. */
-function credentialOf(headers: Readonly<Record<string, string>>): string {
+export function credentialOf(headers: Readonly<Record<string, string>>): string {
   const named = Object.keys(headers).find(name => name.endsWith('api-key'))
   return headers.authorization ?? (named === undefined ? '' : (headers[named] ?? ''))
 }

@@ -9,6 +9,7 @@ import { completions } from './protocols/completions/index.js'
 import { embeddings } from './protocols/embeddings/index.js'
 import { FILES } from './protocols/files/index.js'
 import { NATIVE_FILES } from './protocols/files/native.js'
+import { UPLOADS } from './protocols/files/uploads.js'
 import { GENERATE } from './protocols/generate/index.js'
 import { edits } from './protocols/images/edits.js'
 import { images } from './protocols/images/index.js'
@@ -16,6 +17,7 @@ import { variations } from './protocols/images/variations.js'
 import { MESSAGES } from './protocols/messages/index.js'
 import { modelById, modelList } from './protocols/models.js'
 import { moderations } from './protocols/moderations/index.js'
+import { realtime } from './protocols/realtime/index.js'
 import { RERANK } from './protocols/rerank/index.js'
 import { RESPONSES } from './protocols/responses/index.js'
 import { speech } from './protocols/speech/index.js'
@@ -32,10 +34,12 @@ export const PROTOCOLS: readonly Protocol[] = [
   variations,
   speech,
   ...TRANSCRIBE,
+  realtime,
   ...RERANK,
   ...RESPONSES,
   ...MESSAGES,
   ...GENERATE,
+  ...UPLOADS,
   ...FILES,
   ...BATCHES,
   ...NATIVE_FILES,

@@ -1,12 +1,14 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { CONTROL_PATH, control } from './control.js'
 import type { SimulatorEntry } from './entry.js'
 import { Gate } from './faults/gate.js'
 import { handle, type State } from './handle.js'
 import { Memory } from './memory.js'
 import { Received } from './received.js'
+import { openSocket } from './socket/open.js'
 
 const KEPT = 1000
 const IDLE = 60_000
@@ -48,6 +50,12 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
     },
   )
   server.maxHeadersCount = 0
+  const sockets = new Set<Duplex>()
+  server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+    void openSocket(request, socket, head, state).then(entry => log?.(entry))
+  })
   server.listen({ port, host })
   await once(server, 'listening')
   const { port: bound } = server.address() as AddressInfo
@@ -60,6 +68,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
       const closed = once(server, 'close')
       server.close()
       server.closeAllConnections()
+      for (const socket of sockets) socket.destroy()
       await closed
     },
   }

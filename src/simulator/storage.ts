@@ -21,6 +21,15 @@ export interface OpenUpload {
   readonly size: number
 }
 
+/** A file of the compatible interface that comes in parts. */
+export interface StoredUpload {
+  readonly request: JsonObject
+  /** By id, as they came. */
+  readonly parts: ReadonlyMap<string, Buffer>
+  readonly state: 'pending' | 'completed' | 'cancelled'
+  readonly created: number
+}
+
 /** A batch, as far as it has come. */
 export interface StoredBatch {
   /** How often it has been asked for. */
@@ -89,10 +98,14 @@ export class Storage {
   readonly files = new Things<StoredFile>(file => file.bytes.length)
   readonly nativeFiles = new Things<StoredFile>(file => file.bytes.length)
   readonly uploads = new Things<OpenUpload>(upload => upload.size)
+  readonly partedUploads = new Things<StoredUpload>(({ parts }) =>
+    [...parts.values()].reduce((sum, part) => sum + part.length, 0),
+  )
   readonly batches = new Things<StoredBatch>(batch => JSON.stringify(batch.request).length)
   readonly nativeBatches = new Things<StoredBatch>(batch => JSON.stringify(batch.request).length)
 
   clear(): void {
-    for (const things of [this.files, this.nativeFiles, this.uploads, this.batches, this.nativeBatches]) things.clear()
+    const { files, nativeFiles, uploads, partedUploads, batches, nativeBatches } = this
+    for (const things of [files, nativeFiles, uploads, partedUploads, batches, nativeBatches]) things.clear()
   }
 }

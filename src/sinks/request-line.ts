@@ -28,6 +28,8 @@ export function requestLine(entry: RequestEntry, level: string, time: string): s
     (entry.truncated ? ',"truncated":true' : '') +
     (entry.dropped.length > 0 ? `,"dropped":${JSON.stringify(entry.dropped)}` : '') +
     string('blocked', entry.blocked) +
+    number('close', entry.closed?.code) +
+    string('closed_by', entry.closed?.by) +
     number('input_tokens', usage?.input) +
     number('output_tokens', usage?.output) +
     number('total_tokens', usage?.total) +

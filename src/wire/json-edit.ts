@@ -4,6 +4,7 @@ import type { Path } from './json-path.js'
 import { apply, type Edit, removals } from './json-splice.js'
 
 export { type Path, parsePath } from './json-path.js'
+export { apply, type Edit, edited } from './json-splice.js'
 
 /**
  * Lossless edits of a complete JSON document: whatever an edit does not name stays byte for byte as it was. An edit that
@@ -133,14 +134,14 @@ export function wrapValue(doc: Uint8Array, path: Path, name: string): Uint8Array
 }
 
 /**
- * Replaces strings at the paths, of which `*` is every element of an array, by what `replacement` gives for each; where it
- * gives undefined the string stays. Other values stay too.
+ * Edits that replace strings at the paths, of which `*` is every element of an array, by what `replacement` gives for each;
+ * where it gives undefined the string stays. Other values stay too.
  */
-export function replaceStrings(
+export function stringEdits(
   doc: Uint8Array,
   paths: readonly Path[],
   replacement: (text: string, place: Path) => string | undefined,
-): Uint8Array {
+): readonly Edit[] {
   const cursor = new JsonCursor(asBuffer(doc))
   const edits: Edit[] = []
   const walk = (container: Container, path: Path, depth: number, place: Path): void => {
@@ -160,7 +161,7 @@ export function replaceStrings(
   }
   const root = cursor.root()
   for (const path of paths) walk(root, path, 0, [])
-  return edits.length === 0 ? doc : apply(cursor.doc, edits)
+  return edits
 }
 
 /** A copy of the document with the bytes from `start` to `end` replaced. */

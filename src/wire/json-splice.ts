@@ -11,6 +11,11 @@ const NOTHING = Buffer.alloc(0)
 
 /** A copy of the document with edits that do not overlap. */
 export function apply(doc: Buffer, edits: readonly Edit[]): Buffer {
+  return Buffer.concat(edited(doc, edits))
+}
+
+/** The same in pieces, of which those of the document are views. */
+export function edited(doc: Buffer, edits: readonly Edit[]): readonly Uint8Array[] {
   const pieces: Uint8Array[] = []
   let from = 0
   for (const { start, end, bytes } of edits.toSorted((one, other) => one.start - other.start)) {
@@ -18,7 +23,7 @@ export function apply(doc: Buffer, edits: readonly Edit[]): Buffer {
     from = end
   }
   pieces.push(doc.subarray(from))
-  return Buffer.concat(pieces)
+  return pieces
 }
 
 /** Removes items, each with one comma: the one behind it, or, past the last item that stays, the one before it. */

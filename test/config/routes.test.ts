@@ -160,11 +160,27 @@ t.test('routes clash where only the names of their parameters differ', async t =
   t.same(await told('GET /a/{x}', 'POST /a/{y}', 'GET /a/b', 'GET /a/{x*}', 'GET /a/{x}:go', 'GET /a/{x}/c'), [])
 })
 
-t.test('over WebSockets one protocol is served, as a stream', async t => {
+t.test('over WebSockets one protocol is served as a stream, others are passed through', async t => {
   const routes = await routesOf(t, '  WS /r: { protocol: responses, model: body.model, stream: true }\n')
   t.match(routes['WS /r'], { protocol: 'responses', stream: 'always', body: 'json' })
   for (const route of ['{ protocol: chat, model: body.model, stream: true }', '{ answer: models }']) {
     const { text } = await tryLoad(t, `${BASE}routes:\n  WS /r: ${route}\n`)
-    t.match(text, /over WebSockets only \{ protocol: responses, stream: true \} is served/, route)
+    t.match(
+      text,
+      /a WebSocket is passed through \(add tunnel: raw\), or it is \{ protocol: responses, stream: true \}/,
+      route,
+    )
   }
+})
+
+t.test('a tunnel is a WebSocket, and says nothing of bodies and streams', async t => {
+  const routes = await routesOf(t, '  WS /r: { protocol: voice, model: query.model, tunnel: framed }\n')
+  t.match(routes['WS /r'], { protocol: 'voice', tunnel: 'framed', body: 'none', stream: 'never' })
+  const told = async (route: string): Promise<string> => (await tryLoad(t, `${BASE}routes:\n  ${route}\n`)).text
+  t.match(await told('GET /r: { protocol: voice, model: query.model, tunnel: raw }'), /write the route as WS \/path/)
+  for (const more of ['stream: true', 'body: json', 'strict: true', 'framing: ndjson']) {
+    const text = await told(`WS /r: { protocol: voice, model: query.model, tunnel: raw, ${more} }`)
+    t.match(text, /a tunnel passes everything through and has no /, more)
+  }
+  t.match(await told('WS /r: { protocol: voice, model: query.model, tunnel: cooked }'), /raw|framed/)
 })

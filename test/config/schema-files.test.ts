@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { LIMITS, LISTEN, MEDIA_FETCH, RETRY, STORE, TIMEOUTS } from '../../src/config/defaults.js'
+import { LIMITS, LISTEN, MEDIA_FETCH, RETRY, SPOOL, STORE, TIMEOUTS } from '../../src/config/defaults.js'
 import { parseDuration, parseSize } from '../../src/config/units.js'
 import { isObject, type JsonObject } from '../../src/core/json.js'
 import { packageRoot } from '../../src/core/package-root.js'
@@ -88,6 +88,7 @@ t.test('the schema tells editors the defaults that hold', async t => {
   t.same(told('retry'), RETRY)
   t.same(told('listen'), LISTEN)
   t.same(told('store'), STORE)
+  t.same(numbers('spool'), SPOOL)
   t.same(numbers('mediaFetch'), MEDIA_FETCH)
 })
 

@@ -66,6 +66,28 @@ t.test('SDK: a list holds the files of its owner alone, page by page', async t =
   )
 })
 
+t.test('SDK: a file comes in parts, and is its owner’s', async t => {
+  const { ann, bob } = await stage(t)
+  const upload = await ann.uploads.create({
+    bytes: 10,
+    filename: 'a.txt',
+    mime_type: 'text/plain',
+    purpose: 'user_data',
+  })
+  const parts: string[] = []
+  for (const text of ['hello', 'world']) {
+    const part = await ann.uploads.parts.create(upload.id, { data: await toFile(Buffer.from(text), 'part') })
+    parts.push(part.id)
+  }
+  t.equal(await statusOf(bob.uploads.complete(upload.id, { part_ids: parts })), 404)
+  t.equal(await statusOf(bob.uploads.cancel(upload.id)), 404)
+  const { status, file } = await ann.uploads.complete(upload.id, { part_ids: parts.toReversed() })
+  t.equal(status, 'completed')
+  t.equal(await (await ann.files.content(file?.id ?? '')).text(), 'worldhello')
+  t.equal(await statusOf(bob.files.content(file?.id ?? '')), 404)
+  t.match((await ann.files.list()).data, [{ id: file?.id, filename: 'a.txt', bytes: 10 }], 'a list tells all of it')
+})
+
 t.test('SDK: a batch reads an uploaded file and makes others, which belong to its owner', async t => {
   const { ann, bob } = await stage(t)
   const lines = ['sim-text', 'sim-text?status=503'].map((model, index) =>

@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { body as answerBody, chunk, hang, head, json, LAST_CHUNK } from '../helpers/answers.js'
 import { proveNoLeak } from '../helpers/canaries.js'
 import { compatibleError } from '../helpers/expect.js'
-import { formOf, heldIn, noise, sending } from '../helpers/forms.js'
+import { formOf, heldIn, noise, sending, untilHeld } from '../helpers/forms.js'
 import { CALLER, oneUpstream, startTestGateway, type TestGateway, upstreamYaml } from '../helpers/gateway.js'
 import { type RawUpstream, type Script, startRawUpstream, type UpstreamOptions } from '../helpers/raw-upstream.js'
 
@@ -40,7 +40,9 @@ const TEXT = json({ text: 'hello' })
 /** Waits until nothing is held any more; the log line of the request is what comes last. */
 async function settled({ gateway, folder }: Stage, requests = 1): Promise<readonly string[]> {
   await gateway.log.count(requests, line => line.msg === 'request')
-  for (let turn = 0; turn < 1000 && heldIn(folder).length > 0; turn += 1) await new Promise(setImmediate)
+  await untilHeld(folder, false)
+  // The file is closed a moment before that is known.
+  while (gateway.gateway.held.bodies > 0) await new Promise(setImmediate)
   return heldIn(folder)
 }
 
@@ -140,7 +142,7 @@ t.test('F-M2 uploads that break off half-way: nobody is asked, and nothing is le
       headers: { 'content-type': 'multipart/form-data; boundary=B', 'content-length': String(form.length) },
     })
     // Half of them go while the gateway is still reading, half when it has read all that there is.
-    if (round % 2 === 0) await untilHeld(stage)
+    if (round % 2 === 0) await untilHeld(stage.folder, true)
     if (round % 3 === 0) client.socket.resetAndDestroy()
     else client.socket.destroy()
     await stage.gateway.log.count(round + 1, line => line.msg === 'request')
@@ -149,11 +151,6 @@ t.test('F-M2 uploads that break off half-way: nobody is asked, and nothing is le
   t.equal(stage.upstream.connections.items.length, 0)
   for (const line of stage.gateway.log.items.filter(line => line.msg === 'request')) t.match(line, { status: 499 })
 })
-
-/** Waits until something of a request is on the disk. */
-async function untilHeld({ folder }: Stage): Promise<void> {
-  for (let turn = 0; turn < 100_000 && heldIn(folder).length === 0; turn += 1) await new Promise(setImmediate)
-}
 
 t.test('F-M2 a client that goes while the upstream is at work: both sides let go', async t => {
   const stage = await playing(t, hang)
@@ -182,6 +179,70 @@ t.test('F-U23 an upstream that answers before it has read all: its answer is pas
   t.equal(answer.status, 413)
   t.match(answer.json(), { error: { message: /too long/ } })
   t.same(await settled(stage), [])
+})
+
+t.test('F-U23 an upstream that refuses before it has read all: another one gets the whole form', async t => {
+  const first = await startRawUpstream(t, { read: 'head' })
+  const second = await startRawUpstream(t)
+  first.answer(json({ error: { message: 'overloaded' } }, { status: 503, headers: { connection: 'close' } }))
+  second.answer(TEXT)
+  const upstreams = `upstreams:\n  a: ${upstreamYaml(first.origin)}\n  b: ${upstreamYaml(second.origin)}\n`
+  const models = 'models: { m: [{ upstream: a }, { upstream: b }] }\n'
+  const gateway = await startTestGateway(t, `version: 1\n${CALLER}\n${upstreams}${models}`)
+  const form = formOf(['file', noise(8 * MIB), 'audio/wav'], ['model', 'm'])
+  t.equal((await gateway.request(PATH, sending(form))).status, 200)
+  t.ok(second.requests.items[0]?.body.equals(form))
+})
+
+t.test('a client that goes while its form waits for a connection leaves nothing', async t => {
+  let release: () => void = () => undefined
+  const released = new Promise<void>(resolve => {
+    release = resolve
+  })
+  const stage = await playing(
+    t,
+    async peer => {
+      await released
+      await TEXT(peer)
+    },
+    { more: 'limits: { connections: 1 }\n' },
+  )
+  const form = formOf(['file', noise(MIB), 'audio/wav'], ['model', 'm'])
+  const first = stage.gateway.request(PATH, sending(form))
+  await stage.upstream.requests.count(1)
+  const second = await stage.gateway.open(PATH, sending(form))
+  while (stage.gateway.gateway.held.bodies < 2) await new Promise(setImmediate)
+  second.socket.destroy()
+  await stage.gateway.log.find(line => line.status === 499)
+  release()
+  t.equal((await first).status, 200)
+  t.same(await settled(stage, 2), [])
+  t.equal(stage.upstream.requests.items.length, 1)
+  t.equal((await stage.gateway.request(PATH, sending(form))).status, 200)
+})
+
+t.test('a form that does not arrive in time: 408, and nothing is left', async t => {
+  const stage = await playing(t, TEXT, { more: 'limits: { upload: 500ms }\n' })
+  const form = formOf(['file', noise(4 * MIB), 'audio/wav'], ['model', 'm'])
+  const client = await stage.gateway.open(PATH, {
+    ...sending(form.subarray(0, MIB)),
+    headers: { 'content-type': 'multipart/form-data; boundary=B', 'content-length': String(form.length) },
+  })
+  compatibleError(t, await client.answer(), 408)
+  t.same(await settled(stage), [])
+})
+
+t.test('many forms at once, in little memory: each arrives as it was', async t => {
+  const stage = await playing(t, TEXT, { more: 'spool: { memory: 512KiB, body: 128KiB }\n' })
+  const forms = Array.from({ length: 16 }, (_, at) =>
+    formOf(['prompt', `number ${at}`], ['file', noise((100 + 60 * at) * KIB), 'audio/wav'], ['model', 'm']),
+  )
+  const answers = await Promise.all(forms.map(form => stage.gateway.request(PATH, sending(form))))
+  t.same(new Set(answers.map(({ status }) => status)), new Set([200]))
+  const sent = stage.upstream.requests.items.map(({ body }) => body.toString('hex')).sort()
+  t.ok(JSON.stringify(sent) === JSON.stringify(forms.map(form => form.toString('hex')).sort()))
+  t.same(await settled(stage, forms.length), [])
+  t.same(stage.gateway.gateway.held, { bodies: 0, memory: 0, disk: 0, files: 0 })
 })
 
 t.test('what a crash has left in the folder is swept at the start', async t => {

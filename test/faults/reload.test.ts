@@ -294,7 +294,10 @@ t.test('F-R5 what only a restart can change says so; the rest is applied', async
   t.equal(gateway.gateway.origin, origin)
   t.same(await models(gateway), ['n'])
   await gateway.log.find(line => /restart/.test(String(line.msg)) && line.setting === 'store')
-  t.match((await gateway.request('/readyz?verbose')).json(), { needs_restart: ['store'] })
+  t.same(((await gateway.request('/readyz?verbose')).json() as { needs_restart: unknown }).needs_restart, ['store'])
+  await gateway.write('gateway.yaml', oneUpstream(upstream.origin, 'spool: { disk: 1GiB }\n'))
+  await gateway.gateway.reload()
+  await gateway.log.find(line => /restart/.test(String(line.msg)) && line.setting === 'spool')
 })
 
 proveNoLeak(t)

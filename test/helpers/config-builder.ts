@@ -31,6 +31,7 @@ export const LIMITS: Limits = {
   connections: 512,
   queue: 1024,
   in_flight: 10_000,
+  sessions: 100,
   headers: 10_000,
   upload: 300_000,
   stall: 120_000,

@@ -1,4 +1,5 @@
 import { readdirSync, readlinkSync } from 'node:fs'
+import { inTime } from './journal.js'
 import type { RequestOptions } from './raw-client.js'
 
 /** A text field, or a file with its media type. */
@@ -35,6 +36,19 @@ export function noise(length: number): Buffer {
  */
 export function heldIn(folder: string): readonly string[] {
   return [...listed(folder), ...openFiles().filter(file => file.startsWith(folder))]
+}
+
+/** Waits until something is held in a folder, or nothing is any more; what is. */
+export async function untilHeld(folder: string, something: boolean): Promise<readonly string[]> {
+  let isOver = false
+  const watch = async (): Promise<void> => {
+    while (!isOver && heldIn(folder).length > 0 !== something) await new Promise(setImmediate)
+  }
+  const message = (): string => `held in ${folder}: ${heldIn(folder).join() || 'nothing'}`
+  await inTime(watch(), message).finally(() => {
+    isOver = true
+  })
+  return heldIn(folder)
 }
 
 function listed(folder: string): readonly string[] {

@@ -42,6 +42,7 @@ const DOORS: Readonly<Record<string, string>> = {
   ioredis: 'src/stores/redis',
   pg: 'src/stores/postgres',
   ws: 'src/net/framed-socket.ts',
+  'http-proxy-3': 'src/net/raw-tunnel.ts',
 }
 
 const FORBIDDEN_BUILTINS = ['child_process', 'vm', 'cluster', 'inspector', 'repl', 'wasi']

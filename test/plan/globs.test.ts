@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Glob } from '../../src/plan/globs.js'
+import { Glob, meet } from '../../src/plan/globs.js'
 import { fc } from '../helpers/property.js'
 
 const CAPTURES: readonly (readonly [pattern: string, text: string, star: string | undefined])[] = [
@@ -47,4 +47,37 @@ t.test('F-C12 a pattern with many stars on 1 MiB looks at each piece of text onc
   const glob = new Glob(`${'a*'.repeat(50)}b`)
   t.equal(glob.matches('a'.repeat(1 << 20)), false)
   t.equal(glob.matches(`${'a'.repeat(1 << 20)}b`), true)
+})
+
+const MEETINGS: readonly (readonly [one: string, other: string, common: boolean])[] = [
+  ['gpt-*', 'gpt-4*', true],
+  ['gpt-4*', 'gpt-*', true],
+  ['*-mini', 'gpt-*', true],
+  ['a*b', 'b*a', false],
+  ['a*', 'b*', false],
+  ['*', 'anything', true],
+  ['exact', 'exact', true],
+  ['exact', 'other', false],
+  ['', '*', true],
+  ['', 'a', false],
+  ['a*c', 'ac', true],
+  ['ab*ba', 'aba', false],
+]
+
+for (const [one, other, common] of MEETINGS) {
+  t.test(`${one} and ${other} have ${common ? 'a name' : 'no name'} in common`, async t => {
+    t.equal(meet(one, other), common)
+    t.equal(meet(other, one), common)
+  })
+}
+
+t.test('two globs that match one name have it in common', async t => {
+  const letters = fc.string({ unit: fc.constantFrom('a', 'b', '*'), maxLength: 6 })
+  const name = fc.string({ unit: fc.constantFrom('a', 'b'), maxLength: 6 })
+  fc.assert(
+    fc.property(letters, letters, name, (one, other, text) => {
+      if (new Glob(one).matches(text) && new Glob(other).matches(text))
+        t.ok(meet(one, other), `${one} ${other} ${text}`)
+    }),
+  )
 })

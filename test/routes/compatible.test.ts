@@ -23,20 +23,26 @@ t.test('the compatible interface is these routes', async t => {
     'GET /v1/models',
     'GET /v1/models/{id*}',
     'POST /v1/audio/speech',
+    'POST /v1/audio/transcriptions',
+    'POST /v1/audio/translations',
     'POST /v1/batches',
     'POST /v1/chat/completions',
     'POST /v1/completions',
     'POST /v1/embeddings',
     'POST /v1/files',
+    'POST /v1/images/edits',
     'POST /v1/images/generations',
+    'POST /v1/images/variations',
     'POST /v1/moderations',
     'POST /v1/rerank',
     'POST /v1/responses',
+    'POST /v1/uploads',
     'POST /v2/rerank',
+    'WS /v1/realtime',
     'WS /v1/responses',
   ]
   // What belongs to a thing that exists already stands below it.
-  const below = / \/v1\/(?:responses|files|batches)\//
+  const below = / \/v1\/(?:responses|files|batches|uploads)\//
   t.same(
     plan.routes
       .map(({ id }) => id)
@@ -48,12 +54,42 @@ t.test('the compatible interface is these routes', async t => {
 })
 
 t.test('its routes take a bearer key and answer errors in its family', async t => {
-  for (const { id, answer, caller, errors, shipped } of plan.routes) {
+  const places: Readonly<Record<string, number>> = {
+    'GET /v1/models': 3,
+    'GET /v1/models/{id*}': 3,
+    'WS /v1/realtime': 2,
+  }
+  for (const { id, caller, errors, shipped } of plan.routes) {
     t.same(caller[0], { in: 'header', name: 'authorization', scheme: 'Bearer' })
-    const shared = answer === 'models' || answer === 'model'
-    t.equal(caller.length, shared ? 3 : 1, 'models are told to every family')
+    t.equal(caller.length, places[id] ?? 1, 'models are told to every family, and browsers open WebSockets')
     t.equal(errors, id === 'POST /v2/rerank' ? 'rerank' : 'compatible', id)
     t.ok(shipped)
+  }
+})
+
+t.test('realtime is a raw tunnel: the model stands in the query, the key may be a subprotocol', async t => {
+  const { tunnel, model, caller, body } = route('WS /v1/realtime')
+  t.match({ tunnel, model, body }, { tunnel: 'raw', model: { from: 'query', name: 'model' }, body: 'none' })
+  t.same(caller[1], { in: 'subprotocol', prefix: 'openai-insecure-api-key.' })
+  const { messages, subprotocols, usage } = protocol('WS /v1/realtime')
+  t.same(messages, { model: [['session', 'model']], counted: ['response.done'] })
+  t.same(subprotocols?.answer, ['realtime'])
+  t.same(
+    ['realtime', 'openai-beta.realtime-v1', 'openai-organization.x'].map(name => subprotocols?.pass(name)),
+    [true, true, false],
+  )
+  t.same(usage?.total, [['response', 'usage', 'total_tokens']])
+})
+
+t.test('forms say where model and stream stand; edits may come as JSON, too', async t => {
+  for (const id of ['images/edits', 'images/variations', 'audio/transcriptions', 'audio/translations']) {
+    const { body, model, stream, validate, validateJson } = route(`POST /v1/${id}`)
+    t.equal(body, 'multipart')
+    t.same(model, { from: 'form', name: 'model' })
+    t.ok(validate)
+    t.equal(validateJson !== undefined, id === 'images/edits')
+    const streams = id === 'images/edits' || id === 'audio/transcriptions'
+    t.same(stream, streams ? { from: 'form', name: 'stream' } : 'never')
   }
 })
 

@@ -5,11 +5,12 @@ import type { Range } from '../../core/store.js'
 import type { Call } from '../call.js'
 import { ownerOf } from './choose.js'
 import type { Held } from './holdings.js'
+import { looked, type Serve } from './look.js'
 
 type After = Range['after']
 
 /** Answers with the caller's own things of a kind, page by page, as they were last seen. */
-export async function listHeld(call: Call, { kind }: Holding): Promise<void> {
+export async function listHeld(call: Call, { kind }: Holding, serve: Serve): Promise<void> {
   const { pages, member, filter } = kind.list
   const byIds = pages === 'ids'
   const limit = limitOf(call, byIds ? 'limit' : 'pageSize', kind.list)
@@ -22,7 +23,9 @@ export async function listHeld(call: Call, { kind }: Holding): Promise<void> {
     })
   const range: Range = { order, limit, ...(after === undefined ? {} : { after }) }
   const { items, more } = await call.kernel.state.holdings.page(ownerOf(call), kind, range, wanted)
-  const objects = items.map(item => shown(item, kind))
+  const seen = await looked(call, kind, items, serve)
+  if (call.over) return
+  const objects = seen.map(item => shown(item, kind))
   const last = items.at(-1)
   if (byIds) {
     const [first] = items

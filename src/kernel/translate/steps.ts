@@ -20,6 +20,27 @@ export async function breathe(size: number): Promise<void> {
   if (isLarge(size)) await new Promise<void>(resolve => setImmediate(resolve))
 }
 
+/** Pieces in a row, which are copied in steps. */
+export async function joined(pieces: readonly Uint8Array[], size: number): Promise<Buffer> {
+  if (!isLarge(size)) return Buffer.concat(pieces)
+  const whole = Buffer.allocUnsafeSlow(size)
+  let step = 0
+  let at = 0
+  for (const piece of pieces) {
+    for (let from = 0; from < piece.length; ) {
+      const part = piece.subarray(from, from + STEP - step)
+      whole.set(part, at)
+      from += part.length
+      at += part.length
+      step += part.length
+      if (step < STEP) continue
+      step = 0
+      await breathe(size)
+    }
+  }
+  return whole
+}
+
 /** The text of bytes in UTF-8, read in steps. */
 export async function utf8Text(bytes: Buffer): Promise<string> {
   if (!isLarge(bytes.length)) return bytes.toString('utf8')

@@ -90,10 +90,11 @@ function factsOf(exchange: Exchange, request: Resolved): Omit<ExchangeFacts, 'gr
   }
 }
 
-/** The caller's key and the model stay here. */
+/** The caller's key and the model stay here, and what says where things are to be. */
 function isHeld(route: Route): Held {
   return name =>
     route.caller.some(place => place.in === 'query' && place.name === name) ||
+    route.holder.some(hint => hint.from === 'query' && hint.name === name) ||
     (route.model?.from === 'query' && route.model.name === name)
 }
 

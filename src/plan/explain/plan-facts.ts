@@ -78,6 +78,8 @@ export interface RouteFacts {
   readonly stream: string
   /** Where it is not always events. */
   readonly framing?: string
+  /** How a WebSocket is passed through. */
+  readonly tunnel?: string
   readonly strict?: boolean
   readonly schema?: string
   /** The schema of bodies that are JSON in place of a form. */
@@ -192,6 +194,7 @@ function routeFacts(route: Route, config: Config): RouteFacts {
     ...(model === undefined ? {} : { model: pointerText(model) }),
     stream: typeof route.stream === 'string' ? route.stream : pointerText(route.stream),
     ...(framing === undefined ? {} : { framing }),
+    ...(route.tunnel === undefined ? {} : { tunnel: route.tunnel }),
     ...(strict === true ? { strict } : {}),
     ...(schema === undefined ? {} : { schema }),
     ...(json === undefined ? {} : { json }),

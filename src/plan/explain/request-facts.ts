@@ -113,9 +113,10 @@ function holders(
 ): Choice | undefined {
   const { holding, model } = route
   const choice = holding === undefined || model !== undefined ? undefined : route.resolve('')
-  if (choice === undefined || holding?.verb !== 'makes' || caller === ANYBODY) return choice
+  if (choice === undefined || holding?.verb !== 'makes') return choice
   const hint = route.holder.find(one => one.from === 'query')
   const name = query?.get(hint?.name ?? '') ?? (route.holder.length > 0 ? asked : undefined)
+  if (caller === ANYBODY && name === undefined) return choice
   const reached = models.upstreams(caller, name)
   if (reached === undefined) throw new Refused('model_not_found', `the key "${caller.name}" may not use "${name}"`)
   const group = choice.groups.find(({ exchanges }) => exchanges.some(one => reached.has(one.upstream.name)))

@@ -1,4 +1,4 @@
-import { count, duration, flag, length, oneOf, share, size, status, url, type ValueKind } from './values.js'
+import { closeCode, count, duration, flag, length, oneOf, share, size, status, url, type ValueKind } from './values.js'
 
 /** When a fault strikes: `always`, or only in the requests that `times` and `failure-rate` choose. */
 export interface Fault<T> {
@@ -72,6 +72,11 @@ export const FAULTS = {
   encoding: chosen(oneOf('gzip', 'deflate', 'br'), 'Compress the body, whatever the request accepts.'),
   'encoding-layers': chosen(count, 'Claim so many layers of gzip in content-encoding.'),
   bomb: chosen(size, 'Answer with a gzip body that unpacks to this size.'),
+  close: chosen(
+    closeCode,
+    'End a WebSocket with this close code: after its first event, or after as many as fin-after says.',
+  ),
+
   headers: chosen(
     oneOf('big', 'many', 'hop'),
     'Send a header of 60 KiB, 200 headers, or hop-by-hop headers and cookies.',

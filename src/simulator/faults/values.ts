@@ -49,6 +49,11 @@ export const status: ValueKind<number> = {
   read: text => (/^[2-5]\d\d$/.test(text) ? Number(text) : undefined),
 }
 
+export const closeCode: ValueKind<number> = {
+  written: 'a close code from 1000 to 4999',
+  read: text => (/^[1-4]\d{3}$/.test(text) ? Number(text) : undefined),
+}
+
 export const url: ValueKind<string> = {
   written: 'a URL',
   read: text => (URL.canParse(text) ? new URL(text).href : undefined),

@@ -18,6 +18,14 @@ export function readForm({ bytes, headers }: Call): Omit<StoredFile, 'id' | 'cre
   return { name: filename, type, purpose, bytes: Buffer.from(bytes.subarray(file.start, file.end)) }
 }
 
+/** The bytes of a part of an upload: the member `data` of a form. */
+export function readPart({ bytes, headers }: Call): Buffer {
+  const form = parsed(bytes, headers['content-type'])
+  const data = [...form.files, ...form.fields].find(part => part.name === 'data')
+  if (data === undefined) throw missing('data')
+  return Buffer.from(bytes.subarray(data.start, data.end))
+}
+
 function parsed(bytes: Buffer, type: string | undefined): MultipartForm {
   try {
     const form = new MultipartForm(boundaryOf(type), { control: ['purpose'], limits: LIMITS })

@@ -81,7 +81,8 @@ function known({ parameter: id, memory }: Call): StoredFile {
   throw new SimulatorError(404, `No such File object: ${id.slice(0, 200)}`, { param: 'id', code: 'not_found' })
 }
 
-function fileObject({ id, bytes, created, name, purpose }: StoredFile) {
+/** As the protocol tells it. */
+export function fileObject({ id, bytes, created, name, purpose }: StoredFile) {
   return {
     id,
     object: 'file',

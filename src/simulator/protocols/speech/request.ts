@@ -68,7 +68,8 @@ function readVoice(body: Fields): number {
   return id.startsWith(OWN_VOICE) ? OWN_PITCH : pitchOf(id, 'voice.id')
 }
 
-function pitchOf(voice: string, param: string): number {
+/** Hertz of a voice; throws where the protocol does not name it. */
+export function pitchOf(voice: string, param: string): number {
   const pitch = Object.hasOwn(VOICES, voice) ? VOICES[voice] : undefined
   if (pitch === undefined) throw notListed(param, voice, Object.keys(VOICES))
   return pitch

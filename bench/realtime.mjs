@@ -1,0 +1,78 @@
+// Measures the realtime tunnel beside a bare one of node:net: frames a second, latency of a round trip, CPU of a frame.
+// One upstream and one run for both, rounds in turn; the ratios are what counts, since timings depend on the machine.
+// usage: node bench/realtime.mjs [--quick]     writes bench/out/realtime.json
+import { mkdirSync, writeFileSync } from 'node:fs'
+import {
+  cores,
+  cpu,
+  KEY,
+  load,
+  startRealtimeGateway,
+  startRealtimeUpstream,
+  startTunnel,
+  stopAll,
+} from './processes.mjs'
+
+const quick = process.argv.includes('--quick')
+const ROUNDS = quick ? 1 : 9
+
+/** Sizes of whole frames in bytes: a tenth of a second of audio is 4,800 bytes, 6,400 in base64. */
+const WORKLOADS = {
+  'audio, a frame at a time': { up: 6500, down: 6500, window: 1, connections: 16, rounds: 1000 },
+  'events, a frame at a time': { up: 220, down: 320, window: 1, connections: 16, rounds: 1500 },
+  'audio, 16 frames at a time': { up: 6500, down: 6500, window: 16, connections: 8, rounds: 200 },
+}
+
+const upstream = await startRealtimeUpstream()
+const sides = { tunnel: await startTunnel(upstream.port), gateway: await startRealtimeGateway(upstream.port) }
+const results = {}
+for (const [name, workload] of Object.entries(WORKLOADS)) results[name] = await measure(workload)
+await stopAll()
+
+mkdirSync(new URL('out/', import.meta.url), { recursive: true })
+const report = { node: process.version, cores, quick, rounds: ROUNDS, results }
+writeFileSync(new URL('out/realtime.json', import.meta.url), `${JSON.stringify(report, undefined, 2)}\n`)
+show()
+
+async function measure(workload) {
+  const rounds = quick ? 20 : workload.rounds
+  const runs = { tunnel: [], gateway: [] }
+  for (const side of Object.keys(sides)) await run(sides[side], workload, Math.ceil(rounds / 3))
+  for (let round = 0; round < ROUNDS; round += 1) {
+    for (const side of Object.keys(sides)) runs[side].push(await run(sides[side], workload, rounds))
+  }
+  const told = ['rate', 'latency', 'cpu'].map(what => {
+    const [tunnel, gateway] = ['tunnel', 'gateway'].map(side => runs[side].map(one => one[what]))
+    // Of each round by itself: what else the machine does changes from one to the next.
+    const ratio = median(gateway.map((value, round) => value / tunnel[round]))
+    return [what, { tunnel: median(tunnel), gateway: median(gateway), ratio }]
+  })
+  return Object.fromEntries(told)
+}
+
+async function run(side, workload, rounds) {
+  const before = cpu(side)
+  const { seconds, frames, latency } = await load({ ...workload, rounds, port: side.port, key: KEY }, 'realtime-load.mjs')
+  return {
+    rate: frames / seconds,
+    latency: latency[Math.floor(latency.length / 2)],
+    cpu: (cpu(side) - before) / frames,
+  }
+}
+
+function median(values) {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]
+}
+
+function show() {
+  console.log(`medians of ${ROUNDS} rounds: the bare tunnel → the gateway (ratio)`)
+  const cells = { rate: 'frames/s', latency: 'µs a round trip', cpu: 'µs CPU a frame' }
+  for (const [name, result] of Object.entries(results)) {
+    const told = Object.entries(cells).map(([what, unit]) => {
+      const { tunnel, gateway, ratio } = result[what]
+      const digits = what === 'cpu' ? 2 : 0
+      return `${tunnel.toFixed(digits)} → ${gateway.toFixed(digits)} ${unit} (${ratio.toFixed(2)})`
+    })
+    console.log(`${name.padEnd(28)}${told.join('   ')}`)
+  }
+}

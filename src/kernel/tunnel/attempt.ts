@@ -1,0 +1,187 @@
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import { GatewayError } from '../../core/errors.js'
+import type { RetryCondition } from '../../core/limits.js'
+import type { Exchange, Route } from '../../core/plan.js'
+import { RawTunnel, type TunnelHandler } from '../../net/raw-tunnel.js'
+import type { Call } from '../call.js'
+import type { Failure } from '../failure.js'
+import { responseHeaders } from '../response-headers.js'
+import { classify, errorOfStatus, presentable } from '../upstream-errors.js'
+import type { ClientSide } from './dispatch.js'
+import { clientAnswer, upstreamHandshake } from './handshake.js'
+import { RawSession } from './raw-session.js'
+
+/** What is kept of a refusal's body; a larger one is not passed on. */
+const MOST = 64 * 1024
+
+/** Where an attempt belongs. */
+export interface Place {
+  readonly call: Call
+  readonly route: Route
+  readonly exchange: Exchange
+  readonly client: ClientSide
+  /** When the first attempt of the call began. */
+  readonly dispatched: number
+}
+
+/** `connect` → `first_byte` (the upstream has been asked) → `open` (a session) or `over`. */
+type Phase = 'connect' | 'first_byte' | 'open' | 'over'
+
+/** One try to open a WebSocket at one target. */
+export class TunnelAttempt implements TunnelHandler {
+  readonly #place: Place
+  readonly #report: (failure: Failure) => void
+  readonly #started = performance.now()
+  #since = this.#started
+  #phase: Phase = 'connect'
+  #status: number | undefined
+  #tunnel: RawTunnel | undefined
+  #session: RawSession | undefined
+
+  constructor(place: Place, report: (failure: Failure) => void) {
+    this.#place = place
+    this.#report = report
+  }
+
+  start(): void {
+    const { call, route, exchange } = this.#place
+    this.#tunnel = new RawTunnel(upstreamHandshake(call, route, exchange), this)
+    this.#tunnel.open()
+  }
+
+  // ── what the connection tells
+
+  connected(): void {
+    this.#phase = 'first_byte'
+    this.#since = performance.now()
+  }
+
+  opened(headers: IncomingHttpHeaders): boolean {
+    const { call, route, exchange, client } = this.#place
+    if (this.#phase === 'over' || call.over || this.#tunnel === undefined) return false
+    this.#phase = 'open'
+    this.#status = 101
+    this.note('ok')
+    client.response.leave()
+    client.socket.write(clientAnswer(call, route, exchange, headers), 'latin1')
+    call.status = 101
+    call.firstByte = performance.now()
+    this.#session = new RawSession(this.#place, this.#tunnel)
+    return true
+  }
+
+  refused(answer: IncomingMessage): void {
+    const status = answer.statusCode ?? 0
+    this.#status = status
+    const chunks: Buffer[] = []
+    let size = 0
+    const done = (): void => this.refusedWith(status, answer.headers, size > MOST ? undefined : Buffer.concat(chunks))
+    answer.on('data', (chunk: Buffer) => {
+      size += chunk.length
+      if (size <= MOST) chunks.push(chunk)
+      else answer.destroy()
+    })
+    answer.once('close', done)
+  }
+
+  failed(cause: Error): void {
+    if (this.#session !== undefined) {
+      this.#session.broke(cause)
+      return
+    }
+    const { condition, error } = classify(cause, this.#phase === 'connect')
+    this.fail(condition, error)
+  }
+
+  data(bytes: Buffer): boolean {
+    return this.#session?.fromUpstream(bytes) ?? true
+  }
+
+  drained(): void {
+    this.#session?.upstreamDrained()
+  }
+
+  ended(): void {
+    this.#session?.upstreamEnded()
+  }
+
+  // ── what the call tells
+
+  check(now: number): void {
+    const { exchange, dispatched } = this.#place
+    const { timeouts } = exchange
+    switch (this.#phase) {
+      case 'connect':
+        if (now - this.#since > timeouts.connect) this.late('connect')
+        break
+      case 'first_byte':
+        if (now - this.#since > timeouts.first_byte) this.late('first_byte')
+        break
+      case 'open':
+        this.#session?.check(now)
+        return
+      case 'over':
+        return
+    }
+    if (now - dispatched > timeouts.total) this.late('first_byte')
+  }
+
+  cancel(): void {
+    if (this.#session !== undefined) {
+      this.#session.terminate()
+      return
+    }
+    if (this.#phase === 'over') return
+    this.note('cancelled')
+    this.stop()
+  }
+
+  cut(error: GatewayError): boolean {
+    if (this.#session === undefined) return false
+    this.#session.cut(error)
+    return true
+  }
+
+  private late(condition: 'connect' | 'first_byte'): void {
+    const error = new GatewayError('upstream_timeout', 'The upstream did not answer in time.', { phase: condition })
+    this.fail(condition, error)
+  }
+
+  private refusedWith(status: number, headers: IncomingHttpHeaders, body: Buffer | undefined): void {
+    const { call, exchange } = this.#place
+    const error = status >= 200 && status < 300 ? noSocket(status) : errorOfStatus(status, headers)
+    if (error.code === 'upstream_auth') call.kernel.onRefusedCredential()
+    const isShown = status >= 400 && error.code !== 'upstream_auth' && body !== undefined
+    const answer =
+      isShown && presentable(body, call, exchange)
+        ? { status, headers: responseHeaders(headers, exchange), body }
+        : undefined
+    this.fail(error.code === 'bad_upstream_response' ? 'bad_response' : status, error, answer)
+  }
+
+  private fail(condition: RetryCondition, error: GatewayError, answer?: Failure['answer']): void {
+    if (this.#phase === 'over') return
+    this.note(typeof condition === 'number' ? 'status' : condition)
+    this.stop()
+    this.#report(answer === undefined ? { condition, error } : { condition, error, answer })
+  }
+
+  private stop(): void {
+    this.#phase = 'over'
+    this.#tunnel?.abort()
+  }
+
+  private note(phase: string): void {
+    const { call, exchange } = this.#place
+    const milliseconds = Math.round((performance.now() - this.#started) * 100) / 100
+    const { upstream, model } = exchange
+    call.attempts.push({ upstream: upstream.name, model, phase, status: this.#status, milliseconds })
+  }
+}
+
+function noSocket(status: number): GatewayError {
+  return new GatewayError('bad_upstream_response', 'The upstream opens no WebSocket here.', {
+    cause: `upstream status ${status}`,
+    phase: 'head',
+  })
+}

@@ -1,0 +1,68 @@
+import type { Duplex } from 'node:stream'
+import type { GatewayError } from '../../core/errors.js'
+import type { Exchange, Route } from '../../core/plan.js'
+import type { Call, Work } from '../call.js'
+import type { Failure } from '../failure.js'
+import { passAnswer } from '../upstream-errors.js'
+import { TunnelAttempt } from './attempt.js'
+import type { HandshakeResponse } from './response.js'
+
+/** The client's side of a tunnel that is to be. */
+export interface ClientSide {
+  readonly socket: Duplex
+  readonly response: HandshakeResponse
+  /** What came behind the request. */
+  readonly head: Buffer
+}
+
+/** Walks the ordered targets until one agrees to a WebSocket; what follows is a session with that one. */
+export class TunnelDispatch implements Work {
+  readonly #call: Call
+  readonly #route: Route
+  readonly #exchanges: readonly Exchange[]
+  readonly #client: ClientSide
+  readonly #started = performance.now()
+  #next = 0
+  #attempt: TunnelAttempt | undefined
+
+  constructor(call: Call, route: Route, exchanges: readonly Exchange[], client: ClientSide) {
+    this.#call = call
+    this.#route = route
+    this.#exchanges = exchanges
+    this.#client = client
+  }
+
+  start(): void {
+    this.#call.work = this
+    this.try()
+  }
+
+  check(now: number): void {
+    this.#attempt?.check(now)
+  }
+
+  cancel(): void {
+    this.#attempt?.cancel()
+  }
+
+  cut(error: GatewayError): boolean {
+    return this.#attempt?.cut(error) ?? false
+  }
+
+  private try(): void {
+    const exchange = this.#exchanges[this.#next++]
+    if (exchange === undefined) throw new Error('no exchange is left')
+    const place = { call: this.#call, route: this.#route, exchange, client: this.#client, dispatched: this.#started }
+    this.#attempt = new TunnelAttempt(place, failure => this.failed(exchange, failure))
+    this.#attempt.start()
+  }
+
+  private failed({ retry }: Exchange, failure: Failure): void {
+    const call = this.#call
+    if (call.over || call.begun || call.error !== undefined) return
+    const isLeft = this.#next < this.#exchanges.length && this.#next < retry.attempts
+    if (isLeft && retry.covers(failure.condition)) this.try()
+    else if (failure.answer !== undefined) passAnswer(call, failure.answer, failure.error)
+    else call.fail(failure.error)
+  }
+}

@@ -1,0 +1,86 @@
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import { GatewayError } from '../../core/errors.js'
+import type { Exchange, Route } from '../../core/plan.js'
+import { acceptOf } from '../../core/socket-key.js'
+import type { TunnelRequest } from '../../net/raw-tunnel.js'
+import type { Call } from '../call.js'
+import { responseHeaders } from '../response-headers.js'
+import { buildRequest } from '../upstream-request.js'
+
+/** Sixteen bytes in base64 (RFC 6455 §4.1). */
+const KEY = /^[+/0-9A-Za-z]{22}==$/
+const VERSION = '13'
+const PROTOCOL = 'sec-websocket-protocol'
+
+/** Refuses requests that are no opening handshake (RFC 6455 §4.2.1). */
+export function checkHandshake({ method, headers }: IncomingMessage): void {
+  const wrong = (message: string) =>
+    new GatewayError('bad_request', `The WebSocket handshake is not valid: ${message}.`)
+  if (method !== 'GET') throw wrong('its method has to be GET')
+  if (!KEY.test(headers['sec-websocket-key'] ?? '')) throw wrong('sec-websocket-key has to be 16 bytes in base64')
+  if (headers['sec-websocket-version'] === VERSION) return
+  throw new GatewayError('bad_request', 'Only version 13 of the WebSocket protocol is spoken.', {
+    status: 426,
+    headers: ['sec-websocket-version', VERSION],
+  })
+}
+
+/**
+ * The handshake towards an upstream. It is built, not copied: the declared headers, the upstream's credential, what
+ * `forward` lets pass, the subprotocols that may pass, the client's query but for the model and keys. No extension is
+ * offered, so the frames of both sides are ones that can be read.
+ */
+export function upstreamHandshake(call: Call, route: Route, exchange: Exchange): TunnelRequest {
+  const { path, headers: flat } = buildRequest(call, exchange, { type: 'none' })
+  const headers: Record<string, string> = Object.create(null)
+  for (let index = 0; index + 1 < flat.length; index += 2) {
+    const [name = '', value = ''] = [flat[index], flat[index + 1]]
+    headers[name] = headers[name] === undefined ? value : `${headers[name]}, ${value}`
+  }
+  const offered = offeredTo(call, route)
+  const credential = headers[PROTOCOL]
+  if (credential !== undefined) offered.push(credential)
+  if (offered.length > 0) headers[PROTOCOL] = offered.join(', ')
+  return { origin: call.generation.reach(exchange.upstream).origin, path, headers }
+}
+
+/** What the client offers and the upstream may see: never a key. */
+function offeredTo(call: Call, route: Route): string[] {
+  const pass = route.protocol?.subprotocols?.pass ?? (() => true)
+  return offersOf(call, route).filter(pass)
+}
+
+/** The client's subprotocols (RFC 6455 §4.1) but for those that hold a key. */
+function offersOf({ request, generation }: Call, { caller }: Route): readonly string[] {
+  const prefixes = caller.flatMap(place => (place.in === 'subprotocol' ? [place.prefix] : []))
+  const names = (request.headers[PROTOCOL] ?? '').split(',').map(name => name.trim())
+  return names.filter(
+    name =>
+      name !== '' &&
+      !prefixes.some(prefix => name.startsWith(prefix)) &&
+      'refused' in generation.plan.keys.find(name, Date.now()),
+  )
+}
+
+/** The client's answer, as it goes out: 101 and nothing of the upstream's but what may pass. */
+export function clientAnswer(call: Call, route: Route, exchange: Exchange, headers: IncomingHttpHeaders): string {
+  const lines = [
+    'HTTP/1.1 101 Switching Protocols',
+    'upgrade: websocket',
+    'connection: Upgrade',
+    `sec-websocket-accept: ${acceptOf(call.request.headers['sec-websocket-key'] ?? '')}`,
+  ]
+  const protocol = chosen(call, route, headers[PROTOCOL])
+  if (protocol !== undefined) lines.push(`${PROTOCOL}: ${protocol}`)
+  const passed = [...responseHeaders(headers, exchange), 'x-request-id', call.id, ...call.extraHeaders]
+  for (let index = 0; index + 1 < passed.length; index += 2) lines.push(`${passed[index]}: ${passed[index + 1]}`)
+  return `${lines.join('\r\n')}\r\n\r\n`
+}
+
+/** The declared one that the client offers, or the upstream's choice; never one that the client has not offered. */
+function chosen(call: Call, route: Route, choice: string | undefined): string | undefined {
+  const offers = offersOf(call, route)
+  const declared = route.protocol?.subprotocols
+  if (declared === undefined) return offers.find(name => name === choice)
+  return declared.answer.find(name => offers.includes(name))
+}

@@ -1,0 +1,52 @@
+import type { IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { GatewayError } from '../../core/errors.js'
+import { admit } from '../admit.js'
+import { authenticate } from '../authenticate.js'
+import { Call } from '../call.js'
+import { refuseOverload } from '../handle.js'
+import { checkHead } from '../heads.js'
+import type { Kernel } from '../kernel.js'
+import { resolve } from '../resolve.js'
+import { checkOrigin, SOCKET_METHOD } from '../upgrade.js'
+import { TunnelDispatch } from './dispatch.js'
+import { checkHandshake } from './handshake.js'
+import { HandshakeResponse } from './response.js'
+
+/** Whether the path that a WebSocket is asked for on is one that is passed through. */
+export function isTunnel({ generation }: Kernel, { url = '' }: IncomingMessage): boolean {
+  return generation.plan.match(SOCKET_METHOD, url.split('?', 1)[0] ?? '').route?.tunnel !== undefined
+}
+
+/**
+ * A WebSocket's way: all checks of a request, then the upstreams' handshakes in turn, and only when one has agreed the
+ * client's own. Until then every refusal is an HTTP status.
+ */
+export function openTunnel(kernel: Kernel, request: IncomingMessage, socket: Duplex, head: Buffer): void {
+  const response = new HandshakeResponse(request, socket)
+  const call = new Call(kernel, request, response)
+  open(call, response, socket, head).catch((error: unknown) => call.fail(error))
+}
+
+async function open(call: Call, response: HandshakeResponse, socket: Duplex, head: Buffer): Promise<void> {
+  const { kernel, request } = call
+  const { plan } = call.generation
+  const { route, ...matched } = plan.match(SOCKET_METHOD, call.path)
+  if (route === undefined) throw new GatewayError('not_found', 'No WebSocket is served here.')
+  call.route = route
+  call.family = route.errors
+  call.params = 'params' in matched ? matched.params : call.params
+  checkHead(request, plan.limits)
+  checkOrigin(request, plan.listen.cors?.origins ?? [])
+  refuseOverload(call)
+  call.caller = authenticate(request, call.query, route.caller, plan.keys)
+  checkHandshake(request)
+  if (kernel.draining) throw new GatewayError('unavailable', 'The gateway is shutting down.', { retryAfter: 1000 })
+  await admit(call, route)
+  if (call.over) return
+  const exchanges = resolve(call, route)
+  const release = kernel.tunnels.take(call.caller.name, plan.limits.sessions)
+  response.once('close', release)
+  call.stream = true
+  new TunnelDispatch(call, route, exchanges, { socket, response, head }).start()
+}

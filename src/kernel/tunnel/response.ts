@@ -1,0 +1,35 @@
+import { type IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+
+/**
+ * The answer to a request that asks for a WebSocket: in words where it is refused, else by leaving HTTP. Node makes no
+ * response for such requests.
+ */
+export class HandshakeResponse extends ServerResponse {
+  readonly #socket: Socket
+
+  constructor(request: IncomingMessage, socket: Duplex) {
+    super(request)
+    this.#socket = socket as Socket
+    this.shouldKeepAlive = false
+    this.assignSocket(this.#socket)
+    this.once('finish', () => {
+      this.detachSocket(this.#socket)
+      socket.end(() => socket.destroy())
+      this.emit('close')
+    })
+  }
+
+  /** The connection belongs to the WebSocket from now on. */
+  leave(): void {
+    this.detachSocket(this.#socket)
+  }
+
+  /** The WebSocket that came of it is over. */
+  settle(): void {
+    // What the base class reads to tell whether everything has been written.
+    this.finished = true
+    this.emit('close')
+  }
+}

@@ -1,0 +1,200 @@
+import { randomBytes } from 'node:crypto'
+import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import { Duplex } from 'node:stream'
+import { createProxyServer, type ProxyServer } from 'http-proxy-3'
+import { acceptOf } from '../core/socket-key.js'
+
+/** The opening handshake towards an upstream. */
+export interface TunnelRequest {
+  /** `https://host:port`. */
+  readonly origin: string
+  /** Path and query, as they go out. */
+  readonly path: string
+  /** Lower-case names. What the handshake itself needs is added. */
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** What a tunnel tells its owner. */
+export interface TunnelHandler {
+  /** TCP and TLS stand. */
+  connected(): void
+  /** The upstream has agreed; false where the owner does not, and then the tunnel is gone. */
+  opened(headers: IncomingHttpHeaders): boolean
+  /** The upstream has answered something else. The answer is to be read or destroyed. */
+  refused(answer: IncomingMessage): void
+  /** The connection broke. After `opened` there is `ended` too. */
+  failed(cause: Error): void
+  /** Bytes from the upstream; false asks for no more until {@link RawTunnel.more}. */
+  data(bytes: Buffer): boolean
+  /** The upstream has taken what was waiting. */
+  drained(): void
+  /** The upstream sends no more. */
+  ended(): void
+}
+
+/** One for all tunnels; it keeps nothing of them. */
+let proxy: ProxyServer | undefined
+/** By the upstream's connection. */
+const tunnels = new WeakMap<Duplex, RawTunnel>()
+
+function proxyServer(): ProxyServer {
+  if (proxy !== undefined) return proxy
+  proxy = createProxyServer({ ignorePath: true })
+  proxy.on('error', () => undefined)
+  proxy.on('proxyReqWs', (request, _from, leg: Duplex) => {
+    if (leg instanceof RawTunnel) leg.begin(request)
+  })
+  proxy.on('open', upstream => tunnels.get(upstream)?.piped())
+  return proxy
+}
+
+/**
+ * A WebSocket to an upstream whose bytes pass unchanged. The proxy library makes the handshake and TLS, and tells how they
+ * went; to it, this is the client's socket. The client's own one it never gets: it would write an upstream's refusal
+ * straight onto it, every header included, and pipe what nobody has looked at. Once the upstream has agreed, bytes go from
+ * socket to socket without the library's pipes, which would cost a fifth of a frame's CPU through this stream.
+ */
+export class RawTunnel extends Duplex {
+  readonly #asked: TunnelRequest
+  readonly #handler: TunnelHandler
+  readonly #key = randomBytes(16).toString('base64')
+  #request: ClientRequest | undefined
+  #upstream: Duplex | undefined
+  #state: 'asking' | 'open' | 'refused' | 'over' = 'asking'
+
+  constructor(asked: TunnelRequest, handler: TunnelHandler) {
+    super({ allowHalfOpen: true })
+    this.#asked = asked
+    this.#handler = handler
+    this.on('error', () => undefined)
+  }
+
+  /** Asks the upstream. */
+  open(): void {
+    const { protocol, hostname, port, host } = new URL(this.#asked.origin)
+    const headers = {
+      ...this.#asked.headers,
+      host,
+      connection: 'Upgrade',
+      upgrade: 'websocket',
+      'sec-websocket-version': '13',
+      'sec-websocket-key': this.#key,
+    }
+    // As much of a request as the library reads: of the client's own nothing passes that is not in `headers`.
+    const from = { method: 'GET', url: '/', httpVersion: '1.1', httpVersionMajor: 1, headers } as IncomingMessage
+    const target = { protocol, hostname, port: port === '' ? (protocol === 'https:' ? '443' : '80') : port }
+    proxyServer().ws(from, this as never, Buffer.alloc(0), { target: target as never }, error => this.broke(error))
+  }
+
+  /** Towards the upstream; false where it is slower: `drained` tells when to go on. */
+  send(bytes: Buffer): boolean {
+    return this.#upstream?.writable !== true || this.#upstream.write(bytes)
+  }
+
+  /** Nothing more goes to the upstream. */
+  finish(): void {
+    this.#upstream?.end()
+  }
+
+  /** Takes more of the upstream's bytes. */
+  more(): void {
+    this.#upstream?.resume()
+  }
+
+  /** Breaks off, whatever the state. */
+  abort(): void {
+    this.#state = 'over'
+    this.#request?.destroy()
+    this.#upstream?.destroy()
+    this.destroy()
+  }
+
+  // ── what the library does
+
+  begin(request: ClientRequest): void {
+    this.#request = request
+    // As it was built: the library would normalise it.
+    request.path = this.#asked.path
+    request.once('socket', socket => {
+      socket.once(this.#asked.origin.startsWith('https:') ? 'secureConnect' : 'connect', () => {
+        if (this.#state === 'asking') this.#handler.connected()
+      })
+    })
+    request.once('upgrade', (answer, socket) => this.agreed(answer, socket))
+    request.once('response', answer => {
+      if (this.#state === 'asking') {
+        this.#state = 'refused'
+        this.#handler.refused(answer)
+      } else answer.destroy()
+    })
+  }
+
+  private agreed({ headers }: IncomingMessage, upstream: Duplex): void {
+    this.#upstream = upstream
+    tunnels.set(upstream, this)
+    if (this.#state !== 'asking') {
+      upstream.destroy()
+    } else if (headers['sec-websocket-accept'] !== acceptOf(this.#key)) {
+      this.#state = 'over'
+      upstream.destroy()
+      this.#handler.failed(Object.assign(new Error('not the answer to this handshake'), { code: 'HPE_ACCEPT' }))
+    } else {
+      this.#state = 'open'
+      if (!this.#handler.opened(headers)) this.abort()
+    }
+  }
+
+  /** The library has put its pipes in place. */
+  piped(): void {
+    const upstream = this.#upstream
+    if (upstream === undefined) return
+    upstream.unpipe(this)
+    this.unpipe(upstream as never)
+    upstream.on('data', (bytes: Buffer) => {
+      if (this.#state === 'open' && !this.#handler.data(bytes)) upstream.pause()
+    })
+    upstream.on('drain', () => this.#handler.drained())
+    upstream.on('end', () => this.ended())
+    upstream.on('close', () => this.ended())
+    upstream.resume()
+  }
+
+  private ended(): void {
+    if (this.#state !== 'open') return
+    this.#state = 'over'
+    this.#handler.ended()
+  }
+
+  private broke(error: Error): void {
+    if (this.#state === 'over' || this.#state === 'refused') return
+    const wasOpen = this.#state === 'open'
+    if (!wasOpen) this.#state = 'over'
+    this.#handler.failed(error)
+    if (wasOpen) this.ended()
+  }
+
+  // ── what the library wants of a socket
+
+  override _read(): void {}
+
+  /** The head that it would answer the client with; the client has been answered. */
+  override _write(_bytes: Buffer, _encoding: string, done: () => void): void {
+    done()
+  }
+
+  setTimeout(): this {
+    return this
+  }
+
+  setNoDelay(): this {
+    return this
+  }
+
+  setKeepAlive(): this {
+    return this
+  }
+
+  destroySoon(): void {
+    // What it was told to end is the client's socket, which is ended elsewhere.
+  }
+}

@@ -1,0 +1,253 @@
+import { Unmasker } from './unmask.js'
+
+/** Opcodes of RFC 6455 §11.8. */
+export const CONTINUATION = 0x0
+export const TEXT = 0x1
+export const BINARY = 0x2
+export const CLOSE = 0x8
+export const PING = 0x9
+export const PONG = 0xa
+
+/** Most bytes of a control frame's payload (RFC 6455 §5.5). */
+const MOST_CONTROL = 125
+/** Longest head of a frame: two bytes, eight of length, four of mask. */
+const MOST_HEAD = 14
+/** A length that a number cannot hold exactly has more than this in its upper half. */
+const MOST_UPPER = 0x1fffff
+
+/** What the owner of a reader sees of the frames. What returns false stops the reader at the start of that frame. */
+export interface FrameSink {
+  /** A data message begins. */
+  begin(isText: boolean): void
+  /** A piece of a text message, unmasked: the bytes are good until this returns. */
+  text(bytes: Buffer, start: number, end: number): boolean
+  /** The message is whole. */
+  end(isText: boolean): boolean
+  /** `code` is 1005 where the frame has none (RFC 6455 §7.1.5). */
+  close(code: number, reason: string): void
+  /** A ping, for those who have to answer it. The payload is good until this returns. */
+  ping?(payload: Buffer): void
+}
+
+export interface FrameFault {
+  readonly code: 1002 | 1009
+  readonly reason: string
+}
+
+/**
+ * Reads the frames of one direction of a WebSocket (RFC 6455 §5) while their bytes pass: cut anywhere, keeping nothing
+ * but the head of the frame at hand, changing nothing. It judges what decides where frames and messages begin and end,
+ * and leaves the rest (UTF-8, codes of close frames) to the two sides. No extension is known, so none may be agreed on.
+ */
+export class FrameReader {
+  readonly #masked: boolean
+  readonly #sink: FrameSink
+  /** Whether texts are looked at, which takes unmasking them. */
+  readonly #reads: boolean
+  readonly #head = Buffer.alloc(MOST_HEAD)
+  readonly #unmasker = new Unmasker()
+  #headLength = 0
+  #inHead = true
+  #opcode = 0
+  #fin = false
+  #remaining = 0
+  /** Of the data message at hand, whose frames control frames may stand between; 0 for none. */
+  #message = 0
+  readonly #control = Buffer.alloc(MOST_CONTROL)
+  #controlLength = 0
+  #fault: FrameFault | undefined
+  /** At fault, or refused: the frame at hand has not passed as far as it stands in this chunk. */
+  #stopped = false
+  #closed = false
+  /** Where the frame at hand begins in the chunk at hand; 0 where it began before it. */
+  #start = 0
+  #beganBefore = false
+
+  /** `masked`: the direction from a client to a server. `reads`: the sink wants the text of messages. */
+  constructor(masked: boolean, reads: boolean, sink: FrameSink) {
+    this.#masked = masked
+    this.#reads = reads
+    this.#sink = sink
+  }
+
+  /** Why nothing more is read. */
+  get fault(): FrameFault | undefined {
+    return this.#fault
+  }
+
+  /** A close frame has passed: no other may follow it. */
+  get closed(): boolean {
+    return this.#closed
+  }
+
+  /** Whether what has passed ends with a whole frame: a frame of somebody else's may be put in here. */
+  get between(): boolean {
+    return (this.#inHead && this.#headLength === 0) || (this.#stopped && !this.#beganBefore)
+  }
+
+  /** Bytes of the frame at hand that are still to come, as far as its head has told. */
+  get missing(): number {
+    return this.#inHead ? 0 : this.#remaining
+  }
+
+  /**
+   * Reads on. How many bytes of the chunk may pass: all of them, or those before the frame that is at fault or that the
+   * sink refused, or those up to the end of a close frame.
+   */
+  push(chunk: Buffer): number {
+    if (this.#closed || this.#stopped) return 0
+    const { length } = chunk
+    this.#start = 0
+    this.#beganBefore = !this.between
+    let at = 0
+    while (at < length || (!this.#inHead && this.#remaining === 0)) {
+      if (this.#inHead) {
+        if (this.#headLength === 0) {
+          this.#start = at
+          this.#beganBefore = false
+        }
+        at = this.head(chunk, at)
+        if (this.#fault !== undefined) return this.stop()
+        continue
+      }
+      const size = Math.min(this.#remaining, length - at)
+      if (size > 0 && !this.payload(chunk, at, size)) return this.stop()
+      at += size
+      this.#remaining -= size
+      if (this.#remaining > 0) break
+      this.#inHead = true
+      if (!this.ended()) return this.stop()
+      if (this.#closed) return at
+    }
+    return length
+  }
+
+  private stop(): number {
+    this.#stopped = true
+    return this.#start
+  }
+
+  /** Takes in as much of the head as there is; where the chunk goes on behind it. */
+  private head(chunk: Buffer, from: number): number {
+    if (this.#headLength === 0) {
+      const size = headSize(chunk, from)
+      if (from + size <= chunk.length) {
+        this.#fault = this.read(chunk, from)
+        return from + size
+      }
+    }
+    let at = from
+    while (at < chunk.length) {
+      this.#head[this.#headLength++] = chunk[at++] ?? 0
+      if (this.#headLength < 2 || this.#headLength < headSize(this.#head, 0)) continue
+      this.#headLength = 0
+      this.#fault = this.read(this.#head, 0)
+      break
+    }
+    return at
+  }
+
+  private read(bytes: Buffer, at: number): FrameFault | undefined {
+    const first = bytes[at] ?? 0
+    const second = bytes[at + 1] ?? 0
+    this.#opcode = first & 0x0f
+    this.#fin = (first & 0x80) !== 0
+    let length = second & 0x7f
+    let mask = at + 2
+    if (length === 126) {
+      length = bytes.readUInt16BE(mask)
+      mask += 2
+    } else if (length === 127) {
+      const upper = bytes.readUInt32BE(mask)
+      if (upper > MOST_UPPER) return fault(1009, 'the frame is too large')
+      length = upper * 2 ** 32 + bytes.readUInt32BE(mask + 4)
+      mask += 8
+    }
+    this.#remaining = length
+    if ((first & 0x70) !== 0) return fault(1002, 'a reserved bit is set')
+    if (((second & 0x80) !== 0) !== this.#masked) {
+      return fault(1002, this.#masked ? 'the frame is not masked' : 'the frame is masked')
+    }
+    if (this.#masked) this.#unmasker.key(bytes, mask)
+    this.#inHead = false
+    return this.begin()
+  }
+
+  private begin(): FrameFault | undefined {
+    switch (this.#opcode) {
+      case CONTINUATION:
+        return this.#message === 0 ? fault(1002, 'a message goes on that has not begun') : undefined
+      case TEXT:
+      case BINARY:
+        if (this.#message !== 0) return fault(1002, 'a message begins inside another')
+        this.#message = this.#opcode
+        this.#sink.begin(this.#opcode === TEXT)
+        return undefined
+      case CLOSE:
+      case PING:
+      case PONG:
+        this.#controlLength = 0
+        if (!this.#fin) return fault(1002, 'a control frame is fragmented')
+        return this.#remaining > MOST_CONTROL ? fault(1002, 'a control frame is too long') : undefined
+      default:
+        return fault(1002, 'the opcode is not known')
+    }
+  }
+
+  private payload(chunk: Buffer, at: number, size: number): boolean {
+    if (this.#opcode === CLOSE || (this.#opcode === PING && this.#sink.ping !== undefined)) {
+      this.#controlLength += chunk.copy(this.#control, this.#controlLength, at, at + size)
+      return true
+    }
+    if (this.#opcode >= CLOSE || this.#message !== TEXT || !this.#reads) return true
+    if (!this.#masked) return this.#sink.text(chunk, at, at + size)
+    const end = at + size
+    for (let from = at; from < end; ) {
+      const length = this.#unmasker.unmask(chunk, from, end)
+      if (!this.#sink.text(this.#unmasker.plain, 0, length)) return false
+      from += length
+    }
+    return true
+  }
+
+  private ended(): boolean {
+    if (this.#opcode === CLOSE) {
+      this.close()
+      return true
+    }
+    if (this.#opcode === PING) this.#sink.ping?.(this.controlPayload())
+    if (this.#opcode > CLOSE || !this.#fin) return true
+    const isText = this.#message === TEXT
+    this.#message = 0
+    return this.#sink.end(isText)
+  }
+
+  /** Of the control frame that has just ended, unmasked. */
+  private controlPayload(): Buffer {
+    const payload = this.#control.subarray(0, this.#controlLength)
+    if (this.#masked) {
+      this.#unmasker.unmask(payload, 0, payload.length)
+      this.#unmasker.plain.copy(payload, 0, 0, payload.length)
+    }
+    return payload
+  }
+
+  private close(): void {
+    const payload = this.controlPayload()
+    this.#closed = true
+    if (payload.length < 2) this.#sink.close(1005, '')
+    else this.#sink.close(payload.readUInt16BE(0), payload.toString('utf8', 2))
+  }
+}
+
+function fault(code: FrameFault['code'], reason: string): FrameFault {
+  return { code, reason }
+}
+
+/** Bytes of the head that begins here, as far as its first two tell. */
+function headSize(bytes: Buffer, at: number): number {
+  const second = bytes[at + 1]
+  if (second === undefined) return MOST_HEAD
+  const length = second & 0x7f
+  return 2 + (length === 126 ? 2 : length === 127 ? 8 : 0) + (second & 0x80 ? 4 : 0)
+}

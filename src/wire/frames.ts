@@ -1,0 +1,36 @@
+import { randomBytes } from 'node:crypto'
+import { CLOSE, PING, TEXT } from './frame-reader.js'
+
+/** Frames of the gateway's own (RFC 6455 §5.2). `masked`: towards a server, which wants every frame masked. */
+
+/** Longest reason of a close frame, in bytes: two of 125 are the code. */
+const LONGEST_REASON = 123
+
+export function closeFrame(code: number, reason: string, masked: boolean): Buffer {
+  const words = Buffer.from(reason)
+  const text = words.length <= LONGEST_REASON ? words : Buffer.from(reason.slice(0, LONGEST_REASON / 4))
+  const payload = Buffer.alloc(2 + text.length)
+  payload.writeUInt16BE(code)
+  text.copy(payload, 2)
+  return frame(CLOSE, payload, masked)
+}
+
+export function pingFrame(masked: boolean): Buffer {
+  return frame(PING, Buffer.alloc(0), masked)
+}
+
+export function textFrame(text: string, masked: boolean): Buffer {
+  return frame(TEXT, Buffer.from(text), masked)
+}
+
+/** One whole frame; its payload is shorter than 64 KiB. */
+export function frame(opcode: number, payload: Buffer, masked: boolean): Buffer {
+  const extended = payload.length > 125
+  const head = Buffer.alloc(2 + (extended ? 2 : 0))
+  head[0] = 0x80 | opcode
+  head[1] = (masked ? 0x80 : 0) | (extended ? 126 : payload.length)
+  if (extended) head.writeUInt16BE(payload.length, 2)
+  if (!masked) return Buffer.concat([head, payload])
+  const key = randomBytes(4)
+  return Buffer.concat([head, key, payload.map((byte, index) => byte ^ (key[index & 3] ?? 0))])
+}

@@ -1,0 +1,43 @@
+import t from 'tap'
+import { MessageUsage } from '../../src/wire/message-usage.js'
+
+const PATHS = { input: [['response', 'usage', 'input']], output: [['response', 'usage', 'output']] }
+
+function count(messages: readonly string[], size = Number.POSITIVE_INFINITY): unknown {
+  const usage = new MessageUsage(['response.done'], PATHS)
+  for (const message of messages) {
+    const bytes = Buffer.from(message)
+    usage.begin()
+    for (let at = 0; at < bytes.length; at += size) usage.push(bytes, at, Math.min(at + size, bytes.length))
+    usage.end()
+  }
+  return usage.usage
+}
+
+const done = (input: number, output: number, text = ''): string =>
+  `{"type":"response.done","response":{"output":"${text}","usage":{"input":${input},"output":${output}}}}`
+
+t.test('usage of the messages that count is added up, cut anywhere', async t => {
+  const messages = [
+    '{"type":"response.output_audio.delta","usage":{"input":9}}',
+    done(1, 2),
+    '{}',
+    'no json',
+    done(3, 4),
+  ]
+  for (const size of [1, 2, 7, 9, 10, 23, 1000]) t.same(count(messages, size), { input: 4, output: 6 }, `${size} bytes`)
+})
+
+t.test('the type may stand anywhere in the message', async t => {
+  const message = '{ "response": {"usage":{"input":5,"output":6}}, "type": "response.done" }'
+  t.same(count([message]), { input: 5, output: 6 })
+  t.equal(count(['{"response":{"usage":{"input":5}},"type":"response.created"}']), undefined)
+})
+
+t.test('of a message that is too long to be parsed its end is read', async t => {
+  t.same(count([done(7, 8, 'x'.repeat(100_000))], 4096), { input: 7, output: 8 })
+})
+
+t.test('what is no message of that type counts for nothing', async t => {
+  t.equal(count(['{"type":"response.done.not","response":{"usage":{"input":1}}}', '"response.done"', '']), undefined)
+})
