@@ -52,7 +52,10 @@ async function measure(workload) {
 
 async function run(side, workload, rounds) {
   const before = cpu(side)
-  const { seconds, frames, latency } = await load({ ...workload, rounds, port: side.port, key: KEY }, 'realtime-load.mjs')
+  const { seconds, frames, latency } = await load(
+    { ...workload, rounds, port: side.port, key: KEY },
+    'realtime-load.mjs',
+  )
   return {
     rate: frames / seconds,
     latency: latency[Math.floor(latency.length / 2)],

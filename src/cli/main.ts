@@ -8,6 +8,7 @@ import { routesCommand } from './routes.js'
 import { schemaCommand } from './schema.js'
 import { serveCommand } from './serve.js'
 import { simulateCommand } from './simulate.js'
+import { storeCommand } from './store.js'
 import { validateCommand } from './validate.js'
 
 const COMMANDS: readonly Define[] = [
@@ -16,6 +17,7 @@ const COMMANDS: readonly Define[] = [
   explainCommand,
   routesCommand,
   keysCommand,
+  storeCommand,
   schemaCommand,
   initCommand,
   simulateCommand,

@@ -73,9 +73,16 @@ export function declaredCodec(
   { moderates, images: by }: Traits,
   speaks: (protocol: string) => boolean,
 ): Codec | undefined {
-  const isMeant = (codec: Codec): boolean => {
-    if (server?.operation === 'moderate') return moderates === true && codec.operation === 'text'
-    return server?.operation === 'image' && codec.operation === 'image' && codec.protocol === by && codec !== server
+  const isMeant = ({ operation, protocol }: Codec): boolean =>
+    operation === 'image' ? protocol === by : moderates === true
+  return declarable(server).find(codec => isMeant(codec) && speaks(codec.protocol))
+}
+
+/** Codecs by which a model can be declared to be asked, for clients of this protocol. */
+export function declarable(server: Codec | undefined): readonly Codec[] {
+  const operation = server?.operation === 'moderate' ? 'text' : server?.operation
+  if (operation !== server?.operation || operation === 'image') {
+    return CODECS.filter(codec => codec.operation === operation && codec !== server)
   }
-  return CODECS.find(codec => isMeant(codec) && speaks(codec.protocol))
+  return []
 }

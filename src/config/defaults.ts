@@ -44,6 +44,17 @@ export const SPOOL = { body: 256 * KIB, memory: 64 * MIB, disk: 2048 * MIB } as 
 
 export const STORE = { type: 'file', path: './data' } as const
 
+/** A store of type redis; half a request that waits for a store that is gone is worse than one without it. */
+export const REDIS = { prefix: 'gateway', timeout: 50 } as const
+
+export const POSTGRES = {
+  database: 'gateway',
+  schema: 'gateway',
+  pool: 10,
+  timeout: 5 * SECOND,
+  wait: 1 * SECOND,
+} as const
+
 /** Once fetching is allowed. */
 export const MEDIA_FETCH: Omit<MediaFetchConfig, 'allow'> = {
   http: false,

@@ -1,13 +1,13 @@
-import { dirname, resolve } from 'node:path'
-import { type Config, LOG_LEVELS, type LogLevel, type StoreConfig } from '../core/config.js'
+import { type Config, LOG_LEVELS, type LogLevel } from '../core/config.js'
 import { type Context, fillIn } from './context.js'
-import { LIMITS, RETRY, STORE, TIMEOUTS } from './defaults.js'
+import { LIMITS, RETRY, TIMEOUTS } from './defaults.js'
 import { type Document, Site } from './document.js'
 import { sectionOf } from './entries.js'
 import { type ListenOverrides, readListen } from './listen.js'
 import { readMedia } from './media.js'
 import { readLimits, readRetry, readTimeouts } from './settings.js'
 import { readSpool } from './spool.js'
+import { readStore } from './store.js'
 
 /** Settings of the command line; they win over the file. */
 export interface Overrides extends ListenOverrides {
@@ -20,7 +20,7 @@ export type Settings = Pick<Config, 'listen' | 'limits' | 'timeouts' | 'retry' |
 /** The sections of the main file that are one thing each, with what holds where they say nothing. */
 export function readSettings(main: Document, overrides: Overrides, context: Context): Settings {
   const at = (section: string): Site => new Site(main, [section])
-  const store = readStore(main, at('store'), context)
+  const store = readStore(sectionOf(main, 'store') ?? {}, at('store'), context)
   return {
     listen: readListen(sectionOf(main, 'listen') ?? {}, at('listen'), overrides, context),
     limits: { ...LIMITS, ...readLimits(sectionOf(main, 'limits'), at('limits'), context) },
@@ -31,17 +31,6 @@ export function readSettings(main: Document, overrides: Overrides, context: Cont
     log: { level: overrides.logLevel ?? readLogLevel(main, at('log'), context) },
     media: readMedia(sectionOf(main, 'media'), at('media'), context),
   }
-}
-
-function readStore(main: Document, site: Site, context: Context): StoreConfig {
-  const raw = fillIn(sectionOf(main, 'store') ?? {}, site, context)
-  const type = raw.type ?? STORE.type
-  if (type !== 'memory' && type !== 'file') {
-    if (!type.includes('${'))
-      context.report.error('bad-value', site.child('type'), 'this variable holds neither memory nor file')
-    return { ...STORE, path: STORE.path }
-  }
-  return { type, path: resolve(dirname(main.source.file), raw.path ?? STORE.path) }
 }
 
 function readLogLevel(main: Document, site: Site, context: Context): LogLevel {

@@ -28,7 +28,7 @@ export interface RawGateway extends RawRoutesFile {
   readonly limits?: RawLimits
   readonly timeouts?: RawTimeouts
   readonly retry?: RawRetry
-  readonly store?: { readonly type?: string; readonly path?: string }
+  readonly store?: RawStore
   readonly spool?: RawSpool
   readonly log?: { readonly level?: string }
   readonly media?: { readonly fetch?: RawMediaFetch }
@@ -45,6 +45,27 @@ export interface RawSpool {
   readonly body?: string | number
   readonly memory?: string | number
   readonly disk?: string | number
+}
+
+/** Which of these go with which type: `config/store.ts`. */
+export interface RawStore {
+  readonly type?: string
+  readonly path?: string
+  readonly url?: RawSecret
+  readonly hosts?: readonly string[]
+  readonly cluster?: boolean
+  readonly sentinel?: string
+  readonly sentinel_password?: RawSecret
+  readonly user?: string
+  readonly password?: RawSecret
+  readonly database?: string | number
+  readonly tls?: boolean | { readonly ca?: string }
+  readonly prefix?: string
+  readonly schema?: string
+  readonly pool?: number
+  readonly timeout?: string
+  readonly wait?: string
+  readonly options?: JsonObject
 }
 
 export interface RawMediaFetch {

@@ -1,6 +1,7 @@
 import { tmpdir, userInfo } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
-import type { SpoolConfig, StoreConfig } from '../core/config.js'
+import type { SpoolConfig } from '../core/config.js'
+import type { StoreConfig } from '../core/store-config.js'
 import { type Context, fillIn } from './context.js'
 import { SPOOL } from './defaults.js'
 import type { Document, Site } from './document.js'

@@ -1,11 +1,11 @@
-import { codecOf, partnersOf } from '../codecs/index.js'
+import { codecOf, declarable, partnersOf } from '../codecs/index.js'
 import type { Context } from './context.js'
 import type { ReadModel } from './models.js'
 import type { ReadUpstream } from './upstreams.js'
 
 /** Whether a route has the protocol, or one that can be translated to it. */
 export function isAskedFor(protocol: string, spoken: ReadonlyMap<string, unknown>): boolean {
-  return [protocol, ...partnersOfProtocol(protocol)].some(one => spoken.has(one))
+  return [protocol, ...partnersOfProtocol(protocol), ...askersOf(protocol, spoken)].some(one => spoken.has(one))
 }
 
 /** Parameters of the routes whose protocols are translated to this one; `undefined` where there are none. */
@@ -13,8 +13,14 @@ export function paramsOfPartners(
   protocol: string,
   spoken: ReadonlyMap<string, ReadonlySet<string>>,
 ): ReadonlySet<string> | undefined {
-  const partners = partnersOfProtocol(protocol).flatMap(partner => spoken.get(partner) ?? [])
+  const asking = [...partnersOfProtocol(protocol), ...askersOf(protocol, spoken)]
+  const partners = asking.flatMap(partner => spoken.get(partner) ?? [])
   return partners.length === 0 ? undefined : new Set(partners.flatMap(params => [...params]))
+}
+
+/** Protocols of routes on which a model may be declared to be asked by this one. */
+function askersOf(protocol: string, spoken: ReadonlyMap<string, unknown>): readonly string[] {
+  return [...spoken.keys()].filter(one => declarable(codecOf(one)).some(codec => codec.protocol === protocol))
 }
 
 /** Protocols that can be translated to this one and from it, best first. */

@@ -7,6 +7,7 @@ import type { MediaConfig } from './media.js'
 import type { Placement } from './placement.js'
 import type { Answer, FamilyMark, Pointer, RouteBody, RouteFraming, RouteLimit, Tunnel } from './plan.js'
 import type { Secret } from './secret.js'
+import type { StoreConfig } from './store-config.js'
 
 /**
  * A checked configuration: all files read, shipped routes and kinds merged in, variables and secrets resolved, every
@@ -48,12 +49,6 @@ export interface ListenConfig {
 export interface FileContent {
   readonly path: string
   readonly content: Secret
-}
-
-export interface StoreConfig {
-  readonly type: 'memory' | 'file'
-  /** Absolute path of the data folder (type file). */
-  readonly path: string
 }
 
 /** Where bodies that have to be held whole are held while they are served. Sizes in bytes. */

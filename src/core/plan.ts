@@ -1,11 +1,12 @@
 import type { Codec, Traits } from './codec.js'
-import type { ListenConfig, LogLevel, ResetForm, SpoolConfig, StoreConfig } from './config.js'
+import type { ListenConfig, LogLevel, ResetForm, SpoolConfig } from './config.js'
 import type { Family } from './errors.js'
 import type { HeldName, HolderHint, Holding, UploadSession } from './held.js'
 import type { Limits, Retry, Timeouts } from './limits.js'
 import type { MediaConfig } from './media.js'
 import type { Placement } from './placement.js'
 import type { Secret } from './secret.js'
+import type { StoreConfig } from './store-config.js'
 import type { TextUsage } from './text.js'
 
 /** What the kernel reads: immutable, built once per generation of the configuration, never edited. */

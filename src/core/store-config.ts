@@ -11,6 +11,8 @@ export type StoreConfig =
 export interface DataFolder {
   /** Absolute path: the file store stands here, and keys that the gateway made for itself, whatever the store. */
   readonly path: string
+  /** Secrets that are not there; the store cannot be opened without them. */
+  readonly absent?: string
 }
 
 export interface RedisSettings {
@@ -71,4 +73,10 @@ export interface StoreEvents {
   /** The store cannot be reached any more. */
   down(message: string): void
   up(): void
+}
+
+/** Which schema stands in a place (undefined: nothing does yet), and which one this program knows. */
+export interface SchemaFacts {
+  readonly written: number | undefined
+  readonly known: number
 }

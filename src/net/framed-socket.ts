@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { WebSocket, WebSocketServer } from 'ws'
 
@@ -106,5 +106,149 @@ export function acceptSocket(
       resolve(undefined)
     })
     server.handleUpgrade(request, socket, head, opened => resolve(new FramedSocket(opened)))
+  })
+}
+
+/** What one side of a session whose messages are passed on tells its owner. */
+export interface MessageHandler {
+  message(data: Buffer, isText: boolean): void
+  /** It has taken what was waiting. */
+  drained(): void
+  /** Any sign of life. */
+  alive(): void
+  /** `code` is 1005 or 1006 where there was none (RFC 6455 §7.1.5), 1009 where a message was too large. */
+  closed(code: number, reason: string): void
+}
+
+/** One side of a session whose messages are passed on, each of them whole. */
+export class MessageSocket {
+  readonly #socket: WebSocket
+  readonly #handler: MessageHandler
+  #fault = 0
+
+  constructor(socket: WebSocket, handler: MessageHandler) {
+    this.#socket = socket
+    socket.on('message', (data: Buffer, isBinary: boolean) => handler.message(data, !isBinary))
+    socket.on('ping', () => handler.alive())
+    socket.on('pong', () => handler.alive())
+    socket.on('error', error => {
+      const code = 'code' in error ? error.code : undefined
+      this.#fault = code === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH' ? 1009 : 1006
+    })
+    socket.on('close', (code, reason) =>
+      handler.closed(this.#fault === 0 ? code : this.#fault, reason.toString('utf8')),
+    )
+    this.#handler = handler
+  }
+
+  /** False where it is slower: `drained` tells when to go on. */
+  send(data: Buffer | string, isText: boolean): boolean {
+    if (this.#socket.readyState !== WebSocket.OPEN) return true
+    this.#socket.send(data, { binary: !isText }, () => {
+      if (this.#socket.bufferedAmount <= HIGH / 2) this.#handler.drained()
+    })
+    return this.#socket.bufferedAmount <= HIGH
+  }
+
+  pause(): void {
+    if (this.#socket.readyState === WebSocket.OPEN) this.#socket.pause()
+  }
+
+  resume(): void {
+    if (this.#socket.isPaused) this.#socket.resume()
+  }
+
+  ping(): void {
+    if (this.#socket.readyState === WebSocket.OPEN) this.#socket.ping()
+  }
+
+  /** Begins the closing handshake; codes that never stand in a frame close without one. */
+  close(code: number, reason: string): void {
+    this.resume()
+    if (code === 1005 || code === 1006) this.#socket.close()
+    else this.#socket.close(code, reason)
+  }
+
+  terminate(): void {
+    this.#socket.terminate()
+  }
+}
+
+/** What opening a WebSocket to an upstream comes to. */
+export interface OpeningHandler {
+  /** TCP and TLS stand. */
+  connected(): void
+  opened(headers: IncomingHttpHeaders, socket: WebSocket): void
+  /** The upstream has answered something else. The answer is to be read or destroyed. */
+  refused(answer: IncomingMessage): void
+  failed(cause: Error): void
+}
+
+/** Asks an upstream for a WebSocket. `largest` is in bytes of one message. The way to give it up is returned. */
+export function openUpstream(
+  asked: { readonly origin: string; readonly path: string; readonly headers: Readonly<Record<string, string>> },
+  largest: number,
+  handler: OpeningHandler,
+): () => void {
+  const { 'sec-websocket-protocol': offered, ...headers } = asked.headers
+  const socket = new WebSocket(asked.origin.replace(/^http/, 'ws'), offered?.split(', ') ?? [], {
+    headers,
+    maxPayload: largest,
+    perMessageDeflate: false,
+    followRedirects: false,
+    finishRequest: request => {
+      // As it was built: the library would normalise it.
+      request.path = asked.path
+      request.once('socket', connection => {
+        connection.once(asked.origin.startsWith('https:') ? 'secureConnect' : 'connect', () => handler.connected())
+      })
+      request.end()
+    },
+  })
+  let isOver = false
+  socket.once('upgrade', answer => {
+    socket.once('open', () => {
+      if (isOver) socket.terminate()
+      else handler.opened(answer.headers, socket)
+      isOver = true
+    })
+  })
+  socket.on('unexpected-response', (_request, answer) => {
+    if (isOver) answer.destroy()
+    else handler.refused(answer)
+    isOver = true
+  })
+  socket.on('error', cause => {
+    if (!isOver) handler.failed(cause)
+    isOver = true
+  })
+  return () => {
+    isOver = true
+    socket.terminate()
+  }
+}
+
+/**
+ * Completes the opening handshake with a client whose session is passed on; undefined where it is not valid. `answer` is
+ * further header lines, and the subprotocol that is answered.
+ */
+export function acceptMessages(
+  request: IncomingMessage,
+  socket: Duplex,
+  head: Buffer,
+  largest: number,
+  answer: { readonly protocol: string | undefined; readonly lines: readonly string[] },
+): Promise<WebSocket | undefined> {
+  const server = new WebSocketServer({
+    noServer: true,
+    maxPayload: largest,
+    perMessageDeflate: false,
+    clientTracking: false,
+    handleProtocols: () => answer.protocol ?? false,
+  })
+  server.on('headers', lines => lines.push(...answer.lines))
+  return new Promise(resolve => {
+    server.on('wsClientError', () => resolve(undefined))
+    server.handleUpgrade(request, socket, head, opened => resolve(opened))
   })
 }

@@ -138,7 +138,9 @@ function wayOf(
       upstream,
       translation,
       call: endpoint.call,
-      streamCall: endpoint.stream,
+      // Of another protocol only texts are streamed: what comes whole is asked for as a document.
+      streamCall:
+        translation !== undefined && translation.client.operation !== 'text' ? endpoint.call : endpoint.stream,
       request: compileVerbs(request),
       form: offer.forms === true ? compileFormVerbs(request) : undefined,
       response: compileVerbs([...target.response, ...model.response, ...endpoint.response, ...written.response]),

@@ -22,6 +22,7 @@ import { ConfigError, StartError } from './problems.js'
 import { needsRestart } from './restart.js'
 import { applyLimits, createServer } from './server.js'
 import { Sockets } from './sockets.js'
+import { StoreState } from './store-state.js'
 import { openStore, Sweeper } from './stores.js'
 import { type SourceWatch, watchSources } from './watch.js'
 
@@ -34,9 +35,6 @@ export interface StartOptions extends LoadOptions {
 
 /** Time that WebSockets get for their closing handshake when the process ends, milliseconds. */
 const CLOSING = 1000
-
-/** How long nothing more is said of a store that fails, milliseconds. */
-const QUIET = 10_000
 
 /**
  * A running gateway. Reloading is a transaction: read, check, compile, acquire pools, swap one pointer; on any error the
@@ -57,8 +55,6 @@ export class Gateway {
   readonly #health: Health
   #watch: SourceWatch | undefined
   #reread = 0
-  #storeFaults = 0
-  #quietUntil = 0
   /** Requests that the drain did not wait for. */
   #cutCalls = 0
   readonly #reloads = new OneAfterAnother(() => this.#reload())
@@ -67,18 +63,30 @@ export class Gateway {
   /** Settles when the gateway has ended. */
   readonly closed: Promise<void>
 
-  constructor(options: StartOptions, loaded: LoadedPlan, plan: Plan, embedded: Embedded, store: Store) {
+  constructor(
+    options: StartOptions,
+    loaded: LoadedPlan,
+    plan: Plan,
+    embedded: Embedded,
+    store: Store,
+    state: StoreState,
+  ) {
     this.#options = options
     this.#loaded = loaded
     this.#first = plan
     this.#embedded = embedded
     this.#store = store
     this.#log = openLog(plan.log.level, options.log)
-    this.#sweeper = new Sweeper(store, error => this.#log.error({ error: error.message }, 'sweeping the store failed'))
+    state.attach(this.#log)
+    this.#sweeper = new Sweeper(
+      store,
+      error => state.failed(error),
+      () => state.up(),
+    )
     this.#kernel = new Kernel(new Generation(plan, 1, this.#pools, embedded.origin), this.#log, store)
     this.#sockets = new Sockets(this.#kernel)
     this.#kernel.onRefusedCredential = () => this.#rereadSecrets()
-    this.#kernel.onStoreFault = error => this.#storeFailed(error)
+    this.#kernel.onStoreFault = error => state.failed(error)
     this.#health = {
       draining: false,
       generation: 1,
@@ -87,6 +95,7 @@ export class Gateway {
       valid: true,
       problems: [],
       restart: [],
+      store: { type: plan.store.type, state },
     }
     this.#server = createServer(
       plan.listen,
@@ -279,15 +288,6 @@ export class Gateway {
     this.reload().catch((error: Error) => this.#log.error({ error: error.message }, 'reload failed'))
   }
 
-  /** One line for all of them, now and then: with a full disk every request fails to be kept. */
-  #storeFailed(error: unknown): void {
-    const now = performance.now()
-    this.#storeFaults++
-    if (now < this.#quietUntil) return
-    this.#quietUntil = now + QUIET
-    this.#log.error({ error: messageOf(error), faults: this.#storeFaults }, 'something could not be kept in the store')
-  }
-
   #cut(): void {
     for (const call of this.#kernel.calls) {
       this.#cutCalls++
@@ -325,7 +325,8 @@ export async function startGateway(given: StartOptions): Promise<Gateway> {
   const options = { ...given, file: resolve(given.file) }
   const loaded = await loadPlan(options)
   if (loaded.plan === undefined) throw new ConfigError(loaded.problems)
-  const store = await openStore(loaded.plan.store)
+  const state = new StoreState()
+  const store = await openStore(loaded.plan.store, state)
   const embedded = new Embedded()
   let gateway: Gateway
   await embedded.prepare(loaded.plan).catch(async (error: unknown) => {
@@ -333,7 +334,7 @@ export async function startGateway(given: StartOptions): Promise<Gateway> {
     throw error
   })
   try {
-    gateway = new Gateway(options, loaded, loaded.plan, embedded, store)
+    gateway = new Gateway(options, loaded, loaded.plan, embedded, store, state)
   } catch (error) {
     await embedded.close()
     await store.close()

@@ -14,6 +14,8 @@ export interface Health {
   problems: readonly Problem[]
   /** Settings that the files ask for and that only a restart can apply. */
   restart: readonly string[]
+  /** Requests that need no store are served without one, so that it decides nothing about being ready. */
+  readonly store: { readonly type: string; readonly state: { readonly reason: string | undefined } }
 }
 
 /**
@@ -38,9 +40,14 @@ export function answerHealth(
 }
 
 function readiness(health: Health, verbose: boolean): object {
-  const { draining, generation, digest, reloads, valid, problems, restart } = health
+  const { draining, generation, digest, reloads, valid, problems, restart, store } = health
   const config = { valid, generation, digest: digest.slice(0, 16), reloads, problems: problems.length }
-  const body = { status: draining ? 'draining' : 'ready', config }
+  const { reason } = store.state
+  const body = {
+    status: draining ? 'draining' : 'ready',
+    config,
+    store: { type: store.type, usable: reason === undefined, ...(verbose && reason !== undefined && { reason }) },
+  }
   if (!verbose) return body
   return { ...body, problems: problems.map(describe), needs_restart: restart }
 }

@@ -1,4 +1,6 @@
 import type { Plan } from '../core/plan.js'
+import { Secret } from '../core/secret.js'
+import type { StoreConfig } from '../core/store-config.js'
 
 function differs(running: Plan['spool'], wanted: Plan['spool'], isSameStore: boolean): boolean {
   const { body, memory, disk } = running
@@ -12,11 +14,19 @@ export function needsRestart(running: Plan, wanted: Plan): readonly string[] {
     'listen.host': running.listen.host !== wanted.listen.host,
     'listen.port': running.listen.port !== wanted.listen.port,
     'listen.tls': (running.listen.tls === undefined) !== (wanted.listen.tls === undefined),
-    store: running.store.type !== wanted.store.type || running.store.path !== wanted.store.path,
+    store: textOf(running.store) !== textOf(wanted.store),
     // The folder usually stands in the store's, which has been told already.
     spool: differs(running.spool, wanted.spool, running.store.path === wanted.store.path),
   }
   return Object.entries(changes)
     .filter(([, changed]) => changed)
     .map(([setting]) => setting)
+}
+
+/** All of it, secrets too: a changed password is a change. */
+function textOf(store: StoreConfig): string {
+  return JSON.stringify(store, function (this: Record<string, unknown>, name, value: unknown) {
+    const inner = this[name]
+    return inner instanceof Secret ? inner.reveal() : value
+  })
 }

@@ -1,34 +1,103 @@
 import { join } from 'node:path'
-import type { StoreConfig } from '../core/config.js'
 import { type Store, StoreError } from '../core/store.js'
+import type { SchemaFacts, StoreConfig, StoreEvents } from '../core/store-config.js'
 import { MemoryStore } from '../stores/memory.js'
 import { StartError } from './problems.js'
 
-/** How the store of each type is opened. Libraries are loaded only where they are used. */
-const DRIVERS: Readonly<Record<StoreConfig['type'], (config: StoreConfig) => Promise<Store>>> = {
-  memory: async () => new MemoryStore(),
-  file: async ({ path }) => {
-    const { FileStore } = await import('../stores/file.js')
-    return new FileStore(join(path, 'store'))
-  },
-}
+/** For whoever does not want to hear of it. */
+export const UNHEARD: StoreEvents = { warn: () => undefined, down: () => undefined, up: () => undefined }
 
 /** Opens the store that the configuration asks for. Throws {@link StartError} with one clear line where that cannot be. */
-export async function openStore(config: StoreConfig): Promise<Store> {
+export async function openStore(config: StoreConfig, events: StoreEvents = UNHEARD): Promise<Store> {
   try {
-    return await DRIVERS[config.type](config)
+    return await driverOf(config, events)
   } catch (error) {
-    if (!(error instanceof StoreError)) throw error
-    throw new StartError(`${error.message}${ADVICE[error.fault]}`)
+    throw startErrorOf(error, config)
   }
 }
 
-const ADVICE: Readonly<Record<StoreError['fault'], string>> = {
-  refused: '; choose another folder (store.path), or keep nothing (store: { type: memory })',
-  newer: '; start the newer version, or choose another folder (store.path)',
-  corrupt: '',
-  full: '',
-  unavailable: '',
+/**
+ * The schema in the store and the one of this program; undefined where the type knows no schema. Changes nothing. Throws
+ * {@link StartError}.
+ */
+export async function inspectStore(
+  config: StoreConfig,
+  events: StoreEvents = UNHEARD,
+): Promise<SchemaFacts | undefined> {
+  try {
+    return await inspect(config, events)
+  } catch (error) {
+    throw startErrorOf(error, config)
+  }
+}
+
+async function inspect(config: StoreConfig, events: StoreEvents): Promise<SchemaFacts | undefined> {
+  checkSecrets(config)
+  switch (config.type) {
+    case 'file':
+      return (await import('../stores/file.js')).FileStore.inspect(storeFolder(config))
+    case 'redis':
+      return (await import('../stores/redis.js')).RedisStore.inspect(config, events)
+    case 'postgres':
+      return (await import('../stores/postgres.js')).PostgresStore.inspect(config, events)
+    default:
+      return undefined
+  }
+}
+
+function checkSecrets({ absent }: StoreConfig): void {
+  if (absent !== undefined) throw new StoreError('refused', `the store cannot be used: ${absent}`)
+}
+
+/** Libraries are loaded only where they are used. Throws {@link StoreError}. */
+async function driverOf(config: StoreConfig, events: StoreEvents): Promise<Store> {
+  checkSecrets(config)
+  switch (config.type) {
+    case 'memory':
+      return new MemoryStore()
+    case 'file': {
+      const { FileStore } = await import('../stores/file.js')
+      return new FileStore(storeFolder(config))
+    }
+    case 'redis': {
+      const { RedisStore } = await import('../stores/redis.js')
+      return RedisStore.open(config, events)
+    }
+    case 'postgres': {
+      const { PostgresStore } = await import('../stores/postgres.js')
+      return PostgresStore.open(config, events)
+    }
+    case 'module': {
+      const { openModule } = await import('./store-module.js')
+      return openModule(config, events)
+    }
+  }
+}
+
+/** Where the file store stands. */
+export function storeFolder({ path }: { readonly path: string }): string {
+  return join(path, 'store')
+}
+
+/** One line that says what to do. */
+export function startErrorOf(error: unknown, config: StoreConfig): unknown {
+  if (!(error instanceof StoreError)) return error
+  return new StartError(`${error.message}${ADVICE[config.type]?.[error.fault] ?? ''}`)
+}
+
+const SERVER = {
+  refused: '; look at the section store of the configuration, and whether the server runs',
+  newer: '; start the newer version',
+  unavailable: '; look whether the server runs',
+}
+
+const ADVICE: Partial<Record<StoreConfig['type'], Partial<Record<StoreError['fault'], string>>>> = {
+  file: {
+    refused: '; choose another folder (store.path), or keep nothing (store: { type: memory })',
+    newer: '; start the newer version, or choose another folder (store.path)',
+  },
+  redis: { ...SERVER, newer: '; start the newer version, or choose another prefix (store.prefix)' },
+  postgres: { ...SERVER, newer: '; start the newer version, or choose another schema (store.schema)' },
 }
 
 /** How often what has expired is taken out, milliseconds, and how much of it at a time. */
@@ -40,12 +109,14 @@ const MOST_TIMES = 20
 export class Sweeper {
   readonly #store: Store
   readonly #onFault: (error: Error) => void
+  readonly #onDone: () => void
   readonly #timer: NodeJS.Timeout
   #running: Promise<void> | undefined
 
-  constructor(store: Store, onFault: (error: Error) => void) {
+  constructor(store: Store, onFault: (error: Error) => void, onDone: () => void = () => undefined) {
     this.#store = store
     this.#onFault = onFault
+    this.#onDone = onDone
     this.#timer = setInterval(() => this.tick(), EVERY)
     this.#timer.unref()
   }
@@ -59,7 +130,7 @@ export class Sweeper {
   private tick(): void {
     if (this.#running !== undefined) return
     this.#running = this.sweep()
-      .catch(this.#onFault)
+      .then(this.#onDone, this.#onFault)
       .finally(() => {
         this.#running = undefined
       })

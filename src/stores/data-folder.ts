@@ -38,6 +38,17 @@ export function prepareFolder(folder: string): void {
   }
 }
 
+/** Whether a store stands in the folder already; changes nothing. Throws {@link StoreError} where something else does. */
+export function holdsStore(folder: string): boolean {
+  try {
+    const size = checkFile(join(folder, DATA))
+    if (size > 0) checkMagic(join(folder, DATA), size)
+    return size > 0
+  } catch (error) {
+    throw storeErrorOf(error, folder)
+  }
+}
+
 /** What an error of the file system means for a store in this folder. */
 export function storeErrorOf(error: unknown, folder: string): StoreError {
   if (error instanceof StoreError) return error

@@ -1,6 +1,6 @@
 import { type Database, open, type RootDatabase } from 'lmdb'
 import { StoreError } from '../core/store.js'
-import { prepareFolder, storeErrorOf } from './data-folder.js'
+import { holdsStore, prepareFolder, storeErrorOf } from './data-folder.js'
 import { Holder } from './file-holders.js'
 
 /** How long a write may wait for other processes and for the disk, milliseconds. */
@@ -152,6 +152,21 @@ export class FileEnvironment {
     return full
       ? new StoreError('full', `nothing can be written to the store in ${this.folder}; is the disk full?`, cause)
       : new StoreError('unavailable', `the store in ${this.folder} failed`, cause)
+  }
+}
+
+/** The schema of what stands in a folder; undefined where nothing does. Changes nothing. Throws {@link StoreError}. */
+export async function writtenSchema(folder: string): Promise<number | undefined> {
+  if (!holdsStore(folder)) return undefined
+  try {
+    const root = open({ path: folder, maxDbs: DATABASES, cache: false, readOnly: true })
+    try {
+      return root.openDB<number, string>({ name: 'meta', encoding: 'json' }).get('schema')
+    } finally {
+      await root.close()
+    }
+  } catch (error) {
+    throw storeErrorOf(error, folder)
   }
 }
 

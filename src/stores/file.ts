@@ -1,7 +1,8 @@
 import type { Change, Claim, Draft, Place, Range, ScanRange, Store, StoredRecord } from '../core/store.js'
+import type { SchemaFacts } from '../core/store-config.js'
 import { FileBlobs } from './file-blobs.js'
 import { FileCounters } from './file-counters.js'
-import { FileEnvironment, type Schema } from './file-environment.js'
+import { FileEnvironment, type Schema, writtenSchema } from './file-environment.js'
 import { FileLedger } from './file-ledger.js'
 import { FileRecords } from './file-records.js'
 
@@ -21,6 +22,11 @@ export class FileStore implements Store {
   readonly blobs: FileBlobs
   readonly #environment: FileEnvironment
   readonly #records: FileRecords
+
+  /** What is there, and what this program knows; changes nothing. Throws {@link StoreError}. */
+  static async inspect(folder: string): Promise<SchemaFacts> {
+    return { written: await writtenSchema(folder), known: SCHEMA.version }
+  }
 
   /** Throws {@link StoreError} where the folder cannot be used, holds something else, or is of a later version. */
   constructor(folder: string, now: () => number = Date.now) {

@@ -8,6 +8,8 @@ import { isAway, isFleeting, postgresFault } from './postgres-faults.js'
 const MOST_WAITING = 10_000
 /** How long a server may be late with saying itself that a statement took too long, milliseconds. */
 const LATE = 500
+/** How long a step of a session may take: a migration of large tables, or the wait for another one, milliseconds. */
+const SESSION = 600_000
 /** How often what the server undid to keep its order is tried again. */
 const TRIES = 5
 /** How often a server that went away is looked for, milliseconds; half of it more or less by chance. */
@@ -90,7 +92,10 @@ export class PostgresPool {
       throw this.faultOf(error)
     }
     try {
-      const done = await act(async (text, values = []) => (await client.query<Row>(text, values)).rows)
+      const done = await act(async (text, values = []) => {
+        const { rows } = await client.query<Row>({ text, values, query_timeout: SESSION } as pg.QueryConfig)
+        return rows
+      })
       client.release()
       return done
     } catch (error) {

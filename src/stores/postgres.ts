@@ -1,11 +1,11 @@
 import type { Change, Claim, Draft, Place, Range, ScanRange, Store, StoredRecord } from '../core/store.js'
-import type { PostgresSettings, StoreEvents } from '../core/store-config.js'
+import type { PostgresSettings, SchemaFacts, StoreEvents } from '../core/store-config.js'
 import { PostgresBlobs } from './postgres-blobs.js'
 import { PostgresCounters } from './postgres-counters.js'
 import { PostgresLedger } from './postgres-ledger.js'
 import { PostgresPool } from './postgres-pool.js'
 import { PostgresRecords } from './postgres-records.js'
-import { migrate } from './postgres-schema.js'
+import { migrate, SCHEMA, schemaVersion } from './postgres-schema.js'
 
 /** Keeps everything in tables of a schema of its own, which any number of gateways share. */
 export class PostgresStore implements Store {
@@ -21,6 +21,16 @@ export class PostgresStore implements Store {
     this.counters = new PostgresCounters(pool)
     this.ledger = new PostgresLedger(pool)
     this.blobs = new PostgresBlobs(pool, now)
+  }
+
+  /** What is there, and what this program knows; changes nothing. Throws {@link StoreError}. */
+  static async inspect(settings: PostgresSettings, events: StoreEvents): Promise<SchemaFacts> {
+    const pool = new PostgresPool(settings, events)
+    try {
+      return { written: await schemaVersion(pool), known: SCHEMA }
+    } finally {
+      await pool.close()
+    }
   }
 
   /** Throws {@link StoreError} where the database cannot be used, or a later version of this program uses it. */

@@ -9,7 +9,7 @@ import {
   type StoredRecord,
   StoreError,
 } from '../core/store.js'
-import type { RedisSettings, StoreEvents } from '../core/store-config.js'
+import type { RedisSettings, SchemaFacts, StoreEvents } from '../core/store-config.js'
 import { numberOf, textOf } from './redis-answers.js'
 import { RedisBlobs } from './redis-blobs.js'
 import { RedisConnection } from './redis-connection.js'
@@ -38,6 +38,18 @@ export class RedisStore implements Store {
     this.counters = new RedisCounters(connection, keys)
     this.ledger = new RedisLedger(connection, keys)
     this.blobs = new RedisBlobs(connection, keys, now)
+  }
+
+  /** What is there, and what this program knows; changes nothing. Throws {@link StoreError}. */
+  static async inspect(settings: RedisSettings, events: StoreEvents): Promise<SchemaFacts> {
+    const connection = await RedisConnection.open(settings, events)
+    try {
+      await adviseOnEviction(connection, events)
+      const written = await connection.send('get', new RedisKeys(settings.prefix).schema())
+      return { written: written === null ? undefined : numberOf(written), known: SCHEMA }
+    } finally {
+      await connection.close()
+    }
   }
 
   /** Throws {@link StoreError} where the server cannot be used, or a later version of this program uses it. */

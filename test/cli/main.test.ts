@@ -1,7 +1,11 @@
 import t from 'tap'
 import { run } from './bin.js'
 
-const COMMANDS = ['serve', 'validate', 'explain', 'routes', 'keys', 'keys new', 'schema', 'init', 'simulate']
+const GROUPS = ['keys', 'store']
+const COMMANDS = [
+  ...['serve', 'validate', 'explain', 'routes', 'keys', 'keys new', 'store', 'store check', 'store migrate', 'schema'],
+  ...['init', 'simulate'],
+]
 
 for (const command of COMMANDS) {
   t.test(`gateway ${command} --help describes the command`, async t => {
@@ -9,7 +13,7 @@ for (const command of COMMANDS) {
     t.equal(code, 0)
     t.equal(stderr, '')
     t.match(stdout, `Usage: gateway ${command}`)
-    if (command !== 'keys') t.match(stdout, new RegExp(`Examples?:\n  \\$ gateway ${command}`))
+    if (!GROUPS.includes(command)) t.match(stdout, new RegExp(`Examples?:\n  \\$ gateway ${command}`))
   })
 }
 

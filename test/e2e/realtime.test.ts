@@ -7,6 +7,7 @@ import t from 'tap'
 import { WebSocket } from 'ws'
 import { packageRoot } from '../../src/core/package-root.js'
 import { closeFrame, pingFrame, textFrame } from '../../src/wire/frames.js'
+import { start } from '../cli/bin.js'
 import { CALLER, startTestGateway, type TestGateway } from '../helpers/gateway.js'
 import { Journal } from '../helpers/journal.js'
 import { seeded } from '../helpers/random.js'
@@ -308,14 +309,30 @@ t.test('an upstream that does not answer the handshake is given up', async t => 
   t.match(body, /did not answer in time/)
 })
 
-t.test('an upstream behind TLS is reached', async t => {
-  const tls = (name: string): string => readFileSync(join(packageRoot(), 'test/fixtures/tls', name), 'utf8')
-  const up = await startSocketUpstream(t, { cert: tls('first.pem'), key: tls('first.key') })
-  const gateway = await startTestGateway(t, realtimeYaml(up.origin.replace('127.0.0.1', 'localhost')))
-  const answer = await ask(t, gateway)
-  t.equal(answer.status, 502, 'a certificate that nobody vouches for is refused')
+t.test('an upstream behind TLS is reached where its certificate is vouched for', async t => {
+  const path = (name: string): string => join(packageRoot(), 'test/fixtures/tls', name)
+  const read = (name: string): string => readFileSync(path(name), 'utf8')
+  const up = await startSocketUpstream(t, { cert: read('first.pem'), key: read('first.key') })
+  const yaml = realtimeYaml(up.origin.replace('127.0.0.1', 'localhost'))
+  const gateway = await startTestGateway(t, yaml)
+  t.equal((await ask(t, gateway)).status, 502)
   t.match(String((await lineOf(gateway)).cause), /SELF_SIGNED/)
   t.equal(up.requests.items.length, 0)
+
+  await gateway.write('trusting.yaml', `${yaml}listen: { port: 0 }\n`)
+  const env = {
+    CALLER_KEY: gateway.key,
+    UPSTREAM_KEY: 'upstream-key-of-a-test',
+    NODE_EXTRA_CA_CERTS: path('first.pem'),
+  }
+  const trusting = start(t, ['serve', 'trusting.yaml'], { cwd: gateway.folder, env })
+  const [, origin = ''] = await trusting.until(/(http:\/\/127\.0\.0\.1:\d+)/)
+  const { client, server } = await open(t, { gateway: { ...gateway, origin }, up })
+  client.send(textFrame('hello', true))
+  t.same(await server.texts.count(1), ['hello'])
+  server.send(textFrame('hello yourself', false))
+  t.same(await client.texts.count(1), ['hello yourself'])
+  t.equal(up.requests.items[0]?.headers.host, new URL(up.origin.replace('127.0.0.1', 'localhost')).host)
 })
 
 t.test('a reload leaves open sessions as they are', async t => {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
+import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
-import { CHAT_ANSWER, finish, head, json } from '../helpers/answers.js'
+import { body, CHAT_ANSWER, finish, head, json, reset } from '../helpers/answers.js'
 import { proveNoLeak } from '../helpers/canaries.js'
 import { compatibleError } from '../helpers/expect.js'
 import { startTestGateway, type TestGateway } from '../helpers/gateway.js'
@@ -421,6 +422,21 @@ t.test('what an upstream calls a file has to be JSON with an id', async t => {
   const text: Script = peer => peer.send(`${head(200, { 'content-type': 'text/plain', 'content-length': '2' })}ok`)
   a.answer(text)
   compatibleError(t, await post(gateway), 502)
+})
+
+t.test('an answer that nobody could read is not passed on', async t => {
+  const { gateway, a } = await stage(t)
+  a.answer(body(gzipSync(JSON.stringify(object('file-1'))), { headers: { 'content-encoding': 'gzip' } }))
+  compatibleError(t, await post(gateway, gateway.key, { 'accept-encoding': 'gzip' }), 502)
+})
+
+t.test('a batch is not made twice: nothing is sent again once it may have arrived', async t => {
+  const { gateway, a } = await stage(t)
+  a.answer(uploaded('file-1'), reset, json({ id: 'batch_1', object: 'batch' }))
+  await post(gateway)
+  const create = { input_file_id: 'file-1', endpoint: '/v1/chat/completions', completion_window: '24h' }
+  compatibleError(t, await gateway.request('/v1/batches', { body: create }), 502)
+  t.equal(a.requests.items.length, 2)
 })
 
 t.test('a file that its upstream has lost is forgotten, and so is one that was deleted', async t => {

@@ -199,6 +199,48 @@ t.test('F-W4 pings keep nobody from being idle, and a session ends when it is to
   t.match(await client.closes.count(1), [{ code: 1001, reason: 'the session is too old' }])
 })
 
+/** Lets the gateway's clock run: a second with every turn of a short timer. */
+function fastClock(test: Test): void {
+  const real = performance.now.bind(performance)
+  let ahead = 0
+  performance.now = () => real() + ahead
+  const timer = setInterval(() => {
+    ahead += 1000
+  }, 5)
+  test.teardown(() => {
+    clearInterval(timer)
+    performance.now = real
+  })
+}
+
+for (const dead of ['client', 'upstream'] as const) {
+  t.test(`F-W4 a silent ${dead} is asked with pings, and given up when it does not answer`, async t => {
+    fastClock(t)
+    const { client, server, gateway } = await talking(t)
+    const [silent, other] = dead === 'client' ? [client, server] : [server, client]
+    const timer = setInterval(() => other.send(frame(9, Buffer.alloc(0), other === client)), 20)
+    t.teardown(() => clearInterval(timer))
+    t.match(await other.closes.count(1), [{ code: dead === 'client' ? 1001 : 1011 }])
+    t.ok(silent.size >= 4, 'it was asked')
+    clearInterval(timer)
+    other.socket.end()
+    silent.socket.end()
+    t.match(await lineOf(gateway), { close: 1006, closed_by: dead })
+  })
+}
+
+t.test('F-W4 an answer to a ping passes like any other frame, and keeps the session', async t => {
+  fastClock(t)
+  const { client, server } = await talking(t)
+  for (const end of [client, server]) {
+    end.socket.on('data', (bytes: Buffer) => {
+      if (bytes[0] === 0x89) end.send(frame(10, Buffer.alloc(0), end === client))
+    })
+  }
+  await client.bytes(20)
+  t.same([client.closes.items, server.closes.items], [[], []])
+})
+
 t.test('F-W4 a key may have so many sessions: 429 before the handshake', async t => {
   const stage = await startRealtime(t, 'limits: { sessions: 2 }\n')
   const [first] = [await open(t, stage), await open(t, stage)]
@@ -259,6 +301,7 @@ t.test('F-A6 a message that names a model which may not be used does not get the
     t.match(await client.closes.count(1), [{ code: 1008 }], bad)
     t.match(JSON.parse(client.texts.items[0] ?? ''), { type: 'error', error: { code: 'model_not_found' } })
     await server.closes.count(1)
+    for (const end of [client, server]) end.socket.end()
     t.same(server.texts.items, [named('{"model":"real-m"}')], 'what came before it did')
     t.match(await lineOf(gateway), {
       error: 'model_not_found',

@@ -71,6 +71,9 @@ const VENDORS = [
   'vllm',
 ]
 
+/** The one place that loads modules of users, which the configuration names. */
+const LOADER = 'src/runtime/store-module.ts'
+
 const SQL = /^\s*(select\s.+\sfrom|insert\s+into|update\s.+\sset|delete\s+from|create\s+table|drop\s+table)\b/is
 
 /** Every TypeScript file below a folder, and JavaScript files in bin. */
@@ -171,7 +174,8 @@ function evaluation(source: Source): string[] {
     if (/^(globalThis\.)?(eval|Function)$/.test(callee)) return `calls ${callee}`
     const [first] = node.arguments ?? []
     const dynamic = node.expression.kind === ts.SyntaxKind.ImportKeyword
-    if (dynamic && first !== undefined && !ts.isStringLiteralLike(first)) return 'imports a computed module'
+    if (dynamic && first !== undefined && !ts.isStringLiteralLike(first) && source.path !== LOADER)
+      return 'imports a computed module'
     const timer = /^(globalThis\.)?set(Timeout|Interval|Immediate)$/.test(callee)
     return timer && first !== undefined && ts.isStringLiteralLike(first) ? `${callee} with a string` : undefined
   })

@@ -442,8 +442,9 @@ t.test('every recorded request that a provider accepted passes', { skip: recordi
     if (violations.length > 0) t.same(violations, [], `${file} ${n}`)
     counts.set(name, (counts.get(name) ?? 0) + 1)
   }
-  // Nobody who was recorded embeds one text alone, and forms are recorded elsewhere (test/e2e/recorded-forms.test.ts).
-  const unheard: readonly Name[] = ['embed-content', 'images.edits.document', ...FORMS]
+  // Nobody who was recorded embeds one text alone, or makes a batch; forms are recorded elsewhere
+  // (test/e2e/recorded-forms.test.ts).
+  const unheard: readonly Name[] = ['embed-content', 'batches', 'images.edits.document', ...FORMS]
   for (const name of names.filter(one => !unheard.includes(one)))
     t.ok((counts.get(name) ?? 0) > 0, `${name}: ${counts.get(name)} recorded requests`)
 })

@@ -19,16 +19,17 @@ export function openRelay(attempt: Source, status: number, headers: UpstreamHead
   }
   if (status >= 300) return new RefusalRelay(attempt, status, headers)
   const flat = responseHeaders(headers, attempt.exchange)
+  const { holding } = attempt.route
   const encoding = single(headers['content-encoding'])
   if (encoding !== undefined && encoding !== 'identity') {
-    if (!accepts(attempt, encoding)) {
+    // What has to be written down is read, and we do not decode.
+    if (!accepts(attempt, encoding) || (holding !== undefined && holding.verb !== 'uses')) {
       attempt.failed('bad_response', malformed('It sent an encoding that nobody asked for.'))
       return undefined
     }
     flat.push('content-encoding', encoding)
     return new RawRelay(attempt, status, flat, lengthOf(headers))
   }
-  const { holding } = attempt.route
   if (holding?.verb === 'uses') return new RawRelay(attempt, status, flat, lengthOf(headers))
   if (holding !== undefined) return new HeldRelay(attempt, holding, status, flat, headers)
   const type = single(headers['content-type'])?.toLowerCase() ?? ''

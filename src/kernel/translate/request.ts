@@ -16,8 +16,7 @@ export async function translatedRequest(
   const document = translator.encode()
   await breathe(size)
   const bytes = await jsonBytes(document, size)
-  // Only texts are streamed by upstreams of another protocol: what is whole at once is asked for as a document.
-  const chosen = call.stream && translator.text !== undefined ? exchange.streamCall : exchange.call
+  const chosen = call.stream ? exchange.streamCall : exchange.call
   return {
     method: chosen.method,
     path: chosen.target({ ...call.params, model: exchange.model }),

@@ -2,14 +2,19 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { GatewayError } from '../../core/errors.js'
 import type { RetryCondition } from '../../core/limits.js'
 import type { Exchange, Route } from '../../core/plan.js'
+import { acceptMessages, type OpeningHandler, openUpstream } from '../../net/framed-socket.js'
 import { RawTunnel, type TunnelHandler } from '../../net/raw-tunnel.js'
 import type { Call } from '../call.js'
 import type { Failure } from '../failure.js'
 import { responseHeaders } from '../response-headers.js'
 import { classify, errorOfStatus, presentable } from '../upstream-errors.js'
 import type { ClientSide } from './dispatch.js'
-import { clientAnswer, upstreamHandshake } from './handshake.js'
+import { FramedSession } from './framed-session.js'
+import { chosen, clientAnswer, passedLines, upstreamHandshake } from './handshake.js'
 import { RawSession } from './raw-session.js'
+import type { Session } from './session.js'
+
+type UpstreamSocket = Parameters<OpeningHandler['opened']>[1]
 
 /** What is kept of a refusal's body; a larger one is not passed on. */
 const MOST = 64 * 1024
@@ -36,7 +41,9 @@ export class TunnelAttempt implements TunnelHandler {
   #phase: Phase = 'connect'
   #status: number | undefined
   #tunnel: RawTunnel | undefined
-  #session: RawSession | undefined
+  #raw: RawSession | undefined
+  #session: Session | undefined
+  #giveUp: () => void = () => undefined
 
   constructor(place: Place, report: (failure: Failure) => void) {
     this.#place = place
@@ -45,8 +52,20 @@ export class TunnelAttempt implements TunnelHandler {
 
   start(): void {
     const { call, route, exchange } = this.#place
-    this.#tunnel = new RawTunnel(upstreamHandshake(call, route, exchange), this)
-    this.#tunnel.open()
+    const handshake = upstreamHandshake(call, route, exchange)
+    if (route.tunnel === 'framed') {
+      this.#giveUp = openUpstream(handshake, route.limits.body, {
+        connected: () => this.connected(),
+        opened: (headers, socket) => void this.openFramed(headers, socket),
+        refused: answer => this.refused(answer),
+        failed: cause => this.failed(cause),
+      })
+      return
+    }
+    const tunnel = new RawTunnel(handshake, this)
+    this.#tunnel = tunnel
+    this.#giveUp = () => tunnel.abort()
+    tunnel.open()
   }
 
   // ── what the connection tells
@@ -66,8 +85,37 @@ export class TunnelAttempt implements TunnelHandler {
     client.socket.write(clientAnswer(call, route, exchange, headers), 'latin1')
     call.status = 101
     call.firstByte = performance.now()
-    this.#session = new RawSession(this.#place, this.#tunnel)
+    this.#raw = new RawSession(this.#place, this.#tunnel)
+    this.#session = this.#raw
     return true
+  }
+
+  private async openFramed(headers: IncomingHttpHeaders, upstream: UpstreamSocket): Promise<void> {
+    const { call, route, exchange, client } = this.#place
+    if (this.#phase === 'over' || call.over) {
+      upstream.terminate()
+      return
+    }
+    this.#phase = 'open'
+    this.#status = 101
+    this.note('ok')
+    client.response.leave()
+    // What comes before there is a session waits.
+    upstream.pause()
+    const answer = {
+      protocol: chosen(call, route, headers['sec-websocket-protocol']),
+      lines: passedLines(call, exchange, headers),
+    }
+    const own = await acceptMessages(call.request, client.socket, client.head, route.limits.body, answer)
+    call.status = 101
+    call.firstByte = performance.now()
+    if (own === undefined) {
+      upstream.terminate()
+      client.response.settle()
+      return
+    }
+    this.#session = new FramedSession(this.#place, own, upstream)
+    upstream.resume()
   }
 
   refused(answer: IncomingMessage): void {
@@ -85,8 +133,8 @@ export class TunnelAttempt implements TunnelHandler {
   }
 
   failed(cause: Error): void {
-    if (this.#session !== undefined) {
-      this.#session.broke(cause)
+    if (this.#raw !== undefined) {
+      this.#raw.broke(cause)
       return
     }
     const { condition, error } = classify(cause, this.#phase === 'connect')
@@ -94,15 +142,15 @@ export class TunnelAttempt implements TunnelHandler {
   }
 
   data(bytes: Buffer): boolean {
-    return this.#session?.fromUpstream(bytes) ?? true
+    return this.#raw?.fromUpstream(bytes) ?? true
   }
 
   drained(): void {
-    this.#session?.upstreamDrained()
+    this.#raw?.upstreamDrained()
   }
 
   ended(): void {
-    this.#session?.upstreamEnded()
+    this.#raw?.upstreamEnded()
   }
 
   // ── what the call tells
@@ -168,7 +216,7 @@ export class TunnelAttempt implements TunnelHandler {
 
   private stop(): void {
     this.#phase = 'over'
-    this.#tunnel?.abort()
+    this.#giveUp()
   }
 
   private note(phase: string): void {

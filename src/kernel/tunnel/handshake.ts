@@ -72,13 +72,17 @@ export function clientAnswer(call: Call, route: Route, exchange: Exchange, heade
   ]
   const protocol = chosen(call, route, headers[PROTOCOL])
   if (protocol !== undefined) lines.push(`${PROTOCOL}: ${protocol}`)
-  const passed = [...responseHeaders(headers, exchange), 'x-request-id', call.id, ...call.extraHeaders]
-  for (let index = 0; index + 1 < passed.length; index += 2) lines.push(`${passed[index]}: ${passed[index + 1]}`)
-  return `${lines.join('\r\n')}\r\n\r\n`
+  return `${[...lines, ...passedLines(call, exchange, headers)].join('\r\n')}\r\n\r\n`
 }
 
-/** The declared one that the client offers, or the upstream's choice; never one that the client has not offered. */
-function chosen(call: Call, route: Route, choice: string | undefined): string | undefined {
+/** Header lines of the client's answer that are not about the handshake itself. */
+export function passedLines(call: Call, exchange: Exchange, headers: IncomingHttpHeaders): readonly string[] {
+  const passed = [...responseHeaders(headers, exchange), 'x-request-id', call.id, ...call.extraHeaders]
+  return passed.flatMap((name, index) => (index % 2 === 0 ? [`${name}: ${passed[index + 1]}`] : []))
+}
+
+/** The subprotocol that the client is answered with: the declared one that it offers, or the upstream's choice; never one that the client has not offered. */
+export function chosen(call: Call, route: Route, choice: string | undefined): string | undefined {
   const offers = offersOf(call, route)
   const declared = route.protocol?.subprotocols
   if (declared === undefined) return offers.find(name => name === choice)

@@ -8,7 +8,7 @@ import { MessageUsage } from '../../wire/message-usage.js'
 import { NamedValues } from '../../wire/named-values.js'
 import type { Place } from './attempt.js'
 import { modelJudge } from './model-judge.js'
-import type { Drained } from './tunnels.js'
+import type { Session } from './session.js'
 import { ABNORMAL, closeError, GOING_AWAY, POLICY, PROTOCOL_ERROR, UPSTREAM_FAILED } from './verdicts.js'
 
 /** How often a silent side is asked for a sign of life, milliseconds, and how many times in vain. */
@@ -41,7 +41,7 @@ interface Side {
  * a frame of the gateway's own may stand. Those are few: a ping to a side that has been silent for 20 s (its pong passes
  * like any other, which RFC 6455 §5.5.3 allows), and a close frame where one side is gone or the gateway ends the session.
  */
-export class RawSession implements Drained {
+export class RawSession implements Session {
   readonly #place: Place
   readonly #client: Duplex
   readonly #tunnel: RawTunnel

@@ -4,6 +4,7 @@ import type { Config, KeyConfig, KeySecret, ModelConfig, TargetConfig, VerbConfi
 import type { Holding } from '../../core/held.js'
 import type { Placement } from '../../core/placement.js'
 import type { Plan, Pointer, Route, Upstream } from '../../core/plan.js'
+import type { StoreConfig } from '../../core/store-config.js'
 import { groupTargets } from '../weights.js'
 import { headerLines, percent } from './format.js'
 
@@ -114,12 +115,29 @@ export function planFacts(plan: Plan, config: Config): PlanFacts {
   return {
     listen: `${tls === undefined ? 'http' : 'https'}://${address}:${port}`,
     ...(cors === undefined ? {} : { cors: cors.origins }),
-    store: plan.store.type === 'file' ? `file ${plan.store.path}` : plan.store.type,
+    store: storeFact(plan.store),
     log: plan.log.level,
     keys: Object.entries(config.keys).map(([name, key]) => keyFacts(name, key)),
     upstreams: [...plan.upstreams.values()].map(upstream => upstreamFacts(upstream, config)),
     models: Object.entries(config.models).map(([name, model]) => modelFacts(name, model, plan)),
     routes: plan.routes.map(route => routeFacts(route, config)),
+  }
+}
+
+function storeFact(store: StoreConfig): string {
+  switch (store.type) {
+    case 'memory':
+      return store.type
+    case 'file':
+      return `file ${store.path}`
+    case 'module':
+      return `module ${store.module}`
+    case 'redis': {
+      const nodes = store.nodes.map(({ host, port }) => `${host}:${port}`).join(' ')
+      return `redis ${nodes}${store.mode === 'single' ? '' : ` (${store.mode})`}, prefix ${store.prefix}`
+    }
+    case 'postgres':
+      return `postgres ${store.host}:${store.port}/${store.database}, schema ${store.schema}`
   }
 }
 
@@ -237,7 +255,8 @@ function callsOf(id: string, protocol: string, config: Config): readonly CallFac
         ...(one === protocol ? {} : { translated: one }),
         call: `${call.method} ${call.target}`,
       }
-      return [stream === undefined ? facts : { ...facts, stream: `${stream.method} ${stream.target}` }]
+      const isWhole = one !== protocol && codec?.operation === 'image'
+      return [stream === undefined || isWhole ? facts : { ...facts, stream: `${stream.method} ${stream.target}` }]
     })
   })
 }

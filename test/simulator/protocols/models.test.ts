@@ -6,7 +6,16 @@ t.test('the list has the named models', async t => {
   const list = await sdk(await simulator(t)).models.list()
   t.same(
     list.data.map(model => model.id),
-    ['sim-text', 'sim-embed', 'sim-moderate', 'sim-image', 'sim-speech', 'sim-rerank', 'sim-responses'],
+    [
+      'sim-text',
+      'sim-embed',
+      'sim-moderate',
+      'sim-image',
+      'sim-speech',
+      'sim-transcribe',
+      'sim-rerank',
+      'sim-responses',
+    ],
   )
   t.match(list.data[0], { object: 'model', created: 1_735_689_600, owned_by: 'simulator' })
 })

@@ -1,0 +1,198 @@
+import { dirname, resolve } from 'node:path'
+import { Secret } from '../core/secret.js'
+import type { Node, StoreConfig, Tls } from '../core/store-config.js'
+import { type Context, fillIn } from './context.js'
+import { POSTGRES, REDIS, STORE } from './defaults.js'
+import type { Site } from './document.js'
+import type { RawSecret, RawStore } from './raw.js'
+import { readSecret } from './secrets.js'
+import { readDuration } from './settings.js'
+
+type Kind = StoreConfig['type']
+
+/** Which keys go with which types; `type` and `path` go with all of them. */
+const KEYS: Readonly<Record<Exclude<keyof RawStore, 'type' | 'path'>, readonly Kind[]>> = {
+  url: ['redis', 'postgres'],
+  hosts: ['redis', 'postgres'],
+  cluster: ['redis'],
+  sentinel: ['redis'],
+  sentinel_password: ['redis'],
+  user: ['redis', 'postgres'],
+  password: ['redis', 'postgres'],
+  database: ['redis', 'postgres'],
+  tls: ['redis', 'postgres'],
+  prefix: ['redis'],
+  schema: ['postgres'],
+  pool: ['postgres'],
+  timeout: ['redis', 'postgres'],
+  wait: ['postgres'],
+  options: ['module'],
+}
+
+/** Largest file of certificates. */
+const MOST_BYTES = 1024 * 1024
+
+/** What a URL says; all of it is secret, since a password stands in it. */
+interface Address {
+  readonly nodes: readonly Node[]
+  readonly user?: string
+  readonly password?: Secret
+  readonly database?: string
+  readonly tls: boolean
+}
+
+/** Where the gateway keeps what must outlive a request. A secret that is absent is told when the store is opened. */
+export function readStore(written: RawStore, site: Site, context: Context): StoreConfig {
+  const raw = fillIn(written, site, context)
+  const folder = dirname(site.document.source.file)
+  const path = resolve(folder, raw.path ?? STORE.path)
+  const type = kindOf(raw.type ?? STORE.type)
+  if (type === undefined) {
+    if (!raw.type?.includes('${')) {
+      context.report.error(
+        'bad-value',
+        site.child('type'),
+        'this variable holds neither a type of store nor ./a-module.js',
+      )
+    }
+    return { type: STORE.type, path }
+  }
+  refuseStrangers(raw, type, site, context)
+  if (type === 'module') return { type, path, module: resolve(folder, raw.type ?? ''), options: raw.options ?? {} }
+  if (type === 'memory' || type === 'file') return { type, path }
+  const absent: string[] = []
+  const secret = (name: 'url' | 'password' | 'sentinel_password'): Secret | undefined =>
+    secretOf(raw[name], site.child(name), context, absent)
+  const url = secret('url')
+  const [password, sentinelPassword] = [secret('password'), secret('sentinel_password')]
+  const given = url && parseUrl(url, type, site.child('url'), context)
+  if (raw.url === undefined && raw.hosts === undefined) {
+    const message = `"hosts" is missing here (hosts: ["127.0.0.1:${PORTS[type]}"]), or "url"`
+    context.report.error('missing-key', site, message, { on: 'key' })
+  }
+  const address = given ?? { nodes: readHosts(raw.hosts ?? [], PORTS[type], site.child('hosts'), context), tls: false }
+  const tls = readTls(raw.tls ?? address.tls, site.child('tls'), context)
+  const shared = {
+    path,
+    ...(absent.length > 0 && { absent: absent.join(', ') }),
+    ...present('password', password ?? address.password),
+    ...present('tls', tls),
+  }
+  const user = raw.user ?? address.user
+  const timeout = raw.timeout === undefined ? undefined : readDuration(raw.timeout, site.child('timeout'), context)
+  const database = raw.database ?? address.database
+  if (type === 'redis') {
+    return {
+      type,
+      ...shared,
+      mode: modeOf(raw, site, context),
+      nodes: address.nodes,
+      ...present('group', raw.sentinel),
+      ...present('username', user),
+      ...present('sentinelPassword', sentinelPassword),
+      database: readNumber(database, site.child('database'), context),
+      prefix: raw.prefix ?? REDIS.prefix,
+      timeout: timeout ?? REDIS.timeout,
+    }
+  }
+  const [node = { host: '127.0.0.1', port: PORTS.postgres }, second] = address.nodes
+  if (second !== undefined) context.report.error('bad-value', site.child('hosts'), 'type: postgres takes one host')
+  return {
+    type,
+    ...shared,
+    ...node,
+    database: String(database ?? POSTGRES.database),
+    ...present('user', user),
+    schema: raw.schema ?? POSTGRES.schema,
+    pool: raw.pool ?? POSTGRES.pool,
+    timeout: timeout ?? POSTGRES.timeout,
+    wait: raw.wait === undefined ? POSTGRES.wait : readDuration(raw.wait, site.child('wait'), context),
+  }
+}
+
+const PORTS = { redis: 6379, postgres: 5432 } as const
+
+function kindOf(type: string): Kind | undefined {
+  if (/^\.{0,2}\//.test(type)) return 'module'
+  return (['memory', 'file', 'redis', 'postgres'] as const).find(name => name === type)
+}
+
+function refuseStrangers(raw: RawStore, type: Kind, site: Site, { report }: Context): void {
+  for (const [name, kinds] of Object.entries(KEYS)) {
+    if (!(name in raw) || kinds.includes(type)) continue
+    const fits = kinds.map(kind => (kind === 'module' ? 'a module of your own (type: ./store.js)' : `type: ${kind}`))
+    report.error('unknown-key', site.child(name), `this goes with ${fits.join(' and ')} only`, { on: 'key' })
+  }
+}
+
+function modeOf(raw: RawStore, site: Site, { report }: Context): 'single' | 'sentinel' | 'cluster' {
+  if (raw.cluster === true && raw.sentinel !== undefined) {
+    report.error('bad-value', site.child('sentinel'), 'a cluster has no sentinels; leave cluster or sentinel out')
+  }
+  const mode = raw.cluster === true ? 'cluster' : raw.sentinel === undefined ? 'single' : 'sentinel'
+  if (mode === 'single' && (raw.hosts?.length ?? 1) > 1) {
+    const message = 'several hosts are those of a cluster (cluster: true) or of sentinels (sentinel: NAME)'
+    report.error('bad-value', site.child('hosts'), message)
+  }
+  return mode
+}
+
+function secretOf(raw: RawSecret | undefined, site: Site, context: Context, absent: string[]): Secret | undefined {
+  if (raw === undefined) return undefined
+  const result = readSecret(raw, site, context)
+  if (result === 'broken') return undefined
+  if ('secret' in result) return result.secret
+  absent.push(result.absent)
+  context.report.warn('absent-secret', site, `${result.absent}; the gateway will not start without it`)
+  return undefined
+}
+
+function parseUrl(secret: Secret, type: 'redis' | 'postgres', site: Site, { report }: Context): Address | undefined {
+  const text = secret.reveal()
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  const schemes = type === 'redis' ? ['redis:', 'rediss:'] : ['postgres:', 'postgresql:']
+  if (url === undefined || !schemes.includes(url.protocol) || url.hostname === '') {
+    report.error('bad-value', site, `what stands there is no URL such as ${schemes[0]}//user:password@host/database`)
+    return undefined
+  }
+  const decode = (part: string): string | undefined => (part === '' ? undefined : decodeURIComponent(part))
+  const password = decode(url.password)
+  return {
+    nodes: [{ host: url.hostname.replace(/^\[|\]$/g, ''), port: Number(url.port || PORTS[type]) }],
+    ...present('user', decode(url.username)),
+    ...present('password', password === undefined ? undefined : new Secret(password)),
+    ...present('database', decode(url.pathname.slice(1))),
+    tls: url.protocol === 'rediss:' || /^(require|verify)/.test(url.searchParams.get('sslmode') ?? ''),
+  }
+}
+
+function readHosts(hosts: readonly string[], standard: number, site: Site, { report }: Context): readonly Node[] {
+  return hosts.map((text, index) => {
+    const [, bracketed, plain, port] = /^(?:\[([0-9a-fA-F:.]+)\]|([^\s:[\]/@]+))(?::(\d{1,5}))?$/.exec(text) ?? []
+    const host = bracketed ?? plain
+    if ((host === undefined || Number(port ?? 1) > 65_535) && !text.includes('${')) {
+      report.error('bad-value', site.child(index), 'expected host:port, such as 127.0.0.1:6379 or [::1]:6379')
+    }
+    return { host: host ?? '127.0.0.1', port: Number(port ?? standard) }
+  })
+}
+
+function readTls(raw: NonNullable<RawStore['tls']>, site: Site, { files, report }: Context): Tls | undefined {
+  if (typeof raw === 'boolean') return raw ? {} : undefined
+  if (raw.ca === undefined) return {}
+  const result = files.read(resolve(dirname(site.document.source.file), raw.ca), MOST_BYTES)
+  if ('bytes' in result) return { ca: result.bytes.toString('utf8') }
+  report.error('unreadable-file', site.child('ca'), `cannot read this file: ${result.reason}`)
+  return {}
+}
+
+function readNumber(written: string | number | undefined, site: Site, { report }: Context): number {
+  const number = Number(written ?? 0)
+  if (Number.isInteger(number) && number >= 0) return number
+  report.error('bad-value', site, 'expected the number of a database, from 0')
+  return 0
+}
+
+function present<K extends string, V>(name: K, value: V | undefined): { readonly [name in K]?: V } {
+  return value === undefined ? {} : ({ [name]: value } as { readonly [name in K]: V })
+}

@@ -1,0 +1,174 @@
+import { errorBody } from '../../core/error-bodies.js'
+import { GatewayError } from '../../core/errors.js'
+import { type MessageHandler, MessageSocket } from '../../net/framed-socket.js'
+import { MessageUsage } from '../../wire/message-usage.js'
+import { NamedValues } from '../../wire/named-values.js'
+import type { Place } from './attempt.js'
+import { modelJudge } from './model-judge.js'
+import type { Session } from './session.js'
+import { ABNORMAL, closeError, GOING_AWAY, POLICY, UPSTREAM_FAILED } from './verdicts.js'
+
+/** How often a silent side is asked for a sign of life, milliseconds, and how many times in vain. */
+const ASK = 20_000
+const ASKED_IN_VAIN = 2
+/** Time for both sides to end their connections once the session ends, milliseconds. */
+const CLOSING = 2000
+
+type Sockets = ConstructorParameters<typeof MessageSocket>[0]
+type Side = 'client' | 'upstream'
+
+interface End {
+  readonly socket: MessageSocket
+  heard: number
+  asked: number
+  gone: boolean
+}
+
+/** A session whose messages are passed on whole, each no larger than the route allows; pings are answered on each side. */
+export class FramedSession implements Session {
+  readonly #place: Place
+  readonly #ends: Readonly<Record<Side, End>>
+  readonly #usage: MessageUsage | undefined
+  readonly #named: NamedValues
+  readonly #opened = performance.now()
+  #moved = this.#opened
+  #refused: string | undefined
+  #closingSince = 0
+  #over = false
+
+  constructor(place: Place, client: Sockets, upstream: Sockets) {
+    const { call, route, exchange } = place
+    this.#place = place
+    const { messages, usage } = route.protocol ?? { messages: { model: [], counted: [] }, usage: undefined }
+    this.#usage = usage && messages.counted.length > 0 ? new MessageUsage(messages.counted, usage) : undefined
+    const judge = modelJudge(call, route, exchange)
+    this.#named = new NamedValues(messages.model, name => {
+      if (judge(name)) return true
+      this.#refused = name
+      return false
+    })
+    this.#ends = { client: this.end('client', client), upstream: this.end('upstream', upstream) }
+    call.kernel.tunnels.add(this)
+    if (call.kernel.draining) this.drain()
+  }
+
+  private end(side: Side, socket: Sockets): End {
+    const other: Side = side === 'client' ? 'upstream' : 'client'
+    const handler: MessageHandler = {
+      message: (data, isText) => this.message(side, other, data, isText),
+      drained: () => this.#ends[other].socket.resume(),
+      alive: () => this.hear(side),
+      closed: (code, reason) => this.closed(side, other, code, reason),
+    }
+    return { socket: new MessageSocket(socket, handler), heard: this.#opened, asked: 0, gone: false }
+  }
+
+  private hear(side: Side): void {
+    this.#ends[side].heard = performance.now()
+    this.#ends[side].asked = 0
+  }
+
+  private message(from: Side, to: Side, data: Buffer, isText: boolean): void {
+    this.hear(from)
+    if (this.#closingSince !== 0) return
+    const { call } = this.#place
+    call.events++
+    this.#moved = this.#ends[from].heard
+    if (from === 'client') call.bytesIn += data.length
+    else call.bytesOut += data.length
+    if (isText && !this.read(from, data)) return
+    if (!this.#ends[to].socket.send(data, isText)) this.#ends[from].socket.pause()
+  }
+
+  /** False where the message may not pass. */
+  private read(from: Side, data: Buffer): boolean {
+    if (from === 'upstream') {
+      this.#usage?.begin()
+      this.#usage?.push(data, 0, data.length)
+      this.#usage?.end()
+      this.#place.call.usage = this.#usage?.usage
+      return true
+    }
+    this.#named.begin()
+    if (this.#named.push(data, 0, data.length)) return true
+    const { call, route } = this.#place
+    const message = `The model \`${(this.#refused ?? '').slice(0, 256)}\` does not exist, or this session may not use it.`
+    const error = new GatewayError('model_not_found', message)
+    const event = { type: 'error', event_id: `event_${call.id}`, ...errorBody(error, route.errors, call.id) }
+    this.#ends.client.socket.send(JSON.stringify(event), true)
+    this.leave(POLICY, 'a message names a model that may not be used', error)
+    return false
+  }
+
+  private closed(by: Side, to: Side, code: number, reason: string): void {
+    const { call } = this.#place
+    this.#ends[by].gone = true
+    if (this.#closingSince === 0) {
+      call.closed ??= { code, by }
+      call.error ??= by === 'upstream' ? closeError(code, reason) : clientError(code)
+      const abnormal = by === 'upstream' ? UPSTREAM_FAILED : GOING_AWAY
+      this.#ends[to].socket.close(
+        code === ABNORMAL ? abnormal : code,
+        code === ABNORMAL ? `the ${by} broke off` : reason,
+      )
+      this.#closingSince = performance.now()
+    }
+    if (this.#ends[to].gone) this.settle()
+  }
+
+  private leave(code: number, reason: string, error: GatewayError): void {
+    if (this.#closingSince !== 0) return
+    const { call } = this.#place
+    this.#closingSince = performance.now()
+    call.error ??= error
+    call.closed ??= { code, by: 'gateway' }
+    this.#ends.client.socket.close(code, reason)
+    this.#ends.upstream.socket.close(GOING_AWAY, 'the session is over')
+  }
+
+  private settle(): void {
+    if (this.#over) return
+    this.terminate()
+    this.#place.client.response.settle()
+  }
+
+  drain(): void {
+    const error = new GatewayError('unavailable', 'The gateway is shutting down.', { phase: 'drain' })
+    this.leave(GOING_AWAY, 'the gateway is shutting down', error)
+  }
+
+  cut(): void {
+    this.settle()
+  }
+
+  terminate(): void {
+    this.#over = true
+    this.#place.call.kernel.tunnels.delete(this)
+    for (const { socket } of Object.values(this.#ends)) socket.terminate()
+  }
+
+  check(now: number): void {
+    if (this.#closingSince !== 0) {
+      if (now - this.#closingSince > CLOSING) this.settle()
+      return
+    }
+    const { idle, total } = this.#place.exchange.timeouts
+    const ended = (phase: string) => new GatewayError('request_timeout', 'The session has ended.', { phase })
+    if (now - this.#moved > idle) this.leave(GOING_AWAY, 'the session was idle', ended('idle'))
+    else if (now - this.#opened > total) this.leave(GOING_AWAY, 'the session is too old', ended('total'))
+    else for (const end of Object.values(this.#ends)) askForLife(end, now)
+  }
+}
+
+function askForLife(end: End, now: number): void {
+  if (now - end.heard < ASK * (end.asked + 1)) return
+  if (end.asked >= ASKED_IN_VAIN) end.socket.terminate()
+  else end.socket.ping()
+  end.asked++
+}
+
+function clientError(code: number): GatewayError | undefined {
+  if (code === ABNORMAL) return new GatewayError('client_gone', 'The client went away.', { phase: 'client_abort' })
+  if (code !== 1009) return undefined
+  return new GatewayError('too_large', 'A message is over the limit.', { limit: 'body' })
+}

@@ -1,0 +1,49 @@
+import { pathToFileURL } from 'node:url'
+import { type Store, StoreError } from '../core/store.js'
+import type { ModuleSettings, StoreEvents } from '../core/store-config.js'
+
+/** What a module of a user's own exports by default: the same as a driver of this program. */
+export type OpenStoreModule = (
+  options: ModuleSettings['options'],
+  events: StoreEvents,
+  now: () => number,
+) => Store | Promise<Store>
+
+const METHODS = [
+  ...['create', 'get', 'replace', 'delete', 'list', 'claim', 'nextDue', 'scan', 'sweep', 'close'],
+  ...['counters.reserve', 'counters.settle', 'counters.read', 'ledger.append', 'ledger.entries'],
+  ...['blobs.put', 'blobs.get', 'blobs.delete'],
+]
+
+/** Opens a store of the user's own. Throws {@link StoreError} `refused` where the module is none. */
+export async function openModule(
+  { module, options }: ModuleSettings,
+  events: StoreEvents,
+  now: () => number = Date.now,
+): Promise<Store> {
+  const open = await defaultExport(module)
+  const store = await open(options, events, now)
+  const missing = METHODS.filter(method => typeof reach(store, method) !== 'function')
+  if (missing.length === 0) return store
+  throw new StoreError('refused', `the store that ${module} opens has no ${missing.join(', ')}`)
+}
+
+async function defaultExport(module: string): Promise<OpenStoreModule> {
+  let loaded: unknown
+  try {
+    loaded = await import(pathToFileURL(module).href)
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new StoreError('refused', `the module ${module} cannot be loaded (${reason})`, error)
+  }
+  const open = reach(loaded, 'default')
+  if (typeof open !== 'function') throw new StoreError('refused', `${module} has no function as its default export`)
+  return open as OpenStoreModule
+}
+
+function reach(value: unknown, path: string): unknown {
+  return path.split('.').reduce<unknown>((inner, name) => {
+    const holds = (typeof inner === 'object' || typeof inner === 'function') && inner !== null
+    return holds ? Reflect.get(inner, name) : undefined
+  }, value)
+}

@@ -1,0 +1,55 @@
+import type { StoreEvents } from '../core/store-config.js'
+import type { Log } from '../sinks/log.js'
+
+/** How long nothing more is said of single calls that fail, milliseconds. */
+const QUIET = 10_000
+
+/**
+ * Whether the store works, as far as is known: what its driver tells, what calls come to, and what the regular sweep
+ * finds. It says so once when that changes, and now and then of single calls: with a full disk every one of them fails.
+ */
+export class StoreState implements StoreEvents {
+  #log: Log | undefined
+  /** What was told before there was a log. */
+  #early: string[] = []
+  #reason: string | undefined
+  #faults = 0
+  #quietUntil = 0
+
+  /** Why the store does not work; undefined where it does. */
+  get reason(): string | undefined {
+    return this.#reason
+  }
+
+  attach(log: Log): void {
+    this.#log = log
+    for (const message of this.#early.splice(0)) log.warn({ store: message }, 'the store works, but')
+  }
+
+  warn(message: string): void {
+    if (this.#log === undefined) this.#early.push(message)
+    else this.#log.warn({ store: message }, 'the store works, but')
+  }
+
+  down(message: string): void {
+    if (this.#reason === undefined) this.#log?.error({ error: message }, 'the store cannot be used')
+    this.#reason = message
+  }
+
+  up(): void {
+    if (this.#reason !== undefined) this.#log?.info({ faults: this.#faults }, 'the store can be used again')
+    this.#reason = undefined
+    this.#faults = 0
+  }
+
+  /** Something could not be kept. */
+  failed(error: unknown): void {
+    const message = error instanceof Error ? error.message : String(error)
+    this.#faults++
+    this.#reason ??= message
+    const now = performance.now()
+    if (now < this.#quietUntil) return
+    this.#quietUntil = now + QUIET
+    this.#log?.error({ error: message, faults: this.#faults }, 'something could not be kept in the store')
+  }
+}
