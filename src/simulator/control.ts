@@ -6,9 +6,13 @@ export const CONTROL_PATH = '/simulator/requests'
 
 /**
  * `GET` lists the requests that are kept, oldest first, credentials and all; `DELETE` forgets them, and the
- * responses that are kept, and starts every count of faults anew. These requests are not kept themselves.
+ * responses and tasks that are kept, and starts every count of faults anew. These requests are not kept themselves.
  */
-export function control(request: IncomingMessage, response: ServerResponse, { received, gate, memory }: State): void {
+export function control(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { received, gate, memory, tasks }: State,
+): void {
   request.resume()
   if (request.method === 'GET') {
     send(response, 200, { object: 'list', data: received.entries })
@@ -16,6 +20,7 @@ export function control(request: IncomingMessage, response: ServerResponse, { re
     received.clear()
     gate.reset()
     memory.clear()
+    tasks.clear()
     send(response, 200, { object: 'list', deleted: true })
   } else {
     response.setHeader('allow', 'GET, DELETE')

@@ -9,6 +9,8 @@ export interface FormFile {
   /** As written, without the brackets of a list. */
   readonly name: string
   readonly filename: string
+  /** The media type as written, lower-case; empty where there is none. */
+  readonly type: string
   readonly bytes: Buffer
 }
 
@@ -37,6 +39,7 @@ export function parseForm(body: Buffer, contentType: string | undefined): Form {
       files: form.files.map(({ name, head, start, end }) => ({
         name: bare(name),
         filename: head.filename ?? '',
+        type: head.type ?? '',
         bytes: body.subarray(start, end),
       })),
     }

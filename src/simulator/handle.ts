@@ -14,12 +14,16 @@ import { type Question, refusing, understand } from './question.js'
 import type { Received } from './received.js'
 import { type Match, route } from './routes.js'
 import { Seed } from './seed.js'
+import type { Tasks } from './tasks/tasks.js'
 
 /** What a simulator remembers between requests. */
 export interface State {
   readonly received: Received
   readonly gate: Gate
   readonly memory: Memory
+  readonly tasks: Tasks
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
 }
 
 /** Answers a request, whatever it holds. Never rejects: what breaks inside is noted in the entry. */
@@ -40,14 +44,15 @@ async function ask(
   request: IncomingMessage,
   entry: Entry,
   match: Match,
-  { received, memory }: State,
+  { received, memory, tasks, now }: State,
 ): Promise<Question> {
   try {
     const declared = readFaultHeader(entry.headers['x-simulate'])
     const unread = declared.early || declared['no-read']
     const body = unread ? Buffer.alloc(0) : await readBody(request, chunk => received.receive(entry, chunk))
     const { headers } = entry
-    const question = understand({ ...match, headers, origin: `http://${headers.host ?? 'localhost'}` }, body, memory)
+    const origin = `http://${headers.host ?? 'localhost'}`
+    const question = understand(match, body, { memory, tasks, now: now(), headers, origin })
     return { ...question, faults: { ...declared, ...question.faults } }
   } catch (error) {
     return refusing(error, new Seed(entry.method, entry.path))
@@ -55,8 +60,8 @@ async function ask(
 }
 
 function steps(question: Question, entry: Entry, { protocol: { family } }: Match, { gate }: State): Iterable<Step> {
-  const { faults, answer, seed, requestId } = question
-  const struck = gate.pass(faults)
+  const { faults, scope, answer, seed, requestId } = question
+  const struck = gate.pass(faults, scope)
   return script(guarded, {
     faults: struck,
     family,

@@ -4,26 +4,36 @@ import type { Faults } from './faults/table.js'
 import type { FormFile } from './form.js'
 import type { Memory } from './memory.js'
 import type { Seed } from './seed.js'
+import type { Tasks } from './tasks/tasks.js'
 
 /** One operation of one protocol. A new protocol is a file or a folder that exports these, and a line in `routes.ts`. */
 export interface Protocol {
   readonly method: string
-  /** An exact path, or one with a single `{parameter}` that takes any text, slashes included. */
+  /** An exact path, or one with a `{parameter}` that takes any text, slashes included; of several, the last is told. */
   readonly path: string
   /** For paths that several share: whether a request with these headers and this query is meant for this one. */
   readonly serves?: (headers: RequestHeaders, query: URLSearchParams) => boolean
   /** What the seed begins with; the path, where nothing else is said. Two ways to the same answer have it in common. */
   readonly operation?: string
+  /** JSON, a multipart form, either, or any bytes. */
   readonly body: 'json' | 'form' | 'form-or-json' | 'bytes' | 'none'
   readonly family: Family
   /** Names to list as models of this operation; any other name that begins with `sim-` serves as well. */
   readonly models: readonly string[]
+  /** Faults that neither the model's name nor a header brings: those of the task that is asked for. */
+  readonly recall?: (asked: Pick<Call, 'parameter' | 'body'>) => Recalled | undefined
   /** Throws {@link SimulatorError} to refuse. */
   readonly answer: (call: Call) => Answer
 }
 
 /** By lower-case name. */
 export type RequestHeaders = Readonly<Record<string, string>>
+
+export interface Recalled {
+  readonly faults: Faults
+  /** What their strikes are counted for. */
+  readonly scope: string
+}
 
 /** A request, read and taken apart. */
 export interface Call {
@@ -39,12 +49,17 @@ export interface Call {
   readonly origin: string
   /** Files of a form; `undefined` where the body was none. */
   readonly files: readonly FormFile[] | undefined
+  /** What the header and the model's name ask of the simulator, written as a query. */
+  readonly asked: string
   readonly faults: Faults
   readonly seed: Seed
   readonly requestId: string
   /** Every model that the family lists. */
   readonly models: readonly string[]
   readonly memory: Memory
+  readonly tasks: Tasks
+  /** Milliseconds since the epoch. Only tasks look at it. */
+  readonly now: number
 }
 
 export type Answer = Document | EventStream | ByteStream
@@ -71,9 +86,13 @@ export interface EventStream {
 /** An answer of bytes that are sent as they are made. */
 export interface ByteStream {
   readonly kind: 'bytes'
+  /** 200, if nothing is said. */
+  readonly status?: number
   readonly headers: Headers
   /** Of all pieces together. */
   readonly length: number
+  /** Tells the length in the head. */
+  readonly sized?: true
   readonly pieces: Iterable<Uint8Array>
 }
 

@@ -1,17 +1,18 @@
 import type { JsonObject } from '../core/json.js'
 import { parseBody } from './body.js'
 import { SimulatorError } from './errors.js'
-import { readModelName } from './faults/read.js'
+import { askedOf, readModelName } from './faults/read.js'
 import { type Faults, NO_FAULTS } from './faults/table.js'
 import { type FormFile, isForm, parseForm } from './form.js'
-import type { Memory } from './memory.js'
-import type { Answer, Protocol, RequestHeaders } from './protocol.js'
+import type { Answer, Call, Protocol } from './protocol.js'
 import { type Match, modelsOf } from './routes.js'
 import { Seed } from './seed.js'
 
 /** A request that has been read: the faults that its model names, and how it is answered. */
 export interface Question {
   readonly faults: Faults
+  /** What their strikes are counted for. */
+  readonly scope: string
   /** The same for requests that ask for the same, streamed or not, with or without faults. */
   readonly seed: Seed
   readonly requestId: string
@@ -19,17 +20,13 @@ export interface Question {
   readonly answer: (faults: Faults) => Answer
 }
 
-/** A request that has been read, but for its body. */
-export interface Asked extends Match {
-  readonly headers: RequestHeaders
-  /** Where the client believes that we are. */
-  readonly origin: string
-}
+/** What is known besides the request itself. */
+export type Knowledge = Pick<Call, 'memory' | 'tasks' | 'now' | 'headers' | 'origin'>
 
 /** Never throws: what cannot be understood is a question whose answer is a refusal. */
-export function understand(match: Asked, body: Buffer, memory: Memory): Question {
+export function understand(match: Match, body: Buffer, known: Knowledge): Question {
   try {
-    return read(match, body, memory)
+    return read(match, body, known)
   } catch (error) {
     return refusing(error, new Seed(match.protocol.path, body))
   }
@@ -41,6 +38,7 @@ const NOTHING = Buffer.alloc(0)
 export function refusing(error: unknown, seed: Seed): Question {
   return {
     faults: NO_FAULTS,
+    scope: '',
     seed,
     requestId: requestIdOf(seed),
     answer: () => {
@@ -49,20 +47,22 @@ export function refusing(error: unknown, seed: Seed): Question {
   }
 }
 
-function read({ protocol, parameter: encoded, query, headers, origin }: Asked, read: Buffer, memory: Memory): Question {
-  const { model: parameter, faults: inPath } = readModelName(decoded(encoded))
-  const { fields: document, files, bytes } = contentOf(protocol, read, headers['content-type'])
-  const { model, faults: inBody } = modelIn(document)
+function read({ protocol, parameter: encoded, query }: Match, sent: Buffer, known: Knowledge): Question {
+  const { model: parameter, faults: inPath, asked: path } = readModelName(decoded(encoded))
+  const { fields: document, files, bytes } = contentOf(protocol, sent, known.headers['content-type'])
+  const { model, faults: inBody, asked: name } = modelIn(document)
   const body = model === undefined ? document : { ...document, model }
-  const { stream: _, stream_options: __, ...asked } = body
+  const { stream: _, stream_options: __, ...rest } = body
   const digests = (files ?? []).flatMap(({ name, bytes }) => [name, bytes])
   if (bytes.length > 0) digests.push(bytes)
-  const seed = new Seed(protocol.operation ?? protocol.path, parameter, JSON.stringify(asked), ...digests)
+  const seed = new Seed(protocol.operation ?? protocol.path, parameter, JSON.stringify(rest), ...digests)
   const requestId = requestIdOf(seed)
+  const asked = [askedOf(known.headers['x-simulate']), path, name].filter(text => text !== '').join('&')
   const models = modelsOf(protocol.family)
-  const call = { parameter, query, body, files, bytes, headers, origin, seed, requestId, models, memory }
+  const call = { ...known, parameter, query, body, files, bytes, asked, seed, requestId, models }
   const answer = (faults: Faults) => protocol.answer({ ...call, faults })
-  return { faults: { ...inPath, ...inBody }, seed, requestId, answer }
+  const { faults, scope = '' } = protocol.recall?.(call) ?? {}
+  return { faults: { ...inPath, ...inBody, ...faults }, scope, seed, requestId, answer }
 }
 
 interface Content {
@@ -84,8 +84,8 @@ function requestIdOf(seed: Seed): string {
   return `req_${seed.fork('request').hex(32)}`
 }
 
-function modelIn({ model }: JsonObject): { model: string | undefined; faults: Faults } {
-  return typeof model === 'string' ? readModelName(model) : { model: undefined, faults: NO_FAULTS }
+function modelIn({ model }: JsonObject): { model: string | undefined; faults: Faults; asked: string } {
+  return typeof model === 'string' ? readModelName(model) : { model: undefined, faults: NO_FAULTS, asked: '' }
 }
 
 function decoded(parameter: string): string {

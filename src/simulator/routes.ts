@@ -14,6 +14,7 @@ import { GENERATE } from './protocols/generate/index.js'
 import { edits } from './protocols/images/edits.js'
 import { images } from './protocols/images/index.js'
 import { variations } from './protocols/images/variations.js'
+import { IMAGINE } from './protocols/imagine/index.js'
 import { MESSAGES } from './protocols/messages/index.js'
 import { modelById, modelList } from './protocols/models.js'
 import { moderations } from './protocols/moderations/index.js'
@@ -22,6 +23,7 @@ import { RERANK } from './protocols/rerank/index.js'
 import { RESPONSES } from './protocols/responses/index.js'
 import { speech } from './protocols/speech/index.js'
 import { TRANSCRIBE } from './protocols/transcribe/index.js'
+import { VIDEOS } from './protocols/videos/index.js'
 
 /** All that the simulator speaks; the docs list it. The first whose path, method and headers fit is the one that answers. */
 export const PROTOCOLS: readonly Protocol[] = [
@@ -35,6 +37,8 @@ export const PROTOCOLS: readonly Protocol[] = [
   speech,
   ...TRANSCRIBE,
   realtime,
+  ...VIDEOS,
+  ...IMAGINE,
   ...RERANK,
   ...RESPONSES,
   ...MESSAGES,
@@ -60,26 +64,38 @@ export interface Match {
   readonly query: URLSearchParams
 }
 
+/** How fast image tasks are to be done, which makes no difference here. */
+const MODE = /^\/(?:mj-)?(?:fast|relax|turbo)(?=\/mj\/)/
+
 /** Finds who answers; where nobody does, it is one who refuses. `target` is the path with its query. */
 export function route(method: string, target: string, headers: RequestHeaders): Match {
-  const [path = ''] = target.split('?', 1)
-  const query = new URLSearchParams(target.slice(path.length))
+  const [whole = ''] = target.split('?', 1)
+  const query = new URLSearchParams(target.slice(whole.length))
+  const path = whole.replace(MODE, '')
   const owners = PROTOCOLS.flatMap(protocol => {
     const parameter = parameterOf(protocol.path, path)
     return parameter === undefined || protocol.serves?.(headers, query) === false
       ? []
       : [{ protocol, parameter, query }]
   })
-  const owner = owners.find(({ protocol }) => protocol.method === method)
+  const wanted = method === 'HEAD' ? 'GET' : method
+  const owner = owners.find(({ protocol }) => protocol.method === wanted)
   return owner ?? { protocol: nobody(method, path, owners), parameter: '', query }
 }
 
-/** Empty where the pattern has no parameter; nothing where the path does not fit. */
+/** The text of the last parameter; empty where the pattern has none, nothing where the path does not fit. */
 function parameterOf(pattern: string, path: string): string | undefined {
-  const [start = '', end] = pattern.split(/\{\w+\}/)
+  const [start = '', ...rest] = pattern.split(/\{\w+\}/)
+  const end = rest.pop()
   if (end === undefined) return path === start ? '' : undefined
-  const fits = path.startsWith(start) && path.endsWith(end) && path.length > start.length + end.length
-  return fits ? path.slice(start.length, path.length - end.length) : undefined
+  if (!path.startsWith(start)) return undefined
+  let from = start.length
+  for (const between of rest) {
+    const at = path.indexOf(between, from + 1)
+    if (at < 0) return undefined
+    from = at + between.length
+  }
+  return path.endsWith(end) && path.length > from + end.length ? path.slice(from, path.length - end.length) : undefined
 }
 
 function nobody(method: string, path: string, owners: readonly Match[]): Protocol {

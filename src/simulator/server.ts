@@ -9,6 +9,7 @@ import { handle, type State } from './handle.js'
 import { Memory } from './memory.js'
 import { Received } from './received.js'
 import { openSocket } from './socket/open.js'
+import { Tasks } from './tasks/tasks.js'
 
 const KEPT = 1000
 const IDLE = 60_000
@@ -22,6 +23,8 @@ export interface SimulatorOptions {
   readonly host?: string
   /** Most requests that are kept; 1000 by default. */
   readonly keep?: number
+  /** Milliseconds since the epoch, for tasks that take their time; the system's clock by default. */
+  readonly now?: () => number
   /** Told of every request when its answer is over. */
   readonly log?: (entry: SimulatorEntry) => void
 }
@@ -41,8 +44,8 @@ export interface Simulator {
  * same answer. Rejects with the system's error where the port cannot be had.
  */
 export async function startSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
-  const { port = 0, host = '127.0.0.1', keep = KEPT, log } = options
-  const state: State = { received: new Received(keep), gate: new Gate(), memory: new Memory() }
+  const { port = 0, host = '127.0.0.1', keep = KEPT, now = Date.now, log } = options
+  const state: State = { received: new Received(keep), gate: new Gate(), memory: new Memory(), tasks: new Tasks(), now }
   const server = createServer(
     { keepAliveTimeout: IDLE, requestTimeout: 0, maxHeaderSize: HEADER_BYTES },
     (request, response) => {

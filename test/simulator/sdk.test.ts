@@ -149,7 +149,7 @@ t.test('native: counting, embeddings, models, and errors as the SDK knows them',
   t.match(embeddings, [{ values: Array }, { values: Array }])
   const names: (string | undefined)[] = []
   for await (const { name } of await models.list()) names.push(name)
-  t.same(names, ['models/sim-generate', 'models/sim-embed', 'models/sim-image'])
+  t.same(names, ['models/sim-video', 'models/sim-generate', 'models/sim-embed', 'models/sim-image'])
   t.match(await models.get({ model: 'sim-generate' }), { name: 'models/sim-generate' })
   const error = await failure(models.generateContent({ model: 'other', contents: 'Hi' }))
   t.ok(error instanceof ApiError)

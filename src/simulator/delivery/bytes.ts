@@ -7,12 +7,16 @@ import { headerList } from './headers.js'
 import type { Step } from './steps.js'
 import { writes } from './writes.js'
 
-/** How an answer of bytes goes out as they are made: a piece counts as an event. No length is told, unless it is to be wrong. */
+/** How an answer of bytes goes out as they are made: a piece counts as an event. The length is told where the answer wants that, or where it is to be wrong. */
 export function* byteSteps(answer: ByteStream, faults: Faults): Generator<Step> {
   const { truncate, overrun = 0, trailing = 0, trailers } = faults
-  const isPromised = truncate !== undefined || overrun > 0
+  const isPromised = (answer.sized && !trailers) || truncate !== undefined || overrun > 0
   const framing = isPromised ? { 'content-length': String(answer.length) } : {}
-  yield { do: 'head', status: faults.status ?? 200, headers: headerList({ ...answer.headers, ...framing }, faults) }
+  yield {
+    do: 'head',
+    status: faults.status ?? answer.status ?? 200,
+    headers: headerList({ ...answer.headers, ...framing }, faults),
+  }
   const cut = breakOf(faults)
   const pieces = upTo(truncate ?? Number.POSITIVE_INFINITY, answer.pieces)
   let sent = 0

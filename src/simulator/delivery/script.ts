@@ -31,9 +31,14 @@ export function* script(answer: () => Answer, options: ScriptOptions): Generator
   const sent = { ...bare, headers: { ...family.headers(requestId), ...bare.headers } }
   if (sent.kind === 'document') return yield* documentSteps(sent, faults)
   const packed = faults.encoding !== undefined || faults.bomb !== undefined
-  if (packed) return yield* documentSteps({ ...gathered(sent, faults), status: faults.status ?? 200 }, faults)
+  if (packed)
+    return yield* documentSteps({ ...gathered(sent, faults), status: faults.status ?? statusOf(sent) }, faults)
   if (sent.kind === 'bytes') return yield* byteSteps(sent, faults)
   yield* eventSteps(sent, faults, family.usual(500))
+}
+
+function statusOf(answer: EventStream | ByteStream): number {
+  return (answer.kind === 'bytes' ? answer.status : undefined) ?? 200
 }
 
 /** A stream as one body, to be compressed at once. */

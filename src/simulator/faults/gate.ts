@@ -11,11 +11,11 @@ const REMEMBERED = 1000
 export class Gate {
   readonly #counts = new Map<string, number>()
 
-  /** What strikes in this request. */
-  pass(faults: Faults): Faults {
+  /** What strikes in this request; each scope is counted for itself. */
+  pass(faults: Faults, scope = ''): Faults {
     const { times, 'failure-rate': rate } = faults
     if (times === undefined && rate === undefined) return faults
-    const number = this.#next(JSON.stringify(faults))
+    const number = this.#next(scope + JSON.stringify(faults))
     const strikes = number < (times ?? Number.POSITIVE_INFINITY) && (number * GOLDEN) % 1 < (rate ?? 1)
     if (!strikes) return Object.fromEntries(Object.entries(faults).filter(([name]) => isAlways(name)))
     return Object.keys(faults).every(isAlways) ? { ...faults, status: 500 } : faults

@@ -7,28 +7,53 @@ const LONGEST = 4096
 export interface NamedModel {
   readonly model: string
   readonly faults: Faults
+  /** The faults as they are written. */
+  readonly asked: string
 }
+
+/** What becomes of a task later: faults that strike then begin with one of these and a full stop. */
+export type Stage = 'poll' | 'content'
+const STAGED = /^(poll|content)\.(.*)$/
 
 /** Throws {@link SimulatorError} where a fault is unknown or badly written. */
 export function readModelName(name: string): NamedModel {
   const mark = name.indexOf('?')
-  if (mark < 0) return { model: name, faults: {} }
-  return { model: name.slice(0, mark), faults: read([...new URLSearchParams(checked(name.slice(mark + 1)))]) }
+  if (mark < 0) return { model: name, faults: {}, asked: '' }
+  const asked = name.slice(mark + 1)
+  return { model: name.slice(0, mark), faults: readFaults(asked), asked }
+}
+
+/** Reads faults as a query writes them: those of the request at hand, or those of a later stage of its task. */
+export function readFaults(asked: string, stage?: Stage): Faults {
+  return read([...new URLSearchParams(checked(asked))], stage)
+}
+
+/** The header's faults as a query would write them. */
+export function askedOf(value: string | undefined): string {
+  return wordsOf(value).join('&')
 }
 
 /** Reads the header `x-simulate: latency=50ms jitter=20ms`; commas separate as well as spaces do. */
 export function readFaultHeader(value: string | undefined): Faults {
-  const words = checked(value ?? '').split(/[\s,]+/)
-  return read(words.filter(word => word !== '').map(word => split(word)))
+  return read(wordsOf(value).map(word => split(word)))
 }
 
-function read(pairs: readonly (readonly [string, string])[]): Faults {
+function wordsOf(value: string | undefined): readonly string[] {
+  return checked(value ?? '')
+    .split(/[\s,]+/)
+    .filter(word => word !== '')
+}
+
+/** Every fault is checked, whichever stage it is for. */
+function read(pairs: readonly (readonly [string, string])[], wanted?: Stage): Faults {
   const faults: Record<string, unknown> = Object.create(null)
-  for (const [name, text] of pairs) {
+  for (const [written, text] of pairs) {
+    const [, stage, name = written] = STAGED.exec(written) ?? []
     if (!isFaultName(name)) throw unknown(name)
     const { value }: Fault<unknown> = FAULTS[name]
-    faults[name] = value.read(text)
-    if (faults[name] === undefined) throw refused(`The fault '${name}' takes ${value.written}, not '${text}'.`)
+    const read = value.read(text)
+    if (read === undefined) throw refused(`The fault '${name}' takes ${value.written}, not '${text}'.`)
+    if (stage === wanted) faults[name] = read
   }
   return faults
 }

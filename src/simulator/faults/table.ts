@@ -1,4 +1,18 @@
-import { closeCode, count, duration, flag, length, oneOf, share, size, status, url, type ValueKind } from './values.js'
+import {
+  closeCode,
+  count,
+  duration,
+  flag,
+  length,
+  oneOf,
+  percent,
+  share,
+  size,
+  status,
+  url,
+  type ValueKind,
+  word,
+} from './values.js'
 
 /** When a fault strikes: `always`, or only in the requests that `times` and `failure-rate` choose. */
 export interface Fault<T> {
@@ -23,6 +37,24 @@ export const FAULTS = {
     'Know only the responses that this process keeps; else it takes ids of earlier ones on trust.',
   ),
   usage: always(oneOf('none', 'negative', 'huge', 'text'), 'Leave the token usage out, or spoil its numbers.'),
+
+  takes: always(duration, 'Tasks: be done so long after they were asked for; 5s where nothing is said.'),
+  polls: always(count, 'Tasks: be done at the poll of this number, whatever the time; 0 is at once.'),
+  ends: always(
+    oneOf('failed', 'blocked', 'empty'),
+    'Tasks: end with an error, by the safety system, or as if all were well, but without a result.',
+  ),
+  stall: always(percent, 'Tasks: never get beyond this progress; 85 where no number is given.'),
+  state: always(word, 'Tasks: while they are not over, be in a state of this name, which nobody knows.'),
+  lost: always(flag, 'Tasks: be unknown as soon as anybody asks for them.'),
+  code: always(
+    oneOf('3', '4', '9', '21', '22', '23', '24'),
+    'Image tasks: answer with this code when they are asked for.',
+  ),
+  relayed: always(
+    flag,
+    'Videos: answer as a relay of other services does, with `task_id` and without what is not set.',
+  ),
 
   'failure-rate': always(share, 'Let the faults below strike in this share of the requests only; without any, 500.'),
   times: always(count, 'Let the faults below strike in the first so many requests only, then answer as usual.'),

@@ -54,6 +54,16 @@ export const closeCode: ValueKind<number> = {
   read: text => (/^[1-4]\d{3}$/.test(text) ? Number(text) : undefined),
 }
 
+export const percent: ValueKind<number> = {
+  written: 'a number from 0 to 100, or nothing',
+  read: text => (text === '' ? 85 : /^\d{1,3}$/.test(text) && Number(text) <= 100 ? Number(text) : undefined),
+}
+
+export const word: ValueKind<string> = {
+  written: 'a word of up to 40 letters, digits, underscores and dashes',
+  read: text => (/^[\w-]{1,40}$/.test(text) ? text : undefined),
+}
+
 export const url: ValueKind<string> = {
   written: 'a URL',
   read: text => (URL.canParse(text) ? new URL(text).href : undefined),

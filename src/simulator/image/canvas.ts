@@ -32,6 +32,16 @@ export class Canvas {
     }
   }
 
+  /** Copies another picture to a place where it fits; `recolour` gives its colours other numbers. */
+  paste(other: Canvas, x: number, y: number, recolour: readonly number[] = []): void {
+    for (let row = 0; row < other.height; row += 1) {
+      const from = row * (other.width + 1) + 1
+      const pixels = other.bytes.subarray(from, from + other.width)
+      const to = (y + row) * (this.width + 1) + 1 + x
+      this.bytes.set(recolour.length === 0 ? pixels : pixels.map(colour => recolour[colour] ?? colour), to)
+    }
+  }
+
   /** Writes one line from its upper left corner on; a dot of the font is `scale` pixels wide and high. */
   text(x: number, y: number, text: string, scale: number, colour: number): void {
     let left = x

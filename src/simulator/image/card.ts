@@ -16,12 +16,13 @@ export interface Card {
   readonly seed: Seed
 }
 
-const PAPER = 0
-const INK = 1
-const FRAME = 2
+export const PAPER = 0
+export const INK = 1
+export const FRAME = 2
 const PALE: Colour = [0xf7, 0xf5, 0xf0]
 const DARK: Colour = [0x22, 0x22, 0x2a]
-const FRAMES: readonly [Colour, ...Colour[]] = [
+/** What a card's frame may be coloured with. */
+export const FRAMES: readonly [Colour, ...Colour[]] = [
   [0x2f, 0x6f, 0x9f],
   [0x9f, 0x4a, 0x2f],
   [0x3f, 0x7f, 0x4f],
@@ -31,8 +32,22 @@ const FRAMES: readonly [Colour, ...Colour[]] = [
 /** The largest letters leave room for so many of them beside each other. */
 const LEAST_COLUMNS = 12
 
-/** A card with the prompt on it, as a PNG file: in letters as large as the words leave room for, cut where they do not. */
-export function drawCard({ width, height, prompt, note, share, transparent, seed }: Card): Buffer {
+/** The colours of a card, by their numbers in its picture. */
+export function paletteOf(seed: Seed): readonly Colour[] {
+  return [PALE, DARK, seed.pick(FRAMES)]
+}
+
+/** Colours of several cards in one picture: paper and ink, then every frame that there is. */
+export const SHARED_PALETTE: readonly Colour[] = [PALE, DARK, ...FRAMES]
+
+/** A card with the prompt on it, as a PNG file. */
+export function drawCard(card: Card): Buffer {
+  const { transparent, prompt, seed } = card
+  return png(paintCard(card), { palette: paletteOf(seed), transparent, description: prompt })
+}
+
+/** The picture alone: the prompt in letters as large as the words leave room for, cut where they do not. */
+export function paintCard({ width, height, prompt, note, share }: Omit<Card, 'transparent' | 'seed'>): Canvas {
   const canvas = new Canvas(width, height)
   const edge = Math.max(2, Math.floor(Math.min(width, height) / 40))
   frame(canvas, edge)
@@ -49,7 +64,7 @@ export function drawCard({ width, height, prompt, note, share, transparent, seed
   }
   const most = Math.floor(room.width / (ADVANCE * small))
   canvas.text(left, height - left - LEADING * small, plain(note).slice(0, most), small, FRAME)
-  return png(canvas, { palette: [PALE, DARK, seed.pick(FRAMES)], transparent, description: prompt })
+  return canvas
 }
 
 function frame(canvas: Canvas, edge: number): void {

@@ -43,3 +43,12 @@ t.test('each way of writing faults is counted by itself; reset begins anew', asy
   gate.reset()
   t.equal(gate.pass({ status: 500, times: 1 }).status, 500)
 })
+
+t.test('each scope is counted for itself', async t => {
+  const gate = new Gate()
+  const faults: Faults = { status: 503, times: 1 }
+  t.same(
+    ['one', 'one', 'other'].map(scope => gate.pass(faults, scope).status),
+    [503, undefined, 503],
+  )
+})

@@ -1,10 +1,10 @@
 import t from 'tap'
 import { SimulatorError } from '../../../src/simulator/errors.js'
-import { readFaultHeader, readModelName } from '../../../src/simulator/faults/read.js'
+import { askedOf, readFaultHeader, readFaults, readModelName } from '../../../src/simulator/faults/read.js'
 import { FAULTS } from '../../../src/simulator/faults/table.js'
 
 t.test('a model without a question mark names no faults', async t => {
-  t.same(readModelName('sim-text'), { model: 'sim-text', faults: {} })
+  t.same(readModelName('sim-text'), { model: 'sim-text', faults: {}, asked: '' })
 })
 
 t.test('faults stand in the name of a model as in the query of a URL', async t => {
@@ -69,5 +69,16 @@ t.test('every fault tells what it does and what it takes', async t => {
     t.match(name, /^[a-z]+(-[a-z0-9]+)*$/)
     t.match(fault.description, /^[A-Z].*\.$/)
     t.ok(fault.value.written.length > 0)
+  }
+})
+
+t.test('faults of a later stage are checked with the others, and are read for that stage alone', async t => {
+  const asked = 'polls=4&poll.status=429&poll.times=2&content.truncate=1KiB'
+  t.same({ ...readModelName(`sim-video?${asked}`).faults }, { polls: 4 })
+  t.same({ ...readFaults(asked, 'poll') }, { status: 429, times: 2 })
+  t.same({ ...readFaults(asked, 'content') }, { truncate: 1024 })
+  t.same(askedOf('polls=4, poll.status=429'), 'polls=4&poll.status=429')
+  for (const wrong of ['poll.nothing', 'later.status=429', 'poll.status=x', 'poll.poll.hang']) {
+    t.throws(() => readModelName(`sim-video?${wrong}`), SimulatorError)
   }
 })

@@ -308,15 +308,20 @@ t.test('embeddings are those of the other protocol, alone or in a batch', async 
 t.test('models are listed page by page, with what they can do', async t => {
   const { origin } = await simulator(t)
   const get = async (path: string) => (await (await fetch(`${origin}/v1beta/models${path}`)).json()) as Json
-  const first = await get('?pageSize=1')
-  t.match(first, {
-    models: [{ name: 'models/sim-generate', supportedGenerationMethods: ['generateContent', 'countTokens'] }],
-  })
-  const second = await get(`?pageSize=1&pageToken=${first.nextPageToken}`)
-  t.match(second, { models: [{ name: 'models/sim-embed', supportedGenerationMethods: ['embedContent'] }] })
-  const third = await get(`?pageSize=1&pageToken=${second.nextPageToken}`)
-  t.match(third, { models: [{ name: 'models/sim-image', supportedGenerationMethods: ['predict'] }] })
-  t.notOk('nextPageToken' in third)
+  const pages = []
+  let token = ''
+  do {
+    const { models, nextPageToken } = await get(`?pageSize=1${token}`)
+    pages.push(...models)
+    token = nextPageToken && `&pageToken=${nextPageToken}`
+  } while (token)
+  t.match(pages, [
+    { name: 'models/sim-video', supportedGenerationMethods: ['predictLongRunning'] },
+    { name: 'models/sim-generate', supportedGenerationMethods: ['generateContent', 'countTokens'] },
+    { name: 'models/sim-embed', supportedGenerationMethods: ['embedContent'] },
+    { name: 'models/sim-image', supportedGenerationMethods: ['predict'] },
+  ])
+  t.equal(pages.length, 4)
   t.match(await get('/sim-a/b'), { name: 'models/sim-a/b' })
   t.match(await get('/other'), { error: { code: 404, status: 'NOT_FOUND' } })
 })

@@ -76,7 +76,7 @@ function run(batch: StoredBatch, call: Call): StoredBatch {
   const ill: string[] = []
   for (const [index, line] of linesOf(batch, call).entries()) {
     const { custom_id = null, url, body = {} } = line
-    const { status, requestId, body: answered } = answerInner(String(url), body, call.memory)
+    const { status, requestId, body: answered } = answerInner(String(url), body, call)
     const id = `batch_req_${call.seed.fork('line', index).hex(24)}`
     const response = { status_code: status, request_id: requestId, body: answered }
     ;(status < 400 ? well : ill).push(JSON.stringify({ id, custom_id, response, error: null }))

@@ -2,7 +2,7 @@ import { isObject, type Json } from '../../../core/json.js'
 import { refusal } from '../../delivery/substitute.js'
 import { SimulatorError } from '../../errors.js'
 import { native } from '../../families/native.js'
-import type { Memory } from '../../memory.js'
+import type { Call } from '../../protocol.js'
 import { understand } from '../../question.js'
 import { route } from '../../routes.js'
 
@@ -13,14 +13,11 @@ export interface Answered {
 }
 
 /** Answers one request of a batch as it would be answered by itself. */
-export function answerInner(path: string, body: Json, memory: Memory): Answered {
+export function answerInner(path: string, body: Json, { memory, tasks, now }: Call): Answered {
   const headers = { 'content-type': 'application/json' }
   const match = route('POST', path, headers)
-  const { answer, requestId, faults } = understand(
-    { ...match, headers, origin: '' },
-    Buffer.from(JSON.stringify(body)),
-    memory,
-  )
+  const known = { memory, tasks, now, headers, origin: '' }
+  const { answer, requestId, faults } = understand(match, Buffer.from(JSON.stringify(body)), known)
   const { family } = match.protocol
   try {
     if ((faults.status ?? 200) >= 400) throw family.usual(faults.status ?? 500)

@@ -99,7 +99,7 @@ function configOf({ batch }: JsonObject): JsonObject | undefined {
 function answersOf({ request }: StoredBatch, call: Call): readonly JsonObject[] {
   return (requestsOf(request, call) ?? []).map(({ request: asked = {}, key, metadata }) => {
     const { model: _, ...body } = isObject(asked) ? asked : {}
-    const answered = answerInner(`/v1beta/models/${String(request.model)}:generateContent`, body, call.memory)
+    const answered = answerInner(`/v1beta/models/${String(request.model)}:generateContent`, body, call)
     return {
       ...(key === undefined ? {} : { key }),
       ...(metadata === undefined ? {} : { metadata }),

@@ -38,10 +38,11 @@ export const nativeModelById: Protocol = {
 const GENERATES = ['generateContent', 'countTokens']
 const EMBEDS = ['embedContent']
 const DRAWS = ['predict']
+const FILMS = ['predictLongRunning']
 
 function model(name: string): object {
   const embeds = name.startsWith('sim-embed')
-  const draws = name.startsWith('sim-image')
+  const methods = methodsOf(name)
   return {
     name: `models/${name}`,
     version: '001',
@@ -49,7 +50,13 @@ function model(name: string): object {
     description: 'A model of the simulator.',
     inputTokenLimit: 1_048_576,
     outputTokenLimit: embeds ? 1 : 65_536,
-    supportedGenerationMethods: embeds ? EMBEDS : draws ? DRAWS : GENERATES,
-    ...(embeds || draws ? {} : { temperature: 1, topP: 0.95, topK: 64, maxTemperature: 2, thinking: true }),
+    supportedGenerationMethods: methods,
+    ...(methods === GENERATES ? { temperature: 1, topP: 0.95, topK: 64, maxTemperature: 2, thinking: true } : {}),
   }
+}
+
+function methodsOf(name: string): readonly string[] {
+  if (name.startsWith('sim-embed')) return EMBEDS
+  if (name.startsWith('sim-image')) return DRAWS
+  return name.startsWith('sim-video') ? FILMS : GENERATES
 }

@@ -1,0 +1,58 @@
+import { createHash } from 'node:crypto'
+import { SimulatorError } from '../../errors.js'
+import { drawFilm, drawSheet, drawThumbnail, type Film } from '../../film/film.js'
+import type { ByteStream, Call, Headers } from '../../protocol.js'
+import { Seed } from '../../seed.js'
+import { cut, type Task } from '../../tasks/task.js'
+import { videoOf } from './begin.js'
+
+export type Variant = 'video' | 'thumbnail' | 'spritesheet'
+
+/** So many bytes count as an event, for faults. */
+const PIECE = 4096
+
+const DRAWN: Readonly<Record<Variant, readonly [type: string, draw: (film: Film) => Buffer]>> = {
+  video: ['video/mp4', drawFilm],
+  thumbnail: ['image/png', drawThumbnail],
+  spritesheet: ['image/png', drawSheet],
+}
+
+/** What came of a task, or the range of it that a request wants (RFC 9110, section 14). The same for every process. */
+export function artefact(task: Task, variant: Variant, call: Pick<Call, 'headers'>, more: Headers = {}): ByteStream {
+  const [type, draw] = DRAWN[variant]
+  const video = videoOf(task)
+  const { model, width, height, seconds } = video
+  const note = `${model} ${width}x${height} ${seconds}s`
+  return ranged(draw({ ...video, prompt: cut(task.prompt), note, seed: new Seed(task.seed) }), type, call, more)
+}
+
+/** Bytes as servers of files send them: with a tag, whole or in part. */
+export function ranged(file: Buffer, type: string, { headers }: Pick<Call, 'headers'>, more: Headers = {}): ByteStream {
+  const etag = `"${createHash('sha256').update(file).digest('hex').slice(0, 32)}"`
+  const always = { 'content-type': type, 'accept-ranges': 'bytes', etag, ...more }
+  const isSame = headers['if-range'] === undefined || headers['if-range'] === etag
+  const range = isSame ? rangeOf(headers.range, file.length) : undefined
+  if (range === undefined) return stream(file, 200, always)
+  const [from, to] = range
+  if (from > to || from >= file.length) {
+    const unsatisfied = { 'content-range': `bytes */${file.length}` }
+    throw new SimulatorError(416, 'The requested range is not satisfiable.', { headers: unsatisfied })
+  }
+  const told = { ...always, 'content-range': `bytes ${from}-${to}/${file.length}` }
+  return stream(file.subarray(from, to + 1), 206, told)
+}
+
+function stream(bytes: Buffer, status: number, headers: Headers): ByteStream {
+  return { kind: 'bytes', status, headers, length: bytes.length, sized: true, pieces: pieces() }
+
+  function* pieces(): Generator<Buffer> {
+    for (let from = 0; from < bytes.length; from += PIECE) yield bytes.subarray(from, from + PIECE)
+  }
+}
+
+/** First and last byte; nothing where all is wanted, or several ranges are. */
+function rangeOf(range: string | undefined, length: number): readonly [from: number, to: number] | undefined {
+  const [, first = '', last = ''] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(range ?? '') ?? []
+  if (first === '') return last === '' ? undefined : [Math.max(0, length - Number(last)), length - 1]
+  return [Number(first), last === '' ? length - 1 : Math.min(Number(last), length - 1)]
+}

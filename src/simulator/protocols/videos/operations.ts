@@ -1,0 +1,136 @@
+import { SimulatorError } from '../../errors.js'
+import type { Fields } from '../../families/fields.js'
+import { badArgument, native, nativeFields } from '../../families/native.js'
+import { type Call, json, type Protocol } from '../../protocol.js'
+import type { Course } from '../../tasks/course.js'
+import type { Task } from '../../tasks/task.js'
+import { isSimulated } from '../model.js'
+import { begin, find, originOf, polled, recallOf } from './begin.js'
+import { artefact } from './bytes.js'
+import { sides } from './deferred.js'
+import { MOST_SECONDS } from './request.js'
+
+const HEADERS = { 'content-type': 'application/json; charset=UTF-8' } as const
+const SHARED = { family: native, models: [] } as const
+const RESOLUTIONS = ['480p', '720p', '1080p']
+const RATIOS = ['16:9', '9:16']
+const MOST_SAMPLES = 4
+const LONGEST_PROMPT = 32_000
+const VIDEO = 'type.googleapis.com/google.ai.generativelanguage.v1beta.PredictLongRunningResponse'
+/** A digit that names of tasks do not have, and the number of the sample. */
+const FILE = /^([a-z2-7]+)(?:0([1-4]))?$/
+
+/** `POST /v1beta/models/{model}:predictLongRunning`: answers the name of an operation. */
+const predict: Protocol = {
+  ...SHARED,
+  method: 'POST',
+  path: '/v1beta/models/{model}:predictLongRunning',
+  body: 'json',
+  models: ['sim-video'],
+  answer: call => {
+    const model = call.parameter
+    if (!isSimulated(model)) {
+      const message = `models/${model.slice(0, 200)} is not found for API version v1beta, or is not supported for predictLongRunning.`
+      throw new SimulatorError(404, message)
+    }
+    const body = nativeFields(call.body).only(['instances', 'parameters'])
+    const parameters = body.fields('parameters') ?? nativeFields({})
+    const seconds = wholeNumber(parameters, 'durationSeconds', 8, MOST_SECONDS)
+    const samples = wholeNumber(parameters, 'sampleCount', 1, MOST_SAMPLES)
+    const resolution = listed(parameters, 'resolution', RESOLUTIONS, '720p')
+    const ratio = listed(parameters, 'aspectRatio', RATIOS, '16:9')
+    const video = { model, prompt: promptOf(body), seconds, ...sides(resolution, ratio) }
+    const { name } = begin(call, 'operation', video, { samples })
+    return json({ name: `models/${model}/operations/${name}` }, 200, HEADERS)
+  },
+}
+
+/** `GET /v1beta/models/{model}/operations/{operation}`. */
+const operation: Protocol = {
+  ...SHARED,
+  method: 'GET',
+  path: '/v1beta/models/{model}/operations/{operation}',
+  body: 'none',
+  recall: recallOf('operation', 'poll'),
+  answer: call => {
+    const task = known(call, call.parameter)
+    const name = `models/${task.model}/operations/${call.parameter}`
+    return json({ name, ...told(task, polled(call, task), call) }, 200, HEADERS)
+  },
+}
+
+/** An operation that is not over says nothing but its name; neither progress nor states are known here. */
+function told(task: Task, { phase }: Course, call: Call): object {
+  switch (phase) {
+    case 'queued':
+    case 'running':
+      return {}
+    case 'failed':
+      return { done: true, error: { code: 13, message: 'Video generation failed due to an internal server issue.' } }
+    case 'blocked':
+      return done({ raiMediaFilteredCount: 1, raiMediaFilteredReasons: ['The prompt could not be submitted.'] })
+    case 'empty':
+      return done({})
+    case 'done':
+      return done({ generatedSamples: samplesOf(task, call) })
+  }
+}
+
+function done(generateVideoResponse: object): object {
+  return { done: true, response: { '@type': VIDEO, generateVideoResponse } }
+}
+
+function samplesOf({ facts }: Task, call: Call): readonly object[] {
+  return Array.from({ length: Number(facts.samples ?? 1) }, (_, index) => {
+    const file = index === 0 ? call.parameter : `${call.parameter}0${index + 1}`
+    return { video: { uri: `${originOf(call)}/v1beta/files/${file}:download?alt=media` } }
+  })
+}
+
+/** `GET /v1beta/files/{file}:download`: a film. */
+const download: Protocol = {
+  ...SHARED,
+  method: 'GET',
+  path: '/v1beta/files/{file}:download',
+  serves: (_, query) => query.get('alt') === 'media',
+  body: 'none',
+  recall: recallOf('operation', 'content', file => FILE.exec(file)?.[1] ?? ''),
+  answer: call => {
+    const [, name = '', sample = '1'] = FILE.exec(call.parameter) ?? []
+    const task = known(call, name)
+    const isThere = call.tasks.course(task, call.now, 'look').phase === 'done'
+    if (!isThere || Number(sample) > Number(task.facts.samples)) throw native.usual(404)
+    return artefact(sample === '1' ? task : { ...task, seed: `${task.seed} ${sample}` }, 'video', call)
+  },
+}
+
+function known(call: Call, name: string): Task {
+  const task = find(call, 'operation', name)
+  if (task === undefined) throw native.usual(404)
+  return task
+}
+
+function promptOf(body: Fields): string {
+  const [instance, another] = body.list('instances') ?? []
+  if (instance === undefined || another !== undefined) throw badArgument('Exactly one instance has to be given.')
+  const prompt = instance.string('prompt') ?? ''
+  const isAlone = instance.raw('image') === undefined && instance.raw('video') === undefined
+  if (prompt.trim() === '' && isAlone) throw badArgument('The prompt is missing.')
+  if (prompt.length > LONGEST_PROMPT) throw badArgument(`The prompt is longer than ${LONGEST_PROMPT} characters.`)
+  return prompt
+}
+
+function wholeNumber(body: Fields, name: string, usual: number, max: number): number {
+  const value = body.raw(name)
+  // As the protocol's JSON mapping has it, a number may come as a text.
+  if (typeof value === 'string' && /^\d{1,3}$/.test(value)) {
+    return nativeFields({ [name]: Number(value) }).integer(name, { min: 1, max }) ?? usual
+  }
+  return body.integer(name, { min: 1, max }) ?? usual
+}
+
+function listed(body: Fields, name: string, values: readonly string[], usual: string): string {
+  return body.oneOf(name, values) ?? usual
+}
+
+export const OPERATIONS: readonly Protocol[] = [predict, operation, download]

@@ -1,0 +1,100 @@
+import { type Family, SimulatorError } from '../../errors.js'
+import { compatible } from '../../families/compatible.js'
+import { Fields } from '../../families/fields.js'
+import { readFaults } from '../../faults/read.js'
+import { type Call, json, type Protocol } from '../../protocol.js'
+import type { Course } from '../../tasks/course.js'
+import type { Task } from '../../tasks/task.js'
+import { begin, find, originOf, polled, recallOf } from './begin.js'
+import { modelIn, readPrompt, secondsOf, sizeOf, textOf } from './request.js'
+import { resultPath } from './results.js'
+
+/** Errors: `{ error }`, a text. */
+const plainErrors: Family = {
+  body: ({ message }) => ({ error: message }),
+  usual: compatible.usual,
+  headers: requestId => ({ 'x-request-id': requestId }),
+}
+
+const SHARED = { family: plainErrors, models: [] } as const
+const TASK = '/v1/tasks/{id}'
+const FROM_TEXT = ['model', 'promptText', 'ratio', 'duration', 'seed', 'audio', 'contentModeration']
+const FROM_IMAGE = [...FROM_TEXT, 'promptImage']
+
+const STATUS = {
+  queued: 'PENDING',
+  running: 'RUNNING',
+  done: 'SUCCEEDED',
+  empty: 'SUCCEEDED',
+  failed: 'FAILED',
+  blocked: 'FAILED',
+} as const satisfies Record<Course['phase'], string>
+
+/** `POST /v1/text_to_video` and `/v1/image_to_video`: answer `{ id }`. */
+const [fromText, fromImage] = [submit('/v1/text_to_video', FROM_TEXT), submit('/v1/image_to_video', FROM_IMAGE)]
+
+function submit(path: string, fields: readonly string[]): Protocol {
+  return {
+    ...SHARED,
+    method: 'POST',
+    path,
+    body: 'json',
+    answer: call => {
+      const body = new Fields(call.body).only(fields)
+      const prompt = readPrompt(body, 'promptText')
+      if (fields === FROM_IMAGE) body.need('promptImage', body.raw)
+      const size = sizeOf('ratio', body.string('ratio') ?? '1280:720')
+      const seconds = secondsOf('duration', textOf('duration', body.raw('duration') ?? 5))
+      return json({ id: begin(call, 'pipeline', { model: modelIn(body), prompt, seconds, ...size }).name })
+    },
+  }
+}
+
+/** `GET /v1/tasks/{id}`: with `output`, a list of addresses, when it has succeeded. */
+const retrieve: Protocol = {
+  ...SHARED,
+  method: 'GET',
+  path: TASK,
+  body: 'none',
+  recall: recallOf('pipeline', 'poll'),
+  answer: call => {
+    const task = known(call)
+    const { phase, progress } = polled(call, task)
+    const isOver = phase !== 'queued' && phase !== 'running'
+    return json({
+      id: call.parameter,
+      createdAt: new Date(task.started).toISOString(),
+      status: isOver ? STATUS[phase] : (readFaults(task.asked).state ?? STATUS[phase]),
+      progress: phase === 'running' ? progress / 100 : undefined,
+      output: phase === 'done' ? [originOf(call) + resultPath(call.parameter, 'video')] : undefined,
+      ...FAILURES[phase],
+    })
+  },
+}
+
+const FAILURES: Readonly<Partial<Record<Course['phase'], object>>> = {
+  empty: { output: [] },
+  failed: { failure: 'An internal error occurred.', failureCode: 'INTERNAL' },
+  blocked: { failure: 'The prompt was rejected.', failureCode: 'SAFETY.INPUT.TEXT' },
+}
+
+/** `DELETE /v1/tasks/{id}`: cancels or deletes it. */
+const remove: Protocol = {
+  ...SHARED,
+  method: 'DELETE',
+  path: TASK,
+  body: 'none',
+  answer: call => {
+    known(call)
+    call.tasks.forget(call.parameter)
+    return { kind: 'document', status: 204, headers: {}, body: Buffer.alloc(0) }
+  },
+}
+
+function known(call: Call): Task {
+  const task = find(call, 'pipeline', call.parameter)
+  if (task === undefined) throw new SimulatorError(404, 'Not Found')
+  return task
+}
+
+export const PIPELINE: readonly Protocol[] = [fromText, fromImage, retrieve, remove]
