@@ -9,6 +9,7 @@ import { schemaCommand } from './schema.js'
 import { serveCommand } from './serve.js'
 import { simulateCommand } from './simulate.js'
 import { storeCommand } from './store.js'
+import { tasksCommand } from './tasks.js'
 import { validateCommand } from './validate.js'
 
 const COMMANDS: readonly Define[] = [
@@ -18,6 +19,7 @@ const COMMANDS: readonly Define[] = [
   routesCommand,
   keysCommand,
   storeCommand,
+  tasksCommand,
   schemaCommand,
   initCommand,
   simulateCommand,

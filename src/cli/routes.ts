@@ -27,22 +27,22 @@ async function routes(file: string, io: Io): Promise<number> {
 const HEALTH = ['/livez', '/readyz'].map(path => ['GET', path, 'health', '', '', 'gateway'])
 
 function row(route: Route, ready: Ready): readonly string[] {
-  const { method, id, protocol, answer, holding, shipped } = route
+  const { method, id, protocol, answer, holding, task, shipped } = route
   const path = id.slice(id.indexOf(' ') + 1)
   const own = answer === undefined ? `lists: ${holding?.kind.name}` : `answer: ${answer}`
-  const serves = protocol?.name ?? own
+  const serves = protocol?.name ?? (task === undefined ? own : `${task.kind} tasks: ${task.action}`)
   const schema = ready.config.routes[id]?.schema ?? ''
   return [method, path, serves, models(route, ready), schema, shipped ? 'shipped' : 'your file']
 }
 
 /** How many of the declared models (globs count as one) some upstream serves on this route now. */
 function models(route: Route, { config }: Ready): string {
-  if (route.lane === 'answer') return ''
+  if (route.protocol === undefined) return ''
   if (route.model === undefined && route.holding !== undefined) {
     const holders = route.resolve('')?.groups.flatMap(({ exchanges }) => exchanges.map(one => one.upstream.name)) ?? []
     return `held by ${holders.length === 0 ? 'nobody' : holders.join(', ')}`
   }
-  if (route.model === undefined) return 'no model'
+  if (route.model === undefined && route.task === undefined) return 'no model'
   const names = Object.keys(config.models)
   return `${names.filter(name => route.resolve(sample(name)) !== undefined).length} of ${names.length}`
 }

@@ -66,5 +66,10 @@ export const MEDIA_FETCH: Omit<MediaFetchConfig, 'allow'> = {
   redirects: 3,
 }
 
+export const TASKS = { lease: 30 * SECOND } as const
+
+/** Once a secret to sign with is declared. */
+export const WEBHOOKS = { allow: ['*'], ports: [443], timeout: 10 * SECOND, attempts: 8 } as const
+
 /** Where callers' keys stand where neither the route nor its file says so. */
 export const CALLER: readonly Placement[] = [{ in: 'header', name: 'authorization', scheme: 'Bearer' }]

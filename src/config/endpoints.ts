@@ -3,6 +3,7 @@ import type { Context } from './context.js'
 import type { Site } from './document.js'
 import type { Layer } from './kinds.js'
 import type { RawEndpoint } from './raw.js'
+import { readTask } from './tasks.js'
 import { parseCallTarget } from './templates.js'
 
 /** How an upstream serves a protocol, and where that is written. */
@@ -39,6 +40,8 @@ function readEndpoint(raw: RawEndpoint, site: Site, context: Context): ReadEndpo
     ...(short || raw.keeps !== false ? {} : { keeps: false as const }),
     request: verbs('request'),
     response: verbs('response'),
+    ...(short || raw.forms === undefined ? {} : { forms: raw.forms }),
+    ...(short || raw.task === undefined ? {} : { task: readTask(raw.task, site.child('task'), context) }),
   }
   return { config, site, params: [...call.params, ...(stream?.params ?? [])] }
 }

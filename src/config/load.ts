@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import { join, resolve } from 'node:path'
-import type { Config } from '../core/config.js'
+import type { Config, ProtocolConfig } from '../core/config.js'
 import { packageRoot } from '../core/package-root.js'
 import { parsePathText } from '../core/path-text.js'
 import type { Problem } from '../core/problems.js'
 import type { Context } from './context.js'
 import { type Document, Site, type Spot } from './document.js'
-import { gather, sectionOf } from './entries.js'
+import { type Entry, gather, sectionOf } from './entries.js'
 import { Files } from './files.js'
 import { openUserFiles } from './include.js'
 import { readKeys } from './keys.js'
@@ -16,11 +16,13 @@ import { readModels } from './models.js'
 import { checkObjects, objectConfig } from './objects.js'
 import { openFile } from './open.js'
 import { type Overrides, readSettings } from './process-settings.js'
+import type { RawProtocol } from './raw.js'
 import { checkReachable } from './reachable.js'
 import { listed, quoted, Report } from './report.js'
 import { readRequestSchemas } from './request-schemas.js'
 import { readRoutes } from './routes.js'
 import { suggest } from './suggest.js'
+import { readTask } from './tasks.js'
 import { readUpstreams } from './upstreams.js'
 import { type Environment, Variables } from './variables.js'
 
@@ -102,7 +104,7 @@ function assemble(main: Document, documents: readonly Document[], options: LoadO
     keys,
     upstreams: record(upstreams, upstream => upstream.config),
     models: record(models, model => model.config),
-    protocols: record(protocols, protocol => protocol.value ?? {}),
+    protocols: record(protocols, protocol => readProtocol(protocol, context)),
     objects: record(objects, ({ value }) => objectConfig(value)),
     routes: record(routes, route => route.config),
     schemas,
@@ -112,6 +114,11 @@ function assemble(main: Document, documents: readonly Document[], options: LoadO
     config,
     locator: new Locator(main, { keys: keyEntries, models, objects, protocols, routes, upstreams }),
   }
+}
+
+function readProtocol({ value = {}, site }: Entry<RawProtocol>, context: Context): ProtocolConfig {
+  const { task, ...protocol } = value
+  return task === undefined ? protocol : { ...protocol, task: readTask(task, site.child('task'), context) }
 }
 
 /** The shipped files that `interfaces` chooses; all of them where it says nothing. `undefined` for one that is not there. */

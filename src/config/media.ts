@@ -13,11 +13,7 @@ export function readMedia(raw: RawGateway['media'], site: Site, context: Context
 
 function readFetch(written: RawMediaFetch, site: Site, context: Context): MediaFetchConfig {
   const { max, total, timeout, ...rest } = fillIn(written, site, context)
-  rest.allow.forEach((entry, index) => {
-    if (entry.includes('${') || isHost(entry) || isNetwork(entry)) return
-    const message = 'expected a host (media.example.com, *.example.com), an address, a network (10.1.0.0/16) or *'
-    context.report.error('bad-value', site.child('allow', index), message)
-  })
+  checkAllowed(rest.allow, site.child('allow'), context)
   return {
     ...MEDIA_FETCH,
     ...rest,
@@ -25,6 +21,15 @@ function readFetch(written: RawMediaFetch, site: Site, context: Context): MediaF
     ...(total !== undefined && { total: readSize(total, site.child('total'), context) }),
     ...(timeout !== undefined && { timeout: readDuration(timeout, site.child('timeout'), context) }),
   }
+}
+
+/** What may be connected to. */
+export function checkAllowed(allow: readonly string[], site: Site, { report }: Context): void {
+  allow.forEach((entry, index) => {
+    if (entry.includes('${') || isHost(entry) || isNetwork(entry)) return
+    const message = 'expected a host (media.example.com, *.example.com), an address, a network (10.1.0.0/16) or *'
+    report.error('bad-value', site.child(index), message)
+  })
 }
 
 /** A name whose last label is none of a number: those are addresses, however they are written. */

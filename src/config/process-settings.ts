@@ -1,13 +1,15 @@
-import { type Config, LOG_LEVELS, type LogLevel } from '../core/config.js'
+import { type Config, LOG_LEVELS, type LogLevel, type TasksConfig } from '../core/config.js'
 import { type Context, fillIn } from './context.js'
-import { LIMITS, RETRY, TIMEOUTS } from './defaults.js'
+import { LIMITS, RETRY, TASKS, TIMEOUTS } from './defaults.js'
 import { type Document, Site } from './document.js'
 import { sectionOf } from './entries.js'
 import { type ListenOverrides, readListen } from './listen.js'
 import { readMedia } from './media.js'
-import { readLimits, readRetry, readTimeouts } from './settings.js'
+import type { RawGateway } from './raw.js'
+import { readDuration, readLimits, readRetry, readTimeouts } from './settings.js'
 import { readSpool } from './spool.js'
 import { readStore } from './store.js'
+import { readWebhooks } from './webhooks.js'
 
 /** Settings of the command line; they win over the file. */
 export interface Overrides extends ListenOverrides {
@@ -15,7 +17,10 @@ export interface Overrides extends ListenOverrides {
 }
 
 /** What holds for the whole process. */
-export type Settings = Pick<Config, 'listen' | 'limits' | 'timeouts' | 'retry' | 'store' | 'spool' | 'log' | 'media'>
+export type Settings = Pick<
+  Config,
+  'listen' | 'limits' | 'timeouts' | 'retry' | 'store' | 'spool' | 'log' | 'media' | 'tasks' | 'webhooks'
+>
 
 /** The sections of the main file that are one thing each, with what holds where they say nothing. */
 export function readSettings(main: Document, overrides: Overrides, context: Context): Settings {
@@ -30,7 +35,13 @@ export function readSettings(main: Document, overrides: Overrides, context: Cont
     spool: readSpool(main, at('spool'), store, context),
     log: { level: overrides.logLevel ?? readLogLevel(main, at('log'), context) },
     media: readMedia(sectionOf(main, 'media'), at('media'), context),
+    tasks: readTasks(sectionOf(main, 'tasks'), at('tasks'), context),
+    ...readWebhooks(sectionOf(main, 'webhooks'), at('webhooks'), context),
   }
+}
+
+function readTasks(raw: RawGateway['tasks'], site: Site, context: Context): TasksConfig {
+  return raw?.lease === undefined ? TASKS : { lease: readDuration(raw.lease, site.child('lease'), context) }
 }
 
 function readLogLevel(main: Document, site: Site, context: Context): LogLevel {

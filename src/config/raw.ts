@@ -4,6 +4,7 @@ import type { Family } from '../core/errors.js'
 import type { JsonObject } from '../core/json.js'
 import type { Limits, RetryCondition, Timeouts } from '../core/limits.js'
 import type { Answer, Framing, RouteBody, Tunnel } from '../core/plan.js'
+import type { PollPace, TaskAction, TaskKind, TaskState } from '../core/task.js'
 
 /**
  * Files as they are written, after the schema has accepted them and before anything is resolved: sizes and durations
@@ -16,7 +17,7 @@ export interface RawRoutesFile {
   readonly kinds?: RawMap<RawKind>
   readonly upstreams?: RawMap<RawUpstream>
   readonly models?: RawMap<RawModel>
-  readonly protocols?: RawMap<ProtocolConfig>
+  readonly protocols?: RawMap<RawProtocol>
   readonly objects?: RawMap<RawObject>
   readonly routes?: RawMap<RawRoute | 'off'>
   readonly schemas?: RawMap<string | JsonObject>
@@ -32,6 +33,8 @@ export interface RawGateway extends RawRoutesFile {
   readonly spool?: RawSpool
   readonly log?: { readonly level?: string }
   readonly media?: { readonly fetch?: RawMediaFetch }
+  readonly tasks?: { readonly lease?: string }
+  readonly webhooks?: RawWebhooks
   readonly interfaces?: readonly string[]
 }
 
@@ -77,6 +80,43 @@ export interface RawMediaFetch {
   readonly count?: number
   readonly timeout?: string
   readonly redirects?: number
+}
+
+export interface RawWebhooks {
+  readonly secret: RawSecret
+  readonly allow?: readonly string[]
+  readonly ports?: readonly number[]
+  readonly timeout?: string
+  readonly attempts?: number
+}
+
+export interface RawProtocol extends Omit<ProtocolConfig, 'task'> {
+  readonly task?: RawTask
+}
+
+export type RawPointers = string | readonly string[]
+
+export interface RawTask {
+  readonly id?: RawPointers
+  readonly state?: RawPointers
+  readonly states?: RawMap<TaskState>
+  readonly progress?: RawPointers
+  readonly result?: RawPointers | RawMap<RawPointers>
+  readonly error?: RawPointers | { readonly code?: RawPointers; readonly message?: RawPointers }
+  readonly fields?: RawMap<RawPointers>
+  readonly poll?: { readonly at_once?: number } & Partial<Readonly<Record<Exclude<keyof PollPace, 'at_once'>, string>>>
+  readonly deadline?: string
+  readonly late?: string
+  readonly stall?: string
+  readonly keep?: string
+}
+
+export interface RawRouteTask extends RawTask {
+  readonly kind: TaskKind
+  readonly do?: TaskAction
+  readonly of?: string
+  readonly webhook?: string
+  readonly pace?: string
 }
 
 export interface RawListen {
@@ -135,6 +175,7 @@ export interface RawKind {
   readonly headers?: RawMap<string>
   readonly forward?: { readonly request?: readonly string[]; readonly response?: readonly string[] }
   readonly speaks?: RawMap<RawEndpoint>
+  readonly tasks?: RawTask
   readonly timeouts?: RawTimeouts
   readonly retry?: RawRetry
   readonly request?: readonly VerbConfig[]
@@ -155,6 +196,8 @@ export type RawEndpoint =
       readonly keeps?: boolean
       readonly request?: readonly VerbConfig[]
       readonly response?: readonly VerbConfig[]
+      readonly forms?: 'json'
+      readonly task?: RawTask
     }
 
 export interface RawTarget {
@@ -208,6 +251,7 @@ export interface RawRoute extends RawDefaults {
   readonly families?: Partial<Readonly<Record<Family, string>>>
   readonly protocol?: string
   readonly answer?: Answer
+  readonly task?: RawRouteTask
   readonly model?: string
   readonly stream?: boolean | string
   readonly tunnel?: Tunnel

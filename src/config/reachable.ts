@@ -1,12 +1,17 @@
 import type { Retry } from '../core/limits.js'
+import { TASK_VARIABLES, taskFamily } from '../core/task.js'
 import type { Context } from './context.js'
 import { matches } from './glob.js'
 import type { ReadModel } from './models.js'
 import { listed, quoted } from './report.js'
 import type { ReadRoute } from './routes.js'
 import { suggest } from './suggest.js'
+import { isTaskCall } from './tasks.js'
 import { isAskedFor, paramsOfPartners, partnersOfProtocol, warnOfMissingLimits } from './translatable.js'
 import type { ReadUpstream } from './upstreams.js'
+
+/** What the calls that follow a task can be filled in with. */
+const TASK_PARAMS: ReadonlySet<string> = new Set(TASK_VARIABLES)
 
 /** Earlier globs that one glob is compared with, at most. */
 const MOST_COMPARED = 500
@@ -23,6 +28,7 @@ interface Parts {
 /** Finds what is written and can never be used: targets, models, protocols. */
 export function checkReachable(parts: Parts, context: Context): void {
   const spoken = protocolsOf(parts.routes)
+  const begun = familiesOf(parts.routes)
   for (const [name, model] of parts.models) {
     refuseRepeatedTargets(name, model, context)
     refuseMuteTargets(model, spoken, parts, context)
@@ -31,7 +37,7 @@ export function checkReachable(parts: Parts, context: Context): void {
   }
   refuseShadowedGlobs(parts.models, context)
   checkRoutes(parts, context)
-  checkEndpoints(parts, spoken, context)
+  checkEndpoints(parts, spoken, begun, context)
 }
 
 /** Protocols of the routes on which a model's name decides, with the parameters of their paths. */
@@ -44,6 +50,15 @@ function protocolsOf(routes: ReadonlyMap<string, ReadRoute>): ReadonlyMap<string
     protocols.set(config.protocol, params)
   }
   return protocols
+}
+
+/** Of the protocols by which routes begin tasks. */
+function familiesOf(routes: ReadonlyMap<string, ReadRoute>): ReadonlySet<string> {
+  return new Set(
+    [...routes.values()].flatMap(({ config: { task, protocol } }) =>
+      task?.action === 'submit' && protocol !== undefined ? [taskFamily(protocol)] : [],
+    ),
+  )
 }
 
 function refuseRepeatedTargets(name: string, model: ReadModel, { report }: Context): void {
@@ -141,12 +156,14 @@ function checkRoutes({ routes, upstreams }: Parts, { report }: Context): void {
 function checkEndpoints(
   { upstreams, protocols }: Parts,
   spoken: ReadonlyMap<string, ReadonlySet<string>>,
+  begun: ReadonlySet<string>,
   { report }: Context,
 ): void {
   const known = new Set([...spoken.keys(), ...protocols])
   for (const { endpoints } of upstreams.values()) {
     for (const [protocol, { site, params }] of endpoints) {
-      const available = spoken.get(protocol) ?? paramsOfPartners(protocol, spoken)
+      const ofTask = isTaskCall(protocol, begun) ? TASK_PARAMS : undefined
+      const available = spoken.get(protocol) ?? ofTask ?? paramsOfPartners(protocol, spoken)
       if (available === undefined) {
         if (site.document.shipped || known.has(protocol)) continue
         const message = `no route has the protocol ${quoted(protocol)}, so nobody calls this`

@@ -3,12 +3,17 @@ import type { PointerConfig, RouteConfig } from '../core/config.js'
 import { STATEFUL } from '../core/stateful.js'
 import type { Context } from './context.js'
 import type { Site } from './document.js'
-import type { RawRoute } from './raw.js'
+import type { RawRoute, RawRouteTask } from './raw.js'
 import { suggest } from './suggest.js'
 import type { RoutePattern } from './templates.js'
 
 /** What a route may say together: it is answered by the gateway, by a model's targets, or by one upstream. */
-export function checkParts(raw: RawRoute, site: Site, { report }: Context): void {
+export function checkParts(raw: RawRoute, site: Site, context: Context): void {
+  const { report } = context
+  if (raw.task !== undefined) {
+    checkTaskParts(raw, raw.task, site, context)
+    return
+  }
   const holds = (['makes', 'shows', 'uses', 'ends'] as const).some(verb => raw[verb] !== undefined)
   if (raw.answer === undefined && raw.lists === undefined) {
     if (raw.protocol === undefined) {
@@ -40,6 +45,34 @@ export function checkParts(raw: RawRoute, site: Site, { report }: Context): void
     }
   }
 }
+
+/** Tasks begin at an upstream, by a protocol; whatever else is done with them the gateway does by itself. */
+function checkTaskParts(raw: RawRoute, task: RawRouteTask, site: Site, { report }: Context): void {
+  const begins = (task.do ?? 'submit') === 'submit'
+  if (begins && raw.protocol === undefined) {
+    const message = 'this route begins tasks, and nothing says by which protocol: add protocol'
+    report.error('missing-key', site, message, { on: 'key' })
+  }
+  if (begins && (raw.model === undefined) === (task.of === undefined)) {
+    const message =
+      'the model decides which upstream begins a task, or the task that it is made of: write one of model and task.of'
+    report.error('missing-key', site, message, { on: 'key' })
+  }
+  const barred = begins ? NOT_WITH_TASKS : ([...NOT_WITH_TASKS, 'protocol', 'schema', 'request', 'model'] as const)
+  for (const name of barred) {
+    if (raw[name] === undefined) continue
+    report.error(
+      'conflict',
+      site.child(name),
+      `a route ${begins ? 'that begins tasks' : 'about tasks'} has no ${name}`,
+      {
+        on: 'key',
+      },
+    )
+  }
+}
+
+const NOT_WITH_TASKS = ['answer', 'upstream', 'stream', 'framing', 'strict'] as const
 
 /** Where the model's name stands, as written or, on `answer: model`, the one parameter of the path. */
 export function readModelPointer(
@@ -132,6 +165,7 @@ export function defaultBody(raw: RawRoute, method: string): RouteConfig['body'] 
     raw.model?.startsWith('body.') ||
     String(raw.stream ?? '').startsWith('body.') ||
     raw.schema !== undefined ||
+    raw.task?.of !== undefined ||
     raw.request !== undefined ||
     codecOf(raw.protocol ?? '') !== undefined
   return reads ? 'json' : 'raw'

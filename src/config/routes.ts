@@ -23,6 +23,7 @@ import {
 } from './route-parts.js'
 import { readLimits, readRetry, readTimeouts } from './settings.js'
 import { suggest } from './suggest.js'
+import { readRouteTask } from './tasks.js'
 import { parseRouteKey, type RoutePattern } from './templates.js'
 
 /** Answered by the gateway without a key. */
@@ -89,6 +90,7 @@ function readRoute(
   const raw = fillIn(written, site, context)
   const defaults: RawDefaults = sectionOf(site.document, 'defaults') ?? {}
   const model = readModelPointer(raw, pattern, site, context)
+  const task = readRouteTask(raw, pattern, site, context)
   checkParts(raw, site, context)
   checkChanges(raw, site, context)
   checkFraming(raw, site, context)
@@ -101,6 +103,7 @@ function readRoute(
     families: readFamilies(raw.families),
     ...(raw.protocol === undefined ? {} : { protocol: raw.protocol }),
     ...(raw.answer === undefined ? {} : { answer: raw.answer }),
+    ...(task === undefined ? {} : { task }),
     ...(model === undefined ? {} : { model }),
     stream: readStream(raw.stream),
     framing: readFraming(raw.framing),

@@ -46,8 +46,8 @@ export function parseRouteKey(key: string): RoutePattern | { readonly fault: str
 export function parseCallTarget(target: string): { readonly params: readonly string[] } | { readonly fault: string } {
   if (target.length > LONGEST) return { fault: `the path has more than ${LONGEST} characters` }
   if (!VISIBLE.test(target)) return { fault: 'the path holds a character that a URL does not: percent-encode it' }
-  const params = [...target.matchAll(/\{(\w+)\}/g)].map(match => match[1] ?? '')
-  if (/[{}]/.test(target.replace(/\{\w+\}/g, '')))
+  const params = [...target.matchAll(/\{(\w+)\*?\}/g)].map(match => match[1] ?? '')
+  if (/[{}]/.test(target.replace(/\{\w+\*?\}/g, '')))
     return { fault: 'a brace has no partner: parameters are written {name}' }
   return { params }
 }

@@ -10,6 +10,7 @@ import { type Kinds, type Layer, last } from './kinds.js'
 import type { RawUpstream } from './raw.js'
 import { quoted, Report } from './report.js'
 import { readRetry, readTimeouts } from './settings.js'
+import { readTask } from './tasks.js'
 
 /** Stands for the address of an upstream that is off and whose address needs a variable that is not set (RFC 2606). */
 const NOWHERE = 'http://off.invalid'
@@ -67,6 +68,9 @@ function readUpstream(
     headers: mergeHeaders(layers, context),
     forward: { request: mergeForward(layers, 'request', context), response: mergeForward(layers, 'response', context) },
     speaks: toRecord([...endpoints].map(([name, { config }]) => [name, config])),
+    tasks: layers.flatMap(({ value, site }) =>
+      value.tasks === undefined ? [] : [readTask(value.tasks, site.child('tasks'), told)],
+    ),
     timeouts: Object.assign(
       {},
       ...layers.map(({ value, site }) => readTimeouts(value.timeouts, site.child('timeouts'), told)),

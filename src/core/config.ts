@@ -8,6 +8,7 @@ import type { Placement } from './placement.js'
 import type { Answer, FamilyMark, Pointer, RouteBody, RouteFraming, RouteLimit, Tunnel } from './plan.js'
 import type { Secret } from './secret.js'
 import type { StoreConfig } from './store-config.js'
+import type { TaskRouteConfig, TaskShapeConfig } from './task.js'
 
 /**
  * A checked configuration: all files read, shipped routes and kinds merged in, variables and secrets resolved, every
@@ -22,6 +23,9 @@ export interface Config {
   readonly spool: SpoolConfig
   readonly log: { readonly level: LogLevel }
   readonly media: MediaConfig
+  readonly tasks: TasksConfig
+  /** Absent: nobody is told of tasks. */
+  readonly webhooks?: WebhookConfig
   readonly keys: Readonly<Record<string, KeyConfig>>
   readonly upstreams: Readonly<Record<string, UpstreamConfig>>
   /** In the order in which they were written: globs are tried in this order. */
@@ -49,6 +53,25 @@ export interface ListenConfig {
 export interface FileContent {
   readonly path: string
   readonly content: Secret
+}
+
+/** How processes share the tasks that they follow. */
+export interface TasksConfig {
+  /** How long one of them has a task to itself, milliseconds. */
+  readonly lease: number
+}
+
+/** Whom clients may have told of their tasks, and how. */
+export interface WebhookConfig {
+  /** Absent where it is not set: nobody is told. */
+  readonly secret?: Secret
+  /** As for fetching media. */
+  readonly allow: readonly string[]
+  readonly ports: readonly number[]
+  /** Milliseconds for one call. */
+  readonly timeout: number
+  /** Calls for one notification. */
+  readonly attempts: number
 }
 
 /** Where bodies that have to be held whole are held while they are served. Sizes in bytes. */
@@ -100,6 +123,8 @@ export interface UpstreamConfig {
   /** Further header names (globs, lower case) that pass in each direction. */
   readonly forward: { readonly request: readonly string[]; readonly response: readonly string[] }
   readonly speaks: Readonly<Record<string, EndpointConfig>>
+  /** How its tasks are followed: those of its kinds first. */
+  readonly tasks: readonly TaskShapeConfig[]
   readonly timeouts: Partial<Timeouts>
   readonly retry: Partial<Retry>
   readonly request: readonly VerbConfig[]
@@ -122,6 +147,10 @@ export interface EndpointConfig {
   readonly keeps?: false
   readonly request: readonly VerbConfig[]
   readonly response: readonly VerbConfig[]
+  /** Forms are sent to it as JSON objects. */
+  readonly forms?: 'json'
+  /** Where its answers say what of tasks. */
+  readonly task?: TaskShapeConfig
 }
 
 export interface CallConfig {
@@ -177,6 +206,8 @@ export interface ProtocolConfig {
   readonly rate_limits?: RateLimitsConfig
   /** Status and code of "no such model" where the protocol has its own (responses: 400, param `model`). */
   readonly unknown_model?: { readonly status: number; readonly param?: string; readonly message?: string }
+  /** Where answers say what of tasks. */
+  readonly task?: TaskShapeConfig
 }
 
 /** What rate limits are of. */
@@ -236,6 +267,8 @@ export interface RouteConfig {
   readonly protocol?: string
   /** `answer` routes are answered by the gateway itself. */
   readonly answer?: Answer
+  /** What the route does with tasks. */
+  readonly task?: TaskRouteConfig
   /** Where the model's name stands: `body.model`, `form.model`, `path.model`, `query.model`. */
   readonly model?: PointerConfig
   readonly stream: 'never' | 'always' | PointerConfig

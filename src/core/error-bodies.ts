@@ -8,6 +8,8 @@ const COMPATIBLE: Partial<Record<ErrorCode, { readonly type?: string; readonly c
   unauthenticated: { code: 'invalid_api_key' },
   not_found: { code: null },
   method_not_allowed: { code: 'method_not_supported' },
+  conflict: { code: 'idempotency_key_reused' },
+  gone: { code: 'expired' },
   rate_limited: { type: 'requests', code: 'rate_limit_exceeded' },
 }
 

@@ -54,6 +54,17 @@ export const ERROR_CODES = {
     meaning: 'The path is served, but not with this method; see the Allow header.',
   },
   request_timeout: { status: 408, retry: 'later', meaning: 'The client did not send its request in time.' },
+  not_ready: {
+    status: 409,
+    retry: 'later',
+    meaning: 'The task has not ended yet; Retry-After tells when to ask again.',
+  },
+  conflict: {
+    status: 409,
+    retry: 'never',
+    meaning: 'The idempotency key came with another request before.',
+  },
+  gone: { status: 410, retry: 'never', meaning: 'What the task made is not kept any more.' },
   too_large: { status: 413, retry: 'never', meaning: 'The request body is over the limit.' },
   url_too_long: { status: 414, retry: 'never', meaning: 'The request target is over the limit.' },
   unsupported_media_type: {
@@ -75,7 +86,8 @@ export const ERROR_CODES = {
   rate_limited: {
     status: 429,
     retry: 'next-target',
-    meaning: 'The upstream limits the rate; Retry-After tells how long.',
+    meaning:
+      'The upstream limits the rate, or this key has as many sessions open as it may; Retry-After tells how long.',
   },
   client_gone: { status: 499, retry: 'never', meaning: 'The client went away. Seen in logs only.' },
   internal: { status: 500, retry: 'never', meaning: 'A fault of the gateway itself.' },

@@ -1,5 +1,5 @@
 import type { Codec, Traits } from './codec.js'
-import type { ListenConfig, LogLevel, ResetForm, SpoolConfig } from './config.js'
+import type { ListenConfig, LogLevel, ResetForm, SpoolConfig, TasksConfig, WebhookConfig } from './config.js'
 import type { Family } from './errors.js'
 import type { HeldName, HolderHint, Holding, UploadSession } from './held.js'
 import type { Limits, Retry, Timeouts } from './limits.js'
@@ -7,6 +7,7 @@ import type { MediaConfig } from './media.js'
 import type { Placement } from './placement.js'
 import type { Secret } from './secret.js'
 import type { StoreConfig } from './store-config.js'
+import type { TaskAction, TaskCallName, TaskKind, TaskShape } from './task.js'
 import type { TextUsage } from './text.js'
 
 /** What the kernel reads: immutable, built once per generation of the configuration, never edited. */
@@ -19,6 +20,8 @@ export interface Plan {
   readonly spool: SpoolConfig
   readonly log: { readonly level: LogLevel }
   readonly media: MediaConfig
+  readonly tasks: TasksConfig
+  readonly webhooks: WebhookConfig | undefined
   readonly keys: KeyRing
   readonly models: ModelTable
   readonly routes: readonly Route[]
@@ -69,8 +72,10 @@ export interface Route {
   /** `POST /v1/chat/completions`, the key in YAML. The method `WS` stands for WebSockets. */
   readonly id: string
   readonly method: string
-  readonly lane: 'exchange' | 'answer'
+  readonly lane: 'exchange' | 'answer' | 'task'
   readonly answer: Answer | undefined
+  /** Of the lane `task`. */
+  readonly task: TaskRoute | undefined
   readonly caller: readonly Placement[]
   readonly errors: Family
   readonly families: readonly FamilyMark[]
@@ -103,6 +108,33 @@ export interface Route {
    */
   resolve(model: string): Choice | undefined
   readonly shipped: boolean
+}
+
+/** What a route does with tasks: work that goes on when its request has been answered. */
+export interface TaskRoute {
+  readonly kind: TaskKind
+  readonly action: TaskAction
+  /** The parameter of the path that names a task. */
+  readonly parameter: string | undefined
+  /** The member of the body that names whom to tell how a task ends. */
+  readonly webhook: string | undefined
+  /** The header that tells clients how many milliseconds to wait between two polls. */
+  readonly pace: string | undefined
+  /** How tasks that began on this route are followed at an upstream; undefined where that is gone or switched off. */
+  target(upstream: string): TaskTarget | undefined
+}
+
+export interface TaskTarget {
+  readonly upstream: Upstream
+  readonly shape: TaskShape
+  readonly calls: Partial<Readonly<Record<TaskCallName, TaskCall>>>
+  readonly timeouts: Timeouts
+}
+
+export interface TaskCall {
+  readonly call: Call
+  readonly request: Transform | undefined
+  readonly response: Transform | undefined
 }
 
 /** Clients of another family that share a route: a header that only they send tells them, and they are answered in its shape. */
@@ -152,6 +184,8 @@ export interface Exchange {
   /** The same for forms; only on routes that take them. */
   readonly form: FormTransform | undefined
   readonly response: Transform | undefined
+  /** Tasks are begun by a JSON object here even where the client sent a form. */
+  readonly takesJsonAlone: boolean
   readonly timeouts: Timeouts
   readonly retry: RetryPolicy
 }

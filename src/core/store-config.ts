@@ -50,7 +50,7 @@ export interface PostgresSettings {
 }
 
 export interface ModuleSettings {
-  /** Absolute path of a module whose default export opens a store. */
+  /** Absolute path of a module that exports `openStore`. */
   readonly module: string
   /** What the module gets, as written. */
   readonly options: Readonly<Record<string, Json>>

@@ -178,6 +178,7 @@ const nothing: InBody = () => undefined
 
 function readPointers(call: Call, route: Route, inBody: InBody, references?: readonly string[]): void {
   if (route.model !== undefined) call.model = readModel(call, route.model, inBody)
+  if (route.task !== undefined) call.member = inBody
   if (readsState(route)) call.wishes = readWishes(inBody, references)
   call.stream = typeof route.stream === 'string' ? route.stream === 'always' : readStream(call, route.stream, inBody)
 }

@@ -65,6 +65,8 @@ export class Call implements Watched, InFlight {
   /** What the request says of the conversation that it belongs to, where its protocol has such, and that conversation. */
   wishes: Wishes | undefined
   turn: Turn | undefined
+  /** Values of the body's top-level members, as far as they were read, where the route is about tasks. */
+  member: (name: string) => unknown = () => undefined
   /** Looks at the answer as it goes out. */
   tap: AnswerTap | undefined
   /** The body, where it is passed on as it comes. */
@@ -151,10 +153,14 @@ export class Call implements Watched, InFlight {
 
   /** A whole JSON answer of the gateway's own. */
   answer(status: number, body: object, headers: string[] = []): void {
-    const text = Buffer.from(JSON.stringify(body))
-    headers.push('content-type', 'application/json', 'content-length', String(text.length))
+    this.answerBytes(status, Buffer.from(JSON.stringify(body)), headers)
+  }
+
+  /** The same of what is JSON already. */
+  answerBytes(status: number, json: Buffer, headers: string[]): void {
+    headers.push('content-type', 'application/json', 'content-length', String(json.length))
     this.begin(status, headers)
-    this.end(text)
+    this.end(json)
   }
 
   /**

@@ -15,6 +15,7 @@ import { resolve } from './resolve.js'
 import type { Serve } from './state/background.js'
 import { isStateful, openTurn } from './state/open-turn.js'
 import type { Wishes } from './state/turn.js'
+import { serveTask } from './tasks/serve.js'
 
 /** A request's way: arrive, match, authenticate, admit, resolve, dispatch; relay and account follow from there. */
 export function handle(kernel: Kernel, request: IncomingMessage, response: ServerResponse): void {
@@ -34,6 +35,7 @@ async function serve(call: Call): Promise<void> {
   call.caller = authenticate(request, call.query, placements, plan.keys)
   const route = routeOf(call, matched)
   if (route.lane === 'answer') return answer(call, route, (inner, response) => handle(call.kernel, inner, response))
+  if (route.task !== undefined) return serveTask(call, route, route.task)
   const { holding } = route
   // What is not the caller's is refused before a byte of the body is read.
   const known = holding === undefined || holding.verb === 'makes' ? undefined : await holdersFor(call, route, holding)

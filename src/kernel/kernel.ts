@@ -4,6 +4,7 @@ import type { Store } from '../core/store.js'
 import { Spooler } from '../stores/spool.js'
 import type { Generation } from './generation.js'
 import { State } from './state/state.js'
+import { Tasks } from './tasks/tasks.js'
 import { Tunnels } from './tunnel/tunnels.js'
 import { Watchdog } from './watchdog.js'
 
@@ -20,6 +21,7 @@ export class Kernel {
   /** What outlives a request. */
   readonly store: Store
   readonly state: State
+  readonly tasks: Tasks
   /** Holds bodies that are read before they are sent on. */
   readonly spooler: Spooler
   readonly tunnels = new Tunnels()
@@ -41,6 +43,7 @@ export class Kernel {
     const { path, body, memory, disk } = generation.plan.spool
     this.spooler = new Spooler({ folder: path, body, memory, disk })
     this.state = new State(store, error => this.onStoreFault(error))
+    this.tasks = new Tasks(this)
   }
 
   get generation(): Generation {

@@ -1,9 +1,10 @@
-import { lookup } from 'node:dns/promises'
-import type { LookupFunction } from 'node:net'
 import { Client } from 'undici'
 import { GatewayError } from '../core/errors.js'
 import { HEAD_BYTES, MEDIA_TYPES, mediaTypeOf, sniff } from './media-type.js'
-import { addressOf, Blocked, MediaGuard, type MediaRules } from './media-url.js'
+import { Blocked, MediaGuard, type MediaRules } from './media-url.js'
+import { addressesOf, pinned, type ResolvedAddress } from './resolve.js'
+
+export type { ResolvedAddress } from './resolve.js'
 
 export interface MediaOptions extends MediaRules {
   /** Most bytes of one document. */
@@ -19,11 +20,6 @@ export interface MediaOptions extends MediaRules {
   readonly types?: readonly string[]
   /** Finds the addresses of a host, asked once for each hop. Default: as the system does. */
   readonly resolve?: (host: string) => Promise<readonly ResolvedAddress[]>
-}
-
-export interface ResolvedAddress {
-  readonly address: string
-  readonly family: number
 }
 
 export interface Media {
@@ -129,7 +125,7 @@ export class MediaFetcher {
     signal: AbortSignal,
     budget: Budget,
   ): Promise<Media | { readonly location: string }> {
-    const addresses = await this.resolve(url, signal)
+    const addresses = await addressesOf(url, signal, this.#options.resolve)
     this.#guard.addresses(
       url,
       addresses.map(({ address }) => address),
@@ -161,17 +157,6 @@ export class MediaFetcher {
     } finally {
       client.destroy().catch(() => undefined)
     }
-  }
-
-  /** The addresses of the URL's host, one of which the connection will go to. */
-  private async resolve(url: URL, signal: AbortSignal): Promise<readonly ResolvedAddress[]> {
-    const literal = addressOf(url)
-    const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
-    if (literal !== undefined) return [{ address: host, family: literal.family }]
-    const resolve = this.#options.resolve ?? resolveBySystem
-    // A name that does not resolve and one that may not be fetched from look alike: neither maps an inner network.
-    const found = resolve(host).catch(error => Promise.reject(new Blocked('no address', { cause: error })))
-    return await unlessAborted(found, signal)
   }
 
   private check(wish: MediaWish, headers: Headers): string {
@@ -213,35 +198,6 @@ interface Budget {
 }
 
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>>
-
-async function resolveBySystem(host: string): Promise<readonly ResolvedAddress[]> {
-  return await lookup(host, { all: true, verbatim: true })
-}
-
-/** Answers with these addresses, whatever is asked. */
-function pinned(addresses: readonly ResolvedAddress[]): LookupFunction {
-  const [first] = addresses
-  return (_host, options, callback) => {
-    if (options.all === true) callback(null, [...addresses])
-    else callback(null, first?.address ?? '', first?.family ?? 0)
-  }
-}
-
-/** The system's resolver cannot be called off: its answer is then of no interest. */
-async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  signal.throwIfAborted()
-  let onAbort: () => void = () => undefined
-  const aborted = new Promise<never>((_, reject) => {
-    onAbort = () => reject(signal.reason)
-    signal.addEventListener('abort', onAbort, { once: true })
-  })
-  try {
-    return await Promise.race([promise, aborted])
-  } finally {
-    signal.removeEventListener('abort', onAbort)
-    promise.catch(() => undefined)
-  }
-}
 
 /** The client may see this: neither the URL's host nor what is behind it. */
 function refused(wish: MediaWish | undefined, why: string, cause?: unknown): GatewayError {

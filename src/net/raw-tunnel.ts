@@ -52,7 +52,7 @@ function proxyServer(): ProxyServer {
  * A WebSocket to an upstream whose bytes pass unchanged. The proxy library makes the handshake and TLS, and tells how they
  * went; to it, this is the client's socket. The client's own one it never gets: it would write an upstream's refusal
  * straight onto it, every header included, and pipe what nobody has looked at. Once the upstream has agreed, bytes go from
- * socket to socket without the library's pipes, which would cost a fifth of a frame's CPU through this stream.
+ * socket to socket without the library's pipes, which would take every byte through this stream once more.
  */
 export class RawTunnel extends Duplex {
   readonly #asked: TunnelRequest

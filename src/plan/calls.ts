@@ -2,12 +2,14 @@ import type { CallConfig } from '../core/config.js'
 import type { Call, Params } from '../core/plan.js'
 import type { Placed } from './credential.js'
 
-const VARIABLE = /\{(\w+)\}/
+const VARIABLE = /\{(\w+\*?)\}/
 
 /** A place in a call that a value of the request fills. */
 interface Slot {
   readonly name: string
   readonly inPath: boolean
+  /** `{name*}`: the slashes of the value stay what they are. */
+  readonly segments: boolean
   /** The fixed text behind it. */
   readonly after: string
 }
@@ -64,9 +66,11 @@ function slotsOf(rest: readonly string[], query: number, start: number): readonl
   const slots: Slot[] = []
   let at = start
   for (let index = 0; index + 1 < rest.length; index += 2) {
-    const [name = '', after = ''] = rest.slice(index, index + 2)
-    slots.push({ name, inPath: query < 0 || at < query, after })
-    at += name.length + '{}'.length + after.length
+    const [written = '', after = ''] = rest.slice(index, index + 2)
+    const segments = written.endsWith('*')
+    const name = segments ? written.slice(0, -1) : written
+    slots.push({ name, inPath: query < 0 || at < query, segments, after })
+    at += written.length + '{}'.length + after.length
   }
   return slots
 }
@@ -75,8 +79,14 @@ function slotsOf(rest: readonly string[], query: number, start: number): readonl
  * Router and models refuse dot segments long before; a second lock stands here, because dots are all that
  * percent-encoding leaves for a value to climb with.
  */
-function encode(value: string | undefined, { name, inPath }: Slot): string {
+function encode(value: string | undefined, slot: Slot): string {
+  const { name, inPath, segments } = slot
   if (value === undefined) throw new Error(`nothing is known of {${name}}`)
+  if (segments && value.includes('/'))
+    return value
+      .split('/')
+      .map(part => encode(part, { ...slot, segments: false }))
+      .join('/')
   if (inPath && (value === '.' || value === '..')) throw new Error(`{${name}} is a dot segment`)
   return encodeURIComponent(value)
 }

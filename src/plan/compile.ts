@@ -35,6 +35,8 @@ export class CompiledPlan implements Plan {
   readonly spool: Plan['spool']
   readonly log: Plan['log']
   readonly media: Plan['media']
+  readonly tasks: Plan['tasks']
+  readonly webhooks: Plan['webhooks']
   readonly keys: DigestRing
   readonly models: ModelCatalog
   readonly routes: readonly Route[]
@@ -54,6 +56,8 @@ export class CompiledPlan implements Plan {
     this.spool = config.spool
     this.log = config.log
     this.media = config.media
+    this.tasks = config.tasks
+    this.webhooks = config.webhooks
     this.keys = parts.keys
     this.models = parts.models
     this.routes = parts.routes

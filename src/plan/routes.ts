@@ -2,6 +2,7 @@ import type { Config, RouteConfig, VerbConfig } from '../core/config.js'
 import type { DocumentPath } from '../core/path-text.js'
 import type { Route } from '../core/plan.js'
 import { namesState, STATE_MEMBERS } from '../core/stateful.js'
+import { TASK_MEMBERS } from '../core/task.js'
 import { formFault } from './form-verbs.js'
 import { HeldKinds } from './held.js'
 import type { Pattern } from './pattern.js'
@@ -9,6 +10,7 @@ import type { Problems } from './problems.js'
 import { Protocols } from './protocols.js'
 import { type CompileSchema, Schemas } from './schemas.js'
 import { FixedService, HolderService, ModelService, type Parts, type Service } from './service.js'
+import { compileTaskRoute } from './tasks.js'
 
 /** Compiles routes, with what several of them share made once. */
 export class RouteCompiler {
@@ -42,8 +44,9 @@ export class RouteCompiler {
     return {
       id,
       method: pattern.method,
-      lane: answer === undefined && holding?.verb !== 'lists' ? 'exchange' : 'answer',
+      lane: laneOf(config),
       answer,
+      task: config.task && compileTaskRoute(config.task, protocol, this.#parts.speakers, this.#parts.config),
       caller,
       errors,
       families,
@@ -83,7 +86,8 @@ export class RouteCompiler {
   #checkForms(id: string, { protocol = '', request = [] }: RouteConfig): void {
     this.#checkVerbs(request, ['routes', id, 'request'])
     for (const [upstream, { endpoints }] of this.#parts.speakers) {
-      const verbs = endpoints.get(protocol)?.request ?? []
+      const endpoint = endpoints.get(protocol)
+      const verbs = endpoint?.forms === 'json' ? [] : (endpoint?.request ?? [])
       this.#checkVerbs(verbs, ['upstreams', upstream, 'speaks', protocol, 'request'])
     }
   }
@@ -98,6 +102,7 @@ export class RouteCompiler {
   #find({
     protocol,
     model,
+    task,
     upstream,
     timeouts,
     retry,
@@ -110,7 +115,8 @@ export class RouteCompiler {
     const offer = { protocol, timeouts, retry, strict, request, forms: body === 'multipart' }
     if (model === undefined && upstream === undefined && holding !== undefined)
       return new HolderService(this.#parts, offer)
-    if (model === undefined) return new FixedService(this.#parts, offer, upstream ?? '')
+    // A task that is made of another one is made by the model of that one.
+    if (model === undefined && task === undefined) return new FixedService(this.#parts, offer, upstream ?? '')
     const key = JSON.stringify(offer)
     const service = this.#services.get(key) ?? new ModelService(this.#parts, offer)
     this.#services.set(key, service)
@@ -137,11 +143,18 @@ function isEmpty(settings: object): boolean {
 }
 
 /** Top-level members of the body that decide what happens. */
-function controlMembers({ model, stream, protocol, answer }: RouteConfig): readonly string[] {
+function controlMembers({ model, stream, protocol, answer, task }: RouteConfig): readonly string[] {
   const names = new Set<string>()
   for (const pointer of [model, stream]) {
     if (typeof pointer === 'object' && (pointer.from === 'body' || pointer.from === 'form')) names.add(pointer.name)
   }
   if (namesState(protocol, answer)) for (const name of STATE_MEMBERS) names.add(name)
+  if (task?.action === 'submit') for (const name of TASK_MEMBERS[task.kind]) names.add(name)
+  if (task?.webhook !== undefined) names.add(task.webhook)
   return [...names]
+}
+
+function laneOf({ task, answer, holding }: RouteConfig): Route['lane'] {
+  if (task !== undefined) return 'task'
+  return answer === undefined && holding?.verb !== 'lists' ? 'exchange' : 'answer'
 }

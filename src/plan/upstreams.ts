@@ -1,5 +1,6 @@
 import type { Config, EndpointConfig, UpstreamConfig, VerbConfig } from '../core/config.js'
 import type { Upstream } from '../core/plan.js'
+import type { TaskShapeConfig } from '../core/task.js'
 import { UpstreamCall } from './calls.js'
 import { type Placed, placeCredential } from './credential.js'
 import { requestFilter, responseFilter } from './headers.js'
@@ -21,6 +22,9 @@ export interface Endpoint {
   readonly keeps?: false
   readonly request: readonly VerbConfig[]
   readonly response: readonly VerbConfig[]
+  /** Forms are sent as JSON objects. */
+  readonly forms?: 'json'
+  readonly task?: TaskShapeConfig
 }
 
 /** `callerHeaders` are those in which callers' keys stand: they go to no upstream. */
@@ -63,8 +67,16 @@ function compileUpstream(
 function compileEndpoint(config: EndpointConfig, prefix: string, credential: Placed): Endpoint {
   const call = new UpstreamCall(config.call, prefix, credential)
   const stream = config.stream === undefined ? call : new UpstreamCall(config.stream, prefix, credential)
-  const { request, response, keeps } = config
-  return { call, stream, ...(keeps === undefined ? {} : { keeps }), request, response }
+  const { request, response, keeps, forms, task } = config
+  return {
+    call,
+    stream,
+    ...(keeps === undefined ? {} : { keeps }),
+    request,
+    response,
+    ...(forms === undefined ? {} : { forms }),
+    ...(task === undefined ? {} : { task }),
+  }
 }
 
 /** `embedded:` addresses have no path. */

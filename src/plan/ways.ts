@@ -142,7 +142,8 @@ function wayOf(
       streamCall:
         translation !== undefined && translation.client.operation !== 'text' ? endpoint.call : endpoint.stream,
       request: compileVerbs(request),
-      form: offer.forms === true ? compileFormVerbs(request) : undefined,
+      form: offer.forms === true && endpoint.forms !== 'json' ? compileFormVerbs(request) : undefined,
+      takesJsonAlone: endpoint.forms === 'json',
       response: compileVerbs([...target.response, ...model.response, ...endpoint.response, ...written.response]),
       timeouts: mergeTimeouts(config.timeouts, written.timeouts, offer.timeouts, model.timeouts),
       retry: mergeRetry(config.retry, written.retry, offer.retry, model.retry),

@@ -87,6 +87,7 @@ export class Gateway {
     this.#sockets = new Sockets(this.#kernel)
     this.#kernel.onRefusedCredential = () => this.#rereadSecrets()
     this.#kernel.onStoreFault = error => state.failed(error)
+    this.#tellOfTasks()
     this.#health = {
       draining: false,
       generation: 1,
@@ -154,6 +155,7 @@ export class Gateway {
     await listen(this.#server, host, port)
     this.#server.on('error', error => this.#log.error({ error: error.message }, 'listener failed'))
     await this.#sweep()
+    this.#kernel.tasks.start()
     this.#log.info({ address: this.origin, generation: 1, digest: this.plan.digest }, 'listening')
   }
 
@@ -274,6 +276,7 @@ export class Gateway {
     this.#sockets.drain()
     const grace = setTimeout(() => this.#cut(), this.plan.limits.drain)
     await this.#kernel.idle()
+    await this.#kernel.tasks.submitted(this.plan.limits.drain)
     clearTimeout(grace)
     await this.#sockets.empty(CLOSING)
     this.#log.info({ drained: before - this.#cutCalls, cut: this.#cutCalls }, 'drained')
@@ -286,6 +289,14 @@ export class Gateway {
     this.#reread = this.#health.generation
     this.#log.warn({ generation: this.#reread }, 'an upstream refused its credential; reading the secrets again')
     this.reload().catch((error: Error) => this.#log.error({ error: error.message }, 'reload failed'))
+  }
+
+  #tellOfTasks(): void {
+    const { tasks } = this.#kernel
+    tasks.onChange = change => this.#log[change.to === 'failed' ? 'warn' : 'info'](change, 'task changed')
+    tasks.hooks.onAttempt = ({ outcome, ...attempt }) => {
+      this.#log[outcome === 'taken' ? 'info' : 'warn'](attempt, `notification ${outcome}`)
+    }
   }
 
   #cut(): void {
@@ -309,7 +320,10 @@ export class Gateway {
   async #end(): Promise<void> {
     this.#server.closeAllConnections()
     this.#sockets.terminate()
+    // Breaking the connections ends the polls that are under way.
+    const tasks = this.#kernel.tasks.stop()
     await this.#pools.destroy()
+    await tasks
     await this.#embedded.close()
     await this.#sweeper.stop()
     await this.#kernel.spooler.close()

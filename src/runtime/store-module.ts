@@ -2,7 +2,7 @@ import { pathToFileURL } from 'node:url'
 import { type Store, StoreError } from '../core/store.js'
 import type { ModuleSettings, StoreEvents } from '../core/store-config.js'
 
-/** What a module of a user's own exports by default: the same as a driver of this program. */
+/** What a module of a user's own exports as `openStore`; what it opens is held to what every driver does. */
 export type OpenStoreModule = (
   options: ModuleSettings['options'],
   events: StoreEvents,
@@ -21,14 +21,14 @@ export async function openModule(
   events: StoreEvents,
   now: () => number = Date.now,
 ): Promise<Store> {
-  const open = await defaultExport(module)
+  const open = await exported(module)
   const store = await open(options, events, now)
   const missing = METHODS.filter(method => typeof reach(store, method) !== 'function')
   if (missing.length === 0) return store
   throw new StoreError('refused', `the store that ${module} opens has no ${missing.join(', ')}`)
 }
 
-async function defaultExport(module: string): Promise<OpenStoreModule> {
+async function exported(module: string): Promise<OpenStoreModule> {
   let loaded: unknown
   try {
     loaded = await import(pathToFileURL(module).href)
@@ -36,8 +36,8 @@ async function defaultExport(module: string): Promise<OpenStoreModule> {
     const reason = error instanceof Error ? error.message : String(error)
     throw new StoreError('refused', `the module ${module} cannot be loaded (${reason})`, error)
   }
-  const open = reach(loaded, 'default')
-  if (typeof open !== 'function') throw new StoreError('refused', `${module} has no function as its default export`)
+  const open = reach(loaded, 'openStore')
+  if (typeof open !== 'function') throw new StoreError('refused', `${module} exports no function openStore`)
   return open as OpenStoreModule
 }
 

@@ -63,8 +63,10 @@ export class PostgresPool {
       keepAlive: true,
       allowExitOnIdle: true,
     })
-    // What breaks while nobody uses it is taken out of the pool by itself.
+    // What breaks while nobody uses it is taken out of the pool by itself; what breaks in use fails its query. The event
+    // comes beside that, and would end the process where nobody listens.
     this.#pool.on('error', () => undefined)
+    this.#pool.on('connect', client => client.on('error', () => undefined))
   }
 
   /** Rows, whose numbers of 64 bits are texts. Throws {@link StoreError}. */

@@ -86,7 +86,7 @@ export class RedisConnection {
     } catch (error) {
       if (error instanceof StoreError) throw error
       this.#silent = 0
-      throw redisFault(error, this.#where)
+      throw isUnsent(error) ? this.unreachable() : redisFault(error, this.#where)
     } finally {
       this.#waiting--
     }
@@ -132,6 +132,7 @@ export class RedisConnection {
     if (this.#silent === SILENT && !(this.#client instanceof Cluster)) {
       this.#reason = 'no answer in time'
       this.#client.disconnect(true)
+      this.away()
     }
     return new StoreError('unavailable', `the store at ${this.#where} did not answer within ${this.#timeout} ms`)
   }
@@ -159,6 +160,11 @@ export class RedisConnection {
     const text = reason || (this.#reason === 'the connection is closed' ? reasonOf(error) : this.#reason)
     return new StoreError('refused', `the store at ${this.#where} cannot be used (${text})`, error)
   }
+}
+
+/** The client's own words for a connection that is going, or gone. */
+function isUnsent(error: unknown): boolean {
+  return error instanceof Error && /^(Stream isn't writeable|Connection is closed)/.test(error.message)
 }
 
 function reasonOf(error: unknown): string {

@@ -7,8 +7,11 @@ import { script } from './redis-connection.js'
 export const CREATE = script(`
 local old = redis.call('HMGET', KEYS[1], 'e', 'c')
 if old[1] and tonumber(old[1]) > tonumber(ARGV[1]) then return 0 end
-if old[2] then redis.call('ZREM', KEYS[2], ARGV[2] .. ' ' .. string.format('%016.0f', old[2]) .. ' ' .. ARGV[3]) end
-redis.call('DEL', KEYS[1])
+-- Only where there is something to take out: after a first write the server asks no more whether memory is left.
+if old[2] then
+  redis.call('ZREM', KEYS[2], ARGV[2] .. ' ' .. string.format('%016.0f', old[2]) .. ' ' .. ARGV[3])
+  redis.call('DEL', KEYS[1])
+end
 redis.call('HSET', KEYS[1], 'c', ARGV[5], 'e', ARGV[6], 'd', ARGV[7], 'v', '1', 'f', '0', 'b', ARGV[8])
 redis.call('ZADD', KEYS[2], 0, ARGV[2] .. ' ' .. string.format('%016.0f', ARGV[5]) .. ' ' .. ARGV[3])
 redis.call('ZADD', KEYS[4], ARGV[6], ARGV[4])

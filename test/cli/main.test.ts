@@ -1,10 +1,10 @@
 import t from 'tap'
 import { run } from './bin.js'
 
-const GROUPS = ['keys', 'store']
+const GROUPS = ['keys', 'store', 'tasks']
 const COMMANDS = [
-  ...['serve', 'validate', 'explain', 'routes', 'keys', 'keys new', 'store', 'store check', 'store migrate', 'schema'],
-  ...['init', 'simulate'],
+  ...['serve', 'validate', 'explain', 'routes', 'keys', 'keys new', 'store', 'store check', 'store migrate'],
+  ...['tasks', 'tasks list', 'tasks show', 'tasks cancel', 'schema', 'init', 'simulate'],
 ]
 
 for (const command of COMMANDS) {

@@ -118,10 +118,21 @@ t.test('JSON in place of the form: images by their address', async t => {
   })
 })
 
+t.test('F-A4 JSON that names a file of nobody, or of another key, is refused before anybody is asked', async t => {
+  const { gateway, upstream } = await playing(t, IMAGES)
+  for (const body of [
+    { model: 'm', prompt: 'x', images: [{ file_id: 'file-1' }] },
+    { model: 'm', prompt: 'x', images: [{ image_url: 'data:image/png;base64,AA==' }], mask: { file_id: 'file-1' } },
+  ]) {
+    t.equal((await gateway.request(PATH, { body })).status, 404)
+  }
+  t.equal(upstream.requests.items.length, 0)
+})
+
 t.test('JSON in place of the form goes out byte for byte, but for the model’s name', async t => {
   const { gateway, upstream } = await playing(t, IMAGES, '', 'models: { mine: { upstream: up, as: theirs } }\n')
   const body = (model: string): string =>
-    `{ "images":[{"file_id":"file-1"}, {"image_url":"https://a.example/b.png"}], "model" : "${model}",\n"prompt":"x", "new": 1.0e2 }`
+    `{ "images":[{"image_url":"data:image/png;base64,AA=="}, {"image_url":"https://a.example/b.png"}], "model" : "${model}",\n"prompt":"x", "new": 1.0e2 }`
   t.equal((await gateway.request(PATH, { body: body('mine') })).status, 200)
   t.equal(upstream.requests.items[0]?.body.toString(), body('theirs'))
   t.equal(upstream.requests.items[0]?.header('content-type'), 'application/json')
@@ -168,7 +179,7 @@ t.test('every image of a stream passes, with one completing event each', async t
   const { gateway } = await playing(t, stream(events))
   const form = formOf(['model', 'm'], PICTURE, ['prompt', 'x'], ['stream', 'true'])
   t.equal((await gateway.request(PATH, sending(form))).text, events.join(''))
-  t.match(await gateway.log.find(one => one.msg === 'request'), { outcome: 'ok', total_tokens: 3 })
+  t.match(await gateway.log.find(one => one.msg === 'request'), { outcome: 'ok', total_tokens: 6 })
 })
 
 t.test('verbs change the fields of a form, and nothing else of it', async t => {

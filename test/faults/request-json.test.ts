@@ -254,14 +254,14 @@ t.test('F-C14 a path parameter stays one segment of the upstream path', async t 
   upstream.answer(json({}))
   const yaml = `version: 1
 ${CALLER}
-upstreams: { up: { base: "${upstream.origin}/base", speaks: { files: "GET /v1/files/{id}/content" } } }
+upstreams: { up: { base: "${upstream.origin}/base", speaks: { papers: "GET /v1/papers/{id}/content" } } }
 models: {}
-protocols: { files: {} }
+protocols: { papers: {} }
 routes:
-  "GET /v1/files/{id}/content": { protocol: files, upstream: up, caller: { in: header, name: authorization, scheme: Bearer } }
+  "GET /v1/papers/{id}/content": { protocol: papers, upstream: up, caller: { in: header, name: authorization, scheme: Bearer } }
 `
   const gateway = await startTestGateway(t, yaml)
-  const good = await gateway.request('/v1/files/file-1/content')
+  const good = await gateway.request('/v1/papers/file-1/content')
   t.equal(good.status, 200, good.text)
   const encoded = SEGMENTS.flatMap(one => [
     encodeURIComponent(one),
@@ -271,10 +271,10 @@ routes:
   const byHand = ['%c0%ae%c0%ae', '%u002e', '%', '%2', '%zz', '%ff', '..%00', '%2e%2e%5c', '..;', '%2e%2e;x']
   for (const segment of [...encoded, ...byHand].filter(one => /^[\x21-\x7e]+$/.test(one))) {
     const before = upstream.requests.items.length
-    const { status } = await gateway.request(`/v1/files/${segment}/content`)
+    const { status } = await gateway.request(`/v1/papers/${segment}/content`)
     const target = upstream.requests.items[before]?.target
     if (target === undefined) t.ok([400, 404, 405].includes(status), `${segment}: ${status}`)
-    else oneSegment(t, target, '/base/v1/files/', '/content', segment)
+    else oneSegment(t, target, '/base/v1/papers/', '/content', segment)
   }
 })
 

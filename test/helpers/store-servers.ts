@@ -1,6 +1,15 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, chownSync, existsSync, mkdtempSync, readdirSync, realpathSync, rmSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
@@ -28,12 +37,25 @@ const POSTGRES = find('postgres', versionsOf('/usr/lib/postgresql'))
 export const withoutRedis = skipping(REDIS, 'redis-server')
 export const withoutPostgres = skipping(POSTGRES, 'postgres')
 
-/** Starts redis-server. Nothing is saved unless the arguments say so. */
-export async function startRedis(test: Test, args: readonly string[] = []): Promise<StoreServer> {
+/**
+ * Starts redis-server. Nothing is saved unless the arguments say so. With lines of configuration they are put into a file
+ * that the server may rewrite, as a sentinel does.
+ */
+export async function startRedis(
+  test: Test,
+  args: readonly string[] = [],
+  lines: readonly string[] = [],
+): Promise<StoreServer> {
   const folder = temporary(test, 'redis')
+  const file = join(folder, 'redis.conf')
+  if (lines.length > 0) writeFileSync(file, `${lines.join('\n')}\n`)
+  const saving = lines.length > 0 ? [] : ['--save', '']
   return launch(test, port => ({
     command: REDIS ?? 'redis-server',
-    args: ['--port', `${port}`, '--bind', '127.0.0.1', '--dir', folder, '--save', '', '--daemonize', 'no', ...args],
+    args: [
+      ...(lines.length > 0 ? [file] : []),
+      ...['--port', `${port}`, '--bind', '127.0.0.1', '--dir', folder, ...saving, '--daemonize', 'no', ...args],
+    ],
   }))
 }
 
@@ -55,7 +77,17 @@ export async function startPostgres(test: Test, settings: Readonly<Record<string
     as,
     stop: 'SIGQUIT',
   }))
-  execFileSync(join(bin, 'createdb'), ['-h', '127.0.0.1', '-p', `${server.port}`, '-U', 'gateway', 'gateway'], options)
+  const createdb = ['-h', '127.0.0.1', '-p', `${server.port}`, '-U', 'gateway', 'gateway']
+  // It listens before it lets anybody in.
+  for (let tries = 1; ; tries++) {
+    try {
+      execFileSync(join(bin, 'createdb'), createdb, options)
+      break
+    } catch (error) {
+      if (tries === 100) throw error
+      await new Promise(resolve => setTimeout(resolve, 100))
+    }
+  }
   return server
 }
 

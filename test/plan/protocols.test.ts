@@ -9,6 +9,8 @@ t.test('a protocol that nothing is said of is relayed as it is', async t => {
     binary: false,
     streamError: 'family',
     usage: undefined,
+    messages: { model: [], counted: [] },
+    subprotocols: undefined,
     unknownModel: undefined,
   })
 })
@@ -34,8 +36,25 @@ t.test('what is said of a protocol is taken apart', async t => {
       ],
       total: [['a.b', 'c']],
     },
+    messages: { model: [], counted: [] },
+    subprotocols: undefined,
     unknownModel: { status: 400, param: 'model', message: undefined },
   })
+})
+
+t.test('what a tunnel reads and which subprotocols it knows is taken apart', async t => {
+  const { messages, subprotocols } = new Protocols({
+    talk: {
+      messages: { model: ['session.model'], counted: ['done'] },
+      subprotocols: { pass: ['talk', 'beta.*'], answer: ['talk'] },
+    },
+  }).get('talk')
+  t.same(messages, { model: [['session', 'model']], counted: ['done'] })
+  t.same(subprotocols?.answer, ['talk'])
+  t.same(
+    ['talk', 'beta.1', 'key.x'].map(name => subprotocols?.pass(name)),
+    [true, true, false],
+  )
 })
 
 t.test('routes that speak the same get the same object', async t => {

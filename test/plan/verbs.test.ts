@@ -54,3 +54,27 @@ t.test('an unknown verb, or arguments of the wrong form, never get here: the sch
     t.throws(() => compileVerbs([verb]), TypeError)
   }
 })
+
+t.test('cast writes numbers as texts and texts as numbers, where they are such', async t => {
+  t.equal(
+    apply([{ cast: { a: 'string', b: 'integer', c: 'number' } }], '{"a":4,"b":"6","c":"1.5"}'),
+    '{"a":"4","b":6,"c":1.5}',
+  )
+  t.equal(apply([{ cast: { a: 'integer', b: 'string' } }], '{"a":"long","b":"4"}'), '{"a":"long","b":"4"}')
+  t.equal(apply([{ cast: { 'a.b': 'integer' } }], '{"a":{"b":"4"}}'), '{"a":{"b":4}}')
+})
+
+t.test('map puts values in the place of texts that it knows', async t => {
+  const verbs = [{ map: { size: { '1280x720': '16:9' } } }]
+  t.equal(apply(verbs, '{"size":"1280x720"}'), '{"size":"16:9"}')
+  t.equal(apply(verbs, '{"size":"1x1"}'), '{"size":"1x1"}')
+  t.equal(apply([{ map: { n: { 7: [1] } } }], '{"n":7}'), '{"n":[1]}')
+})
+
+t.test('split puts the parts of a text at places of their own', async t => {
+  const verbs = [{ split: { size: { at: 'x', into: ['width', 'frame.height'] } } }]
+  t.equal(apply(verbs, '{"size":"1280x720"}'), '{"width":"1280","frame":{"height":"720"}}')
+  t.equal(apply(verbs, '{"size":"1x2x3"}'), '{"size":"1x2x3"}')
+  const long = 'A'.repeat(100_000)
+  t.equal(apply([{ split: { a: { at: ',', into: ['b', 'c'] } } }], `{"a":"x,${long}"}`), `{"b":"x","c":"${long}"}`)
+})

@@ -22,6 +22,7 @@ t.test('the compatible interface is these routes', async t => {
     'GET /v1/files',
     'GET /v1/models',
     'GET /v1/models/{id*}',
+    'GET /v1/videos',
     'POST /v1/audio/speech',
     'POST /v1/audio/transcriptions',
     'POST /v1/audio/translations',
@@ -37,12 +38,13 @@ t.test('the compatible interface is these routes', async t => {
     'POST /v1/rerank',
     'POST /v1/responses',
     'POST /v1/uploads',
+    'POST /v1/videos',
     'POST /v2/rerank',
     'WS /v1/realtime',
     'WS /v1/responses',
   ]
   // What belongs to a thing that exists already stands below it.
-  const below = / \/v1\/(?:responses|files|batches|uploads)\//
+  const below = / \/v1\/(?:responses|files|batches|uploads|videos)\//
   t.same(
     plan.routes
       .map(({ id }) => id)

@@ -64,6 +64,7 @@ t.test('the models of the simulator are listed, its globs are not', async t => {
       'sim-moderate',
       'sim-image',
       'sim-speech',
+      'sim-video',
       'sim-transcribe',
       'sim-realtime',
     ],

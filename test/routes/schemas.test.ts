@@ -31,7 +31,7 @@ const names = [
     'responses',
   ] as const),
   'batches',
-  ...(['predict', 'rerank', 'rerank.v2'] as const),
+  ...(['predict', 'rerank', 'rerank.v2', 'videos', 'videos.form', 'videos.remix'] as const),
 ] as const
 type Name = (typeof names)[number]
 
@@ -151,6 +151,16 @@ const wrong: readonly [Name, string, unknown, string][] = [
     { instances: [{ prompt: 'a' }], parameters: { sampleCount: 0.5 } },
     'parameters.sampleCount',
   ],
+  ['videos', 'without a prompt', { model: 'm' }, 'prompt'],
+  ['videos', 'with half a second', { model: 'm', prompt: 'a', duration: 0.5 }, 'duration'],
+  ['videos', 'with a size that is a ratio', { model: 'm', prompt: 'a', size: '16:9' }, 'size'],
+  [
+    'videos.form',
+    'with a picture that is empty',
+    { model: 'm', prompt: 'a', input_reference: { size: 0 } },
+    'input_reference.size',
+  ],
+  ['videos.remix', 'without a prompt', {}, 'prompt'],
   ['rerank', 'without a query', { model: 'm', documents: ['a'] }, 'query'],
   ['rerank', 'without documents', { model: 'm', query: 'a' }, 'documents'],
   ['rerank', 'with no documents', { model: 'm', query: 'a', documents: [] }, 'documents'],
@@ -442,9 +452,13 @@ t.test('every recorded request that a provider accepted passes', { skip: recordi
     if (violations.length > 0) t.same(violations, [], `${file} ${n}`)
     counts.set(name, (counts.get(name) ?? 0) + 1)
   }
-  // Nobody who was recorded embeds one text alone, or makes a batch; forms are recorded elsewhere
+  // Nobody who was recorded embeds one text alone, makes a batch or a video; forms are recorded elsewhere
   // (test/e2e/recorded-forms.test.ts).
-  const unheard: readonly Name[] = ['embed-content', 'batches', 'images.edits.document', ...FORMS]
+  const unheard: readonly Name[] = [
+    ...(['embed-content', 'batches', 'images.edits.document'] as const),
+    ...(['videos', 'videos.form', 'videos.remix'] as const),
+    ...FORMS,
+  ]
   for (const name of names.filter(one => !unheard.includes(one)))
     t.ok((counts.get(name) ?? 0) > 0, `${name}: ${counts.get(name)} recorded requests`)
 })

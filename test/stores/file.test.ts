@@ -1,6 +1,6 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -10,6 +10,7 @@ import t from 'tap'
 import { StoreError } from '../../src/core/store.js'
 import { FileStore } from '../../src/stores/file.js'
 import { draft, storeContract, text } from '../contracts/store.js'
+import { chunks } from '../contracts/store-blobs.js'
 import { wholeValue } from './values.js'
 
 type Test = Pick<typeof t, 'teardown' | 'comment' | 'equal' | 'fail' | 'match' | 'ok'>
@@ -51,7 +52,7 @@ t.test('two openings in one process see the same records', async t => {
   t.equal(text(await other.get('things', 'ann', 'b')), 'value of b')
 })
 
-t.test('what a killed process had committed is there, and whole', async t => {
+t.test('F-S7 what a killed process had committed is there, and whole', async t => {
   const folder = join(temporary(t), 'store')
   const said: string[] = []
   for (let round = 0; round < 8; round++) {
@@ -96,6 +97,104 @@ t.test('a process killed in its writing holds up nobody', async t => {
   for (const child of children) child.kill('SIGKILL')
   await Promise.all(children.map(child => once(child, 'exit')))
   t.not(await store.create(lasting('mine')), undefined)
+})
+
+t.test('F-S7 another machine cannot open what this one has open, and may once it is gone', async t => {
+  const folder = join(temporary(t), 'store')
+  const store = new FileStore(folder)
+  t.teardown(() => store.close())
+  const mark = join(folder, 'holders', `2_1_token_other-boot_${encodeURIComponent('other.host')}`)
+  writeFileSync(mark, '')
+  refuses(t, folder, 'refused', /in use by another machine \(other\.host\), which cannot share it/)
+  const longAgo = new Date(Date.now() - 60_000)
+  utimesSync(mark, longAgo, longAgo)
+  await new FileStore(folder).close()
+  t.equal(readdirSync(join(folder, 'holders')).length, 1, 'the mark of this one alone is left')
+})
+
+t.test('F-S8 a process of another version that still runs keeps a store from being changed below it', async t => {
+  const folder = join(temporary(t), 'store')
+  await new FileStore(folder).close()
+  const { machine } = await machineOf(folder)
+  const mark = (schema: number): string => join(folder, 'holders', `${schema}_${process.ppid}_t_${machine}_here`)
+  writeFileSync(mark(1), '')
+  refuses(t, folder, 'refused', new RegExp(`in use by an older version \\(process ${process.ppid}\\)`))
+  rmSync(mark(1))
+  writeFileSync(mark(9), '')
+  refuses(t, folder, 'newer', /in use by a newer version/)
+})
+
+t.test('F-S8 a store of the first schema is brought forward, and nothing of it is lost', async t => {
+  const folder = join(temporary(t), 'store')
+  await new FileStore(folder).close()
+  const raw = open({ path: folder, maxDbs: 24, cache: false })
+  const head = Buffer.alloc(16)
+  const { namespace, owner, key, created, expires, value } = lasting('old')
+  head.writeDoubleLE(created, 0)
+  head.writeDoubleLE(expires, 8)
+  await raw
+    .openDB({ name: 'records', encoding: 'binary', useVersions: true })
+    .put([namespace, owner, key], Buffer.concat([head, value]), 3)
+  await raw.openDB({ name: 'order', encoding: 'binary' }).put([namespace, owner, created, key], Buffer.alloc(0))
+  await raw.openDB({ name: 'expiry', encoding: 'binary' }).put([expires, namespace, owner, key], Buffer.alloc(0))
+  raw.openDB({ name: 'meta', encoding: 'json' }).putSync('schema', 1)
+  await raw.close()
+  t.same(await FileStore.inspect(folder), { written: 1, known: 2 })
+  const store = new FileStore(folder)
+  t.teardown(() => store.close())
+  const found = await store.get(namespace, owner, key)
+  t.match(found, { created, expires, version: 3, fence: 0 })
+  t.equal(text(found), 'value of old')
+  t.ok(found && (await store.replace(found, { value: Buffer.from('new'), due: 5 })))
+  t.equal(await store.nextDue(namespace), 5)
+  t.same(await FileStore.inspect(folder), { written: 2, known: 2 })
+})
+
+t.test('a blob leaves no file behind: replaced, deleted, expired, or cut off by a crash', async t => {
+  const folder = join(temporary(t), 'store')
+  let now = Date.now()
+  const store = new FileStore(folder, () => now)
+  const files = (): number => readdirSync(join(folder, 'blobs')).length
+  const place = { namespace: 'films', owner: 'ann', key: 'a' }
+  const keep = { expires: now + 60_000, limit: 1e6 }
+  await store.blobs.put(place, chunks(10, 10), keep)
+  await store.blobs.put(place, chunks(20, 10), keep)
+  t.equal(files(), 1)
+  await store.blobs.delete(place)
+  t.equal(files(), 0)
+  await store.blobs.put(place, chunks(10, 10), keep)
+  now += 60_000
+  await store.sweep(now, 10)
+  t.equal(files(), 0)
+  await store.close()
+
+  const child = write(t, folder, 'blob', 'b')
+  await once(child.stdout as NodeJS.ReadableStream, 'data')
+  child.kill('SIGKILL')
+  await once(child, 'exit')
+  now = Date.now()
+  const again = new FileStore(folder, () => now)
+  t.teardown(() => again.close())
+  t.equal(files(), 1, 'the killed one was in the middle')
+  t.equal(await again.blobs.get({ ...place, key: 'b' }), undefined)
+  await again.sweep(now, 10)
+  t.equal(files(), 1, 'it may still be at work')
+  now += 2 * 3_600_000
+  await again.sweep(now, 10)
+  t.equal(files(), 0)
+})
+
+t.test('F-S6 a blob that does not fit is told as that, and leaves nothing', async t => {
+  const disk = smallDisk(t, '2m')
+  if (disk === undefined) return
+  const store = new FileStore(join(disk, 'store'))
+  t.teardown(() => store.close())
+  const place = { namespace: 'films', owner: 'ann', key: 'a' }
+  const put = store.blobs.put(place, chunks(4_000_000, 65_536), { expires: Date.now() + 60_000, limit: 1e9 })
+  const error = await put.catch((cause: unknown) => cause)
+  t.ok(error instanceof StoreError && error.fault === 'full', String(error))
+  t.equal(readdirSync(join(disk, 'store', 'blobs')).length, 0)
+  t.not(await store.create(lasting('a')), undefined)
 })
 
 t.test('a store of a later version is left alone', async t => {
@@ -166,6 +265,14 @@ t.test('a disk that is full from the start is named', async t => {
   if (disk === undefined) return
   refuses(t, join(disk, 'store'), 'full', /no space is left/)
 })
+
+/** How this machine is called in marks. */
+async function machineOf(folder: string): Promise<{ readonly machine: string }> {
+  const store = new FileStore(folder)
+  const [name = ''] = readdirSync(join(folder, 'holders'))
+  await store.close()
+  return { machine: name.split('_')[3] ?? '' }
+}
 
 function lasting(key: string, value?: Buffer): ReturnType<typeof draft> {
   return draft(key, { expires: Date.now() + 3_600_000, ...(value && { value }) })

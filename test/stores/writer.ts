@@ -2,7 +2,7 @@ import { FileStore } from '../../src/stores/file.js'
 import { wholeValue } from './values.js'
 
 // A process that writes into a store until it is killed, and says on its standard output what is committed.
-// Arguments: the folder, `create` or `count`, and a name for its keys.
+// Arguments: the folder, `create`, `count` or `blob`, and a name for its keys.
 
 const [folder = '', what = '', name = ''] = process.argv.slice(2)
 const store = new FileStore(folder)
@@ -27,4 +27,14 @@ async function count(): Promise<void> {
   await store.close()
 }
 
-await (what === 'create' ? create() : count())
+/** Puts a blob that never ends, and says when its first piece is on the way. */
+async function blob(): Promise<void> {
+  const source = async function* (): AsyncGenerator<Uint8Array> {
+    yield Buffer.alloc(300_000, 'b')
+    process.stdout.write('begun\n')
+    await new Promise(resolve => setTimeout(resolve, 600_000))
+  }
+  await store.blobs.put({ namespace: 'films', owner: 'ann', key: name }, source(), { expires, limit: 1e9 })
+}
+
+await (what === 'create' ? create() : what === 'count' ? count() : blob())

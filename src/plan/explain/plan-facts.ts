@@ -5,6 +5,7 @@ import type { Holding } from '../../core/held.js'
 import type { Placement } from '../../core/placement.js'
 import type { Plan, Pointer, Route, Upstream } from '../../core/plan.js'
 import type { StoreConfig } from '../../core/store-config.js'
+import { TASK_CALLS, taskFamily } from '../../core/task.js'
 import { groupTargets } from '../weights.js'
 import { headerLines, percent } from './format.js'
 
@@ -83,6 +84,8 @@ export interface RouteFacts {
   readonly tunnel?: string
   readonly strict?: boolean
   readonly schema?: string
+  /** What it begins, where its requests are answered before they are done. */
+  readonly task?: string
   /** The schema of bodies that are JSON in place of a form. */
   readonly json?: string
   /** Changes to requests, before those of the upstream. */
@@ -107,6 +110,8 @@ export interface CallFacts {
   readonly stream?: string
   /** The protocol that requests are translated to; absent where they are relayed. */
   readonly translated?: string
+  /** How a task that has begun is followed: `retrieve: GET /v1/videos/{task_id}`. */
+  readonly follow?: readonly string[]
 }
 
 export function planFacts(plan: Plan, config: Config): PlanFacts {
@@ -202,13 +207,14 @@ function groupFacts(group: readonly TargetConfig[], { upstreams }: Plan): readon
 }
 
 function routeFacts(route: Route, config: Config): RouteFacts {
-  const { id, shipped, protocol, answer, holding, model, body, errors, families, caller } = route
+  const { id, shipped, protocol, task, holding, model, body, errors, families, caller } = route
   const { schema, json, strict, request = [] } = config.routes[id] ?? {}
   const framing = framingText(route)
   return {
     id,
     shipped,
-    serves: protocol?.name ?? `the gateway's own answer: ${answer ?? `the caller's own ${holding?.kind.name} list`}`,
+    serves: servesText(route),
+    ...(protocol === undefined || task === undefined ? {} : { task: taskText(task) }),
     ...(model === undefined ? {} : { model: pointerText(model) }),
     stream: typeof route.stream === 'string' ? route.stream : pointerText(route.stream),
     ...(framing === undefined ? {} : { framing }),
@@ -254,6 +260,7 @@ function callsOf(id: string, protocol: string, config: Config): readonly CallFac
         upstream,
         ...(one === protocol ? {} : { translated: one }),
         call: `${call.method} ${call.target}`,
+        ...followOf(id, protocol, speaks, config),
       }
       const isWhole = one !== protocol && codec?.operation === 'image'
       return [stream === undefined || isWhole ? facts : { ...facts, stream: `${stream.method} ${stream.target}` }]
@@ -276,6 +283,19 @@ function declaredOf(server: Codec | undefined, { models, upstreams }: Config): R
   }
   return declared
 }
+function followOf(
+  id: string,
+  protocol: string,
+  speaks: Config['upstreams'][string]['speaks'],
+  { routes }: Config,
+): Pick<CallFacts, 'follow'> {
+  if (routes[id]?.task === undefined) return {}
+  const follow = TASK_CALLS.flatMap(name => {
+    const endpoint = speaks[`${taskFamily(protocol)}.${name}`]
+    return endpoint === undefined ? [] : [`${name}: ${endpoint.call.method} ${endpoint.call.target}`]
+  })
+  return follow.length === 0 ? {} : { follow }
+}
 
 /** `makes file, held by an upstream of the model in query.model, else by the first of these`. */
 function holdingText({ holder, model }: Route, { verb, kind }: Holding): string {
@@ -293,6 +313,11 @@ function framingText({ stream, framing }: Route): string | undefined {
   return [byDefault, ...Object.entries(values).map(([value, word]) => `?${parameter}=${value}: ${word}`)].join(', ')
 }
 
+function taskText({ kind, parameter, webhook }: NonNullable<Route['task']>): string {
+  const made = parameter === undefined ? '' : `, made of the one that path.${parameter} names`
+  return `begins a ${kind} task${made}${webhook === undefined ? '' : `, told of by body.${webhook}`}`
+}
+
 function pointerText({ from, name }: Pointer): string {
   return `${from}.${name}`
 }
@@ -306,4 +331,11 @@ function placementText(placement: Placement): string {
     case 'subprotocol':
       return `sec-websocket-protocol: ${placement.prefix}KEY`
   }
+}
+
+/** The protocol, or what the gateway answers by itself. */
+function servesText({ protocol, answer, task, holding }: Route): string {
+  if (protocol !== undefined) return protocol.name
+  if (task !== undefined) return `what it keeps of ${task.kind} tasks: ${task.action}`
+  return `the gateway's own answer: ${answer ?? `the caller's own ${holding?.kind.name} list`}`
 }

@@ -84,6 +84,7 @@ function routeLines(route: RouteFacts): readonly string[] {
     id,
     shipped,
     serves,
+    task,
     model,
     stream,
     framing,
@@ -102,6 +103,7 @@ function routeLines(route: RouteFacts): readonly string[] {
   } = route
   const said = [
     serves,
+    ...(task === undefined ? [] : [task]),
     ...(model === undefined ? [] : [`model ${model}`]),
     ...(stream === 'never' ? [] : [`stream ${stream}`]),
     ...(framing === undefined ? [] : [`framing ${framing}`]),
@@ -116,9 +118,10 @@ function routeLines(route: RouteFacts): readonly string[] {
     `errors ${errors}${families === undefined ? '' : ` (${families.join(', ')})`}`,
     `key ${caller.join(' or ')}`,
   ]
-  const rows = calls.flatMap(({ upstream, call, stream: other, translated }) => [
+  const rows = calls.flatMap(({ upstream, call, stream: other, translated, follow = [] }) => [
     [`→ ${upstream}`, call, ...(translated === undefined ? [] : [`translated to ${translated}`])],
     ...(other === undefined ? [] : [['', `${other} for streams`]]),
+    ...follow.map(text => ['', text]),
   ])
   return [`  ${id}${shipped ? '' : ' (yours)'}`, `    ${said.join(', ')}`, ...columns(rows, '    ')]
 }

@@ -1,5 +1,5 @@
 import { ERROR_CODES, type ErrorCode, type Family } from '../../core/errors.js'
-import type { Caller, Choice, Match, Miss, Params, Route } from '../../core/plan.js'
+import type { Caller, Choice, Match, Miss, Params, Route, TaskRoute } from '../../core/plan.js'
 import type { CompiledPlan } from '../compile.js'
 import { admit } from './admit.js'
 import type { Ask } from './ask.js'
@@ -18,6 +18,8 @@ export interface RequestFacts {
   readonly stream?: boolean
   /** Names of the models that the gateway's own answer holds. */
   readonly answer?: readonly string[]
+  /** What is done with tasks, where that is no matter of a model. */
+  readonly task?: string
   /** Ways to serve it, in order; those of one group are drawn from by weight. */
   readonly exchanges: readonly ExchangeFacts[]
   readonly error?: ErrorFacts
@@ -59,6 +61,10 @@ export function requestFacts(plan: CompiledPlan, ask: Ask): RequestFacts {
       return facts
     }
     const admitted = admit({ route, params }, query, ask)
+    if (route.task !== undefined && route.model === undefined) {
+      facts.task = taskText(route.task)
+      return facts
+    }
     if (route.model !== undefined) facts.model = admitted.model
     facts.stream = admitted.stream
     const choice = holders(plan, route, caller, query, ask.model) ?? resolve(plan, route, admitted.model, caller)
@@ -68,6 +74,12 @@ export function requestFacts(plan: CompiledPlan, ask: Ask): RequestFacts {
     if (!(error instanceof Refused)) throw error
     return { ...facts, error: errorFacts(error, matched) }
   }
+}
+
+function taskText({ kind, action, parameter = '' }: TaskRoute): string {
+  return action === 'submit'
+    ? `asked of the upstream that has the task that {${parameter}} names`
+    : `${action}: from what the gateway keeps of ${kind} tasks`
 }
 
 function errorFacts({ code, status, message, allow }: Refused, matched: Match | Miss): ErrorFacts {

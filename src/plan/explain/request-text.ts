@@ -4,7 +4,7 @@ import type { RequestFacts } from './request-facts.js'
 
 /** What would become of a request, for people to read. */
 export function requestText(facts: RequestFacts): string {
-  const { request, route, params = {}, key, model, stream, answer, exchanges, error } = facts
+  const { request, route, params = {}, key, model, stream, answer, task, exchanges, error } = facts
   const head = columns([
     ['request', request],
     ['route', route ?? 'none'],
@@ -13,7 +13,12 @@ export function requestText(facts: RequestFacts): string {
     ...(model === undefined || model === '' ? [] : [['model', model]]),
     ...(stream === undefined ? [] : [['stream', stream ? 'yes' : 'no']]),
   ])
-  const lines = [...head, ...outcome(answer, error), ...exchanges.flatMap(exchangeLines)]
+  const lines = [
+    ...head,
+    ...outcome(answer, error),
+    ...(task === undefined ? [] : ['', `task    ${task}`]),
+    ...exchanges.flatMap(exchangeLines),
+  ]
   return `${lines.join('\n')}\n`
 }
 

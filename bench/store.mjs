@@ -1,0 +1,85 @@
+// Operations a second of each driver of the store, as ratios to the file store: node bench/store.mjs [--quick]
+// Starts redis-server and PostgreSQL of its own where they are installed (build, and compile the tests, first).
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { performance } from 'node:perf_hooks'
+import { openStore } from '../dist/runtime/stores.js'
+
+const quick = process.argv.includes('--quick')
+const COUNT = quick ? 200 : 5000
+const AT_ONCE = 32
+const HOUR = 3_600_000
+
+const ends = []
+const test = { teardown: end => ends.unshift(end), comment: () => undefined }
+try {
+  const servers = await import('../.test-build/test/helpers/store-servers.js')
+  const { postgresConfig, redisConfig } = await import('../.test-build/test/helpers/store-kinds.js')
+  const folder = mkdtempSync(join(tmpdir(), 'gateway-bench-'))
+  ends.push(() => rmSync(folder, { recursive: true, force: true }))
+  const configs = { memory: { type: 'memory', path: folder }, file: { type: 'file', path: folder } }
+  if (servers.withoutRedis === false) {
+    const { port } = await servers.startRedis(test, ['--appendonly', 'yes'])
+    configs.redis = redisConfig(folder, port)
+  }
+  if (servers.withoutPostgres === false) {
+    const { port } = await servers.startPostgres(test, { fsync: 'on' })
+    configs.postgres = postgresConfig(folder, port)
+  }
+  const results = {}
+  for (const [name, config] of Object.entries(configs)) results[name] = await measure(await openStore(config))
+  report(results)
+} finally {
+  for (const end of ends) await end()
+}
+
+/** Operations a second, by name. */
+async function measure(store) {
+  const now = Date.now()
+  const value = Buffer.alloc(1024, 'v')
+  const draft = n => ({
+    namespace: 'tasks',
+    owner: `o${n % 50}`,
+    key: `k${n}`,
+    created: now + n,
+    expires: now + HOUR,
+    due: now,
+    value,
+  })
+  const counter = { namespace: 'budgets', owner: 'ann', key: 'day', expires: now + HOUR }
+  const rates = {}
+  const run = async (name, act, count = COUNT) => {
+    const since = performance.now()
+    let next = 0
+    const work = async () => {
+      while (next < count) await act(next++)
+    }
+    await Promise.all(Array.from({ length: AT_ONCE }, work))
+    rates[name] = (count / (performance.now() - since)) * 1000
+  }
+  await run('create', n => store.create(draft(n)))
+  await run('get', n => store.get('tasks', `o${n % 50}`, `k${n}`))
+  await run('claim 10', () => store.claim('tasks', { now, until: now + 1000, limit: 10 }), COUNT / 10)
+  await run('list 20', n => store.list('tasks', `o${n % 50}`, { order: 'descending', limit: 20 }), COUNT / 10)
+  await run('reserve', n =>
+    store.counters.reserve(counter, { id: `r${n}`, amount: 1, ceiling: 1e9, now, expires: now + HOUR }),
+  )
+  await run('settle', n => store.counters.settle(counter, { id: `r${n}`, amount: 1, now, until: now + HOUR }))
+  await run('append', () => store.ledger.append('spend', 'ann', value.subarray(0, 100)))
+  await store.close()
+  return rates
+}
+
+function report(results) {
+  const names = Object.keys(results)
+  console.log(['operation'.padEnd(12), ...names.map(name => name.padStart(20))].join(''))
+  for (const operation of Object.keys(results.file)) {
+    const base = results.file[operation]
+    const cells = names.map(name => {
+      const rate = results[name][operation]
+      return `${Math.round(rate)}/s ${(rate / base).toFixed(2)}x`.padStart(20)
+    })
+    console.log([operation.padEnd(12), ...cells].join(''))
+  }
+}

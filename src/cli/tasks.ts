@@ -1,0 +1,140 @@
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { TASK_KINDS, TASK_STATES, type TaskKind } from '../core/task.js'
+import type { Task, TaskStore } from '../runtime/task-store.js'
+import { DEFAULT_FILE, type Define, example } from './command.js'
+import { CommandError, coloured, EXIT, type Io, paints, print } from './io.js'
+import { mustLoad } from './loading.js'
+import { table } from './table.js'
+
+interface Options {
+  readonly file: string
+  readonly json?: true
+  readonly owner?: string
+}
+
+interface ListOptions extends Options {
+  readonly kind?: TaskKind
+  readonly state?: Task['state']
+  readonly model?: string
+  readonly upstream?: string
+  readonly limit: number
+}
+
+const HEAD = ['id', 'kind', 'key', 'model', 'upstream', 'state', 'progress', 'begun', 'error']
+
+/** `gateway tasks list|show|cancel`: what the gateway keeps of tasks, whether it runs or not. */
+export const tasksCommand: Define = (parent, io, end) => {
+  const tasks = parent.command('tasks').description('look after tasks: videos and other work that goes on by itself')
+  shared(
+    tasks.command('list').description('list tasks, those of a key together, in the order in which they were begun'),
+  )
+    .addOption(new Option('--kind <kind>', 'only of this kind').choices(TASK_KINDS))
+    .addOption(new Option('--state <state>', 'only in this state').choices(TASK_STATES))
+    .option('--model <name>', 'only of this model, as clients name it')
+    .option('--upstream <name>', 'only at this upstream')
+    .option('--limit <number>', 'at most so many', count, 100)
+    .addHelpText(
+      'after',
+      example('gateway tasks list --state running', 'gateway tasks list --owner team-search --json'),
+    )
+    .action(async (options: ListOptions) => end(await list(options, io)))
+  shared(tasks.command('show').description('show all that is known of a task'))
+    .argument('<id>', 'id of the task, as its client knows it')
+    .addHelpText('after', example('gateway tasks show task_0123456789abcdef0123456789abcdef'))
+    .action(async (id: string, options: Options) => end(await show(id, options, io)))
+  shared(tasks.command('cancel').description('end a task; a running gateway tells its upstream, where that takes it'))
+    .argument('<id>', 'id of the task, as its client knows it')
+    .addHelpText('after', example('gateway tasks cancel task_0123456789abcdef0123456789abcdef'))
+    .action(async (id: string, options: Options) => end(await cancel(id, options, io)))
+}
+
+function shared(command: Command): Command {
+  return command
+    .option('--file <file>', 'configuration file', DEFAULT_FILE)
+    .option('--owner <key>', 'only of the key of this name')
+    .option('--json', 'print JSON: one object, or one a line')
+}
+
+async function list({ limit, ...options }: ListOptions, io: Io): Promise<number> {
+  return await withStore(options, io, async store => {
+    const found: Task[] = []
+    for await (const task of store.list(options)) {
+      found.push(task)
+      if (found.length >= limit) break
+    }
+    if (options.json) for (const task of found) print(io.stdout, JSON.stringify(task))
+    else {
+      const { bold } = paints(coloured(io.stdout, io.env))
+      print(io.stdout, table({ head: HEAD, rows: found.map(row), paint: bold }))
+    }
+    return EXIT.ok
+  })
+}
+
+async function show(id: string, options: Options, io: Io): Promise<number> {
+  return await withStore(options, io, async store => {
+    const task = await store.find(id, options.owner)
+    if (task === undefined) throw unknown(id)
+    print(io.stdout, options.json ? JSON.stringify(task) : lines(task))
+    return EXIT.ok
+  })
+}
+
+async function cancel(id: string, options: Options, io: Io): Promise<number> {
+  return await withStore(options, io, async store => {
+    const task = await store.cancel(id, options.owner)
+    if (task === undefined) throw unknown(id)
+    print(io.stdout, options.json ? JSON.stringify(task) : `${task.id} is ${task.state}`)
+    return task.state === 'cancelled' ? EXIT.ok : EXIT.failed
+  })
+}
+
+async function withStore(options: Options, io: Io, work: (store: TaskStore) => Promise<number>): Promise<number> {
+  const { plan } = await mustLoad(options.file, io)
+  const [{ TaskStore }, { StartError }] = await Promise.all([
+    import('../runtime/task-store.js'),
+    import('../runtime/problems.js'),
+  ])
+  let store: TaskStore
+  try {
+    store = await TaskStore.open(plan)
+  } catch (error) {
+    if (error instanceof StartError) throw new CommandError(error.message, EXIT.failed)
+    throw error
+  }
+  try {
+    return await work(store)
+  } finally {
+    await store.close()
+  }
+}
+
+function row({ id, kind, owner, model, target, state, progress, created, error }: Task): readonly string[] {
+  return [id, kind, owner, model, target?.upstream ?? '', state, `${progress} %`, moment(created), error?.code ?? '']
+}
+
+/** Name and value, a line each; what is nested stands as JSON. */
+function lines(task: Task): string {
+  const entries = Object.entries(task).map(([name, value]): [string, string] => {
+    if (TIMES.has(name) && typeof value === 'number') return [name, moment(value)]
+    return [name, typeof value === 'string' ? value : JSON.stringify(value)]
+  })
+  const width = Math.max(...entries.map(([name]) => name.length))
+  return entries.map(([name, value]) => `${name.padEnd(width)}  ${value}`).join('\n')
+}
+
+const TIMES: ReadonlySet<string> = new Set(['created', 'started', 'finished', 'deadline', 'expires', 'moved'])
+
+function moment(milliseconds: number): string {
+  return new Date(milliseconds).toISOString().slice(0, 19).replace('T', ' ')
+}
+
+function unknown(id: string): CommandError {
+  return new CommandError(`there is no task ${id}`, EXIT.failed)
+}
+
+function count(text: string): number {
+  const number = /^\d{1,7}$/.test(text) ? Number(text) : 0
+  if (number < 1) throw new InvalidArgumentError('A number from 1 to 9999999.')
+  return number
+}

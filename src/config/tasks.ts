@@ -1,0 +1,106 @@
+import type { PointerList, PollPace, TaskRouteConfig, TaskShapeConfig } from '../core/task.js'
+import { TASK_CALLS, taskFamily } from '../core/task.js'
+import type { Context } from './context.js'
+import type { Site } from './document.js'
+import type { RawPointers, RawRoute, RawTask } from './raw.js'
+import { readDuration } from './settings.js'
+import { suggest } from './suggest.js'
+import type { RoutePattern } from './templates.js'
+
+/** The variant of an artefact where nobody names one. */
+const ONLY = 'content'
+
+/** What is said of tasks in one place. */
+export function readTask(raw: RawTask, site: Site, context: Context): TaskShapeConfig {
+  const duration = (name: 'deadline' | 'late' | 'stall' | 'keep'): Partial<TaskShapeConfig> => {
+    const written = raw[name]
+    return written === undefined ? {} : { [name]: readDuration(written, site.child(name), context) }
+  }
+  const pointers = (name: 'id' | 'state' | 'progress'): Partial<TaskShapeConfig> => {
+    const written = raw[name]
+    return written === undefined ? {} : { [name]: listOf(written) }
+  }
+  return {
+    ...pointers('id'),
+    ...pointers('state'),
+    ...pointers('progress'),
+    ...(raw.states === undefined ? {} : { states: raw.states }),
+    ...(raw.result === undefined ? {} : { result: readResult(raw.result) }),
+    ...(raw.error === undefined ? {} : { error: readError(raw.error) }),
+    ...(raw.fields === undefined ? {} : { fields: named(raw.fields) }),
+    ...(raw.poll === undefined ? {} : { poll: readPoll(raw.poll, site.child('poll'), context) }),
+    ...duration('deadline'),
+    ...duration('late'),
+    ...duration('stall'),
+    ...duration('keep'),
+  }
+}
+
+function readResult(raw: NonNullable<RawTask['result']>): NonNullable<TaskShapeConfig['result']> {
+  return isPointers(raw) ? { [ONLY]: listOf(raw) } : named(raw)
+}
+
+function readError(raw: NonNullable<RawTask['error']>): NonNullable<TaskShapeConfig['error']> {
+  if (!isPointers(raw)) return { code: listOf(raw.code ?? []), message: listOf(raw.message ?? []) }
+  const places = listOf(raw)
+  return { code: places.map(place => `${place}.code`), message: places.flatMap(place => [`${place}.message`, place]) }
+}
+
+function readPoll(raw: NonNullable<RawTask['poll']>, site: Site, context: Context): Partial<PollPace> {
+  const { at_once, ...durations } = raw
+  const read = Object.entries(durations).map(([name, text]) => [name, readDuration(text, site.child(name), context)])
+  return { ...Object.fromEntries(read), ...(at_once === undefined ? {} : { at_once }) }
+}
+
+function named(raw: Readonly<Record<string, RawPointers>>): Readonly<Record<string, PointerList>> {
+  return Object.fromEntries(Object.entries(raw).map(([name, pointers]) => [name, listOf(pointers)]))
+}
+
+function listOf(raw: RawPointers): PointerList {
+  return typeof raw === 'string' ? [raw] : raw
+}
+
+function isPointers(raw: RawPointers | object): raw is RawPointers {
+  return typeof raw === 'string' || Array.isArray(raw)
+}
+
+/** What a route does with tasks. */
+export function readRouteTask(
+  raw: RawRoute,
+  pattern: RoutePattern,
+  site: Site,
+  context: Context,
+): TaskRouteConfig | undefined {
+  const { task } = raw
+  if (task === undefined) return undefined
+  const place = site.child('task')
+  const { kind, do: action = 'submit', of, webhook, pace, ...shape } = task
+  const parameter = of === undefined ? pattern.params.at(-1) : of.slice('path.'.length)
+  if (of !== undefined && !pattern.params.includes(parameter ?? '')) {
+    const meant = (): string | undefined => prefixed(suggest(parameter ?? '', pattern.params) ?? pattern.params[0])
+    const message = `the path has no parameter {${parameter}}`
+    context.report.error('unknown-parameter', place.child('of'), message, { meant })
+  }
+  const names = action === 'submit' ? of !== undefined : action !== 'list'
+  if (names && parameter === undefined) {
+    context.report.error('missing-key', place, `nothing in the path names the task to ${action}: write {task_id}`)
+  }
+  return {
+    kind,
+    action,
+    ...(names && parameter !== undefined ? { of: parameter } : {}),
+    ...(webhook === undefined ? {} : { webhook: webhook.slice('body.'.length) }),
+    ...(pace === undefined ? {} : { pace: pace.toLowerCase() }),
+    shape: readTask(shape, place, context),
+  }
+}
+
+function prefixed(name: string | undefined): string | undefined {
+  return name === undefined ? undefined : `path.${name}`
+}
+
+/** Whether the upstreams' calls of this name follow tasks that a route begins by one of the protocols. */
+export function isTaskCall(protocol: string, begun: ReadonlySet<string>): boolean {
+  const last = protocol.slice(protocol.lastIndexOf('.') + 1)
+  return TASK_CALLS.some(name => name === last) && begun.has(taskFamily(protocol))
+}

@@ -1,0 +1,99 @@
+/** Where a value stands in a JSON document: member names, and indices of array elements. */
+export type Path = readonly string[]
+
+/** Families of records in which clients see tasks. */
+export const TASK_KINDS = ['video'] as const
+export type TaskKind = (typeof TASK_KINDS)[number]
+
+/** What a route does with tasks. */
+export const TASK_ACTIONS = ['submit', 'retrieve', 'list', 'content', 'cancel', 'delete'] as const
+export type TaskAction = (typeof TASK_ACTIONS)[number]
+
+export const TASK_STATES = ['queued', 'running', 'succeeded', 'failed', 'cancelled'] as const
+export type TaskState = (typeof TASK_STATES)[number]
+
+/** Top-level members of a submit that the gateway reads, by kind: they may stand only once. */
+export const TASK_MEMBERS: Readonly<Record<TaskKind, readonly string[]>> = {
+  video: ['prompt', 'seconds', 'duration', 'size'],
+}
+
+/** Calls of a protocol's tasks beside the one that begins them: `videos` is followed by `videos.retrieve`. */
+export const TASK_CALLS = ['retrieve', 'content', 'cancel', 'delete'] as const
+export type TaskCallName = (typeof TASK_CALLS)[number]
+
+/** What those calls may be filled in with: our names for the upstream's id, and the artefact that is asked for. */
+export const TASK_VARIABLES = ['task_id', 'id', 'model', 'variant'] as const
+
+/** The protocol under whose name those calls stand: `videos` for `videos.remix`. */
+export function taskFamily(protocol: string): string {
+  return protocol.split('.', 1)[0] ?? protocol
+}
+
+/** Dotted paths; the first that leads to something counts. */
+export type PointerList = readonly string[]
+
+/** Where an upstream's answers say what of a task, as written in one place. Durations in milliseconds. */
+export interface TaskShapeConfig {
+  readonly id?: PointerList
+  readonly state?: PointerList
+  /** What the upstream's words mean, beside those that are understood anyway. */
+  readonly states?: Readonly<Record<string, TaskState>>
+  readonly progress?: PointerList
+  /** URLs of artefacts, by variant. */
+  readonly result?: Readonly<Record<string, PointerList>>
+  readonly error?: { readonly code: PointerList; readonly message: PointerList }
+  /** Further values that are kept for clients, by name. */
+  readonly fields?: Readonly<Record<string, PointerList>>
+  readonly poll?: Partial<PollPace>
+  readonly deadline?: number
+  readonly late?: number
+  readonly stall?: number
+  readonly keep?: number
+}
+
+/** Milliseconds, and requests at a time. */
+export interface PollPace {
+  /** Between two polls of a task. */
+  readonly every: number
+  /** Before the first one. */
+  readonly first: number
+  /** Between two polls while they fail, at most. */
+  readonly slowest: number
+  /** Polls of one upstream at a time. */
+  readonly at_once: number
+  /** What clients are told to wait between two polls of theirs. */
+  readonly clients: number
+}
+
+export interface TaskRouteConfig {
+  readonly kind: TaskKind
+  readonly action: TaskAction
+  /** The parameter of the path that names a task. */
+  readonly of?: string
+  /** The member of the body that names where to tell how a task ends. */
+  readonly webhook?: string
+  /** The header that tells clients how long to wait between two polls. */
+  readonly pace?: string
+  readonly shape: TaskShapeConfig
+}
+
+/** The same over all places in which it is written, ready to be read by. */
+export interface TaskShape {
+  readonly id: readonly Path[]
+  readonly state: readonly Path[]
+  /** By words in lower case. */
+  readonly states: ReadonlyMap<string, TaskState>
+  readonly progress: readonly Path[]
+  readonly result: ReadonlyMap<string, readonly Path[]>
+  readonly error: { readonly code: readonly Path[]; readonly message: readonly Path[] }
+  readonly fields: ReadonlyMap<string, readonly Path[]>
+  readonly poll: PollPace
+  /** A task that has not ended after this long has failed. */
+  readonly deadline: number
+  /** How long after that a success still counts. */
+  readonly late: number
+  /** A task of which nothing has been heard for this long has failed; absent: the deadline alone decides. */
+  readonly stall: number | undefined
+  /** How long results are kept. */
+  readonly keep: number
+}

@@ -1,0 +1,139 @@
+import { GatewayError } from '../../core/errors.js'
+import type { RetryCondition } from '../../core/limits.js'
+import type { UpstreamController, UpstreamHandler, UpstreamRequest } from '../../net/pools.js'
+import type { UpstreamHeaders } from '../response-headers.js'
+import { classify } from '../upstream-errors.js'
+
+/** A whole answer of an upstream. */
+export interface Answer {
+  readonly status: number
+  readonly headers: UpstreamHeaders
+  /** Empty where only the head was wanted. */
+  readonly body: Buffer
+}
+
+/** Why there is no answer. */
+export class NoAnswer extends Error {
+  override readonly name = 'NoAnswer'
+  /** Whether a byte of the request may have reached the upstream. */
+  readonly sent: boolean
+  readonly condition: RetryCondition
+  readonly error: GatewayError
+
+  constructor(sent: boolean, condition: RetryCondition, error: GatewayError) {
+    super(error.message, { cause: error })
+    this.sent = sent
+    this.condition = condition
+    this.error = error
+  }
+}
+
+/** Where requests go: a pool, or a connection. */
+export interface Way {
+  /** False where too many wait already. */
+  dispatch(request: UpstreamRequest, handler: UpstreamHandler): boolean
+  /** The exchange that `dispatch` began is over. */
+  finished(): void
+}
+
+export interface Patience {
+  /** Milliseconds until the request is on its way, and from there until the answer is whole. */
+  readonly connect: number
+  readonly answer: number
+  /** Largest body; `head`: nobody wants it. */
+  readonly most: number | 'head'
+}
+
+/** One request and its whole answer, for what no client waits for byte by byte. Rejects with {@link NoAnswer}. */
+export function ask(pool: Way, request: UpstreamRequest, patience: Patience): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const asking = new Asking(pool, patience, resolve, reject)
+    if (pool.dispatch(request, asking)) return
+    const message = 'Too many requests wait for this upstream.'
+    const error = new GatewayError('unavailable', message, { retryAfter: 1000, limit: 'queue' })
+    asking.stop(new NoAnswer(false, 'connect', error))
+  })
+}
+
+class Asking implements UpstreamHandler {
+  readonly #pool: Way
+  readonly #patience: Patience
+  readonly #resolve: (answer: Answer) => void
+  readonly #reject: (reason: NoAnswer) => void
+  readonly #chunks: Buffer[] = []
+  #controller: UpstreamController | undefined
+  #timer: NodeJS.Timeout
+  #size = 0
+  #sent = false
+  #over = false
+  #head: Omit<Answer, 'body'> | undefined
+
+  constructor(pool: Way, patience: Patience, resolve: (answer: Answer) => void, reject: (reason: NoAnswer) => void) {
+    this.#pool = pool
+    this.#patience = patience
+    this.#resolve = resolve
+    this.#reject = reject
+    this.#timer = setTimeout(() => this.late('connect'), patience.connect)
+  }
+
+  onRequestStart(controller: UpstreamController): void {
+    this.#controller = controller
+    if (this.#over) {
+      controller.abort(new Error('nobody waits any more'))
+      return
+    }
+    this.#sent = true
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => this.late('first_byte'), this.#patience.answer)
+  }
+
+  onResponseStart(controller: UpstreamController, status: number, headers: UpstreamHeaders): void {
+    if (status < 200 || this.#over) return
+    this.#controller = controller
+    this.#head = { status, headers }
+    if (this.#patience.most === 'head') this.finish()
+  }
+
+  onResponseData(_controller: UpstreamController, chunk: Buffer): void {
+    this.#size += chunk.length
+    if (this.#size <= Number(this.#patience.most)) this.#chunks.push(chunk)
+    else
+      this.fail('bad_response', new GatewayError('bad_upstream_response', 'The answer of the upstream is too large.'))
+  }
+
+  onResponseEnd(): void {
+    this.#pool.finished()
+    this.finish()
+  }
+
+  onResponseError(_controller: UpstreamController, cause: Error): void {
+    this.#pool.finished()
+    const { condition, error } = classify(cause, !this.#sent)
+    this.fail(condition, error)
+  }
+
+  /** Gives up. */
+  stop(reason: NoAnswer): void {
+    if (this.#over) return
+    this.#over = true
+    clearTimeout(this.#timer)
+    this.#controller?.abort(reason)
+    this.#reject(reason)
+  }
+
+  private finish(): void {
+    if (this.#over || this.#head === undefined) return
+    this.#over = true
+    clearTimeout(this.#timer)
+    this.#resolve({ ...this.#head, body: Buffer.concat(this.#chunks) })
+    if (this.#patience.most === 'head') this.#controller?.abort(new Error('the head was enough'))
+  }
+
+  private fail(condition: RetryCondition, error: GatewayError): void {
+    this.stop(new NoAnswer(this.#sent, condition, error))
+  }
+
+  private late(phase: 'connect' | 'first_byte'): void {
+    this.fail(phase, new GatewayError('upstream_timeout', 'The upstream did not answer in time.', { phase }))
+  }
+}

@@ -1,0 +1,249 @@
+import { GatewayError } from '../../core/errors.js'
+import type { TaskTarget } from '../../core/plan.js'
+import type { UpstreamController, UpstreamHandler, UpstreamRequest } from '../../net/pools.js'
+import type { Call, Work } from '../call.js'
+import type { UpstreamHeaders } from '../response-headers.js'
+import { classify, errorOfStatus, retryAfter } from '../upstream-errors.js'
+import type { Way } from './ask.js'
+import type { Variant } from './faces/face.js'
+
+/** What a client wants of content, and what it is told of it. */
+export interface ContentWish {
+  readonly tag: string
+  readonly cached: string
+  /** Only the head. */
+  readonly head: boolean
+  /** Those of a range, or none. */
+  readonly headers: readonly string[]
+}
+
+/** Why nothing has reached the client. */
+export interface ContentFailure {
+  readonly error: GatewayError
+  /** Another try may help. */
+  readonly again: boolean
+  /** It is elsewhere. */
+  readonly location?: string
+}
+
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
+
+/** Of the content itself: they pass. */
+const PASSED = ['content-length', 'content-range', 'last-modified', 'content-disposition'] as const
+
+/**
+ * One try to fetch content: bytes pass as they come, with back-pressure. What the server says is checked before the first
+ * of them, so that a client never stores an error as its video.
+ */
+export class ContentRelay implements UpstreamHandler, Work {
+  readonly #call: Call
+  readonly #target: TaskTarget
+  readonly #way: Way
+  readonly #variant: Variant
+  /** Not at the upstream: without its credential, and so a refusal is none of that. */
+  readonly #elsewhere: boolean
+  readonly #wish: ContentWish
+  readonly #report: (failure: ContentFailure) => void
+  readonly #started = performance.now()
+  #phase: 'connect' | 'first_byte' | 'content' | 'over' = 'connect'
+  #since = this.#started
+  #controller: UpstreamController | undefined
+  #status: number | undefined
+
+  constructor(
+    call: Call,
+    target: TaskTarget,
+    way: Way,
+    elsewhere: boolean,
+    variant: Variant,
+    wish: ContentWish,
+    report: (failure: ContentFailure) => void,
+  ) {
+    this.#call = call
+    this.#target = target
+    this.#way = way
+    this.#elsewhere = elsewhere
+    this.#variant = variant
+    this.#wish = wish
+    this.#report = report
+  }
+
+  send(request: UpstreamRequest): void {
+    this.#call.work = this
+    if (this.#way.dispatch(request, this)) return
+    this.fail(
+      'connect',
+      new GatewayError('unavailable', 'Too many requests wait for this upstream.', { retryAfter: 1000 }),
+      false,
+    )
+  }
+
+  // ── what the connection tells
+
+  onRequestStart(controller: UpstreamController): void {
+    this.#controller = controller
+    if (this.#phase === 'over') controller.abort(new Error('the call is over'))
+    else this.enter('first_byte')
+  }
+
+  onResponseStart(controller: UpstreamController, status: number, headers: UpstreamHeaders): void {
+    if (status < 200 || this.#phase === 'over') return
+    this.#controller = controller
+    this.#status = status
+    if (status === 416) this.begin(status, headers, '')
+    else if (status !== 200 && status !== 206) this.refuse(status, headers)
+    else {
+      const type = this.typeOf(headers)
+      if (type === undefined || headers['content-encoding'] !== undefined) this.fail('head', malformed(), true)
+      else this.begin(status, headers, type)
+    }
+  }
+
+  onResponseData(_controller: UpstreamController, chunk: Buffer): void {
+    if (this.#phase !== 'content') return
+    this.#since = performance.now()
+    if (!this.#call.write(chunk, this.resume)) this.#controller?.pause()
+  }
+
+  onResponseEnd(): void {
+    this.#way.finished()
+    if (this.#phase !== 'content') return
+    this.note('ok')
+    this.#phase = 'over'
+    this.#call.end()
+  }
+
+  onResponseError(_controller: UpstreamController, cause: Error): void {
+    this.#way.finished()
+    if (this.#phase === 'over') return
+    const { error } = classify(cause, this.#phase === 'connect')
+    if (this.#phase === 'content') this.breakOff(error)
+    else this.fail(this.#phase, error, true)
+  }
+
+  // ── what the call tells
+
+  cancel(): void {
+    if (this.#phase === 'over') return
+    this.note('cancelled')
+    this.stop()
+  }
+
+  cut(_error: GatewayError): boolean {
+    if (this.#phase !== 'content') return false
+    this.breakOff(_error)
+    return true
+  }
+
+  check(now: number): void {
+    const { connect, first_byte, idle } = this.#target.timeouts
+    const waited = now - this.#since
+    if (this.#phase === 'connect' && waited > connect) this.late()
+    else if (this.#phase === 'first_byte' && waited > first_byte) this.late()
+    else if (this.#phase === 'content' && this.#controller?.paused !== true && waited > idle) this.late()
+  }
+
+  // ──
+
+  private readonly resume = (): void => {
+    this.#since = performance.now()
+    if (this.#phase === 'content') this.#controller?.resume()
+  }
+
+  private late(): void {
+    const error = new GatewayError('upstream_timeout', 'The upstream did not answer in time.', { phase: this.#phase })
+    if (this.#phase === 'content') this.breakOff(error)
+    else this.fail(this.#phase, error, true)
+  }
+
+  /** Undefined where it is no content of this kind. */
+  private typeOf(headers: UpstreamHeaders): string | undefined {
+    const { fits, type: usual } = this.#variant
+    const said =
+      String(headers['content-type'] ?? '')
+        .toLowerCase()
+        .split(';', 1)[0]
+        ?.trim() ?? ''
+    if (fits.test(said)) return said
+    return said === '' || said === 'application/octet-stream' || said === 'binary/octet-stream' ? usual : undefined
+  }
+
+  private begin(status: number, headers: UpstreamHeaders, type: string): void {
+    const { tag, cached, head } = this.#wish
+    const flat: string[] = []
+    for (const name of PASSED) {
+      const value = headers[name]
+      if (typeof value === 'string' && (status !== 416 || name === 'content-range')) flat.push(name, value)
+    }
+    if (status === 416) flat.push('content-length', '0')
+    else flat.push('content-type', type, 'etag', tag, 'cache-control', cached, 'accept-ranges', 'bytes')
+    this.#call.begin(status, flat)
+    if (head || status === 416) {
+      this.note('ok')
+      this.stop()
+      this.#call.end()
+    } else this.enter('content')
+  }
+
+  private refuse(status: number, headers: UpstreamHeaders): void {
+    const { location } = headers
+    const error = this.errorOf(status, headers)
+    if (error.code === 'upstream_auth') this.#call.kernel.onRefusedCredential()
+    const moved = REDIRECTS.has(status) && typeof location === 'string'
+    this.fail('status', error, status >= 500, moved ? location : undefined)
+  }
+
+  private errorOf(status: number, headers: UpstreamHeaders): GatewayError {
+    const cause = `upstream status ${status}`
+    const isGone = status === 404 || status === 410 || (this.#elsewhere && (status === 401 || status === 403))
+    if (isGone) return new GatewayError('gone', 'The content of this task is not kept any more.', { cause })
+    if (status === 409 || status === 425) {
+      const wait = retryAfter(headers) ?? this.#target.shape.poll.clients
+      return new GatewayError('not_ready', 'The content is not ready yet. Try again later.', {
+        retryAfter: wait,
+        cause,
+      })
+    }
+    const error = errorOfStatus(status, headers)
+    return error.code === 'upstream_rejected' ? malformed(cause) : error
+  }
+
+  private fail(phase: string, error: GatewayError, again: boolean, location?: string): void {
+    if (this.#phase === 'over') return
+    this.note(phase)
+    this.stop()
+    this.#report({ error, again, ...(location === undefined ? {} : { location }) })
+  }
+
+  /** The client has part of it, and is shown that it is a part: the transfer ends short. */
+  private breakOff(error: GatewayError): void {
+    this.note('reset')
+    this.#call.error ??= error
+    this.#call.truncated = true
+    this.stop()
+    this.#call.response.destroy()
+  }
+
+  private enter(phase: 'first_byte' | 'content'): void {
+    this.#phase = phase
+    this.#since = performance.now()
+  }
+
+  private stop(): void {
+    this.#phase = 'over'
+    this.#controller?.abort(new Error('the exchange is over'))
+  }
+
+  private note(phase: string): void {
+    const milliseconds = Math.round((performance.now() - this.#started) * 100) / 100
+    const { name: upstream } = this.#target.upstream
+    this.#call.attempts.push({ upstream, model: '', phase, status: this.#status, milliseconds })
+  }
+}
+
+function malformed(cause?: string): GatewayError {
+  return new GatewayError('bad_upstream_response', 'The upstream did not send the content of the task.', {
+    phase: 'head',
+    cause,
+  })
+}

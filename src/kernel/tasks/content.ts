@@ -1,0 +1,186 @@
+import { GatewayError } from '../../core/errors.js'
+import type { TaskRoute, TaskTarget } from '../../core/plan.js'
+import { GuardedHttp } from '../../net/guarded.js'
+import { Blocked } from '../../net/media-url.js'
+import { mergeQuery } from '../../wire/query.js'
+import type { Call } from '../call.js'
+import type { Way } from './ask.js'
+import type { Entry } from './book.js'
+import { conditions } from './content-conditions.js'
+import { inlineContent } from './content-inline.js'
+import { ContentRelay, type ContentWish } from './content-relay.js'
+import type { Variant } from './faces/face.js'
+import { faceOf } from './faces/index.js'
+import type { Artifact, Task } from './record.js'
+import { targetOf, variablesOf } from './upstream.js'
+
+/** The variant of a result that is the only one. */
+const ONLY = 'content'
+
+/** Sends what a task made, or the part of it that the client asks for. */
+export function content(call: Call, { task }: Entry, { kind }: TaskRoute): void {
+  const face = faceOf(kind)
+  const [usual = ''] = face.variants.keys()
+  const name = call.query?.get('variant') || usual
+  const variant = face.variants.get(name)
+  if (variant === undefined) {
+    const message = `'variant' has to be one of ${[...face.variants.keys()].join(', ')}.`
+    throw new GatewayError('invalid_parameter', message, { param: 'variant' })
+  }
+  checkState(task)
+  const wish = conditions(call, task, name, variant)
+  if (wish === undefined) return
+  const target = targetOf(call.generation.plan, task)
+  if (target === undefined)
+    throw new GatewayError('unavailable', 'The upstream of this task is switched off.', { retryAfter: 10_000 })
+  const artifact = artifactOf(task, name, usual)
+  if (artifact?.url?.startsWith('data:')) inlineContent(call, artifact.url, wish)
+  else new Fetch(call, task, target, { artifact, name, usual, variant, wish }).start()
+}
+
+/** Throws where there is nothing to be sent: not yet, not any more, or never. */
+function checkState(task: Task): void {
+  const { state, pace, expires, error } = task
+  if (state === 'queued' || state === 'running') {
+    const message = `The task has not ended yet (${task.progress} %). Try again later.`
+    throw new GatewayError('not_ready', message, { retryAfter: pace })
+  }
+  if (state !== 'succeeded') {
+    throw new GatewayError('not_found', `The task has no content: it failed (${error?.code ?? state}).`)
+  }
+  if (expires !== undefined && expires <= Date.now()) throw expired()
+}
+
+export function expired(): GatewayError {
+  return new GatewayError('gone', 'The content of this task has expired.')
+}
+
+/** What is to be fetched. */
+interface Wanted {
+  readonly artifact: Artifact | undefined
+  /** The variant, and the one that is meant where nobody names one. */
+  readonly name: string
+  readonly usual: string
+  readonly variant: Variant
+  readonly wish: ContentWish
+}
+
+function artifactOf({ artifacts }: Task, name: string, usual: string): Artifact | undefined {
+  return (
+    artifacts.find(({ variant }) => variant === name) ??
+    (name === usual ? artifacts.find(({ variant }) => variant === ONLY) : undefined)
+  )
+}
+
+/** A place that content is fetched from. */
+interface Place {
+  readonly way: Way
+  readonly path: string
+  readonly headers: string[]
+  readonly elsewhere: boolean
+  /** What a redirect's location is relative to. */
+  readonly base: string
+}
+
+/** Tries to get the content, again where nothing has reached the client. A task is never begun anew for it. */
+class Fetch {
+  readonly #call: Call
+  readonly #task: Task
+  readonly #target: TaskTarget
+  readonly #wanted: Wanted
+  readonly #gone = new AbortController()
+  #url: string | undefined
+  #tries = 0
+  #hops = 0
+
+  constructor(call: Call, task: Task, target: TaskTarget, wanted: Wanted) {
+    this.#call = call
+    this.#task = task
+    this.#target = target
+    this.#wanted = wanted
+    this.#url = wanted.artifact?.url
+    call.response.on('close', () => this.#gone.abort())
+  }
+
+  start(): void {
+    this.try().catch((error: unknown) => this.#call.fail(errorOf(error)))
+  }
+
+  private async try(): Promise<void> {
+    const { way, path, headers, elsewhere, base } = await this.place()
+    const call = this.#call
+    if (call.over || call.error !== undefined) {
+      if (elsewhere) way.finished()
+      return
+    }
+    const { variant, wish } = this.#wanted
+    const relay = new ContentRelay(call, this.#target, way, elsewhere, variant, wish, failure => {
+      if (call.over || call.begun) return
+      if (failure.location !== undefined && this.#hops < MOST_HOPS && URL.canParse(failure.location, base)) {
+        this.#hops++
+        this.#url = new URL(failure.location, base).href
+        this.start()
+      } else if (failure.again && ++this.#tries < MOST_TRIES) this.start()
+      else call.fail(failure.error)
+    })
+    relay.send({ method: 'GET', path, headers, body: null })
+  }
+
+  /** The upstream itself with its credential, or, for what lies elsewhere, a guarded connection without one. */
+  private async place(): Promise<Place> {
+    const { upstream, calls, timeouts } = this.#target
+    const { pool, headers, origin } = this.#call.generation.reach(upstream)
+    const wanted = [...this.#wanted.wish.headers]
+    const here = (path: string): Place => {
+      return { way: pool, path, headers: [...headers, ...wanted], elsewhere: false, base: origin + path }
+    }
+    if (this.#url === undefined) {
+      const { name, usual } = this.#wanted
+      if (calls.content === undefined) throw new GatewayError('not_found', `The task has no ${name}.`)
+      const path = calls.content.call.target(variablesOf(this.#task, name))
+      // Said only where it is said to us: not every upstream knows the word.
+      const query = name === usual ? undefined : new URLSearchParams({ variant: name })
+      return here(mergeQuery(path, query, () => false))
+    }
+    const path = pathAt(this.#url, origin)
+    if (path !== undefined) return here(path)
+    const patience = AbortSignal.any([this.#gone.signal, AbortSignal.timeout(timeouts.connect)])
+    const connection = await this.guard().open(this.#url, patience)
+    const own = ['accept-encoding', 'identity', 'user-agent', 'model-gateway', ...wanted]
+    return { way: connection, path: connection.target, headers: own, elsewhere: true, base: connection.url.href }
+  }
+
+  private guard(): GuardedHttp {
+    const { fetch } = this.#call.generation.plan.media
+    const { allow = [], http = false, ports = [443, 80] } = fetch ?? {}
+    return new GuardedHttp({ allow: ['*', ...allow], http, ports, timeoutMs: this.#target.timeouts.idle })
+  }
+}
+
+const MOST_TRIES = 3
+const MOST_HOPS = 3
+
+/** Path and query of a URL on the upstream itself, or of one that is only a path. */
+function pathAt(url: string, origin: string): string | undefined {
+  if (/^\/(?!\/)/.test(url)) return url
+  if (!URL.canParse(url)) return undefined
+  const parsed = new URL(url)
+  return parsed.origin === origin ? parsed.pathname + parsed.search : undefined
+}
+
+function errorOf(error: unknown): unknown {
+  if (error instanceof Blocked) {
+    return new GatewayError(
+      'bad_upstream_response',
+      'The upstream keeps the content at a place that may not be called.',
+      {
+        cause: error,
+        phase: 'content',
+      },
+    )
+  }
+  if (error instanceof Error && (error.name === 'TimeoutError' || error.name === 'AbortError')) {
+    return new GatewayError('upstream_timeout', 'The content could not be reached in time.', { phase: 'connect' })
+  }
+  return error
+}

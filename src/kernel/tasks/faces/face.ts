@@ -1,0 +1,33 @@
+import type { GatewayError } from '../../../core/errors.js'
+import type { JsonObject } from '../../../core/json.js'
+import type { Task } from '../record.js'
+
+/** The value of a top-level member of a request, as far as the gateway read it. */
+export type Member = (name: string) => unknown
+
+/** How the clients of a family see tasks. Everything else about tasks is the same for all families. */
+export interface Face {
+  /** What records show of a request. Throws `invalid_parameter` for what cannot be. */
+  input(member: Member): JsonObject
+  /** The record of a task. */
+  record(task: Task): JsonObject
+  /** The answer to the request that began the task. */
+  begun(task: Task): JsonObject
+  list(tasks: readonly Task[], more: boolean): JsonObject
+  deleted(task: Task): JsonObject
+  /** The owner has no such task. */
+  unknown(id: string): GatewayError
+  /** The variant of the content that a client gets who names none, and what those that can be named hold. */
+  readonly variants: ReadonlyMap<string, Variant>
+  /** What is worth telling of a change, where somebody wants to be told. */
+  event(before: Task, after: Task): string | undefined
+  /** The body of that. `sequence` counts the notifications of a task from 1. */
+  notification(task: Task, event: string, sequence: number, now: number): JsonObject
+}
+
+export interface Variant {
+  /** Whether content of this media type can be it. */
+  readonly fits: RegExp
+  /** Its type where the server says nothing that is of use. */
+  readonly type: string
+}

@@ -1,0 +1,169 @@
+import { GatewayError } from '../../core/errors.js'
+import { isObject, type JsonObject, parseJson } from '../../core/json.js'
+import type { StoredRecord } from '../../core/store.js'
+import { GuardedHttp } from '../../net/guarded.js'
+import { Blocked } from '../../net/media-url.js'
+import type { Kernel } from '../kernel.js'
+import { stored } from '../state/faults.js'
+import { retryAfter } from '../upstream-errors.js'
+import { ask, NoAnswer } from './ask.js'
+import type { Hook, Task } from './record.js'
+import { signed } from './signature.js'
+import { LeaseWorker } from './worker.js'
+
+/** A notification that has not been taken yet. */
+interface Notice {
+  /** The same for each attempt, so that whoever gets it twice knows. */
+  readonly id: string
+  readonly task: string
+  readonly url: string
+  readonly sequence: number
+  readonly body: JsonObject
+  readonly attempts: number
+}
+
+/** What became of an attempt. */
+export interface NoticeOutcome {
+  readonly task: string
+  readonly notice: string
+  readonly attempt: number
+  readonly outcome: 'taken' | 'again' | 'given up'
+  readonly status?: number
+  /** Why the address was not called. */
+  readonly blocked?: string
+}
+
+const NAMESPACE = 'task-hooks'
+const LEASE = 60_000
+const AT_ONCE = 32
+/** How long one that nobody took is kept for whoever looks after it, milliseconds. */
+const KEEP = 3 * 24 * 3_600_000
+/** Pauses between the attempts, milliseconds; the last one repeats. */
+const PAUSES = [5, 30, 120, 600, 1800, 7200, 21_600].map(seconds => seconds * 1000)
+/** Longest address, characters. */
+const LONGEST = 2048
+/** Most that is read of an answer that nobody needs, bytes. */
+const MOST = 64 * 1024
+const GONE = 410
+
+/** Tells clients how their tasks end: signed, over HTTPS, to public addresses, until it is taken or has been tried often enough. */
+export class HookQueue {
+  readonly #kernel: Kernel
+  readonly #worker: LeaseWorker
+  /** Told of each attempt. */
+  onAttempt: (outcome: NoticeOutcome) => void = () => undefined
+
+  constructor(kernel: Kernel) {
+    this.#kernel = kernel
+    this.#worker = new LeaseWorker({
+      store: kernel.store,
+      namespace: NAMESPACE,
+      lease: () => LEASE,
+      atOnce: AT_ONCE,
+      run: record => this.send(record),
+      onFault: error => kernel.onStoreFault(error),
+    })
+  }
+
+  start(): void {
+    this.#worker.start()
+  }
+
+  async stop(): Promise<void> {
+    await this.#worker.stop()
+  }
+
+  /** The hook of a new task. Throws `invalid_parameter` where nobody may be called there, or at all. */
+  hook(url: unknown, param: string): Hook | undefined {
+    if (url === undefined || url === null || url === '') return undefined
+    const guard = this.guard()
+    if (guard === undefined) throw refused(param, 'webhooks are not enabled here')
+    if (typeof url !== 'string' || url.length > LONGEST) throw refused(param, 'it has to be an https URL')
+    try {
+      guard.check(url)
+    } catch (cause) {
+      throw refused(param, 'it has to be an https URL of a public address', cause)
+    }
+    return { url, sequence: 0 }
+  }
+
+  /** Puts the notification that waits in a task into the queue; once only, however often it is tried. */
+  async add(task: Task, { url, sequence, pending }: Hook): Promise<void> {
+    if (pending === undefined) return
+    const now = Date.now()
+    const key = `${task.id}.${sequence}`
+    const notice: Notice = { id: `msg_${key}`, task: task.id, url, sequence, body: pending.body, attempts: 0 }
+    const value = Buffer.from(JSON.stringify(notice))
+    const draft = { namespace: NAMESPACE, owner: task.owner, key, created: now, expires: now + KEEP, due: now, value }
+    await stored(this.#kernel.store.create(draft))
+    this.#worker.at(now)
+  }
+
+  private guard(): GuardedHttp | undefined {
+    const { webhooks } = this.#kernel.generation.plan
+    if (webhooks?.secret === undefined) return undefined
+    const { allow, ports, timeout: timeoutMs } = webhooks
+    return new GuardedHttp({ allow, ports, http: false, timeoutMs })
+  }
+
+  private async send(record: StoredRecord): Promise<void> {
+    const notice = parseJson(Buffer.from(record.value).toString('utf8')) as unknown as Notice | undefined
+    if (!isObject(notice)) return
+    const attempt = notice.attempts + 1
+    const { status, wait, blocked } = await this.attempt(notice)
+    const told = { task: notice.task, notice: notice.id, attempt, ...(status === undefined ? {} : { status }) }
+    if (status !== undefined && status >= 200 && status < 300) {
+      await stored(this.#kernel.store.delete(record))
+      this.onAttempt({ ...told, outcome: 'taken' })
+      return
+    }
+    const most = this.#kernel.generation.plan.webhooks?.attempts ?? 1
+    const over = attempt >= most || status === GONE || blocked !== undefined
+    const pause = Math.max(PAUSES[Math.min(attempt, PAUSES.length) - 1] ?? 0, wait ?? 0)
+    const due = over ? null : Date.now() + pause
+    const value = Buffer.from(JSON.stringify({ ...notice, attempts: attempt }))
+    await stored(this.#kernel.store.replace(record, { value, due }))
+    if (due !== null) this.#worker.at(due)
+    this.onAttempt({ ...told, outcome: over ? 'given up' : 'again', ...(blocked === undefined ? {} : { blocked }) })
+  }
+
+  private async attempt({ id, url, sequence, body }: Notice): Promise<Attempted> {
+    const { webhooks } = this.#kernel.generation.plan
+    const guard = this.guard()
+    if (webhooks?.secret === undefined || guard === undefined) return {}
+    const text = JSON.stringify(body)
+    const signature = signed(id, Math.floor(Date.now() / 1000), text, webhooks.secret)
+    try {
+      const connection = await guard.open(url, AbortSignal.timeout(webhooks.timeout))
+      const headers = [...HEADERS, 'webhook-sequence', String(sequence), ...signature]
+      const request = { method: 'POST', path: connection.target, headers, body: Buffer.from(text) }
+      try {
+        const patience = { connect: webhooks.timeout, answer: webhooks.timeout, most: MOST }
+        const answer = await ask(connection, request, patience)
+        return { status: answer.status, wait: retryAfter(answer.headers) }
+      } finally {
+        connection.finished()
+      }
+    } catch (error) {
+      if (error instanceof Blocked) return { blocked: error.message }
+      if (error instanceof NoAnswer || isTimeout(error)) return {}
+      throw error
+    }
+  }
+}
+
+interface Attempted {
+  readonly status?: number
+  readonly wait?: number | undefined
+  readonly blocked?: string
+}
+
+const HEADERS = ['content-type', 'application/json', 'user-agent', 'model-gateway', 'accept-encoding', 'identity']
+
+function isTimeout(error: unknown): boolean {
+  return error instanceof Error && (error.name === 'TimeoutError' || error.name === 'AbortError')
+}
+
+function refused(param: string, why: string, cause?: unknown): GatewayError {
+  return new GatewayError('invalid_parameter', `'${param}' cannot be used: ${why}.`, { param, cause })
+}

@@ -1,0 +1,79 @@
+import type { TaskTarget } from '../../core/plan.js'
+import type { Generation } from '../generation.js'
+import { retryAfter } from '../upstream-errors.js'
+import { type Answer, NoAnswer } from './ask.js'
+import { type Reading, readAnswer } from './reading.js'
+import type { Task } from './record.js'
+import { type Failure, heard, unheard } from './transition.js'
+import { askAbout, documentOf } from './upstream.js'
+
+/** What a poll came to. */
+export interface Polled {
+  readonly task: Task
+  /** What the upstream asks to wait, milliseconds. */
+  readonly wait: number | undefined
+  /** It refused the gateway's own credential. */
+  readonly refused: boolean
+}
+
+/**
+ * Asks the upstream how a task stands. What goes wrong on the way is nothing that a client sees: only refusals in a row,
+ * by which the upstream says that it has no such task, end it before its deadline.
+ */
+export async function poll(generation: Generation, task: Task, target: TaskTarget): Promise<Polled> {
+  const { shape, calls } = target
+  const fault = (miss: Failure | undefined, answer?: Answer): Polled => ({
+    task: unheard(task, miss, shape, Date.now()),
+    wait: answer && retryAfter(answer.headers),
+    refused: answer !== undefined && (answer.status === 401 || answer.status === 403),
+  })
+  const answer = await quiet(askAbout(generation, task, target, 'retrieve'))
+  if (calls.retrieve === undefined) return fault('target_gone')
+  if (answer === undefined) return fault(undefined)
+  if (answer.status < 200 || answer.status >= 300) return fault(isRefusal(answer) ? 'task_lost' : undefined, answer)
+  const document = documentOf(answer, calls.retrieve)
+  // While there is nothing to be told some upstreams answer with nothing.
+  if (document === undefined && answer.body.length > 0) return fault(undefined, answer)
+  const reading = readAnswer(document, shape)
+  const proof = needsProof(reading, target) ? await prove(generation, task, target) : presumed(target)
+  if (proof === 'missing') return fault('no_artifact', answer)
+  if (proof === 'unknown') return fault(undefined, answer)
+  const proved = proof === 'there' || reading.artifacts.length > 0
+  return { task: heard(task, reading, shape, Date.now(), proved), wait: retryAfter(answer.headers), refused: false }
+}
+
+/** Undefined where there is no answer. */
+async function quiet(asking: Promise<Answer | undefined>): Promise<Answer | undefined> {
+  try {
+    return await asking
+  } catch (error) {
+    if (error instanceof NoAnswer) return undefined
+    throw error
+  }
+}
+
+/** By which the upstream says that it has no such task, and not that it cannot tell now. */
+function isRefusal({ status }: Answer): boolean {
+  return status >= 400 && status < 500 && !PASSING.has(status)
+}
+
+/** Refusals of the moment: of the credential, of the rate, of the time it took. */
+const PASSING: ReadonlySet<number> = new Set([401, 403, 407, 408, 409, 425, 429])
+
+/** A result that is fetched by a call of its own is there when that call says so, whatever the state says. */
+function needsProof({ state, artifacts, error }: Reading, { calls }: TaskTarget): boolean {
+  return state === 'succeeded' && error === undefined && artifacts.length === 0 && calls.content !== undefined
+}
+
+/** Where nothing tells of results there is nothing to look for. */
+function presumed({ shape, calls }: TaskTarget): 'there' | 'none' {
+  return shape.result.size === 0 && calls.content === undefined ? 'there' : 'none'
+}
+
+async function prove(generation: Generation, task: Task, target: TaskTarget): Promise<'there' | 'missing' | 'unknown'> {
+  const answer = await quiet(askAbout(generation, task, target, 'content', ['range', 'bytes=0-0']))
+  if (answer === undefined || answer.status >= 500 || PASSING.has(answer.status)) return 'unknown'
+  if (answer.status >= 300) return 'missing'
+  const type = String(answer.headers['content-type'] ?? '').toLowerCase()
+  return type.includes('json') || type.startsWith('text/') ? 'missing' : 'there'
+}

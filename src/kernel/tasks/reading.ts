@@ -1,0 +1,99 @@
+import { isObject, type Json, type JsonObject } from '../../core/json.js'
+import type { Path, TaskShape, TaskState } from '../../core/task.js'
+import type { Artifact } from './record.js'
+import { stateOf } from './states.js'
+
+/** What an upstream's answer says of a task. */
+export interface Reading {
+  readonly id: string | undefined
+  /** Undefined where it says nothing, or a word that nobody knows. */
+  readonly state: TaskState | undefined
+  readonly progress: number | undefined
+  readonly artifacts: readonly Artifact[]
+  readonly error: { readonly code: string | undefined; readonly message: string } | undefined
+  readonly fields: JsonObject
+}
+
+const LONGEST_ID = 512
+const LONGEST_URL = 8192
+const LONGEST_TEXT = 2000
+/** Most that is kept of further values, bytes of JSON. */
+const MOST_FIELDS = 64 * 1024
+
+/** Reads an answer by the declared places. Whatever does not have the form that it ought to have is as if it were not there. */
+export function readAnswer(document: Json | undefined, shape: TaskShape): Reading {
+  const first = (paths: readonly Path[]): Json | undefined => firstOf(document, paths)
+  return {
+    id: textOf(first(shape.id), LONGEST_ID),
+    state: stateOf(first(shape.state), shape.states),
+    progress: progressOf(first(shape.progress)),
+    artifacts: artifactsOf(document, shape),
+    error: errorOf(document, shape),
+    fields: fieldsOf(document, shape),
+  }
+}
+
+/** The first value that stands at one of the places and is neither null nor the empty text. */
+function firstOf(document: Json | undefined, paths: readonly Path[], fits = isThere): Json | undefined {
+  for (const path of paths) {
+    const value = valueAt(document, path)
+    if (value !== undefined && fits(value)) return value
+  }
+  return undefined
+}
+
+function isThere(value: Json): boolean {
+  return value !== null && value !== ''
+}
+
+function valueAt(document: Json | undefined, path: Path): Json | undefined {
+  let value = document
+  for (const name of path) {
+    if (Array.isArray(value)) value = (value as readonly Json[])[Number(name)]
+    else if (isObject(value) && Object.hasOwn(value, name)) value = value[name]
+    else return undefined
+  }
+  return value
+}
+
+function textOf(value: Json | undefined, longest: number): string | undefined {
+  const text = typeof value === 'number' ? String(value) : value
+  return typeof text === 'string' && text !== '' && text.length <= longest ? text : undefined
+}
+
+/** A number, or a text such as `31%`. What is not whole and under 1 is a part of 1. */
+function progressOf(value: Json | undefined): number | undefined {
+  const number = typeof value === 'string' ? Number(/^\s*(\d{1,3}(?:\.\d{1,9})?)\s*%?\s*$/.exec(value)?.[1]) : value
+  if (typeof number !== 'number' || !Number.isFinite(number)) return undefined
+  return Math.min(100, Math.max(0, Math.floor(number > 0 && number < 1 ? number * 100 : number)))
+}
+
+function artifactsOf(document: Json | undefined, { result }: TaskShape): readonly Artifact[] {
+  return [...result].flatMap(([variant, paths]) => {
+    const url = textOf(firstOf(document, paths), LONGEST_URL)
+    return url === undefined ? [] : [{ variant, url }]
+  })
+}
+
+function errorOf(document: Json | undefined, { error }: TaskShape): Reading['error'] {
+  const isText = (value: Json): boolean => typeof value === 'string' && value !== ''
+  const code = firstOf(document, error.code, value => isText(value) || typeof value === 'number')
+  const message = firstOf(document, error.message, isText)
+  if (code === undefined && message === undefined) return undefined
+  return {
+    code: textOf(code, 128),
+    message: String(message ?? code).slice(0, LONGEST_TEXT),
+  }
+}
+
+function fieldsOf(document: Json | undefined, shape: TaskShape): JsonObject {
+  const fields: Record<string, Json> = {}
+  let left = MOST_FIELDS
+  for (const [name, paths] of shape.fields) {
+    const value = firstOf(document, paths)
+    if (value === undefined) continue
+    left -= JSON.stringify(value).length
+    if (left >= 0) fields[name] = value
+  }
+  return fields
+}

@@ -1,0 +1,99 @@
+import { randomBytes } from 'node:crypto'
+import { isObject, type Json, type JsonObject, parseJson } from '../../core/json.js'
+import type { TaskKind, TaskState } from '../../core/task.js'
+
+/** Something that a task made. */
+export interface Artifact {
+  readonly variant: string
+  /** Absent: the upstream's content call fetches it. */
+  readonly url?: string
+}
+
+/** Whom to tell, and how often there was something to be told. */
+export interface Hook {
+  readonly url: string
+  /** Number of the last notification. */
+  readonly sequence: number
+  /** The last one, until it stands in the queue. */
+  readonly pending?: { readonly event: string; readonly body: JsonObject; readonly at: number }
+}
+
+/**
+ * `submitting`: the upstream has not confirmed it; `open`: it is being followed; `late`: it has failed by its deadline, and
+ * a success would still count; `cancelling`, `deleting`: the upstream is still to be told; `done`: nothing happens any more.
+ */
+export type Phase = 'submitting' | 'open' | 'late' | 'cancelling' | 'deleting' | 'done'
+
+/** A task as the store has it. Times in milliseconds since the epoch. */
+export interface Task {
+  readonly id: string
+  readonly kind: TaskKind
+  readonly owner: string
+  /** The route that it began on, and the upstream that has it: it is followed by what these say now. */
+  readonly route: string
+  readonly target?: { readonly upstream: string; readonly model: string }
+  readonly upstreamId?: string
+  /** As the client named it. */
+  readonly model: string
+  readonly phase: Phase
+  readonly state: TaskState
+  /** 0 to 100, and never less than before. */
+  readonly progress: number
+  /** What its client asked for, as far as records show it. */
+  readonly input: JsonObject
+  /** What the upstream said beyond its state. */
+  readonly fields: JsonObject
+  readonly artifacts: readonly Artifact[]
+  readonly error?: { readonly code: string; readonly message: string }
+  readonly created: number
+  readonly started?: number
+  readonly finished?: number
+  readonly deadline: number
+  /** When its result is gone. */
+  readonly expires?: number
+  /** When something new was heard of it. */
+  readonly moved: number
+  /** What clients are told to wait between two polls, milliseconds. */
+  readonly pace: number
+  /** Polls in a row that failed, and those of them by which the upstream said that there is no such task. */
+  readonly faults: number
+  readonly misses: number
+  /** Whether the upstream may have it without having said so. */
+  readonly ambiguous?: true
+  /** It ended well after its deadline. */
+  readonly late?: true
+  /** The task that it was made of. */
+  readonly parent?: string
+  readonly hook?: Hook
+  /** Of the configuration under which it began. */
+  readonly generation: number
+}
+
+export const TASK_PREFIX = 'task_'
+
+/** 128 random bits: nobody guesses the id of another caller's task. */
+export function newTaskId(): string {
+  return TASK_PREFIX + randomBytes(16).toString('hex')
+}
+
+const ID = /^task_[0-9a-f]{32}$/
+
+/** Whether an id can be one of ours: nothing else is looked for. */
+export function isTaskId(id: string): boolean {
+  return ID.test(id)
+}
+
+export function isEnded({ state }: Task): boolean {
+  return state === 'succeeded' || state === 'failed' || state === 'cancelled'
+}
+
+export function encodeTask(task: Task): Buffer {
+  return Buffer.from(JSON.stringify(task))
+}
+
+/** Undefined where the bytes are none of ours. */
+export function decodeTask(bytes: Uint8Array): Task | undefined {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8')
+  const json: Json | undefined = parseJson(text)
+  return isObject(json) && typeof json.id === 'string' ? (json as unknown as Task) : undefined
+}

@@ -1,0 +1,37 @@
+import type { TaskState } from '../../core/task.js'
+
+/** Words by which upstreams say how a task stands, as they are met. Others mean that it goes on. */
+const WORDS: Readonly<Record<TaskState, readonly string[]>> = {
+  queued: [
+    ...['queued', 'queueing', 'in_queue', 'pending', 'submitted', 'not_start', 'not_started', 'created', 'accepted'],
+    ...['preparing', 'scheduled', 'waiting', 'starting', 'initializing'],
+  ],
+  running: [
+    ...['running', 'processing', 'in_progress', 'inprogress', 'progress', 'generating', 'started', 'working', 'active'],
+    ...['executing', 'rendering', 'modal', 'throttled'],
+  ],
+  succeeded: [
+    ...['succeeded', 'succeed', 'success', 'successful', 'completed', 'complete', 'finished', 'done', 'ready', 'ok'],
+  ],
+  failed: [
+    ...['failed', 'failure', 'fail', 'error', 'errored', 'expired', 'timeout', 'timed_out', 'rejected', 'blocked'],
+    ...['moderated', 'moderation_failed', 'not_found', 'lost'],
+  ],
+  cancelled: ['cancelled', 'canceled', 'cancel', 'aborted', 'revoked'],
+}
+
+const STATES: ReadonlyMap<string, TaskState> = new Map(
+  (Object.entries(WORDS) as [TaskState, readonly string[]][]).flatMap(([state, words]) =>
+    words.map(word => [word, state] as const),
+  ),
+)
+
+/**
+ * What an upstream's word for a state means: by the declared words first, then by the usual ones, in any case and with
+ * dashes or spaces for underscores. Undefined for a word that nobody knows.
+ */
+export function stateOf(word: unknown, declared: ReadonlyMap<string, TaskState>): TaskState | undefined {
+  if (typeof word !== 'string' && typeof word !== 'number' && typeof word !== 'boolean') return undefined
+  const text = String(word).trim().toLowerCase()
+  return declared.get(text) ?? STATES.get(text.replaceAll(/[\s-]+/g, '_'))
+}

@@ -1,0 +1,275 @@
+import type { Plan, TaskTarget } from '../../core/plan.js'
+import type { StoredRecord } from '../../core/store.js'
+import { TASK_KINDS } from '../../core/task.js'
+import type { Generation } from '../generation.js'
+import type { Kernel } from '../kernel.js'
+import { NoAnswer } from './ask.js'
+import { type Entry, entryOf, namespaceOf, TaskBook } from './book.js'
+import { HookQueue } from './hooks.js'
+import { noticed } from './notice.js'
+import { poll } from './poll.js'
+import { isEnded, type Task } from './record.js'
+import { Shown } from './shown.js'
+import { fail, MOST_MISSES, nextLook, overdue, unheard } from './transition.js'
+import { Turns } from './turns.js'
+import { askAbout, targetOf } from './upstream.js'
+import { LeaseWorker } from './worker.js'
+
+/** A change of a task that is worth a line in the log. */
+export interface TaskChange {
+  readonly task: string
+  readonly kind: string
+  readonly owner: string
+  readonly upstream: string | undefined
+  readonly from: string
+  readonly to: string
+  readonly code?: string
+  readonly late?: true
+}
+
+/** The part of a lease that may be spent on waiting for other polls of the same upstream. */
+const WAITING = 0.25
+/** How long is kept at least what has ended, milliseconds, and how long to wait for an upstream that is gone, at most. */
+const MINUTE = 60_000
+const AT_ONCE = 64
+/** When somebody looks after a task that could not be told of at once, milliseconds. */
+const SOON = 2000
+/** Pause between two attempts to tell an upstream that a task is not wanted any more. */
+const TELL_AGAIN = 15_000
+
+/** Work that goes on when its request has been answered: each task is followed by one process at a time. */
+export class Tasks {
+  readonly book: TaskBook
+  readonly hooks: HookQueue
+  /** Answers to clients that poll. */
+  readonly shown = new Shown()
+  readonly #kernel: Kernel
+  readonly #workers: ReadonlyMap<string, LeaseWorker>
+  readonly #turns = new Turns()
+  /** Submits that go on though their clients may have gone. */
+  readonly #pending = new Set<Promise<unknown>>()
+  /** Told of each change. */
+  onChange: (change: TaskChange) => void = () => undefined
+
+  constructor(kernel: Kernel) {
+    this.#kernel = kernel
+    const { store } = kernel
+    this.book = new TaskBook(store)
+    const onFault = (error: unknown): void => kernel.onStoreFault(error)
+    this.hooks = new HookQueue(kernel)
+    const workers = TASK_KINDS.map(kind => {
+      const namespace = namespaceOf(kind)
+      const run = (record: StoredRecord): Promise<void> => this.run(record)
+      const lease = (): number => kernel.generation.plan.tasks.lease
+      return [kind, new LeaseWorker({ store, namespace, lease, atOnce: AT_ONCE, run, onFault })] as const
+    })
+    this.#workers = new Map(workers)
+  }
+
+  /** Follows from now on whatever is unfinished. */
+  start(): void {
+    for (const worker of this.#workers.values()) worker.start()
+    this.hooks.start()
+  }
+
+  /** Resolves when every submit under way has been answered, or after so many milliseconds. */
+  async submitted(most: number): Promise<void> {
+    if (this.#pending.size === 0) return
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<void>(resolve => {
+      timer = setTimeout(resolve, most)
+    })
+    await Promise.race([Promise.allSettled(this.#pending), late])
+    clearTimeout(timer)
+  }
+
+  /** Claims nothing more, and resolves when nothing is being done. */
+  async stop(): Promise<void> {
+    await Promise.all([...this.#workers.values()].map(worker => worker.stop()))
+    await this.hooks.stop()
+    await Promise.allSettled(this.#pending)
+  }
+
+  /** Somebody has to look at a task of that kind then. */
+  wake(kind: Task['kind'], due: number | null): void {
+    if (due !== null) this.#workers.get(kind)?.at(due)
+  }
+
+  /** Sees to it that the process does not end before this is done. */
+  hold<T>(work: Promise<T>): Promise<T> {
+    this.#pending.add(work)
+    const done = (): void => void this.#pending.delete(work)
+    work.then(done, done)
+    return work
+  }
+
+  /**
+   * Writes a task that has changed, and tells whoever wants to be told. Undefined where somebody else changed it first.
+   * `due` null: nobody has to look at it any more.
+   */
+  async save(entry: Entry, changed: Task, due: number | null): Promise<Entry | undefined> {
+    const before = entry.task
+    const task = noticed(before, changed, Date.now())
+    const told = task.hook?.pending !== undefined
+    // Until the notification stands in its queue somebody has to look after the task.
+    const soon = told ? Math.min(due ?? Number.POSITIVE_INFINITY, Date.now() + SOON) : due
+    const expires = isEnded(task) && task.expires !== undefined ? lastDay(task, task.expires) : undefined
+    const saved = await this.book.replace(entry, task, soon, expires)
+    if (saved === undefined) return undefined
+    this.wake(task.kind, soon)
+    if (before.state !== task.state) this.tellChange(before, task)
+    return told ? await this.flush(saved, due) : saved
+  }
+
+  /** Ends a task for its client. The upstream is told later. */
+  async cancel(entry: Entry): Promise<Entry | undefined> {
+    const { plan } = this.#kernel.generation
+    return await this.persist(entry, task => cancelled(task, plan, Date.now()))
+  }
+
+  /** Takes a task out for its client. The upstream is told later. */
+  async remove(entry: Entry): Promise<Entry | undefined> {
+    return await this.persist(entry, task => ({ ...task, phase: 'deleting', faults: 0 }))
+  }
+
+  /** Changes a task whatever comes between, and has somebody look after it at once. */
+  private async persist(entry: Entry, change: (task: Task) => Task | undefined): Promise<Entry | undefined> {
+    for (let known: Entry | undefined = entry; known !== undefined; ) {
+      const next = change(known.task)
+      if (next === undefined) return known
+      const saved = await this.save(known, next, Date.now())
+      if (saved !== undefined) return saved
+      known = await this.book.find(known.task.kind, known.task.owner, known.task.id)
+    }
+    return undefined
+  }
+
+  private tellChange(before: Task, { id, kind, owner, target, state, error, late }: Task): void {
+    this.onChange({
+      task: id,
+      kind,
+      owner,
+      upstream: target?.upstream,
+      from: before.state,
+      to: state,
+      ...(error === undefined ? {} : { code: error.code }),
+      ...(late === undefined ? {} : { late }),
+    })
+  }
+
+  /** Moves a notification that stands in a task to the queue. */
+  private async flush(entry: Entry, due: number | null): Promise<Entry | undefined> {
+    const { hook, ...task } = entry.task
+    if (hook?.pending === undefined) return entry
+    await this.hooks.add(entry.task, hook)
+    const { pending: _, ...rest } = hook
+    const saved = await this.book.replace(entry, { ...task, hook: rest }, due)
+    this.wake(task.kind, due)
+    return saved
+  }
+
+  // ── what is due
+
+  private async run(record: StoredRecord): Promise<void> {
+    const claimed = entryOf(record)
+    if (claimed === undefined) return
+    const entry = await this.flush(claimed, record.due ?? null)
+    if (entry === undefined) return
+    const { task } = entry
+    switch (task.phase) {
+      case 'submitting': {
+        const keep = task.deadline - task.created
+        await this.save(entry, fail(task, 'submit_unconfirmed', Date.now(), keep), null)
+        return
+      }
+      case 'open':
+      case 'late':
+        return await this.inTurn(task, () => this.follow(entry))
+      case 'cancelling':
+      case 'deleting':
+        return await this.inTurn(task, () => this.tell(entry))
+      case 'done':
+        await this.save(entry, task, null)
+    }
+  }
+
+  private async inTurn(task: Task, work: () => Promise<void>): Promise<void> {
+    const name = `${task.kind} ${task.target?.upstream}`
+    const most = targetOf(this.#kernel.generation.plan, task)?.shape.poll.at_once ?? 1
+    const asked = Date.now()
+    await this.#turns.take(name, most)
+    try {
+      // A lease that is nearly over is left to whoever comes next.
+      if (Date.now() - asked < this.#kernel.generation.plan.tasks.lease * WAITING) await work()
+    } finally {
+      this.#turns.done(name)
+    }
+  }
+
+  private async follow(entry: Entry): Promise<void> {
+    const generation = this.#kernel.generation.lease()
+    try {
+      const target = targetOf(generation.plan, entry.task)
+      const now = Date.now()
+      if (target === undefined) {
+        const task = unheard(entry.task, 'target_gone', undefined, now)
+        const over = now >= task.deadline ? fail(task, 'target_gone', now, MINUTE) : task
+        await this.save(entry, over, isEnded(over) ? null : Math.min(now + goneFor(over), task.deadline))
+        return
+      }
+      const polled = await poll(generation, entry.task, target)
+      if (polled.refused) this.#kernel.onRefusedCredential()
+      const { shape } = target
+      const next = overdue(polled.task, shape, Date.now()) ?? polled.task
+      await this.save(entry, next, nextLook(next, shape, Date.now(), polled.wait, Math.random()))
+    } finally {
+      generation.release()
+    }
+  }
+
+  /** Tells the upstream that a task is not wanted any more, as far as it takes that. */
+  private async tell(entry: Entry): Promise<void> {
+    const { task } = entry
+    const generation = this.#kernel.generation.lease()
+    try {
+      const target = targetOf(generation.plan, task)
+      const told =
+        target === undefined || task.upstreamId === undefined || (await this.isTold(generation, task, target))
+      if (!told && task.faults < MOST_MISSES) {
+        await this.book.replace(entry, { ...task, faults: task.faults + 1 }, Date.now() + TELL_AGAIN)
+      } else if (task.phase === 'deleting') await this.book.remove(entry)
+      else await this.book.replace(entry, { ...task, phase: 'done', faults: 0 }, null)
+    } finally {
+      generation.release()
+    }
+  }
+
+  private async isTold(generation: Generation, task: Task, target: TaskTarget): Promise<boolean> {
+    const wanted = task.phase === 'deleting' && target.calls.delete !== undefined ? 'delete' : 'cancel'
+    if (wanted === 'cancel' && task.phase === 'deleting' && task.finished !== undefined) return true
+    try {
+      const answer = await askAbout(generation, task, target, wanted)
+      return answer === undefined || (answer.status < 500 && answer.status !== 429)
+    } catch (error) {
+      if (error instanceof NoAnswer) return false
+      throw error
+    }
+  }
+}
+
+/** The task as its owner, or the gateway's, ends it; undefined where it has ended. The upstream is still to be told. */
+export function cancelled(task: Task, plan: Plan, now: number): Task | undefined {
+  if (isEnded(task)) return undefined
+  const keep = targetOf(plan, task)?.shape.keep ?? MINUTE
+  return { ...fail(task, 'cancelled', now, keep), phase: 'cancelling', faults: 0 }
+}
+
+/** An ended task outlives its result, so that it can be told that it is gone. */
+export function lastDay({ finished }: Task, expires: number): number {
+  return expires + Math.max(expires - (finished ?? expires), MINUTE)
+}
+
+/** How long to wait for a target that is gone to come back, milliseconds. */
+function goneFor({ misses }: Task): number {
+  return Math.min(1000 * 2 ** misses, MINUTE)
+}

@@ -1,0 +1,156 @@
+import type { TaskShape, TaskState } from '../../core/task.js'
+import type { Reading } from './reading.js'
+import { isEnded, type Task } from './record.js'
+
+/** Refusals in a row after which a task counts as lost. */
+export const MOST_MISSES = 10
+
+/** Why the gateway itself let a task fail. */
+export const FAILURES = {
+  deadline: 'The task did not end in time.',
+  stalled: 'The upstream stopped working on the task.',
+  no_artifact: 'The task ended without a result.',
+  task_lost: 'The upstream does not know the task any more.',
+  target_gone: 'The upstream of the task is not configured any more.',
+  submit_unconfirmed: 'The upstream did not confirm that it began the task. It was not asked again.',
+  cancelled: 'The task was cancelled.',
+  failed: 'The upstream could not do the task.',
+} as const
+export type Failure = keyof typeof FAILURES
+
+/**
+ * The task after an answer of its upstream. Progress never goes back, what has ended stays as it is, and a word that
+ * nobody knows changes nothing. `proved`: there is something to be fetched.
+ */
+export function heard(task: Task, reading: Reading, shape: TaskShape, now: number, proved: boolean): Task {
+  if (isEnded(task) && task.phase !== 'late') return task
+  const state = stateAfter(task, reading)
+  const fields = Object.keys(reading.fields).length === 0 ? task.fields : { ...task.fields, ...reading.fields }
+  const base: Task = { ...task, fields, faults: 0, misses: 0 }
+  switch (state) {
+    case 'succeeded':
+      return proved ? succeeded(base, reading, shape, now) : failWith(base, reading, 'no_artifact', now, shape)
+    case 'failed':
+      return failWith(base, reading, 'failed', now, shape)
+    case 'cancelled':
+      return failWith(base, reading, 'cancelled', now, shape, 'cancelled')
+    default:
+      return going(base, reading, state, now)
+  }
+}
+
+/** An error beside a state that is no failure counts where the upstream is through and has nothing to show. */
+function stateAfter(task: Task, { state, error, artifacts }: Reading): TaskState {
+  if (state === 'succeeded' && error !== undefined && artifacts.length === 0) return 'failed'
+  return state ?? (isEnded(task) ? 'running' : task.state)
+}
+
+function going(task: Task, reading: Reading, state: TaskState, now: number): Task {
+  if (isEnded(task)) return task
+  const progress = Math.max(task.progress, Math.min(reading.progress ?? 0, 99))
+  const running = state === 'running' || task.state === 'running' || progress > 0
+  const moved = progress > task.progress || (running && task.state !== 'running')
+  return {
+    ...task,
+    state: running ? 'running' : 'queued',
+    progress,
+    ...(running && task.started === undefined ? { started: now } : {}),
+    moved: moved ? now : task.moved,
+  }
+}
+
+function succeeded(task: Task, { artifacts }: Reading, { keep }: TaskShape, now: number): Task {
+  const { error, ...rest } = task
+  return {
+    ...rest,
+    phase: 'done',
+    state: 'succeeded',
+    progress: 100,
+    artifacts,
+    started: task.started ?? now,
+    finished: now,
+    moved: now,
+    expires: now + keep,
+    ...(task.phase === 'late' || error?.code === 'deadline' ? { late: true as const } : {}),
+  }
+}
+
+function failWith(
+  task: Task,
+  { error }: Reading,
+  why: Failure,
+  now: number,
+  shape: TaskShape,
+  state: 'failed' | 'cancelled' = 'failed',
+): Task {
+  return ended(task, state, { code: error?.code ?? why, message: error?.message ?? FAILURES[why] }, now, shape.keep)
+}
+
+/** The task as the gateway itself ends it. What has ended already stays. */
+export function fail(task: Task, why: Failure, now: number, keep: number): Task {
+  if (isEnded(task) && task.phase !== 'late') return task
+  const state = why === 'cancelled' ? 'cancelled' : 'failed'
+  return ended(task, state, { code: why, message: FAILURES[why] }, now, keep)
+}
+
+function ended(
+  task: Task,
+  state: 'failed' | 'cancelled',
+  error: NonNullable<Task['error']>,
+  now: number,
+  keep: number,
+): Task {
+  // It has failed before, and stays what it was.
+  if (isEnded(task)) return { ...task, phase: 'done' }
+  return { ...task, phase: 'done', state, error, finished: now, moved: now, expires: now + keep }
+}
+
+/** The task once its time is up; undefined where it is not. */
+export function overdue(task: Task, shape: TaskShape, now: number): Task | undefined {
+  if (isEnded(task)) return undefined
+  if (now >= task.deadline) {
+    const failed = fail(task, 'deadline', now, shape.keep)
+    return shape.late > 0 ? { ...failed, phase: 'late' } : failed
+  }
+  if (shape.stall === undefined || now - task.moved < shape.stall) return undefined
+  return fail(task, 'stalled', now, shape.keep)
+}
+
+/** The task after a poll that told nothing. `miss`: the upstream said that there is no such task. */
+export function unheard(task: Task, miss: Failure | undefined, shape: TaskShape | undefined, now: number): Task {
+  const next: Task = { ...task, faults: task.faults + 1, misses: miss === undefined ? 0 : task.misses + 1 }
+  if (miss === undefined || next.misses < MOST_MISSES) return next
+  return fail(next, miss, now, shape?.keep ?? KEEP)
+}
+
+/** Where nobody can say any more how long. */
+const KEEP = 24 * 3_600_000
+
+/** When a task is to be looked at next, or null: never. */
+export function nextLook(
+  task: Task,
+  shape: TaskShape,
+  now: number,
+  wait: number | undefined,
+  random: number,
+): number | null {
+  const { every, slowest } = shape.poll
+  switch (task.phase) {
+    case 'open':
+    case 'late': {
+      // Who answers that there is no such task is not in trouble, and is asked as often as before.
+      const troubles = task.misses > 0 ? 0 : Math.min(task.faults, 16)
+      const pause = Math.min(every * 2 ** troubles, slowest)
+      const patience = task.phase === 'late' ? slowest : pause
+      // A tenth to either side keeps tasks that began together apart.
+      const next = now + Math.max(patience * (0.9 + random * 0.2), wait ?? 0)
+      const end = task.phase === 'late' ? task.deadline + shape.late : task.deadline
+      if (task.phase === 'late' && now >= end) return null
+      return Math.min(next, end)
+    }
+    case 'done':
+      return null
+    default:
+      return now + slowest
+  }
+}

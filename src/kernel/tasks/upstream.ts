@@ -1,0 +1,65 @@
+import { type Json, type JsonObject, parseJson } from '../../core/json.js'
+import type { Plan, TaskCall, TaskTarget } from '../../core/plan.js'
+import type { TaskCallName } from '../../core/task.js'
+import type { UpstreamRequest } from '../../net/pools.js'
+import type { Generation } from '../generation.js'
+import { type Answer, ask } from './ask.js'
+import type { Task } from './record.js'
+
+/** The part of a lease that an answer is waited for: two of them fit into one. */
+const WAITING = 1 / 3
+/** Largest answer about a task, bytes. */
+const MOST = 4 * 1024 * 1024
+
+/** What follows a task, as the configuration of the moment has it; undefined where its route or upstream is gone. */
+export function targetOf(plan: Plan, task: Task): TaskTarget | undefined {
+  if (task.target === undefined) return undefined
+  return plan.routes.find(route => route.id === task.route)?.task?.target(task.target.upstream)
+}
+
+/** The values that calls about a task are filled in with. */
+export function variablesOf(task: Task, variant = ''): Readonly<Record<string, string>> {
+  const id = task.upstreamId ?? ''
+  return { task_id: id, id, model: task.target?.model ?? '', variant }
+}
+
+/** Asks the upstream about a task. A call that takes a body gets the id and the model, by the declared names. */
+export async function askAbout(
+  generation: Generation,
+  task: Task,
+  target: TaskTarget,
+  name: TaskCallName,
+  headers: readonly string[] = [],
+): Promise<Answer | undefined> {
+  const call = target.calls[name]
+  if (call === undefined) return undefined
+  const { pool, headers: fixed } = generation.reach(target.upstream)
+  const { connect, first_byte } = target.timeouts
+  const patience = {
+    connect,
+    answer: Math.min(first_byte, generation.plan.tasks.lease * WAITING),
+    most: name === 'content' ? 'head' : MOST,
+  }
+  return ask(pool, requestFor(call, task, [...fixed, ...headers]), patience as Parameters<typeof ask>[2])
+}
+
+function requestFor({ call, request }: TaskCall, task: Task, headers: string[]): UpstreamRequest {
+  const path = call.target(variablesOf(task))
+  const bodiless = call.method === 'GET' || call.method === 'HEAD' || call.method === 'DELETE'
+  if (bodiless) return { method: call.method, path, headers: [...headers, 'accept', '*/*'], body: null }
+  const own: JsonObject = { task_id: task.upstreamId ?? '', model: task.target?.model ?? '' }
+  const bytes = Buffer.from(JSON.stringify(own))
+  const body = request === undefined ? bytes : request(bytes)
+  return { method: call.method, path, headers: [...headers, 'content-type', 'application/json'], body }
+}
+
+/** The JSON of an answer, after the declared changes; undefined where it is none. */
+export function documentOf({ body }: Answer, { response }: Pick<TaskCall, 'response'>): Json | undefined {
+  const plain = parseJson(body.toString('utf8'))
+  if (plain === undefined || response === undefined) return plain
+  try {
+    return parseJson(Buffer.from(response(body)).toString('utf8'))
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,107 @@
+import type { Config } from '../core/config.js'
+import type { TaskCall, TaskRoute, TaskTarget } from '../core/plan.js'
+import {
+  type Path,
+  type PointerList,
+  TASK_CALLS,
+  type TaskCallName,
+  type TaskRouteConfig,
+  type TaskShape,
+  type TaskShapeConfig,
+  taskFamily,
+} from '../core/task.js'
+import { parsePath } from '../wire/json-edit.js'
+import { mergeTimeouts } from './settings.js'
+import type { Endpoint, Speaker } from './upstreams.js'
+import { compileVerbs } from './verbs.js'
+
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+
+const DEADLINE = HOUR
+const KEEP = 24 * HOUR
+const EVERY = 5000
+const SLOWEST = MINUTE
+const AT_ONCE = 8
+
+/** What a route does with tasks, with all that is known of them at each upstream that it may have begun them at. */
+export function compileTaskRoute(
+  { kind, action, of, webhook, pace, shape }: TaskRouteConfig,
+  protocol: string | undefined,
+  speakers: ReadonlyMap<string, Speaker>,
+  config: Pick<Config, 'protocols' | 'timeouts'>,
+): TaskRoute {
+  const targets = new Map<string, TaskTarget>()
+  for (const [name, speaker] of protocol === undefined ? [] : speakers) {
+    if (speaker.upstream.off !== undefined) continue
+    const target = targetOf(protocol ?? '', speaker, shape, config)
+    if (target !== undefined) targets.set(name, target)
+  }
+  return { kind, action, parameter: of, webhook, pace, target: upstream => targets.get(upstream) }
+}
+
+function targetOf(
+  protocol: string,
+  { upstream, endpoints, config: written }: Speaker,
+  shape: TaskShapeConfig,
+  config: Pick<Config, 'protocols' | 'timeouts'>,
+): TaskTarget | undefined {
+  const family = taskFamily(protocol)
+  const endpoint = endpoints.get(protocol)
+  if (endpoint === undefined) return undefined
+  const layers = [config.protocols[family]?.task, config.protocols[protocol]?.task, shape]
+  const own = [endpoints.get(family)?.task, endpoint.task]
+  const calls = TASK_CALLS.flatMap(name => {
+    const found = endpoints.get(`${family}.${name}`)
+    return found === undefined ? [] : [[name, callOf(found)] as const]
+  })
+  return {
+    upstream,
+    shape: compileShape([...layers, ...own, ...written.tasks].flatMap(layer => layer ?? [])),
+    calls: Object.fromEntries(calls) as Partial<Record<TaskCallName, TaskCall>>,
+    timeouts: mergeTimeouts(config.timeouts, written.timeouts),
+  }
+}
+
+function callOf({ call, request, response }: Endpoint): TaskCall {
+  return { call, request: compileVerbs(request), response: compileVerbs(response) }
+}
+
+/** Later layers win, member by member. */
+function compileShape(layers: readonly TaskShapeConfig[]): TaskShape {
+  const last = <K extends keyof TaskShapeConfig>(name: K): TaskShapeConfig[K] | undefined =>
+    layers.findLast(layer => layer[name] !== undefined)?.[name]
+  const poll = Object.assign({}, ...layers.map(layer => layer.poll)) as NonNullable<TaskShapeConfig['poll']>
+  const states = layers.flatMap(layer => Object.entries(layer.states ?? {}))
+  const error = last('error')
+  const every = poll.every ?? EVERY
+  const deadline = last('deadline') ?? DEADLINE
+  return {
+    id: pathsOf(last('id')),
+    state: pathsOf(last('state')),
+    states: new Map(states.map(([word, state]) => [word.toLowerCase(), state])),
+    progress: pathsOf(last('progress')),
+    result: namedPaths(last('result')),
+    error: { code: pathsOf(error?.code), message: pathsOf(error?.message) },
+    fields: namedPaths(Object.assign({}, ...layers.map(layer => layer.fields))),
+    poll: {
+      every,
+      first: poll.first ?? every,
+      slowest: Math.max(poll.slowest ?? SLOWEST, every),
+      at_once: poll.at_once ?? AT_ONCE,
+      clients: poll.clients ?? every,
+    },
+    deadline,
+    late: last('late') ?? HOUR,
+    stall: last('stall'),
+    keep: last('keep') ?? KEEP,
+  }
+}
+
+function pathsOf(pointers: PointerList = []): readonly Path[] {
+  return pointers.map(parsePath)
+}
+
+function namedPaths(written: Readonly<Record<string, PointerList>> = {}): ReadonlyMap<string, readonly Path[]> {
+  return new Map(Object.entries(written).map(([name, pointers]) => [name, pathsOf(pointers)]))
+}

@@ -1,0 +1,83 @@
+import { isObject, type Json, parseJson } from '../core/json.js'
+import type { Transform } from '../core/plan.js'
+import { findValue, parsePath, removeMember, setValue } from '../wire/json-edit.js'
+import type { Verb } from './verbs.js'
+
+/** Longest value that these verbs look at, bytes: whatever is longer is none that they are for. */
+const LONGEST = 4096
+
+/** `{ path: type }`: writes the number or text that stands there as the other one, where it can be. */
+export const cast: Verb = {
+  name: 'cast',
+  compile: args => each(args, type => value => castTo(type, value)),
+}
+
+/** `{ path: { text: value } }`: puts the value in the place of the text that stands there. */
+export const map: Verb = {
+  name: 'map',
+  compile: args =>
+    each(args, table => {
+      if (!isObject(table)) throw new TypeError('a mapping was expected')
+      const values = new Map(Object.entries(table))
+      return value => (typeof value === 'string' || typeof value === 'number' ? values.get(String(value)) : undefined)
+    }),
+}
+
+/** `{ path: { at, into } }`: cuts the text that stands there and puts its parts at other paths. */
+export const split: Verb = {
+  name: 'split',
+  compile: args =>
+    chain(
+      Object.entries(isObject(args) ? args : {}).map(([dotted, how]): Transform => {
+        const from = parsePath(dotted)
+        if (!isObject(how) || typeof how.at !== 'string' || !Array.isArray(how.into)) throw new TypeError('at and into')
+        const [mark, into] = [how.at, how.into.map(path => parsePath(String(path)))]
+        return document => {
+          // Texts of any length: data URLs are cut, too.
+          const value = valueAt(document, from, Number.POSITIVE_INFINITY)
+          const parts = typeof value === 'string' ? value.split(mark) : []
+          if (parts.length !== into.length) return document
+          return into.reduce<Uint8Array>(
+            (bytes, path, index) => setValue(bytes, path, JSON.stringify(parts[index]), 'always'),
+            removeMember(document, from),
+          )
+        }
+      }),
+    ),
+}
+
+type Change = (value: Json) => Json | undefined
+
+function each(args: Json, changeOf: (argument: Json) => Change): Transform {
+  if (!isObject(args)) throw new TypeError('a mapping was expected')
+  const steps = Object.entries(args).map(([dotted, argument]): Transform => {
+    const path = parsePath(dotted)
+    const change = changeOf(argument)
+    return document => {
+      const value = valueAt(document, path)
+      const next = value === undefined ? undefined : change(value)
+      return next === undefined || next === value ? document : setValue(document, path, JSON.stringify(next), 'always')
+    }
+  })
+  return chain(steps)
+}
+
+function chain(steps: readonly Transform[]): Transform {
+  return document => steps.reduce((bytes, step) => step(bytes), document)
+}
+
+function valueAt(document: Uint8Array, path: readonly string[], longest = LONGEST): Json | undefined {
+  const found = findValue(document, path)
+  if (found === undefined || found.end - found.start > longest) return undefined
+  return parseJson(
+    Buffer.from(document.buffer, document.byteOffset, document.length).toString('utf8', found.start, found.end),
+  )
+}
+
+/** Undefined where it cannot be the other one. */
+function castTo(type: Json, value: Json): Json | undefined {
+  if (type === 'string') return typeof value === 'number' ? String(value) : undefined
+  const number = typeof value === 'string' && /^-?\d{1,15}(\.\d{1,15})?$/.test(value) ? Number(value) : value
+  if (typeof number !== 'number') return undefined
+  return type === 'integer' ? Math.round(number) : number
+}

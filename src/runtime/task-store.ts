@@ -1,0 +1,107 @@
+import type { Plan } from '../core/plan.js'
+import { TASK_KINDS, type TaskKind } from '../core/task.js'
+import { type Entry, entryOf, namespaceOf, TaskBook } from '../kernel/tasks/book.js'
+import { noticed } from '../kernel/tasks/notice.js'
+import { isEnded, type Task } from '../kernel/tasks/record.js'
+import { cancelled, lastDay } from '../kernel/tasks/tasks.js'
+import { StartError } from './problems.js'
+import { openStore } from './stores.js'
+
+export { isEnded, type Task } from '../kernel/tasks/record.js'
+
+/** Which tasks are asked for; what is absent does not matter. */
+export interface TaskFilter {
+  readonly kind?: TaskKind
+  readonly owner?: string
+  readonly state?: Task['state']
+  readonly model?: string
+  readonly upstream?: string
+}
+
+/** Records that are read at a time. */
+const PAGE = 500
+
+/** The tasks of a gateway, for those who look after it. It may run meanwhile, or not. */
+export class TaskStore {
+  readonly #book: TaskBook
+  readonly #plan: Plan
+
+  private constructor(book: TaskBook, plan: Plan) {
+    this.#book = book
+    this.#plan = plan
+  }
+
+  /** Throws {@link StartError} where the store cannot be opened, or is nowhere but in a running process. */
+  static async open(plan: Plan): Promise<TaskStore> {
+    if (plan.store.type === 'memory') {
+      throw new StartError(
+        'tasks are kept in the memory of the gateway (store: { type: memory }): nobody else sees them',
+      )
+    }
+    return new TaskStore(new TaskBook(await openStore(plan.store)), plan)
+  }
+
+  /** Those of an owner stand together, in the order in which they were begun. */
+  async *list(filter: TaskFilter): AsyncGenerator<Task, void, void> {
+    for await (const { task } of this.entries(filter)) yield task
+  }
+
+  async find(id: string, owner: string | undefined): Promise<Task | undefined> {
+    return (await this.entry(id, owner))?.task
+  }
+
+  /** The task, cancelled; undefined where there is none. One that has ended stays as it is. */
+  async cancel(id: string, owner: string | undefined): Promise<Task | undefined> {
+    const entry = await this.entry(id, owner)
+    if (entry === undefined || isEnded(entry.task)) return entry?.task
+    const now = Date.now()
+    const done = await this.#book.update(entry, task => {
+      const next = cancelled(task, this.#plan, now)
+      if (next === undefined) return undefined
+      const expires = next.expires === undefined ? {} : { expires: lastDay(next, next.expires) }
+      // A running gateway tells the upstream, and whoever wants to be told.
+      return { task: noticed(task, next, now), due: now, ...expires }
+    })
+    return done?.task
+  }
+
+  async close(): Promise<void> {
+    await this.#book.store.close()
+  }
+
+  private async entry(id: string, owner: string | undefined): Promise<Entry | undefined> {
+    for (const kind of TASK_KINDS) {
+      if (owner !== undefined) {
+        const found = await this.#book.find(kind, owner, id)
+        if (found !== undefined) return found
+      } else {
+        for await (const entry of this.entries({ kind })) if (entry.task.id === id) return entry
+      }
+    }
+    return undefined
+  }
+
+  private async *entries({ kind, ...filter }: TaskFilter): AsyncGenerator<Entry, void, void> {
+    const { owner, state, model, upstream } = filter
+    for (const one of kind === undefined ? TASK_KINDS : [kind]) {
+      const namespace = namespaceOf(one)
+      let after: Entry['record'] | undefined
+      for (;;) {
+        const range = { limit: PAGE, ...(after === undefined ? {} : { after }) }
+        const records = await this.#book.store.scan(namespace, range)
+        for (const entry of records.flatMap(record => entryOf(record) ?? [])) {
+          const { task } = entry
+          const fits =
+            task.phase !== 'deleting' &&
+            (owner ?? task.owner) === task.owner &&
+            (state ?? task.state) === task.state &&
+            (model ?? task.model) === task.model &&
+            (upstream === undefined || upstream === task.target?.upstream)
+          if (fits) yield entry
+        }
+        after = records.at(-1)
+        if (records.length < PAGE) break
+      }
+    }
+  }
+}

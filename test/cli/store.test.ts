@@ -1,0 +1,64 @@
+import t from 'tap'
+import { postgresConfig, redisConfig, storeYaml } from '../helpers/store-kinds.js'
+import { freePort, startPostgres, startRedis, withoutPostgres, withoutRedis } from '../helpers/store-servers.js'
+import { run } from './bin.js'
+
+const yaml = (store: string): string => `version: 1\nkeys: {}\nupstreams: {}\nmodels: {}\nstore: ${store}\n`
+t.setTimeout(300_000)
+
+const quiet = { NODE_NO_WARNINGS: '1' }
+
+t.test('a file store is checked before, while and after it is made', async t => {
+  const cwd = t.testdir({ 'gateway.yaml': yaml('{ type: file, path: ./data }') })
+  const command = async (name: string) => run(['store', name], { cwd, env: quiet })
+  t.match(await command('check'), { code: 0, stdout: 'file: nothing is there yet' })
+  t.match(await command('migrate'), { code: 0, stdout: 'file: from nothing to schema 2' })
+  t.match(await command('migrate'), { code: 0, stdout: 'file: schema 2 already' })
+  t.match(await command('check'), {
+    code: 0,
+    stdout: /file: schema 2, a record was written, read and removed in [\d.]+ ms/,
+  })
+})
+
+t.test('a memory store has nothing to migrate', async t => {
+  const cwd = t.testdir({ 'gateway.yaml': yaml('{ type: memory }') })
+  t.match(await run(['store', 'check'], { cwd, env: quiet }), { code: 0, stdout: 'memory: a record was written' })
+  t.match(await run(['store', 'migrate'], { cwd, env: quiet }), { code: 0, stdout: 'memory: has no schema' })
+})
+
+t.test('redis and postgres are checked and migrated', { skip: withoutRedis || withoutPostgres }, async t => {
+  const redis = await startRedis(t, ['--maxmemory-policy', 'allkeys-lru'])
+  const postgres = await startPostgres(t)
+  for (const config of [redisConfig('./data', redis.port), postgresConfig('./data', postgres.port)]) {
+    const cwd = t.testdir({ 'gateway.yaml': yaml(storeYaml(config)) })
+    const command = async (name: string) => run(['store', name], { cwd, env: quiet })
+    t.match(await command('check'), { code: 0, stdout: `${config.type}: nothing is there yet` })
+    t.match(await command('migrate'), { code: 0, stdout: `${config.type}: from nothing to schema 1` })
+    const checked = await command('check')
+    t.match(checked, { code: 0, stdout: `${config.type}: schema 1, a record was written` })
+    if (config.type === 'redis') t.match(checked.stderr, /drops keys .*allkeys-lru.*set it to noeviction/)
+  }
+})
+
+t.test('a store that is not there is told in one line, and exits 1', async t => {
+  const port = await freePort()
+  for (const config of [redisConfig('./data', port), postgresConfig('./data', port)]) {
+    const cwd = t.testdir({ 'gateway.yaml': yaml(storeYaml(config)) })
+    const { code, stdout, stderr } = await run(['store', 'check'], { cwd, env: quiet })
+    t.equal(code, 1)
+    t.equal(stdout, '')
+    t.match(
+      stderr,
+      /error: the store at 127\.0\.0\.1:\d+\S* can(not be used|not be reached) \(.*ECONNREFUSED.*; look .*\n$/,
+    )
+  }
+})
+
+t.test('a password that is not set is named', async t => {
+  const cwd = t.testdir({
+    'gateway.yaml': yaml('{ type: redis, hosts: [localhost], password: { env: REDIS_PASSWORD } }'),
+  })
+  const { code, stderr } = await run(['store', 'check'], { cwd, env: quiet })
+  t.equal(code, 1)
+  t.match(stderr, 'error: the store cannot be used: REDIS_PASSWORD is not set')
+})

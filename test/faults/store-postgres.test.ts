@@ -1,0 +1,156 @@
+import { readFileSync } from 'node:fs'
+import { setImmediate } from 'node:timers/promises'
+import pg from 'pg'
+import t from 'tap'
+import { StoreError } from '../../src/core/store.js'
+import { openStore } from '../../src/runtime/stores.js'
+import { PostgresStore } from '../../src/stores/postgres.js'
+import { draft } from '../contracts/store-stage.js'
+import { heard } from '../helpers/store-events.js'
+import { postgresConfig } from '../helpers/store-kinds.js'
+import { startPostgres, withoutPostgres } from '../helpers/store-servers.js'
+
+t.setTimeout(300_000)
+
+const COUNTER = { namespace: 'budgets', owner: 'ann', key: 'day', expires: Date.now() + 86_400_000 }
+
+const lasting = (key: string) => draft(key, { created: Date.now(), expires: Date.now() + 3_600_000 })
+const faultOf = async (call: Promise<unknown>): Promise<string> => {
+  const error = await call.catch((cause: unknown) => cause)
+  return error instanceof StoreError ? `${error.fault}: ${error.message}` : `no StoreError: ${String(error)}`
+}
+
+t.test('F-S4 and its kin', { skip: withoutPostgres }, async t => {
+  const server = await startPostgres(t)
+  const admin = async (): Promise<pg.Client> => {
+    const client = new pg.Client({ host: '127.0.0.1', port: server.port, user: 'gateway', database: 'gateway' })
+    client.on('error', () => undefined)
+    await client.connect()
+    return client
+  }
+  const reset = async (): Promise<void> => {
+    const client = await admin()
+    await client.query('DROP SCHEMA IF EXISTS gateway CASCADE')
+    await client.end()
+  }
+
+  t.test('F-S4 a slow statement ends in time, and who waits for its connection does so only so long', async t => {
+    await reset()
+    const store = await openStore(postgresConfig('/', server.port, { pool: 1, timeout: 1500, wait: 100 }))
+    const locker = await admin()
+    await locker.query('BEGIN')
+    await locker.query('LOCK TABLE gateway.records IN ACCESS EXCLUSIVE MODE')
+    const slow = faultOf(store.get('things', 'ann', 'a'))
+    t.match(await faultOf(store.get('things', 'ann', 'b')), /^unavailable: no connection .* was free within 100 ms/)
+    t.match(await slow, /^unavailable: .* did not answer in time/)
+    await locker.query('ROLLBACK')
+    await locker.end()
+    t.ok(await store.create(lasting('a')), 'and the connection is of use again')
+    await store.close()
+  })
+
+  t.test('F-S4 what the server undid to keep its order is tried again, and nothing else is', async t => {
+    await reset()
+    const store = await openStore(postgresConfig('/', server.port))
+    const client = await admin()
+    await client.query('SET search_path = gateway')
+    await client.query('CREATE SEQUENCE tries')
+    const fail = async (code: string): Promise<void> => {
+      await client.query('ALTER SEQUENCE tries RESTART')
+      await client.query(`CREATE OR REPLACE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        IF nextval('gateway.tries') < 4 THEN RAISE EXCEPTION 'by chance' USING ERRCODE = '${code}'; END IF; RETURN NEW;
+      END $$`)
+    }
+    await fail('40001')
+    await client.query('CREATE TRIGGER fail BEFORE INSERT ON records FOR EACH ROW EXECUTE FUNCTION fail()')
+    t.ok(await store.create(lasting('a')))
+    await fail('22000')
+    t.match(await faultOf(store.create(lasting('b'))), /^unavailable: .* failed \(by chance\)/)
+    t.equal((await client.query('SELECT last_value FROM tries')).rows[0].last_value, '1')
+    await client.end()
+    await store.close()
+  })
+
+  t.test('F-S4 a server that restarts is away meanwhile, is told of once, and what was kept is there', async t => {
+    await reset()
+    const { events, told } = heard()
+    const store = await PostgresStore.open(postgresConfig('/', server.port), events)
+    await store.create(lasting('a'))
+    await server.kill()
+    t.match(await faultOf(store.get('things', 'ann', 'a')), /^unavailable: /)
+    for (let n = 0; n < 50; n++) t.match(await faultOf(store.get('things', 'ann', 'a')), /^unavailable: /)
+    await server.restart()
+    await told.find(line => line === 'up')
+    t.ok(await store.get('things', 'ann', 'a'))
+    t.same(told.items, ['down', 'up'])
+    await store.close()
+  })
+
+  t.test('F-S5 what was spent while it was away counts once, however often it is told', async t => {
+    await reset()
+    const { events, told } = heard()
+    const store = await PostgresStore.open(postgresConfig('/', server.port), events)
+    const now = Date.now()
+    const ids = Array.from({ length: 20 }, (_, n) => `r${n}`)
+    for (const id of ids) {
+      await store.counters.reserve(COUNTER, { id, amount: 5, ceiling: 1000, now, expires: now + 60_000 })
+    }
+    const settle = (id: string): Promise<unknown> =>
+      store.counters.settle(COUNTER, { id, amount: 3, now, until: now + 3_600_000 }).catch(() => 'failed')
+    const first = ids.map(settle)
+    await server.kill()
+    await Promise.all(first)
+    await faultOf(store.get('things', 'ann', 'a'))
+    await server.restart()
+    await told.find(line => line === 'up')
+    await Promise.all([...ids, ...ids, 'never-reserved', 'never-reserved'].map(settle))
+    t.same(await store.counters.read(COUNTER, now), { spent: 63, reserved: 0 })
+    await store.close()
+  })
+
+  t.test('F-S4 a server that hangs is away until it answers', { skip: process.platform !== 'linux' }, async t => {
+    await reset()
+    const { events, told } = heard()
+    const store = await PostgresStore.open(postgresConfig('/', server.port, { timeout: 200, wait: 200 }), events)
+    await store.create(lasting('a'))
+    const pid = server.process.pid ?? 0
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number)
+    for (const one of [pid, ...children]) process.kill(one, 'SIGSTOP')
+    const faults: string[] = []
+    for (; told.items.length === 0 && faults.length < 100; await setImmediate()) {
+      faults.push(await faultOf(store.get('things', 'ann', 'a')))
+    }
+    t.match(faults[0], /^unavailable: /)
+    t.match(await faultOf(store.get('things', 'ann', 'a')), /^unavailable: /)
+    for (const one of [pid, ...children]) process.kill(one, 'SIGCONT')
+    await told.find(line => line === 'up')
+    t.ok(await store.get('things', 'ann', 'a'))
+    await store.close()
+  })
+
+  t.test('F-S8 several that start at once migrate once', async t => {
+    await reset()
+    const stores = await Promise.all(
+      Array.from({ length: 6 }, () => openStore(postgresConfig('/', server.port, { pool: 2 }))),
+    )
+    for (const [n, store] of stores.entries()) t.ok(await store.create(lasting(`k${n}`)))
+    t.equal((await stores[0]?.list('things', 'ann', { order: 'ascending', limit: 10 }))?.length, 6)
+    for (const store of stores) await store.close()
+  })
+
+  t.test('F-S8 a schema of a newer version is left alone', async t => {
+    await reset()
+    await (await openStore(postgresConfig('/', server.port))).close()
+    const client = await admin()
+    await client.query('UPDATE gateway.schema_version SET version = 99')
+    const message = /newer version \(schema 99; this one knows 1\); start the newer version, or choose another schema/
+    await t.rejects(openStore(postgresConfig('/', server.port)), { name: 'StartError', message })
+    t.equal((await client.query('SELECT version FROM gateway.schema_version')).rows[0].version, 99)
+    await client.end()
+  })
+
+  t.test('a database that is not there is named', async t => {
+    const open = openStore({ ...postgresConfig('/', server.port), database: 'nowhere' })
+    await t.rejects(open, { name: 'StartError', message: /has no such database; look at the section store/ })
+  })
+})

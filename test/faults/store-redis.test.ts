@@ -1,0 +1,235 @@
+import { setImmediate } from 'node:timers/promises'
+import { Redis } from 'ioredis'
+import t from 'tap'
+import { type Store, StoreError } from '../../src/core/store.js'
+import { openStore } from '../../src/runtime/stores.js'
+import { RedisStore } from '../../src/stores/redis.js'
+import { draft } from '../contracts/store-stage.js'
+import { bulk, type Reply, startRespServer } from '../helpers/resp-server.js'
+import { heard } from '../helpers/store-events.js'
+import { redisConfig } from '../helpers/store-kinds.js'
+import { startRedis, withoutRedis } from '../helpers/store-servers.js'
+
+t.setTimeout(300_000)
+
+/** What a command may take before the server counts as late, milliseconds. */
+const TIMEOUT = 50
+const COUNTER = { namespace: 'budgets', owner: 'ann', key: 'day', expires: Date.now() + 86_400_000 }
+
+const lasting = (key: string) => draft(key, { created: Date.now(), expires: Date.now() + 3_600_000 })
+const get = (store: Store): Promise<unknown> => store.get('things', 'ann', 'a')
+const faultOf = async (call: Promise<unknown>): Promise<string> => {
+  const error = await call.catch((cause: unknown) => cause)
+  return error instanceof StoreError ? `${error.fault}: ${error.message}` : `no StoreError: ${String(error)}`
+}
+
+t.test(
+  'F-S1 a server that was killed fails every call at once, is told of once, and is found again',
+  { skip: withoutRedis },
+  async t => {
+    const server = await startRedis(t, ['--appendonly', 'yes', '--appendfsync', 'always'])
+    const { events, told } = heard()
+    const store = await RedisStore.open(redisConfig('/', server.port, 5000), events)
+    t.teardown(() => store.close())
+    await store.create(lasting('a'))
+    await server.kill()
+    await told.find(line => line === 'down')
+    const faults = await Promise.all(Array.from({ length: 50 }, () => faultOf(get(store))))
+    for (const fault of faults) t.match(fault, /^unavailable: the store at 127\.0\.0\.1:\d+ cannot be reached/)
+    await server.restart()
+    await told.find(line => line === 'up')
+    t.ok(await get(store))
+    t.same(told.items, ['down', 'up'])
+  },
+)
+
+t.test(
+  'F-S2 a server that hangs is late a few times, and away after that until it answers',
+  { skip: withoutRedis },
+  async t => {
+    const server = await startRedis(t)
+    const { events, told } = heard()
+    const store = await RedisStore.open(redisConfig('/', server.port, TIMEOUT), events)
+    t.teardown(() => store.close())
+    await store.create(lasting('a'))
+    server.process.kill('SIGSTOP')
+    const faults: string[] = []
+    for (; told.items.length === 0 && faults.length < 100; await setImmediate()) faults.push(await faultOf(get(store)))
+    t.match(faults[0], /^unavailable: .* did not answer within 50 ms/)
+    t.ok(faults.length < 20, `it was late ${faults.length} times`)
+    t.match(await faultOf(get(store)), /^unavailable: .* cannot be reached/)
+    server.process.kill('SIGCONT')
+    await told.find(line => line === 'up')
+    t.same(told.items, ['down', 'up'])
+  },
+)
+
+t.test('F-S3 what a server refuses with is told as what it means, and nothing breaks', async t => {
+  let answer = ''
+  const server = await startRespServer(
+    t,
+    handshake(() => answer),
+  )
+  const store = await RedisStore.open(redisConfig('/', server.port), heard().events)
+  t.teardown(() => store.close())
+  const errors: Readonly<Record<string, RegExp>> = {
+    'OOM command not allowed when used memory > maxmemory': /^full: .* has no memory left/,
+    'LOADING Redis is loading the dataset in memory': /^unavailable: .* is still loading/,
+    'WRONGTYPE Operation against a key holding the wrong kind of value': /^unavailable: .* holds something else/,
+    'MOVED 3999 127.0.0.1:6381': /^unavailable: .*\(cluster: true\)/,
+    'CLUSTERDOWN The cluster is down': /^unavailable: .* cluster that is down/,
+    'MISCONF Redis is configured to save RDB snapshots': /^unavailable: .* cannot save/,
+    'NOAUTH Authentication required.': /^unavailable: .* wants a password/,
+    'ERR something new': /^unavailable: .* failed \(ERR something new\)/,
+  }
+  for (const [error, told] of Object.entries(errors)) {
+    answer = `-${error}\r\n`
+    t.match(await faultOf(get(store)), told)
+    t.match(await faultOf(store.create(lasting('a'))), told)
+    t.match(await faultOf(store.counters.read(COUNTER, Date.now())), told)
+  }
+})
+
+t.test('F-S3 answers of a wrong form are nothing, or an error, and never a crash', async t => {
+  let answer = ''
+  const server = await startRespServer(
+    t,
+    handshake(() => answer),
+  )
+  const store = await RedisStore.open(redisConfig('/', server.port), heard().events)
+  t.teardown(() => store.close())
+  for (const odd of [
+    ':7\r\n',
+    '$-1\r\n',
+    '*-1\r\n',
+    '*0\r\n',
+    '*1\r\n*0\r\n',
+    bulk('x'),
+    '*2\r\n$1\r\nx\r\n:3\r\n',
+    '+OK\r\n',
+  ]) {
+    answer = odd
+    t.equal(await get(store), undefined, JSON.stringify(odd))
+    t.same(await store.list('things', 'ann', { order: 'ascending', limit: 3 }).catch(() => []), [], JSON.stringify(odd))
+    const calls = await Promise.allSettled([
+      store.create(lasting('a')),
+      store.claim('things', { now: 1, until: 2, limit: 3 }),
+      store.counters.read(COUNTER, 1),
+      store.ledger.append('spend', 'ann', Buffer.from('x')),
+      store.blobs.get(COUNTER),
+      store.sweep(1, 3),
+    ])
+    for (const call of calls) {
+      if (call.status === 'rejected') t.ok(call.reason instanceof StoreError, String(call.reason))
+    }
+  }
+})
+
+t.test(
+  'F-S3 a server that became a replica, and one without memory, fail writes and recover',
+  { skip: withoutRedis },
+  async t => {
+    const server = await startRedis(t)
+    const store = await openStore(redisConfig('/', server.port))
+    t.teardown(() => store.close())
+    const admin = new Redis(server.port, '127.0.0.1')
+    t.teardown(() => admin.disconnect())
+    await store.create(lasting('a'))
+    await admin.config('SET', 'maxmemory', '1')
+    t.match(await faultOf(store.create(lasting('b'))), /^full: .* has no memory left/)
+    t.ok(await get(store), 'reading goes on')
+    await admin.config('SET', 'maxmemory', '0')
+    t.ok(await store.create(lasting('b')))
+    await admin.call('REPLICAOF', '127.0.0.1', '1')
+    t.match(await faultOf(store.create(lasting('c'))), /^unavailable: .* is a replica now/)
+    await admin.call('REPLICAOF', 'NO', 'ONE')
+    // It reconnects after such an answer: the next connection may find the server that took over.
+    while ((await store.create(lasting('c')).catch(() => undefined)) === undefined) await setImmediate()
+    t.ok(await store.get('things', 'ann', 'c'))
+  },
+)
+
+t.test(
+  'F-S3 what the server evicted is not there, and its places in lists are forgotten',
+  { skip: withoutRedis },
+  async t => {
+    const server = await startRedis(t)
+    const store = await openStore(redisConfig('/', server.port))
+    t.teardown(() => store.close())
+    const admin = new Redis(server.port, '127.0.0.1')
+    t.teardown(() => admin.disconnect())
+    for (const key of ['a', 'b', 'c']) await store.create({ ...lasting(key), due: Date.now() })
+    const [name] = await admin.keys('*r:things ann b')
+    await admin.del(name ?? '')
+    t.equal(await store.get('things', 'ann', 'b'), undefined)
+    const claimed = await store.claim('things', { now: Date.now(), until: Date.now() + 60_000, limit: 10 })
+    t.same(claimed.map(({ key }) => key).sort(), ['a', 'c'])
+    const listed = await store.list('things', 'ann', { order: 'ascending', limit: 10 })
+    t.equal(listed.length, 2)
+    const [order] = await admin.keys('*o:things')
+    t.equal(await admin.zcard(order ?? ''), 2)
+    t.ok(await store.create(lasting('b')))
+  },
+)
+
+t.test(
+  'F-S5 what was spent while the server was away counts once, however often it is told',
+  { skip: withoutRedis },
+  async t => {
+    const server = await startRedis(t, ['--appendonly', 'yes', '--appendfsync', 'always'])
+    const { events, told } = heard()
+    const store = await RedisStore.open(redisConfig('/', server.port), events)
+    t.teardown(() => store.close())
+    const now = Date.now()
+    for (let n = 0; n < 20; n++) {
+      await store.counters.reserve(COUNTER, { id: `r${n}`, amount: 5, ceiling: 1000, now, expires: now + 60_000 })
+    }
+    const settle = (id: string): Promise<unknown> =>
+      store.counters.settle(COUNTER, { id, amount: 3, now, until: now + 3_600_000 }).catch(() => 'failed')
+    // Killed while settlements are under way: of some nobody knows whether they counted.
+    const first = Array.from({ length: 20 }, (_, n) => settle(`r${n}`))
+    await server.kill()
+    await Promise.all(first)
+    await server.restart()
+    await told.find(line => line === 'up')
+    const again = [...Array.from({ length: 20 }, (_, n) => `r${n}`), 'never-reserved']
+    await Promise.all([...again, ...again].map(settle))
+    t.same(await store.counters.read(COUNTER, now), { spent: 63, reserved: 0 })
+  },
+)
+
+t.test('F-S8 a store of a newer version is left alone', { skip: withoutRedis }, async t => {
+  const server = await startRedis(t)
+  const admin = new Redis(server.port, '127.0.0.1')
+  t.teardown(() => admin.disconnect())
+  await admin.set('{gateway}schema', '7')
+  const message = /newer version \(schema 7; this one knows 1\); start the newer version, or choose another prefix/
+  await t.rejects(openStore(redisConfig('/', server.port)), { name: 'StartError', message })
+  await admin.set('{gateway}schema', 'my own')
+  await t.rejects(openStore(redisConfig('/', server.port)), { name: 'StartError', message: /is no schema of a store/ })
+  t.same(await admin.keys('*'), ['{gateway}schema'])
+})
+
+t.test('a wrong password is told, and not repeated', { skip: withoutRedis }, async t => {
+  const server = await startRedis(t, ['--requirepass', 'right'])
+  const { Secret } = await import('../../src/core/secret.js')
+  for (const password of [undefined, new Secret('wrong-password')]) {
+    const config = { ...redisConfig('/', server.port), ...(password && { password }) }
+    const error = await openStore(config).catch((cause: unknown) => cause)
+    t.match(error, { name: 'StartError', message: /cannot be used \((NOAUTH|WRONGPASS)/ })
+    t.notMatch(String(error), 'wrong-password')
+  }
+  const store = await openStore({ ...redisConfig('/', server.port), password: new Secret('right') })
+  t.ok(await store.create(lasting('a')))
+  await store.close()
+})
+
+/** Lets a client in, and gives everything else the answer of the moment. */
+function handshake(answer: () => string): Reply {
+  return ([name, second]) => {
+    if (name === 'info') return bulk('loading:0\r\nmaxmemory_policy:noeviction\r\n')
+    if (name === 'set' && answer() === '') return '+OK\r\n'
+    if (name === 'get' && second?.endsWith('schema') === true) return bulk('1')
+    return answer()
+  }
+}

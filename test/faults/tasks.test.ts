@@ -1,0 +1,606 @@
+import t, { type Test } from 'tap'
+import { canary, proveNoLeak } from '../helpers/canaries.js'
+import { compatibleError } from '../helpers/expect.js'
+import { startTestGateway, type TestGateway } from '../helpers/gateway.js'
+import { withResolvers } from '../helpers/journal.js'
+import type { Answer } from '../helpers/raw-client.js'
+import {
+  compatible,
+  FILM,
+  film,
+  filmYaml,
+  startTaskUpstream,
+  type TaskScript,
+  type TaskUpstream,
+} from '../helpers/task-upstream.js'
+
+interface Stage {
+  readonly gateway: TestGateway
+  readonly upstream: TaskUpstream
+  /** The key of somebody else. */
+  readonly other: string
+  /** Begins a task and gives its id. */
+  begin(body?: object, headers?: Record<string, string>): Promise<string>
+  record(id: string): Promise<Record<string, unknown>>
+  /** Resolves when the task is in that state. */
+  reaches(id: string, state: string): Promise<Record<string, unknown>>
+}
+
+async function stage(t: Test, script: TaskScript, task?: string, more?: string): Promise<Stage> {
+  const upstream = await startTaskUpstream(t, script)
+  const other = canary('caller')
+  const gateway = await startTestGateway(t, filmYaml(upstream.origin, task, more), { env: { OTHER_KEY: other } })
+  const record = async (id: string) => (await gateway.request(`/v1/videos/${id}`)).json() as Record<string, unknown>
+  return {
+    gateway,
+    upstream,
+    other,
+    record,
+    begin: async (body = {}, headers = {}) => {
+      const answer = await gateway.request('/v1/videos', { body: { model: 'film', prompt: 'A cat', ...body }, headers })
+      if (answer.status !== 200) throw new Error(answer.text)
+      return (answer.json() as { id: string }).id
+    },
+    reaches: async (id, state) => {
+      await gateway.log.find(line => line.msg === 'task changed' && line.task === id && line.to === state)
+      return await record(id)
+    },
+  }
+}
+
+const DONE = { status: 'completed', progress: 100 }
+const BODY = { model: 'film', prompt: 'A cat' }
+
+// ── F-T2: tasks that get lost, never end, or end in a strange way
+
+t.test('F-T2 an upstream that does not know the task any more: failed after ten refusals, with a reason', async t => {
+  const script: TaskScript = ({ method }) => (method === 'POST' ? { body: { id: 'v1' } } : { status: 404 })
+  const { begin, reaches, upstream, gateway } = await stage(t, script)
+  const id = await begin()
+  const record = await reaches(id, 'failed')
+  t.match(record, { status: 'failed', error: { code: 'task_lost', message: /\w/ } })
+  t.equal(upstream.requests.items.filter(({ method }) => method === 'GET').length, 10)
+  const line = gateway.log.items.find(one => one.msg === 'task changed')
+  t.match(line, { task: id, from: 'queued', to: 'failed', code: 'task_lost', upstream: 'up', owner: 'caller' })
+})
+
+t.test('F-T2 a task that never ends: failed at its deadline', async t => {
+  const stalled = compatible({ status: 'in_progress', progress: 85 })
+  const { begin, reaches } = await stage(t, stalled, 'poll: { every: 20ms }, deadline: 300ms, late: 1ms')
+  const record = await reaches(await begin(), 'failed')
+  t.match(record, { status: 'failed', progress: 85, error: { code: 'deadline' } })
+})
+
+t.test('F-T2 a task of which nothing new is heard: failed as stalled', async t => {
+  const stalled = compatible({ status: 'in_progress', progress: 85 })
+  const { begin, reaches } = await stage(t, stalled, 'poll: { every: 20ms }, stall: 200ms')
+  t.match(await reaches(await begin(), 'failed'), { progress: 85, error: { code: 'stalled' } })
+})
+
+t.test('F-T2 a success after the deadline is kept', async t => {
+  let done = false
+  const script: TaskScript = request =>
+    request.method === 'POST'
+      ? { body: { id: 'v1' } }
+      : compatible(done ? DONE : { status: 'running' })(request, upstream)
+  const task = 'poll: { every: 20ms, slowest: 30ms }, deadline: 150ms, late: 1h'
+  const { begin, reaches, upstream, gateway } = await stage(t, script, task)
+  const id = await begin()
+  t.match(await reaches(id, 'failed'), { error: { code: 'deadline' } })
+  done = true
+  t.match(await reaches(id, 'succeeded'), { status: 'completed', error: null })
+  t.ok(gateway.log.items.some(line => line.to === 'succeeded' && line.late === true))
+})
+
+t.test('F-T2 trouble while polling is invisible, and ends nothing', async t => {
+  const answers = [
+    { status: 500 },
+    'reset',
+    { status: 429 },
+    { body: Buffer.from('<html>') },
+    { status: 401 },
+    'reset',
+  ] as const
+  let at = 0
+  const script: TaskScript = ({ method, target, headers }) => {
+    if (method === 'POST') return { body: { id: 'v1' } }
+    if (target.endsWith('/content')) return film(headers.range)
+    return answers[at++] ?? { body: DONE }
+  }
+  const { begin, reaches, gateway } = await stage(t, script, 'poll: { every: 5ms, slowest: 10ms }')
+  const id = await begin()
+  t.match(await reaches(id, 'succeeded'), { status: 'completed' })
+  t.equal(gateway.log.items.filter(line => line.msg === 'task changed').length, 1, 'no other change was to be seen')
+})
+
+t.test('F-T2 words that nobody knows mean that the task goes on; progress never goes back', async t => {
+  const states = [
+    { status: 'IN_PROGRESS', progress: '40%' },
+    { status: 'marinating', progress: 10 },
+    { status: null },
+    { status: 'Succeeded' },
+  ]
+  const seen: unknown[] = []
+  const { begin, reaches, record, gateway } = await stage(t, compatible(...states))
+  const id = await begin()
+  await gateway.log.find(line => line.to === 'running')
+  for (let status: unknown; status !== 'completed'; ) {
+    const now = await record(id)
+    status = now.status
+    seen.push(now.progress)
+    t.ok(['queued', 'in_progress', 'completed'].includes(String(status)))
+  }
+  t.same(
+    seen,
+    [...seen].sort((a, b) => Number(a) - Number(b)),
+  )
+  t.match(await reaches(id, 'succeeded'), { progress: 100 })
+})
+
+t.test('F-T2 states in any case, and their synonyms', async t => {
+  const words = ['SUCCESS', 'fail', 'Canceled', 'expired', 'ERROR', 'finished']
+  const ends = ['completed', 'failed', 'failed', 'failed', 'failed', 'completed']
+  for (const [index, word] of words.entries()) {
+    const { begin, gateway, record } = await stage(t, compatible({ status: word }))
+    const id = await begin()
+    await gateway.log.find(line => line.msg === 'task changed' && line.to !== 'running')
+    t.equal((await record(id)).status, ends[index], word)
+  }
+})
+
+t.test('F-T2 an upstream that is taken out of the configuration: failed with a reason', async t => {
+  const { begin, gateway, upstream, reaches } = await stage(
+    t,
+    compatible({ status: 'running' }),
+    'poll: { every: 20ms }, deadline: 1500ms',
+  )
+  const id = await begin()
+  await gateway.log.find(line => line.to === 'running')
+  await gateway.write(
+    'gateway.yaml',
+    filmYaml(upstream.origin).replace('  up:\n', '  elsewhere:\n').replace('film: up', 'film: elsewhere'),
+  )
+  await gateway.gateway.reload()
+  t.match(await reaches(id, 'failed'), { error: { code: 'target_gone' } })
+})
+
+t.test('a reload that leaves the upstream its name goes on with its tasks', async t => {
+  let done = false
+  const script: TaskScript = (request, upstream) => compatible(done ? DONE : { status: 'running' })(request, upstream)
+  const { begin, gateway, upstream, reaches } = await stage(t, script)
+  const id = await begin()
+  await gateway.log.find(line => line.to === 'running')
+  await gateway.write('gateway.yaml', filmYaml(upstream.origin, 'poll: { every: 30ms }'))
+  await gateway.gateway.reload()
+  done = true
+  t.match(await reaches(id, 'succeeded'), { status: 'completed' })
+})
+
+// ── beginning a task
+
+t.test('a refusal begins nothing, and is passed on', async t => {
+  const refusal = {
+    error: { message: 'No cats.', type: 'invalid_request_error', param: 'prompt', code: 'moderation_blocked' },
+  }
+  const { gateway, upstream } = await stage(t, () => ({ status: 400, body: refusal }))
+  const answer = await gateway.request('/v1/videos', { body: BODY })
+  t.equal(answer.status, 400)
+  t.same(answer.json(), refusal)
+  t.match((await gateway.request('/v1/videos')).json(), { data: [] })
+  t.equal(upstream.requests.items.length, 1)
+})
+
+t.test('an upstream that cannot be reached, or is busy, hands over to the next one', async t => {
+  const upstream = await startTaskUpstream(t, compatible(DONE))
+  const busy = await startTaskUpstream(t, () => ({ status: 503 }))
+  const closed = await startTaskUpstream(t, () => ({}))
+  await closed.close()
+  const yaml = filmYaml(upstream.origin)
+    .replace(
+      'upstreams:\n',
+      `upstreams:\n  dead: { kind: openai, base: "http://127.0.0.1:1", secret: { env: UPSTREAM_KEY } }\n  busy: { kind: openai, base: "${busy.origin}", secret: { env: UPSTREAM_KEY } }\n`,
+    )
+    .replace('film: up', 'film: [dead, busy, up]')
+  const gateway = await startTestGateway(t, yaml)
+  const answer = await gateway.request('/v1/videos', { body: BODY })
+  t.equal(answer.status, 200)
+  t.equal(busy.submits.length, 1)
+  t.equal(upstream.submits.length, 1)
+  const { id } = answer.json() as { id: string }
+  await gateway.log.find(line => line.task === id && line.to === 'succeeded' && line.upstream === 'up')
+})
+
+for (const [what, answer] of [
+  ['breaks the connection', 'reset'],
+  ['fails', { status: 500, body: { error: { message: 'Oops.', type: 'server_error', param: null, code: null } } }],
+] as const) {
+  t.test(`an upstream that ${what} after it had the request is not asked again, nor is another one`, async t => {
+    const second = await startTaskUpstream(t, compatible(DONE))
+    const first = await startTaskUpstream(t, () => answer)
+    const yaml = filmYaml(second.origin)
+      .replace(
+        'upstreams:\n',
+        `upstreams:\n  first: { kind: openai, base: "${first.origin}", secret: { env: UPSTREAM_KEY } }\n`,
+      )
+      .replace('film: up', 'film: [first, up]')
+    const gateway = await startTestGateway(t, yaml)
+    const begun = await gateway.request('/v1/videos', { body: BODY })
+    if (answer === 'reset') t.match(begun.json(), { status: 'queued' }, 'it may have begun, so it is a task')
+    else {
+      compatibleError(t, begun, 500)
+      t.equal(begun.header('x-should-retry'), 'false', 'clients’ libraries do not repeat it by themselves')
+    }
+    t.equal(first.submits.length, 1)
+    t.equal(second.submits.length, 0)
+  })
+}
+
+t.test('a client that goes away while the upstream thinks: the task begins all the same', async t => {
+  const asked = withResolvers<void>()
+  const answer = withResolvers<void>()
+  const script: TaskScript = async (request, upstream) => {
+    if (request.method === 'POST') {
+      asked.resolve()
+      await answer.promise
+    }
+    return compatible(DONE)(request, upstream)
+  }
+  const { gateway, upstream } = await stage(t, script)
+  const client = await gateway.open('/v1/videos', { body: BODY })
+  await asked.promise
+  client.socket.destroy()
+  await gateway.log.find(line => line.outcome === 'client_abort')
+  answer.resolve()
+  await gateway.log.find(line => line.msg === 'task changed' && line.to === 'succeeded')
+  t.equal(upstream.submits.length, 1)
+  t.match((await gateway.request('/v1/videos')).json(), { data: [{ status: 'completed' }] })
+})
+
+t.test('Idempotency-Key: the same request is the same task, another one is refused', async t => {
+  const { gateway, upstream, begin, other } = await stage(t, compatible({ status: 'running' }))
+  const headers = { 'idempotency-key': 'order-1' }
+  const id = await begin({}, headers)
+  t.equal(await begin({}, headers), id)
+  t.equal(upstream.submits.length, 1)
+  const another = await gateway.request('/v1/videos', { body: { ...BODY, prompt: 'A dog' }, headers })
+  compatibleError(t, another, 409, 'idempotency_key_reused')
+  const theirs = await gateway.request('/v1/videos', { body: { ...BODY, prompt: 'A dog' }, headers, key: other })
+  t.equal(theirs.status, 200, 'the key of somebody else is another key')
+  t.not(await begin({}), id)
+})
+
+t.test('Idempotency-Key: a hundred at once are one task', async t => {
+  const { upstream, begin } = await stage(t, compatible({ status: 'running' }))
+  const ids = await Promise.all(Array.from({ length: 100 }, () => begin({}, { 'idempotency-key': 'k' })))
+  t.equal(new Set(ids).size, 1)
+  t.equal(upstream.submits.length, 1)
+})
+
+t.test('Idempotency-Key: what was refused may be asked again', async t => {
+  let refused = true
+  const script: TaskScript = (request, upstream) => (refused ? { status: 400 } : compatible(DONE)(request, upstream))
+  const { gateway, begin } = await stage(t, script)
+  const headers = { 'idempotency-key': 'k' }
+  t.equal((await gateway.request('/v1/videos', { body: BODY, headers })).status, 400)
+  refused = false
+  t.match(await begin({}, headers), /^task_/)
+})
+
+// ── F-T3: polls are served from the store
+
+t.test('F-T3 a thousand polls of one task: the upstream sees its own pace', async t => {
+  const { gateway, upstream, begin } = await stage(
+    t,
+    compatible({ status: 'running', progress: 5 }),
+    'poll: { every: 1h, first: 10ms }',
+  )
+  const id = await begin()
+  await gateway.log.find(line => line.to === 'running')
+  const before = upstream.requests.items.length
+  const client = await gateway.open(`/v1/videos/${id}`)
+  t.equal((await client.answer()).status, 200)
+  const answers = await Promise.all(
+    Array.from({ length: 20 }, async () => {
+      const statuses: number[] = []
+      for (let n = 0; n < 50; n++)
+        statuses.push(
+          (await fetch(`${gateway.origin}/v1/videos/${id}`, { headers: { authorization: `Bearer ${gateway.key}` } }))
+            .status,
+        )
+      return statuses
+    }),
+  )
+  t.ok(answers.flat().every(status => status === 200))
+  t.equal(answers.flat().length, 1000)
+  t.equal(upstream.requests.items.length, before, 'not one of them went upstream')
+})
+
+t.test('F-T3 Retry-After of a poll is obeyed', async t => {
+  let polls = 0
+  const script: TaskScript = ({ method }) => {
+    if (method === 'POST') return { body: { id: 'v1' } }
+    polls++
+    return polls === 1 ? { status: 429, headers: { 'retry-after': '3600' } } : { body: { status: 'running' } }
+  }
+  const { begin, upstream, record } = await stage(t, script, 'poll: { every: 5ms }')
+  const id = await begin()
+  await upstream.requests.count(2)
+  // Another task of the same upstream would have been polled a hundred times by now.
+  for (let n = 0; n < 100; n++) await record(id)
+  t.equal(polls, 1)
+})
+
+// ── F-T4: content
+
+async function ended(
+  t: Test,
+  script: TaskScript = compatible(DONE),
+  task?: string,
+): Promise<Stage & { readonly id: string }> {
+  const made = await stage(t, script, task)
+  const id = await made.begin()
+  await made.reaches(id, 'succeeded')
+  return { ...made, id }
+}
+
+t.test('F-T4 content: whole, in part, only its head, not again, and not what it is not', async t => {
+  const { gateway, id } = await ended(t)
+  const path = `/v1/videos/${id}/content`
+  const whole = await gateway.request(path)
+  t.equal(whole.status, 200)
+  t.same(whole.body, FILM)
+  t.equal(whole.header('accept-ranges'), 'bytes')
+  t.match(whole.header('cache-control'), /^private/)
+  const etag = whole.header('etag') ?? ''
+  const part = await gateway.request(path, { headers: { range: 'bytes=100-199' } })
+  t.equal(part.status, 206)
+  t.equal(part.header('content-range'), `bytes 100-199/${FILM.length}`)
+  t.same(part.body, FILM.subarray(100, 200))
+  const same = await gateway.request(path, { headers: { range: 'bytes=100-199', 'if-range': etag } })
+  t.equal(same.status, 206)
+  const changed = await gateway.request(path, { headers: { range: 'bytes=100-199', 'if-range': '"another"' } })
+  t.equal(changed.status, 200, 'a range of something else is of no use')
+  const beyond = await gateway.request(path, { headers: { range: `bytes=${FILM.length}-` } })
+  t.equal(beyond.status, 416)
+  t.equal(beyond.header('content-range'), `bytes */${FILM.length}`)
+  const known = await gateway.request(path, { headers: { 'if-none-match': `"x", ${etag}` } })
+  t.equal(known.status, 304)
+  const head = await fetch(`${gateway.origin}${path}`, {
+    method: 'HEAD',
+    headers: { authorization: `Bearer ${gateway.key}` },
+  })
+  t.equal(head.status, 200)
+  t.equal(head.headers.get('content-length'), String(FILM.length))
+  compatibleError(t, await gateway.request(`${path}?variant=director`), 400, 'invalid_value')
+})
+
+t.test('F-T4 content before the end: 409, and when to ask again', async t => {
+  const { gateway, begin } = await stage(t, compatible({ status: 'running' }), 'poll: { every: 2s }')
+  const answer = await gateway.request(`/v1/videos/${await begin()}/content`)
+  compatibleError(t, answer, 409, 'not_ready')
+  t.equal(answer.header('retry-after'), '2')
+})
+
+t.test('F-T4 content that has expired: 410, here and upstream', async t => {
+  const gone: TaskScript = request =>
+    request.target.endsWith('/content') && request.headers.range === undefined
+      ? { status: 404 }
+      : compatible(DONE)(request, undefined as never)
+  const there = await ended(t, gone)
+  compatibleError(t, await there.gateway.request(`/v1/videos/${there.id}/content`), 410, 'expired')
+  const here = await ended(t, compatible(DONE), 'poll: { every: 20ms }, keep: 1ms')
+  compatibleError(t, await here.gateway.request(`/v1/videos/${here.id}/content`), 410, 'expired')
+  t.match(await here.record(here.id), { status: 'completed' }, 'the task itself is still known')
+})
+
+t.test('F-T4 JSON or a page in the place of the video never reaches the client', async t => {
+  for (const type of ['application/json', 'text/html']) {
+    const script: TaskScript = request =>
+      request.target.endsWith('/content') && request.headers.range === undefined
+        ? { headers: { 'content-type': type }, body: { error: 'oops' } }
+        : compatible(DONE)(request, undefined as never)
+    const { gateway, id } = await ended(t, script)
+    compatibleError(t, await gateway.request(`/v1/videos/${id}/content`), 502, 'bad_upstream_response')
+  }
+})
+
+t.test('F-T4 a fetch that breaks before its first byte is tried again, and nothing is begun anew', async t => {
+  let fetches = 0
+  const script: TaskScript = request => {
+    const isFetch = request.target.endsWith('/content') && request.headers.range === undefined
+    if (isFetch && ++fetches < 3) return fetches === 1 ? 'reset' : { status: 503 }
+    return compatible(DONE)(request, undefined as never)
+  }
+  const { gateway, id, upstream } = await ended(t, script)
+  t.same((await gateway.request(`/v1/videos/${id}/content`)).body, FILM)
+  t.equal(fetches, 3)
+  t.equal(upstream.submits.length, 1)
+})
+
+t.test('F-T4 a fetch that breaks in the middle shows as a broken transfer; the rest comes by its range', async t => {
+  const script: TaskScript = request => {
+    const isFetch = request.target.endsWith('/content') && request.headers.range === undefined
+    const short = {
+      headers: { 'content-type': 'video/mp4', 'content-length': String(FILM.length) },
+      body: FILM.subarray(0, 1000),
+    }
+    return isFetch ? short : compatible(DONE)(request, undefined as never)
+  }
+  const { gateway, id, upstream } = await ended(t, script)
+  const asking = gateway.open(`/v1/videos/${id}/content`)
+  await upstream.requests.find(({ target, headers }) => target.endsWith('/content') && headers.range === undefined)
+  const client = await asking
+  const head = await client.head()
+  const first = await client.body(head, bytes => bytes.length >= 1000)
+  upstream.breakAll()
+  await client.closed()
+  const cut = { whole: first.whole, body: first.body }
+  t.equal(cut.whole, false)
+  const rest = await gateway.request(`/v1/videos/${id}/content`, { headers: { range: `bytes=${cut.body.length}-` } })
+  t.same(Buffer.concat([cut.body, rest.body]), FILM)
+})
+
+t.test('F-T4 content elsewhere: redirects are followed without the credential, signed addresses expire', async t => {
+  const status = { now: 200 }
+  const host = await startTaskUpstream(
+    t,
+    ({ headers }) => (status.now === 200 ? film(headers.range) : { status: status.now }),
+    '127.0.0.2',
+  )
+  const script: TaskScript = request =>
+    request.target.endsWith('/content')
+      ? { status: 302, headers: { location: `${host.origin}/signed.mp4?x=1` } }
+      : compatible(DONE)(request, undefined as never)
+  const fetch = `{ allow: [127.0.0.2], http: true, ports: [${host.port}] }`
+  const proved: TaskScript = request =>
+    request.headers.range === 'bytes=0-0' ? film('bytes=0-0') : script(request, undefined as never)
+  const made = await stage(t, proved, undefined, `media: { fetch: ${fetch} }`)
+  const id = await made.begin()
+  await made.reaches(id, 'succeeded')
+  const path = `/v1/videos/${id}/content`
+  t.same((await made.gateway.request(path)).body, FILM)
+  t.equal(host.requests.items[0]?.target, '/signed.mp4?x=1')
+  t.equal(host.requests.items[0]?.headers.authorization, undefined)
+  status.now = 403
+  compatibleError(t, await made.gateway.request(path), 410, 'expired')
+})
+
+t.test('F-X1 content at an inner address that nobody allowed is not fetched', async t => {
+  const host = await startTaskUpstream(t, () => film(undefined), '127.0.0.3')
+  for (const location of [
+    `${host.origin}/a.mp4`,
+    `http://127.0.0.3:${host.port}/a.mp4`,
+    'file:///etc/passwd',
+    'https://[::ffff:127.0.0.3]/a',
+  ]) {
+    const script: TaskScript = request => {
+      if (!request.target.endsWith('/content') || request.headers.range === 'bytes=0-0')
+        return compatible(DONE)(request, undefined as never)
+      return { status: 302, headers: { location } }
+    }
+    const { gateway, id } = await ended(t, script)
+    compatibleError(t, await gateway.request(`/v1/videos/${id}/content`), 502, 'bad_upstream_response')
+  }
+  t.equal(host.requests.items.length, 0)
+})
+
+// ── F-A4, F-A5, F-C14: whose tasks
+
+t.test('F-A4 a task of somebody else and one that never was: the same bytes, and no call upstream', async t => {
+  const { gateway, id, other, upstream } = await ended(t)
+  const before = upstream.requests.items.length
+  const never = `task_${'0123456789abcdef'.repeat(2)}`
+  const plain = (answer: Answer, name: string): string => answer.text.replaceAll(name, 'ID')
+  for (const [method, below, body] of [
+    ['GET', '', undefined],
+    ['GET', '/content', undefined],
+    ['GET', '/content?variant=thumbnail', undefined],
+    ['DELETE', '', undefined],
+    ['POST', '/remix', { prompt: 'A dog' }],
+  ] as const) {
+    const options = { method, key: other, ...(body === undefined ? {} : { body }) }
+    const foreign = await gateway.request(`/v1/videos/${id}${below}`, options)
+    const unknown = await gateway.request(`/v1/videos/${never}${below}`, options)
+    compatibleError(t, foreign, 404)
+    t.equal(plain(foreign, id), plain(unknown, never), `${method} ${below}`)
+    t.same(
+      foreign.head.fields.map(([name]) => name),
+      unknown.head.fields.map(([name]) => name),
+    )
+  }
+  t.match((await gateway.request('/v1/videos', { key: other })).json(), { data: [], first_id: null })
+  t.equal(upstream.requests.items.length, before)
+  t.match((await gateway.request(`/v1/videos/${id}`)).json(), { status: 'completed' })
+})
+
+t.test('F-A5 ids have 128 random bits', async t => {
+  const { begin } = await stage(t, compatible({ status: 'running' }))
+  const ids = await Promise.all(Array.from({ length: 64 }, () => begin()))
+  const bits = new Array<number>(128).fill(0)
+  for (const id of ids) {
+    t.match(id, /^task_[0-9a-f]{32}$/)
+    const value = BigInt(`0x${id.slice(5)}`)
+    for (let bit = 0; bit < 128; bit++) bits[bit] = (bits[bit] ?? 0) + Number((value >> BigInt(bit)) & 1n)
+  }
+  // Of 64 coins each falls on one side between 10 and 54 times but for one in ten million.
+  t.ok(
+    bits.every(count => count > 10 && count < 54),
+    'no bit is fixed or counts',
+  )
+})
+
+t.test('F-C14 ids that climb, or are none: 404 or 400, and nothing goes upstream', async t => {
+  const { gateway, upstream } = await stage(t, compatible(DONE))
+  const names = [
+    ...[
+      '..',
+      '.',
+      '%2e%2e',
+      '%2E%2E%2Fmodels',
+      '..%2f..%2fetc%2fpasswd',
+      '....//',
+      'task_..',
+      '%00',
+      'a%00b',
+      'a%0d%0ab',
+    ],
+    ...[
+      '%c0%ae%c0%ae',
+      '%252e%252e',
+      '..;',
+      '..;x',
+      '%5c..%5c',
+      'task_%2e%2e%2f',
+      'vid_1',
+      'task_ZZ',
+      '%ff',
+      '%',
+      '%zz',
+    ],
+    ...[
+      `task_${'a'.repeat(33)}`,
+      `task_${'A'.repeat(32)}`,
+      `task_${'a'.repeat(32)}%20`,
+      'task_\u00e9',
+      '{task_id}',
+      '*',
+      '$ne',
+    ],
+    ...[
+      '__proto__',
+      'constructor',
+      'toString',
+      '%5f%5fproto%5f%5f',
+      'content',
+      'remix',
+      '~',
+      '@',
+      ':cancel',
+      'x:delete',
+    ],
+    ...['%2f', '%2f%2f', 'a%2fb', '%3fkey=1', '%23', 'a;b', 'a,b', 'a=b', 'a&b', 'null', 'undefined', '0', '-1', '1e9'],
+    ...[
+      "'%20or%201=1",
+      '%22',
+      '%3c%3e',
+      '%f0%9f%98%80',
+      `${'a'.repeat(300)}`,
+      'tasks-video',
+      ' ',
+      '%20',
+      '%09',
+      '%7f',
+      '%e2%80%ae',
+    ],
+  ]
+  t.ok(names.length >= 60)
+  for (const name of names) {
+    for (const below of ['', '/content']) {
+      const answer = await gateway.request(`/v1/videos/${encodeURI(name)}${below}`.replaceAll('%25', '%'))
+      t.ok([400, 404].includes(answer.status), `${name}${below}: ${answer.status}`)
+    }
+  }
+  t.equal(upstream.requests.items.length, 0)
+})
+
+proveNoLeak(t)

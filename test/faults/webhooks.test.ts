@@ -1,0 +1,167 @@
+import { createHmac } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { packageRoot } from '../../src/core/package-root.js'
+import { type Bin, start } from '../cli/bin.js'
+import { compatibleError } from '../helpers/expect.js'
+import { startTestGateway } from '../helpers/gateway.js'
+import { Journal } from '../helpers/journal.js'
+import { compatible, filmYaml, startTaskUpstream } from '../helpers/task-upstream.js'
+import { SSRF_URLS } from '../net/ssrf-urls.js'
+
+t.setTimeout(120_000)
+
+const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
+const KEY = 'the-key-of-the-caller-0123456789'
+
+interface Notified {
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  readonly body: string
+}
+
+/** Somebody who wants to be told, over HTTPS on 127.0.0.2, and answers by `status`. */
+async function listener(
+  t: Test,
+  status: (count: number) => number,
+): Promise<{ url: string; port: number; told: Journal<Notified> }> {
+  const tls = join(packageRoot(), 'test/fixtures/tls')
+  const told = new Journal<Notified>('notifications')
+  const options = { cert: readFileSync(join(tls, 'first.pem')), key: readFileSync(join(tls, 'first.key')) }
+  const server = createServer(options, (request, response) => {
+    let body = ''
+    request.setEncoding('utf8').on('data', (text: string) => {
+      body += text
+    })
+    request.on('end', () => {
+      told.push({ headers: request.headers, body })
+      response.writeHead(status(told.items.length)).end()
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const { port } = server.address() as AddressInfo
+  return { url: `https://localhost:${port}/hook`, port, told }
+}
+
+/** A gateway as a process that trusts the listener's certificate. */
+async function gateway(
+  t: Test,
+  port: number,
+  states: readonly object[],
+  allow = '[localhost, 127.0.0.1]',
+): Promise<{ origin: string; bin: Bin }> {
+  const upstream = await startTaskUpstream(t, compatible(...states))
+  const folder = mkdtempSync(join(tmpdir(), 'gateway-hooks-'))
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  const file = join(folder, 'gateway.yaml')
+  const yaml = filmYaml(
+    upstream.origin,
+    undefined,
+    `webhooks: { secret: { env: HOOK_SECRET }, allow: ${allow}, ports: [${port}] }\nlisten: { port: 0 }\n`,
+  )
+  writeFileSync(file, yaml.replace('type: memory', 'type: file'))
+  const NODE_EXTRA_CA_CERTS = join(packageRoot(), 'test/fixtures/tls/first.pem')
+  const env = { CALLER_KEY: KEY, OTHER_KEY: `${KEY}9`, UPSTREAM_KEY: 'u', HOOK_SECRET: SECRET, NODE_EXTRA_CA_CERTS }
+  const bin = start(t, ['serve', file], { env })
+  const [, origin = ''] = await bin.until(/"address":"([^"]+)"/)
+  return { origin, bin }
+}
+
+async function begin(origin: string, webhook_url: string): Promise<string> {
+  const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }
+  const body = JSON.stringify({ model: 'film', prompt: 'A cat', webhook_url })
+  const answer = await fetch(`${origin}/v1/videos`, { method: 'POST', headers, body })
+  const text = await answer.text()
+  if (answer.status !== 200) throw new Error(text)
+  return (JSON.parse(text) as { id: string }).id
+}
+
+t.test('a webhook: signed, numbered, once, with the record', async t => {
+  const { url, port, told } = await listener(t, () => 204)
+  const { origin, bin } = await gateway(t, port, [{ status: 'running' }, { status: 'completed' }])
+  const id = await begin(origin, url)
+  const [{ headers, body }] = (await told.count(1)) as [Notified]
+  const { type, timestamp, sequence, data } = JSON.parse(body)
+  t.equal(type, 'video.completed')
+  t.equal(sequence, 1)
+  t.match(data, { id, task_id: id, status: 'completed', progress: 100 })
+  t.ok(Math.abs(Date.parse(timestamp) - Date.now()) < 60_000)
+  t.equal(headers['webhook-id'], `msg_${id}.1`)
+  t.equal(headers['webhook-sequence'], '1')
+  const signedText = `${headers['webhook-id']}.${headers['webhook-timestamp']}.${body}`
+  const mac = createHmac('sha256', Buffer.from(SECRET.slice('whsec_'.length), 'base64'))
+    .update(signedText)
+    .digest('base64')
+  t.equal(headers['webhook-signature'], `v1,${mac}`)
+  t.equal(headers.authorization, undefined)
+  await bin.until(/"msg":"notification taken"/)
+  t.equal(told.items.length, 1)
+})
+
+t.test('F-X3 a webhook that fails is tried again, by the same id', async t => {
+  const { url, port, told } = await listener(t, count => (count === 1 ? 500 : 200))
+  const { origin, bin } = await gateway(t, port, [
+    { status: 'failed', error: { code: 'no_cats', message: 'No cats.' } },
+  ])
+  await begin(origin, url)
+  await bin.until(/"msg":"notification again"/)
+  await told.count(2)
+  const [first, second] = told.items
+  t.equal(second?.headers['webhook-id'], first?.headers['webhook-id'])
+  t.equal(second?.body, first?.body)
+  t.match(JSON.parse(first?.body ?? ''), { type: 'video.failed', data: { error: { code: 'no_cats' } } })
+  await bin.until(/"msg":"notification taken"/)
+})
+
+t.test('F-X1 a webhook at a name that leads to an inner address is given up before anything connects', async t => {
+  const { url, port, told } = await listener(t, () => 204)
+  const { origin, bin } = await gateway(t, port, [{ status: 'completed' }], '["localhost"]')
+  await begin(origin, url)
+  const [line] = await bin.until(/[^\n]*"msg":"notification given up"[^\n]*/)
+  t.match(line, /"blocked":"loopback address"/)
+  t.equal(told.items.length, 0)
+})
+
+t.test('F-X1 addresses that no webhook may have are refused when they are given', async t => {
+  const upstream = await startTaskUpstream(t, compatible({ status: 'completed' }))
+  const yaml = filmYaml(upstream.origin, undefined, 'webhooks: { secret: { env: HOOK_SECRET } }\n')
+  const gateway = await startTestGateway(t, yaml, { env: { OTHER_KEY: `${KEY}9`, HOOK_SECRET: SECRET } })
+  const urls = [
+    ...SSRF_URLS.map(spell => spell(443).replace(/^http:/, 'https:')),
+    'http://example.com/',
+    'ftp://example.com/',
+    'https://',
+    'x',
+    7,
+  ]
+  t.ok(urls.length > 150)
+  let refusedAtOnce = 0
+  for (const webhook_url of urls) {
+    const answer = await gateway.request('/v1/videos', { body: { model: 'film', prompt: 'A cat', webhook_url } })
+    // What a name leads to is looked at when it is called; all else at once.
+    if (answer.status === 400) refusedAtOnce++
+    else t.equal(answer.status, 200, String(webhook_url))
+  }
+  t.ok(refusedAtOnce > 120, `${refusedAtOnce} of ${urls.length}`)
+  await gateway.gateway.close()
+  const given = gateway.log.items.filter(line => String(line.msg).startsWith('notification '))
+  t.ok(
+    given.every(line => typeof line.blocked === 'string'),
+    'nothing was called',
+  )
+})
+
+t.test('without webhooks nobody is told, and whoever wants to be is refused', async t => {
+  const upstream = await startTaskUpstream(t, compatible({ status: 'completed' }))
+  const gateway = await startTestGateway(t, filmYaml(upstream.origin), { env: { OTHER_KEY: `${KEY}9` } })
+  const body = { model: 'film', prompt: 'A cat', webhook_url: 'https://example.com/hook' }
+  const answer = await gateway.request('/v1/videos', { body })
+  t.equal(compatibleError(t, answer, 400).param, 'webhook_url')
+  t.equal(upstream.requests.items.length, 0)
+})

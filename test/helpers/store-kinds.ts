@@ -1,0 +1,68 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type t from 'tap'
+import type { StoreConfig } from '../../src/core/store-config.js'
+import { startPostgres, startRedis, withoutPostgres, withoutRedis } from './store-servers.js'
+
+type Test = Pick<typeof t, 'teardown' | 'comment'>
+
+/** A type of store that outlives a process, and can be shared by several. */
+export interface DurableKind {
+  readonly type: 'file' | 'redis' | 'postgres'
+  /** Why it is skipped here, or false. */
+  readonly skip: string | false
+  /** An empty one. */
+  make(test: Test): Promise<StoreConfig>
+}
+
+/** Long enough for a machine that does much else. */
+const PATIENT = 10_000
+
+export const DURABLE: readonly DurableKind[] = [
+  { type: 'file', skip: false, make: async test => ({ type: 'file', path: temporary(test) }) },
+  {
+    type: 'redis',
+    skip: withoutRedis,
+    make: async test => redisConfig(temporary(test), (await startRedis(test)).port),
+  },
+  {
+    type: 'postgres',
+    skip: withoutPostgres,
+    make: async test => postgresConfig(temporary(test), (await startPostgres(test)).port),
+  },
+]
+
+export function redisConfig(path: string, port: number, timeout = PATIENT): StoreConfig & { readonly type: 'redis' } {
+  const nodes = [{ host: '127.0.0.1', port }]
+  return { type: 'redis', path, mode: 'single', nodes, database: 0, prefix: 'gateway', timeout }
+}
+
+export function postgresConfig(
+  path: string,
+  port: number,
+  parts: { readonly pool?: number; readonly timeout?: number; readonly wait?: number } = {},
+): StoreConfig & { readonly type: 'postgres' } {
+  const where = { host: '127.0.0.1', port, database: 'gateway', user: 'gateway', schema: 'gateway' }
+  return { type: 'postgres', path, ...where, pool: 8, timeout: PATIENT, wait: PATIENT, ...parts }
+}
+
+/** The same as a person writes it, below `store:`. */
+export function storeYaml(config: StoreConfig): string {
+  switch (config.type) {
+    case 'redis':
+      return `{ type: redis, hosts: ["127.0.0.1:${config.nodes[0]?.port}"], path: "${config.path}", timeout: ${config.timeout}ms }`
+    case 'postgres': {
+      const { port, path, timeout, wait } = config
+      return `{ type: postgres, hosts: ["127.0.0.1:${port}"], user: gateway, path: "${path}", timeout: ${timeout}ms, wait: ${wait}ms }`
+    }
+    default:
+      return `{ type: ${config.type}, path: "${config.path}" }`
+  }
+}
+
+export function temporary(test: Pick<Test, 'teardown'>): string {
+  const folder = mkdtempSync(join(tmpdir(), 'gateway-store-'))
+  test.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}

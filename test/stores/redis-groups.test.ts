@@ -1,0 +1,90 @@
+import { setTimeout } from 'node:timers/promises'
+import { Redis } from 'ioredis'
+import t from 'tap'
+import type { RedisSettings } from '../../src/core/store-config.js'
+import { UNHEARD } from '../../src/runtime/stores.js'
+import { RedisStore } from '../../src/stores/redis.js'
+import { storeContract } from '../contracts/store.js'
+import { draft } from '../contracts/store-stage.js'
+import { heard } from '../helpers/store-events.js'
+import { startRedis, withoutRedis } from '../helpers/store-servers.js'
+
+// Servers in groups: a cluster of three, and two with a sentinel over them.
+
+t.setTimeout(300_000)
+
+let stores = 0
+
+function settings(mode: RedisSettings['mode'], ports: readonly number[]): RedisSettings {
+  const nodes = ports.map(port => ({ host: '127.0.0.1', port }))
+  return { mode, nodes, group: 'mymaster', database: 0, prefix: `test-${stores++}`, timeout: 5000 }
+}
+
+async function until(what: string, holds: () => Promise<boolean>): Promise<void> {
+  for (let tries = 0; tries < 600; tries++) {
+    if (await holds()) return
+    await setTimeout(50)
+  }
+  throw new Error(`${what}: waited in vain`)
+}
+
+t.test('a cluster keeps the contract, with records of all its nodes', { skip: withoutRedis }, async t => {
+  const args = ['--cluster-enabled', 'yes', '--cluster-node-timeout', '5000']
+  const servers = [await startRedis(t, args), await startRedis(t, args), await startRedis(t, args)]
+  const clients = servers.map(({ port }) => new Redis(port, '127.0.0.1'))
+  t.teardown(() => {
+    for (const client of clients) client.disconnect()
+  })
+  for (const [n, client] of clients.entries()) {
+    await client.call('CLUSTER', 'ADDSLOTSRANGE', Math.floor((n * 16384) / 3), Math.floor(((n + 1) * 16384) / 3) - 1)
+    if (n > 0) await client.call('CLUSTER', 'MEET', '127.0.0.1', servers[0]?.port ?? 0)
+  }
+  await until('the cluster', async () => {
+    const infos = await Promise.all(clients.map(client => client.cluster('INFO')))
+    return infos.every(info => info.includes('cluster_state:ok') && info.includes('cluster_known_nodes:3'))
+  })
+  const ports = servers.map(({ port }) => port)
+  storeContract(t, async (test, clock) => {
+    const store = await RedisStore.open(settings('cluster', ports.slice(0, 2)), UNHEARD, () => clock.now)
+    test.teardown(() => store.close())
+    return store
+  })
+  t.test('its nodes share the work', async t => {
+    const sizes = await Promise.all(clients.map(client => client.dbsize()))
+    t.ok(
+      sizes.every(size => size > 0),
+      sizes.join(),
+    )
+  })
+})
+
+t.test('with sentinels, the store goes on with the server that took over', { skip: withoutRedis }, async t => {
+  const master = await startRedis(t)
+  const replica = await startRedis(t, ['--replicaof', '127.0.0.1', `${master.port}`])
+  const watcher = new Redis(replica.port, '127.0.0.1')
+  t.teardown(() => watcher.disconnect())
+  await until('the replica', async () => (await watcher.info('replication')).includes('master_link_status:up'))
+  const sentinel = await startRedis(
+    t,
+    ['--sentinel'],
+    [
+      `sentinel monitor mymaster 127.0.0.1 ${master.port} 1`,
+      'sentinel down-after-milliseconds mymaster 500',
+      'sentinel failover-timeout mymaster 3000',
+    ],
+  )
+  const observer = new Redis(sentinel.port, '127.0.0.1')
+  t.teardown(() => observer.disconnect())
+  await until('the sentinel', async () => String(await observer.call('SENTINEL', 'MASTERS')).includes('num-slaves,1'))
+  const { events, told } = heard()
+  const store = await RedisStore.open(settings('sentinel', [sentinel.port]), events)
+  t.teardown(() => store.close())
+  const record = draft('a', { created: Date.now(), expires: Date.now() + 3_600_000 })
+  await store.create(record)
+  await until('replication', async () => (await watcher.keys('*r:things ann a')).length === 1)
+  await master.kill()
+  await told.find(line => line === 'up')
+  t.ok(await store.get('things', 'ann', 'a'))
+  await until('writes', async () => (await store.create({ ...record, key: 'b' }).catch(() => undefined)) !== undefined)
+  t.equal((await watcher.info('replication')).includes('role:master'), true)
+})
