@@ -33,6 +33,21 @@ export const DURABLE: readonly DurableKind[] = [
   },
 ]
 
+/** Stores on one server, which is started for the first of them: each is another empty one, as written below `store:`. */
+export function storesOf(root: Test, { type, make }: DurableKind): (test: Pick<Test, 'teardown'>) => Promise<string> {
+  let first: Promise<StoreConfig> | undefined
+  let made = 0
+  return async test => {
+    if (type === 'file') return storeYaml({ type, path: temporary(test) })
+    first ??= make(root)
+    const config = await first
+    const name = `gateway${++made}`
+    return storeYaml(
+      config.type === 'postgres' ? { ...config, schema: name } : ({ ...config, prefix: name } as StoreConfig),
+    )
+  }
+}
+
 export function redisConfig(path: string, port: number, timeout = PATIENT): StoreConfig & { readonly type: 'redis' } {
   const nodes = [{ host: '127.0.0.1', port }]
   return { type: 'redis', path, mode: 'single', nodes, database: 0, prefix: 'gateway', timeout }
@@ -51,10 +66,10 @@ export function postgresConfig(
 export function storeYaml(config: StoreConfig): string {
   switch (config.type) {
     case 'redis':
-      return `{ type: redis, hosts: ["127.0.0.1:${config.nodes[0]?.port}"], path: "${config.path}", timeout: ${config.timeout}ms }`
+      return `{ type: redis, hosts: ["127.0.0.1:${config.nodes[0]?.port}"], path: "${config.path}", prefix: ${config.prefix}, timeout: ${config.timeout}ms }`
     case 'postgres': {
-      const { port, path, timeout, wait } = config
-      return `{ type: postgres, hosts: ["127.0.0.1:${port}"], user: gateway, path: "${path}", timeout: ${timeout}ms, wait: ${wait}ms }`
+      const { port, path, schema, timeout, wait } = config
+      return `{ type: postgres, hosts: ["127.0.0.1:${port}"], user: gateway, path: "${path}", schema: ${schema}, timeout: ${timeout}ms, wait: ${wait}ms }`
     }
     default:
       return `{ type: ${config.type}, path: "${config.path}" }`
