@@ -27,7 +27,9 @@ export async function providers(): Promise<readonly Provider[]> {
   const [kinds, files] = await Promise.all([readAll(join(folder, 'kinds')), readAll(folder)])
   const served = new Set([...files.values()].flatMap(file => Object.keys(objectAt(file, 'protocols'))))
   // Of the simulator one is enough to begin with: the kinds that build on it are for trying translation.
-  const offered = [...kinds.keys()].filter(name => kinds.get(name)?.kind !== 'simulator')
+  const offered = [...kinds.keys()].filter(
+    name => kinds.get(name)?.kind !== 'simulator' && !name.startsWith('simulator-'),
+  )
   const useful = offered.filter(name => spoken(lineage(kinds, name)).some(protocol => served.has(protocol)))
   return useful.map(name => provider(name, lineage(kinds, name)))
 }

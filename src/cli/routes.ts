@@ -28,10 +28,11 @@ const HEALTH = ['/livez', '/readyz'].map(path => ['GET', path, 'health', '', '',
 
 function row(route: Route, ready: Ready): readonly string[] {
   const { method, id, protocol, answer, holding, task, shipped } = route
-  const path = id.slice(id.indexOf(' ') + 1)
+  const { schema = '', prefixes = {} } = ready.config.routes[id] ?? {}
+  const also = Object.keys(prefixes).map(prefix => `/${prefix}`)
+  const path = (also.length === 0 ? '' : `[${also.join('|')}]`) + id.slice(id.indexOf(' ') + 1)
   const own = answer === undefined ? `lists: ${holding?.kind.name}` : `answer: ${answer}`
   const serves = protocol?.name ?? (task === undefined ? own : `${task.kind} tasks: ${task.action}`)
-  const schema = ready.config.routes[id]?.schema ?? ''
   return [method, path, serves, models(route, ready), schema, shipped ? 'shipped' : 'your file']
 }
 

@@ -46,6 +46,7 @@ function readModel(raw: RawModel, site: Site, context: Context): ReadModel {
       ...(settings.created === undefined ? {} : { created: settings.created }),
       traits: settings.traits ?? {},
       strict: settings.strict ?? false,
+      ...(settings.serves === undefined ? {} : { serves: settings.serves }),
     },
     site,
     targets: targets.map(target => target.site),

@@ -3,7 +3,7 @@ import type { ProtocolConfig, VerbConfig } from '../core/config.js'
 import type { Family } from '../core/errors.js'
 import type { JsonObject } from '../core/json.js'
 import type { Limits, RetryCondition, Timeouts } from '../core/limits.js'
-import type { Answer, Framing, RouteBody, Tunnel } from '../core/plan.js'
+import type { Answer, Framing, Params, RouteBody, Tunnel } from '../core/plan.js'
 import type { PollPace, TaskAction, TaskKind, TaskState } from '../core/task.js'
 
 /**
@@ -103,12 +103,21 @@ export interface RawTask {
   readonly progress?: RawPointers
   readonly result?: RawPointers | RawMap<RawPointers>
   readonly error?: RawPointers | { readonly code?: RawPointers; readonly message?: RawPointers }
+  readonly proof?: RawPointers
   readonly fields?: RawMap<RawPointers>
+  readonly verdict?: RawTaskVerdict
   readonly poll?: { readonly at_once?: number } & Partial<Readonly<Record<Exclude<keyof PollPace, 'at_once'>, string>>>
   readonly deadline?: string
   readonly late?: string
   readonly stall?: string
   readonly keep?: string
+}
+
+export interface RawTaskVerdict {
+  readonly at: RawPointers
+  readonly accepted: readonly (string | number)[]
+  readonly busy?: readonly (string | number)[]
+  readonly message?: RawPointers
 }
 
 export interface RawRouteTask extends RawTask {
@@ -117,6 +126,8 @@ export interface RawRouteTask extends RawTask {
   readonly of?: string
   readonly webhook?: string
   readonly pace?: string
+  readonly label?: string
+  readonly signed?: boolean
 }
 
 export interface RawListen {
@@ -137,6 +148,7 @@ export interface RawPlacement {
 export interface RawDefaults {
   readonly caller?: RawPlacement | readonly RawPlacement[]
   readonly errors?: Family
+  readonly prefixes?: RawMap<Params>
 }
 
 /** Exactly one of `env` and `file`. */
@@ -218,6 +230,7 @@ export interface RawModelSettings {
   readonly created?: number
   readonly traits?: Traits
   readonly strict?: boolean
+  readonly serves?: readonly string[]
 }
 
 export type RawModel =
@@ -247,12 +260,19 @@ export interface RawObject {
   }
 }
 
+/** Where the model's name stands, where words may stand for models, or nothing may. */
+export interface RawModelPointer {
+  readonly from: string
+  readonly values?: RawMap<string>
+  readonly default?: string
+}
+
 export interface RawRoute extends RawDefaults {
   readonly families?: Partial<Readonly<Record<Family, string>>>
   readonly protocol?: string
   readonly answer?: Answer
   readonly task?: RawRouteTask
-  readonly model?: string
+  readonly model?: string | RawModelPointer
   readonly stream?: boolean | string
   readonly tunnel?: Tunnel
   readonly framing?: RawFraming

@@ -32,6 +32,7 @@ export function checkReachable(parts: Parts, context: Context): void {
   for (const [name, model] of parts.models) {
     refuseRepeatedTargets(name, model, context)
     refuseMuteTargets(model, spoken, parts, context)
+    refuseUnknownProtocols(model, spoken, context)
     warnOfMissingLimits(model, spoken, parts.upstreams, context)
     warnOfLateTargets(model, parts, context)
   }
@@ -94,6 +95,22 @@ function refuseMuteTargets(
     const speaks = listed(upstream.endpoints.keys())
     const message = `no route leads here: ${quoted(target.upstream)} speaks ${speaks ?? 'many protocols'}, and no route has such a protocol`
     report.error('unreachable-target', site, message)
+  }
+}
+
+/** A model that is served only by a protocol that no route has. */
+function refuseUnknownProtocols(
+  { config, site }: ReadModel,
+  spoken: ReadonlyMap<string, unknown>,
+  context: Context,
+): void {
+  const known = [...spoken.keys()].flatMap(protocol => [protocol, taskFamily(protocol)])
+  for (const [index, name] of (config.serves ?? []).entries()) {
+    if (known.includes(name)) continue
+    const message = `no route has the protocol ${quoted(name)}`
+    context.report.error('dangling-reference', site.child('serves', index), message, {
+      meant: () => suggest(name, known),
+    })
   }
 }
 

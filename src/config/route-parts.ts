@@ -1,5 +1,6 @@
 import { codecOf } from '../codecs/index.js'
 import type { PointerConfig, RouteConfig } from '../core/config.js'
+import type { ModelPointer } from '../core/plan.js'
 import { STATEFUL } from '../core/stateful.js'
 import type { Context } from './context.js'
 import type { Site } from './document.js'
@@ -53,13 +54,19 @@ function checkTaskParts(raw: RawRoute, task: RawRouteTask, site: Site, { report 
     const message = 'this route begins tasks, and nothing says by which protocol: add protocol'
     report.error('missing-key', site, message, { on: 'key' })
   }
-  if (begins && (raw.model === undefined) === (task.of === undefined)) {
+  if (task.do === 'select' && task.of?.startsWith('body.') !== true) {
+    report.error('missing-key', site.child('task'), 'nothing says which tasks are asked for: add of: body.NAME')
+  }
+  // A request may name a task that the new one is made of, or a model.
+  const isOpen = task.of?.startsWith('body.') === true && raw.model !== undefined
+  if (begins && !isOpen && (raw.model === undefined) === (task.of === undefined)) {
     const message =
       'the model decides which upstream begins a task, or the task that it is made of: write one of model and task.of'
     report.error('missing-key', site, message, { on: 'key' })
   }
   const barred = begins ? NOT_WITH_TASKS : ([...NOT_WITH_TASKS, 'protocol', 'schema', 'request', 'model'] as const)
   for (const name of barred) {
+    if (name === 'schema' && task.do === 'select') continue
     if (raw[name] === undefined) continue
     report.error(
       'conflict',
@@ -80,15 +87,22 @@ export function readModelPointer(
   pattern: RoutePattern,
   site: Site,
   { report }: Context,
-): PointerConfig | undefined {
+): ModelPointer | undefined {
   if (raw.model !== undefined) {
-    const pointer = parsePointer(raw.model)
+    const short = typeof raw.model === 'string'
+    const { from, values, default: byDefault } = typeof raw.model === 'string' ? { from: raw.model } : raw.model
+    const pointer = parsePointer(from)
     if (pointer.from === 'path' && !pattern.params.includes(pointer.name)) {
       const message = `the path has no parameter {${pointer.name}}`
       const meant = (): string | undefined => suggest(pointer.name, pattern.params) ?? pattern.params[0]
-      report.error('unknown-parameter', site.child('model'), message, { meant: () => prefixed('path.', meant()) })
+      const place = short ? site.child('model') : site.child('model', 'from')
+      report.error('unknown-parameter', place, message, { meant: () => prefixed('path.', meant()) })
     }
-    return pointer
+    return {
+      ...pointer,
+      ...(values === undefined ? {} : { values }),
+      ...(byDefault === undefined ? {} : { byDefault }),
+    }
   }
   if (raw.answer !== 'model') return undefined
   const only = pattern.params.length === 1 ? pattern.params[0] : undefined
@@ -99,6 +113,11 @@ export function readModelPointer(
 
 function prefixed(prefix: string, name: string | undefined): string | undefined {
   return name === undefined ? undefined : `${prefix}${name}`
+}
+
+/** `body.model`, however it is written. */
+function modelPlace({ model }: RawRoute): string | undefined {
+  return typeof model === 'object' ? model.from : model
 }
 
 /** `body.model` → body, model. The schema has checked the form. */
@@ -158,11 +177,11 @@ export function checkFraming(raw: RawRoute, site: Site, { report }: Context): vo
 /** How the body is taken where the route does not say. What may have to be translated is read. */
 export function defaultBody(raw: RawRoute, method: string): RouteConfig['body'] {
   if (raw.tunnel !== undefined || method === 'GET' || method === 'HEAD' || method === 'DELETE') return 'none'
-  if (raw.json !== undefined || [raw.model, raw.stream].some(pointer => String(pointer).startsWith('form.'))) {
+  if (raw.json !== undefined || [modelPlace(raw), raw.stream].some(pointer => String(pointer).startsWith('form.'))) {
     return 'multipart'
   }
   const reads =
-    raw.model?.startsWith('body.') ||
+    modelPlace(raw)?.startsWith('body.') ||
     String(raw.stream ?? '').startsWith('body.') ||
     raw.schema !== undefined ||
     raw.task?.of !== undefined ||

@@ -97,10 +97,12 @@ function readRoute(
   checkSocket(raw, pattern, site, context)
   checkHolding(raw, pattern, objects, site, context)
   if (raw.upstream !== undefined) checkUpstream(raw.upstream, site.child('upstream'), upstreams, context)
+  const prefixes = raw.prefixes ?? defaults.prefixes ?? {}
   const config: RouteConfig = {
     caller: placements(raw.caller ?? defaults.caller),
     errors: raw.errors ?? defaults.errors ?? 'compatible',
     families: readFamilies(raw.families),
+    ...(Object.keys(prefixes).length === 0 ? {} : { prefixes }),
     ...(raw.protocol === undefined ? {} : { protocol: raw.protocol }),
     ...(raw.answer === undefined ? {} : { answer: raw.answer }),
     ...(task === undefined ? {} : { task }),
@@ -148,9 +150,11 @@ function placement(raw: RawPlacement): Placement {
 function refuseClashes(routes: ReadonlyMap<string, ReadRoute>, { report }: Context): void {
   const shapes = new Map<string, [string, ReadRoute]>()
   for (const [name, route] of routes) {
-    const first = shapes.get(route.pattern.shape)
+    const own = shapesOf(route)
+    const clash = own.find(shape => shapes.has(shape))
+    const first = clash === undefined ? undefined : shapes.get(clash)
     if (first === undefined) {
-      shapes.set(route.pattern.shape, [name, route])
+      for (const shape of own) shapes.set(shape, [name, route])
       continue
     }
     const [firstName, { site, config }] = first
@@ -162,4 +166,10 @@ function refuseClashes(routes: ReadonlyMap<string, ReadRoute>, { report }: Conte
       { on: 'key' },
     )
   }
+}
+
+/** One for the path as it is written, and one for each of its prefixes. */
+function shapesOf({ pattern: { method, shape }, config: { prefixes = {} } }: ReadRoute): readonly string[] {
+  const path = shape.slice(method.length + 1)
+  return [shape, ...Object.keys(prefixes).map(prefix => `${method} /${prefix}${path}`)]
 }

@@ -1,8 +1,8 @@
-import type { PointerList, PollPace, TaskRouteConfig, TaskShapeConfig } from '../core/task.js'
+import type { PointerList, PollPace, TaskRouteConfig, TaskShapeConfig, TaskVerdictConfig } from '../core/task.js'
 import { TASK_CALLS, taskFamily } from '../core/task.js'
 import type { Context } from './context.js'
 import type { Site } from './document.js'
-import type { RawPointers, RawRoute, RawTask } from './raw.js'
+import type { RawPointers, RawRoute, RawTask, RawTaskVerdict } from './raw.js'
 import { readDuration } from './settings.js'
 import { suggest } from './suggest.js'
 import type { RoutePattern } from './templates.js'
@@ -27,6 +27,8 @@ export function readTask(raw: RawTask, site: Site, context: Context): TaskShapeC
     ...(raw.states === undefined ? {} : { states: raw.states }),
     ...(raw.result === undefined ? {} : { result: readResult(raw.result) }),
     ...(raw.error === undefined ? {} : { error: readError(raw.error) }),
+    ...(raw.proof === undefined ? {} : { proof: listOf(raw.proof) }),
+    ...(raw.verdict === undefined ? {} : { verdict: readVerdict(raw.verdict) }),
     ...(raw.fields === undefined ? {} : { fields: named(raw.fields) }),
     ...(raw.poll === undefined ? {} : { poll: readPoll(raw.poll, site.child('poll'), context) }),
     ...duration('deadline'),
@@ -44,6 +46,10 @@ function readError(raw: NonNullable<RawTask['error']>): NonNullable<TaskShapeCon
   if (!isPointers(raw)) return { code: listOf(raw.code ?? []), message: listOf(raw.message ?? []) }
   const places = listOf(raw)
   return { code: places.map(place => `${place}.code`), message: places.flatMap(place => [`${place}.message`, place]) }
+}
+
+function readVerdict({ at, accepted, busy = [], message = [] }: RawTaskVerdict): TaskVerdictConfig {
+  return { at: listOf(at), accepted: accepted.map(String), busy: busy.map(String), message: listOf(message) }
 }
 
 function readPoll(raw: NonNullable<RawTask['poll']>, site: Site, context: Context): Partial<PollPace> {
@@ -73,25 +79,30 @@ export function readRouteTask(
 ): TaskRouteConfig | undefined {
   const { task } = raw
   if (task === undefined) return undefined
-  const place = site.child('task')
-  const { kind, do: action = 'submit', of, webhook, pace, ...shape } = task
+  const taskSite = site.child('task')
+  const { kind, do: action = 'submit', of: place, webhook, pace, label, signed, ...shape } = task
+  const member = place?.startsWith('body.') === true ? place.slice('body.'.length) : undefined
+  const of = member === undefined ? place : undefined
   const parameter = of === undefined ? pattern.params.at(-1) : of.slice('path.'.length)
   if (of !== undefined && !pattern.params.includes(parameter ?? '')) {
     const meant = (): string | undefined => prefixed(suggest(parameter ?? '', pattern.params) ?? pattern.params[0])
     const message = `the path has no parameter {${parameter}}`
-    context.report.error('unknown-parameter', place.child('of'), message, { meant })
+    context.report.error('unknown-parameter', taskSite.child('of'), message, { meant })
   }
-  const names = action === 'submit' ? of !== undefined : action !== 'list'
+  const names = member === undefined && (action === 'submit' ? of !== undefined : action !== 'list')
   if (names && parameter === undefined) {
-    context.report.error('missing-key', place, `nothing in the path names the task to ${action}: write {task_id}`)
+    context.report.error('missing-key', taskSite, `nothing in the path names the task to ${action}: write {task_id}`)
   }
   return {
     kind,
     action,
     ...(names && parameter !== undefined ? { of: parameter } : {}),
+    ...(member === undefined ? {} : { member }),
+    ...(label === undefined ? {} : { label }),
+    ...(signed === true ? { signed } : {}),
     ...(webhook === undefined ? {} : { webhook: webhook.slice('body.'.length) }),
     ...(pace === undefined ? {} : { pace: pace.toLowerCase() }),
-    shape: readTask(shape, place, context),
+    shape: readTask(shape, taskSite, context),
   }
 }
 

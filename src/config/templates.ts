@@ -42,14 +42,15 @@ export function parseRouteKey(key: string): RoutePattern | { readonly fault: str
   return { method, path, params, shape: `${method} /${shapes.join('/')}` }
 }
 
-/** Names in braces of an upstream's call, or what is wrong with it. */
+/** Names in braces that an upstream's call has to be filled in with, or what is wrong with it. `[/{name}]` may be left out. */
 export function parseCallTarget(target: string): { readonly params: readonly string[] } | { readonly fault: string } {
   if (target.length > LONGEST) return { fault: `the path has more than ${LONGEST} characters` }
   if (!VISIBLE.test(target)) return { fault: 'the path holds a character that a URL does not: percent-encode it' }
-  const params = [...target.matchAll(/\{(\w+)\*?\}/g)].map(match => match[1] ?? '')
   if (/[{}]/.test(target.replace(/\{\w+\*?\}/g, '')))
     return { fault: 'a brace has no partner: parameters are written {name}' }
-  return { params }
+  const needed = target.replace(/\[[^[\]]*\{\w+\}[^[\]]*\]/g, '')
+  if (/[[\]]/.test(needed)) return { fault: 'what may be left out is written [/{name}], with a parameter in it' }
+  return { params: [...needed.matchAll(/\{(\w+)\*?\}/g)].map(match => match[1] ?? '') }
 }
 
 const PARAMETER = /^\{([A-Za-z_]\w{0,63})(\*?)\}(:[A-Za-z0-9_.~-]+)?$/

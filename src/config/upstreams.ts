@@ -108,7 +108,7 @@ function readBase(layers: readonly Layer[], upstream: Site, off: boolean, { repo
   }
   const result = parseBase(
     text,
-    layers.some(({ kind }) => kind === 'simulator'),
+    layers.some(({ kind }) => /^simulator(-|$)/.test(kind ?? '')),
   )
   if ('base' in result) return result.base
   // A variable that is not set has been told already.

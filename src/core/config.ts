@@ -5,7 +5,17 @@ import type { Json, JsonObject } from './json.js'
 import type { Limits, Retry, RetryCondition, Timeouts } from './limits.js'
 import type { MediaConfig } from './media.js'
 import type { Placement } from './placement.js'
-import type { Answer, FamilyMark, Pointer, RouteBody, RouteFraming, RouteLimit, Tunnel } from './plan.js'
+import type {
+  Answer,
+  FamilyMark,
+  ModelPointer,
+  Params,
+  Pointer,
+  RouteBody,
+  RouteFraming,
+  RouteLimit,
+  Tunnel,
+} from './plan.js'
 import type { Secret } from './secret.js'
 import type { StoreConfig } from './store-config.js'
 import type { TaskRouteConfig, TaskShapeConfig } from './task.js'
@@ -176,6 +186,8 @@ export interface ModelConfig {
   readonly traits: Traits
   /** Whether a request that cannot be translated whole is refused. */
   readonly strict: boolean
+  /** The only protocols, or families of them, by which it is served; absent: whatever its upstreams speak. */
+  readonly serves?: readonly string[]
 }
 
 export interface TargetConfig {
@@ -264,13 +276,15 @@ export interface RouteConfig {
   readonly caller: readonly Placement[]
   readonly errors: Family
   readonly families: readonly FamilyMark[]
+  /** Further first segments of the path, each with values for upstreams' calls. */
+  readonly prefixes?: Readonly<Record<string, Params>>
   readonly protocol?: string
   /** `answer` routes are answered by the gateway itself. */
   readonly answer?: Answer
   /** What the route does with tasks. */
   readonly task?: TaskRouteConfig
   /** Where the model's name stands: `body.model`, `form.model`, `path.model`, `query.model`. */
-  readonly model?: PointerConfig
+  readonly model?: ModelPointer
   readonly stream: 'never' | 'always' | PointerConfig
   readonly framing: RouteFraming
   /** How a WebSocket is passed through; absent where it is not. */

@@ -73,8 +73,12 @@ export function errorBody(error: GatewayError, family: Family, requestId: string
     case 'rerank':
       return { id: requestId, message: error.message }
     case 'image-tasks':
-      return { code: IMAGE_TASKS[error.status] ?? 9, description: error.message, result: null }
+      return { code: imageTasksCode(error), description: error.message, result: null }
   }
+}
+
+function imageTasksCode({ status, details: { familyCode } }: GatewayError): number {
+  return /^\d+$/.test(familyCode ?? '') ? Number(familyCode) : (IMAGE_TASKS[status] ?? 9)
 }
 
 function waiting(milliseconds: number | undefined): JsonObject {

@@ -80,7 +80,7 @@ export interface Route {
   readonly errors: Family
   readonly families: readonly FamilyMark[]
   readonly protocol: Protocol | undefined
-  readonly model: Pointer | undefined
+  readonly model: ModelPointer | undefined
   readonly stream: 'never' | 'always' | Pointer
   readonly framing: RouteFraming
   /** How a WebSocket is passed through: every byte as it comes, or message by message. Absent where it is not. */
@@ -116,6 +116,12 @@ export interface TaskRoute {
   readonly action: TaskAction
   /** The parameter of the path that names a task. */
   readonly parameter: string | undefined
+  /** The member of the body that names one, as its value or as the first word of that; with `select`, several. */
+  readonly member: string | undefined
+  /** What records call tasks that begin here. */
+  readonly label: string | undefined
+  /** Whether links that the gateway signed are answered without a key. */
+  readonly signed: boolean
   /** The member of the body that names whom to tell how a task ends. */
   readonly webhook: string | undefined
   /** The header that tells clients how many milliseconds to wait between two polls. */
@@ -150,6 +156,14 @@ export interface Pointer {
   /** `form`: a text field; where JSON is sent in place of the form, a member of it. */
   readonly from: 'body' | 'form' | 'path' | 'query'
   readonly name: string
+}
+
+/** Where requests name their model. */
+export interface ModelPointer extends Pointer {
+  /** Models by the words that stand for them there; any other word is a model's own name. */
+  readonly values?: Readonly<Record<string, string>>
+  /** The model of requests in which nothing stands there. */
+  readonly byDefault?: string
 }
 
 export interface Violation {

@@ -2,11 +2,11 @@
 export type Path = readonly string[]
 
 /** Families of records in which clients see tasks. */
-export const TASK_KINDS = ['video'] as const
+export const TASK_KINDS = ['video', 'image'] as const
 export type TaskKind = (typeof TASK_KINDS)[number]
 
 /** What a route does with tasks. */
-export const TASK_ACTIONS = ['submit', 'retrieve', 'list', 'content', 'cancel', 'delete'] as const
+export const TASK_ACTIONS = ['submit', 'retrieve', 'list', 'select', 'content', 'cancel', 'delete', 'seed'] as const
 export type TaskAction = (typeof TASK_ACTIONS)[number]
 
 export const TASK_STATES = ['queued', 'running', 'succeeded', 'failed', 'cancelled'] as const
@@ -15,10 +15,11 @@ export type TaskState = (typeof TASK_STATES)[number]
 /** Top-level members of a submit that the gateway reads, by kind: they may stand only once. */
 export const TASK_MEMBERS: Readonly<Record<TaskKind, readonly string[]>> = {
   video: ['prompt', 'seconds', 'duration', 'size'],
+  image: ['prompt', 'botType', 'state', 'action', 'customId'],
 }
 
 /** Calls of a protocol's tasks beside the one that begins them: `videos` is followed by `videos.retrieve`. */
-export const TASK_CALLS = ['retrieve', 'content', 'cancel', 'delete'] as const
+export const TASK_CALLS = ['retrieve', 'content', 'cancel', 'delete', 'seed'] as const
 export type TaskCallName = (typeof TASK_CALLS)[number]
 
 /** What those calls may be filled in with: our names for the upstream's id, and the artefact that is asked for. */
@@ -42,13 +43,26 @@ export interface TaskShapeConfig {
   /** URLs of artefacts, by variant. */
   readonly result?: Readonly<Record<string, PointerList>>
   readonly error?: { readonly code: PointerList; readonly message: PointerList }
+  /** Places of what else proves that a task made something, beside URLs of artefacts. */
+  readonly proof?: PointerList
   /** Further values that are kept for clients, by name. */
   readonly fields?: Readonly<Record<string, PointerList>>
+  readonly verdict?: TaskVerdictConfig
   readonly poll?: Partial<PollPace>
   readonly deadline?: number
   readonly late?: number
   readonly stall?: number
   readonly keep?: number
+}
+
+/** By which an upstream that answers every submit with status 200 says whether it took the task. */
+export interface TaskVerdictConfig {
+  readonly at: PointerList
+  /** Values there by which it did. */
+  readonly accepted: readonly string[]
+  /** Values by which it may later, or another upstream now. */
+  readonly busy: readonly string[]
+  readonly message: PointerList
 }
 
 /** Milliseconds, and requests at a time. */
@@ -70,6 +84,12 @@ export interface TaskRouteConfig {
   readonly action: TaskAction
   /** The parameter of the path that names a task. */
   readonly of?: string
+  /** The member of the body that names a task, or, with `select`, several. */
+  readonly member?: string
+  /** What records call tasks that begin here. */
+  readonly label?: string
+  /** Whether links that the gateway signed are answered without a key. */
+  readonly signed?: true
   /** The member of the body that names where to tell how a task ends. */
   readonly webhook?: string
   /** The header that tells clients how long to wait between two polls. */
@@ -86,7 +106,9 @@ export interface TaskShape {
   readonly progress: readonly Path[]
   readonly result: ReadonlyMap<string, readonly Path[]>
   readonly error: { readonly code: readonly Path[]; readonly message: readonly Path[] }
+  readonly proof: readonly Path[]
   readonly fields: ReadonlyMap<string, readonly Path[]>
+  readonly verdict: TaskVerdict | undefined
   readonly poll: PollPace
   /** A task that has not ended after this long has failed. */
   readonly deadline: number
@@ -96,4 +118,11 @@ export interface TaskShape {
   readonly stall: number | undefined
   /** How long results are kept. */
   readonly keep: number
+}
+
+export interface TaskVerdict {
+  readonly at: readonly Path[]
+  readonly accepted: ReadonlySet<string>
+  readonly busy: ReadonlySet<string>
+  readonly message: readonly Path[]
 }

@@ -1,6 +1,6 @@
 import { GatewayError } from '../core/errors.js'
 import { isObject } from '../core/json.js'
-import type { Pointer, Route } from '../core/plan.js'
+import type { ModelPointer, Pointer, Route } from '../core/plan.js'
 import { JsonScanner, type ScanOptions, type ScanProblem } from '../wire/json-scan.js'
 import { parseSmall } from '../wire/json-small.js'
 import type { Call } from './call.js'
@@ -189,10 +189,15 @@ const MOST_SHAPE = 128 * 1024
 /** Longest model name, in characters; what the plan knows is shorter anyway. */
 const LONGEST_MODEL = 256
 
-function readModel(call: Call, pointer: Pointer, inBody: InBody): string {
+function readModel(call: Call, pointer: ModelPointer, inBody: InBody): string {
+  const { values = {}, byDefault } = pointer
   const value = readPointer(call, pointer, inBody)
-  if (typeof value === 'string' && value !== '' && value.length <= LONGEST_MODEL) return value
+  if (typeof value === 'string' && value !== '' && value.length <= LONGEST_MODEL) {
+    call.named = !Object.hasOwn(values, value)
+    return call.named ? value : (values[value] ?? value)
+  }
   if (value === undefined || value === '' || value === null) {
+    if (byDefault !== undefined) return byDefault
     throw new GatewayError('invalid_parameter', `Missing required parameter: '${pointer.name}'.`, {
       param: pointer.name,
       familyCode: 'missing_required_parameter',

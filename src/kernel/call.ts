@@ -45,6 +45,8 @@ export class Call implements Watched, InFlight {
   caller: Caller | undefined
   family: Family = 'compatible'
   model = ''
+  /** Whether the request itself holds that name: a word may stand for it, or nothing. */
+  named = false
   stream = false
   /** Headers that go with every answer to this request: CORS. */
   extraHeaders: readonly string[] = []

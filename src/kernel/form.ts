@@ -63,11 +63,11 @@ export async function readForm(call: Call, route: Route): Promise<FormBody> {
 /** The bytes of a form as this exchange sends them, and how many they are. */
 export function sentForm(
   { spool, form }: FormBody,
-  { model, route }: Call,
+  { model, named, route }: Call,
   exchange: Exchange,
 ): { readonly length: number; readonly bytes: Readable } {
   const changes = new MultipartChanges(form)
-  if (route?.model?.from === 'form' && exchange.model !== model) changes.set(route.model.name, exchange.model)
+  if (named && route?.model?.from === 'form' && exchange.model !== model) changes.set(route.model.name, exchange.model)
   exchange.form?.(changes)
   const edits = told(() => changes.edits(), undefined)
   const edit = new MultipartEdit(edits)

@@ -15,7 +15,7 @@ import { resolve } from './resolve.js'
 import type { Serve } from './state/background.js'
 import { isStateful, openTurn } from './state/open-turn.js'
 import type { Wishes } from './state/turn.js'
-import { serveTask } from './tasks/serve.js'
+import { isSigned, serveTask } from './tasks/serve.js'
 
 /** A request's way: arrive, match, authenticate, admit, resolve, dispatch; relay and account follow from there. */
 export function handle(kernel: Kernel, request: IncomingMessage, response: ServerResponse): void {
@@ -32,7 +32,8 @@ async function serve(call: Call): Promise<void> {
   if (cors(call, matched)) return
   refuseOverload(call)
   const placements = matched.route?.caller ?? (matched as Miss).caller
-  call.caller = authenticate(request, call.query, placements, plan.keys)
+  const isLink = matched.route !== undefined && isSigned(call, matched.route)
+  if (!isLink) call.caller = authenticate(request, call.query, placements, plan.keys)
   const route = routeOf(call, matched)
   if (route.lane === 'answer') return answer(call, route, (inner, response) => handle(call.kernel, inner, response))
   if (route.task !== undefined) return serveTask(call, route, route.task)

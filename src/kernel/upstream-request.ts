@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { GatewayError } from '../core/errors.js'
-import type { Exchange, Pointer, Call as UpstreamCall } from '../core/plan.js'
+import type { Exchange, Call as UpstreamCall } from '../core/plan.js'
 import type { UpstreamRequest } from '../net/pools.js'
 import { apply, type Edit, edited, findValue } from '../wire/json-edit.js'
 import { type Held, mergeQuery } from '../wire/query.js'
@@ -75,7 +75,7 @@ function standing({ headers, yielding }: Reach, given: IncomingHttpHeaders): str
 function isHeld(call: Call): Held {
   const { route, generation } = call
   return (name, value) =>
-    (route?.model?.from === 'query' && route.model.name === name) ||
+    (call.named && route?.model?.from === 'query' && route.model.name === name) ||
     route?.framing.parameter === name ||
     route?.holder.some(hint => hint.from === 'query' && hint.name === name) === true ||
     route?.caller.some(placement => placement.in === 'query' && placement.name === name) === true ||
@@ -96,7 +96,7 @@ function bodyFor(call: Call, exchange: Exchange, body: Body, headers: string[]):
       return form.bytes
     }
     case 'bytes': {
-      const edits = naming(body, call.route?.model, call.model, exchange.model)
+      const edits = naming(call, exchange, body)
       const own = edits.length === 0 ? body.bytes : apply(body.bytes, edits)
       const bytes = call.turn?.relayed(own) ?? own
       return exchange.request === undefined ? bytes : transformed(exchange.request, bytes)
@@ -107,7 +107,7 @@ function bodyFor(call: Call, exchange: Exchange, body: Body, headers: string[]):
 /** Each pass over a large body, and each copy of it, is a turn of its own. */
 async function largeBody(call: Call, exchange: Exchange, body: HeldBody): Promise<Uint8Array> {
   const { length } = body.bytes
-  const edits = naming(body, call.route?.model, call.model, exchange.model)
+  const edits = naming(call, exchange, body)
   await breathe(length)
   const pieces = edits.length === 0 ? [] : edited(body.bytes, edits)
   const size = pieces.reduce((sum, piece) => sum + piece.length, 0)
@@ -122,10 +122,12 @@ async function largeBody(call: Call, exchange: Exchange, body: HeldBody): Promis
   return bytes
 }
 
-/** Edits that give the model the name by which the upstream knows the one that was `asked` for. */
-function naming(body: HeldBody, pointer: Pointer | undefined, asked: string, name: string): readonly Edit[] {
-  if (pointer?.from === 'path') return renameAgain(body.bytes, asked, name)
-  return standsInBody(pointer) && name !== asked ? [rename(body, pointer.name, name)] : UNCHANGED
+/** Edits that give the model, where the body names it, the name by which the upstream knows it. */
+function naming({ named, model, route }: Call, exchange: Exchange, body: HeldBody): readonly Edit[] {
+  const pointer = route?.model
+  if (!named) return UNCHANGED
+  if (pointer?.from === 'path') return renameAgain(body.bytes, model, exchange.model)
+  return standsInBody(pointer) && exchange.model !== model ? [rename(body, pointer.name, exchange.model)] : UNCHANGED
 }
 
 const UNCHANGED: readonly Edit[] = []

@@ -2,6 +2,7 @@ import type { CallConfig } from '../core/config.js'
 import type { Call, Params } from '../core/plan.js'
 import type { Placed } from './credential.js'
 
+const OPTIONAL = /\[([^[\]]*)\]/
 const VARIABLE = /\{(\w+\*?)\}/
 
 /** A place in a call that a value of the request fills. */
@@ -14,12 +15,20 @@ interface Slot {
   readonly after: string
 }
 
+/** A part of a call: fixed text, and what is filled in behind it. */
+interface Piece {
+  readonly start: string
+  readonly slots: readonly Slot[]
+  /** `[/{mode}]`: left out where one of its values is not known. */
+  readonly optional: boolean
+}
+
 /** A request line towards an upstream, as a template that values are filled into, each percent-encoded. */
 export class UpstreamCall implements Call {
   readonly method: string
   readonly text: string
-  readonly #start: string
-  readonly #slots: readonly Slot[]
+  readonly #prefix: string
+  readonly #pieces: readonly Piece[]
   readonly #query: string
   readonly #shownQuery: string
 
@@ -27,9 +36,8 @@ export class UpstreamCall implements Call {
   constructor({ method, target }: CallConfig, prefix: string, credential: Placed) {
     this.method = method
     this.text = `${method} ${target}`
-    const [start = '', ...rest] = target.split(VARIABLE)
-    this.#start = prefix + start
-    this.#slots = slotsOf(rest, target.indexOf('?'), start.length)
+    this.#prefix = prefix
+    this.#pieces = piecesOf(target)
     const mark = target.includes('?') ? '&' : '?'
     this.#query = credential.query === '' ? '' : mark + credential.query
     this.#shownQuery = credential.shownQuery === '' ? '' : mark + credential.shownQuery
@@ -37,12 +45,12 @@ export class UpstreamCall implements Call {
 
   /** Names of the values that have to be there. */
   get variables(): readonly string[] {
-    return this.#slots.map(slot => slot.name)
+    return this.#pieces.filter(({ optional }) => !optional).flatMap(({ slots }) => slots.map(slot => slot.name))
   }
 
   /** Whether the value of that name becomes part of the path. */
   placesInPath(name: string): boolean {
-    return this.#slots.some(slot => slot.name === name && slot.inPath)
+    return this.#pieces.some(({ slots }) => slots.some(slot => slot.name === name && slot.inPath))
   }
 
   target(variables: Params): string {
@@ -55,10 +63,25 @@ export class UpstreamCall implements Call {
   }
 
   #fill(variables: Params): string {
-    let filled = this.#start
-    for (const slot of this.#slots) filled += encode(variables[slot.name], slot) + slot.after
+    let filled = this.#prefix
+    for (const { start, slots, optional } of this.#pieces) {
+      if (optional && slots.some(({ name }) => variables[name] === undefined)) continue
+      filled += start
+      for (const slot of slots) filled += encode(variables[slot.name], slot) + slot.after
+    }
     return filled
   }
+}
+
+function piecesOf(target: string): readonly Piece[] {
+  const query = target.indexOf('?')
+  let at = 0
+  return target.split(OPTIONAL).map((text, index) => {
+    const [start = '', ...rest] = text.split(VARIABLE)
+    const piece = { start, slots: slotsOf(rest, query, at + start.length), optional: index % 2 === 1 }
+    at += text.length + (piece.optional ? '[]'.length : 0)
+    return piece
+  })
 }
 
 /** `rest` is name and fixed text in turn, as splitting by the pattern gives them; `start` is how long the text before is. */

@@ -3,7 +3,7 @@ import type { Match, Miss, Plan, Route, Upstream } from '../core/plan.js'
 import type { Secret } from '../core/secret.js'
 import { compileKeys, type DigestRing } from './keys.js'
 import { ModelCatalog, ModelIndex } from './models.js'
-import { parsePattern } from './pattern.js'
+import { parsePattern, prefixed } from './pattern.js'
 import { type CompileProblem, Problems } from './problems.js'
 import { Router } from './router.js'
 import { RouteCompiler } from './routes.js'
@@ -92,7 +92,12 @@ function compileRoutes(config: Config, compiler: RouteCompiler, router: Router, 
   for (const [id, written] of Object.entries(config.routes)) {
     const pattern = parsePattern(id)
     const route = compiler.compile(id, pattern, written)
-    if (router.add(pattern, route)) routes.push(route)
+    const forms = Object.entries(written.prefixes ?? {})
+    const added = [
+      router.add(pattern, route),
+      ...forms.map(([prefix, fixed]) => router.add(prefixed(pattern, prefix), route, { ...fixed })),
+    ]
+    if (added.every(Boolean)) routes.push(route)
     else problems.error(['routes', id], 'route-clash', 'another route matches the same requests')
   }
   return routes

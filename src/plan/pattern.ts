@@ -26,6 +26,12 @@ export function parsePattern(key: string): Pattern {
   return { method: key.slice(0, space), path, segments, parameters }
 }
 
+/** The same behind one more segment. */
+export function prefixed(pattern: Pattern, prefix: string): Pattern {
+  const { path, segments } = pattern
+  return { ...pattern, path: `/${prefix}${path}`, segments: [{ type: 'literal', text: prefix }, ...segments] }
+}
+
 function parseSegment(text: string): Segment {
   const [, name, star, suffix = ''] = PARAMETER.exec(text) ?? []
   if (name === undefined) return { type: 'literal', text }

@@ -6,6 +6,8 @@ import { isRefused } from './refused-path.js'
 interface Owned {
   readonly pattern: Pattern
   readonly route: Route
+  /** Parameters that nothing in the path says. */
+  readonly fixed: Params
 }
 
 /** Who owns a path, one for each method. */
@@ -38,10 +40,10 @@ export class Router {
   readonly #misses = new Misses()
 
   /** False where another route matches the same requests; it stays. */
-  add(pattern: Pattern, route: Route): boolean {
+  add(pattern: Pattern, route: Route, fixed: Params = NO_PARAMS): boolean {
     const owners = this.#ownersOf(pattern)
     if (owners.some(owned => owned.pattern.method === pattern.method)) return false
-    owners.push({ pattern, route })
+    owners.push({ pattern, route, fixed })
     this.#misses.add(pattern, route)
     return true
   }
@@ -63,11 +65,11 @@ export class Router {
   match(method: string, path: string): Match | Miss {
     const fixed = this.#static.get(path)
     const owned = ownerOf(fixed, method)
-    if (owned !== undefined) return { route: owned.route, params: NO_PARAMS }
+    if (owned !== undefined) return { route: owned.route, params: owned.fixed }
     if (isRefused(path)) return this.#misses.at(path, 400)
     const search = new Search(method, path.slice(1).split('/'))
     const found = path.includes('//') || path.endsWith('/') ? undefined : search.walk(this.#root, 0)
-    if (found !== undefined) return { route: found.route, params: paramsOf(found.pattern, search.segments) }
+    if (found !== undefined) return { route: found.route, params: paramsOf(found, search.segments) }
     const others = [...(fixed ?? []), ...search.others].map(one => one.route)
     return others.length > 0 ? wrongMethod(others) : this.#misses.at(path, 404)
   }
@@ -107,8 +109,8 @@ class Search {
 }
 
 /** Decoded once; the path is known to decode. */
-function paramsOf(pattern: Pattern, segments: readonly string[]): Params {
-  const params: Record<string, string> = Object.create(null)
+function paramsOf({ pattern, fixed }: Owned, segments: readonly string[]): Params {
+  const params: Record<string, string> = Object.assign(Object.create(null), fixed)
   pattern.segments.forEach((segment, index) => {
     const raw = segments[index] ?? ''
     if (segment.type === 'parameter') {

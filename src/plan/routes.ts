@@ -151,6 +151,7 @@ function controlMembers({ model, stream, protocol, answer, task }: RouteConfig):
   if (namesState(protocol, answer)) for (const name of STATE_MEMBERS) names.add(name)
   if (task?.action === 'submit') for (const name of TASK_MEMBERS[task.kind]) names.add(name)
   if (task?.webhook !== undefined) names.add(task.webhook)
+  if (task?.member !== undefined) names.add(task.member)
   return [...names]
 }
 

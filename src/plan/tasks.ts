@@ -8,6 +8,7 @@ import {
   type TaskRouteConfig,
   type TaskShape,
   type TaskShapeConfig,
+  type TaskVerdict,
   taskFamily,
 } from '../core/task.js'
 import { parsePath } from '../wire/json-edit.js'
@@ -26,7 +27,7 @@ const AT_ONCE = 8
 
 /** What a route does with tasks, with all that is known of them at each upstream that it may have begun them at. */
 export function compileTaskRoute(
-  { kind, action, of, webhook, pace, shape }: TaskRouteConfig,
+  { kind, action, of, member, label, signed, webhook, pace, shape }: TaskRouteConfig,
   protocol: string | undefined,
   speakers: ReadonlyMap<string, Speaker>,
   config: Pick<Config, 'protocols' | 'timeouts'>,
@@ -37,7 +38,17 @@ export function compileTaskRoute(
     const target = targetOf(protocol ?? '', speaker, shape, config)
     if (target !== undefined) targets.set(name, target)
   }
-  return { kind, action, parameter: of, webhook, pace, target: upstream => targets.get(upstream) }
+  return {
+    kind,
+    action,
+    parameter: of,
+    member,
+    label,
+    signed: signed === true,
+    webhook,
+    pace,
+    target: upstream => targets.get(upstream),
+  }
 }
 
 function targetOf(
@@ -83,6 +94,8 @@ function compileShape(layers: readonly TaskShapeConfig[]): TaskShape {
     progress: pathsOf(last('progress')),
     result: namedPaths(last('result')),
     error: { code: pathsOf(error?.code), message: pathsOf(error?.message) },
+    proof: pathsOf(last('proof')),
+    verdict: compileVerdict(last('verdict')),
     fields: namedPaths(Object.assign({}, ...layers.map(layer => layer.fields))),
     poll: {
       every,
@@ -96,6 +109,12 @@ function compileShape(layers: readonly TaskShapeConfig[]): TaskShape {
     stall: last('stall'),
     keep: last('keep') ?? KEEP,
   }
+}
+
+function compileVerdict(written: TaskShapeConfig['verdict']): TaskVerdict | undefined {
+  if (written === undefined) return undefined
+  const { at, accepted, busy, message } = written
+  return { at: pathsOf(at), accepted: new Set(accepted), busy: new Set(busy), message: pathsOf(message) }
 }
 
 function pathsOf(pointers: PointerList = []): readonly Path[] {

@@ -44,6 +44,7 @@ export function waysOf(
   speakers: ReadonlyMap<string, Speaker>,
   config: Pick<Config, 'timeouts' | 'retry' | 'protocols'>,
 ): Ways {
+  if (!isServed(model, offer.protocol)) return []
   const server = codecOf(offer.protocol)
   return groupTargets(model.targets).map(targets =>
     targets.flatMap(target => {
@@ -71,6 +72,11 @@ export function waysOf(
       return [wayOf(target, model, speaker, found.endpoint, translation, offer, config)]
     }),
   )
+}
+
+/** A family stands for all of its protocols. */
+export function isServed({ serves }: Pick<ModelConfig, 'serves'>, protocol: string): boolean {
+  return serves === undefined || serves.some(name => protocol === name || protocol.startsWith(`${name}.`))
 }
 
 /** A route of another protocol has no parameters of this one's to fill its call in with. */

@@ -9,6 +9,8 @@ import { openStore } from './stores.js'
 
 export { isEnded, type Task } from '../kernel/tasks/record.js'
 
+import { DIRECT } from '../kernel/tasks/view.js'
+
 /** Which tasks are asked for; what is absent does not matter. */
 export interface TaskFilter {
   readonly kind?: TaskKind
@@ -60,7 +62,7 @@ export class TaskStore {
       if (next === undefined) return undefined
       const expires = next.expires === undefined ? {} : { expires: lastDay(next, next.expires) }
       // A running gateway tells the upstream, and whoever wants to be told.
-      return { task: noticed(task, next, now), due: now, ...expires }
+      return { task: noticed(task, next, now, DIRECT), due: now, ...expires }
     })
     return done?.task
   }

@@ -1,8 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -10,7 +7,7 @@ import { packageRoot } from '../../src/core/package-root.js'
 import { type Bin, start } from '../cli/bin.js'
 import { compatibleError } from '../helpers/expect.js'
 import { startTestGateway } from '../helpers/gateway.js'
-import { Journal } from '../helpers/journal.js'
+import { hookListener, type Notified } from '../helpers/hook-listener.js'
 import { compatible, filmYaml, startTaskUpstream } from '../helpers/task-upstream.js'
 import { SSRF_URLS } from '../net/ssrf-urls.js'
 
@@ -18,36 +15,6 @@ t.setTimeout(120_000)
 
 const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
 const KEY = 'the-key-of-the-caller-0123456789'
-
-interface Notified {
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>
-  readonly body: string
-}
-
-/** Somebody who wants to be told, over HTTPS on 127.0.0.2, and answers by `status`. */
-async function listener(
-  t: Test,
-  status: (count: number) => number,
-): Promise<{ url: string; port: number; told: Journal<Notified> }> {
-  const tls = join(packageRoot(), 'test/fixtures/tls')
-  const told = new Journal<Notified>('notifications')
-  const options = { cert: readFileSync(join(tls, 'first.pem')), key: readFileSync(join(tls, 'first.key')) }
-  const server = createServer(options, (request, response) => {
-    let body = ''
-    request.setEncoding('utf8').on('data', (text: string) => {
-      body += text
-    })
-    request.on('end', () => {
-      told.push({ headers: request.headers, body })
-      response.writeHead(status(told.items.length)).end()
-    })
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => server.close())
-  const { port } = server.address() as AddressInfo
-  return { url: `https://localhost:${port}/hook`, port, told }
-}
 
 /** A gateway as a process that trusts the listener's certificate. */
 async function gateway(
@@ -83,7 +50,7 @@ async function begin(origin: string, webhook_url: string): Promise<string> {
 }
 
 t.test('a webhook: signed, numbered, once, with the record', async t => {
-  const { url, port, told } = await listener(t, () => 204)
+  const { url, port, told } = await hookListener(t, () => 204)
   const { origin, bin } = await gateway(t, port, [{ status: 'running' }, { status: 'completed' }])
   const id = await begin(origin, url)
   const [{ headers, body }] = (await told.count(1)) as [Notified]
@@ -105,7 +72,7 @@ t.test('a webhook: signed, numbered, once, with the record', async t => {
 })
 
 t.test('F-X3 a webhook that fails is tried again, by the same id', async t => {
-  const { url, port, told } = await listener(t, count => (count === 1 ? 500 : 200))
+  const { url, port, told } = await hookListener(t, count => (count === 1 ? 500 : 200))
   const { origin, bin } = await gateway(t, port, [
     { status: 'failed', error: { code: 'no_cats', message: 'No cats.' } },
   ])
@@ -120,7 +87,7 @@ t.test('F-X3 a webhook that fails is tried again, by the same id', async t => {
 })
 
 t.test('F-X1 a webhook at a name that leads to an inner address is given up before anything connects', async t => {
-  const { url, port, told } = await listener(t, () => 204)
+  const { url, port, told } = await hookListener(t, () => 204)
   const { origin, bin } = await gateway(t, port, [{ status: 'completed' }], '["localhost"]')
   await begin(origin, url)
   const [line] = await bin.until(/[^\n]*"msg":"notification given up"[^\n]*/)

@@ -48,6 +48,7 @@ const CALLS = [
   'completions: POST /v1/completions',
   'embeddings: POST /v1/embeddings',
   'moderations: POST /v1/moderations',
+  'files: POST /v1/files',
   'images.generations: POST /v1/images/generations',
   'images.edits: POST /v1/images/edits',
   'images.variations: POST /v1/images/variations',

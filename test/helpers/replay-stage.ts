@@ -1,5 +1,5 @@
 import type { Test } from 'tap'
-import { chunk, finish, head, LAST_CHUNK } from './answers.js'
+import { chunk, finish, head, json, LAST_CHUNK } from './answers.js'
 import { relaysAnything } from './emitted.js'
 import { compatibleReplays, type Replay } from './exchanges.js'
 import { CALLER, startTestGateway, upstreamYaml } from './gateway.js'
@@ -32,8 +32,19 @@ export async function stage(t: Test): Promise<Stage> {
   const yaml = `version: 1\n${CALLER}\n${upstreams}\nmodels: { "*": up }\nlog: { level: error }\n`
   const gateway = await startTestGateway(t, yaml)
   const refused = new Set<Replay>()
+  const held = new Set<string>()
   let count = 0
+  // What a recorded request names was uploaded once: here by this very caller.
+  const own = async (file: string): Promise<void> => {
+    if (held.has(file)) return
+    held.add(file)
+    const id = `upload-${file}`
+    scripts.set(id, json({ id: file, object: 'file', created_at: 1, bytes: 1, filename: 'f', purpose: 'user_data' }))
+    await gateway.request('/v1/files', { body: 'x', headers: { 'x-request-id': id } })
+    scripts.delete(id)
+  }
   const play: Stage['play'] = async (replay, script) => {
+    for (const [, file = ''] of JSON.stringify(replay.request).matchAll(/"file_id":"(file-\w+)"/g)) await own(file)
     count += 1
     const id = `replay-${count}`
     let sent: string | undefined

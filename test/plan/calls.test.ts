@@ -52,3 +52,13 @@ for (const value of ['.', '..']) {
 t.test('a value that is missing is a fault of the gateway', async t => {
   t.throws(() => call('/a/{x}').target({}), /nothing is known of \{x\}/)
 })
+
+t.test('what stands in brackets is left out where its parameter has no value', async t => {
+  const moded = call('[/{mode}]/mj/{id}/fetch', '/proxy')
+  t.equal(moded.target({ id: '7' }), '/proxy/mj/7/fetch')
+  t.equal(moded.target({ id: '7', mode: 'fast' }), '/proxy/fast/mj/7/fetch')
+  t.same(moded.variables, ['id'], 'nobody has to have it')
+  t.equal(moded.text, 'POST [/{mode}]/mj/{id}/fetch')
+  t.equal(call('/a[?b={b}]').placesInPath('b'), false)
+  t.equal(moded.placesInPath('mode'), true)
+})

@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { Match, Miss, Route } from '../../src/core/plan.js'
-import { parsePattern } from '../../src/plan/pattern.js'
+import { parsePattern, prefixed } from '../../src/plan/pattern.js'
 import { Router } from '../../src/plan/router.js'
 
 type Parts = Partial<Pick<Route, 'errors' | 'caller'>>
@@ -190,4 +190,18 @@ t.test('10,000 routes are all found, literals before parameters', async t => {
   t.same(outcome(router.match('GET', '/a/77/z')), ['GET /a/77/{x}', { x: 'z' }])
   t.same(outcome(router.match('GET', '/a/zz/b4999')), ['GET /a/{y}/b4999', { y: 'zz' }])
   t.same(outcome(router.match('GET', '/a/77/b4999')), ['GET /a/77/{x}', { x: 'b4999' }])
+})
+
+t.test('a route stands behind further segments too, each with parameters of its own', async t => {
+  const router = new Router()
+  for (const id of ['POST /mj/submit', 'GET /mj/{id}/fetch']) {
+    const pattern = parsePattern(id)
+    router.add(pattern, routeAt(id, {}))
+    router.add(prefixed(pattern, 'fast'), routeAt(id, {}), { mode: 'fast' })
+  }
+  t.same(outcome(router.match('POST', '/mj/submit')), ['POST /mj/submit', {}])
+  t.same(outcome(router.match('POST', '/fast/mj/submit')), ['POST /mj/submit', { mode: 'fast' }])
+  t.same(outcome(router.match('GET', '/mj/7/fetch')), ['GET /mj/{id}/fetch', { id: '7' }])
+  t.same(outcome(router.match('GET', '/fast/mj/7/fetch')), ['GET /mj/{id}/fetch', { id: '7', mode: 'fast' }])
+  t.equal(outcome(router.match('GET', '/slow/mj/7/fetch')), 404)
 })

@@ -67,6 +67,9 @@ t.test('the models of the simulator are listed, its globs are not', async t => {
       'sim-video',
       'sim-transcribe',
       'sim-realtime',
+      'midjourney',
+      'niji',
+      'sim-imagine',
     ],
   )
 })

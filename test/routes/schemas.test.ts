@@ -32,6 +32,18 @@ const names = [
   ] as const),
   'batches',
   ...(['predict', 'rerank', 'rerank.v2', 'videos', 'videos.form', 'videos.remix'] as const),
+  ...([
+    ...([
+      'mj.action',
+      'mj.blend',
+      'mj.change',
+      'mj.describe',
+      'mj.edits',
+      'mj.imagine',
+      'mj.list-by-condition',
+    ] as const),
+    ...(['mj.modal', 'mj.shorten', 'mj.simple-change', 'mj.swap-face', 'mj.upload', 'mj.video'] as const),
+  ] as const),
 ] as const
 type Name = (typeof names)[number]
 
@@ -458,6 +470,7 @@ t.test('every recorded request that a provider accepted passes', { skip: recordi
     ...(['embed-content', 'batches', 'images.edits.document'] as const),
     ...(['videos', 'videos.form', 'videos.remix'] as const),
     ...FORMS,
+    ...names.filter(one => one.startsWith('mj.')),
   ]
   for (const name of names.filter(one => !unheard.includes(one)))
     t.ok((counts.get(name) ?? 0) > 0, `${name}: ${counts.get(name)} recorded requests`)

@@ -10,9 +10,13 @@ import type { Task } from './record.js'
  */
 export function conditions(call: Call, task: Task, name: string, _variant: Variant): ContentWish | undefined {
   const { headers, method } = call.request
-  const tag = `"${createHash('sha256').update(`${task.id} ${name} ${task.finished}`).digest('hex').slice(0, 32)}"`
+  const tag = `"${createHash('sha256')
+    .update(`${task.id} ${name} ${versionOf(task)}`)
+    .digest('hex')
+    .slice(0, 32)}"`
+  const cached = task.finished === undefined ? 'private, no-cache' : CACHED
   if (matches(headers['if-none-match'], tag)) {
-    call.begin(304, ['etag', tag, 'cache-control', CACHED])
+    call.begin(304, ['etag', tag, 'cache-control', cached])
     call.end()
     return undefined
   }
@@ -20,7 +24,12 @@ export function conditions(call: Call, task: Task, name: string, _variant: Varia
   const condition = headers['if-range']
   // A range of something else is of no use; dates are not compared.
   const wanted = range !== undefined && (condition === undefined || condition === tag)
-  return { tag, cached: CACHED, head: method === 'HEAD', headers: wanted ? ['range', range] : [] }
+  return { tag, cached, head: method === 'HEAD', headers: wanted ? ['range', range] : [] }
+}
+
+/** What is there before the end is replaced by something else. */
+function versionOf({ finished, artifacts }: Task): string {
+  return finished === undefined ? JSON.stringify(artifacts) : String(finished)
 }
 
 /** Whoever fetched it may keep it, and nobody else. */

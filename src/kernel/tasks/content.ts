@@ -27,21 +27,22 @@ export function content(call: Call, { task }: Entry, { kind }: TaskRoute): void 
     const message = `'variant' has to be one of ${[...face.variants.keys()].join(', ')}.`
     throw new GatewayError('invalid_parameter', message, { param: 'variant' })
   }
-  checkState(task)
+  const artifact = artifactOf(task, name, usual)
+  checkState(task, face.early && artifact !== undefined)
   const wish = conditions(call, task, name, variant)
   if (wish === undefined) return
   const target = targetOf(call.generation.plan, task)
   if (target === undefined)
     throw new GatewayError('unavailable', 'The upstream of this task is switched off.', { retryAfter: 10_000 })
-  const artifact = artifactOf(task, name, usual)
   if (artifact?.url?.startsWith('data:')) inlineContent(call, artifact.url, wish)
   else new Fetch(call, task, target, { artifact, name, usual, variant, wish }).start()
 }
 
-/** Throws where there is nothing to be sent: not yet, not any more, or never. */
-function checkState(task: Task): void {
+/** Throws where there is nothing to be sent: not yet, not any more, or never. `early`: there is something already. */
+function checkState(task: Task, early: boolean): void {
   const { state, pace, expires, error } = task
   if (state === 'queued' || state === 'running') {
+    if (early) return
     const message = `The task has not ended yet (${task.progress} %). Try again later.`
     throw new GatewayError('not_ready', message, { retryAfter: pace })
   }

@@ -87,16 +87,46 @@ export class HookQueue {
     return { url, sequence: 0 }
   }
 
-  /** Puts the notification that waits in a task into the queue; once only, however often it is tried. */
+  /**
+   * Puts the notification that waits in a task into the queue; once only, however often it is tried. A task has one place
+   * there: what is newer takes the place of what has not been taken, so that nobody is told old things after new ones.
+   */
   async add(task: Task, { url, sequence, pending }: Hook): Promise<void> {
     if (pending === undefined) return
     const now = Date.now()
-    const key = `${task.id}.${sequence}`
-    const notice: Notice = { id: `msg_${key}`, task: task.id, url, sequence, body: pending.body, attempts: 0 }
-    const value = Buffer.from(JSON.stringify(notice))
-    const draft = { namespace: NAMESPACE, owner: task.owner, key, created: now, expires: now + KEEP, due: now, value }
-    await stored(this.#kernel.store.create(draft))
+    const id = `msg_${task.id}.${sequence}`
+    const notice: Notice = { id, task: task.id, url, sequence, body: pending.body, attempts: 0 }
+    const place = { namespace: NAMESPACE, owner: task.owner, key: task.id }
+    const value = encode(notice)
+    for (;;) {
+      const draft = { ...place, created: now, expires: now + KEEP, due: now, value }
+      if ((await stored(this.#kernel.store.create(draft))) !== undefined) break
+      const before = await stored(this.#kernel.store.get(NAMESPACE, task.owner, task.id))
+      if (before === undefined) continue
+      if ((decode(before)?.sequence ?? 0) >= sequence) return
+      // Somebody may be at it: who is, comes back to it.
+      const change = { value, expires: now + KEEP, ...(before.due === undefined ? { due: now } : {}) }
+      if ((await stored(this.#kernel.store.replace(before, change))) !== undefined) break
+    }
     this.#worker.at(now)
+  }
+
+  /** What became of an attempt is written down, unless something newer stands there: that is due now, or at `due`. */
+  private async settle(record: StoredRecord, notice: Notice, due: number | null | undefined): Promise<void> {
+    const { store } = this.#kernel
+    const changed =
+      due === undefined
+        ? await stored(store.delete(record))
+        : await stored(store.replace(record, { value: encode(notice), due }))
+    if (changed === false || changed === undefined) {
+      const next = due ?? Date.now()
+      for (;;) {
+        const newer = await stored(store.get(record.namespace, record.owner, record.key))
+        if (newer === undefined) return
+        if ((await stored(store.replace(newer, { value: newer.value, due: next }))) !== undefined) break
+      }
+      this.#worker.at(next)
+    } else if (typeof due === 'number') this.#worker.at(due)
   }
 
   private guard(): GuardedHttp | undefined {
@@ -107,13 +137,13 @@ export class HookQueue {
   }
 
   private async send(record: StoredRecord): Promise<void> {
-    const notice = parseJson(Buffer.from(record.value).toString('utf8')) as unknown as Notice | undefined
-    if (!isObject(notice)) return
+    const notice = decode(record)
+    if (notice === undefined) return
     const attempt = notice.attempts + 1
     const { status, wait, blocked } = await this.attempt(notice)
     const told = { task: notice.task, notice: notice.id, attempt, ...(status === undefined ? {} : { status }) }
     if (status !== undefined && status >= 200 && status < 300) {
-      await stored(this.#kernel.store.delete(record))
+      await this.settle(record, notice, undefined)
       this.onAttempt({ ...told, outcome: 'taken' })
       return
     }
@@ -121,9 +151,7 @@ export class HookQueue {
     const over = attempt >= most || status === GONE || blocked !== undefined
     const pause = Math.max(PAUSES[Math.min(attempt, PAUSES.length) - 1] ?? 0, wait ?? 0)
     const due = over ? null : Date.now() + pause
-    const value = Buffer.from(JSON.stringify({ ...notice, attempts: attempt }))
-    await stored(this.#kernel.store.replace(record, { value, due }))
-    if (due !== null) this.#worker.at(due)
+    await this.settle(record, { ...notice, attempts: attempt }, due)
     this.onAttempt({ ...told, outcome: over ? 'given up' : 'again', ...(blocked === undefined ? {} : { blocked }) })
   }
 
@@ -150,6 +178,15 @@ export class HookQueue {
       throw error
     }
   }
+}
+
+function encode(notice: Notice): Buffer {
+  return Buffer.from(JSON.stringify(notice))
+}
+
+function decode({ value }: StoredRecord): Notice | undefined {
+  const notice = parseJson(Buffer.from(value).toString('utf8')) as unknown as Notice | undefined
+  return isObject(notice) ? notice : undefined
 }
 
 interface Attempted {

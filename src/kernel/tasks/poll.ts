@@ -38,7 +38,7 @@ export async function poll(generation: Generation, task: Task, target: TaskTarge
   const proof = needsProof(reading, target) ? await prove(generation, task, target) : presumed(target)
   if (proof === 'missing') return fault('no_artifact', answer)
   if (proof === 'unknown') return fault(undefined, answer)
-  const proved = proof === 'there' || reading.artifacts.length > 0
+  const proved = proof === 'there' || reading.artifacts.length > 0 || reading.proved
   return { task: heard(task, reading, shape, Date.now(), proved), wait: retryAfter(answer.headers), refused: false }
 }
 

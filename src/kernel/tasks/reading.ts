@@ -12,11 +12,14 @@ export interface Reading {
   readonly artifacts: readonly Artifact[]
   readonly error: { readonly code: string | undefined; readonly message: string } | undefined
   readonly fields: JsonObject
+  /** Whether something beside artefacts proves that something was made. */
+  readonly proved: boolean
 }
 
 const LONGEST_ID = 512
 const LONGEST_URL = 8192
 const LONGEST_TEXT = 2000
+const LONGEST_CODE = 128
 /** Most that is kept of further values, bytes of JSON. */
 const MOST_FIELDS = 64 * 1024
 
@@ -30,6 +33,7 @@ export function readAnswer(document: Json | undefined, shape: TaskShape): Readin
     artifacts: artifactsOf(document, shape),
     error: errorOf(document, shape),
     fields: fieldsOf(document, shape),
+    proved: first(shape.proof) !== undefined,
   }
 }
 
@@ -81,7 +85,7 @@ function errorOf(document: Json | undefined, { error }: TaskShape): Reading['err
   const message = firstOf(document, error.message, isText)
   if (code === undefined && message === undefined) return undefined
   return {
-    code: textOf(code, 128),
+    code: textOf(code, LONGEST_CODE),
     message: String(message ?? code).slice(0, LONGEST_TEXT),
   }
 }
@@ -96,4 +100,23 @@ function fieldsOf(document: Json | undefined, shape: TaskShape): JsonObject {
     if (left >= 0) fields[name] = value
   }
   return fields
+}
+
+/** Why an upstream did not take a task though its status says nothing of it. */
+export interface Verdict {
+  readonly code: string
+  readonly message: string | undefined
+  /** It may take it later. */
+  readonly busy: boolean
+}
+
+/** Undefined where it took the task, or does not speak in verdicts. */
+export function verdictOf(document: Json | undefined, { verdict }: TaskShape): Verdict | undefined {
+  if (verdict === undefined) return undefined
+  const said = firstOf(document, verdict.at)
+  if (said === undefined) return undefined
+  const code = String(said)
+  if (verdict.accepted.has(code)) return undefined
+  const message = textOf(firstOf(document, verdict.message), LONGEST_TEXT)
+  return { code: code.slice(0, LONGEST_CODE), message, busy: verdict.busy.has(code) }
 }

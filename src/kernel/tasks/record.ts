@@ -65,6 +65,8 @@ export interface Task {
   /** The task that it was made of. */
   readonly parent?: string
   readonly hook?: Hook
+  /** Where its client reaches the gateway. */
+  readonly origin?: string
   /** Of the configuration under which it began. */
   readonly generation: number
 }

@@ -1,12 +1,18 @@
 import { GatewayError } from '../../core/errors.js'
+import { isObject, type Json, parseJson } from '../../core/json.js'
 import type { Route, TaskRoute } from '../../core/plan.js'
-import type { TaskAction } from '../../core/task.js'
+import type { TaskAction, TaskKind } from '../../core/task.js'
 import { admit } from '../admit.js'
 import type { Call } from '../call.js'
+import { errorOfStatus } from '../upstream-errors.js'
+import { NoAnswer } from './ask.js'
 import type { Entry } from './book.js'
 import { content } from './content.js'
+import type { View } from './faces/face.js'
 import { faceOf } from './faces/index.js'
-import { paceHeader, submit } from './submit.js'
+import { PATIENT, paceHeader, submit } from './submit.js'
+import { askAbout, documentOf, targetOf } from './upstream.js'
+import { originOf, signedPath, usualOf } from './view.js'
 
 type Serve = (call: Call, route: Route, task: TaskRoute) => Promise<void>
 
@@ -14,9 +20,11 @@ const ACTIONS: Readonly<Record<TaskAction, Serve>> = {
   submit,
   retrieve,
   list,
+  select,
   content: fetchContent,
   cancel,
   delete: remove,
+  seed,
 }
 
 /** Serves a route that is about tasks. */
@@ -29,15 +37,16 @@ async function retrieve(call: Call, _route: Route, route: TaskRoute): Promise<vo
   const id = call.params[route.parameter ?? ''] ?? ''
   const { book, shown } = call.kernel.tasks
   const record = await book.record(route.kind, ownerOf(call), id)
-  const known = record && shown.get(record)
+  const place = placeOf(call, route.kind)
+  const known = record && shown.get(record, place)
   if (known !== undefined) {
     call.model = known.model
     call.answerBytes(200, known.json, paceHeader(known, route.pace))
     return
   }
   const { task } = await find(call, route)
-  const json = Buffer.from(JSON.stringify(faceOf(route.kind).record(task)))
-  if (record !== undefined) shown.set(record, { json, model: task.model, pace: task.pace })
+  const json = Buffer.from(JSON.stringify(faceOf(route.kind).record(task, await viewFor(call, route.kind))))
+  if (record !== undefined) shown.set(record, place, { json, model: task.model, pace: task.pace })
   call.answerBytes(200, json, paceHeader(task, route.pace))
 }
 
@@ -45,7 +54,7 @@ async function cancel(call: Call, _route: Route, route: TaskRoute): Promise<void
   const entry = await find(call, route)
   const cancelled = await call.kernel.tasks.cancel(entry)
   if (cancelled === undefined) throw faceOf(route.kind).unknown(entry.task.id)
-  call.answer(200, faceOf(route.kind).record(cancelled.task))
+  call.answer(200, faceOf(route.kind).record(cancelled.task, await viewFor(call, route.kind)))
 }
 
 async function remove(call: Call, _route: Route, route: TaskRoute): Promise<void> {
@@ -77,12 +86,83 @@ async function list(call: Call, _route: Route, { kind }: TaskRoute): Promise<voi
     ...(after === undefined ? {} : { after }),
   })
   const tasks = page.entries.map(({ task }) => task)
-  call.answer(200, faceOf(kind).list(tasks, page.more))
+  call.answer(200, faceOf(kind).list(tasks, page.more, await viewFor(call, kind)))
+}
+
+/** Those of the caller's tasks that the body names; what it names beside them is left out. */
+async function select(call: Call, route: Route, { kind, member = '' }: TaskRoute): Promise<void> {
+  const body = await admit(call, route)
+  const document = body.type === 'bytes' ? parseJson(body.bytes.toString('utf8')) : undefined
+  const named = isObject(document) ? document[member] : undefined
+  const ids = new Set(Array.isArray(named) ? (named as readonly Json[]).map(String) : [])
+  if (ids.size > LARGEST) throw refused(member, `'${member}' has to hold at most ${LARGEST} ids.`)
+  const { book } = call.kernel.tasks
+  const found = await Promise.all([...ids].map(id => book.find(kind, ownerOf(call), id)))
+  const tasks = found.flatMap(entry => entry?.task ?? [])
+  call.answer(200, faceOf(kind).list(tasks, false, await viewFor(call, kind)))
+}
+
+/** What the upstream says of the random numbers that a task began with. The gateway keeps nothing of it. */
+async function seed(call: Call, _route: Route, route: TaskRoute): Promise<void> {
+  const { task } = await find(call, route)
+  const target = targetOf(call.generation.plan, task)
+  const told = target?.calls.seed
+  if (target === undefined || told === undefined || task.upstreamId === undefined) {
+    throw new GatewayError('not_found', 'Nobody knows the seed of this task.')
+  }
+  call.work = PATIENT
+  const answer = await askAbout(call.generation, task, target, 'seed').catch(reasonOf)
+  if (answer === undefined || call.over) return
+  if (answer.status < 200 || answer.status >= 300) throw errorOfStatus(answer.status, answer.headers)
+  const document = documentOf(answer, told)
+  const { secrets } = call.generation.reach(target.upstream)
+  const text = JSON.stringify(document)
+  if (!isObject(document) || secrets.some(secret => text.includes(secret))) {
+    throw new GatewayError('bad_upstream_response', 'The upstream did not tell the seed.', { phase: 'body' })
+  }
+  call.answer(200, document)
+}
+
+function reasonOf(error: unknown): never {
+  throw error instanceof NoAnswer ? error.error : error
 }
 
 async function fetchContent(call: Call, route: Route, task: TaskRoute): Promise<void> {
   await admit(call, route)
-  content(call, await find(call, task), task)
+  const isLink = task.signed && call.caller === undefined
+  content(call, isLink ? await findLinked(call, task) : await find(call, task), task)
+}
+
+/** Whether the request is to be let in by its signature, or not at all. */
+export function isSigned({ query }: Pick<Call, 'query'>, { task }: Pick<Route, 'task'>): boolean {
+  return task?.signed === true && query?.has('signature') === true
+}
+
+/** The task that a link of the gateway's own leads to. Nothing is looked for where the gateway did not sign it. */
+async function findLinked(call: Call, { kind, parameter = '' }: TaskRoute): Promise<Entry> {
+  const query = (name: string): string => call.query?.get(name) ?? ''
+  const id = call.params[parameter] ?? ''
+  const expires = /^\d{1,12}$/.test(query('expires')) ? Number(query('expires')) : 0
+  const { book, links } = call.kernel.tasks
+  const signer = await links.signer()
+  const owner = signer.owner(query('signature'), { id, variant: query('variant') || usualOf(kind), expires })
+  if (owner === undefined) throw new GatewayError('unauthenticated', 'The signature of this link is not valid.')
+  if (expires * 1000 <= Date.now()) throw new GatewayError('gone', 'This link has expired.')
+  const entry = await book.find(kind, owner, id)
+  if (entry === undefined) throw faceOf(kind).unknown(id)
+  call.model = entry.task.model
+  return entry
+}
+
+/** What answers depend on beside the record: the address that the links in them stand on, and whether there are any. */
+function placeOf(call: Call, kind: TaskKind): string {
+  const { plan, number } = call.generation
+  return signedPath(plan, kind) === undefined ? '' : `${number} ${originOf(call)}`
+}
+
+/** How this client sees tasks. */
+function viewFor(call: Call, kind: TaskKind): Promise<View> {
+  return call.kernel.tasks.view({ plan: call.generation.plan, kind, origin: originOf(call) })
 }
 
 /** The caller's task that the path names. One of another caller's and one that never was answer alike. */

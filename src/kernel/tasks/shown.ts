@@ -7,21 +7,28 @@ export interface Answered {
   readonly pace: number
 }
 
+interface Kept extends Answered {
+  readonly version: number
+  readonly owner: string
+  /** What the answer depends on beside the record. */
+  readonly place: string
+}
+
 /** Answers that are kept ready. */
 const MOST = 1000
 
 /** Answers by the record that they were made of, and its version: most polls find nothing new. */
 export class Shown {
-  readonly #answers = new Map<string, Answered & { readonly version: number; readonly owner: string }>()
+  readonly #answers = new Map<string, Kept>()
 
-  get({ key, owner, version }: StoredRecord): Answered | undefined {
+  get({ key, owner, version }: StoredRecord, place: string): Answered | undefined {
     const known = this.#answers.get(key)
-    return known?.version === version && known.owner === owner ? known : undefined
+    return known?.version === version && known.owner === owner && known.place === place ? known : undefined
   }
 
-  set({ key, owner, version }: StoredRecord, answered: Answered): void {
+  set({ key, owner, version }: StoredRecord, place: string, answered: Answered): void {
     this.#answers.delete(key)
-    this.#answers.set(key, { ...answered, version, owner })
+    this.#answers.set(key, { ...answered, version, owner, place })
     if (this.#answers.size <= MOST) return
     for (const oldest of this.#answers.keys()) {
       this.#answers.delete(oldest)

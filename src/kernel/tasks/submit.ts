@@ -10,13 +10,14 @@ import { errorOfStatus, passAnswer, presentable, retryAfter } from '../upstream-
 import { buildRequest } from '../upstream-request.js'
 import { type Answer, ask, NoAnswer } from './ask.js'
 import type { Claimed, Entry } from './book.js'
-import type { Face } from './faces/face.js'
 import { faceOf } from './faces/index.js'
 import { digestForm, formAsJson } from './form-json.js'
-import { readAnswer } from './reading.js'
+import { parentOf, withId } from './parent.js'
+import { type Reading, readAnswer, type Verdict, verdictOf } from './reading.js'
 import { isEnded, newTaskId, type Task } from './record.js'
 import { heard } from './transition.js'
 import { documentOf } from './upstream.js'
+import { originOf } from './view.js'
 
 /** How long an upstream may take to confirm a task that it seems to have taken, milliseconds; nobody asks it again. */
 const UNCONFIRMED = 300_000
@@ -33,7 +34,14 @@ const BUSY: ReadonlySet<number> = new Set([429, 503, 529])
 type Outcome =
   | { readonly type: 'begun'; readonly entry: Entry }
   /** Nothing was begun: the next one may be asked. */
-  | { readonly type: 'refused'; readonly error: GatewayError; readonly answer?: Answer; readonly retry: boolean }
+  | {
+      readonly type: 'refused'
+      readonly error: GatewayError
+      readonly answer?: Answer
+      /** It says so in the body, whatever its status. */
+      readonly verdict?: true
+      readonly retry: boolean
+    }
   /** It may have begun. */
   | { readonly type: 'open' }
 
@@ -46,10 +54,11 @@ export async function submit(call: Call, route: Route, task: TaskRoute): Promise
   const body = await admit(call, route)
   if (call.over) return
   const face = faceOf(task.kind)
-  const input = face.input(name => call.member(name))
+  const input = face.input(name => call.member(name), task.label)
   const { tasks } = call.kernel
-  const parent = task.parameter === undefined ? undefined : await parentOf(call, task, task.parameter, face)
+  const parent = await parentOf(call, task, face)
   const exchanges = parent === undefined ? resolve(call, route) : exchangesOf(call, route, parent)
+  const origin = originOf(call)
   const hook = task.webhook === undefined ? undefined : tasks.hooks.hook(call.member(task.webhook), task.webhook)
   const first = exchanges[0] && task.target(exchanges[0].upstream.name)
   if (first === undefined) throw new GatewayError('unavailable', 'The upstream of this endpoint is switched off.')
@@ -76,43 +85,30 @@ export async function submit(call: Call, route: Route, task: TaskRoute): Promise
     generation: call.generation.number,
     ...(parent === undefined ? {} : { parent: parent.task.id }),
     ...(hook === undefined ? {} : { hook }),
+    ...(hook === undefined || origin === undefined ? {} : { origin }),
   }
   const key = keyOf(call)
   const known = key === undefined ? undefined : await claim(call, draft, key, body)
-  if (known !== undefined) return answer(call, known, task)
+  if (known !== undefined) return await answer(call, known, task)
   const submission = new Submission(call, task, draft, exchanges, body, parent, key)
   const work = tasks.hold(submission.run(now + deadline + late + 2 * keep))
   call.work = PATIENT
   const entry = await work
-  if (entry !== undefined && !call.over) answer(call, entry, task)
+  if (entry !== undefined && !call.over) await answer(call, entry, task)
 }
 
 /** The submit has time limits of its own, and goes on where its client has gone: the upstream is at it already. */
-const PATIENT = { check: () => undefined, cancel: () => undefined, cut: () => false }
+export const PATIENT = { check: () => undefined, cancel: () => undefined, cut: () => false }
 
 /** The answer to whoever began a task. */
-export function answer(call: Call, { task }: Entry, { kind, pace }: TaskRoute): void {
-  call.answer(200, faceOf(kind).begun(task), paceHeader(task, pace))
+async function answer(call: Call, { task }: Entry, { kind, pace }: TaskRoute): Promise<void> {
+  const view = await call.kernel.tasks.view({ plan: call.generation.plan, kind, origin: originOf(call) })
+  call.answer(200, faceOf(kind).begun(task, view), paceHeader(task, pace))
 }
 
 /** Tells clients how long to wait between two polls. */
 export function paceHeader(task: Pick<Task, 'pace'>, name: string | undefined): string[] {
   return name === undefined ? [] : [name, String(task.pace)]
-}
-
-/** The task that the new one is to be made of. Throws where the caller has none, or may not use its model any more. */
-async function parentOf(call: Call, { kind }: TaskRoute, parameter: string, face: Face): Promise<Entry> {
-  const id = call.params[parameter] ?? ''
-  const entry = await call.kernel.tasks.book.find(kind, call.caller?.name ?? '', id)
-  if (entry === undefined || call.caller?.may(entry.task.model) !== true) throw face.unknown(id)
-  if (entry.task.state !== 'succeeded' || entry.task.upstreamId === undefined) {
-    throw new GatewayError('not_ready', 'Only a task that has ended well can be taken up.', {
-      retryAfter: entry.task.pace,
-      param: parameter,
-    })
-  }
-  call.model = entry.task.model
-  return entry
 }
 
 /** Only who has the one task can make the other of it. */
@@ -268,12 +264,12 @@ class Submission {
 
   private async request(exchange: Exchange): Promise<UpstreamRequest> {
     const call = this.#call
+    const { parameter, member } = this.#task
     const id = this.#parent?.task.upstreamId
-    if (id !== undefined && this.#task.parameter !== undefined) {
-      call.params = { ...call.params, [this.#task.parameter]: id }
-    }
-    if (this.#body.type !== 'form' || !exchange.takesJsonAlone) return buildRequest(call, exchange, this.#body)
-    this.#asJson ??= await formAsJson(this.#body)
+    if (id !== undefined && parameter !== undefined) call.params = { ...call.params, [parameter]: id }
+    const body = id === undefined || member === undefined ? this.#body : withId(this.#body, member, id)
+    if (body.type !== 'form' || !exchange.takesJsonAlone) return buildRequest(call, exchange, body)
+    this.#asJson ??= await formAsJson(body)
     const { headers, ...request } = buildRequest(call, exchange, this.#asJson)
     const others = headers.filter((_, index) => headers[index - (index % 2)] !== 'content-type')
     return { ...request, headers: [...others, 'content-type', 'application/json'] }
@@ -286,6 +282,8 @@ class Submission {
       return { type: 'refused', error: errorOfStatus(status, headers), answer, retry }
     }
     const document = documentOf(answer, { response: exchange.response })
+    const verdict = verdictOf(document, target.shape)
+    if (verdict !== undefined) return declined(verdict, answer, exchange)
     const reading = readAnswer(document, target.shape)
     if (reading.id === undefined) {
       const said = reading.error?.message
@@ -295,6 +293,10 @@ class Submission {
         error: new GatewayError('bad_upstream_response', message, { phase: 'body' }),
         retry: false,
       }
+    }
+    // An upstream that names the task that was taken up goes on with that one.
+    if (this.#parent !== undefined && reading.id === this.#parent.task.upstreamId) {
+      return await this.goOn(entry, this.#parent, reading, target)
     }
     const now = Date.now()
     const begun = (task: Task): Task => {
@@ -320,6 +322,36 @@ class Submission {
     return { type: 'refused', error: this.gone(), retry: false }
   }
 
+  /** The older task it is, and the new one never was. What was heard of it before does not hold any more. */
+  private async goOn(entry: Entry, parent: Entry, reading: Reading, { shape }: TaskTarget): Promise<Outcome> {
+    const { tasks } = this.#call.kernel
+    const { hook, origin } = entry.task
+    const now = Date.now()
+    for (let known: Entry | undefined = parent; known !== undefined; ) {
+      const { task } = known
+      const told = hook === undefined ? {} : { hook: { ...hook, sequence: task.hook?.sequence ?? 0 } }
+      const from = { ...task, ...told, ...(origin === undefined ? {} : { origin }), fields: {}, moved: now }
+      const next = heard({ ...from, deadline: now + shape.deadline }, reading, shape, now, false)
+      const saved = await tasks.save(known, next, now + shape.poll.first)
+      if (saved !== undefined) {
+        await this.lead(saved.task.id)
+        await tasks.book.remove(entry)
+        return { type: 'begun', entry: saved }
+      }
+      known = await tasks.book.find(task.kind, task.owner, task.id)
+    }
+    return { type: 'refused', error: this.gone(), retry: false }
+  }
+
+  /** The client's own key for the request leads to that task. */
+  private async lead(id: string): Promise<void> {
+    const { owner } = this.#draft
+    const { book } = this.#call.kernel.tasks
+    if (this.#key === undefined) return
+    const before = { id: this.#draft.id, digest: await digestOf(this.#call, this.#body) }
+    await book.renewKey(owner, this.#key, before, { ...before, id })
+  }
+
   private gone(): GatewayError {
     return faceOf(this.#task.kind).unknown(this.#draft.id)
   }
@@ -335,12 +367,17 @@ class Submission {
     return left ?? entry
   }
 
-  private refuse({ error, answer }: Extract<Outcome, { type: 'refused' }>): void {
+  private refuse({ error, answer, verdict }: Extract<Outcome, { type: 'refused' }>): void {
     const call = this.#call
     if (call.over) return
     const exchange = this.#exchanges.find(one => one.upstream.name === call.attempts.at(-1)?.upstream)
     if (error.code === 'upstream_auth') call.kernel.onRefusedCredential()
-    if (answer === undefined || exchange === undefined || error.code === 'upstream_auth' || answer.status < 400) {
+    if (
+      answer === undefined ||
+      exchange === undefined ||
+      error.code === 'upstream_auth' ||
+      (answer.status < 400 && verdict !== true)
+    ) {
       call.fail(dearly(error))
       return
     }
@@ -349,6 +386,21 @@ class Submission {
     if (answer.status >= 500 && !BUSY.has(answer.status)) headers.push(...NO_RETRY)
     if (!presentable(answer.body, call, exchange)) call.fail(answer.status >= 500 ? dearly(error) : error)
     else passAnswer(call, { status: answer.status, headers, body: answer.body }, error)
+  }
+}
+
+/** What an upstream says that took nothing, though its status says nothing of it. */
+function declined({ code: familyCode, message, busy }: Verdict, answer: Answer, { retry }: Exchange): Outcome {
+  const why = message ?? 'The upstream did not take the task.'
+  const error = busy
+    ? new GatewayError('rate_limited', why, { phase: 'verdict', familyCode, retryAfter: retryAfter(answer.headers) })
+    : new GatewayError('upstream_rejected', why, { phase: 'verdict', familyCode, status: answer.status })
+  return {
+    type: 'refused',
+    error,
+    answer: { ...answer, status: error.status },
+    verdict: true,
+    retry: busy && retry.covers(429),
   }
 }
 

@@ -1,11 +1,13 @@
 import type { Plan, TaskTarget } from '../../core/plan.js'
 import type { StoredRecord } from '../../core/store.js'
-import { TASK_KINDS } from '../../core/task.js'
+import { TASK_KINDS, type TaskKind } from '../../core/task.js'
 import type { Generation } from '../generation.js'
 import type { Kernel } from '../kernel.js'
 import { NoAnswer } from './ask.js'
 import { type Entry, entryOf, namespaceOf, TaskBook } from './book.js'
+import type { View } from './faces/face.js'
 import { HookQueue } from './hooks.js'
+import { Links } from './links.js'
 import { noticed } from './notice.js'
 import { poll } from './poll.js'
 import { isEnded, type Task } from './record.js'
@@ -13,6 +15,7 @@ import { Shown } from './shown.js'
 import { fail, MOST_MISSES, nextLook, overdue, unheard } from './transition.js'
 import { Turns } from './turns.js'
 import { askAbout, targetOf } from './upstream.js'
+import { DIRECT, linkedView, signedPath } from './view.js'
 import { LeaseWorker } from './worker.js'
 
 /** A change of a task that is worth a line in the log. */
@@ -25,6 +28,12 @@ export interface TaskChange {
   readonly to: string
   readonly code?: string
   readonly late?: true
+}
+
+interface Seen {
+  readonly plan: Plan
+  readonly kind: TaskKind
+  readonly origin: string | undefined
 }
 
 /** The part of a lease that may be spent on waiting for other polls of the same upstream. */
@@ -41,6 +50,7 @@ const TELL_AGAIN = 15_000
 export class Tasks {
   readonly book: TaskBook
   readonly hooks: HookQueue
+  readonly links: Links
   /** Answers to clients that poll. */
   readonly shown = new Shown()
   readonly #kernel: Kernel
@@ -57,6 +67,7 @@ export class Tasks {
     this.book = new TaskBook(store)
     const onFault = (error: unknown): void => kernel.onStoreFault(error)
     this.hooks = new HookQueue(kernel)
+    this.links = new Links(store)
     const workers = TASK_KINDS.map(kind => {
       const namespace = namespaceOf(kind)
       const run = (record: StoredRecord): Promise<void> => this.run(record)
@@ -90,6 +101,12 @@ export class Tasks {
     await Promise.allSettled(this.#pending)
   }
 
+  /** How a client sees tasks of that kind that reaches the gateway at `origin`. */
+  async view({ plan, kind, origin }: Seen): Promise<View> {
+    const path = signedPath(plan, kind)
+    return path === undefined || origin === undefined ? DIRECT : linkedView(path, await this.links.signer(), origin)
+  }
+
   /** Somebody has to look at a task of that kind then. */
   wake(kind: Task['kind'], due: number | null): void {
     if (due !== null) this.#workers.get(kind)?.at(due)
@@ -109,7 +126,7 @@ export class Tasks {
    */
   async save(entry: Entry, changed: Task, due: number | null): Promise<Entry | undefined> {
     const before = entry.task
-    const task = noticed(before, changed, Date.now())
+    const task = noticed(before, changed, Date.now(), await this.viewFor(changed))
     const told = task.hook?.pending !== undefined
     // Until the notification stands in its queue somebody has to look after the task.
     const soon = told ? Math.min(due ?? Number.POSITIVE_INFINITY, Date.now() + SOON) : due
@@ -155,6 +172,10 @@ export class Tasks {
       ...(error === undefined ? {} : { code: error.code }),
       ...(late === undefined ? {} : { late }),
     })
+  }
+
+  private async viewFor({ kind, hook, origin }: Task): Promise<View> {
+    return hook === undefined ? DIRECT : await this.view({ plan: this.#kernel.generation.plan, kind, origin })
   }
 
   /** Moves a notification that stands in a task to the queue. */

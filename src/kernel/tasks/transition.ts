@@ -54,6 +54,7 @@ function going(task: Task, reading: Reading, state: TaskState, now: number): Tas
     ...task,
     state: running ? 'running' : 'queued',
     progress,
+    artifacts: reading.artifacts.length === 0 ? task.artifacts : reading.artifacts,
     ...(running && task.started === undefined ? { started: now } : {}),
     moved: moved ? now : task.moved,
   }

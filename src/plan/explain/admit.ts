@@ -1,4 +1,4 @@
-import type { Match, Pointer, Route } from '../../core/plan.js'
+import type { Match, ModelPointer, Pointer, Route } from '../../core/plan.js'
 import { JsonScanner, type ScanProblem } from '../../wire/json-scan.js'
 import { LONGEST_NAME } from '../names.js'
 import type { Ask } from './ask.js'
@@ -82,9 +82,11 @@ function malformed({ rule, at, name }: ScanProblem, { depth, members }: Route['l
   }
 }
 
-function modelOf(pointer: Pointer, read: Read, asked: string | undefined): string {
-  const value = read(pointer) ?? asked
+function modelOf(pointer: ModelPointer, read: Read, asked: string | undefined): string {
+  const { values = {}, byDefault } = pointer
+  const value = read(pointer) ?? asked ?? byDefault
   const place = `${pointer.from}.${pointer.name}`
+  if (typeof value === 'string' && Object.hasOwn(values, value)) return values[value] ?? value
   if (value === undefined || value === '') throw new Refused('invalid_parameter', `no model is named in ${place}`)
   if (typeof value === 'string' && value.length <= LONGEST_NAME) return value
   throw new Refused('invalid_parameter', `${place} is no text of at most ${LONGEST_NAME} characters`)

@@ -3,7 +3,7 @@ import type { Codec, Traits } from '../../core/codec.js'
 import type { Config, KeyConfig, KeySecret, ModelConfig, TargetConfig, VerbConfig } from '../../core/config.js'
 import type { Holding } from '../../core/held.js'
 import type { Placement } from '../../core/placement.js'
-import type { Plan, Pointer, Route, Upstream } from '../../core/plan.js'
+import type { ModelPointer, Plan, Pointer, Route, Upstream } from '../../core/plan.js'
 import type { StoreConfig } from '../../core/store-config.js'
 import { TASK_CALLS, taskFamily } from '../../core/task.js'
 import { groupTargets } from '../weights.js'
@@ -56,6 +56,8 @@ export interface ModelFacts {
   readonly traits: Traits
   /** Whether requests for it are refused where something of them would be lost in translation. */
   readonly strict?: boolean
+  /** The only protocols, or families of them, by which it is served. */
+  readonly serves?: readonly string[]
   readonly request: readonly VerbConfig[]
   readonly response: readonly VerbConfig[]
 }
@@ -76,6 +78,8 @@ export interface RouteFacts {
   readonly shipped: boolean
   /** A protocol, or what the gateway answers itself. */
   readonly serves: string
+  /** Further first segments of its path. */
+  readonly prefixes?: readonly string[]
   readonly model?: string
   readonly stream: string
   /** Where it is not always events. */
@@ -183,9 +187,13 @@ function upstreamFacts({ name, kind, off, shownHeaders }: Upstream, { upstreams 
 }
 
 function modelFacts(name: string, config: ModelConfig, plan: Plan): ModelFacts {
-  const { targets, traits, strict, request, response } = config
+  const { targets, traits, strict, serves, request, response } = config
   const groups = groupTargets(targets).map(group => groupFacts(group, plan))
-  return { name, groups, traits, ...(strict ? { strict } : {}), request, response }
+  return {
+    ...{ name, groups, traits, request, response },
+    ...(strict ? { strict } : {}),
+    ...(serves === undefined ? {} : { serves }),
+  }
 }
 
 /** Shares are of the targets that are on: the others are not drawn. */
@@ -208,14 +216,15 @@ function groupFacts(group: readonly TargetConfig[], { upstreams }: Plan): readon
 
 function routeFacts(route: Route, config: Config): RouteFacts {
   const { id, shipped, protocol, task, holding, model, body, errors, families, caller } = route
-  const { schema, json, strict, request = [] } = config.routes[id] ?? {}
+  const { schema, json, strict, request = [], prefixes = {} } = config.routes[id] ?? {}
   const framing = framingText(route)
   return {
     id,
     shipped,
     serves: servesText(route),
     ...(protocol === undefined || task === undefined ? {} : { task: taskText(task) }),
-    ...(model === undefined ? {} : { model: pointerText(model) }),
+    ...(Object.keys(prefixes).length === 0 ? {} : { prefixes: Object.keys(prefixes) }),
+    ...(model === undefined ? {} : { model: modelText(model) }),
     stream: typeof route.stream === 'string' ? route.stream : pointerText(route.stream),
     ...(framing === undefined ? {} : { framing }),
     ...(route.tunnel === undefined ? {} : { tunnel: route.tunnel }),
@@ -313,9 +322,17 @@ function framingText({ stream, framing }: Route): string | undefined {
   return [byDefault, ...Object.entries(values).map(([value, word]) => `?${parameter}=${value}: ${word}`)].join(', ')
 }
 
-function taskText({ kind, parameter, webhook }: NonNullable<Route['task']>): string {
-  const made = parameter === undefined ? '' : `, made of the one that path.${parameter} names`
-  return `begins a ${kind} task${made}${webhook === undefined ? '' : `, told of by body.${webhook}`}`
+function taskText({ kind, parameter, member, webhook }: NonNullable<Route['task']>): string {
+  const place = parameter === undefined ? member && `body.${member}` : `path.${parameter}`
+  const made = place === undefined ? '' : `, made of the one that ${place} names`
+  return `begins ${kind === 'image' ? 'an' : 'a'} ${kind} task${made}${webhook === undefined ? '' : `, told of by body.${webhook}`}`
+}
+
+/** `body.bot (FAST: swift-2, else north-1)` */
+function modelText({ values = {}, byDefault, ...pointer }: ModelPointer): string {
+  const said = Object.entries(values).map(([word, model]) => `${word}: ${model}`)
+  if (byDefault !== undefined) said.push(`else ${byDefault}`)
+  return pointerText(pointer) + (said.length === 0 ? '' : ` (${said.join(', ')})`)
 }
 
 function pointerText({ from, name }: Pointer): string {

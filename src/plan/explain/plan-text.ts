@@ -46,12 +46,21 @@ function upstreamRows({
   ]
 }
 
-function modelRows({ name, groups, traits, strict, request, response }: ModelFacts): readonly (readonly string[])[] {
+function modelRows({
+  name,
+  groups,
+  traits,
+  strict,
+  serves,
+  request,
+  response,
+}: ModelFacts): readonly (readonly string[])[] {
   const rows = groups.map(group => group.map(targetText).join(' | '))
   return [
     ...rows.map((row, index) => [index === 0 ? name : '', index === 0 ? '→' : 'then', row]),
     ...traitRows(traits),
     ...(strict === true ? [['', '', 'strict']] : []),
+    ...(serves === undefined ? [] : [['', '', `only for ${serves.join(', ')}`]]),
     ...verbRows('request', request),
     ...verbRows('response', response),
     ...groups
@@ -85,6 +94,7 @@ function routeLines(route: RouteFacts): readonly string[] {
     shipped,
     serves,
     task,
+    prefixes = [],
     model,
     stream,
     framing,
@@ -104,6 +114,7 @@ function routeLines(route: RouteFacts): readonly string[] {
   const said = [
     serves,
     ...(task === undefined ? [] : [task]),
+    ...(prefixes.length === 0 ? [] : [`also under ${prefixes.map(prefix => `/${prefix}`).join(', ')}`]),
     ...(model === undefined ? [] : [`model ${model}`]),
     ...(stream === 'never' ? [] : [`stream ${stream}`]),
     ...(framing === undefined ? [] : [`framing ${framing}`]),

@@ -76,9 +76,9 @@ export function requestFacts(plan: CompiledPlan, ask: Ask): RequestFacts {
   }
 }
 
-function taskText({ kind, action, parameter = '' }: TaskRoute): string {
+function taskText({ kind, action, parameter, member = '' }: TaskRoute): string {
   return action === 'submit'
-    ? `asked of the upstream that has the task that {${parameter}} names`
+    ? `asked of the upstream that has the task that ${parameter === undefined ? `body.${member}` : `{${parameter}}`} names`
     : `${action}: from what the gateway keeps of ${kind} tasks`
 }
 

@@ -12,6 +12,8 @@ const SHAPE: TaskShape = {
   progress: [['progress']],
   result: new Map([['video', [['output', '0']]]]),
   error: { code: [['error', 'code']], message: [['error', 'message'], ['error']] },
+  proof: [],
+  verdict: undefined,
   fields: new Map([['size', [['size']]]]),
   poll: { every: 1000, first: 1000, slowest: 8000, at_once: 1, clients: 1000 },
   deadline: 60_000,

@@ -13,6 +13,7 @@ t.test('the list has the named models', async t => {
       'sim-image',
       'sim-speech',
       'sim-transcribe',
+      'sim-realtime',
       'sim-video',
       'sim-rerank',
       'sim-responses',

@@ -1,8 +1,9 @@
 import type { TaskKind } from '../../../core/task.js'
 import type { Face } from './face.js'
+import { image } from './image.js'
 import { video } from './video.js'
 
-const FACES: Readonly<Record<TaskKind, Face>> = { video }
+const FACES: Readonly<Record<TaskKind, Face>> = { video, image }
 
 export function faceOf(kind: TaskKind): Face {
   return FACES[kind]

@@ -20,9 +20,13 @@ export const video: Face = {
   input,
   record,
   begun: record,
+  unfit: task =>
+    task.state === 'succeeded'
+      ? undefined
+      : new GatewayError('not_ready', 'Only a task that has ended well can be taken up.', { retryAfter: task.pace }),
   list: (tasks, more) => ({
     object: 'list',
-    data: tasks.map(record),
+    data: tasks.map(task => record(task)),
     first_id: tasks[0]?.id ?? null,
     last_id: tasks.at(-1)?.id ?? null,
     has_more: more,
@@ -30,6 +34,7 @@ export const video: Face = {
   deleted: ({ id }) => ({ id, object: 'video.deleted', deleted: true }),
   unknown: id => new GatewayError('not_found', `Video with id '${id.slice(0, SHOWN)}' not found.`),
   variants: VARIANTS,
+  early: false,
   event: (before, after) => (isEnded(after) && before.state !== after.state ? `video.${statusOf(after)}` : undefined),
   notification: (task, event, sequence, now) => ({
     type: event,

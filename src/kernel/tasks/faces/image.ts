@@ -1,0 +1,134 @@
+import { GatewayError } from '../../../core/errors.js'
+import { isObject, type Json, type JsonObject } from '../../../core/json.js'
+import type { Task } from '../record.js'
+import type { Face, Member, Variant, View } from './face.js'
+
+const IMAGE: Variant = { fits: /^image\//, type: 'image/png' }
+const VIDEO: Variant = { fits: /^video\//, type: 'video/mp4' }
+
+/** Films that one task makes, at most, in the order of the record's list. */
+const FILMS = ['video', 'video_2', 'video_3', 'video_4']
+
+const VARIANTS: ReadonlyMap<string, Variant> = new Map([
+  ['image', IMAGE],
+  ['thumbnail', IMAGE],
+  ...FILMS.map(name => [name, VIDEO] as const),
+])
+
+/** What the family answers to a submit: the task is taken, or waits for what `modal` adds. */
+const TAKEN = 1
+const WAITS = 21
+const VALIDATION = '4'
+/** The state in which a task waits for a further request. */
+const WAITING = 'MODAL'
+
+/**
+ * Tasks of the image-task proxies: one flat record, times in milliseconds, progress as a text, buttons that name what
+ * can be made of the result. A submit is answered with the id under `result` and, for clients that look there, `taskId`.
+ */
+export const image: Face = {
+  input,
+  record,
+  begun,
+  // Which of its results can be taken up how is known to the upstream.
+  unfit: task => (task.upstreamId === undefined ? unknown() : undefined),
+  list: (tasks, _more, view) => tasks.map(task => record(task, view)),
+  deleted: ({ id }) => ({ code: TAKEN, description: 'Deleted', result: id }),
+  unknown,
+  variants: VARIANTS,
+  early: true,
+  event: (before, after) =>
+    statusOf(before) === statusOf(after) && progressOf(before) === progressOf(after) ? undefined : 'task.changed',
+  notification: (task, _event, _sequence, _now, view) => record(task, view),
+}
+
+/** A caller's unknown task and another caller's are the same. */
+function unknown(): GatewayError {
+  return new GatewayError('not_found', 'task_no_found', { familyCode: VALIDATION })
+}
+
+function input(member: Member, label: string | undefined): JsonObject {
+  const told: Record<string, Json> = {}
+  for (const name of ['prompt', 'botType', 'state', 'action', 'customId']) {
+    const value = member(name)
+    if (typeof value === 'string') told[name] = value
+  }
+  return { ...(label === undefined ? {} : { action: label }), ...told }
+}
+
+function begun(task: Task, view: View): JsonObject {
+  const waits = statusOf(task) === WAITING
+  return {
+    code: waits ? WAITS : TAKEN,
+    description: waits ? 'Waiting for window confirm' : 'Submit success',
+    result: task.id,
+    taskId: task.id,
+    properties: propertiesOf(task, view),
+  }
+}
+
+const NOTHING: View = { link: () => undefined }
+
+function record(task: Task, seen: View): JsonObject {
+  const { id, input, fields, state, error } = task
+  // What has failed may have shown something on the way: it is not kept.
+  const view = state === 'failed' || state === 'cancelled' ? NOTHING : seen
+  const films = FILMS.flatMap(name => view.link(task, name) ?? [])
+  return {
+    id,
+    action: textOf(fields.action) ?? textOf(input.action) ?? '',
+    status: statusOf(task),
+    prompt: textOf(input.prompt) ?? textOf(fields.prompt) ?? '',
+    promptEn: textOf(fields.promptEn) ?? '',
+    description: textOf(fields.description) ?? '',
+    state: textOf(input.state) ?? '',
+    submitTime: task.created,
+    startTime: task.started ?? null,
+    finishTime: task.finished ?? null,
+    progress: progressOf(task),
+    imageUrl: view.link(task, 'image') ?? null,
+    failReason: error?.message ?? null,
+    properties: propertiesOf(task, view),
+    buttons: Array.isArray(fields.buttons) ? (fields.buttons as Json) : [],
+    botType: textOf(fields.botType) ?? textOf(input.botType) ?? '',
+    customId: textOf(input.customId) ?? '',
+    maskBase64: '',
+    videoUrl: films[0] ?? '',
+    videoUrls: films.map(url => ({ url })),
+  }
+}
+
+/** The upstream's, but for addresses of results: those are ours. */
+function propertiesOf(task: Task, view: View): JsonObject {
+  const { properties } = task.fields
+  if (!isObject(properties)) return {}
+  if (!('imageUrl' in properties)) return properties
+  return { ...properties, imageUrl: view.link(task, 'image') ?? null }
+}
+
+function statusOf({ state, phase, fields }: Task): string {
+  switch (state) {
+    case 'succeeded':
+      return 'SUCCESS'
+    case 'failed':
+    case 'cancelled':
+      return 'FAILURE'
+    default:
+      if (isWaiting(fields)) return WAITING
+      if (state === 'running') return 'IN_PROGRESS'
+      return phase === 'submitting' ? 'NOT_START' : 'SUBMITTED'
+  }
+}
+
+/** By its state or, before there is one, by a verdict that else tells of a result. */
+function isWaiting({ status, code }: JsonObject): boolean {
+  return status === undefined ? code === WAITS : textOf(status)?.toUpperCase() === WAITING
+}
+
+function progressOf({ state, progress }: Task): string {
+  return state === 'failed' || state === 'cancelled' ? '' : `${progress}%`
+}
+
+function textOf(value: Json | undefined): string | undefined {
+  return typeof value === 'string' ? value : undefined
+}

@@ -1,0 +1,53 @@
+import { GatewayError } from '../../core/errors.js'
+import { parseJson } from '../../core/json.js'
+import type { TaskRoute } from '../../core/plan.js'
+import { findValue, splice } from '../../wire/json-edit.js'
+import type { Body } from '../admit.js'
+import type { Call } from '../call.js'
+import type { Entry } from './book.js'
+import type { Face } from './faces/face.js'
+
+/**
+ * The task that the new one is to be made of; undefined where the request names none and needs none. Throws where the caller
+ * has none, or may not use its model any more.
+ */
+export async function parentOf(
+  call: Call,
+  { kind, parameter, member }: TaskRoute,
+  face: Face,
+): Promise<Entry | undefined> {
+  const id = parameter === undefined ? idIn(call, member) : (call.params[parameter] ?? '')
+  if (id === undefined) return undefined
+  const entry = await call.kernel.tasks.book.find(kind, call.caller?.name ?? '', id)
+  if (entry === undefined || call.caller?.may(entry.task.model) !== true) throw face.unknown(id)
+  const unfit = face.unfit(entry.task)
+  if (unfit !== undefined) throw unfit
+  call.model = entry.task.model
+  return entry
+}
+
+/** The id in the body: a value, or its first word. Undefined where there is none and a model is known all the same. */
+function idIn(call: Call, member: string | undefined): string | undefined {
+  const value = member === undefined ? undefined : call.member(member)
+  if (typeof value === 'string' && value !== '') return firstWord(value)
+  if (member === undefined || call.route?.model !== undefined) return undefined
+  throw new GatewayError('invalid_parameter', `Missing required parameter: '${member}'.`, { param: member })
+}
+
+function firstWord(text: string): string {
+  return text.slice(0, text.search(/\s|$/))
+}
+
+/** The body with the upstream's id in place of the gateway's, and every other byte as it came. */
+export function withId(body: Body, member: string, id: string): Body {
+  if (body.type !== 'bytes') return body
+  const span = findValue(body.bytes, [member])
+  if (span === undefined) return body
+  const text = parseJson(body.bytes.subarray(span.start, span.end).toString('utf8'))
+  const value = typeof text === 'string' ? id + text.slice(firstWord(text).length) : id
+  return {
+    ...body,
+    bytes: Buffer.from(splice(body.bytes, span.start, span.end, Buffer.from(JSON.stringify(value)))),
+    model: undefined,
+  }
+}

@@ -1,0 +1,40 @@
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import type t from 'tap'
+import { packageRoot } from '../../src/core/package-root.js'
+import { Journal } from './journal.js'
+
+type Test = Pick<typeof t, 'teardown'>
+
+export interface Notified {
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  readonly body: string
+}
+
+/** Somebody who wants to be told, over HTTPS on 127.0.0.2, and answers by `status`. */
+export async function hookListener(
+  t: Test,
+  status: (count: number) => number,
+): Promise<{ url: string; port: number; told: Journal<Notified> }> {
+  const tls = join(packageRoot(), 'test/fixtures/tls')
+  const told = new Journal<Notified>('notifications')
+  const options = { cert: readFileSync(join(tls, 'first.pem')), key: readFileSync(join(tls, 'first.key')) }
+  const server = createServer(options, (request, response) => {
+    let body = ''
+    request.setEncoding('utf8').on('data', (text: string) => {
+      body += text
+    })
+    request.on('end', () => {
+      told.push({ headers: request.headers, body })
+      response.writeHead(status(told.items.length)).end()
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const { port } = server.address() as AddressInfo
+  return { url: `https://localhost:${port}/hook`, port, told }
+}
