@@ -18,6 +18,7 @@ const ORDER = [
   'rerank.v2',
   'images.generations',
   'predict',
+  'images.edits',
 ]
 
 /** Markdown: a section for each protocol that clients speak, with a column for each protocol that it is translated to. */
@@ -25,13 +26,14 @@ export async function translation() {
   const { FIELDS } = await import(new URL('../core/fields.js', codecs))
   const { EMBED_FIELDS } = await import(new URL('../core/embed.js', codecs))
   const { RERANK_FIELDS } = await import(new URL('../core/rerank.js', codecs))
-  const { IMAGE_FIELDS } = await import(new URL('../core/image.js', codecs))
+  const { IMAGE_FIELDS, EDIT_FIELDS } = await import(new URL('../core/image.js', codecs))
   const all = await everyCodec()
   const text = sections(all, 'text', FIELDS)
   const embed = sections(all, 'embed', EMBED_FIELDS)
   const rerank = sections(all, 'rerank', RERANK_FIELDS)
   const images = sections(all, 'image', IMAGE_FIELDS)
-  return [...text, ...embed, ...rerank, ...images].join('\n\n')
+  const edits = sections(all, 'edit', EDIT_FIELDS)
+  return [...text, ...embed, ...rerank, ...images, ...edits].join('\n\n')
 }
 
 /** Every codec that a folder of src/codecs exports. */
@@ -49,7 +51,7 @@ function place({ protocol }) {
   return at < 0 ? ORDER.length : at
 }
 
-const TITLES = { text: 'Text', embed: 'Embeddings', rerank: 'Reranking', image: 'Images' }
+const TITLES = { text: 'Text', embed: 'Embeddings', rerank: 'Reranking', image: 'Images', edit: 'Edits of images' }
 
 function sections(all, operation, names) {
   const mine = all.filter(codec => codec.operation === operation)

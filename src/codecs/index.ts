@@ -1,9 +1,9 @@
-import type { Codec, CountCodec, TextCodec, Traits } from '../core/codec.js'
+import type { Codec, CountCodec, EditCodec, ImageCodec, TextCodec, Traits } from '../core/codec.js'
 import { chat } from './chat/index.js'
 import { embedContent, embedContents } from './embed-content/index.js'
 import { embeddings } from './embeddings/index.js'
 import { generate, generateCount } from './generate/index.js'
-import { images, imagesByChat, imagesByGenerate } from './images/index.js'
+import { edits, editsByChat, editsByGenerate, images, imagesByChat, imagesByGenerate } from './images/index.js'
 import { messages, messagesCount } from './messages/index.js'
 import { moderations } from './moderations/index.js'
 import { predict } from './predict/index.js'
@@ -31,6 +31,9 @@ const CODECS: readonly Codec[] = [
   imagesByGenerate,
   predict,
   imagesByChat,
+  edits,
+  editsByGenerate,
+  editsByChat,
   messagesCount,
   generateCount,
   responsesCount,
@@ -38,6 +41,11 @@ const CODECS: readonly Codec[] = [
 
 export function codecOf(protocol: string): Codec | undefined {
   return CODECS.find(codec => codec.protocol === protocol)
+}
+
+/** Whether requests of a protocol that is translated may be forms, too. */
+export function readsForms(codec: Codec): boolean {
+  return codec.operation === 'edit' && codec.forms === true
 }
 
 const COUNTED: ReadonlyMap<CountCodec, TextCodec> = new Map([
@@ -63,8 +71,12 @@ export function partnersOf(server: Codec): readonly Codec[] {
   return CODECS.filter(codec => codec.operation === server.operation && codec !== server && !isDeclared(codec))
 }
 
+function isOfImages(codec: Codec): codec is ImageCodec | EditCodec {
+  return codec.operation === 'image' || codec.operation === 'edit'
+}
+
 function isDeclared(codec: Codec): boolean {
-  return codec.operation === 'image' && codec.declared === true
+  return isOfImages(codec) && codec.declared === true
 }
 
 /** The codec by which a model is declared to be asked, whatever else its upstream speaks; undefined where nothing is said. */
@@ -73,15 +85,14 @@ export function declaredCodec(
   { moderates, images: by }: Traits,
   speaks: (protocol: string) => boolean,
 ): Codec | undefined {
-  const isMeant = ({ operation, protocol }: Codec): boolean =>
-    operation === 'image' ? protocol === by : moderates === true
+  const isMeant = (codec: Codec): boolean => (isOfImages(codec) ? codec.protocol === by : moderates === true)
   return declarable(server).find(codec => isMeant(codec) && speaks(codec.protocol))
 }
 
 /** Codecs by which a model can be declared to be asked, for clients of this protocol. */
 export function declarable(server: Codec | undefined): readonly Codec[] {
   const operation = server?.operation === 'moderate' ? 'text' : server?.operation
-  if (operation !== server?.operation || operation === 'image') {
+  if (operation !== server?.operation || (server !== undefined && isOfImages(server))) {
     return CODECS.filter(codec => codec.operation === operation && codec !== server)
   }
   return []

@@ -1,4 +1,4 @@
-import { codecOf } from '../codecs/index.js'
+import { codecOf, readsForms } from '../codecs/index.js'
 import type { PointerConfig, RouteConfig } from '../core/config.js'
 import type { ModelPointer } from '../core/plan.js'
 import { STATEFUL } from '../core/stateful.js'
@@ -208,7 +208,7 @@ export function checkBody(config: RouteConfig, site: Site, context: Context): vo
     report.error('conflict', site.child('schema'), `a schema reads the body, but ${why}: write body: json`)
 }
 
-/** A form has fields, and JSON has members; only the latter is ever translated. */
+/** A form has fields, and JSON has members; the latter is what most protocols that are translated take alone. */
 function checkForm({ body, protocol, json, ...config }: RouteConfig, site: Site, { report }: Context): void {
   const isForm = body === 'multipart'
   for (const name of ['model', 'stream'] as const) {
@@ -229,7 +229,8 @@ function checkForm({ body, protocol, json, ...config }: RouteConfig, site: Site,
       },
     )
   }
-  if (isForm && codecOf(protocol ?? '') !== undefined) {
+  const codec = codecOf(protocol ?? '')
+  if (isForm && codec !== undefined && !readsForms(codec)) {
     report.error('conflict', site.child('protocol'), `requests of ${protocol} are JSON, and a form is none`)
   }
 }

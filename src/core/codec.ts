@@ -1,11 +1,11 @@
 import type { EmbedField, EmbedRequest, EmbedResult } from './embed.js'
 import type { Carry, Field, Held } from './fields.js'
-import type { ImageField, ImageRequest, ImageResult } from './image.js'
+import type { EditField, EditRequest, ImageField, ImageRequest, ImageResult } from './image.js'
 import type { Json, JsonObject } from './json.js'
 import type { RerankField, RerankRequest, RerankResult } from './rerank.js'
 import type { Counted, Left, MediaPart, TextEvent, TextRequest, TextResult } from './text.js'
 
-export type Codec = TextCodec | EmbedCodec | RerankCodec | ImageCodec | ModerateCodec | CountCodec
+export type Codec = TextCodec | EmbedCodec | RerankCodec | ImageCodec | EditCodec | ModerateCodec | CountCodec
 
 /**
  * One text protocol, both ways. Pure, synchronous, no I/O. Requests come checked against the route's schema, but a codec
@@ -77,6 +77,15 @@ export interface RerankCodec extends DocumentCodec<RerankRequest, RerankResult, 
 export interface ImageCodec extends DocumentCodec<ImageRequest, ImageResult, ImageField> {
   readonly operation: 'image'
   /** Spoken only where a model is declared to be asked by it: its protocol is that of another operation, too. */
+  readonly declared?: true
+}
+
+/** Images made of images. */
+export interface EditCodec extends DocumentCodec<EditRequest, ImageResult, EditField> {
+  readonly operation: 'edit'
+  /** Whether clients may send forms: what these become as JSON is decoded. */
+  readonly forms?: true
+  /** As {@link ImageCodec.declared}. */
   readonly declared?: true
 }
 

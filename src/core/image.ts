@@ -1,4 +1,4 @@
-import type { Counted, Left } from './text.js'
+import type { Counted, Left, MediaPart } from './text.js'
 
 /** The canonical model of image generation: images made from a text. */
 export interface ImageRequest {
@@ -31,6 +31,16 @@ export interface ImageRequest {
   readonly seed?: number
   readonly user?: string
   readonly left: readonly Left[]
+}
+
+/** A request to make images of others: changed, or put together, as the prompt says. */
+export interface EditRequest extends ImageRequest {
+  /** At least one. */
+  readonly images: readonly MediaPart[]
+  /** An image that tells where the first one is to be changed. */
+  readonly mask?: MediaPart
+  /** How closely the images are followed. */
+  readonly fidelity?: string
 }
 
 export interface Size {
@@ -74,3 +84,13 @@ export const IMAGE_FIELDS = {
 } as const
 
 export type ImageField = keyof typeof IMAGE_FIELDS
+
+export const EDIT_FIELDS = {
+  ...IMAGE_FIELDS,
+  images: 'Images that are changed',
+  imageFiles: 'Images by the id of a file',
+  mask: 'Mask',
+  fidelity: 'Fidelity to the images',
+} as const
+
+export type EditField = keyof typeof EDIT_FIELDS

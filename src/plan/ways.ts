@@ -57,7 +57,8 @@ export function waysOf(
       if (isRelayed) return [wayOf(target, model, speaker, spoken, undefined, offer, config)]
       // What an upstream does not keep the gateway has to read, and so there is a translation of the protocol to itself.
       const found =
-        declared ?? (server && (spoken === undefined ? partner(server, speaker) : { codec: server, endpoint: spoken }))
+        declared ??
+        (server && (spoken === undefined ? partner(server, speaker, traits) : { codec: server, endpoint: spoken }))
       if (server === undefined || found === undefined) return []
       const translation: Translation = {
         server,
@@ -90,7 +91,9 @@ interface Partner {
 }
 
 /** The best protocol of the upstream's that the client's can be translated to. */
-function partner(server: Codec, speaker: Speaker): Partner | undefined {
+function partner(server: Codec, speaker: Speaker, traits: Traits): Partner | undefined {
+  // A model that is declared to make images by a protocol that takes none cannot change any.
+  if (server.operation === 'edit' && traits.images !== undefined) return undefined
   const { endpoints } = speaker
   for (const codec of partnersOf(server)) {
     const endpoint = endpoints.get(codec.protocol)
@@ -148,7 +151,11 @@ function wayOf(
       streamCall:
         translation !== undefined && translation.client.operation !== 'text' ? endpoint.call : endpoint.stream,
       request: compileVerbs(request),
-      form: offer.forms === true && endpoint.forms !== 'json' ? compileFormVerbs(request) : undefined,
+      // What is translated goes out as JSON.
+      form:
+        offer.forms === true && endpoint.forms !== 'json' && translation === undefined
+          ? compileFormVerbs(request)
+          : undefined,
       takesJsonAlone: endpoint.forms === 'json',
       response: compileVerbs([...target.response, ...model.response, ...endpoint.response, ...written.response]),
       timeouts: mergeTimeouts(config.timeouts, written.timeouts, offer.timeouts, model.timeouts),

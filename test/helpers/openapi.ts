@@ -29,6 +29,7 @@ const DOCUMENTS = {
   'images.request': ['openai', 'CreateImageRequest', 'closed'],
   'images.response': ['openai', 'ImagesResponse'],
   'images.event': ['openai', 'ImageGenStreamEvent'],
+  'images.edit-event': ['openai', 'ImageEditStreamEvent'],
   'videos.request': ['openai', 'CreateVideoJsonBody'],
   'videos.response': ['openai', 'VideoResource'],
   'videos.list': ['openai', 'VideoListResource'],

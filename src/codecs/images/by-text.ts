@@ -1,10 +1,11 @@
-import type { ImageCodec, Target, TextCodec } from '../../core/codec.js'
+import type { EditCodec, ImageCodec, Target, TextCodec } from '../../core/codec.js'
 import { GatewayError } from '../../core/errors.js'
 import type { Carry, Field } from '../../core/fields.js'
-import type { ImageField, ImageRequest, ImageResult, MadeImage } from '../../core/image.js'
+import type { EditField, EditRequest, ImageField, ImageRequest, ImageResult, MadeImage } from '../../core/image.js'
 import type { Json, JsonObject } from '../../core/json.js'
-import type { Candidate, Part, TextRequest } from '../../core/text.js'
+import type { Candidate, MediaPart, Part, TextRequest } from '../../core/text.js'
 import { given } from '../members.js'
+import { EDITS_OWN } from './fields.js'
 import { filtered, someImages } from './result.js'
 import { type Shape, type Shapes, shapeOf } from './shape.js'
 
@@ -19,23 +20,45 @@ export interface ImagesByText {
 }
 
 /** Images made by models of texts: the prompt is a turn of the user's, and the images stand in the answer. */
-export function imagesByText({ protocol, client }: TextCodec, way: ImagesByText): ImageCodec {
+export function imagesByText(text: TextCodec, way: ImagesByText): ImageCodec {
+  const client = { ...clientOf(text, way), carries: way.carries }
+  return { operation: 'image', ...nameOf(text, way), server: SERVER, client }
+}
+
+/** The same of images that stand before the prompt. */
+export function editsByText(text: TextCodec, way: ImagesByText): EditCodec {
+  const { client } = text
   return {
-    operation: 'image',
-    protocol,
-    ...(way.declared && { declared: true }),
-    server: { decodeRequest: never, encodeResult: never, fields: {} },
+    operation: 'edit',
+    ...nameOf(text, way),
+    server: SERVER,
     client: {
-      encodeRequest: (request, target) => {
-        loseOthers(request, target)
-        const shape = shapeOf(request, way.shapes, target)
-        const body = client.encodeRequest(asText(request), textTarget(target))
-        return Object.keys(shape).length === 0 ? body : way.shaped(body, shape)
-      },
-      decodeResult: body => readImages(client.decodeResult(body)),
-      decodeError: (status: number, body: Json | undefined) => client.decodeError(status, body),
-      carries: way.carries,
+      ...clientOf(text, way),
+      carries: { ...way.carries, ...EDITS_OWN },
+      takesUrl: (part, traits) => client.takesUrl(part, traits),
     },
+  }
+}
+
+const SERVER = { decodeRequest: never, encodeResult: never, fields: {} }
+
+function nameOf({ protocol }: TextCodec, { declared }: ImagesByText): Pick<ImageCodec, 'protocol' | 'declared'> {
+  return { protocol, ...(declared && { declared: true }) }
+}
+
+type Client = Pick<ImageCodec['client'], 'encodeRequest' | 'decodeResult' | 'decodeError'>
+
+function clientOf({ client }: TextCodec, way: ImagesByText): Client {
+  return {
+    encodeRequest: (request: ImageRequest | EditRequest, target: Target<EditField>) => {
+      loseOthers(request, target)
+      if ('images' in request) loseOfEdit(request, target)
+      const shape = shapeOf(request, way.shapes, target)
+      const body = client.encodeRequest(asText(request), textTarget(target))
+      return Object.keys(shape).length === 0 ? body : way.shaped(body, shape)
+    },
+    decodeResult: body => readImages(client.decodeResult(body)),
+    decodeError: (status: number, body: Json | undefined) => client.decodeError(status, body),
   }
 }
 
@@ -53,13 +76,21 @@ function loseOthers(request: ImageRequest, target: Target<ImageField>): void {
   for (const field of OTHERS) if (request[field] !== undefined) target.lose(field)
 }
 
-function asText({ model, prompt, count, user }: ImageRequest): TextRequest {
+function loseOfEdit({ images, mask, fidelity }: EditRequest, target: Target<EditField>): void {
+  for (const { source, at } of images) if ('file' in source) target.lose('imageFiles', at)
+  if (mask !== undefined) target.lose('mask')
+  if (fidelity !== undefined) target.lose('fidelity')
+}
+
+function asText(request: ImageRequest | EditRequest): TextRequest {
+  const { model, prompt, count, user } = request
+  const images: readonly MediaPart[] = 'images' in request ? request.images : []
   return {
     model,
     stream: false,
     streamUsage: false,
     system: [],
-    turns: [{ role: 'user', parts: [{ type: 'text', text: prompt }] }],
+    turns: [{ role: 'user', parts: [...images, { type: 'text', text: prompt }] }],
     tools: [],
     modalities: ['text', 'image'],
     left: [],
@@ -70,8 +101,9 @@ function asText({ model, prompt, count, user }: ImageRequest): TextRequest {
 /** The few canonical fields of texts that such a request has. */
 const NAMES: Partial<Record<Field, ImageField>> = { candidates: 'count', user: 'user' }
 
-function textTarget({ model, traits, lose }: Target<ImageField>): Target {
-  return { model, traits, lose: (field, _, why) => lose(NAMES[field] ?? 'prompt', undefined, why) }
+function textTarget({ model, traits, lose }: Target<EditField>): Target {
+  const named = (at: string | undefined): EditField => (at === undefined ? 'prompt' : 'images')
+  return { model, traits, lose: (field, at, why) => lose(NAMES[field] ?? named(at), at, why) }
 }
 
 function readImages({ candidates, created, usage }: ReturnType<TextCodec['client']['decodeResult']>): ImageResult {

@@ -1,5 +1,5 @@
 import type { Carry, Held } from '../../core/fields.js'
-import type { ImageField } from '../../core/image.js'
+import type { EditField, ImageField } from '../../core/image.js'
 
 /** Members of CreateImageRequest. */
 export const IMAGES_FIELDS: Readonly<Record<string, Held<ImageField>>> = {
@@ -11,6 +11,30 @@ export const IMAGES_FIELDS: Readonly<Record<string, Held<ImageField>>> = {
   quality: 'quality',
   style: 'style',
   background: 'background',
+  output_format: 'mime',
+  output_compression: 'compression',
+  moderation: 'moderation',
+  stream: { here: 'the whole images come as events' },
+  partial_images: 'partials',
+  user: 'user',
+}
+
+/** Members of EditImageBodyJsonParam. Forms have `image`, once or several times, in the place of `images`. */
+export const EDITS_FIELDS: Readonly<Record<string, Held<EditField>>> = {
+  model: { here: 'chooses the model' },
+  prompt: 'prompt',
+  images: 'images',
+  'images[].image_url': 'images',
+  'images[].file_id': 'imageFiles',
+  mask: 'mask',
+  'mask.image_url': 'mask',
+  'mask.file_id': 'mask',
+  n: 'count',
+  size: 'size',
+  response_format: 'urls',
+  quality: 'quality',
+  background: 'background',
+  input_fidelity: 'fidelity',
   output_format: 'mime',
   output_compression: 'compression',
   moderation: 'moderation',
@@ -39,4 +63,12 @@ export const IMAGES_CARRIES: Readonly<Record<ImageField, Carry>> = {
   negative: ABSENT,
   seed: ABSENT,
   user: 'carried',
+}
+
+/** What edits have beside other requests for images, for models of texts that look at images. */
+export const EDITS_OWN: Readonly<Record<Exclude<EditField, ImageField>, Carry>> = {
+  images: 'carried',
+  imageFiles: { refused: 'the file is at another upstream; give the image itself' },
+  mask: { refused: 'such a model has the prompt alone to tell it what to change' },
+  fidelity: { dropped: 'such a model is told what to make, and no more' },
 }

@@ -1,4 +1,5 @@
-import type { ImageCodec } from '../../core/codec.js'
+import type { EditCodec, ImageCodec } from '../../core/codec.js'
+import { GatewayError } from '../../core/errors.js'
 import type { Carry } from '../../core/fields.js'
 import type { ImageField } from '../../core/image.js'
 import { isObject, type JsonObject } from '../../core/json.js'
@@ -6,11 +7,12 @@ import { chat } from '../chat/index.js'
 import { decodeError } from '../compatible-errors.js'
 import { generate } from '../generate/index.js'
 import { compact } from '../read.js'
-import { imagesByText } from './by-text.js'
-import { IMAGES_CARRIES, IMAGES_FIELDS } from './fields.js'
+import { editsByText, type ImagesByText, imagesByText } from './by-text.js'
+import { decodeEdit } from './edit-in.js'
+import { EDITS_FIELDS, EDITS_OWN, IMAGES_CARRIES, IMAGES_FIELDS } from './fields.js'
 import { decodeRequest } from './request-in.js'
 import { encodeRequest } from './request-out.js'
-import { decodeResult, encodeEvents, encodeResult } from './result.js'
+import { decodeResult, encodeEditEvents, encodeEvents, encodeResult } from './result.js'
 import type { Shapes } from './shape.js'
 
 /** Compatible image generation: `POST …/images/generations`. */
@@ -19,6 +21,22 @@ export const images: ImageCodec = {
   protocol: 'images.generations',
   server: { decodeRequest, encodeResult, encodeEvents, fields: IMAGES_FIELDS },
   client: { encodeRequest, decodeResult, decodeError, carries: IMAGES_CARRIES },
+}
+
+/**
+ * Compatible edits: `POST …/images/edits`, of clients alone. Upstreams take forms of their own, which nothing is
+ * translated to.
+ */
+export const edits: EditCodec = {
+  operation: 'edit',
+  protocol: 'images.edits',
+  forms: true,
+  server: { decodeRequest: decodeEdit, encodeResult, encodeEvents: encodeEditEvents, fields: EDITS_FIELDS },
+  client: { encodeRequest: never, decodeResult, decodeError, carries: { ...IMAGES_CARRIES, ...EDITS_OWN } },
+}
+
+function never(): never {
+  throw new GatewayError('internal', 'Edits are translated to no protocol of forms.')
 }
 
 /** Shapes that models of texts are told by their ImageConfig. */
@@ -55,8 +73,7 @@ const CARRIES: Readonly<Record<ImageField, Carry>> = {
   user: ABSENT,
 }
 
-/** Images of the native protocol: `:generateContent` with the modality of images. */
-export const imagesByGenerate: ImageCodec = imagesByText(generate, {
+const BY_GENERATE: ImagesByText = {
   shapes: SHAPES,
   declared: false,
   carries: CARRIES,
@@ -67,10 +84,9 @@ export const imagesByGenerate: ImageCodec = imagesByText(generate, {
       generationConfig: { ...config, imageConfig: named('aspectRatio', aspect, 'imageSize', resolution) },
     }
   },
-})
+}
 
-/** Images of chat models, which stand beside the words of the message. */
-export const imagesByChat: ImageCodec = imagesByText(chat, {
+const BY_CHAT: ImagesByText = {
   shapes: SHAPES,
   declared: true,
   carries: { ...CARRIES, user: 'carried' },
@@ -78,7 +94,15 @@ export const imagesByChat: ImageCodec = imagesByText(chat, {
     ...body,
     image_config: named('aspect_ratio', aspect, 'image_size', resolution),
   }),
-})
+}
+
+/** Images of the native protocol: `:generateContent` with the modality of images. */
+export const imagesByGenerate: ImageCodec = imagesByText(generate, BY_GENERATE)
+export const editsByGenerate: EditCodec = editsByText(generate, BY_GENERATE)
+
+/** Images of chat models, which stand beside the words of the message. */
+export const imagesByChat: ImageCodec = imagesByText(chat, BY_CHAT)
+export const editsByChat: EditCodec = editsByText(chat, BY_CHAT)
 
 function named(first: string, aspect: string | undefined, second: string, resolution: string | undefined): JsonObject {
   return compact({ [first]: aspect, [second]: resolution })

@@ -10,9 +10,13 @@ const MEMBERS = new Set(Object.keys(IMAGES_FIELDS))
 
 /** CreateImageRequest in canonical form. What is left to the upstream (`auto`) counts as not said. */
 export function decodeRequest(value: JsonObject, head: RequestHead): ImageRequest {
-  const body = new Reader(value)
+  return readRequest(new Reader(value), head, MEMBERS)
+}
+
+/** The members that all requests for images have; those that are not in `known` are left. */
+export function readRequest(body: Reader, head: RequestHead, known: ReadonlySet<string>): ImageRequest {
   const left: Left[] = []
-  leaveOthers(body, MEMBERS, left)
+  leaveOthers(body, known, left)
   const partials = body.number('partial_images')
   return {
     model: head.model,

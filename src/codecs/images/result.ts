@@ -1,6 +1,6 @@
 import type { DocumentAnswer, Frame } from '../../core/codec.js'
 import { GatewayError } from '../../core/errors.js'
-import type { ImageRequest, ImageResult, MadeImage } from '../../core/image.js'
+import type { EditRequest, ImageRequest, ImageResult, MadeImage } from '../../core/image.js'
 import { isObject, type Json, type JsonObject } from '../../core/json.js'
 import { errorInside } from '../compatible-errors.js'
 import { given } from '../members.js'
@@ -53,21 +53,28 @@ export function filtered(reason: string | undefined): GatewayError {
 }
 
 /** A canonical answer as ImagesResponse. */
-export function encodeResult(result: ImageResult, _: ImageRequest, { now }: DocumentAnswer): JsonObject {
+export function encodeResult(result: ImageResult, request: ImageRequest, { now }: DocumentAnswer): JsonObject {
   return compact({
     created: result.created ?? now,
     data: result.images.map(({ source, prompt }) => compact({ ...inMember(source), revised_prompt: prompt })),
     output_format: formatOf(result.images[0]),
-    usage: usageOf(result),
+    usage: usageOf(result, request),
   })
 }
 
 /** A canonical answer as the stream of whole images; what they cost together is told with the last. */
-export function encodeEvents(result: ImageResult, request: ImageRequest, { now }: DocumentAnswer): readonly Frame[] {
+export function encodeEvents(result: ImageResult, request: ImageRequest, answer: DocumentAnswer): readonly Frame[] {
+  return eventsOf('image_generation.completed', result, request, answer)
+}
+
+export function encodeEditEvents(result: ImageResult, request: EditRequest, answer: DocumentAnswer): readonly Frame[] {
+  return eventsOf('image_edit.completed', result, request, answer)
+}
+
+function eventsOf(type: string, result: ImageResult, request: ImageRequest, { now }: DocumentAnswer): readonly Frame[] {
   const last = result.images.length - 1
-  const usage = usageOf(result) ?? FREE
+  const usage = usageOf(result, request) ?? FREE
   return result.images.map((image, i) => {
-    const type = 'image_generation.completed'
     const event = compact({
       type,
       ...inMember(image.source),
@@ -97,13 +104,17 @@ function formatOf(image: MadeImage | undefined): string | undefined {
   return /^image\/(png|jpeg|webp)$/.exec(image?.mime ?? '')?.[1]
 }
 
-/** The prompt is all of the input, and it is text. */
-function usageOf({ input, output }: ImageResult): JsonObject | undefined {
+/** Of what is made from a text alone, that is all of the input; beside images its share is estimated, for nobody tells it. */
+function usageOf({ input, output }: ImageResult, request: ImageRequest): JsonObject | undefined {
   if (input === undefined || output === undefined) return undefined
+  const text = 'images' in request ? Math.min(input, Math.ceil(request.prompt.length / CHARACTERS)) : input
   return {
     input_tokens: input,
     output_tokens: output,
     total_tokens: input + output,
-    input_tokens_details: { text_tokens: input, image_tokens: 0 },
+    input_tokens_details: { text_tokens: text, image_tokens: input - text },
   }
 }
+
+/** Characters of a token, about. */
+const CHARACTERS = 4

@@ -1,12 +1,13 @@
 import type { Codec, RequestHead } from '../../core/codec.js'
 import type { EmbedRequest } from '../../core/embed.js'
 import { GatewayError } from '../../core/errors.js'
-import type { ImageRequest } from '../../core/image.js'
+import type { EditRequest, ImageRequest } from '../../core/image.js'
 import { isObject, type JsonObject } from '../../core/json.js'
 import type { RerankRequest } from '../../core/rerank.js'
 import type { TextRequest } from '../../core/text.js'
 import type { Body } from '../admit.js'
 import type { Call } from '../call.js'
+import { formDocument } from '../form-json.js'
 import { type Recalled, recallSeals } from './seals.js'
 import { breathe, utf8Text } from './steps.js'
 
@@ -15,7 +16,7 @@ export interface Asked {
   readonly body: JsonObject
   /** Bytes of the body, and of the conversation that it continues. */
   readonly size: number
-  readonly request: TextRequest | EmbedRequest | RerankRequest | ImageRequest
+  readonly request: TextRequest | EmbedRequest | RerankRequest | ImageRequest | EditRequest
   /** Items of earlier turns that stand before the client's own. */
   readonly inherited: number
   /** What goes with the client's turns to upstreams that sealed it, where its protocol has no place for that. */
@@ -24,12 +25,8 @@ export interface Asked {
 
 /** Reads the body as the client's protocol has it. Throws `bad_request` or `invalid_parameter`. */
 export async function ask(call: Call, body: Body, server: Codec): Promise<Asked> {
-  if (body.type !== 'bytes')
-    throw new GatewayError('bad_request', 'Bodies of this route are not read, so this one cannot be translated.')
-  const size = body.bytes.length + (call.turn?.inheritedBytes ?? 0)
-  const text = await utf8Text(body.bytes)
-  const document: unknown = JSON.parse(text)
-  if (!isObject(document)) throw new GatewayError('bad_request', 'The body has to be a JSON object.')
+  const { document, size: own } = await documentOf(body)
+  const size = own + (call.turn?.inheritedBytes ?? 0)
   await breathe(size)
   const whole = (await call.turn?.expand(document)) ?? document
   await breathe(size)
@@ -40,6 +37,16 @@ export async function ask(call: Call, body: Body, server: Codec): Promise<Asked>
   } catch (cause) {
     throw cause instanceof GatewayError && call.turn !== undefined ? call.turn.placed(cause) : cause
   }
+}
+
+/** A body as its protocol's JSON, and about how many bytes that is. */
+async function documentOf(body: Body): Promise<{ readonly document: JsonObject; readonly size: number }> {
+  if (body.type === 'form') return formDocument(body)
+  if (body.type !== 'bytes')
+    throw new GatewayError('bad_request', 'Bodies of this route are not read, so this one cannot be translated.')
+  const document: unknown = JSON.parse(await utf8Text(body.bytes))
+  if (!isObject(document)) throw new GatewayError('bad_request', 'The body has to be a JSON object.')
+  return { document, size: body.bytes.length }
 }
 
 const NOTHING: Recalled = new Map()

@@ -83,6 +83,7 @@ export class RemoteMedia {
       part.type === 'result' ? { ...part, parts: part.parts.map(inline) } : inline(part)
     if ('turns' in request)
       return { ...request, turns: request.turns.map(turn => ({ ...turn, parts: turn.parts.map(given) })) }
+    if ('images' in request) return { ...request, images: request.images.map(inline) }
     if (!('inputs' in request)) return request
     const whole = (input: EmbedInput): EmbedInput =>
       'parts' in input ? { ...input, parts: input.parts.map(inline) } : input
@@ -119,6 +120,10 @@ function wantedBy(request: Asked['request'], { client, traits }: Translation): r
       for (const part of input.parts)
         if (isRemote(part) && client.client.takesUrl?.(part, traits) === false) wanted.push(part)
     }
+  }
+  if (client.operation === 'edit' && 'images' in request) {
+    for (const part of request.images)
+      if (isRemote(part) && client.client.takesUrl?.(part, traits) === false) wanted.push(part)
   }
   return wanted
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { AnswerContext, Codec, EmbedCodec, ImageCodec, RerankCodec } from '../../core/codec.js'
+import type { AnswerContext, Codec, EditCodec, EmbedCodec, ImageCodec, RerankCodec } from '../../core/codec.js'
 import type { Exchange, Translation } from '../../core/plan.js'
 import type { Asked } from './asked.js'
 import { CountTranslator } from './count.js'
@@ -31,10 +31,12 @@ export function translatorOf(
   throw new Error(`${server.protocol} and ${client.protocol} are codecs of two operations`)
 }
 
-type WholeCodec = EmbedCodec | RerankCodec | ImageCodec
+type WholeCodec = EmbedCodec | RerankCodec | ImageCodec | EditCodec
+
+const WHOLE: ReadonlySet<Codec['operation']> = new Set(['embed', 'rerank', 'image', 'edit'])
 
 function isWhole(codec: Codec): codec is WholeCodec {
-  return codec.operation === 'embed' || codec.operation === 'rerank' || codec.operation === 'image'
+  return WHOLE.has(codec.operation)
 }
 
 function randomId(prefix: string): string {

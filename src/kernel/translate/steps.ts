@@ -59,14 +59,16 @@ export async function jsonBytes(document: Json, size: number): Promise<Buffer> {
   if (!isLarge(size)) return Buffer.from(JSON.stringify(document))
   const pieces: Buffer[] = []
   let step = 0
+  let length = 0
   for (const piece of jsonPieces(document)) {
     const bytes = Buffer.from(piece)
     pieces.push(bytes)
     step += bytes.length
+    length += bytes.length
     if (step < STEP) continue
     step = 0
     await breathe(size)
   }
   await breathe(size)
-  return Buffer.concat(pieces)
+  return joined(pieces, length)
 }

@@ -271,7 +271,7 @@ function callsOf(id: string, protocol: string, config: Config): readonly CallFac
         call: `${call.method} ${call.target}`,
         ...followOf(id, protocol, speaks, config),
       }
-      const isWhole = one !== protocol && codec?.operation === 'image'
+      const isWhole = one !== protocol && (codec?.operation === 'image' || codec?.operation === 'edit')
       return [stream === undefined || isWhole ? facts : { ...facts, stream: `${stream.method} ${stream.target}` }]
     })
   })
