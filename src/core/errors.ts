@@ -62,7 +62,8 @@ export const ERROR_CODES = {
   conflict: {
     status: 409,
     retry: 'never',
-    meaning: 'The idempotency key came with another request before.',
+    meaning:
+      'The idempotency key came with another request before, or its first request is still under way (with Retry-After).',
   },
   gone: { status: 410, retry: 'never', meaning: 'What the task made is not kept any more.' },
   too_large: { status: 413, retry: 'never', meaning: 'The request body is over the limit.' },

@@ -10,8 +10,11 @@ export interface ResolvedAddress {
 /** Finds the addresses of a host. */
 export type Resolve = (host: string) => Promise<readonly ResolvedAddress[]>
 
+/** A name that leads nowhere, for now: nothing about it is forbidden. */
+export class NoAddress extends Blocked {}
+
 /**
- * The addresses of a URL's host, one of which a connection will go to. Throws `Blocked` where there are none, and the
+ * The addresses of a URL's host, one of which a connection will go to. Throws {@link NoAddress} where there are none, and the
  * signal's reason where it is given.
  */
 export async function addressesOf(
@@ -23,7 +26,7 @@ export async function addressesOf(
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
   if (literal !== undefined) return [{ address: host, family: literal.family }]
   // A name that does not resolve and one that may not be connected to look alike: neither maps an inner network.
-  const found = resolve(host).catch(error => Promise.reject(new Blocked('no address', { cause: error })))
+  const found = resolve(host).catch(error => Promise.reject(new NoAddress('no address', { cause: error })))
   return await unlessAborted(found, signal)
 }
 

@@ -66,7 +66,10 @@ export class Holder {
 
   private beat(): void {
     const now = new Date()
-    utimes(this.#path, now, now, () => undefined)
+    utimes(this.#path, now, now, error => {
+      // Somebody took it for that of a process that is not there any more.
+      if (error?.code === 'ENOENT' && mine.has(this.#token)) renewMark(this.#path)
+    })
   }
 }
 
@@ -75,7 +78,9 @@ function judge(holders: string, name: string, own: Mark): void {
   if (other === undefined || other.token === own.token || mine.has(other.token)) return
   const age = Date.now() - (statSync(join(holders, name), { throwIfNoEntry: false })?.mtimeMs ?? 0)
   const here = other.machine === own.machine || other.host === own.host
-  if (age > STALE || (here && !lives(other.pid))) {
+  // A process that stands still here holds what it has. Another container may have one of that number that is another one.
+  const isOver = other.host === own.host ? !lives(other.pid) : age > STALE || (here && !lives(other.pid))
+  if (isOver) {
     rmSync(join(holders, name), { force: true })
     return
   }
@@ -103,6 +108,14 @@ function leaveMark(path: string): void {
   } catch (error) {
     // Without the room for a name nothing can be written either, and what is there can still be read.
     if (!(error instanceof Error && 'code' in error && error.code === 'ENOSPC')) throw error
+  }
+}
+
+function renewMark(path: string): void {
+  try {
+    leaveMark(path)
+  } catch {
+    // The folder may be gone, and the store with it: the next beat tries again.
   }
 }
 

@@ -50,9 +50,9 @@ models: { film: up }
   return { upstream, open }
 }
 
-async function begin({ origin }: Process): Promise<string> {
+async function begin({ origin }: Process, more: Record<string, string> = {}): Promise<string> {
   const body = JSON.stringify({ model: 'film', prompt: 'A cat' })
-  const answer = await fetch(`${origin}/v1/videos`, { method: 'POST', headers, body })
+  const answer = await fetch(`${origin}/v1/videos`, { method: 'POST', headers: { ...headers, ...more }, body })
   return ((await answer.json()) as { id: string }).id
 }
 
@@ -67,6 +67,27 @@ async function status({ origin }: Process, id: string): Promise<string> {
 
 for (const kind of DURABLE) {
   const store = storesOf(t, kind)
+  t.test(
+    `Idempotency-Key: the same request many times at once, at two processes, is one task (${kind.type})`,
+    { skip: kind.skip },
+    async t => {
+      const { upstream, open } = await stage(t, compatible({ status: 'running' }), '30s', await store(t))
+      const processes = [await open(), await open()]
+      const rounds = 8
+      for (let round = 0; round < rounds; round++) {
+        const ids = await Promise.all(
+          Array.from({ length: 6 }, (_, at) =>
+            begin(processes[at % processes.length] as Process, { 'idempotency-key': `order-${round}` }),
+          ),
+        )
+        t.equal(new Set(ids).size, 1, `one id: ${ids}`)
+        t.equal(upstream.submits.length, round + 1, 'one submit')
+      }
+      const listed = await fetch(`${processes[0]?.origin}/v1/videos`, { headers })
+      t.equal(((await listed.json()) as { data: unknown[] }).data.length, rounds, 'nothing is left of the others')
+    },
+  )
+
   t.test(
     `F-T5 the holder stopped past its lease, and continued: what it then knows changes nothing (${kind.type})`,
     { skip: kind.skip },

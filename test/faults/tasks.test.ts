@@ -1,9 +1,13 @@
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { openStore } from '../../src/runtime/stores.js'
 import { canary, proveNoLeak } from '../helpers/canaries.js'
 import { compatibleError } from '../helpers/expect.js'
 import { startTestGateway, type TestGateway } from '../helpers/gateway.js'
 import { withResolvers } from '../helpers/journal.js'
 import type { Answer } from '../helpers/raw-client.js'
+import { redisConfig, storeYaml, temporary } from '../helpers/store-kinds.js'
+import { startRedis, withoutRedis } from '../helpers/store-servers.js'
 import {
   compatible,
   FILM,
@@ -75,6 +79,49 @@ t.test('F-T2 a task of which nothing new is heard: failed as stalled', async t =
   const stalled = compatible({ status: 'in_progress', progress: 85 })
   const { begin, reaches } = await stage(t, stalled, 'poll: { every: 20ms }, stall: 200ms')
   t.match(await reaches(await begin(), 'failed'), { progress: 85, error: { code: 'stalled' } })
+})
+
+t.test('F-T2 time in which the upstream cannot be asked is no standing still', async t => {
+  let down = false
+  const script: TaskScript = (request, upstream) =>
+    down && request.method === 'GET' ? { status: 503 } : compatible({ status: 'in_progress' })(request, upstream)
+  const { begin, gateway, upstream, record } = await stage(
+    t,
+    script,
+    'poll: { every: 10ms, slowest: 20ms }, stall: 400ms',
+  )
+  const id = await begin()
+  await gateway.log.find(line => line.to === 'running')
+  down = true
+  // Sixty pauses of 18 ms and more are longer than it may stand still.
+  await upstream.requests.count(upstream.requests.items.length + 60)
+  down = false
+  await upstream.requests.count(upstream.requests.items.length + 3)
+  t.match(await record(id), { status: 'in_progress' })
+  await gateway.log.find(line => line.task === id && line.code === 'stalled')
+})
+
+t.test('F-T2 an upstream that refuses our credential has not been told that nobody wants a task', async t => {
+  let refusals = 0
+  const script: TaskScript = (request, upstream) =>
+    request.method === 'DELETE' ? { status: ++refusals % 2 ? 401 : 403 } : compatible(DONE)(request, upstream)
+  const upstream = await startTaskUpstream(t, script)
+  const yaml = filmYaml(upstream.origin).replace('type: memory', 'type: file, path: ./data')
+  const gateway = await startTestGateway(t, yaml, { env: { OTHER_KEY: canary('caller') } })
+  const { id } = (await gateway.request('/v1/videos', { body: BODY })).json() as { id: string }
+  await gateway.log.find(line => line.task === id && line.to === 'succeeded')
+  t.equal((await gateway.request(`/v1/videos/${id}`, { method: 'DELETE' })).status, 200)
+  await gateway.log.find(line => line.msg === 'an upstream refused its credential; reading the secrets again')
+  await gateway.gateway.close()
+  const store = await openStore({ type: 'file', path: join(gateway.folder, 'data') })
+  t.teardown(() => store.close())
+  const records = await store.scan('tasks-video', { limit: 10 })
+  const tasks = records.map(({ value }) => JSON.parse(Buffer.from(value).toString()))
+  t.same(
+    tasks.map(({ id, phase, faults }) => ({ id, phase, faults })),
+    [{ id, phase: 'deleting', faults: 1 }],
+    'it is told again',
+  )
 })
 
 t.test('F-T2 a success after the deadline is kept', async t => {
@@ -174,6 +221,34 @@ t.test('a reload that leaves the upstream its name goes on with its tasks', asyn
   await gateway.gateway.reload()
   done = true
   t.match(await reaches(id, 'succeeded'), { status: 'completed' })
+})
+
+t.test('F-T2 an upstream that hangs: deadlines are kept, and tasks of other upstreams go on', async t => {
+  const sound = await startTaskUpstream(t, compatible({ status: 'running' }, { status: 'running' }, DONE))
+  const task = 'poll: { every: 20ms, slowest: 100ms, at_once: 4 }, deadline: 800ms'
+  const more = 'tasks: { lease: 3s }\n'
+  const hangs: TaskScript = request => (request.method === 'POST' ? compatible({})(request, sound) : 'hang')
+  const upstream = await startTaskUpstream(t, hangs)
+  const yaml = filmYaml(upstream.origin, task, more)
+    .replace(
+      'upstreams:\n',
+      `upstreams:\n  sound: { kind: openai, base: "${sound.origin}", secret: { env: UPSTREAM_KEY }, tasks: { poll: { every: 20ms } } }\n`,
+    )
+    .replace('film: up', 'film: up, other: sound')
+  const gateway = await startTestGateway(t, yaml, { env: { OTHER_KEY: canary('caller') } })
+  const begin = async (model: string): Promise<string> => {
+    const answer = await gateway.request('/v1/videos', { body: { model, prompt: 'A cat' } })
+    return (answer.json() as { id: string }).id
+  }
+  const ids = await Promise.all(Array.from({ length: 300 }, () => begin('film')))
+  const id = await begin('other')
+  await gateway.log.find(line => line.task === id && line.to === 'succeeded')
+  for (const one of ids) await gateway.log.find(line => line.task === one && line.to === 'failed')
+  const polls = upstream.requests.items.filter(({ method }) => method === 'GET').length
+  t.ok(polls < 100, `${polls} polls: nobody waits for one to be told that time is up`)
+  const codes = new Set(gateway.log.items.filter(line => line.to === 'failed').map(line => line.code))
+  t.same([...codes], ['deadline'])
+  upstream.breakAll()
 })
 
 // ── beginning a task
@@ -276,6 +351,34 @@ t.test('Idempotency-Key: a hundred at once are one task', async t => {
   t.equal(upstream.submits.length, 1)
 })
 
+t.test('Idempotency-Key: a request while the first one is under way learns what came of that', async t => {
+  const asked = withResolvers<void>()
+  const refusal = withResolvers<void>()
+  const script: TaskScript = async request => {
+    if (request.method !== 'POST') return compatible(DONE)(request, undefined as never)
+    if (upstream.submits.length > 1) return { body: { id: 'v2' } }
+    asked.resolve()
+    await refusal.promise
+    return { status: 400 }
+  }
+  const { gateway, upstream } = await stage(t, script)
+  const headers = { 'idempotency-key': 'k' }
+  const first = gateway.request('/v1/videos', { body: BODY, headers })
+  await asked.promise
+  const client = await gateway.open('/v1/videos', { body: BODY, headers })
+  const second = client.answer()
+  // The second one has been read by now; nothing may be said of it before the upstream has spoken.
+  const early = await Promise.race([second, gateway.request('/v1/videos').then(() => undefined)])
+  t.equal(early, undefined)
+  refusal.resolve()
+  t.equal((await first).status, 400)
+  const answer = await second
+  t.equal(answer.status, 200)
+  const { id } = answer.json() as { id: string }
+  t.equal((await gateway.request(`/v1/videos/${id}`)).status, 200, 'what a client was told of is there')
+  t.match((await gateway.request('/v1/videos')).json(), { data: [{ id }], has_more: false })
+})
+
 t.test('Idempotency-Key: what was refused may be asked again', async t => {
   let refused = true
   const script: TaskScript = (request, upstream) => (refused ? { status: 400 } : compatible(DONE)(request, upstream))
@@ -284,6 +387,92 @@ t.test('Idempotency-Key: what was refused may be asked again', async t => {
   t.equal((await gateway.request('/v1/videos', { body: BODY, headers })).status, 400)
   refused = false
   t.match(await begin({}, headers), /^task_/)
+})
+
+for (const [what, answer] of [
+  ['502', { status: 502 }],
+  ['504', { status: 504 }],
+  ['an object without an id', { body: { status: 'queued' } }],
+  ['what is no JSON', { body: Buffer.from('<html>') }],
+] as const) {
+  t.test(`a submit that is answered by ${what} may have begun: it is never sent twice`, async t => {
+    const { begin, upstream, record } = await stage(t, () => answer)
+    const headers = { 'idempotency-key': 'k' }
+    const id = await begin({}, headers)
+    t.equal(await begin({}, headers), id)
+    t.equal(upstream.submits.length, 1)
+    t.match(await record(id), { status: 'queued' })
+  })
+}
+
+t.test('a task that is deleted while the upstream thinks: the upstream hears of it', async t => {
+  const asked = withResolvers<void>()
+  const answer = withResolvers<void>()
+  const usual = compatible({ status: 'running' })
+  const script: TaskScript = async (request, upstream) => {
+    if (request.method === 'POST' && request.json().prompt === 'A cat') {
+      asked.resolve()
+      await answer.promise
+    }
+    return usual(request, upstream)
+  }
+  const { gateway, upstream, begin, reaches } = await stage(t, script)
+  const submit = gateway.request('/v1/videos', { body: BODY })
+  await asked.promise
+  const { data } = (await gateway.request('/v1/videos')).json() as { data: { id: string }[] }
+  const id = data[0]?.id ?? ''
+  t.equal((await gateway.request(`/v1/videos/${id}`, { method: 'DELETE' })).status, 200)
+  // By the time that a later one is being followed, somebody has looked after the one that was deleted.
+  await reaches(await begin({ prompt: 'A dog' }), 'running')
+  answer.resolve()
+  compatibleError(t, await submit, 404)
+  await upstream.requests.find(({ method, target }) => method === 'DELETE' && target === '/v1/videos/vid_2')
+  t.equal((await gateway.request(`/v1/videos/${id}`)).status, 404)
+})
+
+t.test('the store is gone when the upstream has taken a task: it is kept in mind', { skip: withoutRedis }, async t => {
+  const server = await startRedis(t, ['--appendonly', 'yes', '--appendfsync', 'always'])
+  const asked = withResolvers<void>()
+  const answer = withResolvers<void>()
+  const script: TaskScript = async (request, upstream) => {
+    if (request.method === 'POST') {
+      asked.resolve()
+      await answer.promise
+      return { body: { id: 'vid_1', status: 'queued' } }
+    }
+    return compatible(DONE)(request, upstream)
+  }
+  const upstream = await startTaskUpstream(t, script)
+  const store = storeYaml(redisConfig(temporary(t), server.port, 1000))
+  const yaml = filmYaml(upstream.origin).replace('{ type: memory }', store)
+  const gateway = await startTestGateway(t, yaml, { env: { OTHER_KEY: canary('caller') } })
+  const submit = gateway.request('/v1/videos', { body: BODY })
+  await asked.promise
+  await server.kill()
+  answer.resolve()
+  compatibleError(t, await gateway.request('/v1/videos'), 503)
+  await server.restart()
+  const begun = await submit
+  t.equal(begun.status, 200)
+  const { id } = begun.json() as { id: string }
+  await gateway.log.find(line => line.msg === 'task changed' && line.task === id && line.to === 'succeeded')
+  t.equal(upstream.submits.length, 1)
+})
+
+t.test('a task of the second upstream stands as long as that one may take', async t => {
+  const upstream = await startTaskUpstream(t, compatible(DONE))
+  const busy = await startTaskUpstream(t, () => ({ status: 503 }))
+  const brief = 'tasks: { deadline: 1s, late: 1ms, keep: 1ms }'
+  const yaml = filmYaml(upstream.origin, 'poll: { first: 1500ms, every: 20ms }, deadline: 1h')
+    .replace(
+      'upstreams:\n',
+      `upstreams:\n  busy: { kind: openai, base: "${busy.origin}", secret: { env: UPSTREAM_KEY }, ${brief} }\n`,
+    )
+    .replace('film: up', 'film: [busy, up]')
+  const gateway = await startTestGateway(t, yaml)
+  const { id } = (await gateway.request('/v1/videos', { body: BODY })).json() as { id: string }
+  await gateway.log.find(line => line.msg === 'task changed' && line.task === id && line.to === 'succeeded')
+  t.equal((await gateway.request(`/v1/videos/${id}`)).status, 200)
 })
 
 // ── F-T3: polls are served from the store
@@ -328,6 +517,26 @@ t.test('F-T3 Retry-After of a poll is obeyed', async t => {
   // Another task of the same upstream would have been polled a hundred times by now.
   for (let n = 0; n < 100; n++) await record(id)
   t.equal(polls, 1)
+})
+
+t.test('a list goes on after a task that has been deleted meanwhile', async t => {
+  const { gateway, begin, upstream, other } = await stage(t, compatible({ status: 'running' }))
+  const ids: string[] = []
+  for (let n = 0; n < 6; n++) ids.push(await begin())
+  const seen: string[] = []
+  for (let after = ''; ; ) {
+    const page = await gateway.request(`/v1/videos?limit=2${after}`)
+    t.equal(page.status, 200)
+    const { data, has_more } = page.json() as { data: { id: string }[]; has_more: boolean }
+    seen.push(...data.map(({ id }) => id))
+    for (const { id } of data) await gateway.request(`/v1/videos/${id}`, { method: 'DELETE' })
+    await upstream.requests.count(seen.length, ({ method }) => method === 'DELETE')
+    if (!has_more) break
+    after = `&after=${data.at(-1)?.id}`
+  }
+  t.same([...seen].sort(), [...ids].sort())
+  const theirs = await gateway.request(`/v1/videos?after=${seen[0]}`, { key: other })
+  compatibleError(t, theirs, 400)
 })
 
 // ── F-T4: content
@@ -463,6 +672,95 @@ t.test('F-T4 content elsewhere: redirects are followed without the credential, s
   t.equal(host.requests.items[0]?.headers.authorization, undefined)
   status.now = 403
   compatibleError(t, await made.gateway.request(path), 410, 'expired')
+})
+
+t.test('F-T4 content that the upstream serves by a redirect, or not by its first byte, is a result', async t => {
+  const host = await startTaskUpstream(t, ({ headers }) => film(headers.range), '127.0.0.2')
+  for (const answer of [
+    { status: 302, headers: { location: `${host.origin}/signed.mp4` } },
+    { status: 307, headers: { location: '/v1/videos/elsewhere/content' } },
+    { status: 416, headers: {} },
+  ]) {
+    const script: TaskScript = request =>
+      request.target.endsWith('/content') ? answer : compatible(DONE)(request, undefined as never)
+    const { id, record } = await ended(t, script)
+    t.match(await record(id), { status: 'completed' })
+  }
+  const empty: TaskScript = request =>
+    request.target.endsWith('/content')
+      ? { status: 416, headers: { 'content-range': 'bytes */0' } }
+      : compatible(DONE)(request, undefined as never)
+  const { begin, reaches } = await stage(t, empty)
+  t.match(await reaches(await begin(), 'failed'), { error: { code: 'no_artifact' } })
+})
+
+t.test('F-A1 a place elsewhere that leads back to the upstream does not get its credential', async t => {
+  const host = await startTaskUpstream(
+    t,
+    () => ({ status: 302, headers: { location: `${upstream.origin}/v1/stolen` } }),
+    '127.0.0.2',
+  )
+  const script: TaskScript = request => {
+    if (request.target === '/v1/stolen') return film(request.headers.range)
+    return request.target.endsWith('/content')
+      ? { status: 302, headers: { location: `${host.origin}/a.mp4` } }
+      : compatible(DONE)(request, undefined as never)
+  }
+  const upstream = await startTaskUpstream(t, script)
+  const fetch = `{ allow: [127.0.0.1, 127.0.0.2], http: true, ports: [${host.port}, ${upstream.port}] }`
+  const yaml = filmYaml(upstream.origin, undefined, `media: { fetch: ${fetch} }`)
+  const gateway = await startTestGateway(t, yaml, { env: { OTHER_KEY: canary('caller') } })
+  const { id } = (await gateway.request('/v1/videos', { body: BODY })).json() as { id: string }
+  await gateway.log.find(line => line.task === id && line.to === 'succeeded')
+  t.same((await gateway.request(`/v1/videos/${id}/content`)).body, FILM)
+  const back = upstream.requests.items.find(({ target }) => target === '/v1/stolen')
+  t.ok(back)
+  t.equal(back?.headers.authorization, undefined)
+})
+
+t.test('F-T4 a part that nobody asked for does not pass for the whole', async t => {
+  const script: TaskScript = request =>
+    request.target.endsWith('/content') ? film('bytes=0-9') : compatible(DONE)(request, undefined as never)
+  const { gateway, id } = await ended(t, script)
+  compatibleError(t, await gateway.request(`/v1/videos/${id}/content`), 502, 'bad_upstream_response')
+})
+
+/** A task whose upstream says itself where its result is. */
+async function shown(
+  t: Test,
+  url: string,
+  rest: TaskScript = () => ({ status: 404 }),
+): Promise<Stage & { id: string }> {
+  const script: TaskScript = request => {
+    if (request.target.startsWith('/made')) return rest(request, undefined as never)
+    return compatible({ ...DONE, film: { url } })(request, undefined as never)
+  }
+  return await ended(t, script, 'poll: { every: 20ms }, result: { video: film.url }')
+}
+
+t.test('F-T4 a result in the answer itself: a video, or nothing; in part where a part is asked for', async t => {
+  const page = await shown(t, `data:text/html;base64,${Buffer.from('<script>').toString('base64')}`)
+  const refused = await page.gateway.request(`/v1/videos/${page.id}/content`)
+  compatibleError(t, refused, 502, 'bad_upstream_response')
+  const { gateway, id } = await shown(t, `data:video/mp4;base64,${FILM.toString('base64')}`)
+  const path = `/v1/videos/${id}/content`
+  const whole = await gateway.request(path)
+  t.equal(whole.header('content-type'), 'video/mp4')
+  t.same(whole.body, FILM)
+  const backwards = await gateway.request(path, { headers: { range: 'bytes=5-2' } })
+  t.equal(backwards.status, 200, 'that is no range')
+  t.same(backwards.body, FILM)
+  t.equal((await gateway.request(path, { headers: { range: 'bytes=9999-' } })).status, 416)
+  const part = await gateway.request(path, { headers: { range: 'bytes=-10' } })
+  t.same(part.body, FILM.subarray(-10))
+})
+
+t.test('F-C14 a path that an upstream gives goes to it as the URL parser has it', async t => {
+  const { gateway, id, upstream } = await shown(t, '/made by\r\nhand.mp4', ({ headers }) => film(headers.range))
+  const answer = await gateway.request(`/v1/videos/${id}/content`)
+  t.equal(answer.status, 200)
+  t.same(answer.body, FILM)
+  t.equal(upstream.requests.items.at(-1)?.target, '/made%20byhand.mp4')
 })
 
 t.test('F-X1 content at an inner address that nobody allowed is not fetched', async t => {

@@ -132,3 +132,37 @@ t.test('without webhooks nobody is told, and whoever wants to be is refused', as
   t.equal(compatibleError(t, answer, 400).param, 'webhook_url')
   t.equal(upstream.requests.items.length, 0)
 })
+
+/** A gateway that may tell anybody, and a task that is to be told of at that address. */
+async function toBeTold(t: Test, webhook_url: string) {
+  let done = false
+  const upstream = await startTaskUpstream(t, (request, self) =>
+    compatible(done ? { status: 'completed' } : { status: 'running' })(request, self),
+  )
+  const yaml = filmYaml(upstream.origin, undefined, 'webhooks: { secret: { env: HOOK_SECRET } }\n')
+  const gateway = await startTestGateway(t, yaml, { env: { OTHER_KEY: `${KEY}9`, HOOK_SECRET: SECRET } })
+  const answer = await gateway.request('/v1/videos', { body: { model: 'film', prompt: 'A cat', webhook_url } })
+  t.equal(answer.status, 200)
+  return {
+    gateway,
+    upstream,
+    end: () => {
+      done = true
+    },
+    outcome: () => gateway.log.find(line => String(line.msg).startsWith('notification ')),
+  }
+}
+
+t.test('F-X3 a webhook at a name without an address is tried again: it may have one later', async t => {
+  const { end, outcome } = await toBeTold(t, 'https://hooks.invalid/')
+  end()
+  t.match(await outcome(), { msg: 'notification again', attempt: 1 })
+})
+
+t.test('F-X3 a notification outlives a configuration without webhooks', async t => {
+  const { gateway, upstream, end, outcome } = await toBeTold(t, 'https://hooks.invalid/')
+  await gateway.write('gateway.yaml', filmYaml(upstream.origin))
+  await gateway.gateway.reload()
+  end()
+  t.match(await outcome(), { msg: 'notification again', attempt: 0, blocked: 'webhooks are not enabled' })
+})

@@ -1,6 +1,16 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  watch,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -110,6 +120,27 @@ t.test('F-S7 another machine cannot open what this one has open, and may once it
   utimesSync(mark, longAgo, longAgo)
   await new FileStore(folder).close()
   t.equal(readdirSync(join(folder, 'holders')).length, 1, 'the mark of this one alone is left')
+})
+
+t.test('F-S8 a process that stands still here keeps its mark, and one that lost it leaves it again', async t => {
+  const folder = join(temporary(t), 'store')
+  const store = new FileStore(folder)
+  t.teardown(() => store.close())
+  const holders = join(folder, 'holders')
+  const [own = ''] = readdirSync(holders)
+  const [, , , machine, host] = own.split('_')
+  const mark = join(holders, `9_${process.ppid}_t_${machine}_${host}`)
+  writeFileSync(mark, '')
+  const longAgo = new Date(Date.now() - 60_000)
+  utimesSync(mark, longAgo, longAgo)
+  refuses(t, folder, 'newer', /in use by a newer version/)
+  t.ok(readdirSync(holders).includes(`9_${process.ppid}_t_${machine}_${host}`))
+  rmSync(mark)
+  const changes = watch(holders)
+  t.teardown(() => changes.close())
+  rmSync(join(holders, own))
+  while (!readdirSync(holders).includes(own)) await once(changes, 'change')
+  t.ok(readdirSync(holders).includes(own))
 })
 
 t.test('F-S8 a process of another version that still runs keeps a store from being changed below it', async t => {

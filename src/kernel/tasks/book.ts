@@ -72,9 +72,9 @@ export class TaskBook {
     return next && { task, record: next }
   }
 
-  /** Takes a task out altogether. */
-  async remove({ record }: Entry): Promise<void> {
-    await stored(this.store.delete(record))
+  /** Takes a task out altogether; false where somebody else has changed it meanwhile. */
+  async remove({ record }: Entry): Promise<boolean> {
+    return await stored(this.store.delete(record))
   }
 
   /** Changes a task whatever comes between; `change` answers undefined where there is nothing to be changed. */
@@ -105,30 +105,38 @@ export class TaskBook {
     return { entries: entries.slice(0, limit), more: entries.length > limit }
   }
 
-  /** Notes which task a client's key for a request leads to. Gives what it led to before, if anything. */
-  async claimKey(owner: string, key: string, claim: Claimed): Promise<Claimed | undefined> {
-    const place = { namespace: KEYS, owner, key: createHash('sha256').update(key).digest('hex') }
-    const now = Date.now()
-    const value = Buffer.from(JSON.stringify(claim))
-    const created = await stored(this.store.create({ ...place, created: now, expires: now + KEEP_KEYS, value }))
-    if (created !== undefined) return undefined
-    const record = await stored(this.store.get(KEYS, owner, place.key))
-    return record === undefined ? this.claimKey(owner, key, claim) : claimedOf(record)
+  /** Where a client's key for a request leads, if anywhere. */
+  async claimed(owner: string, key: string): Promise<Claimed | undefined> {
+    const record = await stored(this.store.get(KEYS, owner, nameOf(key)))
+    return record && claimedOf(record)
   }
 
-  /** Lets a client's key lead to another task, where the one that it led to never came to be. */
-  async renewKey(owner: string, key: string, before: Claimed, claim: Claimed): Promise<boolean> {
-    const name = createHash('sha256').update(key).digest('hex')
+  /**
+   * Lets a client's key lead to a task where it leads nowhere yet or, with `before`, where it still leads to that one.
+   * False where another request was faster.
+   */
+  async claimKey(owner: string, key: string, claim: Claimed, before?: Claimed): Promise<boolean> {
+    const name = nameOf(key)
+    const now = Date.now()
+    const kept = { expires: now + KEEP_KEYS, value: Buffer.from(JSON.stringify(claim)) }
+    if (before === undefined) {
+      const draft = { namespace: KEYS, owner, key: name, created: now, ...kept }
+      return (await stored(this.store.create(draft))) !== undefined
+    }
     const record = await stored(this.store.get(KEYS, owner, name))
     if (record === undefined || claimedOf(record)?.id !== before.id) return false
-    return (await stored(this.store.replace(record, { value: Buffer.from(JSON.stringify(claim)) }))) !== undefined
+    return (await stored(this.store.replace(record, kept))) !== undefined
   }
 
-  /** Lets a client's key be used anew, for a request that came to nothing. */
-  async freeKey(owner: string, key: string): Promise<void> {
-    const name = createHash('sha256').update(key).digest('hex')
-    await stored(this.store.delete({ namespace: KEYS, owner, key: name }))
+  /** Lets a client's key be used anew, for a task that came to nothing. A key that leads to another one stays. */
+  async freeKey(owner: string, key: string, id: string): Promise<void> {
+    const record = await stored(this.store.get(KEYS, owner, nameOf(key)))
+    if (record !== undefined && claimedOf(record)?.id === id) await stored(this.store.delete(record))
   }
+}
+
+function nameOf(key: string): string {
+  return createHash('sha256').update(key).digest('hex')
 }
 
 export function entryOf(record: StoredRecord): Entry | undefined {

@@ -90,10 +90,12 @@ export class ContentRelay implements UpstreamHandler, Work {
     if (status < 200 || this.#phase === 'over') return
     this.#controller = controller
     this.#status = status
-    if (status === 416) this.begin(status, headers, '')
-    else if (status !== 200 && status !== 206) this.refuse(status, headers)
+    // A part is only for whoever asked for one.
+    const isPart = (status === 206 || status === 416) && this.#wish.headers.length > 0
+    if (status === 416 && isPart) this.begin(status, headers, '')
+    else if (status !== 200 && !isPart) this.refuse(status, headers)
     else {
-      const type = this.typeOf(headers)
+      const type = typeOfContent(this.#variant, String(headers['content-type'] ?? ''))
       if (type === undefined || headers['content-encoding'] !== undefined) this.fail('head', malformed(), true)
       else this.begin(status, headers, type)
     }
@@ -154,18 +156,6 @@ export class ContentRelay implements UpstreamHandler, Work {
     const error = new GatewayError('upstream_timeout', 'The upstream did not answer in time.', { phase: this.#phase })
     if (this.#phase === 'content') this.breakOff(error)
     else this.fail(this.#phase, error, true)
-  }
-
-  /** Undefined where it is no content of this kind. */
-  private typeOf(headers: UpstreamHeaders): string | undefined {
-    const { fits, type: usual } = this.#variant
-    const said =
-      String(headers['content-type'] ?? '')
-        .toLowerCase()
-        .split(';', 1)[0]
-        ?.trim() ?? ''
-    if (fits.test(said)) return said
-    return said === '' || said === 'application/octet-stream' || said === 'binary/octet-stream' ? usual : undefined
   }
 
   private begin(status: number, headers: UpstreamHeaders, type: string): void {
@@ -239,6 +229,13 @@ export class ContentRelay implements UpstreamHandler, Work {
     const { name: upstream } = this.#target.upstream
     this.#call.attempts.push({ upstream, model: '', phase, status: this.#status, milliseconds })
   }
+}
+
+/** The media type under which content goes to the client; undefined where it is no content of this kind. */
+export function typeOfContent({ fits, type: usual }: Variant, header: string): string | undefined {
+  const said = header.toLowerCase().split(';', 1)[0]?.trim() ?? ''
+  if (fits.test(said)) return said
+  return said === '' || said === 'application/octet-stream' || said === 'binary/octet-stream' ? usual : undefined
 }
 
 function malformed(cause?: string): GatewayError {

@@ -34,7 +34,7 @@ export function content(call: Call, { task }: Entry, { kind }: TaskRoute): void 
   const target = targetOf(call.generation.plan, task)
   if (target === undefined)
     throw new GatewayError('unavailable', 'The upstream of this task is switched off.', { retryAfter: 10_000 })
-  if (artifact?.url?.startsWith('data:')) inlineContent(call, artifact.url, wish)
+  if (artifact?.url?.startsWith('data:')) inlineContent(call, artifact.url, variant, wish)
   else new Fetch(call, task, target, { artifact, name, usual, variant, wish }).start()
 }
 
@@ -93,6 +93,8 @@ class Fetch {
   #url: string | undefined
   #tries = 0
   #hops = 0
+  /** Somebody else has said where to go: nothing from there on gets the credential, the upstream itself included. */
+  #left = false
 
   constructor(call: Call, task: Task, target: TaskTarget, wanted: Wanted) {
     this.#call = call
@@ -143,8 +145,9 @@ class Fetch {
       const query = name === usual ? undefined : new URLSearchParams({ variant: name })
       return here(mergeQuery(path, query, () => false))
     }
-    const path = pathAt(this.#url, origin)
+    const path = this.#left ? undefined : pathAt(this.#url, origin)
     if (path !== undefined) return here(path)
+    this.#left = true
     const patience = AbortSignal.any([this.#gone.signal, AbortSignal.timeout(timeouts.connect)])
     const connection = await this.guard().open(this.#url, patience)
     const own = ['accept-encoding', 'identity', 'user-agent', 'model-gateway', ...wanted]
@@ -161,11 +164,11 @@ class Fetch {
 const MOST_TRIES = 3
 const MOST_HOPS = 3
 
-/** Path and query of a URL on the upstream itself, or of one that is only a path. */
+/** Path and query of a URL on the upstream itself, or of one that is only a path: as the URL parser has them. */
 function pathAt(url: string, origin: string): string | undefined {
-  if (/^\/(?!\/)/.test(url)) return url
-  if (!URL.canParse(url)) return undefined
-  const parsed = new URL(url)
+  const base = url.startsWith('/') ? origin : undefined
+  if (!URL.canParse(url, base)) return undefined
+  const parsed = new URL(url, base)
   return parsed.origin === origin ? parsed.pathname + parsed.search : undefined
 }
 

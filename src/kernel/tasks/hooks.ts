@@ -3,6 +3,7 @@ import { isObject, type JsonObject, parseJson } from '../../core/json.js'
 import type { StoredRecord } from '../../core/store.js'
 import { GuardedHttp } from '../../net/guarded.js'
 import { Blocked } from '../../net/media-url.js'
+import { NoAddress } from '../../net/resolve.js'
 import type { Kernel } from '../kernel.js'
 import { stored } from '../state/faults.js'
 import { retryAfter } from '../upstream-errors.js'
@@ -40,6 +41,8 @@ const AT_ONCE = 32
 const KEEP = 3 * 24 * 3_600_000
 /** Pauses between the attempts, milliseconds; the last one repeats. */
 const PAUSES = [5, 30, 120, 600, 1800, 7200, 21_600].map(seconds => seconds * 1000)
+/** Pause where the configuration has no webhooks any more, milliseconds. */
+const UNTIL_ENABLED = 60_000
 /** Longest address, characters. */
 const LONGEST = 2048
 /** Most that is read of an answer that nobody needs, bytes. */
@@ -140,6 +143,10 @@ export class HookQueue {
     const notice = decode(record)
     if (notice === undefined) return
     const attempt = notice.attempts + 1
+    if (this.guard() === undefined) {
+      await this.putOff(record, notice)
+      return
+    }
     const { status, wait, blocked } = await this.attempt(notice)
     const told = { task: notice.task, notice: notice.id, attempt, ...(status === undefined ? {} : { status }) }
     if (status !== undefined && status >= 200 && status < 300) {
@@ -147,12 +154,21 @@ export class HookQueue {
       this.onAttempt({ ...told, outcome: 'taken' })
       return
     }
-    const most = this.#kernel.generation.plan.webhooks?.attempts ?? 1
-    const over = attempt >= most || status === GONE || blocked !== undefined
+    const most = this.#kernel.generation.plan.webhooks?.attempts
+    const over = (most !== undefined && attempt >= most) || status === GONE || blocked !== undefined
     const pause = Math.max(PAUSES[Math.min(attempt, PAUSES.length) - 1] ?? 0, wait ?? 0)
     const due = over ? null : Date.now() + pause
     await this.settle(record, { ...notice, attempts: attempt }, due)
     this.onAttempt({ ...told, outcome: over ? 'given up' : 'again', ...(blocked === undefined ? {} : { blocked }) })
+  }
+
+  /** Nobody may be told now: it waits for a configuration in which somebody may, as long as it is kept. */
+  private async putOff(record: StoredRecord, notice: Notice): Promise<void> {
+    const due = Date.now() + UNTIL_ENABLED
+    await stored(this.#kernel.store.replace(record, { value: record.value, due }))
+    this.#worker.at(due)
+    const blocked = 'webhooks are not enabled'
+    this.onAttempt({ task: notice.task, notice: notice.id, attempt: notice.attempts, outcome: 'again', blocked })
   }
 
   private async attempt({ id, url, sequence, body }: Notice): Promise<Attempted> {
@@ -173,6 +189,8 @@ export class HookQueue {
         connection.finished()
       }
     } catch (error) {
+      // A name that has no address now may have one again.
+      if (error instanceof NoAddress) return {}
       if (error instanceof Blocked) return { blocked: error.message }
       if (error instanceof NoAnswer || isTimeout(error)) return {}
       throw error

@@ -70,9 +70,15 @@ function presumed({ shape, calls }: TaskTarget): 'there' | 'none' {
   return shape.result.size === 0 && calls.content === undefined ? 'there' : 'none'
 }
 
+/** Content that is elsewhere; whoever fetches it follows. */
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
+
 async function prove(generation: Generation, task: Task, target: TaskTarget): Promise<'there' | 'missing' | 'unknown'> {
   const answer = await quiet(askAbout(generation, task, target, 'content', ['range', 'bytes=0-0']))
   if (answer === undefined || answer.status >= 500 || PASSING.has(answer.status)) return 'unknown'
+  if (REDIRECTS.has(answer.status)) return typeof answer.headers.location === 'string' ? 'there' : 'missing'
+  // It has content, and no first byte of it: either it does not like the range, or there is none.
+  if (answer.status === 416) return /\*\/0+$/.test(String(answer.headers['content-range'] ?? '')) ? 'missing' : 'there'
   if (answer.status >= 300) return 'missing'
   const type = String(answer.headers['content-type'] ?? '').toLowerCase()
   return type.includes('json') || type.startsWith('text/') ? 'missing' : 'there'

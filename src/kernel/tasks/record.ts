@@ -51,13 +51,17 @@ export interface Task {
   readonly deadline: number
   /** When its result is gone. */
   readonly expires?: number
-  /** When something new was heard of it. */
+  /** When something new was heard of it; time in which nothing could be heard is added. */
   readonly moved: number
+  /** When its upstream last told how it stands. */
+  readonly heard?: number
   /** What clients are told to wait between two polls, milliseconds. */
   readonly pace: number
   /** Polls in a row that failed, and those of them by which the upstream said that there is no such task. */
   readonly faults: number
   readonly misses: number
+  /** Until when whoever began it may still hear that the upstream took it. */
+  readonly awaited?: number
   /** Whether the upstream may have it without having said so. */
   readonly ambiguous?: true
   /** It ended well after its deadline. */

@@ -10,6 +10,7 @@ import type { Entry } from './book.js'
 import { content } from './content.js'
 import type { View } from './faces/face.js'
 import { faceOf } from './faces/index.js'
+import { placeOf } from './gone.js'
 import { PATIENT, paceHeader, submit } from './submit.js'
 import { askAbout, documentOf, targetOf } from './upstream.js'
 import { originOf, signedPath, usualOf } from './view.js'
@@ -37,7 +38,7 @@ async function retrieve(call: Call, _route: Route, route: TaskRoute): Promise<vo
   const id = call.params[route.parameter ?? ''] ?? ''
   const { book, shown } = call.kernel.tasks
   const record = await book.record(route.kind, ownerOf(call), id)
-  const place = placeOf(call, route.kind)
+  const place = seenFrom(call, route.kind)
   const known = record && shown.get(record, place)
   if (known !== undefined) {
     call.model = known.model
@@ -77,7 +78,11 @@ async function list(call: Call, _route: Route, { kind }: TaskRoute): Promise<voi
   const { book } = call.kernel.tasks
   const owner = ownerOf(call)
   const cursor = query('after')
-  const after = cursor === undefined ? undefined : (await book.find(kind, owner, cursor))?.record
+  // One that its client has deleted since the last page still has its place.
+  const after =
+    cursor === undefined
+      ? undefined
+      : ((await book.look(kind, owner, cursor))?.record ?? (await placeOf(book.store, kind, owner, cursor)))
   if (cursor !== undefined && after === undefined)
     throw refused('after', "'after' is not the id of a task in this list.")
   const page = await book.list(kind, owner, {
@@ -155,7 +160,7 @@ async function findLinked(call: Call, { kind, parameter = '' }: TaskRoute): Prom
 }
 
 /** What answers depend on beside the record: the address that the links in them stand on, and whether there are any. */
-function placeOf(call: Call, kind: TaskKind): string {
+function seenFrom(call: Call, kind: TaskKind): string {
   const { plan, number } = call.generation
   return signedPath(plan, kind) === undefined ? '' : `${number} ${originOf(call)}`
 }

@@ -1,16 +1,17 @@
-import { createHash } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { GatewayError } from '../../core/errors.js'
 import type { Exchange, Route, TaskRoute, TaskTarget } from '../../core/plan.js'
 import type { UpstreamRequest } from '../../net/pools.js'
 import { admit, type Body, type HeldBody } from '../admit.js'
 import type { Call } from '../call.js'
-import { digestForm, formAsJson } from '../form-json.js'
+import { formAsJson } from '../form-json.js'
 import { resolve } from '../resolve.js'
 import { responseHeaders } from '../response-headers.js'
 import { errorOfStatus, passAnswer, presentable, retryAfter } from '../upstream-errors.js'
 import { buildRequest } from '../upstream-request.js'
 import { type Answer, ask, NoAnswer } from './ask.js'
-import type { Claimed, Entry } from './book.js'
+import type { Entry } from './book.js'
+import { claim, digestOf, keyOf } from './claim.js'
 import { faceOf } from './faces/index.js'
 import { parentOf, withId } from './parent.js'
 import { type Reading, readAnswer, type Verdict, verdictOf } from './reading.js'
@@ -25,8 +26,12 @@ const UNCONFIRMED = 300_000
 const SLACK = 5000
 /** Largest answer to a submit, bytes. */
 const MOST = 4 * 1024 * 1024
-/** Longest key by which a client marks a request, characters. */
-const LONGEST_KEY = 255
+/** Statuses by which whoever stands before the upstream says that it does not know what the upstream did. */
+const UNSURE: ReadonlySet<number> = new Set([502, 504, 520, 524])
+/** How long the answer of an upstream that took a task is kept in memory where the store is gone, milliseconds. */
+const HOLDING = 30_000
+/** Pauses between two attempts to write it. */
+const PAUSE = { first: 100, longest: 2000 }
 /** Statuses by which an upstream says that it took nothing, and may take it later or elsewhere. */
 const BUSY: ReadonlySet<number> = new Set([429, 503, 529])
 
@@ -44,6 +49,8 @@ type Outcome =
     }
   /** It may have begun. */
   | { readonly type: 'open' }
+  /** Its client has taken it out meanwhile. */
+  | { readonly type: 'gone' }
 
 /**
  * Begins a task. Its record is written before the upstream is called, so that there is no moment in which the upstream
@@ -63,7 +70,7 @@ export async function submit(call: Call, route: Route, task: TaskRoute): Promise
   const first = exchanges[0] && task.target(exchanges[0].upstream.name)
   if (first === undefined) throw new GatewayError('unavailable', 'The upstream of this endpoint is switched off.')
   const now = Date.now()
-  const { deadline, late, keep, poll } = first.shape
+  const { deadline, poll } = first.shape
   const draft: Task = {
     id: newTaskId(),
     kind: task.kind,
@@ -87,11 +94,8 @@ export async function submit(call: Call, route: Route, task: TaskRoute): Promise
     ...(hook === undefined ? {} : { hook }),
     ...(hook === undefined || origin === undefined ? {} : { origin }),
   }
-  const key = keyOf(call)
-  const known = key === undefined ? undefined : await claim(call, draft, key, body)
-  if (known !== undefined) return await answer(call, known, task)
-  const submission = new Submission(call, task, draft, exchanges, body, parent, key)
-  const work = tasks.hold(submission.run(now + deadline + late + 2 * keep))
+  const submission = new Submission(call, task, draft, exchanges, body, parent, keyOf(call))
+  const work = tasks.hold(submission.run(now + lifetime(first.shape)))
   call.work = PATIENT
   const entry = await work
   if (entry !== undefined && !call.over) await answer(call, entry, task)
@@ -120,42 +124,6 @@ function exchangesOf(call: Call, route: Route, { task }: Entry): readonly Exchan
     param: 'model',
     cause: `no exchange for ${call.path}`,
   })
-}
-
-// ── the client's own key for a request
-
-function keyOf(call: Call): string | undefined {
-  const key = call.request.headers['idempotency-key']
-  if (key === undefined || key === '') return undefined
-  if (typeof key === 'string' && key.length <= LONGEST_KEY) return key
-  const message = `The Idempotency-Key has more than ${LONGEST_KEY} characters.`
-  throw new GatewayError('bad_request', message, { param: 'idempotency-key' })
-}
-
-/** The task that came of the same request before. Throws `conflict` where the key came with another one. */
-async function claim(call: Call, draft: Task, key: string, body: Body): Promise<Entry | undefined> {
-  const { book } = call.kernel.tasks
-  const wanted: Claimed = { id: draft.id, digest: await digestOf(call, body) }
-  for (let tries = 0; tries < 8; tries++) {
-    const before = await book.claimKey(draft.owner, key, wanted)
-    if (before === undefined) return undefined
-    if (before.digest !== wanted.digest) {
-      throw new GatewayError('conflict', 'This Idempotency-Key came with another request before.', {
-        param: 'idempotency-key',
-        headers: ['x-should-retry', 'false'],
-      })
-    }
-    const entry = await book.look(draft.kind, draft.owner, before.id)
-    if (entry !== undefined) return entry
-    if (await book.renewKey(draft.owner, key, before, wanted)) return undefined
-  }
-  throw new GatewayError('unavailable', 'Too many requests with this Idempotency-Key at once.', { retryAfter: 1000 })
-}
-
-async function digestOf(call: Call, body: Body): Promise<string> {
-  const hash = createHash('sha256').update(`${call.request.method} ${call.path}\n`)
-  if (body.type === 'form') await digestForm(body, hash)
-  return (body.type === 'bytes' ? hash.update(body.bytes) : hash).digest('hex')
 }
 
 // ── the upstream
@@ -196,15 +164,22 @@ class Submission {
     const generation = call.generation.lease()
     try {
       const { book } = call.kernel.tasks
-      let entry = await book.create(this.#draft, Date.now() + this.patience(), expires)
+      const key = this.#key
+      const create = (): Promise<Entry> => book.create(this.#draft, Date.now() + this.patience(), expires)
+      const claimed =
+        key === undefined
+          ? { entry: await create(), mine: true }
+          : await claim(call, this.#draft, key, this.#body, create)
+      if (claimed?.mine !== true) return claimed?.entry
+      let { entry } = claimed
       const outcome = await this.ask(entry, next => {
         entry = next
       })
       if (outcome.type === 'begun') return outcome.entry
-      if (outcome.type === 'open') return await this.leaveOpen(entry)
-      await book.remove(entry)
-      if (this.#key !== undefined) await book.freeKey(this.#draft.owner, this.#key)
-      this.refuse(outcome)
+      const left = outcome.type === 'open' ? await this.leaveOpen(entry) : undefined
+      if (left !== undefined) return left
+      if (outcome.type === 'refused') await this.withdraw(entry)
+      this.refuse(outcome.type === 'refused' ? outcome : { type: 'refused', error: this.gone(), retry: false })
       return undefined
     } finally {
       generation.release()
@@ -228,9 +203,13 @@ class Submission {
       if (index >= exchange.retry.attempts) break
       const target = this.#task.target(exchange.upstream.name)
       if (target === undefined) continue
-      // Who is asked stands in the record before it is asked.
-      const aimed = { ...known.task, target: { upstream: exchange.upstream.name, model: exchange.model } }
-      const next = await this.#call.kernel.tasks.book.replace(known, aimed, Date.now() + this.patience())
+      let next: Entry | undefined
+      try {
+        next = await this.aim(known, exchange, target)
+      } catch (error) {
+        if (!isStoreFault(error)) throw error
+        return { type: 'refused', error, retry: false }
+      }
       if (next === undefined) return { type: 'open' }
       known = next
       changed(known)
@@ -238,6 +217,15 @@ class Submission {
       if (last.type !== 'refused' || !last.retry) return last
     }
     return last
+  }
+
+  /** Who is asked stands in the record before it is asked, and the record outlives whatever that one may do. */
+  private async aim(entry: Entry, { upstream, model }: Exchange, { shape }: TaskTarget): Promise<Entry | undefined> {
+    const { task, record } = entry
+    const due = Date.now() + this.patience()
+    const aimed = { ...task, target: { upstream: upstream.name, model }, awaited: due + HOLDING }
+    const expires = Math.max(record.expires, task.created + lifetime(shape))
+    return await this.#call.kernel.tasks.book.replace(entry, aimed, due, expires)
   }
 
   private async askOne(entry: Entry, exchange: Exchange, target: TaskTarget): Promise<Outcome> {
@@ -277,6 +265,7 @@ class Submission {
 
   private async read(entry: Entry, answer: Answer, exchange: Exchange, target: TaskTarget): Promise<Outcome> {
     const { status, headers } = answer
+    if (UNSURE.has(status)) return { type: 'open' }
     if (status < 200 || status >= 300) {
       const retry = BUSY.has(status) && exchange.retry.covers(status)
       return { type: 'refused', error: errorOfStatus(status, headers), answer, retry }
@@ -285,22 +274,21 @@ class Submission {
     const verdict = verdictOf(document, target.shape)
     if (verdict !== undefined) return declined(verdict, answer, exchange)
     const reading = readAnswer(document, target.shape)
-    if (reading.id === undefined) {
+    const upstreamId = reading.id
+    if (upstreamId === undefined) {
       const said = reading.error?.message
-      const message = said === undefined ? 'The upstream answered without naming a task.' : said
-      return {
-        type: 'refused',
-        error: new GatewayError('bad_upstream_response', message, { phase: 'body' }),
-        retry: false,
-      }
+      // It was friendly, and told nothing: it may well be at work.
+      if (said === undefined) return { type: 'open' }
+      const error = new GatewayError('bad_upstream_response', said, { phase: 'body' })
+      return { type: 'refused', error, retry: false }
     }
     // An upstream that names the task that was taken up goes on with that one.
     if (this.#parent !== undefined && reading.id === this.#parent.task.upstreamId) {
       return await this.goOn(entry, this.#parent, reading, target)
     }
     const now = Date.now()
-    const begun = (task: Task): Task => {
-      const upstreamId = reading.id ?? ''
+    const begun = ({ awaited: _, ...task }: Task): Task => {
+      if (task.phase === 'deleting') return { ...task, upstreamId }
       // Somebody thought that nobody waits for it any more: a success still counts.
       if (isEnded(task)) return { ...task, upstreamId, phase: task.state === 'cancelled' ? 'cancelling' : 'late' }
       const { poll, deadline } = target.shape
@@ -309,17 +297,44 @@ class Submission {
       const said = reading.state === 'succeeded' ? { ...reading, state: 'running' as const } : reading
       return heard(open, said, target.shape, now, false)
     }
-    const { tasks } = this.#call.kernel
-    const first = now + Math.max(target.shape.poll.first, retryAfter(headers) ?? 0)
+    return await this.keep(entry, begun, now + Math.max(target.shape.poll.first, retryAfter(headers) ?? 0))
+  }
+
+  /** Writes what the upstream took. A store that is gone for a moment does not make it forgotten. */
+  private async keep(entry: Entry, begun: (task: Task) => Task, first: number): Promise<Outcome> {
+    const { kernel } = this.#call
+    const until = Date.now() + HOLDING
     let known: Entry | undefined = entry
-    while (known !== undefined) {
-      const next = begun(known.task)
-      const saved = await tasks.save(known, next, next.phase === 'done' ? null : first)
-      if (saved !== undefined) return { type: 'begun', entry: saved }
-      // Somebody gave it up in the meantime, or took it out.
-      known = await tasks.book.find(entry.task.kind, entry.task.owner, entry.task.id)
+    for (let pause = PAUSE.first; ; pause = Math.min(2 * pause, PAUSE.longest)) {
+      try {
+        // After a fault nobody knows whether it was written.
+        known ??= await kernel.tasks.book.look(entry.task.kind, entry.task.owner, entry.task.id)
+        if (known === undefined) return { type: 'gone' }
+        const saved = await this.keepOnce(known, begun, first)
+        if (saved !== undefined)
+          return saved.task.phase === 'deleting' ? { type: 'gone' } : { type: 'begun', entry: saved }
+        // Somebody gave it up in the meantime, or took it out.
+        known = undefined
+        continue
+      } catch (error) {
+        if (!isStoreFault(error)) throw error
+        kernel.onStoreFault(error)
+        if (Date.now() + pause > until) return { type: 'open' }
+        known = undefined
+      }
+      await sleep(pause)
     }
-    return { type: 'refused', error: this.gone(), retry: false }
+  }
+
+  private async keepOnce(known: Entry, begun: (task: Task) => Task, first: number): Promise<Entry | undefined> {
+    const { tasks } = this.#call.kernel
+    const next = begun(known.task)
+    if (known.task.upstreamId !== undefined && known.task.upstreamId === next.upstreamId) {
+      tasks.wake(known.task.kind, known.record.due ?? null)
+      return known
+    }
+    if (next.phase === 'deleting') return await tasks.save(known, next, Date.now())
+    return await tasks.save(known, next, next.phase === 'done' ? null : first)
   }
 
   /** The older task it is, and the new one never was. What was heard of it before does not hold any more. */
@@ -349,22 +364,46 @@ class Submission {
     const { book } = this.#call.kernel.tasks
     if (this.#key === undefined) return
     const before = { id: this.#draft.id, digest: await digestOf(this.#call, this.#body) }
-    await book.renewKey(owner, this.#key, before, { ...before, id })
+    await book.claimKey(owner, this.#key, { ...before, id }, before)
   }
 
   private gone(): GatewayError {
     return faceOf(this.#task.kind).unknown(this.#draft.id)
   }
 
-  /** Nobody knows whether the upstream took it. It is not asked again; the task fails unless something turns up. */
-  private async leaveOpen(entry: Entry): Promise<Entry> {
-    const { book } = this.#call.kernel.tasks
+  /**
+   * Nobody knows whether the upstream took it. It is not asked again; the task fails unless something turns up. Undefined
+   * where its client has taken it out.
+   */
+  private async leaveOpen(entry: Entry): Promise<Entry | undefined> {
+    const { tasks } = this.#call.kernel
     const due = Math.min(Date.now() + UNCONFIRMED, entry.task.deadline)
-    const left = await book.update(entry, task =>
-      task.phase === 'submitting' ? { task: { ...task, ambiguous: true }, due } : undefined,
-    )
-    this.#call.kernel.tasks.wake(entry.task.kind, due)
-    return left ?? entry
+    try {
+      const left = await tasks.book.update(entry, ({ awaited: _, ...task }) =>
+        task.phase === 'submitting' ? { task: { ...task, ambiguous: true }, due } : undefined,
+      )
+      tasks.wake(entry.task.kind, due)
+      return left?.task.phase === 'deleting' ? undefined : left
+    } catch (error) {
+      if (!isStoreFault(error)) throw error
+      this.#call.kernel.onStoreFault(error)
+      // The record says when somebody looks after it; another request would cost a second time.
+      return entry
+    }
+  }
+
+  /** Takes out a task that no upstream took. Where the store is gone it fails by itself. */
+  private async withdraw(entry: Entry): Promise<void> {
+    const { book } = this.#call.kernel.tasks
+    const { kind, owner, id } = entry.task
+    try {
+      const left = (await book.remove(entry)) ? undefined : await book.look(kind, owner, id)
+      if (left?.task.phase === 'deleting') await book.remove(left)
+      if (this.#key !== undefined) await book.freeKey(owner, this.#key, id)
+    } catch (error) {
+      if (!isStoreFault(error)) throw error
+      this.#call.kernel.onStoreFault(error)
+    }
   }
 
   private refuse({ error, answer, verdict }: Extract<Outcome, { type: 'refused' }>): void {
@@ -410,6 +449,15 @@ const NO_RETRY = ['x-should-retry', 'false']
 function dearly(error: GatewayError): GatewayError {
   if (error.status < 500 || error.code === 'unavailable' || error.code === 'upstream_unavailable') return error
   return new GatewayError(error.code, error.message, { ...error.details, headers: NO_RETRY })
+}
+
+/** How long a task may stand in the store before its end is known, milliseconds. */
+function lifetime({ deadline, late, keep }: TaskTarget['shape']): number {
+  return deadline + late + 2 * keep
+}
+
+function isStoreFault(error: unknown): error is GatewayError {
+  return error instanceof GatewayError && error.details.phase === 'store'
 }
 
 function answerTime({ first_byte, total }: Exchange['timeouts']): number {

@@ -1,18 +1,19 @@
 import type { Plan, TaskTarget } from '../../core/plan.js'
 import type { StoredRecord } from '../../core/store.js'
-import { TASK_KINDS, type TaskKind } from '../../core/task.js'
+import { TASK_KINDS, type TaskKind, type TaskShape } from '../../core/task.js'
 import type { Generation } from '../generation.js'
 import type { Kernel } from '../kernel.js'
 import { NoAnswer } from './ask.js'
 import { type Entry, entryOf, namespaceOf, TaskBook } from './book.js'
 import type { View } from './faces/face.js'
+import { keepPlace } from './gone.js'
 import { HookQueue } from './hooks.js'
 import { Links } from './links.js'
 import { noticed } from './notice.js'
 import { poll } from './poll.js'
 import { isEnded, type Task } from './record.js'
 import { Shown } from './shown.js'
-import { fail, MOST_MISSES, nextLook, overdue, unheard } from './transition.js'
+import { fail, MOST_MISSES, nextLook, overdue, tooLate, unheard } from './transition.js'
 import { Turns } from './turns.js'
 import { askAbout, targetOf } from './upstream.js'
 import { DIRECT, linkedView, signedPath } from './view.js'
@@ -36,13 +37,15 @@ interface Seen {
   readonly origin: string | undefined
 }
 
-/** The part of a lease that may be spent on waiting for other polls of the same upstream. */
-const WAITING = 0.25
 /** How long is kept at least what has ended, milliseconds, and how long to wait for an upstream that is gone, at most. */
 const MINUTE = 60_000
-const AT_ONCE = 64
+/** Tasks in hand at a time, and how many of them may be at one upstream: one that hangs leaves room for the others. */
+const AT_ONCE = 256
+const AT_ONE = 32
 /** When somebody looks after a task that could not be told of at once, milliseconds. */
 const SOON = 2000
+/** Refusals that say nothing of the task: of the credential, of the rate, of the time it took. */
+const UNHEARD: ReadonlySet<number> = new Set([401, 403, 407, 408, 425, 429])
 /** Pause between two attempts to tell an upstream that a task is not wanted any more. */
 const TELL_AGAIN = 15_000
 
@@ -205,26 +208,46 @@ export class Tasks {
       }
       case 'open':
       case 'late':
-        return await this.inTurn(task, () => this.follow(entry))
+        return await this.inTurn(entry, () => this.follow(entry))
       case 'cancelling':
       case 'deleting':
-        return await this.inTurn(task, () => this.tell(entry))
+        return await this.inTurn(entry, () => this.tell(entry))
       case 'done':
         await this.save(entry, task, null)
     }
   }
 
-  private async inTurn(task: Task, work: () => Promise<void>): Promise<void> {
+  /** Does the work where the upstream may be asked now, and else gives the task back until it may be. */
+  private async inTurn(entry: Entry, work: () => Promise<void>): Promise<void> {
+    const { task } = entry
+    const target = targetOf(this.#kernel.generation.plan, task)
     const name = `${task.kind} ${task.target?.upstream}`
-    const most = targetOf(this.#kernel.generation.plan, task)?.shape.poll.at_once ?? 1
     const asked = Date.now()
-    await this.#turns.take(name, most)
-    try {
-      // A lease that is nearly over is left to whoever comes next.
-      if (Date.now() - asked < this.#kernel.generation.plan.tasks.lease * WAITING) await work()
-    } finally {
-      this.#turns.done(name)
+    const next = this.#turns.take(name, Math.min(target?.shape.poll.at_once ?? 1, AT_ONE), asked)
+    // Who answers gets a last poll at the deadline; nobody waits for who does not.
+    const over = target && (next !== undefined || task.faults > 0) ? tooLate(task, target.shape, asked) : undefined
+    if (next !== undefined) {
+      if (target !== undefined && over !== undefined) await this.end(entry, over, target.shape)
+      else await this.giveBack(entry, Math.min(next, asked + (target?.shape.poll.slowest ?? MINUTE)))
+      return
     }
+    try {
+      if (target !== undefined && over !== undefined) await this.end(entry, over, target.shape)
+      else await work()
+    } finally {
+      const now = Date.now()
+      this.#turns.done(name, now - asked, now)
+    }
+  }
+
+  private async end(entry: Entry, over: Task, shape: TaskShape): Promise<void> {
+    await this.save(entry, over, nextLook(over, shape, Date.now(), undefined, Math.random()))
+  }
+
+  private async giveBack(entry: Entry, next: number): Promise<void> {
+    const { task } = entry
+    const due = task.phase === 'open' ? Math.min(next, task.deadline) : next
+    if ((await this.book.replace(entry, task, due)) !== undefined) this.wake(task.kind, due)
   }
 
   private async follow(entry: Entry): Promise<void> {
@@ -251,6 +274,11 @@ export class Tasks {
   /** Tells the upstream that a task is not wanted any more, as far as it takes that. */
   private async tell(entry: Entry): Promise<void> {
     const { task } = entry
+    // Its submit is under way: the upstream is told when it has given the task a name.
+    if (task.phase === 'deleting' && task.upstreamId === undefined && Date.now() < (task.awaited ?? 0)) {
+      await this.book.replace(entry, task, task.awaited ?? null)
+      return
+    }
     const generation = this.#kernel.generation.lease()
     try {
       const target = targetOf(generation.plan, task)
@@ -258,8 +286,10 @@ export class Tasks {
         target === undefined || task.upstreamId === undefined || (await this.isTold(generation, task, target))
       if (!told && task.faults < MOST_MISSES) {
         await this.book.replace(entry, { ...task, faults: task.faults + 1 }, Date.now() + TELL_AGAIN)
-      } else if (task.phase === 'deleting') await this.book.remove(entry)
-      else await this.book.replace(entry, { ...task, phase: 'done', faults: 0 }, null)
+      } else if (task.phase === 'deleting') {
+        await keepPlace(this.#kernel.store, task)
+        await this.book.remove(entry)
+      } else await this.book.replace(entry, { ...task, phase: 'done', faults: 0 }, null)
     } finally {
       generation.release()
     }
@@ -270,7 +300,8 @@ export class Tasks {
     if (wanted === 'cancel' && task.phase === 'deleting' && task.finished !== undefined) return true
     try {
       const answer = await askAbout(generation, task, target, wanted)
-      return answer === undefined || (answer.status < 500 && answer.status !== 429)
+      if (answer?.status === 401 || answer?.status === 403) this.#kernel.onRefusedCredential()
+      return answer === undefined || (answer.status < 500 && !UNHEARD.has(answer.status))
     } catch (error) {
       if (error instanceof NoAnswer) return false
       throw error

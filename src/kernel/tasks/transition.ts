@@ -35,7 +35,7 @@ export function heard(task: Task, reading: Reading, shape: TaskShape, now: numbe
     case 'cancelled':
       return failWith(base, reading, 'cancelled', now, shape, 'cancelled')
     default:
-      return going(base, reading, state, now)
+      return going(base, reading, state, now, silence(task, shape, now))
   }
 }
 
@@ -45,7 +45,14 @@ function stateAfter(task: Task, { state, error, artifacts }: Reading): TaskState
   return state ?? (isEnded(task) ? 'running' : task.state)
 }
 
-function going(task: Task, reading: Reading, state: TaskState, now: number): Task {
+/** How long the upstream could not tell anything, because it could not be asked or did not answer, milliseconds. */
+function silence({ faults, heard: last, moved }: Task, { poll }: TaskShape, now: number): number {
+  const since = now - Math.max(last ?? moved, moved)
+  // Of a pause without a fault nobody asked at all: the process was not there, or had too much to ask.
+  return faults > 0 || since > 2 * Math.max(poll.slowest, poll.first) ? since : 0
+}
+
+function going(task: Task, reading: Reading, state: TaskState, now: number, silent: number): Task {
   if (isEnded(task)) return task
   const progress = Math.max(task.progress, Math.min(reading.progress ?? 0, 99))
   const running = state === 'running' || task.state === 'running' || progress > 0
@@ -56,7 +63,8 @@ function going(task: Task, reading: Reading, state: TaskState, now: number): Tas
     progress,
     artifacts: reading.artifacts.length === 0 ? task.artifacts : reading.artifacts,
     ...(running && task.started === undefined ? { started: now } : {}),
-    moved: moved ? now : task.moved,
+    moved: moved ? now : Math.min(task.moved + silent, now),
+    heard: now,
   }
 }
 
@@ -109,12 +117,17 @@ function ended(
 /** The task once its time is up; undefined where it is not. */
 export function overdue(task: Task, shape: TaskShape, now: number): Task | undefined {
   if (isEnded(task)) return undefined
-  if (now >= task.deadline) {
-    const failed = fail(task, 'deadline', now, shape.keep)
-    return shape.late > 0 ? { ...failed, phase: 'late' } : failed
-  }
-  if (shape.stall === undefined || now - task.moved < shape.stall) return undefined
+  if (now >= task.deadline) return tooLate(task, shape, now)
+  // Only time in which the upstream answered counts: that we heard nothing is not its standing still.
+  if (shape.stall === undefined || (task.heard ?? task.moved) - task.moved < shape.stall) return undefined
   return fail(task, 'stalled', now, shape.keep)
+}
+
+/** The task once its deadline is over; undefined where it is not. */
+export function tooLate(task: Task, shape: TaskShape, now: number): Task | undefined {
+  if (isEnded(task) || now < task.deadline) return undefined
+  const failed = fail(task, 'deadline', now, shape.keep)
+  return shape.late > 0 ? { ...failed, phase: 'late' } : failed
 }
 
 /** The task after a poll that told nothing. `miss`: the upstream said that there is no such task. */

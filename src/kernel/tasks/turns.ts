@@ -1,33 +1,40 @@
-/** Lets only so many go at a time, by name; the others wait for their turn, in order. */
-export class Turns {
-  readonly #going = new Map<string, number>()
-  readonly #waiting = new Map<string, (() => void)[]>()
+/** How long a turn is taken to last while none is over, and the shortest that is believed, milliseconds. */
+const USUAL = 100
+const SHORTEST = 5
 
-  /** Resolves when it is one's turn. Each is paid back by one `done`. */
-  async take(name: string, most: number): Promise<void> {
-    const going = this.#going.get(name) ?? 0
-    if (going < most) {
-      this.#going.set(name, going + 1)
-      return
+interface Line {
+  going: number
+  /** How long a turn lasts, milliseconds: half of it is the last one. */
+  lasts: number
+  /** When the next one that was turned away may come back, milliseconds since the epoch. */
+  next: number
+}
+
+/**
+ * Lets only so many go at a time, by name. Nobody waits here, where waiting would keep others out: who finds no turn is
+ * told when to come back, each a little after the one before, as far apart as turns come free.
+ */
+export class Turns {
+  readonly #lines = new Map<string, Line>()
+
+  /** Takes a turn, which is paid back by one `done`; or gives the time at which to ask again. */
+  take(name: string, most: number, now: number): number | undefined {
+    const line = this.#lines.get(name) ?? { going: 0, lasts: USUAL, next: now }
+    this.#lines.set(name, line)
+    if (line.going < most) {
+      line.going++
+      return undefined
     }
-    await new Promise<void>(resolve => {
-      const waiting = this.#waiting.get(name) ?? []
-      waiting.push(resolve)
-      this.#waiting.set(name, waiting)
-    })
+    line.next = Math.max(line.next, now) + line.lasts / most
+    return Math.ceil(line.next)
   }
 
-  done(name: string): void {
-    const waiting = this.#waiting.get(name)
-    const next = waiting?.shift()
-    if (waiting?.length === 0) this.#waiting.delete(name)
-    // The turn passes on.
-    if (next !== undefined) {
-      next()
-      return
-    }
-    const going = (this.#going.get(name) ?? 1) - 1
-    if (going > 0) this.#going.set(name, going)
-    else this.#going.delete(name)
+  /** `lasted`: how long the turn was used, milliseconds. */
+  done(name: string, lasted: number, now: number): void {
+    const line = this.#lines.get(name)
+    if (line === undefined) return
+    line.lasts = Math.max((line.lasts + lasted) / 2, SHORTEST)
+    line.going--
+    if (line.going === 0 && line.next <= now) this.#lines.delete(name)
   }
 }

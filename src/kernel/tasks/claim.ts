@@ -1,0 +1,97 @@
+import { createHash } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
+import { GatewayError } from '../../core/errors.js'
+import type { Body } from '../admit.js'
+import type { Call } from '../call.js'
+import { digestForm } from '../form-json.js'
+import type { Claimed, Entry } from './book.js'
+import type { Task } from './record.js'
+
+/** Longest key by which a client marks a request, characters. */
+const LONGEST_KEY = 255
+/** How long a request waits for what becomes of the first one with its key, milliseconds. */
+const WAITING = 30_000
+/** Pauses between two looks at that, milliseconds. */
+const PAUSE = { first: 20, longest: 500 }
+/** How often requests with one key may come between each other. */
+const TRIES = 8
+
+/** The client's own key for a request. */
+export function keyOf(call: Call): string | undefined {
+  const key = call.request.headers['idempotency-key']
+  if (key === undefined || key === '') return undefined
+  if (typeof key === 'string' && key.length <= LONGEST_KEY) return key
+  const message = `The Idempotency-Key has more than ${LONGEST_KEY} characters.`
+  throw new GatewayError('bad_request', message, { param: 'idempotency-key' })
+}
+
+/**
+ * The task of a request with a key, and whether this request is the one that has to begin it. The record of a task stands
+ * before the key leads to it, so a key that leads nowhere is one whose task never came to be: no two requests, in
+ * whatever processes, begin it both. Who comes second waits until the first one knows what came of it. Undefined where
+ * the client has gone. Throws `conflict` where the key came with another request, or the first one takes too long.
+ */
+export async function claim(
+  call: Call,
+  draft: Task,
+  key: string,
+  body: Body,
+  create: () => Promise<Entry>,
+): Promise<{ readonly entry: Entry; readonly mine: boolean } | undefined> {
+  const { book } = call.kernel.tasks
+  const { owner, id } = draft
+  const wanted: Claimed = { id, digest: await digestOf(call, body) }
+  const until = Date.now() + WAITING
+  for (let tries = 0; tries < TRIES; tries++) {
+    const before = await book.claimed(owner, key)
+    if (before !== undefined) {
+      if (before.digest !== wanted.digest) throw reused()
+      const entry = await settled(call, draft, before.id, until)
+      if (call.over) return undefined
+      if (entry !== undefined) return { entry, mine: false }
+    }
+    const own = await create()
+    let mine = false
+    try {
+      mine = await book.claimKey(owner, key, wanted, before)
+    } finally {
+      if (!mine) await book.remove(own)
+    }
+    if (mine) return { entry: own, mine }
+  }
+  throw new GatewayError('unavailable', 'Too many requests with this Idempotency-Key at once.', { retryAfter: 1000 })
+}
+
+/** A task when its submit is over; undefined where it came to nothing. */
+async function settled(call: Call, { kind, owner }: Task, id: string, until: number): Promise<Entry | undefined> {
+  const { book } = call.kernel.tasks
+  for (let wait = PAUSE.first; ; wait = Math.min(2 * wait, PAUSE.longest)) {
+    const entry = await book.look(kind, owner, id)
+    const open = entry?.task.phase === 'submitting' && entry.task.ambiguous !== true
+    if (!open || call.over) return entry
+    if (Date.now() + wait > until) throw underWay()
+    await pause(wait)
+  }
+}
+
+function reused(): GatewayError {
+  return new GatewayError('conflict', 'This Idempotency-Key came with another request before.', {
+    param: 'idempotency-key',
+    headers: ['x-should-retry', 'false'],
+  })
+}
+
+function underWay(): GatewayError {
+  return new GatewayError('conflict', 'The first request with this Idempotency-Key is still under way.', {
+    param: 'idempotency-key',
+    familyCode: 'idempotency_key_in_use',
+    retryAfter: 1000,
+  })
+}
+
+/** Two requests with the same digest are the same request. */
+export async function digestOf(call: Call, body: Body): Promise<string> {
+  const hash = createHash('sha256').update(`${call.request.method} ${call.path}\n`)
+  if (body.type === 'form') await digestForm(body, hash)
+  return (body.type === 'bytes' ? hash.update(body.bytes) : hash).digest('hex')
+}
