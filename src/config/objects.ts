@@ -9,9 +9,10 @@ import { suggest } from './suggest.js'
 export const PAGE = { usual: 20, most: 100 } as const
 
 export function objectConfig(raw: RawObject | undefined): ObjectConfig {
-  const { id = 'id', prefix, wrapped, expires, brings } = raw ?? {}
+  const { title, id = 'id', prefix, wrapped, expires, brings } = raw ?? {}
   const { pages = 'ids', member = 'data', usual = PAGE.usual, most = PAGE.most, filter = [] } = raw?.list ?? {}
   return {
+    ...(title === undefined ? {} : { title }),
     id,
     ...(prefix === undefined ? {} : { prefix }),
     ...(wrapped === undefined ? {} : { wrapped }),

@@ -246,6 +246,7 @@ export type RawFraming =
 
 /** A kind of things that upstreams keep for callers. */
 export interface RawObject {
+  readonly title?: string
   readonly id: string
   readonly prefix?: string
   readonly wrapped?: string

@@ -262,6 +262,8 @@ export type UsageConfig = Readonly<
 
 /** A kind of things that upstreams keep for callers. Paths are dotted. */
 export interface ObjectConfig {
+  /** What clients are told that it is; the name of the kind where nothing is said. */
+  readonly title?: string
   readonly id: string
   readonly prefix?: string
   readonly wrapped?: string

@@ -74,6 +74,11 @@ export const ERROR_CODES = {
     meaning: 'The route does not take this content type or content encoding.',
   },
   expectation_failed: { status: 417, retry: 'never', meaning: 'An Expect header other than 100-continue.' },
+  upgrade_required: {
+    status: 426,
+    retry: 'never',
+    meaning: 'The path is served as a WebSocket alone, or with other methods; a plain GET gets nothing there.',
+  },
   headers_too_large: {
     status: 431,
     retry: 'never',

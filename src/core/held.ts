@@ -13,6 +13,8 @@ export type HeldPath = readonly string[]
 /** One kind of them, as declared under `objects`. */
 export interface HeldKind {
   readonly name: string
+  /** What clients are told that it is: `file`. */
+  readonly title: string
   /** Where an object says its id. */
   readonly id: HeldPath
   /** Stands before the id wherever an object is named: `files/`. Empty where nothing does. */

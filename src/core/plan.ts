@@ -36,10 +36,10 @@ export interface Match {
   readonly params: Params
 }
 
-/** A path that nobody owns (404), or an owned one with another method (405). */
+/** A path that nobody owns (404), or an owned one with another method (405), which may be a WebSocket's (426). */
 export interface Miss {
   readonly route: undefined
-  readonly status: 400 | 404 | 405
+  readonly status: 400 | 404 | 405 | 426
   readonly allow: readonly string[]
   /** Where to look for the key, and in which family to answer, though no route matched. */
   readonly caller: readonly Placement[]
@@ -97,6 +97,8 @@ export interface Route {
   /** Where its requests may name a model whose upstream is to hold what is made. */
   readonly holder: readonly HolderHint[]
   readonly session: UploadSession | undefined
+  /** Names of the upstreams that speak the route's protocol, those that are switched off among them. */
+  readonly speakers: ReadonlySet<string>
   /** Whether only callers may that have every model. */
   readonly everyModel: boolean
   /** The same for JSON that is sent in place of a form. Absent: JSON is not taken. */

@@ -16,6 +16,14 @@ export interface Reach {
   readonly secrets: readonly string[]
 }
 
+/** What is known of upstreams when a plan goes into service, and not before. */
+export interface Places {
+  /** Where an upstream is reached; `embedded:` ones listen somewhere on loopback. */
+  origin(upstream: Upstream): string
+  /** Headers that go with every request to it: flat name, value list. */
+  headers(upstream: Upstream): readonly string[]
+}
+
 /**
  * A plan in service. Requests lease the generation that they arrived in and finish on it; when it is retired and the
  * last lease is back, its pools are released.
@@ -31,8 +39,7 @@ export class Generation {
   #leases = 0
   #retired = false
 
-  /** `origin` tells where an `embedded:` upstream listens. */
-  constructor(plan: Plan, number: number, pools: Pools, origin: (upstream: Upstream) => string) {
+  constructor(plan: Plan, number: number, pools: Pools, places: Places) {
     this.plan = plan
     this.number = number
     this.media = fetcherOf(plan.media)
@@ -41,13 +48,13 @@ export class Generation {
     for (const upstream of plan.upstreams.values()) {
       if (upstream.off !== undefined) continue
       const setting: PoolSettings = {
-        origin: origin(upstream),
+        origin: places.origin(upstream),
         connections: plan.limits.connections,
         queue: plan.limits.queue,
         connect: upstream.connect,
       }
       settings.push(setting)
-      const headers = fixedHeaders(upstream)
+      const headers = fixedHeaders(upstream, places.headers(upstream))
       const names = new Set(namesOf(headers))
       const yielding = new Set(namesOf(upstream.headers).filter(upstream.forward.request))
       const pool = pools.acquire(setting)
@@ -110,8 +117,8 @@ const USER_AGENT = 'model-gateway'
 /**
  * We never decode, so we ask for plain bytes; a declared header of the same name wins over ours.
  */
-function fixedHeaders(upstream: Upstream): readonly string[] {
-  const headers = [...upstream.headers]
+function fixedHeaders(upstream: Upstream, more: readonly string[]): readonly string[] {
+  const headers = [...upstream.headers, ...more]
   const names = new Set(namesOf(headers))
   if (!names.has('accept-encoding')) headers.push('accept-encoding', 'identity')
   if (!names.has('user-agent')) headers.push('user-agent', USER_AGENT)

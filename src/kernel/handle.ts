@@ -97,5 +97,9 @@ function routeOf(call: Call, matched: Match | Miss): Match['route'] {
       throw new GatewayError('method_not_allowed', `Only ${matched.allow.join(', ')} is accepted here.`, {
         allow: matched.allow,
       })
+    case 426:
+      throw new GatewayError('upgrade_required', 'A GET of this path has to open a WebSocket.', {
+        headers: ['upgrade', 'websocket'],
+      })
   }
 }

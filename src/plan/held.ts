@@ -8,11 +8,12 @@ export class HeldKinds {
 
   constructor(objects: Readonly<Record<string, ObjectConfig>>) {
     const brought = new Map<string, { kind: HeldKind; path: readonly string[] }[]>()
-    for (const [name, { id, prefix, wrapped, expires, list }] of Object.entries(objects)) {
+    for (const [name, { title, id, prefix, wrapped, expires, list }] of Object.entries(objects)) {
       const brings: { kind: HeldKind; path: readonly string[] }[] = []
       brought.set(name, brings)
       this.#kinds.set(name, {
         name,
+        title: title ?? name.replaceAll('-', ' '),
         id: parsePath(id),
         prefix: prefix ?? '',
         wrapped,

@@ -46,12 +46,15 @@ export class Misses {
   }
 }
 
-/** The path is owned, but not with this method. */
-export function wrongMethod(owners: readonly Pick<Route, 'method' | 'errors' | 'caller' | 'families'>[]): Miss {
+/** The path is owned, but not with this method; 426 where a WebSocket is there and a plain GET was sent (RFC 9110 §15.5.22). */
+export function wrongMethod(
+  owners: readonly Pick<Route, 'method' | 'errors' | 'caller' | 'families'>[],
+  method: string,
+): Miss {
   const places = owners.flatMap(route => route.caller)
   return {
     route: undefined,
-    status: 405,
+    status: method === 'GET' && owners.some(route => route.method === 'WS') ? 426 : 405,
     allow: [...new Set(owners.map(route => (route.method === 'WS' ? 'GET' : route.method)))].sort(),
     caller: [...new Map(places.map(place => [JSON.stringify(place), place])).values()],
     errors: owners[0]?.errors ?? 'compatible',

@@ -71,7 +71,7 @@ export class Router {
     const found = path.includes('//') || path.endsWith('/') ? undefined : search.walk(this.#root, 0)
     if (found !== undefined) return { route: found.route, params: paramsOf(found, search.segments) }
     const others = [...(fixed ?? []), ...search.others].map(one => one.route)
-    return others.length > 0 ? wrongMethod(others) : this.#misses.at(path, 404)
+    return others.length > 0 ? wrongMethod(others, method) : this.#misses.at(path, 404)
   }
 }
 

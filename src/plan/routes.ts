@@ -20,6 +20,7 @@ export class RouteCompiler {
   readonly #schemas: Schemas
   readonly #held: HeldKinds
   readonly #services = new Map<string, ModelService>()
+  readonly #spoken = new Map<string, ReadonlySet<string>>()
   readonly #limits: Route['limits']
 
   constructor(parts: Parts, compileSchema: CompileSchema, problems: Problems) {
@@ -61,6 +62,7 @@ export class RouteCompiler {
       names: this.#held.names(config),
       holder: config.holder,
       session: config.session,
+      speakers: this.#speakersOf(protocol),
       everyModel: config.everyModel,
       validate: schema === undefined ? undefined : this.#schemas.validator(schema, id),
       validateJson: json === undefined ? undefined : this.#schemas.validator(json, id, 'json'),
@@ -68,6 +70,15 @@ export class RouteCompiler {
       resolve: name => service?.resolve(name),
       shipped,
     }
+  }
+
+  #speakersOf(protocol = ''): ReadonlySet<string> {
+    const known = this.#spoken.get(protocol)
+    if (known !== undefined) return known
+    const speakers = [...this.#parts.speakers].filter(([, { endpoints }]) => endpoints.has(protocol))
+    const names = new Set(speakers.map(([name]) => name))
+    this.#spoken.set(protocol, names)
+    return names
   }
 
   /** The ways to answer on a route; its calls can be filled in from the model and the route's own parameters only. */

@@ -83,7 +83,7 @@ export class Gateway {
       error => state.failed(error),
       () => state.up(),
     )
-    this.#kernel = new Kernel(new Generation(plan, 1, this.#pools, embedded.origin), this.#log, store)
+    this.#kernel = new Kernel(new Generation(plan, 1, this.#pools, embedded), this.#log, store)
     this.#sockets = new Sockets(this.#kernel)
     this.#kernel.onRefusedCredential = () => this.#rereadSecrets()
     this.#kernel.onStoreFault = error => state.failed(error)
@@ -230,7 +230,7 @@ export class Gateway {
 
   async #apply(plan: Plan): Promise<void> {
     await this.#embedded.prepare(plan)
-    const generation = new Generation(plan, this.#health.generation + 1, this.#pools, this.#embedded.origin)
+    const generation = new Generation(plan, this.#health.generation + 1, this.#pools, this.#embedded)
     this.#kernel.swap(generation)
     applyLimits(this.#server, plan.limits)
     this.#renewCertificate(plan)

@@ -11,8 +11,8 @@ export interface Protocol {
   readonly method: string
   /** An exact path, or one with a `{parameter}` that takes any text, slashes included; of several, the last is told. */
   readonly path: string
-  /** For paths that several share: whether a request with these headers and this query is meant for this one. */
-  readonly serves?: (headers: RequestHeaders, query: URLSearchParams) => boolean
+  /** For paths that several share: whether a request with these headers, query and parameter is meant for this one. */
+  readonly serves?: (headers: RequestHeaders, query: URLSearchParams, parameter: string) => boolean
   /** What the seed begins with; the path, where nothing else is said. Two ways to the same answer have it in common. */
   readonly operation?: string
   /** JSON, a multipart form, either, or any bytes. */

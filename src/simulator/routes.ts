@@ -74,7 +74,7 @@ export function route(method: string, target: string, headers: RequestHeaders): 
   const path = whole.replace(MODE, '')
   const owners = PROTOCOLS.flatMap(protocol => {
     const parameter = parameterOf(protocol.path, path)
-    return parameter === undefined || protocol.serves?.(headers, query) === false
+    return parameter === undefined || protocol.serves?.(headers, query, parameter) === false
       ? []
       : [{ protocol, parameter, query }]
   })

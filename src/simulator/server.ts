@@ -1,3 +1,4 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
@@ -25,6 +26,8 @@ export interface SimulatorOptions {
   readonly keep?: number
   /** Milliseconds since the epoch, for tasks that take their time; the system's clock by default. */
   readonly now?: () => number
+  /** The value of the header `x-simulator-key` without which every request is refused; it is asked for where it is given. */
+  readonly key?: string
   /** Told of every request when its answer is over. */
   readonly log?: (entry: SimulatorEntry) => void
 }
@@ -44,17 +47,23 @@ export interface Simulator {
  * same answer. Rejects with the system's error where the port cannot be had.
  */
 export async function startSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
-  const { port = 0, host = '127.0.0.1', keep = KEPT, now = Date.now, log } = options
+  const { port = 0, host = '127.0.0.1', keep = KEPT, now = Date.now, key, log } = options
   const state: State = { received: new Received(keep), gate: new Gate(), memory: new Memory(), tasks: new Tasks(), now }
   const server = createServer(
     { keepAliveTimeout: IDLE, requestTimeout: 0, maxHeaderSize: HEADER_BYTES },
     (request, response) => {
+      if (!admitted(request, key)) return refuse(request, response)
       void serve(request, response, state, log)
     },
   )
   server.maxHeadersCount = 0
   const sockets = new Set<Duplex>()
   server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
+    if (!admitted(request, key)) {
+      socket.on('error', () => {})
+      socket.end('HTTP/1.1 401 Unauthorized\r\nconnection: close\r\ncontent-length: 0\r\n\r\n')
+      return
+    }
     sockets.add(socket)
     socket.once('close', () => sockets.delete(socket))
     void openSocket(request, socket, head, state).then(entry => log?.(entry))
@@ -75,6 +84,33 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
       await closed
     },
   }
+}
+
+/** The header in which a simulator's own key stands. */
+export const KEY_HEADER = 'x-simulator-key'
+
+/** Whether the key is there that the simulator was started with. It is taken out: nobody sees it any more. */
+function admitted(request: IncomingMessage, key: string | undefined): boolean {
+  if (key === undefined) return true
+  const given = request.headers[KEY_HEADER]
+  delete request.headers[KEY_HEADER]
+  const { rawHeaders } = request
+  for (let at = rawHeaders.length - 2; at >= 0; at -= 2) {
+    if (rawHeaders[at]?.toLowerCase() === KEY_HEADER) rawHeaders.splice(at, 2)
+  }
+  return typeof given === 'string' && sameSecret(given, key)
+}
+
+/** Compared as digests: how long it takes tells nothing of either. */
+function sameSecret(one: string, other: string): boolean {
+  const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
+  return timingSafeEqual(digest(one), digest(other))
+}
+
+function refuse(request: IncomingMessage, response: ServerResponse): void {
+  request.resume()
+  response.writeHead(401, { 'content-type': 'application/json', connection: 'close' })
+  response.end(JSON.stringify({ error: { message: 'This simulator serves its own gateway alone.' } }))
 }
 
 async function serve(

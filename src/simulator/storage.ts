@@ -11,6 +11,8 @@ export interface StoredFile {
   readonly bytes: Buffer
   /** Seconds since the epoch. */
   readonly created: number
+  /** Of the native interface: when it came by the clock, milliseconds since the epoch; its end is counted from then. */
+  readonly stored?: number
 }
 
 /** An upload in pieces. */

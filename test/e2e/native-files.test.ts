@@ -43,6 +43,8 @@ t.test('SDK: a file is uploaded in pieces, shown, downloaded, read by a model, a
   t.match(file, { displayName: 'fox', mimeType: 'text/plain', sizeBytes: String(large.length), state: 'ACTIVE' })
   const posts = gateway.gateway.simulated.filter(entry => entry.path.startsWith('/upload/'))
   t.equal(posts.length, 4, 'a start and three pieces')
+  const lived = Date.parse(file.expirationTime ?? '') - Date.parse(file.createTime ?? '')
+  t.equal(lived, 48 * 3_600_000, 'both moments are of one clock')
   const name = file.name ?? ''
   t.same(new Set(Object.keys(await ann.files.get({ name }))), new Set(Object.keys(file)))
   const folder = mkdtempSync(join(tmpdir(), 'download-'))
@@ -114,6 +116,24 @@ t.test('F-A4 a file of another caller is unknown, however it is named', async t 
     200,
     'what is no file passes',
   )
+})
+
+t.test('the address of a file opens nothing to somebody without a key of the gateway’s', async t => {
+  const { ann, gateway } = await stage(t)
+  const { uri = '' } = await upload(ann)
+  const { origin } = new URL(uri)
+  for (const address of [uri, `${origin}/v1beta/files`, `${origin}/simulator/requests`]) {
+    t.equal((await fetch(address, { headers: { 'x-simulator-key': gateway.key } })).status, 401, address)
+  }
+  const names = gateway.gateway.simulated.flatMap(entry => [...Object.keys(entry.headers), ...entry.rawHeaders])
+  t.notOk(names.includes('x-simulator-key'), 'and what was received shows no key')
+})
+
+t.test('what is no file is told by a name that clients know', async t => {
+  const { gateway } = await stage(t)
+  const answer = await gateway.request('/v1beta/files/nope', { method: 'GET' })
+  t.equal(answer.status, 404)
+  t.match(answer.json(), { error: { message: "No such file: 'nope'." } })
 })
 
 t.test('SDK: batches, with their requests in them and in a file', async t => {

@@ -346,8 +346,8 @@ t.test('a path without a WebSocket, a wrong handshake and a plain GET are refuse
   t.equal((await refusal(t, gateway, '/v1/embeddings', { authorization })).status, 404)
   t.equal((await refusal(t, gateway, '/v1/responses', { authorization, 'sec-websocket-key': 'short' })).status, 400)
   const plain = await gateway.request('/v1/responses')
-  t.equal(plain.status, 405)
-  t.equal(plain.header('allow'), 'GET, POST')
+  t.equal(plain.status, 426)
+  t.equal(plain.header('upgrade'), 'websocket')
 })
 
 t.test('a key that is taken away is refused with the next message', async t => {

@@ -398,7 +398,11 @@ t.test('F-C14 the upstream’s path is as it was written, whatever the model’s
 
 t.test('F-C15 other methods, plain requests and absolute targets are refused', async t => {
   const { gateway } = await startRealtime(t)
-  t.equal((await gateway.request('/v1/realtime?model=m')).status, 405)
+  const plain = await gateway.request('/v1/realtime?model=m')
+  t.equal(plain.status, 426)
+  t.equal(plain.header('upgrade'), 'websocket')
+  t.equal(plain.header('allow'), undefined)
+  t.match(plain.json(), { error: { type: 'invalid_request_error', code: 'upgrade_required' } })
   t.equal((await gateway.request('/v1/realtime?model=m', { body: {} })).status, 405)
   const absolute = await ask(t, gateway, { path: 'http://127.0.0.1/v1/realtime?model=m' })
   t.ok(absolute.status === 400 || absolute.status === 404, `${absolute.status}`)

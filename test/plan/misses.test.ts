@@ -69,12 +69,20 @@ t.test('where there are no routes at all, the usual place and family hold', asyn
 })
 
 t.test('a wrong method is answered in the family of the path, with its methods sorted and each once', async t => {
-  const miss = wrongMethod([
+  const owners = [
     { method: 'POST', errors: 'native', caller: [HEADER], families: [] },
     { method: 'GET', errors: 'native', caller: [HEADER, QUERY], families: [MARK] },
     { method: 'POST', errors: 'native', caller: [], families: [] },
-  ])
+  ] as const
+  const miss = wrongMethod(owners, 'PUT')
   const caller = [HEADER, QUERY]
   const families = [MARK]
   t.same(miss, { route: undefined, status: 405, allow: ['GET', 'POST'], caller, errors: 'native', families })
+})
+
+t.test('a plain GET of a WebSocket is told to upgrade, other methods that it is read', t => {
+  const owners = [{ method: 'WS', errors: 'compatible', caller: [], families: [] }] as const
+  t.match(wrongMethod(owners, 'GET'), { status: 426 })
+  t.match(wrongMethod(owners, 'POST'), { status: 405, allow: ['GET'] })
+  t.end()
 })

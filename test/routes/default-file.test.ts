@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { packageRoot } from '../../src/core/package-root.js'
 import type { Exchange, Plan } from '../../src/core/plan.js'
+import { explainRequest, requestFacts } from '../../src/plan/explain.js'
 import { loadFile, planOf } from './plans.js'
 
 const file = join(packageRoot(), 'gateway.yaml')
@@ -116,4 +117,35 @@ t.test('max_tokens becomes max_completion_tokens for reasoning models, and nothi
   const found = chat(planOf(await loadFile(file, PROVIDERS)), 'o4-mini')
   const body = found?.request?.(Buffer.from('{ "model": "o4-mini", "max_tokens": 5, "messages": [] }'))
   t.equal(Buffer.from(body ?? []).toString(), '{ "model": "o4-mini", "max_completion_tokens": 5, "messages": [] }')
+})
+
+t.test('files go to real providers where one is on, else to the simulator that sim-text asks', async t => {
+  const first = (plan: Plan, path: string): string | undefined =>
+    plan.match('POST', path).route?.resolve('')?.groups[0]?.exchanges[0]?.upstream.name
+  const alone = planOf(await loadFile(file))
+  t.equal(first(alone, '/v1/files'), 'sim-chat')
+  t.equal(first(alone, '/upload/v1beta/files'), 'sim-generate')
+  const real = planOf(await loadFile(file, PROVIDERS))
+  t.equal(first(real, '/v1/files'), 'openai')
+  t.equal(first(real, '/upload/v1beta/files'), 'gemini')
+})
+
+t.test('models of images and sound lead to their provider too', async t => {
+  const plan = planOf(await loadFile(file, PROVIDERS))
+  const paths = {
+    '/v1/images/generations': ['dall-e-3', 'gpt-image-1'],
+    '/v1/audio/transcriptions': ['whisper-1', 'gpt-4o-transcribe'],
+    '/v1/audio/speech': ['tts-1', 'tts-1-hd', 'gpt-4o-mini-tts'],
+  }
+  for (const [path, models] of Object.entries(paths)) {
+    for (const model of models) {
+      t.equal(plan.match('POST', path).route?.resolve(model)?.groups[0]?.exchanges[0]?.upstream.name, 'openai', model)
+    }
+  }
+})
+
+t.test('explain tells that a path is a WebSocket, and that bodies which pass are sent once', async t => {
+  const plan = planOf(await loadFile(file))
+  t.match(requestFacts(plan, { method: 'GET', path: '/v1/realtime' }).error, { status: 426, code: 'upgrade_required' })
+  t.match(explainRequest(plan, { method: 'POST', path: '/v1/files' }), /retry +sent once/)
 })

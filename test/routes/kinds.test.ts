@@ -199,6 +199,11 @@ t.test('what a provider does not serve is not offered', async t => {
   t.equal(exchange(await planWith('jina'), '/v1/chat/completions'), undefined)
   t.equal(exchange(await planWith('one-api'), '/v1/images/edits'), undefined)
   t.equal(exchange(await planWith('mistral'), '/v1/audio/speech'), undefined, 'its answers have another shape')
+  t.equal(
+    exchange(await planWith('mistral'), '/v1/moderations'),
+    undefined,
+    'its answers say of nothing that it is flagged',
+  )
   t.equal(exchange(await planWith('simulator-messages'), '/v1/images/generations'), undefined)
   t.equal(exchange(await planWith('openai'), '/v1/rerank'), undefined)
 })

@@ -30,7 +30,7 @@ const names = [
     'moderations',
     'responses',
   ] as const),
-  'batches',
+  ...(['batches', 'native-batches', 'uploads', 'uploads.complete'] as const),
   ...(['predict', 'rerank', 'rerank.v2', 'videos', 'videos.form', 'videos.remix'] as const),
   ...([
     ...([
@@ -468,6 +468,7 @@ t.test('every recorded request that a provider accepted passes', { skip: recordi
   // (test/e2e/recorded-forms.test.ts).
   const unheard: readonly Name[] = [
     ...(['embed-content', 'batches', 'images.edits.document'] as const),
+    ...(['native-batches', 'uploads', 'uploads.complete'] as const),
     ...(['videos', 'videos.form', 'videos.remix'] as const),
     ...FORMS,
     ...names.filter(one => one.startsWith('mj.')),
@@ -484,3 +485,13 @@ function named(body: JsonObject, path: string): JsonObject {
 function withoutNulls(body: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(body).filter(([name, value]) => name !== 'model' || value !== null))
 }
+
+t.test('uploads and native batches are checked before an upstream hears of them', async t => {
+  const upload = { filename: 'a.txt', purpose: 'user_data', bytes: 10, mime_type: 'text/plain' }
+  t.same(check.uploads(upload), [])
+  t.match(check.uploads({ ...upload, bytes: '10' }), [{ param: 'bytes' }])
+  t.same(check['uploads.complete']({ part_ids: ['a', 'b'], md5: 'x' }), [])
+  t.match(check['uploads.complete']({ part_ids: 'a' }), [{ param: 'part_ids' }])
+  t.same(check['native-batches']({ batch: { displayName: 'b' } }), [])
+  t.match(check['native-batches']({}), [{ param: 'batch' }])
+})

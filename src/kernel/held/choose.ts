@@ -3,7 +3,7 @@ import type { Holding } from '../../core/held.js'
 import type { Exchange, Route } from '../../core/plan.js'
 import type { Call } from '../call.js'
 import { resolve, unknownModel } from '../resolve.js'
-import { nobodyHolds, noObject, someModelsOnly } from './faults.js'
+import { type Hint, neverHeld, nobodyHolds, noObject, someModelsOnly } from './faults.js'
 import { idIn } from './holdings.js'
 import { resumed } from './session.js'
 
@@ -41,19 +41,20 @@ function makers(call: Call, route: Route): readonly Exchange[] {
   const { caller, generation } = call
   if (route.everyModel && caller?.models.includes('*') !== true) throw someModelsOnly()
   if (route.model !== undefined) return resolve(call, route)
-  const model = hinted(call, route)
-  const reached = caller === undefined ? undefined : generation.plan.models.upstreams(caller, model)
-  if (reached === undefined) throw unknownModel(model ?? '', route)
+  const hint = hinted(call, route)
+  const reached = caller === undefined ? undefined : generation.plan.models.upstreams(caller, hint?.model)
+  if (reached === undefined) throw unknownModel(hint?.model ?? '', route)
   const exchange = exchangesOf(route).find(({ upstream }) => reached.has(upstream.name))
-  if (exchange === undefined) throw nobodyHolds()
-  return [exchange]
+  if (exchange !== undefined) return [exchange]
+  // Clients ask again after 503, which helps only where somebody who is switched off could hold it.
+  throw [...reached].some(name => route.speakers.has(name)) ? nobodyHolds() : neverHeld(hint)
 }
 
 /** The model that the request names for no other purpose than to say where its things are to be. */
-function hinted({ query, request }: Call, { holder }: Route): string | undefined {
+function hinted({ query, request }: Call, { holder }: Route): Hint | undefined {
   for (const { from, name } of holder) {
     const value = from === 'query' ? query?.get(name) : request.headers[name]
-    if (typeof value === 'string' && value !== '') return value
+    if (typeof value === 'string' && value !== '') return { model: value, param: name }
   }
   return undefined
 }

@@ -5,8 +5,8 @@ import type { HeldKind, HolderHint } from '../../core/held.js'
 const SHOWN = 200
 
 /** What is not the caller's and what does not exist answer alike. */
-export function noObject({ name }: HeldKind, id: string): GatewayError {
-  return new GatewayError('not_found', `No such ${name.replaceAll('-', ' ')}: '${id.slice(0, SHOWN)}'.`)
+export function noObject({ title }: HeldKind, id: string): GatewayError {
+  return new GatewayError('not_found', `No such ${title}: '${id.slice(0, SHOWN)}'.`)
 }
 
 /** The upstream that has what a request names cannot serve the request. */
@@ -22,6 +22,21 @@ export function elsewhere(id: string, model: string, hints: readonly HolderHint[
 
 export function nobodyHolds(): GatewayError {
   return new GatewayError('unavailable', 'No upstream that your models lead to can hold this now.')
+}
+
+/** A model that says where things are to be, and the parameter or header that names it. */
+export interface Hint {
+  readonly model: string
+  readonly param: string
+}
+
+/** Nobody could ever hold it: another model may help, asking again does not. */
+export function neverHeld(hint: Hint | undefined): GatewayError {
+  const who =
+    hint === undefined ? 'No upstream that your models lead to' : `No upstream of '${hint.model.slice(0, SHOWN)}'`
+  return new GatewayError('invalid_parameter', `${who} can hold this. Name a model whose upstream does.`, {
+    param: hint?.param,
+  })
 }
 
 /** What runs there may ask for any model, and the caller may not. */

@@ -24,6 +24,8 @@ export interface ExchangeFacts {
   readonly translation?: TranslationFacts
   /** After translation and all edits, where a body was given. */
   readonly body?: string
+  /** The body is passed on as it comes, so it is sent once, whatever `retry` says. */
+  readonly streamed: boolean
   readonly retry: Pick<Exchange['retry'], 'attempts' | 'on'>
   readonly timeouts: Exchange['timeouts']
 }
@@ -86,6 +88,7 @@ function factsOf(exchange: Exchange, request: Resolved): Omit<ExchangeFacts, 'gr
     ...(translation === undefined ? {} : { translation: translationFacts(translation, translated) }),
     ...(body === undefined ? {} : { body }),
     retry: { attempts: retry.attempts, on: retry.on },
+    streamed: request.route.body === 'raw',
     timeouts,
   }
 }

@@ -104,6 +104,8 @@ function routed(matched: Match | Miss): Match {
       throw new Refused('not_found', 'no route has this path')
     case 405:
       throw new Refused('method_not_allowed', 'the path is served with other methods', { allow: matched.allow })
+    case 426:
+      throw new Refused('upgrade_required', 'the path is a WebSocket; ask for it with the method WS')
   }
 }
 
@@ -132,7 +134,10 @@ function holders(
   const reached = models.upstreams(caller, name)
   if (reached === undefined) throw new Refused('model_not_found', `the key "${caller.name}" may not use "${name}"`)
   const group = choice.groups.find(({ exchanges }) => exchanges.some(one => reached.has(one.upstream.name)))
-  if (group === undefined) throw new Refused('unavailable', "no upstream that the key's models lead to can hold this")
+  if (group === undefined) {
+    const code = [...reached].some(one => route.speakers.has(one)) ? 'unavailable' : 'invalid_parameter'
+    throw new Refused(code, "no upstream that the key's models lead to can hold this")
+  }
   return { groups: [group] }
 }
 

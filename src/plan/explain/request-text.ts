@@ -38,7 +38,7 @@ function outcome(answer: RequestFacts['answer'], error: RequestFacts['error']): 
 }
 
 function exchangeLines(exchange: ExchangeFacts): readonly string[] {
-  const { group, share, upstream, model, method, url, translation, headers, body, retry, timeouts } = exchange
+  const { group, share, upstream, model, method, url, translation, headers, body, retry, streamed, timeouts } = exchange
   const drawn = share === undefined ? '' : `, first in ${share} % of requests`
   const { connect, first_byte, idle, total } = timeouts
   const waits = [
@@ -61,7 +61,14 @@ function exchangeLines(exchange: ExchangeFacts): readonly string[] {
         ['call', `${method} ${url}`],
         ...headers.map(header => ['header', header]),
         ['wait', waits.join(', ')],
-        ['retry', once ? 'no' : `${retry.attempts} attempts in all, after ${retry.on.join(', ')}`],
+        [
+          'retry',
+          streamed
+            ? 'sent once: the body is passed on as it comes'
+            : once
+              ? 'no'
+              : `${retry.attempts} attempts in all, after ${retry.on.join(', ')}`,
+        ],
         ...(body ?? '').split('\n').map((line, index) => [index === 0 ? 'body' : '', line]),
       ].filter(([name, value]) => name !== 'body' || value !== ''),
       '   ',

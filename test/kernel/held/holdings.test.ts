@@ -5,6 +5,7 @@ import { MemoryStore } from '../../../src/stores/memory.js'
 
 const LIST = { pages: 'ids', member: 'data', usual: 20, most: 100, filter: [] } as const
 const FILE: HeldKind = {
+  title: 'file',
   name: 'file',
   id: ['id'],
   prefix: '',

@@ -106,12 +106,12 @@ export const NATIVE_FILES: readonly Protocol[] = [upload, list, download, get, r
 
 /** Keeps a file under a name of its own. */
 export function keepNative(
-  { memory, seed }: Pick<Call, 'memory' | 'seed'>,
+  { memory, seed, now }: Pick<Call, 'memory' | 'seed' | 'now'>,
   { name, type, bytes }: Pick<StoredFile, 'name' | 'type' | 'bytes'>,
 ): StoredFile {
   const { nativeFiles } = memory.storage
   const own = seed.fork('file', nativeFiles.made)
-  const file = { id: own.hex(32), name, type, purpose: '', bytes, created: own.created() }
+  const file = { id: own.hex(32), name, type, purpose: '', bytes, created: own.created(), stored: now }
   nativeFiles.put(file.id, file)
   return file
 }
@@ -129,8 +129,8 @@ function known({ parameter: id, memory }: Call): StoredFile {
   )
 }
 
-function fileObject({ id, name, type, bytes, created }: StoredFile, { origin }: Call) {
-  const time = new Date(created * 1000).toISOString()
+function fileObject({ id, name, type, bytes, stored = 0 }: StoredFile, { origin }: Call) {
+  const time = new Date(stored).toISOString()
   return {
     name: `files/${id}`,
     ...(name === '' ? {} : { displayName: name }),
@@ -138,7 +138,7 @@ function fileObject({ id, name, type, bytes, created }: StoredFile, { origin }: 
     sizeBytes: String(bytes.length),
     createTime: time,
     updateTime: time,
-    expirationTime: new Date(Date.now() + LIFE * 1000).toISOString(),
+    expirationTime: new Date(stored + LIFE * 1000).toISOString(),
     sha256Hash: Buffer.from(createHash('sha256').update(bytes).digest('hex')).toString('base64'),
     uri: `${origin}/v1beta/files/${id}`,
     state: 'ACTIVE',

@@ -19,6 +19,8 @@ const LONGEST_PROMPT = 32_000
 const VIDEO = 'type.googleapis.com/google.ai.generativelanguage.v1beta.PredictLongRunningResponse'
 /** A digit that names of tasks do not have, and the number of the sample. */
 const FILE = /^([a-z2-7]+)(?:0([1-4]))?$/
+/** Files that were uploaded, or that a batch has made, are downloaded from the same place. */
+const UPLOADED = /^[0-9a-f]{32}$/
 
 /** `POST /v1beta/models/{model}:predictLongRunning`: answers the name of an operation. */
 const predict: Protocol = {
@@ -92,7 +94,7 @@ const download: Protocol = {
   ...SHARED,
   method: 'GET',
   path: '/v1beta/files/{file}:download',
-  serves: (_, query) => query.get('alt') === 'media',
+  serves: (_, query, file) => query.get('alt') === 'media' && !UPLOADED.test(file),
   body: 'none',
   recall: recallOf('operation', 'content', file => FILE.exec(file)?.[1] ?? ''),
   answer: call => {
