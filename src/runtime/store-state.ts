@@ -13,6 +13,8 @@ export class StoreState implements StoreEvents {
   /** What was told before there was a log. */
   #early: string[] = []
   #reason: string | undefined
+  /** Whether it has been told that the store cannot be used: single calls may have failed before. */
+  #down = false
   #faults = 0
   #quietUntil = 0
 
@@ -32,13 +34,15 @@ export class StoreState implements StoreEvents {
   }
 
   down(message: string): void {
-    if (this.#reason === undefined) this.#log?.error({ error: message }, 'the store cannot be used')
+    if (!this.#down) this.#log?.error({ error: message }, 'the store cannot be used')
+    this.#down = true
     this.#reason = message
   }
 
   up(): void {
     if (this.#reason !== undefined) this.#log?.info({ faults: this.#faults }, 'the store can be used again')
     this.#reason = undefined
+    this.#down = false
     this.#faults = 0
   }
 

@@ -1,0 +1,38 @@
+import { Writable } from 'node:stream'
+import t from 'tap'
+import { StoreState } from '../../src/runtime/store-state.js'
+import { openLog } from '../../src/sinks/log.js'
+
+function told(): { readonly state: StoreState; readonly messages: string[] } {
+  const messages: string[] = []
+  const stream = new Writable({
+    write: (line: Buffer, _encoding, done) => {
+      messages.push((JSON.parse(line.toString()) as { msg: string }).msg)
+      done()
+    },
+  })
+  const state = new StoreState()
+  state.attach(openLog('info', stream))
+  return { state, messages }
+}
+
+const DOWN = 'the store cannot be used'
+
+t.test('that the store is gone is told once, also where single calls failed before', async t => {
+  const { state, messages } = told()
+  state.failed(new Error('the connection is closed'))
+  state.down('refused')
+  state.down('refused')
+  t.same(messages, ['something could not be kept in the store', DOWN])
+  t.equal(state.reason, 'refused')
+})
+
+t.test('that it is back is told once, and the next time it is gone as well', async t => {
+  const { state, messages } = told()
+  state.down('refused')
+  state.up()
+  state.up()
+  t.equal(state.reason, undefined)
+  state.down('refused')
+  t.same(messages, [DOWN, 'the store can be used again', DOWN])
+})
