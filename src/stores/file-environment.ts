@@ -1,3 +1,4 @@
+import { realpathSync } from 'node:fs'
 import { type Database, open, type RootDatabase } from 'lmdb'
 import { StoreError } from '../core/store.js'
 import { holdsStore, prepareFolder, storeErrorOf } from './data-folder.js'
@@ -23,10 +24,42 @@ export interface Schema {
   migrate(environment: FileEnvironment, from: number): void
 }
 
+interface OpenFile {
+  readonly root: RootDatabase
+  users: number
+}
+
+/**
+ * Files that this process has open, by folder. The library writes in a thread that asks this one what to write: were a
+ * file opened twice, this thread could wait for a lock that is let go only when it answers.
+ */
+const OPEN = new Map<string, OpenFile>()
+
+function acquire(folder: string): RootDatabase {
+  const known = OPEN.get(folder)
+  if (known !== undefined) {
+    known.users++
+    return known.root
+  }
+  // Turn batching would leave rejections of a failed commit that nobody can catch.
+  const root = open({ path: folder, maxDbs: DATABASES, cache: false, eventTurnBatching: false })
+  OPEN.set(folder, { root, users: 1 })
+  return root
+}
+
+async function release(folder: string): Promise<void> {
+  const known = OPEN.get(folder)
+  if (known === undefined || --known.users > 0) return
+  OPEN.delete(folder)
+  await known.root.close()
+}
+
 /** The open file: how it is read and written, and what its errors mean. */
 export class FileEnvironment {
   readonly folder: string
   readonly now: () => number
+  /** The folder, however it is written. */
+  readonly #place: string
   readonly #root: RootDatabase
   readonly #holder: Holder
   #closed = false
@@ -36,16 +69,22 @@ export class FileEnvironment {
     this.folder = folder
     this.now = now
     prepareFolder(folder)
+    this.#place = realpathSync(folder)
     try {
       this.#holder = new Holder(folder, schema.version)
     } catch (error) {
       throw storeErrorOf(error, folder)
     }
     try {
-      // Turn batching would leave rejections of a failed commit that nobody can catch.
-      this.#root = open({ path: folder, maxDbs: DATABASES, cache: false, eventTurnBatching: false })
+      this.#root = acquire(this.#place)
+    } catch (error) {
+      this.#holder.release()
+      throw storeErrorOf(error, folder)
+    }
+    try {
       this.upgrade(schema)
     } catch (error) {
+      void release(this.#place)
       this.#holder.release()
       throw storeErrorOf(error, folder)
     }
@@ -108,7 +147,7 @@ export class FileEnvironment {
     if (this.#closed) return
     this.#closed = true
     await this.#root.flushed
-    await this.#root.close()
+    await release(this.#place)
     this.#holder.release()
   }
 
