@@ -2,6 +2,7 @@ import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import type { Conversation } from './state/conversations.js'
 import type { Turn } from './state/turn.js'
+import { markWritten } from './written.js'
 
 /** What a request from inside the process says beyond its bytes. */
 export interface Inside {
@@ -92,8 +93,7 @@ export class InnerResponse extends ServerResponse {
       this.#receiver.data(bytesOf(chunk, encoding === 'latin1' ? 'latin1' : 'utf8'))
     }
     this.#over = true
-    // What the base class reads to tell whether everything has been written.
-    this.finished = true
+    markWritten(this)
     this.#receiver.end()
     queueMicrotask(() => this.emit('close'))
     return this

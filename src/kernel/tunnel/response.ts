@@ -1,6 +1,7 @@
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { markWritten } from '../written.js'
 
 /**
  * The answer to a request that asks for a WebSocket: in words where it is refused, else by leaving HTTP. Node makes no
@@ -28,8 +29,7 @@ export class HandshakeResponse extends ServerResponse {
 
   /** The WebSocket that came of it is over. */
   settle(): void {
-    // What the base class reads to tell whether everything has been written.
-    this.finished = true
+    markWritten(this)
     this.emit('close')
   }
 }
