@@ -88,9 +88,11 @@ t.test('content that breaks off, where it was told how long it is', async t => {
   const upstream = await simulator(t)
   for (const wish of ['content.truncate=100', 'content.cut-after=1', 'content.reset-after=1']) {
     const id = await begin(upstream, `polls=0&${wish}`)
-    const { length, broken } = await received(upstream, `/v1/videos/${id}/content`)
-    t.ok(broken, wish)
-    t.ok(length > 0, wish)
+    // A reset may overtake what was sent before it, the head included.
+    const got = await received(upstream, `/v1/videos/${id}/content`).catch((error: NodeJS.ErrnoException) => error.code)
+    if (got === 'ECONNRESET') t.match(wish, 'reset')
+    else t.match(got, { broken: true }, wish)
+    if (!wish.includes('reset')) t.ok(typeof got === 'object' && got.length > 0, wish)
   }
 })
 
