@@ -1,5 +1,5 @@
-import type { Change, Claim, Draft, Place, Range, ScanRange, Store, StoredRecord } from '../core/store.js'
 import type { SchemaFacts } from '../core/store-config.js'
+import { DriverStore } from './driver-store.js'
 import { FileBlobs } from './file-blobs.js'
 import { FileCounters } from './file-counters.js'
 import { FileEnvironment, type Schema, writtenSchema } from './file-environment.js'
@@ -16,12 +16,11 @@ const SCHEMA: Schema = {
  * Keeps everything in a folder of this machine, in a memory-mapped B+ tree that survives a crash at any point. Several
  * processes of this machine may have it open at once. A write's promise is fulfilled when the bytes are on the disk.
  */
-export class FileStore implements Store {
-  readonly counters: FileCounters
-  readonly ledger: FileLedger
-  readonly blobs: FileBlobs
+export class FileStore extends DriverStore {
+  override readonly counters: FileCounters
+  override readonly ledger: FileLedger
+  override readonly blobs: FileBlobs
   readonly #environment: FileEnvironment
-  readonly #records: FileRecords
 
   /** What is there, and what this program knows; changes nothing. Throws {@link StoreError}. */
   static async inspect(folder: string): Promise<SchemaFacts> {
@@ -30,51 +29,20 @@ export class FileStore implements Store {
 
   /** Throws {@link StoreError} where the folder cannot be used, holds something else, or is of a later version. */
   constructor(folder: string, now: () => number = Date.now) {
-    this.#environment = new FileEnvironment(folder, SCHEMA, now)
-    this.#records = new FileRecords(this.#environment)
+    const environment = new FileEnvironment(folder, SCHEMA, now)
+    super(new FileRecords(environment))
+    this.#environment = environment
     this.counters = new FileCounters(this.#environment)
     this.ledger = new FileLedger(this.#environment)
     this.blobs = new FileBlobs(this.#environment)
   }
 
-  create(draft: Draft): Promise<StoredRecord | undefined> {
-    return this.#records.create(draft)
-  }
-
-  get(namespace: string, owner: string, key: string): Promise<StoredRecord | undefined> {
-    return this.#records.get({ namespace, owner, key })
-  }
-
-  replace(current: StoredRecord, next: Change): Promise<StoredRecord | undefined> {
-    return this.#records.replace(current, next)
-  }
-
-  delete(current: Place & { readonly version?: number }): Promise<boolean> {
-    return this.#records.delete(current)
-  }
-
-  list(namespace: string, owner: string, range: Range): Promise<readonly StoredRecord[]> {
-    return this.#records.list(namespace, owner, range)
-  }
-
-  claim(namespace: string, claim: Claim): Promise<readonly StoredRecord[]> {
-    return this.#records.claim(namespace, claim)
-  }
-
-  nextDue(namespace: string): Promise<number | undefined> {
-    return this.#records.nextDue(namespace)
-  }
-
-  scan(namespace: string, range: ScanRange): Promise<readonly StoredRecord[]> {
-    return this.#records.scan(namespace, range)
-  }
-
-  async sweep(now: number, limit: number): Promise<number> {
-    const taken = await this.#records.sweep(now, limit)
+  override async sweep(now: number, limit: number): Promise<number> {
+    const taken = await super.sweep(now, limit)
     return taken + (await this.blobs.sweep(now, limit)) + (await this.counters.sweep(now, limit))
   }
 
-  close(): Promise<void> {
+  override close(): Promise<void> {
     return this.#environment.close()
   }
 }

@@ -1,15 +1,6 @@
-import {
-  type Change,
-  type Claim,
-  type Draft,
-  type Place,
-  type Range,
-  type ScanRange,
-  type Store,
-  type StoredRecord,
-  StoreError,
-} from '../core/store.js'
+import { StoreError } from '../core/store.js'
 import type { RedisSettings, SchemaFacts, StoreEvents } from '../core/store-config.js'
+import { DriverStore } from './driver-store.js'
 import { numberOf, textOf } from './redis-answers.js'
 import { RedisBlobs } from './redis-blobs.js'
 import { RedisConnection } from './redis-connection.js'
@@ -23,18 +14,18 @@ const SCHEMA = 1
 
 /**
  * Keeps everything in a server, a group of servers with sentinels, or a cluster, which any number of gateways share. A
- * write is as durable as the server makes it. What has a ceiling or a version is decided by scripts, on the server.
+ * write is as durable as the server makes it. What has a ceiling or a version is decided by scripts, on the server,
+ * and counters and blobs are let go by it as they expire.
  */
-export class RedisStore implements Store {
-  readonly counters: RedisCounters
-  readonly ledger: RedisLedger
-  readonly blobs: RedisBlobs
+export class RedisStore extends DriverStore {
+  override readonly counters: RedisCounters
+  override readonly ledger: RedisLedger
+  override readonly blobs: RedisBlobs
   readonly #connection: RedisConnection
-  readonly #records: RedisRecords
 
   private constructor(connection: RedisConnection, keys: RedisKeys, now: () => number) {
+    super(new RedisRecords(connection, keys, now))
     this.#connection = connection
-    this.#records = new RedisRecords(connection, keys, now)
     this.counters = new RedisCounters(connection, keys)
     this.ledger = new RedisLedger(connection, keys)
     this.blobs = new RedisBlobs(connection, keys, now)
@@ -66,44 +57,7 @@ export class RedisStore implements Store {
     return new RedisStore(connection, keys, now)
   }
 
-  create(draft: Draft): Promise<StoredRecord | undefined> {
-    return this.#records.create(draft)
-  }
-
-  get(namespace: string, owner: string, key: string): Promise<StoredRecord | undefined> {
-    return this.#records.get({ namespace, owner, key })
-  }
-
-  replace(current: StoredRecord, next: Change): Promise<StoredRecord | undefined> {
-    return this.#records.replace(current, next)
-  }
-
-  delete(current: Place & { readonly version?: number }): Promise<boolean> {
-    return this.#records.delete(current)
-  }
-
-  list(namespace: string, owner: string, range: Range): Promise<readonly StoredRecord[]> {
-    return this.#records.list(namespace, owner, range)
-  }
-
-  claim(namespace: string, claim: Claim): Promise<readonly StoredRecord[]> {
-    return this.#records.claim(namespace, claim)
-  }
-
-  nextDue(namespace: string): Promise<number | undefined> {
-    return this.#records.nextDue(namespace)
-  }
-
-  scan(namespace: string, range: ScanRange): Promise<readonly StoredRecord[]> {
-    return this.#records.scan(namespace, range)
-  }
-
-  /** Records alone: counters and blobs the server lets go by itself. */
-  sweep(now: number, limit: number): Promise<number> {
-    return this.#records.sweep(now, limit)
-  }
-
-  close(): Promise<void> {
+  override close(): Promise<void> {
     return this.#connection.close()
   }
 }
