@@ -1,0 +1,64 @@
+import { GatewayError } from '../../core/errors.js'
+import type { Exchange } from '../../core/plan.js'
+import type { Call } from '../call.js'
+import { responseHeaders } from '../response-headers.js'
+import { passAnswer, presentable, retryAfter } from '../upstream-errors.js'
+import type { Answer } from './ask.js'
+import type { Verdict } from './reading.js'
+
+/** Nothing was begun: the next upstream may be asked. */
+export interface Refused {
+  readonly type: 'refused'
+  readonly error: GatewayError
+  readonly answer?: Answer
+  /** It says so in the body, whatever its status. */
+  readonly verdict?: true
+  readonly retry: boolean
+}
+
+/** Statuses by which an upstream says that it took nothing, and may take it later or elsewhere. */
+export const BUSY: ReadonlySet<number> = new Set([429, 503, 529])
+
+/** Tells the client why its task was not begun: in the upstream's words, where these can be shown. */
+export function refuse(call: Call, exchanges: readonly Exchange[], { error, answer, verdict }: Refused): void {
+  if (call.over) return
+  const exchange = exchanges.find(one => one.upstream.name === call.attempts.at(-1)?.upstream)
+  if (error.code === 'upstream_auth') call.kernel.onRefusedCredential()
+  if (
+    answer === undefined ||
+    exchange === undefined ||
+    error.code === 'upstream_auth' ||
+    (answer.status < 400 && verdict !== true)
+  ) {
+    call.fail(dearly(error))
+    return
+  }
+  const headers = responseHeaders(answer.headers, exchange)
+  // Clients' libraries repeat requests that failed; this one may have begun something.
+  if (answer.status >= 500 && !BUSY.has(answer.status)) headers.push(...NO_RETRY)
+  if (!presentable(answer.body, call, exchange)) call.fail(answer.status >= 500 ? dearly(error) : error)
+  else passAnswer(call, { status: answer.status, headers, body: answer.body }, error)
+}
+
+/** What an upstream says that took nothing, though its status says nothing of it. */
+export function declined({ code: familyCode, message, busy }: Verdict, answer: Answer, { retry }: Exchange): Refused {
+  const why = message ?? 'The upstream did not take the task.'
+  const error = busy
+    ? new GatewayError('rate_limited', why, { phase: 'verdict', familyCode, retryAfter: retryAfter(answer.headers) })
+    : new GatewayError('upstream_rejected', why, { phase: 'verdict', familyCode, status: answer.status })
+  return {
+    type: 'refused',
+    error,
+    answer: { ...answer, status: error.status },
+    verdict: true,
+    retry: busy && retry.covers(429),
+  }
+}
+
+const NO_RETRY = ['x-should-retry', 'false']
+
+/** An error after which clients' libraries had better not repeat the request by themselves: it may cost twice. */
+function dearly(error: GatewayError): GatewayError {
+  if (error.status < 500 || error.code === 'unavailable' || error.code === 'upstream_unavailable') return error
+  return new GatewayError(error.code, error.message, { ...error.details, headers: NO_RETRY })
+}
