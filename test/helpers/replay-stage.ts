@@ -32,12 +32,17 @@ export async function stage(t: Test): Promise<Stage> {
   const yaml = `version: 1\n${CALLER}\n${upstreams}\nmodels: { "*": up }\nlog: { level: error }\n`
   const gateway = await startTestGateway(t, yaml)
   const refused = new Set<Replay>()
-  const held = new Set<string>()
+  const uploads = new Map<string, Promise<unknown>>()
   let count = 0
   // What a recorded request names was uploaded once: here by this very caller.
-  const own = async (file: string): Promise<void> => {
-    if (held.has(file)) return
-    held.add(file)
+  const own = (file: string): Promise<unknown> => {
+    const before = uploads.get(file)
+    if (before !== undefined) return before
+    const upload = uploaded(file)
+    uploads.set(file, upload)
+    return upload
+  }
+  const uploaded = async (file: string): Promise<void> => {
     const id = `upload-${file}`
     scripts.set(id, json({ id: file, object: 'file', created_at: 1, bytes: 1, filename: 'f', purpose: 'user_data' }))
     await gateway.request('/v1/files', { body: 'x', headers: { 'x-request-id': id } })
