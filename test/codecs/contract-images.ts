@@ -21,7 +21,8 @@ const RESULT: ImageResult = {
   output: 7,
 }
 
-const SAMPLES: Readonly<Record<ImageField, Partial<ImageRequest>>> = {
+/** A request for each field that says something with it. */
+export const IMAGE_SAMPLES: Readonly<Record<ImageField, Partial<ImageRequest>>> = {
   prompt: {},
   count: { count: 2 },
   size: { size: { width: 1536, height: 1024 } },
@@ -94,7 +95,7 @@ export function imageContract(t: Test, codec: ImageCodec): void {
   for (const field of Object.keys(IMAGE_FIELDS) as ImageField[]) {
     const carry = client.carries[field]
     t.test(`${field}: ${typeof carry === 'string' ? carry : Object.keys(carry)}`, async t => {
-      const asked = { ...BASE, ...SAMPLES[field] }
+      const asked = { ...BASE, ...IMAGE_SAMPLES[field] }
       const { target, lost } = smallTarget(client.carries)
       if (typeof carry === 'object' && 'refused' in carry) {
         t.throws(() => client.encodeRequest(asked, target), { code: 'untranslatable' })
@@ -105,7 +106,7 @@ export function imageContract(t: Test, codec: ImageCodec): void {
       if (typeof carry === 'object') t.ok(lost.includes(field), 'its loss is said')
       if (carry !== 'carried') return
       t.notOk(lost.includes(field), 'nothing of it is lost')
-      if (isServed) t.match(server.decodeRequest(body, head), SAMPLES[field], brief(body))
+      if (isServed) t.match(server.decodeRequest(body, head), IMAGE_SAMPLES[field], brief(body))
       else if (field !== 'prompt') t.not(JSON.stringify(body), JSON.stringify(client.encodeRequest(BASE, target)))
     })
   }
@@ -130,7 +131,7 @@ export function imageContract(t: Test, codec: ImageCodec): void {
   })
 
   t.test('hostile documents: nothing but errors of the gateway', async () => {
-    const bodies = Object.values(SAMPLES).flatMap(sample => {
+    const bodies = Object.values(IMAGE_SAMPLES).flatMap(sample => {
       const body = onlyGatewayErrors(() =>
         client.encodeRequest({ ...BASE, ...sample }, smallTarget(client.carries).target),
       )

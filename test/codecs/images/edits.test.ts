@@ -6,6 +6,7 @@ import type { JsonObject } from '../../../src/core/json.js'
 import type { MediaPart } from '../../../src/core/text.js'
 import { openApi, openApiFolder } from '../../helpers/openapi.js'
 import { fc } from '../../helpers/property.js'
+import { IMAGE_SAMPLES } from '../contract-images.js'
 import { hostileObject } from '../hostile.js'
 import { MADE_UP, smallTarget } from '../small-target.js'
 import { brief, headOf, onlyGatewayErrors, plain } from '../support.js'
@@ -29,22 +30,7 @@ const RESULT: ImageResult = {
 }
 
 const SAMPLES: Readonly<Record<EditField, Partial<EditRequest>>> = {
-  prompt: {},
-  count: { count: 2 },
-  size: { size: { width: 1536, height: 1024 } },
-  aspect: { aspect: '16:9' },
-  resolution: { resolution: '2K' },
-  urls: { urls: true },
-  quality: { quality: 'high' },
-  style: { style: 'vivid' },
-  background: { background: 'transparent' },
-  mime: { mime: 'image/jpeg' },
-  compression: { compression: 80 },
-  moderation: { moderation: 'low' },
-  partials: { partials: 2 },
-  negative: { negative: 'people' },
-  seed: { seed: 7 },
-  user: { user: 'user-1' },
+  ...IMAGE_SAMPLES,
   images: { images: [png('image[0]'), png('image[1]')] },
   imageFiles: { images: [{ type: 'media', kind: 'image', source: { file: 'file-1', of: 'images.edits' } }] },
   mask: { mask: png('mask') },

@@ -5,11 +5,10 @@ import { type Call, json, type Protocol } from '../../protocol.js'
 import type { StoredBatch } from '../../storage.js'
 import { keep } from '../files/index.js'
 import { answerInner } from './inner.js'
+import { isDone, looked } from './progress.js'
 
 const SHARED = { body: 'none', family: compatible, models: [] } as const
 const DAY = 86_400
-/** A batch runs when it is asked for the first time, and is done from the second time on. */
-const POLLS = 2
 
 /** `POST /v1/batches`. */
 const create: Protocol = {
@@ -46,9 +45,7 @@ const retrieve: Protocol = {
   method: 'GET',
   path: '/v1/batches/{id}',
   answer: call => {
-    const before = known(call)
-    const polled = before.cancelled ? before : { ...before, polls: before.polls + 1 }
-    const batch = polled.polls === POLLS && before.polls < POLLS ? run(polled, call) : polled
+    const batch = looked(known(call), batch => run(batch, call))
     call.memory.storage.batches.put(call.parameter, batch)
     return json(batchObject(call.parameter, batch, call))
   },
@@ -61,7 +58,7 @@ const cancel: Protocol = {
   path: '/v1/batches/{id}/cancel',
   answer: call => {
     const before = known(call)
-    if (before.polls >= POLLS) throw new SimulatorError(409, 'A batch that is completed cannot be cancelled.')
+    if (isDone(before)) throw new SimulatorError(409, 'A batch that is completed cannot be cancelled.')
     const batch = { ...before, cancelled: true }
     call.memory.storage.batches.put(call.parameter, batch)
     return json(batchObject(call.parameter, batch, call))
@@ -107,7 +104,7 @@ function known({ parameter: id, memory }: Call): StoredBatch {
 
 function batchObject(id: string, batch: StoredBatch, call: Call) {
   const { request, created, polls, cancelled, outputs } = batch
-  const done = polls >= POLLS
+  const done = isDone(batch)
   const total = polls === 0 && !cancelled ? 0 : linesOf(batch, call).length
   const failed = done && outputs[1] !== undefined ? lineCount(outputs[1], call) : 0
   return {

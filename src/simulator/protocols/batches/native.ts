@@ -5,10 +5,9 @@ import { type Call, json, type Protocol } from '../../protocol.js'
 import type { StoredBatch } from '../../storage.js'
 import { keepNative } from '../files/native.js'
 import { answerInner, nativeError } from './inner.js'
+import { isDone, looked } from './progress.js'
 
 const SHARED = { body: 'none', family: native, models: [] } as const
-/** A batch runs when it is asked for the first time, and is done from the second time on. */
-const POLLS = 2
 const TYPE = 'type.googleapis.com/google.ai.generativelanguage.v1main.GenerateContentBatch'
 
 /** `POST /v1beta/models/{model}:batchGenerateContent`: with the requests in it, or in a file. */
@@ -38,9 +37,7 @@ const get: Protocol = {
   method: 'GET',
   path: '/v1beta/batches/{id}',
   answer: call => {
-    const before = known(call)
-    const polled = before.cancelled ? before : { ...before, polls: before.polls + 1 }
-    const batch = polled.polls === POLLS && before.polls < POLLS ? filed(polled, call) : polled
+    const batch = looked(known(call), batch => filed(batch, call))
     call.memory.storage.nativeBatches.put(call.parameter, batch)
     return json(operation(call.parameter, batch, call))
   },
@@ -118,7 +115,7 @@ function filed(batch: StoredBatch, call: Call): StoredBatch {
 
 function operation(id: string, batch: StoredBatch, call: Call) {
   const { request, created, polls, cancelled, outputs } = batch
-  const done = cancelled || polls >= POLLS
+  const done = cancelled || isDone(batch)
   const state = cancelled ? 'CANCELLED' : done ? 'SUCCEEDED' : polls > 0 ? 'RUNNING' : 'PENDING'
   const count = requestsOf(request, call)?.length ?? 0
   const time = new Date(created * 1000).toISOString()
