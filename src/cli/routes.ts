@@ -28,9 +28,10 @@ const HEALTH = ['/livez', '/readyz'].map(path => ['GET', path, 'health', '', '',
 
 function row(route: Route, ready: Ready): readonly string[] {
   const { method, id, protocol, answer, holding, task, shipped } = route
-  const { schema = '', prefixes = {} } = ready.config.routes[id] ?? {}
-  const also = Object.keys(prefixes).map(prefix => `/${prefix}`)
-  const path = (also.length === 0 ? '' : `[${also.join('|')}]`) + id.slice(id.indexOf(' ') + 1)
+  const { schema = '', prefixes = {}, also } = ready.config.routes[id] ?? {}
+  const behind = Object.keys(prefixes).map(prefix => `/${prefix}`)
+  const written = (behind.length === 0 ? '' : `[${behind.join('|')}]`) + id.slice(id.indexOf(' ') + 1)
+  const path = also === undefined ? written : `${written}, ${also.path}`
   const own = answer === undefined ? `lists: ${holding?.kind.name}` : `answer: ${answer}`
   const serves = protocol?.name ?? (task === undefined ? own : `${task.kind} tasks: ${task.action}`)
   return [method, path, serves, models(route, ready), schema, shipped ? 'shipped' : 'your file']

@@ -270,6 +270,7 @@ export interface RawModelPointer {
 
 export interface RawRoute extends RawDefaults {
   readonly families?: Partial<Readonly<Record<Family, string>>>
+  readonly also?: { readonly path: string; readonly with?: readonly string[] }
   readonly protocol?: string
   readonly answer?: Answer
   readonly task?: RawRouteTask

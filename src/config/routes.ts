@@ -2,6 +2,7 @@ import type { RouteConfig } from '../core/config.js'
 import type { Family } from '../core/errors.js'
 import type { Placement } from '../core/placement.js'
 import type { FamilyMark } from '../core/plan.js'
+import { checkAlso, readAlso, shapesOfAlso } from './also.js'
 import { type Context, fillIn } from './context.js'
 import { CALLER } from './defaults.js'
 import type { Site } from './document.js'
@@ -24,10 +25,7 @@ import {
 import { readLimits, readRetry, readTimeouts } from './settings.js'
 import { suggest } from './suggest.js'
 import { readRouteTask } from './tasks.js'
-import { parseRouteKey, type RoutePattern } from './templates.js'
-
-/** Answered by the gateway without a key. */
-const RESERVED = new Set(['/livez', '/readyz'])
+import { parseRouteKey, type RoutePattern, reservedFault } from './templates.js'
 
 /** A route, its pattern, and where it is written. */
 export interface ReadRoute {
@@ -83,8 +81,9 @@ function readRoute(
     context.report.error('bad-route', site, pattern.fault, { on: 'key' })
     return undefined
   }
-  if (RESERVED.has(pattern.path)) {
-    context.report.error('reserved-route', site, `${pattern.path} is answered by the gateway itself`, { on: 'key' })
+  const reserved = reservedFault(pattern.path)
+  if (reserved !== undefined) {
+    context.report.error('reserved-route', site, reserved, { on: 'key' })
     return undefined
   }
   const raw = fillIn(written, site, context)
@@ -96,6 +95,7 @@ function readRoute(
   checkFraming(raw, site, context)
   checkSocket(raw, pattern, site, context)
   checkHolding(raw, pattern, objects, site, context)
+  checkAlso(raw, pattern, site, context)
   if (raw.upstream !== undefined) checkUpstream(raw.upstream, site.child('upstream'), upstreams, context)
   const prefixes = raw.prefixes ?? defaults.prefixes ?? {}
   const config: RouteConfig = {
@@ -103,6 +103,7 @@ function readRoute(
     errors: raw.errors ?? defaults.errors ?? 'compatible',
     families: readFamilies(raw.families),
     ...(Object.keys(prefixes).length === 0 ? {} : { prefixes }),
+    ...(raw.also === undefined ? {} : { also: readAlso(raw.also) }),
     ...(raw.protocol === undefined ? {} : { protocol: raw.protocol }),
     ...(raw.answer === undefined ? {} : { answer: raw.answer }),
     ...(task === undefined ? {} : { task }),
@@ -168,8 +169,9 @@ function refuseClashes(routes: ReadonlyMap<string, ReadRoute>, { report }: Conte
   }
 }
 
-/** One for the path as it is written, and one for each of its prefixes. */
-function shapesOf({ pattern: { method, shape }, config: { prefixes = {} } }: ReadRoute): readonly string[] {
+/** One for the path as it is written, and one for each of its prefixes and for each way in which it is reached else. */
+function shapesOf({ pattern: { method, shape }, config: { prefixes = {}, also } }: ReadRoute): readonly string[] {
   const path = shape.slice(method.length + 1)
-  return [shape, ...Object.keys(prefixes).map(prefix => `${method} /${prefix}${path}`)]
+  const behind = Object.keys(prefixes).map(prefix => `${method} /${prefix}${path}`)
+  return [shape, ...behind, ...(also === undefined ? [] : shapesOfAlso(method, also))]
 }

@@ -42,6 +42,14 @@ export function parseRouteKey(key: string): RoutePattern | { readonly fault: str
   return { method, path, params, shape: `${method} /${shapes.join('/')}` }
 }
 
+/** Answered by the gateway without a key. */
+const RESERVED = new Set(['/livez', '/readyz'])
+
+/** Why no route may have the path, or undefined where it may. */
+export function reservedFault(path: string): string | undefined {
+  return RESERVED.has(path) ? `${path} is answered by the gateway itself` : undefined
+}
+
 /** Names in braces that an upstream's call has to be filled in with, or what is wrong with it. `[/{name}]` may be left out. */
 export function parseCallTarget(target: string): { readonly params: readonly string[] } | { readonly fault: string } {
   if (target.length > LONGEST) return { fault: `the path has more than ${LONGEST} characters` }

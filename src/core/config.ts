@@ -280,6 +280,8 @@ export interface RouteConfig {
   readonly families: readonly FamilyMark[]
   /** Further first segments of the path, each with values for upstreams' calls. */
   readonly prefixes?: Readonly<Record<string, Params>>
+  /** Another path of the same route. */
+  readonly also?: AlsoConfig
   readonly protocol?: string
   /** `answer` routes are answered by the gateway itself. */
   readonly answer?: Answer
@@ -315,6 +317,12 @@ export interface RouteConfig {
   readonly body: RouteBody
   /** Whether the gateway ships the route (for tables). */
   readonly shipped: boolean
+}
+
+export interface AlsoConfig {
+  readonly path: string
+  /** Lower-case names: the path is this route's for requests with one of these headers. Empty: for all. */
+  readonly with: readonly string[]
 }
 
 export type PointerConfig = Pointer

@@ -26,9 +26,15 @@ export interface Plan {
   readonly models: ModelTable
   readonly routes: readonly Route[]
   readonly upstreams: ReadonlyMap<string, Upstream>
-  /** `path` is the raw, still encoded path without the query. */
-  match(method: string, path: string): Match | Miss
+  /**
+   * `path` is the raw, still encoded path without the query. Some paths are other routes' for requests with certain
+   * headers, given here by their lower-case names.
+   */
+  match(method: string, path: string, headers?: Shown): Match | Miss
 }
+
+/** What requests show by their headers, by lower-case names. */
+export type Shown = Readonly<Record<string, unknown>>
 
 export interface Match {
   readonly route: Route

@@ -26,7 +26,7 @@ export function handle(kernel: Kernel, request: IncomingMessage, response: Serve
 async function serve(call: Call): Promise<void> {
   const { plan } = call.generation
   const { request } = call
-  const matched = plan.match(request.method ?? '', call.path)
+  const matched = plan.match(request.method ?? '', call.path, request.headers)
   call.family = familyOf(request, matched)
   checkHead(request, plan.limits)
   if (cors(call, matched)) return

@@ -21,7 +21,7 @@ export function admitSocket(kernel: Kernel, request: IncomingMessage): Route | R
   const mark = url.indexOf('?')
   const path = mark < 0 ? url : url.slice(0, mark)
   const query = mark < 0 ? undefined : new URLSearchParams(url.slice(mark + 1))
-  const matched = plan.match(SOCKET_METHOD, path)
+  const matched = plan.match(SOCKET_METHOD, path, request.headers)
   const family = matched.route?.errors ?? ('errors' in matched ? matched.errors : 'compatible')
   try {
     checkHead(request, plan.limits)

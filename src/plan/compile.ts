@@ -1,5 +1,5 @@
 import type { Config } from '../core/config.js'
-import type { Match, Miss, Plan, Route, Upstream } from '../core/plan.js'
+import type { Match, Miss, Plan, Route, Shown, Upstream } from '../core/plan.js'
 import type { Secret } from '../core/secret.js'
 import { compileKeys, type DigestRing } from './keys.js'
 import { ModelCatalog, ModelIndex } from './models.js'
@@ -65,8 +65,8 @@ export class CompiledPlan implements Plan {
     this.#router = router
   }
 
-  match(method: string, path: string): Match | Miss {
-    return this.#router.match(method, path)
+  match(method: string, path: string, headers?: Shown): Match | Miss {
+    return this.#router.match(method, path, headers)
   }
 }
 
@@ -93,9 +93,11 @@ function compileRoutes(config: Config, compiler: RouteCompiler, router: Router, 
     const pattern = parsePattern(id)
     const route = compiler.compile(id, pattern, written)
     const forms = Object.entries(written.prefixes ?? {})
+    const { also } = written
     const added = [
       router.add(pattern, route),
-      ...forms.map(([prefix, fixed]) => router.add(prefixed(pattern, prefix), route, { ...fixed })),
+      ...forms.map(([prefix, fixed]) => router.add(prefixed(pattern, prefix), route, { fixed: { ...fixed } })),
+      ...(also === undefined ? [] : [router.add(parsePattern(`${pattern.method} ${also.path}`), route, also)]),
     ]
     if (added.every(Boolean)) routes.push(route)
     else problems.error(['routes', id], 'route-clash', 'another route matches the same requests')

@@ -1,4 +1,4 @@
-import type { Match, Miss, Params, Route } from '../core/plan.js'
+import type { Match, Miss, Params, Route, Shown } from '../core/plan.js'
 import { Misses, wrongMethod } from './misses.js'
 import type { Pattern } from './pattern.js'
 import { isRefused } from './refused-path.js'
@@ -8,9 +8,17 @@ interface Owned {
   readonly route: Route
   /** Parameters that nothing in the path says. */
   readonly fixed: Params
+  /** The path is the route's for requests with one of these headers alone. Empty: for all. */
+  readonly marks: readonly string[]
 }
 
-/** Who owns a path, one for each method. */
+/** How a route owns a path that is not the one of its key. */
+interface Owning {
+  readonly fixed?: Params
+  readonly with?: readonly string[]
+}
+
+/** Who owns a path: for each method one for all requests, and any number for those with certain headers. */
 type Owners = Owned[]
 
 /** A plan may have tens of thousands of these, so they make their parts when they are first needed. */
@@ -28,9 +36,10 @@ class Node {
 }
 
 const NO_PARAMS: Params = Object.freeze(Object.create(null))
+const NOTHING: Shown = Object.freeze(Object.create(null))
 
 /**
- * Finds the route of a request by its method and raw path. Literals win over parameters, longer suffixes over shorter
+ * Finds the route of a request by its method and raw path, and by its headers where several share these. Literals win over parameters, longer suffixes over shorter
  * ones, single segments over tails. Segments are compared as they were sent: an escaped slash, colon or letter is data
  * and never changes which route matches. Linear in the path: each node of the tree is seen at most once.
  */
@@ -40,11 +49,13 @@ export class Router {
   readonly #misses = new Misses()
 
   /** False where another route matches the same requests; it stays. */
-  add(pattern: Pattern, route: Route, fixed: Params = NO_PARAMS): boolean {
+  add(pattern: Pattern, route: Route, { fixed = NO_PARAMS, with: marks = [] }: Owning = {}): boolean {
     const owners = this.#ownersOf(pattern)
-    if (owners.some(owned => owned.pattern.method === pattern.method)) return false
-    owners.push({ pattern, route, fixed })
-    this.#misses.add(pattern, route)
+    const added: Owned = { pattern, route, fixed, marks }
+    if (owners.some(owned => clash(owned, added))) return false
+    owners.push(added)
+    // What others own is refused as they do.
+    if (marks.length === 0) this.#misses.add(pattern, route)
     return true
   }
 
@@ -62,15 +73,15 @@ export class Router {
     return node.here
   }
 
-  match(method: string, path: string): Match | Miss {
+  match(method: string, path: string, headers: Shown = NOTHING): Match | Miss {
     const fixed = this.#static.get(path)
-    const owned = ownerOf(fixed, method)
+    const owned = ownerOf(fixed, method, headers)
     if (owned !== undefined) return { route: owned.route, params: owned.fixed }
     if (isRefused(path)) return this.#misses.at(path, 400)
-    const search = new Search(method, path.slice(1).split('/'))
+    const search = new Search(method, headers, path.slice(1).split('/'))
     const found = path.includes('//') || path.endsWith('/') ? undefined : search.walk(this.#root, 0)
     if (found !== undefined) return { route: found.route, params: paramsOf(found, search.segments) }
-    const others = [...(fixed ?? []), ...search.others].map(one => one.route)
+    const others = ownersFor([...(fixed ?? []), ...search.others], method, headers)
     return others.length > 0 ? wrongMethod(others, method) : this.#misses.at(path, 404)
   }
 }
@@ -78,11 +89,13 @@ export class Router {
 /** One walk down the tree; remembers who owns the path with other methods. */
 class Search {
   readonly #method: string
+  readonly #headers: Shown
   readonly segments: readonly string[]
   readonly others: Owned[] = []
 
-  constructor(method: string, segments: readonly string[]) {
+  constructor(method: string, headers: Shown, segments: readonly string[]) {
     this.#method = method
+    this.#headers = headers
     this.segments = segments
   }
 
@@ -102,7 +115,7 @@ class Search {
   }
 
   #claim(owners: Owners | undefined): Owned | undefined {
-    const found = ownerOf(owners, this.#method)
+    const found = ownerOf(owners, this.#method, this.#headers)
     if (found === undefined && owners !== undefined) this.others.push(...owners)
     return found
   }
@@ -122,8 +135,34 @@ function paramsOf({ pattern, fixed }: Owned, segments: readonly string[]): Param
   return params
 }
 
-function ownerOf(owners: Owners | undefined, method: string): Owned | undefined {
-  return owners?.find(owned => owned.pattern.method === method)
+/** Whoever owns the requests with one of their headers comes before the owner of all. */
+function ownerOf(owners: Owners | undefined, method: string, headers: Shown): Owned | undefined {
+  let usual: Owned | undefined
+  for (const owned of owners ?? []) {
+    if (owned.pattern.method !== method) continue
+    if (owned.marks.length === 0) usual = owned
+    else if (isMarked(owned, headers)) return owned
+  }
+  return usual
+}
+
+/**
+ * The routes that a request of another method would have been for. A browser asks for all before it shows any header
+ * (OPTIONS).
+ */
+function ownersFor(owners: Owners, method: string, headers: Shown): readonly Route[] {
+  const marked = owners.filter(owned => isMarked(owned, headers))
+  const rest = owners.filter(owned => owned.marks.length === 0 || (method === 'OPTIONS' && !marked.includes(owned)))
+  return [...marked, ...rest].map(({ route }) => route)
+}
+
+function isMarked({ marks }: Owned, headers: Shown): boolean {
+  return marks.some(name => headers[name] !== undefined)
+}
+
+function clash(one: Owned, other: Owned): boolean {
+  if (one.pattern.method !== other.pattern.method) return false
+  return one.marks.length === 0 ? other.marks.length === 0 : one.marks.some(name => other.marks.includes(name))
 }
 
 function literalEdge(node: Node, text: string): Node {

@@ -197,11 +197,61 @@ t.test('a route stands behind further segments too, each with parameters of its 
   for (const id of ['POST /mj/submit', 'GET /mj/{id}/fetch']) {
     const pattern = parsePattern(id)
     router.add(pattern, routeAt(id, {}))
-    router.add(prefixed(pattern, 'fast'), routeAt(id, {}), { mode: 'fast' })
+    router.add(prefixed(pattern, 'fast'), routeAt(id, {}), { fixed: { mode: 'fast' } })
   }
   t.same(outcome(router.match('POST', '/mj/submit')), ['POST /mj/submit', {}])
   t.same(outcome(router.match('POST', '/fast/mj/submit')), ['POST /mj/submit', { mode: 'fast' }])
   t.same(outcome(router.match('GET', '/mj/7/fetch')), ['GET /mj/{id}/fetch', { id: '7' }])
   t.same(outcome(router.match('GET', '/fast/mj/7/fetch')), ['GET /mj/{id}/fetch', { id: '7', mode: 'fast' }])
   t.equal(outcome(router.match('GET', '/slow/mj/7/fetch')), 404)
+})
+
+t.test('a path is another route’s for requests with certain headers', async t => {
+  const router = routerOf(['GET /v1/files', 'POST /v1/files', 'GET /v1/files/{id}', 'GET /v1/files/{id}/content'])
+  const marked = { with: ['x-native', 'x-other'] }
+  const native = (id: string, path: string): boolean =>
+    router.add(parsePattern(path), routeAt(id, { errors: 'native' }), marked)
+  t.ok(native('GET /beta/files', 'GET /v1/files'))
+  t.ok(native('GET /beta/files/{id}', 'GET /v1/files/{id}'))
+  t.ok(native('DELETE /beta/files/{id}', 'DELETE /v1/files/{id}'))
+  t.ok(native('GET /beta/files/{id}:download', 'GET /v1/files/{id}:download'))
+  for (const header of marked.with) {
+    const shown = { [header]: 'x' }
+    t.same(outcome(router.match('GET', '/v1/files', shown)), ['GET /beta/files', {}])
+    t.same(outcome(router.match('GET', '/v1/files/a', shown)), ['GET /beta/files/{id}', { id: 'a' }])
+    t.same(outcome(router.match('DELETE', '/v1/files/a', shown)), ['DELETE /beta/files/{id}', { id: 'a' }])
+    const down = outcome(router.match('GET', '/v1/files/a:download', shown))
+    t.same(down, ['GET /beta/files/{id}:download', { id: 'a' }])
+    t.same(outcome(router.match('POST', '/v1/files', shown)), ['POST /v1/files', {}], 'what is not its own stays')
+    t.match(router.match('PUT', '/v1/files', shown), { status: 405, allow: ['GET', 'POST'], errors: 'native' })
+  }
+  for (const shown of [undefined, {}, { authorization: 'x' }]) {
+    t.same(outcome(router.match('GET', '/v1/files', shown)), ['GET /v1/files', {}])
+    t.same(outcome(router.match('GET', '/v1/files/a', shown)), ['GET /v1/files/{id}', { id: 'a' }])
+    t.same(outcome(router.match('GET', '/v1/files/a:download', shown)), ['GET /v1/files/{id}', { id: 'a:download' }])
+    t.match(router.match('DELETE', '/v1/files/a', shown), { status: 405, allow: ['GET'], errors: 'compatible' })
+  }
+  t.match(
+    router.match('OPTIONS', '/v1/files/a'),
+    { status: 405, allow: ['DELETE', 'GET'] },
+    'a browser may ask for both',
+  )
+})
+
+t.test('a path that is only for requests with certain headers is nobody’s for others', async t => {
+  const router = routerOf(['GET /v1/x'])
+  router.add(parsePattern('GET /v1/y'), routeAt('GET /beta/y', { errors: 'native' }), { with: ['x-native'] })
+  t.same(outcome(router.match('GET', '/v1/y', { 'x-native': '' })), ['GET /beta/y', {}])
+  t.match(router.match('GET', '/v1/y'), { status: 404, errors: 'compatible' })
+  t.match(router.match('POST', '/v1/y'), { status: 404, errors: 'compatible' })
+})
+
+t.test('two routes may share a path where their headers differ, and not else', async t => {
+  const router = routerOf(['GET /x'])
+  const add = (...headers: string[]): boolean =>
+    router.add(parsePattern('GET /x'), routeAt('GET /y', {}), { with: headers })
+  t.ok(add('a', 'b'))
+  t.notOk(add('b', 'c'))
+  t.ok(add('c'))
+  t.notOk(add())
 })

@@ -14,8 +14,8 @@ import { checkHandshake } from './handshake.js'
 import { HandshakeResponse } from './response.js'
 
 /** Whether the path that a WebSocket is asked for on is one that is passed through. */
-export function isTunnel({ generation }: Kernel, { url = '' }: IncomingMessage): boolean {
-  return generation.plan.match(SOCKET_METHOD, url.split('?', 1)[0] ?? '').route?.tunnel !== undefined
+export function isTunnel({ generation }: Kernel, { url = '', headers }: IncomingMessage): boolean {
+  return generation.plan.match(SOCKET_METHOD, url.split('?', 1)[0] ?? '', headers).route?.tunnel !== undefined
 }
 
 /**
@@ -31,7 +31,7 @@ export function openTunnel(kernel: Kernel, request: IncomingMessage, socket: Dup
 async function open(call: Call, response: HandshakeResponse, socket: Duplex, head: Buffer): Promise<void> {
   const { kernel, request } = call
   const { plan } = call.generation
-  const { route, ...matched } = plan.match(SOCKET_METHOD, call.path)
+  const { route, ...matched } = plan.match(SOCKET_METHOD, call.path, request.headers)
   if (route === undefined) throw new GatewayError('not_found', 'No WebSocket is served here.')
   call.route = route
   call.family = route.errors

@@ -1,6 +1,14 @@
 import { codecOf, declaredCodec, partnersOf, textProtocols } from '../../codecs/index.js'
 import type { Codec, Traits } from '../../core/codec.js'
-import type { Config, KeyConfig, KeySecret, ModelConfig, TargetConfig, VerbConfig } from '../../core/config.js'
+import type {
+  AlsoConfig,
+  Config,
+  KeyConfig,
+  KeySecret,
+  ModelConfig,
+  TargetConfig,
+  VerbConfig,
+} from '../../core/config.js'
 import type { Holding } from '../../core/held.js'
 import type { Placement } from '../../core/placement.js'
 import type { ModelPointer, Plan, Pointer, Route, Upstream } from '../../core/plan.js'
@@ -80,6 +88,8 @@ export interface RouteFacts {
   readonly serves: string
   /** Further first segments of its path. */
   readonly prefixes?: readonly string[]
+  /** Another path of it, and which requests there are its own. */
+  readonly also?: string
   readonly model?: string
   readonly stream: string
   /** Where it is not always events. */
@@ -216,7 +226,7 @@ function groupFacts(group: readonly TargetConfig[], { upstreams }: Plan): readon
 
 function routeFacts(route: Route, config: Config): RouteFacts {
   const { id, shipped, protocol, task, holding, model, body, errors, families, caller } = route
-  const { schema, json, strict, request = [], prefixes = {} } = config.routes[id] ?? {}
+  const { schema, json, strict, request = [], prefixes = {}, also } = config.routes[id] ?? {}
   const framing = framingText(route)
   return {
     id,
@@ -224,6 +234,7 @@ function routeFacts(route: Route, config: Config): RouteFacts {
     serves: servesText(route),
     ...(protocol === undefined || task === undefined ? {} : { task: taskText(task) }),
     ...(Object.keys(prefixes).length === 0 ? {} : { prefixes: Object.keys(prefixes) }),
+    ...(also === undefined ? {} : { also: alsoText(also) }),
     ...(model === undefined ? {} : { model: modelText(model) }),
     stream: typeof route.stream === 'string' ? route.stream : pointerText(route.stream),
     ...(framing === undefined ? {} : { framing }),
@@ -240,6 +251,10 @@ function routeFacts(route: Route, config: Config): RouteFacts {
     caller: caller.map(placementText),
     calls: protocol === undefined ? [] : callsOf(id, protocol.name, config),
   }
+}
+
+function alsoText({ path, with: headers }: AlsoConfig): string {
+  return headers.length === 0 ? path : `${path} with ${headers.join(' or ')}`
 }
 
 const ESTIMATED = 'nobody is asked: the gateway estimates'
