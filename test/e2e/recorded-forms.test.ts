@@ -1,9 +1,8 @@
-import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { parse } from 'yaml'
 import { body } from '../helpers/answers.js'
 import { proveNoLeak } from '../helpers/canaries.js'
+import { cassettesIn } from '../helpers/cassettes.js'
 import { relaysAnything } from '../helpers/emitted.js'
 import { formOf, noise, sending } from '../helpers/forms.js'
 import { oneUpstream, startTestGateway } from '../helpers/gateway.js'
@@ -24,41 +23,17 @@ interface Recorded {
 
 const PATHS = /\/(audio\/transcriptions|audio\/translations|images\/edits|images\/variations)$/
 
-interface CassetteBody {
-  readonly string?: string
-  readonly base64_string?: string
-}
-
-/** A body of a cassette. Where a tag says that the text is base64 the parser leaves it as it is. */
-function bytesOf({ string = '', base64_string }: CassetteBody): Buffer {
-  if (base64_string !== undefined) return Buffer.from(base64_string, 'base64')
-  return /^[A-Za-z0-9+/\s]+=*\s*$/.test(string) ? Buffer.from(string, 'base64') : Buffer.from(string)
-}
-
 /** Exchanges whose request was a form and was recorded whole, by what real clients of other languages sent. */
 function recordedIn(folder: string): Recorded[] {
-  return readdirSync(folder)
-    .filter(file => file.endsWith('.yml'))
-    .map(file => [file, readFileSync(join(folder, file), 'utf8')] as const)
-    .filter(([, text]) => text.includes('multipart/form-data'))
-    .flatMap(([file, text]) =>
-      parse(text, { logLevel: 'silent' }).http_interactions.flatMap(({ request, response }: Cassette): Recorded[] => {
-        const path = PATHS.exec(new URL(request.uri).pathname)?.[1]
-        const [contentType = ''] = request.headers['Content-Type'] ?? []
-        const [type = ''] = response.headers['Content-Type'] ?? response.headers['content-type'] ?? []
-        if (path === undefined || !contentType.startsWith('multipart/')) return []
-        const sent = bytesOf(request.body)
-        const answer = bytesOf(response.body)
-        return [
-          { name: file, path: `/v1/${path}`, contentType, request: sent, status: response.status.code, type, answer },
-        ]
-      }),
-    )
-}
-
-interface Cassette {
-  readonly request: { uri: string; headers: Record<string, string[]>; body: CassetteBody }
-  readonly response: { status: { code: number }; headers: Record<string, string[]>; body: CassetteBody }
+  return cassettesIn(folder, /multipart\/form-data/).flatMap(({ name, exchanges }) =>
+    exchanges.flatMap(({ url, headers, body, status, answerHeaders, answer }): Recorded[] => {
+      const path = PATHS.exec(url.pathname)?.[1]
+      const contentType = headers['content-type'] ?? ''
+      if (path === undefined || !contentType.startsWith('multipart/')) return []
+      const type = answerHeaders['content-type'] ?? ''
+      return [{ name, path: `/v1/${path}`, contentType, request: body, status, type, answer }]
+    }),
+  )
 }
 
 const file = recordingsFile()
