@@ -77,7 +77,14 @@ const calls: readonly [string, string, string][] = [
   ['openai', '/v1/responses', 'https://api.openai.com/v1/responses'],
   ['openai', '/v1/moderations', 'https://api.openai.com/v1/moderations'],
   ['azure-openai', '/v1/chat/completions', `${OWN}/openai/v1/chat/completions`],
+  ['azure-openai', '/v1/completions', `${OWN}/openai/v1/completions`],
+  ['azure-openai', '/v1/responses', `${OWN}/openai/v1/responses`],
   ['azure-openai', '/v1/embeddings', `${OWN}/openai/v1/embeddings`],
+  ['azure-openai', '/v1/images/generations', `${OWN}/openai/v1/images/generations?api-version=preview`],
+  ['azure-openai', '/v1/images/edits', `${OWN}/openai/v1/images/edits?api-version=preview`],
+  ['azure-openai', '/v1/audio/transcriptions', `${OWN}/openai/v1/audio/transcriptions?api-version=preview`],
+  ['azure-openai', '/v1/audio/translations', `${OWN}/openai/v1/audio/translations?api-version=preview`],
+  ['azure-openai', '/v1/audio/speech', `${OWN}/openai/v1/audio/speech?api-version=preview`],
   ['gemini', '/v1/chat/completions', 'https://generativelanguage.googleapis.com/v1beta/openai/chat/completions'],
   ['gemini', '/v1/embeddings', 'https://generativelanguage.googleapis.com/v1beta/openai/embeddings'],
   ['mistral', '/v1/chat/completions', 'https://api.mistral.ai/v1/chat/completions'],
@@ -132,6 +139,30 @@ for (const [kind, path, address] of calls) {
   t.test(`kind ${kind} serves ${path} at ${address}`, async t => {
     const found = exchange(await planWith(kind), path)
     t.equal(`${found?.upstream.origin}${found?.call.target({ model: 'm' })}`, address)
+  })
+}
+
+/** Where the calls about files and batches go, which name no model. */
+const held: readonly [string, string, string][] = ['openai', 'azure-openai'].flatMap(kind => {
+  const v1 = kind === 'openai' ? 'https://api.openai.com/v1' : `${OWN}/openai/v1`
+  return [
+    ['POST /v1/files', `${v1}/files`],
+    ['GET /v1/files/a', `${v1}/files/a`],
+    ['DELETE /v1/files/a', `${v1}/files/a`],
+    ['GET /v1/files/a/content', `${v1}/files/a/content`],
+    ['POST /v1/batches', `${v1}/batches`],
+    ['GET /v1/batches/a', `${v1}/batches/a`],
+    ['POST /v1/batches/a/cancel', `${v1}/batches/a/cancel`],
+  ].map(([request = '', address = '']): [string, string, string] => [kind, request, address])
+})
+
+for (const [kind, request, address] of held) {
+  t.test(`kind ${kind} serves ${request} at ${address}`, async t => {
+    const [method = '', path = ''] = request.split(' ')
+    const { route } = (await planWith(kind)).match(method, path)
+    const found = route?.resolve('')?.groups[0]?.exchanges[0]
+    t.equal(found?.call.method, method)
+    t.equal(`${found?.upstream.origin}${found?.call.target({ id: 'a' })}`, address)
   })
 }
 
@@ -206,6 +237,8 @@ t.test('what a provider does not serve is not offered', async t => {
   )
   t.equal(exchange(await planWith('simulator-messages'), '/v1/images/generations'), undefined)
   t.equal(exchange(await planWith('openai'), '/v1/rerank'), undefined)
+  t.equal(exchange(await planWith('azure-openai'), '/v1/images/variations'), undefined)
+  t.equal(exchange(await planWith('azure-openai'), '/v1/moderations'), undefined)
 })
 
 t.test('rate limits pass to the client, the account behind the key does not', async t => {
