@@ -15,7 +15,16 @@ export interface Entry<T> {
 
 export type Entries<T> = ReadonlyMap<string, Entry<T>>
 
-type SectionName = 'keys' | 'kinds' | 'upstreams' | 'models' | 'protocols' | 'objects' | 'routes' | 'schemas'
+type SectionName =
+  | 'keys'
+  | 'kinds'
+  | 'upstreams'
+  | 'models'
+  | 'default_models'
+  | 'protocols'
+  | 'objects'
+  | 'routes'
+  | 'schemas'
 type EntryOf<S extends SectionName> = NonNullable<RawRoutesFile[S]>[string]
 
 /** All entries of a section over several documents, in their order. A name that stands in two of them is a problem. */

@@ -5,6 +5,7 @@ import { packageRoot } from '../core/package-root.js'
 import { parsePathText } from '../core/path-text.js'
 import type { Problem } from '../core/problems.js'
 import type { Context } from './context.js'
+import { withDefaultModels } from './default-models.js'
 import { type Document, Site, type Spot } from './document.js'
 import { type Entry, gather, sectionOf } from './entries.js'
 import { Files } from './files.js'
@@ -92,7 +93,9 @@ function assemble(main: Document, documents: readonly Document[], options: LoadO
   checkObjects(objects, context)
   const shippedRoutes = gather(shipped, 'routes', report)
   const known = { upstreams: upstreamEntries, objects }
-  const routes = readRoutes(shippedRoutes, gather(documents, 'routes', report), known, context)
+  const read = readRoutes(shippedRoutes, gather(documents, 'routes', report), known, context)
+  const defaultModels = gather(documents, 'default_models', report)
+  const routes = withDefaultModels(read, defaultModels, { models, upstreams }, context)
   const settings = readSettings(main, options.overrides ?? {}, context)
   const schemas = readRequestSchemas(gather(documents, 'schemas', report), routes, root, context)
   // Routes of an interface that could not be opened are not known: what they serve is not out of reach.

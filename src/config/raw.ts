@@ -17,6 +17,7 @@ export interface RawRoutesFile {
   readonly kinds?: RawMap<RawKind>
   readonly upstreams?: RawMap<RawUpstream>
   readonly models?: RawMap<RawModel>
+  readonly default_models?: RawMap<string>
   readonly protocols?: RawMap<RawProtocol>
   readonly objects?: RawMap<RawObject>
   readonly routes?: RawMap<RawRoute | 'off'>

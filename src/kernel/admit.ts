@@ -1,3 +1,4 @@
+import { isLeftOut, withDefault } from '../core/default-model.js'
 import { GatewayError } from '../core/errors.js'
 import { isObject } from '../core/json.js'
 import type { ModelPointer, Pointer, Route } from '../core/plan.js'
@@ -49,7 +50,9 @@ export async function admit(call: Call, route: Route): Promise<Body> {
   if (!isForm) return readJson(call, route)
   const body = await readForm(call, route)
   const { validate } = route
-  if (validate !== undefined) checkSchema(form => formViolations(validate(form), body), body.document)
+  if (validate !== undefined) {
+    checkSchema(form => formViolations(validate(form), body), withDefault(body.document, route.model))
+  }
   readPointers(call, route, body.value)
   return body
 }
@@ -64,7 +67,7 @@ async function readJson(call: Call, route: Route): Promise<Body> {
   const document = scanner === undefined ? parseSmall(bytes, scanOptions(route)) : undefined
   if (document !== undefined) {
     const validate = schemaOf(route)
-    if (validate !== undefined) checkSchema(validate, document)
+    if (validate !== undefined) checkSchema(validate, withDefault(document, route.model))
     readPointers(call, route, name => document[name], referencesIn(document.input))
     return { type: 'bytes', bytes, model: undefined }
   }
@@ -91,7 +94,7 @@ function readScanned(call: Call, route: Route, scanner: JsonScanner): Span | und
   const validate = schemaOf(route)
   const skeleton = validate === undefined ? '' : scanner.skeleton()
   const shape: unknown = skeleton === '' ? undefined : JSON.parse(skeleton)
-  if (validate !== undefined) checkSchema(validate, shape)
+  if (validate !== undefined) checkSchema(validate, withDefault(shape, route.model))
   const inBody: InBody = name => {
     const found = scanner.found(name)
     return found === undefined || found.value !== undefined ? found?.value : {}
@@ -196,7 +199,7 @@ function readModel(call: Call, pointer: ModelPointer, inBody: InBody): string {
     call.named = !Object.hasOwn(values, value)
     return call.named ? value : (values[value] ?? value)
   }
-  if (value === undefined || value === '' || value === null) {
+  if (isLeftOut(value)) {
     if (byDefault !== undefined) return byDefault
     throw new GatewayError('invalid_parameter', `Missing required parameter: '${pointer.name}'.`, {
       param: pointer.name,

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { writesDefault } from '../core/default-model.js'
 import type { AttemptNote, RequestEntry } from '../core/entry.js'
 import { errorBody } from '../core/error-bodies.js'
 import { type ERROR_CODES, type Family, GatewayError } from '../core/errors.js'
@@ -98,6 +99,11 @@ export class Call implements Watched, InFlight {
   /** The client went away, or the answer is out: nothing more can be sent. */
   get over(): boolean {
     return this.#settled
+  }
+
+  /** Whether the model's own name stands in what goes upstream: where the request holds it, or it stands for none. */
+  get namesModel(): boolean {
+    return this.named || (this.route?.model !== undefined && writesDefault(this.route.model))
   }
 
   /** Whether a byte of the answer has been committed to. */

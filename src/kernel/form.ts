@@ -63,11 +63,13 @@ export async function readForm(call: Call, route: Route): Promise<FormBody> {
 /** The bytes of a form as this exchange sends them, and how many they are. */
 export function sentForm(
   { spool, form }: FormBody,
-  { model, named, route }: Call,
+  call: Call,
   exchange: Exchange,
 ): { readonly length: number; readonly bytes: Readable } {
   const changes = new MultipartChanges(form)
-  if (named && route?.model?.from === 'form' && exchange.model !== model) changes.set(route.model.name, exchange.model)
+  const { model, named, route } = call
+  const isOther = !named || exchange.model !== model
+  if (route?.model?.from === 'form' && isOther && call.namesModel) changes.set(route.model.name, exchange.model)
   exchange.form?.(changes)
   const edits = told(() => changes.edits(), undefined)
   const edit = new MultipartEdit(edits)

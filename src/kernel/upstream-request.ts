@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { GatewayError } from '../core/errors.js'
 import type { Exchange, Call as UpstreamCall } from '../core/plan.js'
 import type { UpstreamRequest } from '../net/pools.js'
-import { apply, type Edit, edited, findValue } from '../wire/json-edit.js'
+import { apply, type Edit, edited, findValue, firstMember } from '../wire/json-edit.js'
 import { type Held, mergeQuery } from '../wire/query.js'
 import { type Body, type HeldBody, standsInBody } from './admit.js'
 import type { Call } from './call.js'
@@ -75,7 +75,7 @@ function standing({ headers, yielding }: Reach, given: IncomingHttpHeaders): str
 function isHeld(call: Call): Held {
   const { route, generation } = call
   return (name, value) =>
-    (call.named && route?.model?.from === 'query' && route.model.name === name) ||
+    (route?.model?.from === 'query' && route.model.name === name && call.namesModel) ||
     route?.framing.parameter === name ||
     route?.holder.some(hint => hint.from === 'query' && hint.name === name) === true ||
     route?.caller.some(placement => placement.in === 'query' && placement.name === name) === true ||
@@ -122,21 +122,24 @@ async function largeBody(call: Call, exchange: Exchange, body: HeldBody): Promis
   return bytes
 }
 
-/** Edits that give the model, where the body names it, the name by which the upstream knows it. */
-function naming({ named, model, route }: Call, exchange: Exchange, body: HeldBody): readonly Edit[] {
+/** Edits that give the model, where the body names it or leaves it out, the name by which the upstream knows it. */
+function naming(call: Call, exchange: Exchange, body: HeldBody): readonly Edit[] {
+  const { named, model, route } = call
   const pointer = route?.model
-  if (!named) return UNCHANGED
-  if (pointer?.from === 'path') return renameAgain(body.bytes, model, exchange.model)
-  return standsInBody(pointer) && exchange.model !== model ? [rename(body, pointer.name, exchange.model)] : UNCHANGED
+  if (pointer?.from === 'path') return named ? renameAgain(body.bytes, model, exchange.model) : UNCHANGED
+  if (!standsInBody(pointer) || !call.namesModel || (named && exchange.model === model)) return UNCHANGED
+  return [rename(body, pointer.name, exchange.model)]
 }
 
 const UNCHANGED: readonly Edit[] = []
 
-/** Only the model's name is replaced; every other byte goes out as it came. */
+/** Only the model's name is replaced, or put first where none stands; every other byte goes out as it came. */
 function rename({ bytes, model }: HeldBody, member: string, name: string): Edit {
   const span = model ?? findValue(bytes, [member])
-  if (span === undefined) throw new Error('the model has been read, so it stands in the body')
-  return { start: span.start, end: span.end, bytes: Buffer.from(JSON.stringify(name)) }
+  const json = JSON.stringify(name)
+  return span === undefined
+    ? firstMember(bytes, member, json)
+    : { start: span.start, end: span.end, bytes: Buffer.from(json) }
 }
 
 function transformed(transform: NonNullable<Exchange['request']>, bytes: Uint8Array): Uint8Array {

@@ -111,6 +111,16 @@ export function replaceMembers(doc: Uint8Array, removed: readonly string[], name
   return apply(cursor.doc, [{ start: at, end: at, bytes }, ...removals(root, gone)])
 }
 
+const [BRACE, SPACE, END] = [0x7b, 0x20, 0x7d]
+
+/** An edit that puts a member before all others of a document that is known to be an object, without reading the rest of it. */
+export function firstMember(doc: Uint8Array, name: string, json: string): Edit {
+  const at = doc.indexOf(BRACE) + 1
+  const next = doc.subarray(at).find(byte => byte > SPACE)
+  const bytes = Buffer.from(`${JSON.stringify(name)}:${json}${next === END ? '' : ','}`)
+  return { start: at, end: at, bytes }
+}
+
 /** Removes every top-level member but those named. */
 export function keepMembers(doc: Uint8Array, names: readonly string[]): Uint8Array {
   const cursor = new JsonCursor(asBuffer(doc))

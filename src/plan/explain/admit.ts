@@ -1,3 +1,4 @@
+import { isLeftOut, withDefault, writesDefault } from '../../core/default-model.js'
 import type { Match, ModelPointer, Pointer, Route } from '../../core/plan.js'
 import { JsonScanner, type ScanProblem } from '../../wire/json-scan.js'
 import { LONGEST_NAME } from '../names.js'
@@ -13,6 +14,8 @@ export interface Admitted {
   readonly body: Uint8Array | undefined
   /** Where the model's name stands in the body. */
   readonly span: { readonly start: number; readonly end: number } | undefined
+  /** The member of the body that is to hold the model, where none does. */
+  readonly missing?: string
 }
 
 type Read = (pointer: Pointer) => unknown
@@ -30,14 +33,26 @@ export function admit({ route, params }: Match, query: URLSearchParams | undefin
   const read: Read = ({ from, name }) => {
     if (from === 'path') return params[name]
     if (from === 'query') return query?.get(name) ?? undefined
-    return scanner?.found(name)?.value
+    return valueAt(scanner?.found(name))
   }
   return {
     model: route.model === undefined ? '' : modelOf(route.model, read, scanner === undefined ? ask.model : undefined),
     stream: streamOf(route, read, ask, scanner !== undefined),
     body,
-    span: route.model === undefined || !inBody(route.model) ? undefined : scanner?.found(route.model.name),
+    ...(route.model === undefined || !inBody(route.model) ? { span: undefined } : placeOf(route.model, scanner)),
   }
+}
+
+/** One that is too long to be read is there all the same. */
+function valueAt(found: ReturnType<JsonScanner['found']>): unknown {
+  return found === undefined || found.value !== undefined ? found?.value : {}
+}
+
+/** Where the model stands, or is to stand. */
+function placeOf(pointer: ModelPointer, scanner: JsonScanner | undefined): Pick<Admitted, 'span' | 'missing'> {
+  const span = scanner?.found(pointer.name)
+  const isMissing = scanner !== undefined && writesDefault(pointer) && isLeftOut(valueAt(span))
+  return { span, ...(isMissing && { missing: pointer.name }) }
 }
 
 /** Whether a body that is given is read as JSON: also where it could be a form. */
@@ -62,7 +77,7 @@ function scan({ body: form, control, limits, ...route }: Route, body: Uint8Array
   scanner.push(body)
   const problem = scanner.end()
   if (problem !== undefined) throw malformed(problem, limits)
-  const violation = validate?.(JSON.parse(scanner.skeleton()))[0]
+  const violation = validate?.(withDefault(JSON.parse(scanner.skeleton()), route.model))[0]
   if (violation !== undefined) throw new Refused('invalid_parameter', violation.message)
   return scanner
 }
@@ -84,7 +99,8 @@ function malformed({ rule, at, name }: ScanProblem, { depth, members }: Route['l
 
 function modelOf(pointer: ModelPointer, read: Read, asked: string | undefined): string {
   const { values = {}, byDefault } = pointer
-  const value = read(pointer) ?? asked ?? byDefault
+  const named = read(pointer) ?? asked
+  const value = isLeftOut(named) ? byDefault : named
   const place = `${pointer.from}.${pointer.name}`
   if (typeof value === 'string' && Object.hasOwn(values, value)) return values[value] ?? value
   if (value === undefined || value === '') throw new Refused('invalid_parameter', `no model is named in ${place}`)

@@ -1,7 +1,8 @@
 import { estimate } from '../../codecs/index.js'
 import type { Traits } from '../../core/codec.js'
 import type { Choice, Exchange, Params, Route, Translation } from '../../core/plan.js'
-import { splice } from '../../wire/json-edit.js'
+import { asBuffer } from '../../wire/bytes.js'
+import { apply, firstMember, splice } from '../../wire/json-edit.js'
 import { type Held, mergeQuery } from '../../wire/query.js'
 import { UpstreamCall } from '../calls.js'
 import type { Admitted } from './admit.js'
@@ -127,12 +128,14 @@ function translatedFrom(
 
 function edited(
   exchange: Exchange,
-  { body, span, model }: Admitted,
+  { body, span, missing, model }: Admitted,
   translated: TranslatedBody | undefined,
 ): string | undefined {
   if (body === undefined) return undefined
-  const renamed = span !== undefined && exchange.model !== model
-  const relayed = renamed ? splice(body, span.start, span.end, Buffer.from(JSON.stringify(exchange.model))) : body
+  const name = JSON.stringify(exchange.model)
+  const renamed = span !== undefined && (exchange.model !== model || missing !== undefined)
+  const own = renamed ? splice(body, span.start, span.end, Buffer.from(name)) : body
+  const relayed = missing === undefined || renamed ? own : apply(asBuffer(body), [firstMember(body, missing, name)])
   const bytes = translated === undefined ? relayed : Buffer.from(JSON.stringify(translated.document))
   try {
     return Buffer.from(exchange.request?.(bytes) ?? bytes).toString('utf8')
