@@ -8,6 +8,11 @@ import { type Input, readInputs } from './request.js'
 /** From this score on a category counts as found. */
 const FLAGGED = 0.5
 
+/** Those of which the protocol can say that an image was judged; of the others it knows texts alone. */
+const SHOWN: ReadonlySet<string> = new Set([
+  ...['sexual', 'self-harm', 'self-harm/intent', 'self-harm/instructions', 'violence', 'violence/graphic'],
+])
+
 /**
  * What a model of texts answered as CreateModerationResponse. Throws `bad_upstream_response` where it is no judgement of
  * every input: nothing passes as harmless because nobody judged it.
@@ -34,7 +39,9 @@ function judgement(judged: JsonObject, { parts }: Input): JsonObject {
     flagged: scores.some(([, score]) => score >= FLAGGED),
     categories: Object.fromEntries(scores.map(([category, score]) => [category, score >= FLAGGED])),
     category_scores: Object.fromEntries(scores),
-    category_applied_input_types: Object.fromEntries(CATEGORIES.map(category => [category, types])),
+    category_applied_input_types: Object.fromEntries(
+      CATEGORIES.map(category => [category, types.filter(type => type === 'text' || SHOWN.has(category))]),
+    ),
   }
 }
 
