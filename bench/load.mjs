@@ -1,11 +1,12 @@
 // The load: a closed loop of keep-alive connections, in a process of its own. Reads one job (JSON) on stdin and prints
-// its result: { seconds, requests, latency: sorted milliseconds }. Any answer but a whole 200 is an error.
+// its result: { seconds, requests, latency: sorted milliseconds }. Any answer but a whole 200 is an error. Of several
+// `paths` each request takes the next one; without a `body` it is a GET.
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 
 const job = JSON.parse(await text(process.stdin))
-const request = Buffer.concat([Buffer.from(head(), 'latin1'), Buffer.from(job.body, 'base64')])
+const requests = (job.paths ?? [job.path ?? '/v1/chat/completions']).map(requestOf)
 const latency = []
 let left = job.requests
 
@@ -14,17 +15,18 @@ await Promise.all(Array.from({ length: Math.min(job.connections, job.requests) }
 const seconds = Number(process.hrtime.bigint() - started) / 1e9
 console.log(JSON.stringify({ seconds, requests: job.requests, latency: latency.sort((a, b) => a - b) }))
 
-function head() {
+function requestOf(path) {
   const fields = [
-    `POST ${job.path ?? '/v1/chat/completions'} HTTP/1.1`,
+    `${job.body === undefined ? 'GET' : 'POST'} ${path} HTTP/1.1`,
     `host: 127.0.0.1:${job.port}`,
     `authorization: Bearer ${job.key}`,
     'user-agent: bench/1.0',
     'accept: application/json',
-    'content-type: application/json',
-    `content-length: ${Buffer.byteLength(job.body, 'base64')}`,
   ]
-  return `${fields.join('\r\n')}\r\n\r\n`
+  if (job.body === undefined) return Buffer.from(`${fields.join('\r\n')}\r\n\r\n`, 'latin1')
+  const body = Buffer.from(job.body, 'base64')
+  fields.push('content-type: application/json', `content-length: ${body.length}`)
+  return Buffer.concat([Buffer.from(`${fields.join('\r\n')}\r\n\r\n`, 'latin1'), body])
 }
 
 async function connection() {
@@ -37,7 +39,7 @@ async function connection() {
       left -= 1
       state.phase = 'head'
       state.sent = process.hrtime.bigint()
-      socket.write(request)
+      socket.write(requests[left % requests.length])
     }
     socket.on('data', bytes => {
       const ended = read(state, bytes)
@@ -59,7 +61,7 @@ function read(state, bytes) {
   if (state.phase === 'head') {
     const end = bytes.indexOf('\r\n\r\n')
     const text = bytes.latin1Slice(0, end === -1 ? bytes.length : end)
-    if (end === -1 || !text.startsWith('HTTP/1.1 200 ')) return `not a good answer: ${bytes.latin1Slice(0, 600)}`
+    if (end === -1 || !text.startsWith('HTTP/1.1 200 ')) return `not a good answer: ${bytes.toString('latin1', 0, 600)}`
     const length = /^content-length: *(\d+)/im.exec(text)?.[1]
     state.phase = length === undefined ? 'chunked' : 'length'
     state.left = Number(length ?? 0)

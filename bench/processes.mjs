@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url'
 const here = name => fileURLToPath(new URL(name, import.meta.url))
 const TICKS_PER_SECOND = 100
 const children = new Set()
+let files = 0
 
 /** Logs, pid files and nginx's temporary files. */
 export const folder = mkdtempSync(join(tmpdir(), 'gateway-bench-'))
@@ -80,25 +81,45 @@ export function startRealtimeGateway(upstream) {
   return serve('gateway', 'realtime.yaml', upstream)
 }
 
+/** An upstream that works while nobody waits. */
+export async function startTaskUpstream() {
+  const port = await freePort()
+  return start('upstream', port, process.execPath, [here('task-upstream.mjs'), port])
+}
+
+/** With tasks in that store, as it is written below `store:`; `seconds`: until it was ready. */
+export async function startTaskGateway(upstream, store, { probed = false } = {}) {
+  // Each has a file of its own: they follow theirs.
+  const file = join(folder, `tasks-${++files}.yaml`)
+  writeFileSync(file, readFileSync(here('tasks.yaml'), 'utf8').replace('@STORE@', store))
+  const ready = port => answers(`http://127.0.0.1:${port}/readyz`)
+  const since = performance.now()
+  const gateway = await (probed
+    ? startProbedGateway(upstream, file, ready)
+    : serve('gateway', file, upstream, [], ready))
+  return { ...gateway, seconds: (performance.now() - since) / 1000 }
+}
+
 /** The same with probe.mjs inside: `ask` tells what it knows. */
-export async function startProbedGateway(upstream, file = 'pairs.yaml') {
+export async function startProbedGateway(upstream, file = 'pairs.yaml', ready = undefined) {
   const flags = ['--expose-gc', '--import', here('probe.mjs')]
-  const { child, ...gateway } = await serve('gateway', file, upstream, flags)
+  const gateway = await serve('gateway', file, upstream, flags, ready)
   const ask = async question => {
-    child.send(question)
-    const [answer] = await once(child, 'message')
+    gateway.child.send(question)
+    const [answer] = await once(gateway.child, 'message')
     return answer
   }
   return { ...gateway, ask }
 }
 
-async function serve(name, file, upstream, flags = []) {
+async function serve(name, file, upstream, flags = [], ready = undefined) {
   const port = await freePort()
   const bench = { BENCH_KEY: KEY, BENCH_UPSTREAM_KEY: 'upstream-key', BENCH_UPSTREAM: `http://127.0.0.1:${upstream}` }
   const env = { PATH: process.env.PATH, ...bench }
   const bin = here('../bin/gateway.js')
   const stdio = flags.length === 0 ? undefined : ['ipc']
-  return start(name, port, process.execPath, [...flags, bin, 'serve', here(file), '--port', port], { env, stdio })
+  const args = [...flags, bin, 'serve', here(file), '--port', port]
+  return start(name, port, process.execPath, args, { env, stdio, ready: ready && (() => ready(port)) })
 }
 
 /** `undefined` where nginx is not installed. Its worker is the process that is measured. `more`: said once for all servers. */
@@ -151,13 +172,14 @@ export function rss({ pid }) {
 
 /** Ends what was started, each by its own handle, in good order. */
 export async function stopAll() {
-  await Promise.all(
-    [...children].map(async child => {
-      if (child.exitCode !== null || child.signalCode !== null) return
-      child.kill('SIGTERM')
-      await once(child, 'exit')
-    }),
-  )
+  await Promise.all([...children].map(child => stop({ child })))
+}
+
+/** Ends one of them. */
+export async function stop({ child }, signal = 'SIGTERM') {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  child.kill(signal)
+  await once(child, 'exit')
 }
 
 async function start(name, port, command, args, { env = process.env, ready, stdio = [] } = {}) {
@@ -190,4 +212,18 @@ async function connects(port) {
     await new Promise(resolve => setTimeout(resolve, 20))
   }
   throw new Error(`nobody listens on port ${port}`)
+}
+
+/** Waits until somebody answers with success there. */
+async function answers(url) {
+  const until = performance.now() + 60_000
+  while (performance.now() < until) {
+    const good = await fetch(url).then(
+      answer => answer.ok,
+      () => false,
+    )
+    if (good) return
+    await new Promise(resolve => setTimeout(resolve, 2))
+  }
+  throw new Error(`${url} is not ready`)
 }
