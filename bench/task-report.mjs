@@ -21,7 +21,7 @@ const LINES = {
 }
 
 /** `load`: the load average before and after. */
-export function show(driver, part, { load: [before, after], ...told }, counts) {
+export function show(driver, part, { load: { before, after }, ...told }, counts) {
   console.log(`${driver}, ${part} (load average ${cell(before, 0, 1)} → ${cell(after, 0, 1)})`)
   for (const line of LINES[part](told, counts)) console.log(`  ${line}`)
 }

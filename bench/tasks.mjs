@@ -41,7 +41,7 @@ try {
       const before = loadavg()[0]
       const told = await measure(driver, templates)
       if (told === undefined) continue
-      results[driver.name][part] = { ...told, load: [before, loadavg()[0]] }
+      results[driver.name][part] = { ...told, load: { before, after: loadavg()[0] } }
       show(driver.name, part, results[driver.name][part], { open: OPEN, finished: FINISHED })
     }
   }

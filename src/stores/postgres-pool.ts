@@ -15,7 +15,7 @@ const TRIES = 5
 /** How often a server that went away is looked for, milliseconds; half of it more or less by chance. */
 const PROBE = 400
 
-export type Value = string | number | boolean | Buffer | null
+export type Value = string | number | boolean | Buffer | null | readonly string[]
 
 /** A statement with parameters; it is prepared once on each connection. */
 export interface Statement {

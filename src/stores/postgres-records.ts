@@ -14,6 +14,7 @@ import {
   type StoredRecord,
 } from '../core/store.js'
 import { type PostgresPool, type Row, statement } from './postgres-pool.js'
+import { PostgresReads } from './postgres-reads.js'
 
 const CREATE = statement(`
   INSERT INTO records (namespace, owner, key, created, expires, due, version, fence, value)
@@ -23,8 +24,6 @@ const CREATE = statement(`
     value = excluded.value
   WHERE records.expires <= $8
   RETURNING 1`)
-
-const GET = statement('SELECT * FROM records WHERE namespace = $1 AND owner = $2 AND key = $3 AND expires > $4')
 
 const REPLACE = statement(`
   UPDATE records SET value = $5, expires = $6, due = $7, version = version + 1
@@ -75,10 +74,12 @@ const SWEEP = statement(`
 export class PostgresRecords {
   readonly #pool: PostgresPool
   readonly #now: () => number
+  readonly #reads: PostgresReads
 
   constructor(pool: PostgresPool, now: () => number) {
     this.#pool = pool
     this.#now = now
+    this.#reads = new PostgresReads(pool, now)
   }
 
   async create(draft: Draft): Promise<StoredRecord | undefined> {
@@ -89,11 +90,11 @@ export class PostgresRecords {
     return done === undefined ? undefined : { ...draft, version: 1, fence: 0 }
   }
 
-  async get({ namespace, owner, key }: Place): Promise<StoredRecord | undefined> {
+  async get(place: Place): Promise<StoredRecord | undefined> {
     this.#pool.checkOpen()
-    if (!isPlace({ namespace, owner, key })) return undefined
-    const [row] = await this.#pool.query(GET, namespace, owner, key, this.#now())
-    return row && recordOf(row)
+    if (!isPlace(place)) return undefined
+    const row = await this.#reads.get(place)
+    return row && recordIn(place, row)
   }
 
   async replace(current: StoredRecord, change: Change): Promise<StoredRecord | undefined> {
@@ -150,11 +151,16 @@ export class PostgresRecords {
 }
 
 function recordOf(row: Row): StoredRecord {
+  const place = { namespace: String(row.namespace), owner: String(row.owner), key: String(row.key) }
+  return recordIn(place, row)
+}
+
+function recordIn({ namespace, owner, key }: Place, row: Row): StoredRecord {
   const due = row.due
   return {
-    namespace: String(row.namespace),
-    owner: String(row.owner),
-    key: String(row.key),
+    namespace,
+    owner,
+    key,
     created: Number(row.created),
     expires: Number(row.expires),
     ...(typeof due === 'number' && { due }),

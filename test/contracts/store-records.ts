@@ -57,6 +57,37 @@ export function recordContract(check: Check): void {
     t.equal(await store.get('things', 'ann', 'b'), undefined)
   })
 
+  check('of reads at once each finds its own', async (t, store, clock) => {
+    const names = Array.from({ length: 50 }, (_, n) => [`k${n}`, `{"${n}\\',NULL}`, `${n}%$1;--`]).flat()
+    await Promise.all(
+      names.map((name, n) => store.create(draft(name, { value: Buffer.from(`value ${n}`), expires: expiryOf(n) }))),
+    )
+    clock.now = START + HOUR
+    const reads = [...names, ...names.slice(0, 7)].map(name => store.get('things', 'ann', name))
+    const foreign = names.map(name => store.get('things', 'bob', name))
+    const found = await Promise.all(reads)
+    for (const [n, name] of names.entries()) {
+      const wanted = expiryOf(n) > clock.now ? [name, `value ${n}`] : undefined
+      t.same(found[n] && [found[n]?.key, text(found[n])], wanted)
+    }
+    t.same(found.slice(names.length).map(text), found.slice(0, 7).map(text))
+    t.same(new Set(await Promise.all(foreign)), new Set([undefined]))
+  })
+
+  check('a read among many finds what was written before it', async (t, store) => {
+    const versions = async (name: string): Promise<number[]> => {
+      const seen: number[] = []
+      let current = await store.create(draft(name))
+      while (current !== undefined && current.version < 8) {
+        current = await store.replace(current, { value: Buffer.from(name) })
+        seen.push((await store.get('things', 'ann', name))?.version ?? 0)
+      }
+      return seen
+    }
+    const all = await Promise.all(Array.from({ length: 20 }, (_, n) => versions(`k${n}`)))
+    for (const seen of all) t.same(seen, [2, 3, 4, 5, 6, 7, 8])
+  })
+
   check('a key that nobody could have made finds nothing', async (t, store) => {
     for (const key of ['', 'a b', 'é', 'a\0', '\n', 'x'.repeat(257)]) {
       t.equal(await store.get('things', 'ann', key), undefined, JSON.stringify(key))
@@ -236,4 +267,9 @@ export function recordContract(check: Check): void {
     await t.rejects(store.get('things', 'ann', 'a'), { name: 'StoreError', fault: 'unavailable' })
     await t.rejects(store.sweep(START, 1), { name: 'StoreError', fault: 'unavailable' })
   })
+}
+
+/** Each seventh has expired after an hour. */
+function expiryOf(n: number): number {
+  return START + (n % 7 === 0 ? HOUR : 2 * HOUR)
 }
