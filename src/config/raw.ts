@@ -112,6 +112,7 @@ export interface RawTask {
   readonly late?: string
   readonly stall?: string
   readonly keep?: string
+  readonly inline?: string | number
 }
 
 export interface RawTaskVerdict {

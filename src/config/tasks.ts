@@ -3,7 +3,7 @@ import { TASK_CALLS, taskFamily } from '../core/task.js'
 import type { Context } from './context.js'
 import type { Site } from './document.js'
 import type { RawPointers, RawRoute, RawTask, RawTaskVerdict } from './raw.js'
-import { readDuration } from './settings.js'
+import { readDuration, readSize } from './settings.js'
 import { suggest } from './suggest.js'
 import type { RoutePattern } from './templates.js'
 
@@ -35,6 +35,7 @@ export function readTask(raw: RawTask, site: Site, context: Context): TaskShapeC
     ...duration('late'),
     ...duration('stall'),
     ...duration('keep'),
+    ...(raw.inline === undefined ? {} : { inline: readSize(raw.inline, site.child('inline'), context) }),
   }
 }
 

@@ -53,6 +53,8 @@ export interface TaskShapeConfig {
   readonly late?: number
   readonly stall?: number
   readonly keep?: number
+  /** Bytes. */
+  readonly inline?: number
 }
 
 /** By which an upstream that answers every submit with status 200 says whether it took the task. */
@@ -118,6 +120,8 @@ export interface TaskShape {
   readonly stall: number | undefined
   /** How long results are kept. */
   readonly keep: number
+  /** Largest result that stands in an answer itself, bytes. */
+  readonly inline: number
 }
 
 export interface TaskVerdict {

@@ -21,6 +21,7 @@ const HOUR = 60 * MINUTE
 
 const DEADLINE = HOUR
 const KEEP = 24 * HOUR
+const INLINE = 16 * 1024 * 1024
 const EVERY = 5000
 const SLOWEST = MINUTE
 const AT_ONCE = 8
@@ -108,6 +109,7 @@ function compileShape(layers: readonly TaskShapeConfig[]): TaskShape {
     late: last('late') ?? HOUR,
     stall: last('stall'),
     keep: last('keep') ?? KEEP,
+    inline: last('inline') ?? INLINE,
   }
 }
 

@@ -5,5 +5,6 @@ import { MemoryStore } from '../../src/stores/memory.js'
 
 export const openStore: OpenStoreModule = (options, events, now) => {
   if (options.advice === true) events.warn('it is small')
-  return new MemoryStore({ records: Number(options.records ?? 1000) }, now)
+  const blobs = options.blobs === undefined ? {} : { blobs: Number(options.blobs) }
+  return new MemoryStore({ records: Number(options.records ?? 1000), ...blobs }, now)
 }

@@ -97,8 +97,10 @@ class Asking implements UpstreamHandler {
   onResponseData(_controller: UpstreamController, chunk: Buffer): void {
     this.#size += chunk.length
     if (this.#size <= Number(this.#patience.most)) this.#chunks.push(chunk)
-    else
-      this.fail('bad_response', new GatewayError('bad_upstream_response', 'The answer of the upstream is too large.'))
+    else {
+      const message = 'The answer of the upstream is too large.'
+      this.fail('bad_response', new GatewayError('bad_upstream_response', message, { limit: 'response' }))
+    }
   }
 
   onResponseEnd(): void {

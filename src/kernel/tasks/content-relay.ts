@@ -238,6 +238,10 @@ export function typeOfContent({ fits, type: usual }: Variant, header: string): s
   return said === '' || said === 'application/octet-stream' || said === 'binary/octet-stream' ? usual : undefined
 }
 
+export function expired(): GatewayError {
+  return new GatewayError('gone', 'The content of this task has expired.')
+}
+
 function malformed(cause?: string): GatewayError {
   return new GatewayError('bad_upstream_response', 'The upstream did not send the content of the task.', {
     phase: 'head',

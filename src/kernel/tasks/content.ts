@@ -7,8 +7,8 @@ import type { Call } from '../call.js'
 import type { Way } from './ask.js'
 import type { Entry } from './book.js'
 import { conditions } from './content-conditions.js'
-import { inlineContent } from './content-inline.js'
-import { ContentRelay, type ContentWish } from './content-relay.js'
+import { keptContent } from './content-kept.js'
+import { ContentRelay, type ContentWish, expired } from './content-relay.js'
 import type { Variant } from './faces/face.js'
 import { faceOf } from './faces/index.js'
 import type { Artifact, Task } from './record.js'
@@ -18,7 +18,7 @@ import { targetOf, variablesOf } from './upstream.js'
 const ONLY = 'content'
 
 /** Sends what a task made, or the part of it that the client asks for. */
-export function content(call: Call, { task }: Entry, { kind }: TaskRoute): void {
+export async function content(call: Call, { task }: Entry, { kind }: TaskRoute): Promise<void> {
   const face = faceOf(kind)
   const [usual = ''] = face.variants.keys()
   const name = call.query?.get('variant') || usual
@@ -31,11 +31,11 @@ export function content(call: Call, { task }: Entry, { kind }: TaskRoute): void 
   checkState(task, face.early && artifact !== undefined)
   const wish = conditions(call, task, name, variant)
   if (wish === undefined) return
+  if (artifact?.kept !== undefined) return await keptContent(call, task, artifact.kept, variant, wish)
   const target = targetOf(call.generation.plan, task)
   if (target === undefined)
     throw new GatewayError('unavailable', 'The upstream of this task is switched off.', { retryAfter: 10_000 })
-  if (artifact?.url?.startsWith('data:')) inlineContent(call, artifact.url, variant, wish)
-  else new Fetch(call, task, target, { artifact, name, usual, variant, wish }).start()
+  new Fetch(call, task, target, { artifact, name, usual, variant, wish }).start()
 }
 
 /** Throws where there is nothing to be sent: not yet, not any more, or never. `early`: there is something already. */
@@ -50,10 +50,6 @@ function checkState(task: Task, early: boolean): void {
     throw new GatewayError('not_found', `The task has no content: it failed (${error?.code ?? state}).`)
   }
   if (expires !== undefined && expires <= Date.now()) throw expired()
-}
-
-export function expired(): GatewayError {
-  return new GatewayError('gone', 'The content of this task has expired.')
 }
 
 /** What is to be fetched. */

@@ -4,6 +4,7 @@ import { retryAfter } from '../upstream-errors.js'
 import { type Answer, NoAnswer } from './ask.js'
 import { type Reading, readAnswer } from './reading.js'
 import type { Task } from './record.js'
+import type { Results } from './results.js'
 import { type Failure, heard, unheard } from './transition.js'
 import { askAbout, documentOf } from './upstream.js'
 
@@ -20,7 +21,7 @@ export interface Polled {
  * Asks the upstream how a task stands. What goes wrong on the way is nothing that a client sees: only refusals in a row,
  * by which the upstream says that it has no such task, end it before its deadline.
  */
-export async function poll(generation: Generation, task: Task, target: TaskTarget): Promise<Polled> {
+export async function poll(generation: Generation, task: Task, target: TaskTarget, results: Results): Promise<Polled> {
   const { shape, calls } = target
   const fault = (miss: Failure | undefined, answer?: Answer): Polled => ({
     task: unheard(task, miss, shape, Date.now()),
@@ -29,12 +30,17 @@ export async function poll(generation: Generation, task: Task, target: TaskTarge
   })
   const answer = await quiet(askAbout(generation, task, target, 'retrieve'))
   if (calls.retrieve === undefined) return fault('target_gone')
+  if (answer === 'too large') return fault('result_too_large')
   if (answer === undefined) return fault(undefined)
   if (answer.status < 200 || answer.status >= 300) return fault(isRefusal(answer) ? 'task_lost' : undefined, answer)
   const document = documentOf(answer, calls.retrieve)
   // While there is nothing to be told some upstreams answer with nothing.
   if (document === undefined && answer.body.length > 0) return fault(undefined, answer)
-  const reading = readAnswer(document, shape)
+  const reading = await results.keep(task, readAnswer(document, shape), shape)
+  if (reading === undefined) {
+    const { task: unheard, ...rest } = fault(undefined, answer)
+    return { task: { ...unheard, unkept: true }, ...rest }
+  }
   const proof = needsProof(reading, target) ? await prove(generation, task, target) : presumed(target)
   if (proof === 'missing') return fault('no_artifact', answer)
   if (proof === 'unknown') return fault(undefined, answer)
@@ -43,11 +49,11 @@ export async function poll(generation: Generation, task: Task, target: TaskTarge
 }
 
 /** Undefined where there is no answer. */
-async function quiet(asking: Promise<Answer | undefined>): Promise<Answer | undefined> {
+async function quiet(asking: Promise<Answer | undefined>): Promise<Answer | 'too large' | undefined> {
   try {
     return await asking
   } catch (error) {
-    if (error instanceof NoAnswer) return undefined
+    if (error instanceof NoAnswer) return error.error.details.limit === 'response' ? 'too large' : undefined
     throw error
   }
 }
@@ -75,7 +81,8 @@ const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
 async function prove(generation: Generation, task: Task, target: TaskTarget): Promise<'there' | 'missing' | 'unknown'> {
   const answer = await quiet(askAbout(generation, task, target, 'content', ['range', 'bytes=0-0']))
-  if (answer === undefined || answer.status >= 500 || PASSING.has(answer.status)) return 'unknown'
+  if (answer === undefined || answer === 'too large' || answer.status >= 500 || PASSING.has(answer.status))
+    return 'unknown'
   if (REDIRECTS.has(answer.status)) return typeof answer.headers.location === 'string' ? 'there' : 'missing'
   // It has content, and no first byte of it: either it does not like the range, or there is none.
   if (answer.status === 416) return /\*\/0+$/.test(String(answer.headers['content-range'] ?? '')) ? 'missing' : 'there'

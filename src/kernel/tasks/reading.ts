@@ -1,5 +1,6 @@
 import { isObject, type Json, type JsonObject } from '../../core/json.js'
 import type { Path, TaskShape, TaskState } from '../../core/task.js'
+import { type Inline, inlineOf } from './inline.js'
 import type { Artifact } from './record.js'
 import { stateOf } from './states.js'
 
@@ -10,6 +11,8 @@ export interface Reading {
   readonly state: TaskState | undefined
   readonly progress: number | undefined
   readonly artifacts: readonly Artifact[]
+  /** Artefacts that stand in the answer itself; once they are kept they are among the others. */
+  readonly inline: readonly Inline[]
   readonly error: { readonly code: string | undefined; readonly message: string } | undefined
   readonly fields: JsonObject
   /** Whether something beside artefacts proves that something was made. */
@@ -30,7 +33,7 @@ export function readAnswer(document: Json | undefined, shape: TaskShape): Readin
     id: textOf(first(shape.id), LONGEST_ID),
     state: stateOf(first(shape.state), shape.states),
     progress: progressOf(first(shape.progress)),
-    artifacts: artifactsOf(document, shape),
+    ...madeOf(document, shape),
     error: errorOf(document, shape),
     fields: fieldsOf(document, shape),
     proved: first(shape.proof) !== undefined,
@@ -72,11 +75,16 @@ function progressOf(value: Json | undefined): number | undefined {
   return Math.min(100, Math.max(0, Math.floor(number > 0 && number < 1 ? number * 100 : number)))
 }
 
-function artifactsOf(document: Json | undefined, { result }: TaskShape): readonly Artifact[] {
-  return [...result].flatMap(([variant, paths]) => {
-    const url = textOf(firstOf(document, paths), LONGEST_URL)
-    return url === undefined ? [] : [{ variant, url }]
-  })
+function madeOf(document: Json | undefined, { result }: TaskShape): Pick<Reading, 'artifacts' | 'inline'> {
+  const artifacts: Artifact[] = []
+  const inline: Inline[] = []
+  for (const [variant, paths] of result) {
+    const text = textOf(firstOf(document, paths), Number.POSITIVE_INFINITY)
+    const bytes = text === undefined ? undefined : inlineOf(text, LONGEST_URL)
+    if (bytes !== undefined) inline.push({ variant, ...bytes })
+    else if (text !== undefined && text.length <= LONGEST_URL) artifacts.push({ variant, url: text })
+  }
+  return { artifacts, inline }
 }
 
 function errorOf(document: Json | undefined, { error }: TaskShape): Reading['error'] {

@@ -5,8 +5,20 @@ import type { TaskKind, TaskState } from '../../core/task.js'
 /** Something that a task made. */
 export interface Artifact {
   readonly variant: string
-  /** Absent: the upstream's content call fetches it. */
+  /** Absent, with `kept`: the upstream's content call fetches it. */
   readonly url?: string
+  /** It stood in the upstream's answer itself, and is among the store's blobs. */
+  readonly kept?: Kept
+}
+
+/** What is known of such a blob. */
+export interface Kept {
+  /** Of the bytes: a part of their SHA-256, in hex. */
+  readonly digest: string
+  /** Bytes. */
+  readonly size: number
+  /** Media type; empty where nobody says it. */
+  readonly type: string
 }
 
 /** Whom to tell, and how often there was something to be told. */
@@ -64,6 +76,8 @@ export interface Task {
   readonly awaited?: number
   /** Whether the upstream may have it without having said so. */
   readonly ambiguous?: true
+  /** Its result was there, and the store had no room for it. */
+  readonly unkept?: true
   /** It ended well after its deadline. */
   readonly late?: true
   /** The task that it was made of. */

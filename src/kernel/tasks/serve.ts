@@ -135,7 +135,7 @@ function reasonOf(error: unknown): never {
 async function fetchContent(call: Call, route: Route, task: TaskRoute): Promise<void> {
   await admit(call, route)
   const isLink = task.signed && call.caller === undefined
-  content(call, isLink ? await findLinked(call, task) : await find(call, task), task)
+  await content(call, isLink ? await findLinked(call, task) : await find(call, task), task)
 }
 
 /** Whether the request is to be let in by its signature, or not at all. */

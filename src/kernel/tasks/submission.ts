@@ -15,15 +15,13 @@ import { withId } from './parent.js'
 import { type Reading, readAnswer, verdictOf } from './reading.js'
 import { isEnded, type Task } from './record.js'
 import { BUSY, declined, type Refused, refuse } from './refusal.js'
-import { heard } from './transition.js'
-import { documentOf } from './upstream.js'
+import { FAILURES, heard } from './transition.js'
+import { documentOf, largestAnswer } from './upstream.js'
 
 /** How long an upstream may take to confirm a task that it seems to have taken, milliseconds; nobody asks it again. */
 const UNCONFIRMED = 300_000
 /** What is added to the time in which a submit is answered, before others think that nobody waits for it any more. */
 const SLACK = 5000
-/** Largest answer to a submit, bytes. */
-const MOST = 4 * 1024 * 1024
 /** Statuses by which whoever stands before the upstream says that it does not know what the upstream did. */
 const UNSURE: ReadonlySet<number> = new Set([502, 504, 520, 524])
 /** How long the answer of an upstream that took a task is kept in memory where the store is gone, milliseconds. */
@@ -153,7 +151,8 @@ export class Submission {
     const { timeouts, retry } = exchange
     try {
       const { pool } = this.#call.generation.reach(exchange.upstream)
-      const patience = { connect: timeouts.connect, answer: answerTime(timeouts), most: MOST }
+      const most = largestAnswer(target.shape)
+      const patience = { connect: timeouts.connect, answer: answerTime(timeouts), most }
       const request = await this.request(exchange)
       const answer = await ask(pool, request, patience)
       note(answer.status < 300 ? 'ok' : 'status', answer.status)
@@ -191,7 +190,8 @@ export class Submission {
     if (verdict !== undefined) return declined(verdict, answer, exchange)
     const reading = readAnswer(document, target.shape)
     const upstreamId = reading.id
-    if (upstreamId === undefined) {
+    const isMade = isWhole(reading, target)
+    if (upstreamId === undefined && !isMade) {
       const said = reading.error?.message
       // It was friendly, and told nothing: it may well be at work.
       if (said === undefined) return { type: 'open' }
@@ -199,21 +199,37 @@ export class Submission {
       return { type: 'refused', error, retry: false }
     }
     // An upstream that names the task that was taken up goes on with that one.
-    if (this.#parent !== undefined && reading.id === this.#parent.task.upstreamId) {
+    if (this.#parent !== undefined && upstreamId !== undefined && upstreamId === this.#parent.task.upstreamId) {
       return await this.goOn(entry, this.#parent, reading, target)
     }
+    const said = await this.said(entry.task, reading, target, isMade)
     const now = Date.now()
     const begun = ({ awaited: _, ...task }: Task): Task => {
-      if (task.phase === 'deleting') return { ...task, upstreamId }
-      // Somebody thought that nobody waits for it any more: a success still counts.
-      if (isEnded(task)) return { ...task, upstreamId, phase: task.state === 'cancelled' ? 'cancelling' : 'late' }
+      const named: Task = upstreamId === undefined ? task : { ...task, upstreamId }
+      if (task.phase === 'deleting') return named
+      if (isEnded(task)) {
+        // Somebody thought that nobody waits for it any more: a success still counts.
+        const late: Task = { ...named, phase: task.state === 'cancelled' ? 'cancelling' : 'late' }
+        return isMade && late.phase === 'late' ? heard(late, said, target.shape, now, true) : late
+      }
       const { poll, deadline } = target.shape
-      const open: Task = { ...task, upstreamId, phase: 'open', pace: poll.clients, deadline: task.created + deadline }
-      // What is ready at once is found ready by the first poll.
-      const said = reading.state === 'succeeded' ? { ...reading, state: 'running' as const } : reading
-      return heard(open, said, target.shape, now, false)
+      const open: Task = { ...named, phase: 'open', pace: poll.clients, deadline: task.created + deadline }
+      return heard(open, said, target.shape, now, isMade)
     }
     return await this.keep(entry, begun, now + Math.max(target.shape.poll.first, retryAfter(headers) ?? 0))
+  }
+
+  /** What the answer to a submit says, its results kept. */
+  private async said(task: Task, reading: Reading, target: TaskTarget, isMade: boolean): Promise<Reading> {
+    const { results } = this.#call.kernel.tasks
+    if (isMade) {
+      const made: Reading = { ...reading, state: 'succeeded' }
+      const error = { code: 'not_kept', message: FAILURES.not_kept }
+      return (await results.keep(task, made, target.shape)) ?? { ...made, state: 'failed', error, artifacts: [] }
+    }
+    // What is ready at once is found ready by the first poll.
+    const said: Reading = reading.state === 'succeeded' ? { ...reading, state: 'running' } : reading
+    return (await results.keep(task, said, target.shape)) ?? said
   }
 
   /** Writes what the upstream took. A store that is gone for a moment does not make it forgotten. */
@@ -245,7 +261,8 @@ export class Submission {
   private async keepOnce(known: Entry, begun: (task: Task) => Task, first: number): Promise<Entry | undefined> {
     const { tasks } = this.#call.kernel
     const next = begun(known.task)
-    if (known.task.upstreamId !== undefined && known.task.upstreamId === next.upstreamId) {
+    const isWritten = known.task.upstreamId !== undefined && known.task.upstreamId === next.upstreamId
+    if (isWritten || known.task.state === 'succeeded') {
       tasks.wake(known.task.kind, known.record.due ?? null)
       return known
     }
@@ -321,6 +338,12 @@ export class Submission {
       this.#call.kernel.onStoreFault(error)
     }
   }
+}
+
+/** An upstream that cannot be asked about a task has said all of it when it has taken it: here is what it made. */
+function isWhole({ artifacts, inline, error, state }: Reading, { calls }: TaskTarget): boolean {
+  const isMade = artifacts.length + inline.length > 0 && error === undefined
+  return calls.retrieve === undefined && isMade && (state === undefined || state === 'succeeded')
 }
 
 /** How long a task may stand in the store before its end is known, milliseconds. */

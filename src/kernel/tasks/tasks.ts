@@ -12,6 +12,7 @@ import { Links } from './links.js'
 import { noticed } from './notice.js'
 import { poll } from './poll.js'
 import { isEnded, type Task } from './record.js'
+import { Results } from './results.js'
 import { Shown } from './shown.js'
 import { fail, MOST_MISSES, nextLook, overdue, tooLate, unheard } from './transition.js'
 import { Turns } from './turns.js'
@@ -54,6 +55,7 @@ export class Tasks {
   readonly book: TaskBook
   readonly hooks: HookQueue
   readonly links: Links
+  readonly results: Results
   /** Answers to clients that poll. */
   readonly shown = new Shown()
   readonly #kernel: Kernel
@@ -69,6 +71,7 @@ export class Tasks {
     const { store } = kernel
     this.book = new TaskBook(store)
     const onFault = (error: unknown): void => kernel.onStoreFault(error)
+    this.results = new Results(store, onFault)
     this.hooks = new HookQueue(kernel)
     this.links = new Links(store)
     const workers = TASK_KINDS.map(kind => {
@@ -138,6 +141,7 @@ export class Tasks {
     if (saved === undefined) return undefined
     this.wake(task.kind, soon)
     if (before.state !== task.state) this.tellChange(before, task)
+    await this.results.drop(before, task.artifacts)
     return told ? await this.flush(saved, due) : saved
   }
 
@@ -261,7 +265,7 @@ export class Tasks {
         await this.save(entry, over, isEnded(over) ? null : Math.min(now + goneFor(over), task.deadline))
         return
       }
-      const polled = await poll(generation, entry.task, target)
+      const polled = await poll(generation, entry.task, target, this.results)
       if (polled.refused) this.#kernel.onRefusedCredential()
       const { shape } = target
       const next = overdue(polled.task, shape, Date.now()) ?? polled.task
@@ -288,6 +292,7 @@ export class Tasks {
         await this.book.replace(entry, { ...task, faults: task.faults + 1 }, Date.now() + TELL_AGAIN)
       } else if (task.phase === 'deleting') {
         await keepPlace(this.#kernel.store, task)
+        await this.results.drop(task)
         await this.book.remove(entry)
       } else await this.book.replace(entry, { ...task, phase: 'done', faults: 0 }, null)
     } finally {

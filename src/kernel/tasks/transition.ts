@@ -10,6 +10,8 @@ export const FAILURES = {
   deadline: 'The task did not end in time.',
   stalled: 'The upstream stopped working on the task.',
   no_artifact: 'The task ended without a result.',
+  not_kept: 'The result of the task was there, and there was no room to keep it.',
+  result_too_large: 'The result of the task is larger than may be kept.',
   task_lost: 'The upstream does not know the task any more.',
   target_gone: 'The upstream of the task is not configured any more.',
   submit_unconfirmed: 'The upstream did not confirm that it began the task. It was not asked again.',
@@ -26,7 +28,8 @@ export function heard(task: Task, reading: Reading, shape: TaskShape, now: numbe
   if (isEnded(task) && task.phase !== 'late') return task
   const state = stateAfter(task, reading)
   const fields = Object.keys(reading.fields).length === 0 ? task.fields : { ...task.fields, ...reading.fields }
-  const base: Task = { ...task, fields, faults: 0, misses: 0 }
+  const { unkept: _, ...known } = task
+  const base: Task = { ...known, fields, faults: 0, misses: 0 }
   switch (state) {
     case 'succeeded':
       return proved ? succeeded(base, reading, shape, now) : failWith(base, reading, 'no_artifact', now, shape)
@@ -126,13 +129,14 @@ export function overdue(task: Task, shape: TaskShape, now: number): Task | undef
 /** The task once its deadline is over; undefined where it is not. */
 export function tooLate(task: Task, shape: TaskShape, now: number): Task | undefined {
   if (isEnded(task) || now < task.deadline) return undefined
-  const failed = fail(task, 'deadline', now, shape.keep)
+  const failed = fail(task, task.unkept === true ? 'not_kept' : 'deadline', now, shape.keep)
   return shape.late > 0 ? { ...failed, phase: 'late' } : failed
 }
 
 /** The task after a poll that told nothing. `miss`: the upstream said that there is no such task. */
 export function unheard(task: Task, miss: Failure | undefined, shape: TaskShape | undefined, now: number): Task {
-  const next: Task = { ...task, faults: task.faults + 1, misses: miss === undefined ? 0 : task.misses + 1 }
+  const { unkept: _, ...known } = task
+  const next: Task = { ...known, faults: task.faults + 1, misses: miss === undefined ? 0 : task.misses + 1 }
   if (miss === undefined || next.misses < MOST_MISSES) return next
   return fail(next, miss, now, shape?.keep ?? KEEP)
 }

@@ -1,6 +1,6 @@
 import { type Json, type JsonObject, parseJson } from '../../core/json.js'
 import type { Plan, TaskCall, TaskTarget } from '../../core/plan.js'
-import type { TaskCallName } from '../../core/task.js'
+import type { TaskCallName, TaskShape } from '../../core/task.js'
 import type { UpstreamRequest } from '../../net/pools.js'
 import type { Generation } from '../generation.js'
 import { type Answer, ask } from './ask.js'
@@ -8,7 +8,7 @@ import type { Task } from './record.js'
 
 /** The part of a lease that an answer is waited for: two of them fit into one. */
 const WAITING = 1 / 3
-/** Largest answer about a task, bytes. */
+/** Largest answer about a task beside the result that may stand in it, bytes. */
 const MOST = 4 * 1024 * 1024
 
 /** What follows a task, as the configuration of the moment has it; undefined where its route or upstream is gone. */
@@ -38,9 +38,14 @@ export async function askAbout(
   const patience = {
     connect,
     answer: Math.min(first_byte, generation.plan.tasks.lease * WAITING),
-    most: name === 'content' ? 'head' : MOST,
-  }
-  return ask(pool, requestFor(call, task, [...fixed, ...headers]), patience as Parameters<typeof ask>[2])
+    most: name === 'content' ? 'head' : largestAnswer(name === 'retrieve' ? target.shape : undefined),
+  } as const
+  return ask(pool, requestFor(call, task, [...fixed, ...headers]), patience)
+}
+
+/** Bytes; where a result may stand in the answer, its base64 is a third longer than itself. */
+export function largestAnswer(shape: Pick<TaskShape, 'inline'> | undefined): number {
+  return MOST + Math.ceil(((shape?.inline ?? 0) * 4) / 3)
 }
 
 function requestFor({ call, request }: TaskCall, task: Task, headers: string[]): UpstreamRequest {

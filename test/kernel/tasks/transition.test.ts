@@ -20,6 +20,7 @@ const SHAPE: TaskShape = {
   late: 60_000,
   stall: undefined,
   keep: 3_600_000,
+  inline: 1024,
 }
 
 const FRESH: Task = {

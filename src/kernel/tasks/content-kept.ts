@@ -1,0 +1,97 @@
+import { GatewayError } from '../../core/errors.js'
+import type { Call, Work } from '../call.js'
+import { stored } from '../state/faults.js'
+import { type ContentWish, expired, typeOfContent } from './content-relay.js'
+import type { Variant } from './faces/face.js'
+import type { Kept, Task } from './record.js'
+
+/** Sends a result that the store keeps, in pieces as the client takes them. Nothing of it is sent before a piece is there. */
+export async function keptContent(
+  call: Call,
+  task: Task,
+  kept: Kept,
+  variant: Variant,
+  wish: ContentWish,
+): Promise<void> {
+  const { tag, cached, head, headers } = wish
+  const type = typeOfContent(variant, kept.type)
+  if (type === undefined) throw new GatewayError('bad_upstream_response', 'The content of this task cannot be read.')
+  const { size } = kept
+  const range = rangeOf(headers[1], size)
+  const common = ['content-type', type, 'etag', tag, 'cache-control', cached, 'accept-ranges', 'bytes']
+  if (range === 'none') {
+    call.begin(416, [...common, 'content-range', `bytes */${size}`, 'content-length', '0'])
+    call.end()
+    return
+  }
+  const { first, last } = range ?? { first: 0, last: size - 1 }
+  const blob = await call.kernel.tasks.results.open(task, kept, { start: first, end: last + 1 })
+  if (blob === undefined) throw expired()
+  const pieces = blob.pieces[Symbol.asyncIterator]()
+  const begun = head ? undefined : await stored(pieces.next())
+  if (call.over) {
+    await pieces.return?.()
+    return
+  }
+  const place = range === undefined ? [] : ['content-range', `bytes ${first}-${last}/${size}`]
+  call.begin(range === undefined ? 200 : 206, [...common, ...place, 'content-length', String(last - first + 1)])
+  if (begun === undefined) call.end()
+  else await new Sending(call).send(begun, pieces)
+}
+
+/** Pieces on their way: the next one is read when the client has taken what is there. */
+class Sending implements Work {
+  readonly #call: Call
+  #goOn: () => void = () => undefined
+
+  constructor(call: Call) {
+    this.#call = call
+  }
+
+  async send(first: IteratorResult<Uint8Array>, rest: AsyncIterator<Uint8Array>): Promise<void> {
+    const call = this.#call
+    call.work = this
+    try {
+      for (let next = first; next.done !== true; next = await rest.next()) {
+        if (call.over) return
+        const drained = new Promise<void>(resolve => {
+          this.#goOn = resolve
+        })
+        if (!call.write(next.value, this.#goOn)) await drained
+      }
+      if (!call.over) call.end()
+    } catch (cause) {
+      // The transfer ends short, and the client sees that it does.
+      call.truncated = true
+      call.fail(new GatewayError('unavailable', 'The content of this task went away.', { cause, phase: 'store' }))
+    } finally {
+      await rest.return?.()
+    }
+  }
+
+  /** The client has gone: nobody is waited for any more. */
+  cancel(): void {
+    this.#goOn()
+  }
+
+  cut(error: GatewayError): boolean {
+    this.#call.truncated = true
+    this.#call.error ??= error
+    this.#call.response.destroy()
+    return true
+  }
+
+  check(): void {
+    // The store and the client each have limits of time of their own.
+  }
+}
+
+/** One range of bytes (RFC 9110 §14.1.2); several at once are answered with the whole. */
+function rangeOf(header: string | undefined, length: number): { first: number; last: number } | 'none' | undefined {
+  const [, from = '', to = ''] = /^bytes=(\d*)-(\d*)$/.exec(header ?? '') ?? []
+  // One that ends before it begins is no range, and so not there.
+  if ((from === '' && to === '') || (from !== '' && to !== '' && Number(from) > Number(to))) return undefined
+  const first = from === '' ? Math.max(0, length - Number(to)) : Number(from)
+  const last = from === '' || to === '' ? length - 1 : Math.min(Number(to), length - 1)
+  return first > last || first >= length ? 'none' : { first, last }
+}
