@@ -2,6 +2,7 @@ import type { CredentialConfig } from '../core/config.js'
 import type { Placement } from '../core/placement.js'
 import type { Secret } from '../core/secret.js'
 import { type Context, fillIn } from './context.js'
+import type { Site } from './document.js'
 import { type Layer, last } from './kinds.js'
 import type { RawCredential, RawUpstream } from './raw.js'
 import { readSecret } from './secrets.js'
@@ -32,6 +33,15 @@ export function readCredentialSecret(
   const result = written === undefined ? 'broken' : readSecret(fillIn(written, place, context), place, context)
   if (result === 'broken') return {}
   return 'secret' in result ? { secret: result.secret } : { off: result.absent }
+}
+
+/** Secrets that the upstream had before; those that are not there any more are left out. */
+export function readFormerSecrets({ former = [] }: RawUpstream, upstream: Site, context: Context): readonly Secret[] {
+  return former.flatMap((written, index) => {
+    const place = upstream.child('former', index)
+    const result = readSecret(fillIn(written, place, context), place, context)
+    return result !== 'broken' && 'secret' in result ? [result.secret] : []
+  })
 }
 
 /** Where the secret stands in requests. */

@@ -199,6 +199,7 @@ export interface RawKind {
 
 export interface RawUpstream extends RawKind {
   readonly disabled?: boolean
+  readonly former?: readonly RawSecret[]
 }
 
 /** A call, `off`, or a mapping. */

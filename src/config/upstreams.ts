@@ -1,7 +1,7 @@
 import type { UpstreamConfig } from '../core/config.js'
 import { parseBase } from './base.js'
 import { type Context, fillIn } from './context.js'
-import { mergeCredential, readCredentialSecret } from './credentials.js'
+import { mergeCredential, readCredentialSecret, readFormerSecrets } from './credentials.js'
 import type { Site } from './document.js'
 import { mergeSpeaks, type ReadEndpoint } from './endpoints.js'
 import type { Entries, Entry } from './entries.js'
@@ -64,6 +64,7 @@ function readUpstream(
     ...(raw.kind === undefined ? {} : { kind: raw.kind }),
     base,
     ...(credential === undefined ? {} : { credential }),
+    former: off === undefined ? readFormerSecrets(raw, entry.site, context) : [],
     ...(off === undefined ? {} : { off }),
     headers: mergeHeaders(layers, context),
     forward: { request: mergeForward(layers, 'request', context), response: mergeForward(layers, 'response', context) },

@@ -126,6 +126,8 @@ export interface UpstreamConfig {
   /** `https://host[:port][/prefix]` without a trailing slash, or `embedded:simulator`. */
   readonly base: string
   readonly credential?: CredentialConfig
+  /** Secrets that it had before: tasks that were begun with one of them are followed with that. */
+  readonly former: readonly Secret[]
   /** Why this upstream is switched off (`NORTH_API_KEY is not set`, `disabled`); absent when it is on. */
   readonly off?: string
   /** Sent with every request. */

@@ -134,8 +134,11 @@ export interface TaskRoute {
   readonly webhook: string | undefined
   /** The header that tells clients how many milliseconds to wait between two polls. */
   readonly pace: string | undefined
-  /** How tasks that began on this route are followed at an upstream; undefined where that is gone or switched off. */
-  target(upstream: string): TaskTarget | undefined
+  /**
+   * How tasks that began on this route are followed at an upstream, with the credential that began them where the upstream
+   * still has it; undefined where the upstream is gone or switched off.
+   */
+  target(upstream: string, credential?: string): TaskTarget | undefined
 }
 
 export interface TaskTarget {
@@ -299,6 +302,10 @@ export interface Upstream {
   readonly shownHeaders: readonly string[]
   /** The upstream's credential, wherever it stands, so that nothing that it says can show it to a client. */
   readonly secret: Secret | undefined
+  /** Tells that secret from others without telling what it is. */
+  readonly credential: string | undefined
+  /** The same upstream with the credentials that it had before: what was begun with one of them goes on with it. */
+  readonly former: readonly Upstream[]
   readonly forward: { readonly request: HeaderFilter; readonly response: HeaderFilter }
   readonly connect: number
 }

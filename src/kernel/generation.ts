@@ -45,7 +45,7 @@ export class Generation {
     this.media = fetcherOf(plan.media)
     this.#pools = pools
     const settings: PoolSettings[] = []
-    for (const upstream of plan.upstreams.values()) {
+    for (const upstream of [...plan.upstreams.values()].flatMap(one => [one, ...one.former])) {
       if (upstream.off !== undefined) continue
       const setting: PoolSettings = {
         origin: places.origin(upstream),

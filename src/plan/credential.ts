@@ -1,4 +1,6 @@
+import { createHash } from 'node:crypto'
 import type { CredentialConfig } from '../core/config.js'
+import type { Secret } from '../core/secret.js'
 
 /** A credential where it stands in requests, once for the wire and once for people to read. */
 export interface Placed {
@@ -26,4 +28,12 @@ export function placeCredential(credential: CredentialConfig | undefined): Place
       ? [place.name.toLowerCase(), place.scheme === undefined ? '' : `${place.scheme} `]
       : ['sec-websocket-protocol', place.prefix]
   return { ...NOWHERE, headers: [name, before + value], shownHeaders: [name, `${before}${secret}`] }
+}
+
+/** Digits of a reference: enough to tell a few secrets of an upstream apart, and far too few to find one. */
+const DIGITS = 12
+
+/** Tells a secret of an upstream from its others; it may be kept where the secret itself may not. */
+export function credentialReference(upstream: string, secret: Secret): string {
+  return createHash('sha256').update(`credential of ${upstream}\n${secret.reveal()}`).digest('hex').slice(0, DIGITS)
 }

@@ -33,11 +33,11 @@ export function compileTaskRoute(
   speakers: ReadonlyMap<string, Speaker>,
   config: Pick<Config, 'protocols' | 'timeouts'>,
 ): TaskRoute {
-  const targets = new Map<string, TaskTarget>()
+  const targets = new Map<string, readonly TaskTarget[]>()
   for (const [name, speaker] of protocol === undefined ? [] : speakers) {
     if (speaker.upstream.off !== undefined) continue
-    const target = targetOf(protocol ?? '', speaker, shape, config)
-    if (target !== undefined) targets.set(name, target)
+    const found = [speaker, ...speaker.former].flatMap(one => targetOf(protocol ?? '', one, shape, config) ?? [])
+    if (found.length > 0) targets.set(name, found)
   }
   return {
     kind,
@@ -48,7 +48,10 @@ export function compileTaskRoute(
     signed: signed === true,
     webhook,
     pace,
-    target: upstream => targets.get(upstream),
+    target: (upstream, credential) => {
+      const found = targets.get(upstream)
+      return found?.find(one => one.upstream.credential === credential) ?? found?.[0]
+    },
   }
 }
 

@@ -2,7 +2,7 @@ import type { Config, EndpointConfig, UpstreamConfig, VerbConfig } from '../core
 import type { Upstream } from '../core/plan.js'
 import type { TaskShapeConfig } from '../core/task.js'
 import { UpstreamCall } from './calls.js'
-import { type Placed, placeCredential } from './credential.js'
+import { credentialReference, type Placed, placeCredential } from './credential.js'
 import { requestFilter, responseFilter } from './headers.js'
 import { mergeTimeouts } from './settings.js'
 
@@ -11,6 +11,8 @@ export interface Speaker {
   readonly upstream: Upstream
   readonly config: UpstreamConfig
   readonly endpoints: ReadonlyMap<string, Endpoint>
+  /** With the credentials that it had before. */
+  readonly former: readonly Speaker[]
 }
 
 /** How an upstream serves a protocol. */
@@ -36,7 +38,7 @@ export function compileUpstreams(config: Config, callerHeaders: ReadonlySet<stri
 function compileUpstream(
   name: string,
   config: UpstreamConfig,
-  { timeouts }: Config,
+  { timeouts }: Pick<Config, 'timeouts'>,
   callerHeaders: ReadonlySet<string>,
 ): Speaker {
   const { origin, prefix } = locate(config.base)
@@ -45,6 +47,12 @@ function compileUpstream(
   // A declared header that `forward` names in full is what is sent where the client sends none.
   const fixed = namesOf(declared).filter(header => !config.forward.request.includes(header))
   const held = [...callerHeaders, ...credentialNames(credential, config), ...fixed]
+  const secret = config.credential?.secret
+  const former = config.former.flatMap(one => {
+    if (config.credential === undefined) return []
+    const before = { ...config, credential: { ...config.credential, secret: one }, former: [] }
+    return [compileUpstream(name, before, { timeouts }, callerHeaders)]
+  })
   const upstream: Upstream = {
     name,
     kind: config.kind,
@@ -52,7 +60,9 @@ function compileUpstream(
     off: config.off,
     headers: [...credential.headers, ...declared],
     shownHeaders: [...credential.shownHeaders, ...declared],
-    secret: config.credential?.secret,
+    secret,
+    credential: secret && credentialReference(name, secret),
+    former: former.map(one => one.upstream),
     forward: {
       request: requestFilter(config.forward.request, held),
       response: responseFilter(config.forward.response),
@@ -61,7 +71,7 @@ function compileUpstream(
   }
   const spoken = Object.entries(config.speaks)
   const endpoints = new Map(spoken.map(([protocol, one]) => [protocol, compileEndpoint(one, prefix, credential)]))
-  return { upstream, config, endpoints }
+  return { upstream, config, endpoints, former }
 }
 
 function compileEndpoint(config: EndpointConfig, prefix: string, credential: Placed): Endpoint {

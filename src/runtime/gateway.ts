@@ -294,6 +294,9 @@ export class Gateway {
   #tellOfTasks(): void {
     const { tasks } = this.#kernel
     tasks.onChange = change => this.#log[change.to === 'failed' ? 'warn' : 'info'](change, 'task changed')
+    tasks.onStrangeCredential = first => {
+      this.#log.warn(first, 'tasks go on with another credential than the one that began them')
+    }
     tasks.hooks.onAttempt = ({ outcome, ...attempt }) => {
       this.#log[outcome === 'taken' ? 'info' : 'warn'](attempt, `notification ${outcome}`)
     }

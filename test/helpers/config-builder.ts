@@ -83,6 +83,7 @@ export function callOf(text: string, parts: Partial<EndpointConfig> = {}): Endpo
 export function upstreamOf(base: string, parts: Partial<UpstreamConfig> = {}): UpstreamConfig {
   return {
     base,
+    former: [],
     headers: {},
     forward: { request: [], response: [] },
     speaks: { chat: callOf('POST /v1/chat/completions') },

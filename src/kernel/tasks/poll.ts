@@ -6,7 +6,7 @@ import { type Reading, readAnswer } from './reading.js'
 import type { Task } from './record.js'
 import type { Results } from './results.js'
 import { type Failure, heard, unheard } from './transition.js'
-import { askAbout, documentOf } from './upstream.js'
+import { askAbout, documentOf, isStrange } from './upstream.js'
 
 /** What a poll came to. */
 export interface Polled {
@@ -28,11 +28,12 @@ export async function poll(generation: Generation, task: Task, target: TaskTarge
     wait: answer && retryAfter(answer.headers),
     refused: answer !== undefined && (answer.status === 401 || answer.status === 403),
   })
+  const lost = isStrange(task, target) ? 'credential_changed' : 'task_lost'
   const answer = await quiet(askAbout(generation, task, target, 'retrieve'))
   if (calls.retrieve === undefined) return fault('target_gone')
   if (answer === 'too large') return fault('result_too_large')
   if (answer === undefined) return fault(undefined)
-  if (answer.status < 200 || answer.status >= 300) return fault(isRefusal(answer) ? 'task_lost' : undefined, answer)
+  if (answer.status < 200 || answer.status >= 300) return fault(isRefusal(answer) ? lost : undefined, answer)
   const document = documentOf(answer, calls.retrieve)
   // While there is nothing to be told some upstreams answer with nothing.
   if (document === undefined && answer.body.length > 0) return fault(undefined, answer)

@@ -43,7 +43,12 @@ export interface Task {
   readonly owner: string
   /** The route that it began on, and the upstream that has it: it is followed by what these say now. */
   readonly route: string
-  readonly target?: { readonly upstream: string; readonly model: string }
+  readonly target?: {
+    readonly upstream: string
+    readonly model: string
+    /** Tells the credential that began it from others of that upstream; absent where there was none. */
+    readonly credential?: string
+  }
   readonly upstreamId?: string
   /** As the client named it. */
   readonly model: string

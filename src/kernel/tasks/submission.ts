@@ -137,7 +137,9 @@ export class Submission {
   private async aim(entry: Entry, { upstream, model }: Exchange, { shape }: TaskTarget): Promise<Entry | undefined> {
     const { task, record } = entry
     const due = Date.now() + this.patience()
-    const aimed = { ...task, target: { upstream: upstream.name, model }, awaited: due + HOLDING }
+    const { name, credential } = upstream
+    const to = { upstream: name, model, ...(credential === undefined ? {} : { credential }) }
+    const aimed = { ...task, target: to, awaited: due + HOLDING }
     const expires = Math.max(record.expires, task.created + lifetime(shape))
     return await this.#call.kernel.tasks.book.replace(entry, aimed, due, expires)
   }

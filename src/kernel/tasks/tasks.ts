@@ -16,7 +16,7 @@ import { Results } from './results.js'
 import { Shown } from './shown.js'
 import { fail, MOST_MISSES, nextLook, overdue, tooLate, unheard } from './transition.js'
 import { Turns } from './turns.js'
-import { askAbout, targetOf } from './upstream.js'
+import { askAbout, isStrange, targetOf } from './upstream.js'
 import { DIRECT, linkedView, signedPath } from './view.js'
 import { LeaseWorker } from './worker.js'
 
@@ -63,6 +63,10 @@ export class Tasks {
   readonly #turns = new Turns()
   /** Submits that go on though their clients may have gone. */
   readonly #pending = new Set<Promise<unknown>>()
+  /** Upstreams and credentials of which it has been told that others have to do. */
+  readonly #strange = new Set<string>()
+  /** Told when tasks go on with another credential than the one that began them, once for each of those. */
+  onStrangeCredential: (first: { readonly upstream: string; readonly task: string }) => void = () => undefined
   /** Told of each change. */
   onChange: (change: TaskChange) => void = () => undefined
 
@@ -265,6 +269,7 @@ export class Tasks {
         await this.save(entry, over, isEnded(over) ? null : Math.min(now + goneFor(over), task.deadline))
         return
       }
+      if (isStrange(entry.task, target)) this.tellOfCredential(entry.task)
       const polled = await poll(generation, entry.task, target, this.results)
       if (polled.refused) this.#kernel.onRefusedCredential()
       const { shape } = target
@@ -273,6 +278,13 @@ export class Tasks {
     } finally {
       generation.release()
     }
+  }
+
+  private tellOfCredential({ id, target }: Task): void {
+    const known = `${target?.upstream} ${target?.credential}`
+    if (target === undefined || this.#strange.has(known)) return
+    this.#strange.add(known)
+    this.onStrangeCredential({ upstream: target.upstream, task: id })
   }
 
   /** Tells the upstream that a task is not wanted any more, as far as it takes that. */

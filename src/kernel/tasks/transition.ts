@@ -13,6 +13,7 @@ export const FAILURES = {
   not_kept: 'The result of the task was there, and there was no room to keep it.',
   result_too_large: 'The result of the task is larger than may be kept.',
   task_lost: 'The upstream does not know the task any more.',
+  credential_changed: 'The upstream does not know the task under the credential that it has now; another one began it.',
   target_gone: 'The upstream of the task is not configured any more.',
   submit_unconfirmed: 'The upstream did not confirm that it began the task. It was not asked again.',
   cancelled: 'The task was cancelled.',

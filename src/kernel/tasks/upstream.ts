@@ -14,7 +14,13 @@ const MOST = 4 * 1024 * 1024
 /** What follows a task, as the configuration of the moment has it; undefined where its route or upstream is gone. */
 export function targetOf(plan: Plan, task: Task): TaskTarget | undefined {
   if (task.target === undefined) return undefined
-  return plan.routes.find(route => route.id === task.route)?.task?.target(task.target.upstream)
+  const { upstream, credential } = task.target
+  return plan.routes.find(route => route.id === task.route)?.task?.target(upstream, credential)
+}
+
+/** Whether the credential that began a task is not there any more, so that another one has to do. */
+export function isStrange({ target: begun }: Task, { upstream }: TaskTarget): boolean {
+  return begun?.credential !== undefined && begun.credential !== upstream.credential
 }
 
 /** The values that calls about a task are filled in with. */
