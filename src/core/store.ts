@@ -85,7 +85,7 @@ export interface Claim {
 }
 
 export interface ScanRange {
-  /** The record at which the page before ended. */
+  /** The record at which the page before ended; it need not be there: any moment and key of an owner will do. */
   readonly after?: Pick<Draft, 'owner' | 'created' | 'key'>
   readonly limit: number
 }

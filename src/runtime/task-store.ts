@@ -73,12 +73,8 @@ export class TaskStore {
 
   private async entry(id: string, owner: string | undefined): Promise<Entry | undefined> {
     for (const kind of TASK_KINDS) {
-      if (owner !== undefined) {
-        const found = await this.#book.find(kind, owner, id)
-        if (found !== undefined) return found
-      } else {
-        for await (const entry of this.entries({ kind })) if (entry.task.id === id) return entry
-      }
+      const found = owner === undefined ? await this.#book.seek(kind, id) : await this.#book.find(kind, owner, id)
+      if (found !== undefined) return found
     }
     return undefined
   }

@@ -1,4 +1,4 @@
-import type { StoredRecord } from '../../src/core/store.js'
+import type { ScanRange, StoredRecord } from '../../src/core/store.js'
 import { type Check, draft, HOUR, keys, made, plain, START, text } from './store-stage.js'
 
 const SECOND = 1000
@@ -136,6 +136,24 @@ export function leaseContract(check: Check): void {
       t.same(keys(seen.filter(record => record.owner === owner)), keys(list))
     }
     t.same(await store.scan('nothing', { limit: 5 }), [])
+  })
+
+  check('a scan goes on behind all that an owner has, from one owner to the next', async (t, store) => {
+    const owners = Array.from({ length: 40 }, (_, n) => `owner-${n}`)
+    owners.push('owner', 'owner-1!', 'owner-1~')
+    for (const owner of owners) {
+      for (let n = 0; n < 3; n++) await store.create(draft(`k${n}`, { owner, created: START + n }))
+    }
+    const seen: string[] = []
+    for (let after: ScanRange['after']; ; ) {
+      const found = await store.scan('things', { limit: 1, ...(after && { after }) })
+      const [first] = found
+      if (first === undefined) break
+      t.equal(found.length, 1)
+      seen.push(first.owner)
+      after = { owner: first.owner, created: Number.MAX_SAFE_INTEGER, key: '~' }
+    }
+    t.same([...seen].sort(), [...owners].sort(), 'each owner once')
   })
 
   check('a walk passes over what has expired', async (t, store, clock) => {

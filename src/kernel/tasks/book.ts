@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { isObject, parseJson } from '../../core/json.js'
-import type { Range, Store, StoredRecord } from '../../core/store.js'
+import type { Range, ScanRange, Store, StoredRecord } from '../../core/store.js'
 import type { TaskKind } from '../../core/task.js'
 import { stored } from '../state/faults.js'
 import { decodeTask, encodeTask, isTaskId, type Task } from './record.js'
@@ -26,6 +26,9 @@ export interface Claimed {
 /** How long such keys are remembered, milliseconds. */
 const KEEP_KEYS = 24 * 3_600_000
 const KEYS = 'task-keys'
+
+/** Behind all tasks of an owner. */
+const BEHIND = { created: Number.MAX_SAFE_INTEGER, key: '~' }
 
 /** Where tasks of a kind stand. */
 export function namespaceOf(kind: TaskKind): string {
@@ -58,6 +61,22 @@ export class TaskBook {
   async look(kind: TaskKind, owner: string, id: string): Promise<Entry | undefined> {
     const record = await this.record(kind, owner, id)
     return record && entryOf(record)
+  }
+
+  /**
+   * Whoever's task it is, for those who look after the gateway: from owner to owner, of whom there are as many as keys, and
+   * not from task to task.
+   */
+  async seek(kind: TaskKind, id: string): Promise<Entry | undefined> {
+    if (!isTaskId(id)) return undefined
+    for (let after: ScanRange['after']; ; ) {
+      const range = { limit: 1, ...(after === undefined ? {} : { after }) }
+      const [first] = await stored(this.store.scan(namespaceOf(kind), range))
+      if (first === undefined) return undefined
+      const entry = await this.find(kind, first.owner, id)
+      if (entry !== undefined) return entry
+      after = { owner: first.owner, ...BEHIND }
+    }
   }
 
   /** What a task stands in, unread. */

@@ -1,0 +1,54 @@
+import t from 'tap'
+import type { ScanRange, StoredRecord } from '../../../src/core/store.js'
+import { namespaceOf, TaskBook } from '../../../src/kernel/tasks/book.js'
+import { encodeTask, newTaskId, type Task } from '../../../src/kernel/tasks/record.js'
+import { MemoryStore } from '../../../src/stores/memory.js'
+
+const HOUR = 3_600_000
+
+/** Counts the records that are read. */
+class CountingStore extends MemoryStore {
+  read = 0
+
+  override async get(namespace: string, owner: string, key: string): Promise<StoredRecord | undefined> {
+    this.read++
+    return await super.get(namespace, owner, key)
+  }
+
+  override async scan(namespace: string, range: ScanRange): Promise<readonly StoredRecord[]> {
+    const found = await super.scan(namespace, range)
+    this.read += found.length
+    return found
+  }
+}
+
+t.test('a task is found by its id alone, and what is read for it are owners, not tasks', async t => {
+  const store = new CountingStore()
+  t.teardown(() => store.close())
+  const book = new TaskBook(store)
+  const created = Date.now()
+  const namespace = namespaceOf('video')
+  const last = { created, expires: created + HOUR }
+  const ids: string[] = []
+  const owners = ['ann', 'bob', 'cleo', 'dan']
+  for (const owner of owners) {
+    for (let n = 0; n < 300; n++) {
+      const id = newTaskId()
+      ids.push(id)
+      const task = { id, kind: 'video', owner, phase: 'open' } as unknown as Task
+      await store.create({ namespace, owner, key: id, ...last, created: created + n, value: encodeTask(task) })
+    }
+  }
+  for (const id of [ids[0], ids[450], ids.at(-1)]) {
+    store.read = 0
+    t.equal((await book.seek('video', id ?? ''))?.task.id, id)
+    t.ok(store.read <= 2 * owners.length, `${store.read} read`)
+  }
+  store.read = 0
+  t.equal(await book.seek('video', newTaskId()), undefined)
+  t.ok(store.read <= 2 * owners.length, `${store.read} read`)
+  store.read = 0
+  t.equal(await book.seek('video', 'task_0'), undefined)
+  t.equal(store.read, 0, 'what is no id is not looked for')
+  t.equal(await book.seek('image', ids[0] ?? ''), undefined)
+})
