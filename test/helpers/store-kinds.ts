@@ -7,9 +7,9 @@ import { startPostgres, startRedis, withoutPostgres, withoutRedis } from './stor
 
 type Test = Pick<typeof t, 'teardown' | 'comment'>
 
-/** A type of store that outlives a process, and can be shared by several. */
-export interface DurableKind {
-  readonly type: 'file' | 'redis' | 'postgres'
+/** A type of store. */
+export interface StoreKind {
+  readonly type: 'memory' | 'file' | 'redis' | 'postgres'
   /** Why it is skipped here, or false. */
   readonly skip: string | false
   /** An empty one. */
@@ -19,7 +19,8 @@ export interface DurableKind {
 /** Long enough for a machine that does much else. */
 const PATIENT = 10_000
 
-export const DURABLE: readonly DurableKind[] = [
+/** Those that outlive a process, and can be shared by several. */
+export const DURABLE: readonly StoreKind[] = [
   { type: 'file', skip: false, make: async test => ({ type: 'file', path: temporary(test) }) },
   {
     type: 'redis',
@@ -33,12 +34,17 @@ export const DURABLE: readonly DurableKind[] = [
   },
 ]
 
+export const EVERY: readonly StoreKind[] = [
+  { type: 'memory', skip: false, make: async test => ({ type: 'memory', path: temporary(test) }) },
+  ...DURABLE,
+]
+
 /** Stores on one server, which is started for the first of them: each is another empty one, as written below `store:`. */
-export function storesOf(root: Test, { type, make }: DurableKind): (test: Pick<Test, 'teardown'>) => Promise<string> {
+export function storesOf(root: Test, { type, make }: StoreKind): (test: Pick<Test, 'teardown'>) => Promise<string> {
   let first: Promise<StoreConfig> | undefined
   let made = 0
   return async test => {
-    if (type === 'file') return storeYaml({ type, path: temporary(test) })
+    if (type === 'file' || type === 'memory') return storeYaml({ type, path: temporary(test) })
     first ??= make(root)
     const config = await first
     const name = `gateway${++made}`
