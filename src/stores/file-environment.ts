@@ -3,6 +3,7 @@ import { type Database, open, type RootDatabase } from 'lmdb'
 import { StoreError } from '../core/store.js'
 import { holdsStore, prepareFolder, storeErrorOf } from './data-folder.js'
 import { Holder } from './file-holders.js'
+import { inTime } from './in-time.js'
 
 /** How long a write may wait for other processes and for the disk, milliseconds. */
 const PATIENCE = 10_000
@@ -131,16 +132,8 @@ export class FileEnvironment {
 
   /** Fulfilled when what was begun is on the disk. */
   async write<T>(begin: () => Promise<T>): Promise<T> {
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<never>((_, reject) => {
-      const error = new StoreError('unavailable', `the store in ${this.folder} did not write in time`)
-      timer = setTimeout(() => reject(error), PATIENCE)
-    })
-    try {
-      return await Promise.race([this.commit(begin), late])
-    } finally {
-      clearTimeout(timer)
-    }
+    const late = (): Error => new StoreError('unavailable', `the store in ${this.folder} did not write in time`)
+    return await inTime(this.commit(begin), PATIENCE, late)
   }
 
   async close(): Promise<void> {

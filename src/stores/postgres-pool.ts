@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import pg from 'pg'
 import { StoreError } from '../core/store.js'
 import type { PostgresSettings, StoreEvents } from '../core/store-config.js'
+import { inTime } from './in-time.js'
 import { isAway, isFleeting, postgresFault } from './postgres-faults.js'
 
 /** Calls that wait for a connection at once. */
@@ -57,7 +58,6 @@ export class PostgresPool {
       max: pool,
       connectionTimeoutMillis: wait,
       statement_timeout: timeout,
-      query_timeout: timeout + LATE,
       options: `-c search_path=${schema}`,
       application_name: 'model-gateway',
       keepAlive: true,
@@ -125,7 +125,7 @@ export class PostgresPool {
     }
     const client = await this.#pool.connect()
     try {
-      const { rows } = await client.query<Row>(query)
+      const { rows } = await inTime(client.query<Row>(query), this.#settings.timeout + LATE, noAnswer)
       client.release()
       return rows
     } catch (error) {
@@ -173,4 +173,8 @@ export class PostgresPool {
     this.#away = undefined
     this.#events.up()
   }
+}
+
+function noAnswer(): Error {
+  return new Error('Query read timeout')
 }

@@ -3,7 +3,7 @@ import type { RedisSettings } from '../core/store-config.js'
 
 /** How long opening may take, milliseconds. */
 export const OPENING = 5000
-/** How long a server that says nothing keeps its connection, milliseconds. */
+/** How long a sentinel, or a node of a cluster, that says nothing keeps its connection, milliseconds. */
 const SILENCE = 1000
 
 /**
@@ -11,7 +11,7 @@ const SILENCE = 1000
  * calls decides. Before `opened` says so, a failed attempt is the last one.
  */
 export function redisClient(settings: RedisSettings, opened: () => boolean): Redis | Cluster {
-  const { mode, nodes, group, username, password, sentinelPassword, database, tls } = settings
+  const { mode, nodes, group, username, password, sentinelPassword, database, tls, timeout } = settings
   const common = {
     lazyConnect: true,
     protocol: 2,
@@ -19,7 +19,6 @@ export function redisClient(settings: RedisSettings, opened: () => boolean): Red
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
     connectTimeout: OPENING,
-    socketTimeout: SILENCE,
     disableClientInfo: true,
     ...(username !== undefined && { username }),
     ...(password !== undefined && { password: password.reveal() }),
@@ -32,7 +31,7 @@ export function redisClient(settings: RedisSettings, opened: () => boolean): Red
       enableOfflineQueue: false,
       maxRedirections: 4,
       clusterRetryStrategy: again,
-      redisOptions: common,
+      redisOptions: { ...common, socketTimeout: Math.max(SILENCE, 2 * timeout) },
       slotsRefreshTimeout: OPENING,
     } satisfies ClusterOptions
     return new Cluster([...nodes], options)

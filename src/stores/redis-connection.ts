@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { Cluster, type Redis } from 'ioredis'
 import { StoreError } from '../core/store.js'
 import type { RedisSettings, StoreEvents } from '../core/store-config.js'
+import { afterALook, inTime } from './in-time.js'
 import { OPENING, redisClient } from './redis-client.js'
 import { redisFault } from './redis-faults.js'
 
@@ -11,6 +12,8 @@ const MOST_WAITING = 10_000
 const SILENT = 3
 /** What a command may take longer for each byte that it carries, milliseconds: 10 MB a second. */
 const PER_BYTE = 1 / 10_000
+/** How long a server that was found again may take to let this connection in, milliseconds. */
+const LETTING_IN = 1000
 
 export type Argument = string | number | Buffer
 
@@ -39,6 +42,7 @@ export class RedisConnection {
   #closed = false
   #down = false
   #reason = 'the connection is closed'
+  #entering: NodeJS.Timeout | undefined
 
   private constructor(settings: RedisSettings, events: StoreEvents) {
     this.#timeout = settings.timeout
@@ -48,6 +52,7 @@ export class RedisConnection {
     this.#client.on('error', (error: Error) => {
       this.#reason = reasonOf(error)
     })
+    this.#client.on('connect', () => this.enter())
     this.#client.on('close', () => this.away())
     this.#client.on('ready', () => this.back())
   }
@@ -80,7 +85,8 @@ export class RedisConnection {
     this.#waiting++
     try {
       const bytes = values.reduce<number>((sum, value) => sum + (Buffer.isBuffer(value) ? value.length : 0), 0)
-      const answer = await this.inTime(this.#client.callBuffer(command, ...values), bytes)
+      const patience = this.#timeout + bytes * PER_BYTE
+      const answer = await inTime(this.#client.callBuffer(command, ...values), patience, () => this.late())
       this.#silent = 0
       return answer
     } catch (error) {
@@ -105,26 +111,12 @@ export class RedisConnection {
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
+    clearTimeout(this.#entering)
     this.#client.disconnect()
   }
 
   checkOpen(): void {
     if (this.#closed) throw new StoreError('unavailable', 'the store is closed')
-  }
-
-  private async inTime(answer: Promise<unknown>, bytes: number): Promise<unknown> {
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<never>((_, reject) => {
-      const fail = (): void => reject(this.late())
-      // After a busy moment of our own the answer may be there already: one look at the sockets first.
-      timer = setTimeout(() => setImmediate(() => setImmediate(fail)), this.#timeout + bytes * PER_BYTE)
-    })
-    try {
-      return await Promise.race([answer, late])
-    } finally {
-      clearTimeout(timer)
-      answer.catch(() => undefined)
-    }
   }
 
   private late(): StoreError {
@@ -141,13 +133,26 @@ export class RedisConnection {
     return new StoreError('unavailable', `the store at ${this.#where} cannot be reached (${this.#reason})`)
   }
 
+  /** A server that hangs takes connections, and says nothing on them: another one is tried. */
+  private enter(): void {
+    clearTimeout(this.#entering)
+    if (!this.#opened || this.#client instanceof Cluster) return
+    const again = (): void => {
+      if (!this.#closed && this.#client.status === 'connect') this.#client.disconnect(true)
+    }
+    this.#entering = setTimeout(() => afterALook(again), LETTING_IN)
+    this.#entering.unref()
+  }
+
   private away(): void {
+    clearTimeout(this.#entering)
     if (this.#down || this.#closed || !this.#opened) return
     this.#down = true
     this.#events.down(this.unreachable().message)
   }
 
   private back(): void {
+    clearTimeout(this.#entering)
     this.#silent = 0
     if (!this.#down) return
     this.#down = false

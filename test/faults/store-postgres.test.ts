@@ -6,6 +6,7 @@ import { StoreError } from '../../src/core/store.js'
 import { openStore } from '../../src/runtime/stores.js'
 import { PostgresStore } from '../../src/stores/postgres.js'
 import { draft } from '../contracts/store-stage.js'
+import { standStill } from '../helpers/stand-still.js'
 import { heard } from '../helpers/store-events.js'
 import { postgresConfig } from '../helpers/store-kinds.js'
 import { startPostgres, withoutPostgres } from '../helpers/store-servers.js'
@@ -125,6 +126,20 @@ t.test('F-S4 and its kin', { skip: withoutPostgres }, async t => {
     for (const one of [pid, ...children]) process.kill(one, 'SIGCONT')
     await told.find(line => line === 'up')
     t.ok(await store.get('things', 'ann', 'a'))
+    await store.close()
+  })
+
+  t.test('F-S4 a process that stood still itself finds its answer', async t => {
+    await reset()
+    const { events, told } = heard()
+    const store = await PostgresStore.open(postgresConfig('/', server.port, { timeout: 200, wait: 200 }), events)
+    await store.create(lasting('a'))
+    const call = store.get('things', 'ann', 'a')
+    // The call is on its way once its connection has been handed over.
+    await setImmediate()
+    standStill(1000)
+    t.ok(await call)
+    t.same(told.items, [])
     await store.close()
   })
 

@@ -6,6 +6,7 @@ import { openStore } from '../../src/runtime/stores.js'
 import { RedisStore } from '../../src/stores/redis.js'
 import { draft } from '../contracts/store-stage.js'
 import { bulk, type Reply, startRespServer } from '../helpers/resp-server.js'
+import { standStill } from '../helpers/stand-still.js'
 import { heard } from '../helpers/store-events.js'
 import { redisConfig } from '../helpers/store-kinds.js'
 import { startRedis, withoutRedis } from '../helpers/store-servers.js'
@@ -61,6 +62,24 @@ t.test(
     server.process.kill('SIGCONT')
     await told.find(line => line === 'up')
     t.same(told.items, ['down', 'up'])
+  },
+)
+
+t.test(
+  'F-S2 a process that stood still itself finds its answer, and does not take the server for one that hangs',
+  { skip: withoutRedis },
+  async t => {
+    const server = await startRedis(t)
+    const { events, told } = heard()
+    const store = await RedisStore.open(redisConfig('/', server.port, TIMEOUT), events)
+    t.teardown(() => store.close())
+    await store.create(lasting('a'))
+    for (let n = 0; n < 4; n++) {
+      const calls = [get(store), get(store), get(store)]
+      standStill(n === 0 ? 1500 : 100)
+      for (const found of await Promise.all(calls)) t.ok(found)
+    }
+    t.same(told.items, [])
   },
 )
 

@@ -56,13 +56,9 @@ async function begin({ origin }: Process, more: Record<string, string> = {}): Pr
   return ((await answer.json()) as { id: string }).id
 }
 
-/** A process that was stopped may believe for a moment that its store is gone; it says so, and nothing else. */
 async function status({ origin }: Process, id: string): Promise<string> {
-  for (;;) {
-    const answer = await fetch(`${origin}/v1/videos/${id}`, { headers })
-    const known = (await answer.json()) as { status: string }
-    if (answer.status !== 503) return known.status
-  }
+  const answer = await fetch(`${origin}/v1/videos/${id}`, { headers })
+  return ((await answer.json()) as { status: string }).status
 }
 
 for (const kind of DURABLE) {
