@@ -36,6 +36,8 @@ export class Attempt implements UpstreamHandler, Source {
   #relay: Relay | undefined
   #status: number | undefined
   #noted = false
+  /** Where the watchdog has it, while it lingers. */
+  #watched = 0
 
   /** `dispatched` is when the first attempt of the call began; the `total` time-out counts from there. */
   constructor(
@@ -145,7 +147,7 @@ export class Attempt implements UpstreamHandler, Source {
     }
     this.enter('lingering')
     // The call settles now, but this connection still needs somebody to look after it.
-    this.call.kernel.watchdog.add(this)
+    this.#watched = this.call.kernel.watchdog.add(this)
   }
 
   failed(condition: RetryCondition, error: GatewayError, answer?: Failure['answer']): void {
@@ -215,7 +217,7 @@ export class Attempt implements UpstreamHandler, Source {
   }
 
   private stop(): void {
-    if (this.#phase === 'lingering') this.call.kernel.watchdog.delete(this)
+    if (this.#phase === 'lingering') this.call.kernel.watchdog.delete(this.#watched)
     this.#phase = 'over'
     this.#controller?.abort(new Error('the exchange is over'))
   }

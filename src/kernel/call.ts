@@ -78,6 +78,8 @@ export class Call implements Watched, InFlight {
   spool: Spool | undefined
   /** What translation left out. */
   losses: Losses | undefined
+  readonly #entered: number
+  readonly #watched: number
   #settled = false
   #stalledSince: number | undefined
 
@@ -91,8 +93,8 @@ export class Call implements Watched, InFlight {
     const mark = url.indexOf('?')
     this.path = mark < 0 ? url : url.slice(0, mark)
     this.query = mark < 0 ? undefined : new URLSearchParams(url.slice(mark + 1))
-    kernel.enter(this)
-    kernel.watchdog.add(this)
+    this.#entered = kernel.enter(this)
+    this.#watched = kernel.watchdog.add(this)
     response.on('close', () => this.close())
   }
 
@@ -218,10 +220,10 @@ export class Call implements Watched, InFlight {
     this.bytesIn = this.upload?.size ?? this.bytesIn
     this.work?.cancel()
     void this.spool?.dispose()
-    this.kernel.watchdog.delete(this)
+    this.kernel.watchdog.delete(this.#watched)
     this.kernel.sink.record(account(this))
     this.generation.release()
-    this.kernel.leave(this)
+    this.kernel.leave(this.#entered)
   }
 }
 

@@ -3,6 +3,7 @@ import type { GatewayError } from '../core/errors.js'
 import type { Store } from '../core/store.js'
 import { Spooler } from '../stores/spool.js'
 import type { Generation } from './generation.js'
+import { Roster } from './roster.js'
 import { State } from './state/state.js'
 import { Tasks } from './tasks/tasks.js'
 import { Tunnels } from './tunnel/tunnels.js'
@@ -27,7 +28,7 @@ export class Kernel {
   readonly tunnels = new Tunnels()
   #generation: Generation
   /** Requests in flight. */
-  readonly calls = new Set<InFlight>()
+  readonly calls = new Roster<InFlight>()
   #idle: (() => void)[] = []
   /** Told when an upstream refuses the gateway's own credential: its secret may have been rotated. */
   onRefusedCredential: () => void = () => undefined
@@ -57,12 +58,13 @@ export class Kernel {
     last.retire()
   }
 
-  enter(call: InFlight): void {
-    this.calls.add(call)
+  /** Gives the place by which it is to leave, once. */
+  enter(call: InFlight): number {
+    return this.calls.add(call)
   }
 
-  leave(call: InFlight): void {
-    this.calls.delete(call)
+  leave(place: number): void {
+    this.calls.delete(place)
     if (this.calls.size > 0 || this.#idle.length === 0) return
     const waiting = this.#idle
     this.#idle = []

@@ -1,3 +1,5 @@
+import { Roster } from './roster.js'
+
 /** Something that has deadlines. `check` is called every tick with the monotonic time in milliseconds. */
 export interface Watched {
   check(now: number): void
@@ -11,16 +13,17 @@ const TICK = 50
  * nothing until it is due. Runs only while something is watched.
  */
 export class Watchdog {
-  readonly #watched = new Set<Watched>()
+  readonly #watched = new Roster<Watched>()
   #timer: NodeJS.Timeout | undefined
 
-  add(watched: Watched): void {
-    this.#watched.add(watched)
+  /** Gives the place by which it is to be deleted, once. */
+  add(watched: Watched): number {
     this.#timer ??= setInterval(() => this.#tick(), TICK)
+    return this.#watched.add(watched)
   }
 
-  delete(watched: Watched): void {
-    this.#watched.delete(watched)
+  delete(place: number): void {
+    this.#watched.delete(place)
   }
 
   get size(): number {
@@ -29,7 +32,7 @@ export class Watchdog {
 
   #tick(): void {
     const now = performance.now()
-    for (const watched of this.#watched) watched.check(now)
+    this.#watched.visit(watched => watched.check(now))
     if (this.#watched.size > 0) return
     clearInterval(this.#timer)
     this.#timer = undefined

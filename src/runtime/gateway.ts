@@ -303,10 +303,10 @@ export class Gateway {
   }
 
   #cut(): void {
-    for (const call of this.#kernel.calls) {
+    this.#kernel.calls.visit(call => {
       this.#cutCalls++
       call.cut(new GatewayError('unavailable', 'The gateway is shutting down.', { retryAfter: 1000, phase: 'drain' }))
-    }
+    })
   }
 
   /** Ends at once: what is in flight gets its error, connections are broken. */
