@@ -1,18 +1,27 @@
 import { write, writeSync } from 'node:fs'
 
-/** Characters gathered before a write. */
+/** Bytes gathered before a write. */
 const BATCH = 64 * 1024
 /** Longest time that a line waits in the batch, milliseconds. */
 const FLUSH = 100
-/** Characters that may wait for a slow reader; what comes on top is dropped and counted, never waited for. */
+/** Bytes that may wait for a slow reader; what comes on top is dropped and counted, never waited for. */
 const MOST_WAITING = 4 * 1024 * 1024
 /** Pause before a reader that takes nothing is tried again, milliseconds. */
 const PAUSE = 50
+/** Bytes that a character takes at most: those beyond the BMP count as two. */
+const WIDEST = 3
 
-/** Writes lines to a file descriptor in batches, one write at a time, without ever holding up who logs. */
+/**
+ * Writes lines to a file descriptor in batches, one write at a time, without ever holding up who logs. A line becomes
+ * bytes at once: as a string, pieced together as it is, it would be copied by the garbage collector until the batch is full.
+ */
 export class LineWriter {
   readonly #descriptor: number
-  #pending = ''
+  #batch = Buffer.allocUnsafeSlow(BATCH)
+  #used = 0
+  /** Full batches, waiting for their turn. */
+  #full: Buffer[] = []
+  #waiting = 0
   #writing: Buffer | undefined
   #timer: NodeJS.Timeout | undefined
   #dropped = 0
@@ -27,21 +36,24 @@ export class LineWriter {
   }
 
   write(line: string): void {
-    if (this.#pending.length > MOST_WAITING) {
+    if (this.#waiting > MOST_WAITING) {
       this.#dropped++
       return
     }
-    this.#pending += line
-    if (this.#pending.length >= BATCH) this.#flush()
+    const most = line.length * WIDEST
+    if (most > BATCH - this.#used) this.#turn(most)
+    this.#used += this.#batch.write(line, this.#used)
+    if (this.#full.length > 0) this.#flush()
     else this.#timer ??= setTimeout(() => this.#flush(), FLUSH).unref()
   }
 
   /** Writes what is left, waiting for it; gives up where the reader takes nothing. */
   close(): void {
     clearTimeout(this.#timer)
-    let rest = Buffer.concat([this.#writing ?? Buffer.alloc(0), Buffer.from(this.#pending)])
+    let rest = Buffer.concat([this.#writing ?? Buffer.alloc(0), ...this.#full, this.#batch.subarray(0, this.#used)])
     this.#writing = undefined
-    this.#pending = ''
+    this.#full = []
+    this.#used = 0
     try {
       while (rest.length > 0) rest = rest.subarray(writeSync(this.#descriptor, rest))
     } catch {
@@ -49,12 +61,23 @@ export class LineWriter {
     }
   }
 
+  /** Puts the batch behind the full ones, and begins another one with room for so many bytes. */
+  #turn(room: number): void {
+    if (this.#used > 0) this.#full.push(this.#batch.subarray(0, this.#used))
+    this.#waiting += this.#used
+    this.#batch = Buffer.allocUnsafeSlow(Math.max(BATCH, room))
+    this.#used = 0
+  }
+
   #flush(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
-    if (this.#writing !== undefined || this.#pending === '') return
-    this.#send(Buffer.from(this.#pending))
-    this.#pending = ''
+    if (this.#writing !== undefined) return
+    if (this.#full.length === 0 && this.#used > 0) this.#turn(BATCH)
+    const next = this.#full.shift()
+    if (next === undefined) return
+    this.#waiting -= next.length
+    this.#send(next)
   }
 
   #send(bytes: Buffer): void {

@@ -1,0 +1,49 @@
+import { closeSync, openSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { LineWriter } from '../../src/sinks/line-writer.js'
+
+const WORDS = ['plain', 'naïve café', '東京', '😀 beyond', '"quoted" \\ line']
+
+t.test('every line arrives whole and in order, however long and in whatever script', async t => {
+  const path = join(t.testdir(), 'log')
+  const descriptor = openSync(path, 'w')
+  const lines = Array.from({ length: 3000 }, (_, i) => `${i} ${WORDS[i % WORDS.length]?.repeat(1 + (i % 90))}\n`)
+  lines.push(`${'long '.repeat(50_000)}\n`, 'after it\n')
+  const writer = new LineWriter(descriptor)
+  for (const [index, line] of lines.entries()) {
+    writer.write(line)
+    if (index % 500 === 0) await new Promise(resolve => setImmediate(resolve))
+  }
+  while (!readFileSync(path, 'utf8').endsWith('after it\n')) await new Promise(resolve => setTimeout(resolve, 5))
+  writer.close()
+  closeSync(descriptor)
+  t.equal(readFileSync(path, 'utf8'), lines.join(''))
+  t.equal(writer.dropped, 0)
+})
+
+t.test('lines go out by themselves', async t => {
+  const path = join(t.testdir(), 'log')
+  const descriptor = openSync(path, 'w')
+  const writer = new LineWriter(descriptor)
+  writer.write('one line\n')
+  while (readFileSync(path, 'utf8') === '') await new Promise(resolve => setTimeout(resolve, 5))
+  t.equal(readFileSync(path, 'utf8'), 'one line\n')
+  writer.close()
+  closeSync(descriptor)
+  t.equal(readFileSync(path, 'utf8'), 'one line\n', 'and only once')
+})
+
+t.test('what nobody takes is bounded, and what is dropped is counted', async t => {
+  const path = join(t.testdir(), 'log')
+  const descriptor = openSync(path, 'w')
+  const writer = new LineWriter(descriptor)
+  const line = `${'x'.repeat(1023)}\n`
+  const written = 16 * 1024
+  // No turn of the event loop comes between, so no write can end.
+  for (let i = 0; i < written; i++) writer.write(line)
+  writer.close()
+  closeSync(descriptor)
+  t.ok(writer.dropped > written / 2, `${writer.dropped} dropped`)
+  t.ok(writer.dropped < written, 'some are held')
+})
