@@ -5,6 +5,7 @@ import type { Gateway, StartOptions } from '../runtime/gateway.js'
 import { DEFAULT_FILE, type Define, example, port } from './command.js'
 import { CommandError, coloured, EXIT, type Io, print } from './io.js'
 import { invalid, mustExist, tell } from './loading.js'
+import { prepareMemory } from './memory.js'
 import type { KeptKey } from './serving.js'
 import { nextSignal } from './signals.js'
 
@@ -34,6 +35,7 @@ export const serveCommand: Define = (parent, io, end) => {
 
 async function serve(file: string, options: Options, io: Io): Promise<number> {
   await mustExist(file).catch(startFailure)
+  prepareMemory()
   const kept = new Map<string, KeptKey>()
   const { gateway, text } = await start(await startOptions(file, options, kept, io), kept, io)
   process.on('SIGHUP', () => void gateway.reload().catch(error => print(io.stderr, `reload failed: ${error.message}`)))

@@ -37,11 +37,17 @@ export class ControlNames {
     return length <= ESCAPED * this.#longest
   }
 
+  /** False where the key from `start` to `end` cannot stand for any of them: told by its first byte and its length. */
+  mayBe(bytes: Buffer, start: number, end: number): boolean {
+    if (this.#first[bytes[start] ?? 0] === 0) return false
+    return this.#lengths.has(end - start) || !isPlain(bytes, start, end)
+  }
+
   /** The control name that the key from `start` to `end` (without its quotes, as written) stands for. */
   find(bytes: Buffer, start: number, end: number): ControlKey | undefined {
     if (this.#first[bytes[start] ?? 0] === 0) return undefined
     for (const { bytes: wanted, key } of this.#exact) if (isAt(bytes, start, end, wanted)) return key
-    if (!this.#lengths.has(end - start) && isPlain(bytes, start, end)) return undefined
+    if (!this.mayBe(bytes, start, end)) return undefined
     const key = decode(bytes.toString('utf8', start, end))
     const name = this.#folded.get(fold(key))
     return name === undefined ? undefined : { name, exact: key === name }

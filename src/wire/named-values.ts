@@ -1,4 +1,4 @@
-import { fold } from './control-names.js'
+import { ControlNames, fold } from './control-names.js'
 
 const QUOTE = 0x22
 const COMMA = 0x2c
@@ -23,7 +23,8 @@ const KEPT = 2048
 export class NamedValues {
   readonly #paths: readonly (readonly string[])[]
   readonly #allowed: (value: string) => boolean
-  readonly #deepest: number
+  /** By depth: the names that one of the paths may go on with there. */
+  readonly #names: readonly ControlNames[]
   /** By path: how many of its names the open objects have matched. */
   readonly #matched: number[]
   #depth = 0
@@ -39,7 +40,11 @@ export class NamedValues {
   constructor(paths: readonly (readonly string[])[], allowed: (value: string) => boolean) {
     this.#paths = paths.map(path => path.map(fold))
     this.#allowed = allowed
-    this.#deepest = Math.max(0, ...paths.map(path => path.length))
+    const deepest = Math.max(0, ...paths.map(path => path.length))
+    this.#names = Array.from(
+      { length: deepest },
+      (_, depth) => new ControlNames(paths.flatMap(path => path.slice(depth, depth + 1))),
+    )
     this.#matched = paths.map(() => 0)
   }
 
@@ -144,7 +149,10 @@ export class NamedValues {
       this.#armed = 0
       return !isWanted || this.judge(bytes, start, end)
     }
-    this.#candidate = this.#depth === 0 || this.#depth > this.#deepest ? 0 : this.candidates(bytes, start, end)
+    const names = this.#names[this.#depth - 1]
+    // Most keys are told from the names at a glance, which those that came in pieces do not allow.
+    const isOther = names === undefined || (this.#heldLength === 0 && !names.mayBe(bytes, start, end))
+    this.#candidate = isOther ? 0 : this.candidates(bytes, start, end)
     return true
   }
 

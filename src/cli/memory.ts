@@ -1,0 +1,20 @@
+import { setFlagsFromString } from 'node:v8'
+
+/** The largest block, less its rounding, from whose end glibc learns (DEFAULT_MMAP_THRESHOLD_MAX of malloc.c). */
+const LESSON = 32 * 1024 * 1024 - 64 * 1024
+
+/**
+ * Prepares the process for relaying much: every read of a socket makes a buffer of up to 64 KiB, and V8 lets 32 MiB of
+ * dead ones gather. Two habits make that dear, at times most of what a busy tunnel costs:
+ *
+ * - glibc gives the end of the heap back to the system as soon as 128 KiB are free there, so that every buffer is made of
+ *   pages that the system has to clear anew. It gives back later once a large block has been freed (M_TRIM_THRESHOLD in
+ *   mallopt(3)): until the first large body has passed, that is, or this one, which is never written to and takes no memory.
+ * - V8 collects the whole heap once it has grown by a share of what was last left, and counts the buffers in. After an idle
+ *   while that share is small, and it collects all the time to win nothing. Three times is within what it takes by itself
+ *   for a busy heap.
+ */
+export function prepareMemory(): void {
+  new ArrayBuffer(LESSON)
+  setFlagsFromString('--heap-growing-percent=200')
+}
