@@ -396,7 +396,7 @@ const BAD: readonly (readonly [title: string, more: object, message: string | Re
     { generationConfig: { responseMimeType: 'application/json', responseSchema: { $ref: '#' } } },
     /Unknown name "\$ref" at 'generation_config.response_schema'/,
   ],
-  ['sound for output', { generationConfig: { responseModalities: ['AUDIO'] } }, /response modalities: AUDIO/],
+  ['films for output', { generationConfig: { responseModalities: ['VIDEO'] } }, /response modalities: VIDEO/],
   ['a cache', { cachedContent: 'cachedContents/a' }, /CachedContent not found/],
   ['a bad name', { tools: [{ functionDeclarations: [{ name: '1 f' }] }] }, /Invalid function name/],
   [

@@ -82,7 +82,7 @@ t.test('refusals and blocks draw nothing', async t => {
 })
 
 const BAD: readonly (readonly [title: string, path: string, body: object])[] = [
-  ['audio', GENERATE, { contents, generationConfig: { responseModalities: ['AUDIO'] } }],
+  ['video', GENERATE, { contents, generationConfig: { responseModalities: ['VIDEO'] } }],
   ['a shape that is none', GENERATE, { contents, generationConfig: { ...drawing, imageConfig: { aspectRatio: 'x' } } }],
   ['a size that is none', GENERATE, { contents, generationConfig: { ...drawing, imageConfig: { imageSize: '9K' } } }],
   ['a long strip', GENERATE, { contents, generationConfig: { ...drawing, imageConfig: { aspectRatio: '1:9' } } }],

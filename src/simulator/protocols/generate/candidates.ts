@@ -5,9 +5,11 @@ import type { CallPart, Citation, ReplyPart, TextPart, TextReply } from '../../t
 import { lastUserText } from '../../text/conversation.js'
 import { compose } from '../../text/engine.js'
 import { logprobOf } from '../../text/logprobs.js'
+import { tokenize } from '../../text/tokens.js'
 import { type PromptTokens, promptTokens } from '../../text/usage.js'
 import type { GenerateRequest } from './request.js'
 import { signatureOf } from './signatures.js'
+import { spoken } from './sound.js'
 import type { Spent } from './usage.js'
 
 /** Everything that one request is answered with. No candidates where the prompt is blocked. */
@@ -44,10 +46,10 @@ const DANGEROUS = { category: 'HARM_CATEGORY_DANGEROUS_CONTENT', probability: 'H
 
 /** Answers a request: the same for the whole answer and for its stream. */
 export function generate(request: GenerateRequest, call: Call): Generated {
-  const { text, n } = request
+  const { text, n, transcript } = request
   const replies = Array.from({ length: n }, (_, index) => {
     const seed = text.seed.fork('choice', index)
-    return { index, seed, reply: compose({ ...text, seed }) }
+    return { index, seed, reply: transcript === undefined ? compose({ ...text, seed }) : written(transcript) }
   })
   const blocked = replies.some(({ reply }) => reply.finish === 'blocked')
   return {
@@ -64,7 +66,7 @@ function candidate(request: GenerateRequest, reply: TextReply, index: number, se
   const refused = reply.finish === 'refusal'
   return {
     index,
-    pieces: [...piecesOf(reply, request, seed, call), ...drawn(request, reply, seed)],
+    pieces: [...piecesOf(reply, request, seed, call), ...drawn(request, reply, seed), ...said(request, reply)],
     finish: image !== undefined && refused ? 'IMAGE_SAFETY' : FINISHES[reply.finish],
     signature: thinking && text !== undefined && text.tokens.length > 0 ? signatureOf() : undefined,
     more: {
@@ -79,7 +81,7 @@ function piecesOf(reply: TextReply, request: GenerateRequest, seed: Seed, { faul
   const { told, thinking } = request
   const first = reply.parts.findIndex(part => part.type === 'call')
   return reply.parts.flatMap((part, at) => {
-    if (part.type === 'text' && request.image?.words === false) return []
+    if (part.type === 'text' && (request.image?.words === false || request.voice !== undefined)) return []
     if (part.type !== 'call') return spokenPieces(part, told)
     const { name } = part.tool
     const id = faults['call-ids'] ? { id: seed.fork('call', at).letters(16) } : {}
@@ -94,6 +96,18 @@ function drawn({ model, text, image }: GenerateRequest, { finish }: TextReply, s
   if (image === undefined || finish !== 'stop') return []
   const data = picture(model, lastUserText(text.turns), image.pixels, seed.fork('image'))
   return [{ part: { inlineData: { mimeType: 'image/png', data } }, spent: { output: PICTURE_TOKENS, thoughts: 0 } }]
+}
+
+/** The text of the last turn, spoken: models of speech say what they are given. */
+function said({ text, voice }: GenerateRequest, { finish }: TextReply): readonly Piece[] {
+  if (voice === undefined || finish !== 'stop') return []
+  const { output, ...inlineData } = spoken(lastUserText(text.turns), voice)
+  return [{ part: { inlineData }, spent: { output, thoughts: 0 } }]
+}
+
+function written(text: string): TextReply {
+  const tokens = tokenize(text)
+  return { parts: [{ type: 'text', tokens }], finish: 'stop', stopped: undefined, output: tokens.length, reasoning: 0 }
 }
 
 /** A piece for each token; what is not told is spent all the same. */

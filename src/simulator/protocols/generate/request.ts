@@ -12,6 +12,7 @@ import { readFormat, readThinking } from './config.js'
 import { readContents, readParts, turnsOf } from './contents.js'
 import { readMessage } from './proto.js'
 import { checkSignatures } from './signatures.js'
+import { transcriptOf, voiceOf } from './sound.js'
 import { readTools } from './tools.js'
 import { WIRE } from './wire.js'
 
@@ -27,6 +28,10 @@ export interface GenerateRequest {
   readonly logprobs: number | undefined
   /** What images are asked for, and whether words are to stand beside them. */
   readonly image: { readonly pixels: Pixels; readonly words: boolean } | undefined
+  /** Hertz of the voice, where the answer is to be spoken. */
+  readonly voice: number | undefined
+  /** What is said in a recording, where that is asked for. */
+  readonly transcript: string | undefined
 }
 
 const MOST_STOPS = 5
@@ -63,7 +68,13 @@ export function readRequest(object: JsonObject, model: string, { faults, seed }:
     seed,
   }
   const n = config.integer('candidateCount', { min: 1, max: MOST_CANDIDATES }) ?? 1
-  return { model, text, n, told: asked.told, thinking, logprobs: logprobsOf(config), image: imageOf(config, n) }
+  const modalities = modalitiesOf(config)
+  return {
+    ...{ model, text, n, told: asked.told, thinking, logprobs: logprobsOf(config) },
+    image: imageOf(config, modalities, n),
+    voice: voiceOf(config, modalities, n),
+    transcript: transcriptOf(contents),
+  }
 }
 
 /** The model of the path. Throws where nobody knows it. */
@@ -93,12 +104,17 @@ function checkSampling(config: Fields, faults: Faults): void {
   }
 }
 
-/** `responseModalities`: text, or images with or without text; their shape stands in `imageConfig`. */
-function imageOf(config: Fields, n: number): GenerateRequest['image'] {
+const MODALITIES = ['TEXT', 'IMAGE', 'AUDIO', 'MODALITY_UNSPECIFIED']
+
+/** `responseModalities`: text, images with or without text, or sound. */
+function modalitiesOf(config: Fields): readonly string[] {
   const modalities = config.strings('responseModalities').map(word => word.toUpperCase())
-  if (modalities.some(word => word !== 'TEXT' && word !== 'IMAGE' && word !== 'MODALITY_UNSPECIFIED')) {
-    throw badArgument(`This model does not support the requested response modalities: ${modalities.join(', ')}`)
-  }
+  if (modalities.every(word => MODALITIES.includes(word))) return modalities
+  throw badArgument(`This model does not support the requested response modalities: ${modalities.join(', ')}`)
+}
+
+/** The shape of images stands in `imageConfig`. */
+function imageOf(config: Fields, modalities: readonly string[], n: number): GenerateRequest['image'] {
   if (!modalities.includes('IMAGE')) return undefined
   const image = config.fields('imageConfig')
   const pixels = pixelsOf(image?.string('aspectRatio'), image?.string('imageSize'))

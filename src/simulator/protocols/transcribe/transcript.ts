@@ -32,8 +32,7 @@ const LINE = /^([\p{L}\d ]{1,32}):\s+(\S.*)$/u
  * else there is only to say that no words were understood.
  */
 export function transcribe({ heard, task, speakers }: TranscribeRequest): Transcript {
-  const said =
-    heard.text ?? `The simulator understands only its own speech, and this ${heard.container} recording is none.`
+  const said = heard.text ?? NOT_UNDERSTOOD(heard.container)
   const text = task === 'translate' ? inEnglish(said) : said
   const pieces = turnsOf(text, speakers)
   const segments = timed(
@@ -43,8 +42,12 @@ export function transcribe({ heard, task, speakers }: TranscribeRequest): Transc
   return { text, duration: heard.duration, segments, words: timed(text.match(/\S+/g) ?? [], heard.duration) }
 }
 
+/** What there is to say of any other recording. */
+export const NOT_UNDERSTOOD = (container: string): string =>
+  `The simulator understands only its own speech, and this ${container} recording is none.`
+
 /** What is English already stays; of other languages the simulator knows the letters and not the words. */
-function inEnglish(text: string): string {
+export function inEnglish(text: string): string {
   const plain = text.normalize('NFKD').replace(DIACRITICS, '').replace(NOT_ASCII, '…').trim()
   if (plain === text) return text
   const count = text.match(/\S+/g)?.length ?? 0
