@@ -19,6 +19,9 @@ const ORDER = [
   'images.generations',
   'predict',
   'images.edits',
+  'speech',
+  'transcriptions',
+  'translations',
 ]
 
 /** Markdown: a section for each protocol that clients speak, with a column for each protocol that it is translated to. */
@@ -27,13 +30,16 @@ export async function translation() {
   const { EMBED_FIELDS } = await import(new URL('../core/embed.js', codecs))
   const { RERANK_FIELDS } = await import(new URL('../core/rerank.js', codecs))
   const { IMAGE_FIELDS, EDIT_FIELDS } = await import(new URL('../core/image.js', codecs))
+  const { SPEAK_FIELDS, HEAR_FIELDS } = await import(new URL('../core/audio.js', codecs))
   const all = await everyCodec()
   const text = sections(all, 'text', FIELDS)
   const embed = sections(all, 'embed', EMBED_FIELDS)
   const rerank = sections(all, 'rerank', RERANK_FIELDS)
   const images = sections(all, 'image', IMAGE_FIELDS)
   const edits = sections(all, 'edit', EDIT_FIELDS)
-  return [...text, ...embed, ...rerank, ...images, ...edits].join('\n\n')
+  const speech = sections(all, 'speak', SPEAK_FIELDS)
+  const heard = [...sections(all, 'transcribe', HEAR_FIELDS), ...sections(all, 'translate', HEAR_FIELDS)]
+  return [...text, ...embed, ...rerank, ...images, ...edits, ...speech, ...heard].join('\n\n')
 }
 
 /** Every codec that a folder of src/codecs exports. */
@@ -51,7 +57,10 @@ function place({ protocol }) {
   return at < 0 ? ORDER.length : at
 }
 
-const TITLES = { text: 'Text', embed: 'Embeddings', rerank: 'Reranking', image: 'Images', edit: 'Edits of images' }
+const TITLES = {
+  ...{ text: 'Text', embed: 'Embeddings', rerank: 'Reranking', image: 'Images', edit: 'Edits of images' },
+  ...{ speak: 'Speech', transcribe: 'Transcripts', translate: 'Translations of speech' },
+}
 
 function sections(all, operation, names) {
   const mine = all.filter(codec => codec.operation === operation)

@@ -1,4 +1,14 @@
-import type { Codec, CountCodec, EditCodec, ImageCodec, TextCodec, Traits } from '../core/codec.js'
+import type {
+  Codec,
+  CountCodec,
+  EditCodec,
+  HearCodec,
+  ImageCodec,
+  SpeakCodec,
+  TextCodec,
+  Traits,
+} from '../core/codec.js'
+import * as audio from './audio/index.js'
 import { chat } from './chat/index.js'
 import { embedContent, embedContents } from './embed-content/index.js'
 import { embeddings } from './embeddings/index.js'
@@ -34,6 +44,12 @@ const CODECS: readonly Codec[] = [
   edits,
   editsByGenerate,
   editsByChat,
+  audio.speech,
+  audio.speechByGenerate,
+  audio.transcriptions,
+  audio.transcriptionsByGenerate,
+  audio.translations,
+  audio.translationsByGenerate,
   messagesCount,
   generateCount,
   responsesCount,
@@ -45,7 +61,7 @@ export function codecOf(protocol: string): Codec | undefined {
 
 /** Whether requests of a protocol that is translated may be forms, too. */
 export function readsForms(codec: Codec): boolean {
-  return codec.operation === 'edit' && codec.forms === true
+  return 'forms' in codec && codec.forms === true
 }
 
 const COUNTED: ReadonlyMap<CountCodec, TextCodec> = new Map([
@@ -75,24 +91,31 @@ function isOfImages(codec: Codec): codec is ImageCodec | EditCodec {
   return codec.operation === 'image' || codec.operation === 'edit'
 }
 
+function isOfAudio(codec: Codec): codec is SpeakCodec | HearCodec {
+  return codec.operation === 'speak' || codec.operation === 'transcribe' || codec.operation === 'translate'
+}
+
 function isDeclared(codec: Codec): boolean {
-  return isOfImages(codec) && codec.declared === true
+  return 'declared' in codec && codec.declared === true
 }
 
 /** The codec by which a model is declared to be asked, whatever else its upstream speaks; undefined where nothing is said. */
 export function declaredCodec(
   server: Codec | undefined,
-  { moderates, images: by }: Traits,
+  { moderates, images: by, audio: spoken }: Traits,
   speaks: (protocol: string) => boolean,
 ): Codec | undefined {
-  const isMeant = (codec: Codec): boolean => (isOfImages(codec) ? codec.protocol === by : moderates === true)
+  const isMeant = (codec: Codec): boolean => {
+    if (isOfImages(codec)) return codec.protocol === by
+    return isOfAudio(codec) ? codec.protocol === spoken : moderates === true
+  }
   return declarable(server).find(codec => isMeant(codec) && speaks(codec.protocol))
 }
 
 /** Codecs by which a model can be declared to be asked, for clients of this protocol. */
 export function declarable(server: Codec | undefined): readonly Codec[] {
   const operation = server?.operation === 'moderate' ? 'text' : server?.operation
-  if (operation !== server?.operation || (server !== undefined && isOfImages(server))) {
+  if (operation !== server?.operation || (server !== undefined && (isOfImages(server) || isOfAudio(server)))) {
     return CODECS.filter(codec => codec.operation === operation && codec !== server)
   }
   return []

@@ -1,4 +1,4 @@
-import { codecOf, readsForms } from '../codecs/index.js'
+import { codecOf, partnersOf, readsForms } from '../codecs/index.js'
 import type { PointerConfig, RouteConfig } from '../core/config.js'
 import type { ModelPointer } from '../core/plan.js'
 import { STATEFUL } from '../core/stateful.js'
@@ -156,7 +156,9 @@ export function checkSocket(raw: RawRoute, { method }: RoutePattern, site: Site,
 
 /** Changes of a request that is translated would come too late, in the terms of the upstream's protocol. */
 export function checkChanges(raw: RawRoute, site: Site, { report }: Context): void {
-  if (raw.request === undefined || codecOf(raw.protocol ?? '') === undefined) return
+  const codec = codecOf(raw.protocol ?? '')
+  // Where only declared models are asked by another protocol, the changes are for those that speak the route's own.
+  if (raw.request === undefined || codec === undefined || partnersOf(codec).length === 0) return
   const message = 'requests of this protocol may be translated: write the changes on the upstream or the model'
   report.error('conflict', site.child('request'), message, { on: 'key' })
 }

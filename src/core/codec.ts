@@ -1,3 +1,4 @@
+import type { HearField, HearRequest, HearResult, SpeakField, SpeakRequest, SpeakResult } from './audio.js'
 import type { EmbedField, EmbedRequest, EmbedResult } from './embed.js'
 import type { Carry, Field, Held } from './fields.js'
 import type { EditField, EditRequest, ImageField, ImageRequest, ImageResult } from './image.js'
@@ -5,7 +6,16 @@ import type { Json, JsonObject } from './json.js'
 import type { RerankField, RerankRequest, RerankResult } from './rerank.js'
 import type { Counted, Left, MediaPart, TextEvent, TextRequest, TextResult } from './text.js'
 
-export type Codec = TextCodec | EmbedCodec | RerankCodec | ImageCodec | EditCodec | ModerateCodec | CountCodec
+export type Codec =
+  | TextCodec
+  | EmbedCodec
+  | RerankCodec
+  | ImageCodec
+  | EditCodec
+  | SpeakCodec
+  | HearCodec
+  | ModerateCodec
+  | CountCodec
 
 /**
  * One text protocol, both ways. Pure, synchronous, no I/O. Requests come checked against the route's schema, but a codec
@@ -46,6 +56,8 @@ export interface DocumentCodec<
     encodeResult(result: Result, request: Request, answer: DocumentAnswer): JsonObject
     /** The same as the events of a stream, for clients that asked for one. The last of them ends it. */
     encodeEvents?(result: Result, request: Request, answer: DocumentAnswer): readonly Frame[]
+    /** The same as bytes that are no JSON, for clients that get such; undefined for the others. */
+    encodeBytes?(result: Result, request: Request): Bytes | undefined
     readonly fields: Readonly<Record<string, Held<F>>>
   }
   readonly client: {
@@ -57,6 +69,12 @@ export interface DocumentCodec<
     /** See {@link TextClient.takesUrl}; absent where requests hold no media. */
     takesUrl?(part: MediaPart, traits: Traits): boolean
   }
+}
+
+/** A whole answer that is no JSON, with its content type. */
+export interface Bytes {
+  readonly type: string
+  readonly bytes: Uint8Array
 }
 
 export interface DocumentRequest {
@@ -84,6 +102,22 @@ export interface ImageCodec extends DocumentCodec<ImageRequest, ImageResult, Ima
 export interface EditCodec extends DocumentCodec<EditRequest, ImageResult, EditField> {
   readonly operation: 'edit'
   /** Whether clients may send forms: what these become as JSON is decoded. */
+  readonly forms?: true
+  /** As {@link ImageCodec.declared}. */
+  readonly declared?: true
+}
+
+/** Texts that are spoken. */
+export interface SpeakCodec extends DocumentCodec<SpeakRequest, SpeakResult, SpeakField> {
+  readonly operation: 'speak'
+  /** As {@link ImageCodec.declared}. */
+  readonly declared?: true
+}
+
+/** What is said in a recording, in its own words or in English. */
+export interface HearCodec extends DocumentCodec<HearRequest, HearResult, HearField> {
+  readonly operation: 'transcribe' | 'translate'
+  /** As {@link EditCodec.forms}. */
   readonly forms?: true
   /** As {@link ImageCodec.declared}. */
   readonly declared?: true
@@ -189,6 +223,8 @@ export interface Traits {
   readonly moderates?: boolean
   /** The protocol by which images are asked for. Default: the upstream's first one that is made for it. */
   readonly images?: 'generate' | 'predict' | 'chat'
+  /** The protocol by which the model is asked to speak, and to write down what is said. Absent: none but these' own. */
+  readonly audio?: 'generate'
   /**
    * The model embeds images beside texts; and how compatible upstreams are given them: as `{image}`, or as parts inside
    * `{content}`. Absent: it embeds texts alone.

@@ -136,7 +136,8 @@ function wayOf(
   config: Pick<Config, 'timeouts' | 'retry' | 'protocols'>,
 ): Way {
   const request = [
-    ...(offer.request ?? []),
+    // They are in the words of the route's own protocol.
+    ...(translation === undefined ? (offer.request ?? []) : []),
     ...written.request,
     ...endpoint.request,
     ...model.request,

@@ -1,3 +1,4 @@
+import type { HearRequest, SpeakRequest } from '../../core/audio.js'
 import type { Codec, RequestHead } from '../../core/codec.js'
 import type { EmbedRequest } from '../../core/embed.js'
 import { GatewayError } from '../../core/errors.js'
@@ -16,7 +17,7 @@ export interface Asked {
   readonly body: JsonObject
   /** Bytes of the body, and of the conversation that it continues. */
   readonly size: number
-  readonly request: TextRequest | EmbedRequest | RerankRequest | ImageRequest | EditRequest
+  readonly request: TextRequest | EmbedRequest | RerankRequest | ImageRequest | EditRequest | SpeakRequest | HearRequest
   /** Items of earlier turns that stand before the client's own. */
   readonly inherited: number
   /** What goes with the client's turns to upstreams that sealed it, where its protocol has no place for that. */

@@ -7,7 +7,7 @@ import type { Relay, Source } from '../relay/relay.js'
 import { type ClientStream, conditionOf } from './client-stream.js'
 import { breathe, isLarge, jsonBytes, utf8Text } from './steps.js'
 import { toldError } from './told.js'
-import type { TranslatedBody, TranslatedFrames, Translator } from './translator.js'
+import type { TranslatedBody, TranslatedBytes, TranslatedFrames, Translator } from './translator.js'
 
 /**
  * Takes an upstream's whole JSON answer and sends it in the client's protocol: as a document, or as a stream where the
@@ -67,7 +67,8 @@ export class TranslatedDocument implements Relay {
       return
     }
     const translated = this.#translator.document(document)
-    if ('frames' in translated) sendFrames(this.#attempt, this.#translator, translated, this.#headers)
+    if ('content' in translated) sendBytes(this.#attempt, this.#translator, translated, this.#headers)
+    else if ('frames' in translated) sendFrames(this.#attempt, this.#translator, translated, this.#headers)
     else await sendDocument(this.#attempt, this.#translator, translated, this.#headers, this.#size)
   }
 
@@ -109,6 +110,23 @@ export async function sendDocument(
   attempt.complete(true)
   headers.push('content-type', 'application/json', ...translator.losses.headers())
   headers.push('content-length', String(Buffer.byteLength(bytes)))
+  call.begin(200, headers)
+  call.end(bytes)
+}
+
+/** An answer that is no JSON. */
+function sendBytes(
+  attempt: Source,
+  translator: Translator,
+  { content: { type, bytes }, usage }: TranslatedBytes,
+  headers: string[],
+): void {
+  const { call } = attempt
+  if (call.over || call.begun) return
+  call.usage = usage
+  attempt.complete(true)
+  headers.push('content-type', type, ...translator.losses.headers())
+  headers.push('content-length', String(bytes.length))
   call.begin(200, headers)
   call.end(bytes)
 }

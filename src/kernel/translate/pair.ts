@@ -1,5 +1,14 @@
 import { randomUUID } from 'node:crypto'
-import type { AnswerContext, Codec, EditCodec, EmbedCodec, ImageCodec, RerankCodec } from '../../core/codec.js'
+import type {
+  AnswerContext,
+  Codec,
+  EditCodec,
+  EmbedCodec,
+  HearCodec,
+  ImageCodec,
+  RerankCodec,
+  SpeakCodec,
+} from '../../core/codec.js'
 import type { Exchange, Translation } from '../../core/plan.js'
 import type { Asked } from './asked.js'
 import { CountTranslator } from './count.js'
@@ -31,9 +40,11 @@ export function translatorOf(
   throw new Error(`${server.protocol} and ${client.protocol} are codecs of two operations`)
 }
 
-type WholeCodec = EmbedCodec | RerankCodec | ImageCodec | EditCodec
+type WholeCodec = EmbedCodec | RerankCodec | ImageCodec | EditCodec | SpeakCodec | HearCodec
 
-const WHOLE: ReadonlySet<Codec['operation']> = new Set(['embed', 'rerank', 'image', 'edit'])
+const WHOLE: ReadonlySet<Codec['operation']> = new Set([
+  ...(['embed', 'rerank', 'image', 'edit', 'speak', 'transcribe', 'translate'] as const),
+])
 
 function isWhole(codec: Codec): codec is WholeCodec {
   return WHOLE.has(codec.operation)

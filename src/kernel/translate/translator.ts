@@ -1,11 +1,11 @@
-import type { Frame, UpstreamError } from '../../core/codec.js'
+import type { Bytes, Frame, UpstreamError } from '../../core/codec.js'
 import type { Json, JsonObject } from '../../core/json.js'
 import type { Usage } from '../../core/plan.js'
 import type { Losses } from './losses.js'
 import type { TextTranslator } from './text.js'
 
-/** An answer in the client's protocol, and what it cost: a document, or the events of a stream of whole things. */
-export type Translated = TranslatedBody | TranslatedFrames
+/** An answer in the client's protocol, and what it cost: a document, the events of a stream of whole things, or bytes. */
+export type Translated = TranslatedBody | TranslatedFrames | TranslatedBytes
 
 export interface TranslatedBody {
   readonly body: JsonObject
@@ -14,6 +14,11 @@ export interface TranslatedBody {
 
 export interface TranslatedFrames {
   readonly frames: readonly Frame[]
+  readonly usage: Usage | undefined
+}
+
+export interface TranslatedBytes {
+  readonly content: Bytes
   readonly usage: Usage | undefined
 }
 

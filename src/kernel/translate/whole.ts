@@ -6,7 +6,7 @@ import type { Asked } from './asked.js'
 import { Losses } from './losses.js'
 import type { Translated, Translator } from './translator.js'
 
-/** An operation whose answers are whole documents, from one protocol to another: embeddings, reranking, images. */
+/** An operation whose answers are whole documents, from one protocol to another: embeddings, reranking, images, sound. */
 export class WholeTranslator implements Translator {
   readonly losses: Losses
   readonly text = undefined
@@ -45,10 +45,12 @@ export class WholeTranslator implements Translator {
   document(answer: Json): Translated {
     const result = this.#client.decodeResult(answer, this.#request)
     const usage = usageOf(result)
-    const { encodeEvents } = this.#server
+    const { encodeEvents, encodeBytes } = this.#server
     if ('stream' in this.#request && this.#request.stream && encodeEvents !== undefined) {
       return { frames: encodeEvents(result, this.#request, this.#answer), usage }
     }
+    const content = encodeBytes?.(result, this.#request)
+    if (content !== undefined) return { content, usage }
     return { body: this.#server.encodeResult(result, this.#request, this.#answer), usage }
   }
 

@@ -259,6 +259,9 @@ function alsoText({ path, with: headers }: AlsoConfig): string {
 
 const ESTIMATED = 'nobody is asked: the gateway estimates'
 
+/** What other protocols make is asked for as a whole. */
+const WHOLE: ReadonlySet<string> = new Set(['image', 'edit', 'speak', 'transcribe', 'translate'])
+
 /** Of every upstream that is on, can serve the protocol, and is the route's own or some model's target. */
 function callsOf(id: string, protocol: string, config: Config): readonly CallFacts[] {
   const fixed = config.routes[id]?.upstream
@@ -286,7 +289,7 @@ function callsOf(id: string, protocol: string, config: Config): readonly CallFac
         call: `${call.method} ${call.target}`,
         ...followOf(id, protocol, speaks, config),
       }
-      const isWhole = one !== protocol && (codec?.operation === 'image' || codec?.operation === 'edit')
+      const isWhole = one !== protocol && WHOLE.has(codec?.operation ?? 'text')
       return [stream === undefined || isWhole ? facts : { ...facts, stream: `${stream.method} ${stream.target}` }]
     })
   })
