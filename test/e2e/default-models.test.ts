@@ -102,6 +102,24 @@ t.test('a WebSocket may leave it out of its query', async t => {
   }
 })
 
+t.test('a task is begun by it, whose upstream takes forms or JSON alone', async t => {
+  const yaml = `version: 1
+${CALLER}
+store: { type: memory }
+upstreams: { sim: { kind: simulator }, native: { kind: simulator, speaks: { videos: { call: POST /v1/videos, forms: json } } } }
+models: { film: { upstream: sim, as: "sim-video?polls=0" }, json: { upstream: native, as: "sim-video?polls=0" } }
+default_models: { videos: MODEL }
+`
+  for (const model of ['film', 'json']) {
+    const gateway = await startTestGateway(t, yaml.replace('MODEL', model))
+    for (const options of [{ body: { prompt: 'A boat' } }, sending(formOf(['prompt', 'A boat']))]) {
+      const answer = await gateway.request('/v1/videos', options)
+      t.equal(answer.status, 200, answer.text)
+      t.match(answer.json(), { model, prompt: 'A boat' })
+    }
+  }
+})
+
 t.test('where no line stands the request is refused, as before', async t => {
   const { gateway, upstream } = await playing(t, '')
   const { param, code } = compatibleError(t, await gateway.request(PATH, { body: { input: 'a' } }), 400)
