@@ -35,12 +35,13 @@ export interface NoticeOutcome {
 }
 
 const NAMESPACE = 'task-hooks'
-const LEASE = 60_000
 const AT_ONCE = 32
 /** How long one that nobody took is kept for whoever looks after it, milliseconds. */
 const KEEP = 3 * 24 * 3_600_000
 /** Pauses between the attempts, milliseconds; the last one repeats. */
 const PAUSES = [5, 30, 120, 600, 1800, 7200, 21_600].map(seconds => seconds * 1000)
+/** What an attempt waits for, each as long as `webhooks.timeout`: the address, the connection, the answer. */
+const WAITS = 3
 /** Pause where the configuration has no webhooks any more, milliseconds. */
 const UNTIL_ENABLED = 60_000
 /** Longest address, characters. */
@@ -48,6 +49,8 @@ const LONGEST = 2048
 /** Most that is read of an answer that nobody needs, bytes. */
 const MOST = 64 * 1024
 const GONE = 410
+/** What is added to the time that an attempt takes, before others think that its process is gone, milliseconds. */
+const SLACK = 5000
 
 /** Tells clients how their tasks end: signed, over HTTPS, to public addresses, until it is taken or has been tried often enough. */
 export class HookQueue {
@@ -61,7 +64,7 @@ export class HookQueue {
     this.#worker = new LeaseWorker({
       store: kernel.store,
       namespace: NAMESPACE,
-      lease: () => LEASE,
+      lease: () => SLACK + WAITS * (kernel.generation.plan.webhooks?.timeout ?? 0),
       atOnce: AT_ONCE,
       run: record => this.send(record),
       onFault: error => kernel.onStoreFault(error),
