@@ -14,10 +14,10 @@ export interface Notified {
   readonly body: string
 }
 
-/** Somebody who wants to be told, over HTTPS on 127.0.0.2, and answers by `status`. */
+/** Somebody who wants to be told, over HTTPS on 127.0.0.1, and answers by `status`, when that is there. */
 export async function hookListener(
   t: Test,
-  status: (count: number) => number,
+  status: (count: number, notified: Notified) => number | Promise<number>,
 ): Promise<{ url: string; port: number; told: Journal<Notified> }> {
   const tls = join(packageRoot(), 'test/fixtures/tls')
   const told = new Journal<Notified>('notifications')
@@ -27,14 +27,18 @@ export async function hookListener(
     request.setEncoding('utf8').on('data', (text: string) => {
       body += text
     })
-    request.on('end', () => {
-      told.push({ headers: request.headers, body })
-      response.writeHead(status(told.items.length)).end()
+    request.on('end', async () => {
+      const notified: Notified = { headers: request.headers, body }
+      told.push(notified)
+      response.writeHead(await status(told.items.length, notified)).end()
     })
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
-  t.teardown(() => server.close())
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
   const { port } = server.address() as AddressInfo
   return { url: `https://localhost:${port}/hook`, port, told }
 }
