@@ -474,34 +474,7 @@ t.test('a task of the second upstream stands as long as that one may take', asyn
   t.equal((await gateway.request(`/v1/videos/${id}`)).status, 200)
 })
 
-// ── F-T3: polls are served from the store
-
-t.test('F-T3 a thousand polls of one task: the upstream sees its own pace', async t => {
-  const { gateway, upstream, begin } = await stage(
-    t,
-    compatible({ status: 'running', progress: 5 }),
-    'poll: { every: 1h, first: 10ms }',
-  )
-  const id = await begin()
-  await gateway.log.find(line => line.to === 'running')
-  const before = upstream.requests.items.length
-  const client = await gateway.open(`/v1/videos/${id}`)
-  t.equal((await client.answer()).status, 200)
-  const answers = await Promise.all(
-    Array.from({ length: 20 }, async () => {
-      const statuses: number[] = []
-      for (let n = 0; n < 50; n++)
-        statuses.push(
-          (await fetch(`${gateway.origin}/v1/videos/${id}`, { headers: { authorization: `Bearer ${gateway.key}` } }))
-            .status,
-        )
-      return statuses
-    }),
-  )
-  t.ok(answers.flat().every(status => status === 200))
-  t.equal(answers.flat().length, 1000)
-  t.equal(upstream.requests.items.length, before, 'not one of them went upstream')
-})
+// ── F-T3: the upstream's pace; tasks-polled.test.ts has the polls of clients
 
 t.test('F-T3 Retry-After of a poll is obeyed', async t => {
   let polls = 0
