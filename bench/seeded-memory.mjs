@@ -8,5 +8,5 @@ export async function openStore({ templates, open, overdue }) {
   return store
 }
 
-const longAgo = (n, now) => now - (n % 60_000)
+const longAgo = (n, now) => now - 60_000 + (n % 60_000)
 const later = (n, now) => now + 3_600_000 + n

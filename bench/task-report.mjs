@@ -14,10 +14,15 @@ const LINES = {
       const polls = asked > 0 ? `; ${asked} times` : ''
       return `${what.padEnd(20)}${cell(held, 7, 1)} MiB held, RSS ${cell(rss, 4, 0)} MiB${more}${polls}`
     }),
-  start: ({ empty, full, difference, slowest }, { open, finished }) => [
-    `empty ${cell(empty, 0, 2)} s; ${finished} finished and ${open} overdue ${cell(full, 0, 2)} s (target 2.00), ${cell(difference, 0, 2)} s more`,
-    `slowest of the first hundred polls ${cell(slowest, 0, 0)} ms`,
+  start: ({ empty, full, slowest }, { open, finished }) => [
+    `${started(empty)} with nothing in the store`,
+    `${started(full)} with ${finished} finished and ${open} overdue (target 2.00 s), ${cell(full.seconds - empty.seconds, 0, 2)} s more`,
+    `${cell(slowest, 0, 0)} ms for the slowest of the hundred polls after that`,
   ],
+}
+
+function started({ seconds, cpu }) {
+  return `${cell(seconds, 0, 2)} s (${cell(cpu, 0, 2)} s of CPU)`
 }
 
 /** `load`: the load average before and after. */

@@ -2,13 +2,14 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import pg from 'pg'
 import { postgresConfig, redisConfig, storeYaml } from '../.test-build/test/helpers/store-kinds.js'
 import { startPostgres, startRedis, withoutPostgres, withoutRedis } from '../.test-build/test/helpers/store-servers.js'
 
 /**
- * `test`: takes what is to be done at the end. Each driver is { name, atOnce, make }: how much is sent to it at a time
- * while it is filled, and what makes a place, as { config, yaml }. `durable`: a server has written what it confirms; it
- * need not where that is not measured.
+ * `test`: takes what is to be done at the end. Each driver is { name, atOnce, make, copy }: how much is sent to it at a
+ * time while it is filled, what makes a place, as { config, yaml }, and for one that takes them slowly what makes many
+ * tasks of few. `durable`: a server has written what it confirms; it need not where that is not measured.
  */
 export async function stores(test, only) {
   let made = 0
@@ -39,7 +40,23 @@ export async function stores(test, only) {
   } else console.log('SKIPPED: redis-server is not installed')
   if (withoutPostgres === false) {
     const make = async how => place({ ...postgresConfig(folder(), await postgres(how)), schema: `bench${++made}` })
-    drivers.push({ name: 'postgres', atOnce: 32, make })
+    drivers.push({ name: 'postgres', atOnce: 32, make, copy })
   } else console.log('SKIPPED: PostgreSQL is not installed')
   return drivers.filter(({ name }) => only === undefined || name === only)
+}
+
+/** So many copies of each task, all of them with ids of their own; due ones a minute apart at most. */
+async function copy({ host, port, database, user, schema }, times) {
+  const client = new pg.Client({ host, port, database, user })
+  await client.connect()
+  await client.query(`SET search_path = ${schema}`)
+  await client.query(
+    `INSERT INTO records
+    SELECT namespace, owner, name, created - number % 600000, expires, due + number % 60000, version, fence,
+      convert_to(replace(convert_from(value, 'UTF8'), key, name), 'UTF8')
+    FROM records, generate_series(1, $1::int) number, LATERAL (SELECT 'task_' || md5(key || number) AS name) names`,
+    [times],
+  )
+  await client.query('ANALYZE records')
+  await client.end()
 }
