@@ -66,7 +66,7 @@ export const MEDIA_FETCH: Omit<MediaFetchConfig, 'allow'> = {
   redirects: 3,
 }
 
-export const TASKS = { lease: 30 * SECOND } as const
+export const TASKS = { lease: 30 * SECOND, wait: 30 * SECOND } as const
 
 /** Once a secret to sign with is declared. */
 export const WEBHOOKS = { allow: ['*'], ports: [443], timeout: 10 * SECOND, attempts: 8 } as const

@@ -41,7 +41,11 @@ export function readSettings(main: Document, overrides: Overrides, context: Cont
 }
 
 function readTasks(raw: RawGateway['tasks'], site: Site, context: Context): TasksConfig {
-  return raw?.lease === undefined ? TASKS : { lease: readDuration(raw.lease, site.child('lease'), context) }
+  const read = (name: keyof TasksConfig): number => {
+    const written = raw?.[name]
+    return written === undefined ? TASKS[name] : readDuration(written, site.child(name), context)
+  }
+  return { lease: read('lease'), wait: read('wait') }
 }
 
 function readLogLevel(main: Document, site: Site, context: Context): LogLevel {

@@ -34,7 +34,7 @@ export interface RawGateway extends RawRoutesFile {
   readonly spool?: RawSpool
   readonly log?: { readonly level?: string }
   readonly media?: { readonly fetch?: RawMediaFetch }
-  readonly tasks?: { readonly lease?: string }
+  readonly tasks?: { readonly lease?: string; readonly wait?: string }
   readonly webhooks?: RawWebhooks
   readonly interfaces?: readonly string[]
 }

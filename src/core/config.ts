@@ -69,6 +69,8 @@ export interface FileContent {
 export interface TasksConfig {
   /** How long one of them has a task to itself, milliseconds. */
   readonly lease: number
+  /** How long a request waits for another one with the same key of its client's, milliseconds. */
+  readonly wait: number
 }
 
 /** Whom clients may have told of their tasks, and how. */

@@ -50,7 +50,7 @@ export function configOf(parts: Partial<Config> = {}): Config {
     spool: { path: join('/', 'data', 'spool'), body: 262_144, memory: 67_108_864, disk: 2_147_483_648 },
     log: { level: 'info' },
     media: {},
-    tasks: { lease: 30_000 },
+    tasks: { lease: 30_000, wait: 30_000 },
     keys: {},
     upstreams: {},
     models: {},

@@ -9,8 +9,6 @@ import type { Task } from './record.js'
 
 /** Longest key by which a client marks a request, characters. */
 const LONGEST_KEY = 255
-/** How long a request waits for what becomes of the first one with its key, milliseconds. */
-const WAITING = 30_000
 /** Pauses between two looks at that, milliseconds. */
 const PAUSE = { first: 20, longest: 500 }
 /** How often requests with one key may come between each other. */
@@ -41,7 +39,7 @@ export async function claim(
   const { book } = call.kernel.tasks
   const { owner, id } = draft
   const wanted: Claimed = { id, digest: await digestOf(call, body) }
-  const until = Date.now() + WAITING
+  const until = Date.now() + call.generation.plan.tasks.wait
   for (let tries = 0; tries < TRIES; tries++) {
     const before = await book.claimed(owner, key)
     if (before !== undefined) {

@@ -52,3 +52,20 @@ t.test('a task is found by its id alone, and what is read for it are owners, not
   t.equal(store.read, 0, 'what is no id is not looked for')
   t.equal(await book.seek('image', ids[0] ?? ''), undefined)
 })
+
+t.test('a client’s own key leads to its task for 24 hours, and is free then', async t => {
+  const clock = { now: Date.now() }
+  const store = new MemoryStore(undefined, () => clock.now)
+  t.teardown(() => store.close())
+  const book = new TaskBook(store)
+  const claim = { id: newTaskId(), digest: 'one' }
+  const later = { id: newTaskId(), digest: 'two' }
+  t.equal(await book.claimKey('ann', 'order-1', claim), true)
+  clock.now += 24 * HOUR - 60_000
+  t.same(await book.claimed('ann', 'order-1'), claim)
+  t.equal(await book.claimKey('ann', 'order-1', later), false)
+  t.equal(await book.claimed('bob', 'order-1'), undefined)
+  clock.now += 120_000
+  t.equal(await book.claimed('ann', 'order-1'), undefined)
+  t.equal(await book.claimKey('ann', 'order-1', later), true)
+})

@@ -1,0 +1,119 @@
+import t, { type Test } from 'tap'
+import { canary, proveNoLeak } from '../helpers/canaries.js'
+import { compatibleError } from '../helpers/expect.js'
+import { startTestGateway } from '../helpers/gateway.js'
+import { imageProxy, imageYaml } from '../helpers/image-upstream.js'
+import { withResolvers } from '../helpers/journal.js'
+import { DURABLE, storesOf } from '../helpers/store-kinds.js'
+import { compatible, filmYaml, startTaskUpstream, type TaskScript } from '../helpers/task-upstream.js'
+
+// Idempotency-Key on every store: what a second request with a key gets, and when.
+
+t.setTimeout(120_000)
+
+const CAT = { model: 'film', prompt: 'A cat' }
+const DOG = { model: 'film', prompt: 'A dog' }
+const headers = { 'idempotency-key': 'order-1' }
+
+/** An upstream whose first submit is answered when the test says so. */
+async function slow(t: Test) {
+  const asked = withResolvers<void>()
+  const answer = withResolvers<void>()
+  const usual = compatible({ status: 'running' })
+  const script: TaskScript = async (request, self) => {
+    if (request.method === 'POST' && self.submits.length === 1) {
+      asked.resolve()
+      await answer.promise
+    }
+    return usual(request, self)
+  }
+  return { upstream: await startTaskUpstream(t, script), asked: asked.promise, answer: answer.resolve }
+}
+
+const memory = { type: 'memory', skip: false, open: async () => '{ type: memory }' } as const
+const kinds = [memory, ...DURABLE.map(kind => ({ ...kind, open: storesOf(t, kind) }))]
+
+for (const kind of kinds) {
+  t.test(`while the first request with a key is under way (${kind.type})`, { skip: kind.skip }, async t => {
+    const { upstream, asked, answer } = await slow(t)
+    const env = { OTHER_KEY: canary('caller') }
+    const yaml = filmYaml(upstream.origin, undefined, 'tasks: { wait: 300ms }\n')
+    const gateway = await startTestGateway(t, yaml.replace('{ type: memory }', await kind.open(t)), { env })
+    const first = gateway.request('/v1/videos', { body: CAT, headers })
+    await asked
+
+    const another = await gateway.request('/v1/videos', { body: DOG, headers })
+    compatibleError(t, another, 409, 'idempotency_key_reused')
+    t.equal(another.header('x-should-retry'), 'false')
+
+    const theirs = await gateway.request('/v1/videos', { body: CAT, headers, key: env.OTHER_KEY })
+    t.equal(theirs.status, 200, 'the key of somebody else is another key')
+
+    const impatient = await gateway.request('/v1/videos', { body: CAT, headers })
+    compatibleError(t, impatient, 409, 'idempotency_key_in_use')
+    t.equal(impatient.header('retry-after'), '1')
+    t.not(impatient.header('x-should-retry'), 'false', 'it may be asked again')
+
+    answer()
+    const { id } = (await first).json() as { id: string }
+    const again = await gateway.request('/v1/videos', { body: CAT, headers })
+    t.equal((again.json() as { id: string }).id, id)
+    t.not((theirs.json() as { id: string }).id, id)
+    t.equal(upstream.submits.length, 2, 'one for each of the two')
+    const { data } = (await gateway.request('/v1/videos')).json() as { data: { id: string }[] }
+    t.same(
+      data.map(one => one.id),
+      [id],
+      'nothing is left of those that were refused',
+    )
+  })
+}
+
+for (const kind of DURABLE) {
+  const open = storesOf(t, kind)
+  t.test(`a key leads to its task over a restart (${kind.type})`, { skip: kind.skip }, async t => {
+    const upstream = await startTaskUpstream(t, compatible({ status: 'running' }))
+    const yaml = filmYaml(upstream.origin).replace('{ type: memory }', await open(t))
+    const env = { CALLER_KEY: canary('caller'), OTHER_KEY: canary('caller') }
+    const before = await startTestGateway(t, yaml, { env })
+    const { id } = (await before.request('/v1/videos', { body: CAT, headers })).json() as { id: string }
+    await before.gateway.close()
+    const after = await startTestGateway(t, yaml, { env })
+    const again = await after.request('/v1/videos', { body: CAT, headers })
+    t.equal((again.json() as { id: string }).id, id)
+    compatibleError(t, await after.request('/v1/videos', { body: DOG, headers }), 409, 'idempotency_key_reused')
+    t.equal(upstream.submits.length, 1)
+  })
+}
+
+t.test('the answers of image tasks have the shape of their family', async t => {
+  const asked = withResolvers<void>()
+  const answer = withResolvers<void>()
+  const usual = imageProxy()
+  const upstream = await startTaskUpstream(t, async (request, self) => {
+    if (request.method === 'POST') {
+      asked.resolve()
+      await answer.promise
+    }
+    return usual(request, self)
+  })
+  const env = { OTHER_KEY: canary('caller'), NIJI_KEY: canary('caller') }
+  const gateway = await startTestGateway(t, imageYaml(upstream.origin, undefined, 'tasks: { wait: 300ms }\n'), { env })
+  const ask = (prompt: string) => gateway.request('/mj/submit/imagine', { body: { prompt }, headers })
+  const first = ask('A cat')
+  await asked.promise
+  for (const [prompt, why] of [
+    ['A dog', /another request/],
+    ['A cat', /still under way/],
+  ] as const) {
+    const refused = await ask(prompt)
+    t.equal(refused.status, 409)
+    t.match(refused.json(), { code: Number, description: why, result: null })
+  }
+  answer.resolve()
+  const { result } = (await first).json() as { result: string }
+  t.equal(((await ask('A cat')).json() as { result: string }).result, result)
+  t.equal(upstream.submits.length, 1)
+})
+
+proveNoLeak(t)
