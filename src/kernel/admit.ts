@@ -6,6 +6,7 @@ import { JsonScanner, type ScanOptions, type ScanProblem } from '../wire/json-sc
 import { parseSmall } from '../wire/json-small.js'
 import type { Call } from './call.js'
 import { type FormBody, formViolations, readForm } from './form.js'
+import { namingMembers } from './held/names.js'
 import { hasBody, invite, readBody } from './read-body.js'
 import { readsState, readWishes } from './state/open-turn.js'
 import { referencesIn } from './state/references.js'
@@ -24,6 +25,8 @@ export interface HeldBody {
   readonly bytes: Buffer
   /** Where the model's name stands, if it has been found on the way. */
   readonly model: Span | undefined
+  /** Whether it may name things that upstreams keep, where somebody has looked. */
+  readonly named?: boolean
 }
 
 export interface Span {
@@ -75,7 +78,7 @@ async function readJson(call: Call, route: Route): Promise<Body> {
     scanner = new JsonScanner(scanOptions(route))
     scanner.push(bytes)
   }
-  return { type: 'bytes', bytes, model: readScanned(call, route, scanner) }
+  return { type: 'bytes', bytes, model: readScanned(call, route, scanner), named: scanner.seen }
 }
 
 /** The schema of JSON bodies. */
@@ -83,9 +86,18 @@ function schemaOf(route: Route): Route['validate'] {
   return route.body === 'multipart' ? route.validateJson : route.validate
 }
 
-function scanOptions({ control, limits }: Route): ScanOptions {
-  return { control, depth: limits.depth, members: limits.members }
+/** The same object for all requests of a route. */
+function scanOptions(route: Route): ScanOptions {
+  const known = SCANS.get(route)
+  if (known !== undefined) return known
+  const { control, limits, names } = route
+  const watched = namingMembers(names)
+  const made = { control, depth: limits.depth, members: limits.members, ...(watched && { watched }) }
+  SCANS.set(route, made)
+  return made
 }
+
+const SCANS = new WeakMap<Route, ScanOptions>()
 
 /** Where the model's name stands. */
 function readScanned(call: Call, route: Route, scanner: JsonScanner): Span | undefined {

@@ -9,7 +9,7 @@ import { cors } from './cors.js'
 import { Dispatch } from './dispatch.js'
 import { checkHead } from './heads.js'
 import { holdersFor } from './held/choose.js'
-import { narrowToHolders } from './held/names.js'
+import { mayName, narrowToHolders } from './held/names.js'
 import type { Kernel } from './kernel.js'
 import { resolve } from './resolve.js'
 import type { Serve } from './state/background.js'
@@ -43,7 +43,7 @@ async function serve(call: Call): Promise<void> {
   const body = await admit(call, route)
   if (call.over) return
   const able = known ?? (holding === undefined ? resolve(call, route) : await holdersFor(call, route, holding))
-  const exchanges = route.names.length === 0 ? able : await narrowToHolders(call, route, body, able)
+  const exchanges = mayName(body, route.names) ? await narrowToHolders(call, route, body, able) : able
   if (call.over) return
   const offered = call.wishes === undefined ? exchanges : await continueTurn(call, call.wishes, body, exchanges)
   if (offered === undefined || call.over) return

@@ -30,6 +30,18 @@ export class Chunks {
     return pieces.length === 1 && only !== undefined ? only : Buffer.concat(pieces)
   }
 
+  /** Copies the bytes from `start` to `end`; how many they are. */
+  copy(target: Buffer, at: number, start: number, end: number): number {
+    let from = start
+    for (let index = this.#indexOf(start); from < end; index++) {
+      const chunk = this.#chunks[index]
+      const base = this.#starts[index]
+      if (chunk === undefined || base === undefined) break
+      from += chunk.copy(target, at + from - start, from - base, end - base)
+    }
+    return from - start
+  }
+
   /** The whole as text; invalid UTF-8 becomes U+FFFD. */
   toString(): string {
     return this.slice(0, this.#length).toString('utf8')

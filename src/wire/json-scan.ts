@@ -1,10 +1,11 @@
-import { asBuffer } from './bytes.js'
+import { asBuffer, isAt } from './bytes.js'
 import { Chunks } from './chunks.js'
 import { type ControlKey, type ControlNames, controlNames } from './control-names.js'
 import * as g from './json-grammar.js'
 import { StringReader, skipDigits } from './json-runs.js'
 import { LONG, Skeleton } from './json-skeleton.js'
 
+const BACKSLASH = 0x5c
 const OPEN_BRACE = 0x7b
 const OPEN_BRACKET = 0x5b
 /** Longest control value that is decoded, in bytes. */
@@ -20,6 +21,8 @@ export interface ScanOptions {
   readonly depth: number
   /** Most members of one object. */
   readonly members: number
+  /** Keys, as they stand in JSON without quotes and escapes, that are watched for at any depth. */
+  readonly watched?: readonly Buffer[]
 }
 
 /**
@@ -69,6 +72,7 @@ export class JsonScanner {
   /** Up to where control characters are looked for in the string at hand. */
   #checked = 0
   #isKey = false
+  #seen = false
   /** Where the value of a top-level member began, if it is an object or array. */
   #opened = 0
   /** The control name whose key has been read, until its value has been. */
@@ -104,6 +108,11 @@ export class JsonScanner {
       if (step < g.REREAD) i++
     }
     this.#state = state
+  }
+
+  /** Whether a watched key, or one that could be one but for its escapes, has come. */
+  get seen(): boolean {
+    return this.#seen
   }
 
   /** Ends the document; the first problem, or `undefined` where it is sound. */
@@ -194,6 +203,7 @@ export class JsonScanner {
 
   private endKey(at: number): number {
     this.#isKey = false
+    if (this.#options.watched !== undefined && !this.#seen) this.watch(this.#options.watched, at)
     if (this.#depth !== 1) return g.COLON
     const key = this.controlKey(this.#token + 1, at)
     if (key === undefined) return g.COLON
@@ -202,6 +212,15 @@ export class JsonScanner {
     }
     this.#wanted = key.name
     return g.COLON
+  }
+
+  private watch(watched: readonly Buffer[], end: number): void {
+    const start = this.#token + 1
+    const offset = start - this.#base
+    const bytes = offset >= 0 ? this.#piece : this.#chunks.slice(start, end)
+    const from = offset >= 0 ? offset : 0
+    const to = from + end - start
+    this.#seen = watched.some(key => isAt(bytes, from, to, key)) || isEscaped(bytes, from, to)
   }
 
   private controlKey(start: number, end: number): ControlKey | undefined {
@@ -232,6 +251,11 @@ export class JsonScanner {
     this.#problem = name === undefined ? { rule, at } : { rule, at, name }
     return g.DEAD
   }
+}
+
+function isEscaped(bytes: Buffer, start: number, end: number): boolean {
+  for (let at = start; at < end; at++) if (bytes[at] === BACKSLASH) return true
+  return false
 }
 
 function parse(json: Buffer): Found['value'] {

@@ -64,25 +64,28 @@ export class Skeleton {
   /** The remaining text; valid JSON where the document is. */
   render(document: Chunks): string {
     if (this.#cuts.length === 0) return document.toString()
-    const pieces: Buffer[] = []
+    // A string keeps its quote besides; of a tail a little is copied before it is cut off.
+    const rest = Buffer.allocUnsafe(document.length - this.#left + this.#cuts.length + 1 + KEPT)
     let from = 0
+    let length = 0
     for (let i = 0; i < this.#cuts.length; i += 2) {
       const start = this.#cuts[i] ?? 0
       const end = this.#cuts[i + 1] ?? 0
-      const head = document.slice(start, Math.min(end, start + 1 + KEPT))
-      pieces.push(document.slice(from, start + keptOf(head)))
+      const head = length + start - from
+      const copied = document.copy(rest, length, from, Math.min(end, start + 1 + KEPT))
+      length = head + keptOf(rest, head, length + copied)
       from = end
     }
-    pieces.push(document.slice(from, document.length))
-    return Buffer.concat(pieces).toString('utf8')
+    length += document.copy(rest, length, from, document.length)
+    return rest.toString('utf8', 0, length)
   }
 }
 
 /** How many of the first bytes of a cut stay: a whole piece of a string, the first digit of a number, nothing of a tail. */
-function keptOf(head: Buffer): number {
-  switch (head[0]) {
+function keptOf(bytes: Buffer, start: number, end: number): number {
+  switch (bytes[start]) {
     case QUOTE:
-      return keptOfString(head)
+      return keptOfString(bytes, start, end)
     case COMMA:
       return 0
     case HYPHEN:
@@ -93,12 +96,12 @@ function keptOf(head: Buffer): number {
 }
 
 /** Up to the last boundary between characters, as written. */
-function keptOfString(head: Buffer): number {
-  let at = 1
+function keptOfString(bytes: Buffer, start: number, end: number): number {
+  let at = start + 1
   for (;;) {
-    const end = at + widthOf(head[at] ?? 0, head[at + 1] ?? 0)
-    if (end > head.length) return at
-    at = end
+    const next = at + widthOf(bytes[at] ?? 0, bytes[at + 1] ?? 0)
+    if (next > end) return at - start
+    at = next
   }
 }
 

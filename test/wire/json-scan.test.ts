@@ -238,6 +238,25 @@ t.test('the first problem stands, whatever follows', async t => {
   t.same(scanner.end(), { rule: 'duplicate', at: 11, name: 'model' })
 })
 
+t.test('a watched key is seen at any depth, cut anywhere, and where an escape could hide it', async t => {
+  const options = { ...ANY, watched: [Buffer.from('file_id'), Buffer.from('id')] }
+  const sees = (text: string): boolean => {
+    const seen = [[Buffer.from(text)], cutEverywhere(Buffer.from(text))].map(chunks => {
+      const scanner = new JsonScanner(options)
+      for (const chunk of chunks) scanner.push(chunk)
+      t.equal(scanner.end(), undefined)
+      return scanner.seen
+    })
+    t.equal(seen[0], seen[1])
+    return seen[0] === true
+  }
+  t.ok(sees('{"file_id":1}'))
+  t.ok(sees('{"a":[{"b":{"id":1}}]}'))
+  t.ok(sees('{"a":{"fil\\u0065_id":1}}'))
+  t.notOk(sees('{"a":"file_id","b":["id","fil\\u0065_id"],"file_ids":{"FILE_ID":1}}'), 'values and other keys are not')
+  t.notOk(sees('{}'))
+})
+
 /** A text as the name of an assertion: printable ASCII only. */
 function name(text: string): string {
   const shown = JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}...` : text)

@@ -22,7 +22,7 @@ export async function narrowToHolders(
   body: Body,
   exchanges: readonly Exchange[],
 ): Promise<readonly Exchange[]> {
-  if (body.type !== 'bytes' || !mayName(body.bytes, route.names)) return exchanges
+  if (body.type !== 'bytes') return exchanges
   await breathe(body.bytes.length)
   const named = namesIn(call, body.bytes, route.names, exchanges)
   if (named.size === 0) return exchanges
@@ -47,21 +47,35 @@ async function ownOf(call: Call, kind: HeldKind, text: string): Promise<Held> {
 const ESCAPED = /\\u00(?:3\d|[46][1-9a-f]|5[0-9af]|7[0-9a])/i
 
 /** Whether a body could name anything at all: there is nothing without one of the members. */
-function mayName(bytes: Buffer, names: readonly HeldName[]): boolean {
-  for (const member of membersOf(names)) if (bytes.includes(member)) return true
+export function mayName(body: Body, names: readonly HeldName[]): boolean {
+  if (names.length === 0 || body.type !== 'bytes') return false
+  if (body.named !== undefined) return body.named
+  const { bytes } = body
+  for (const member of membersOf(names).quoted) if (bytes.includes(member)) return true
   return bytes.includes('\\u00') && ESCAPED.test(bytes.toString('latin1'))
 }
 
-/** What is looked for in every body, by what a route says. */
-const MEMBERS = new WeakMap<readonly HeldName[], readonly Buffer[]>()
+/** The members without which a body names nothing, as a scanner watches for them; none where the route knows no names. */
+export function namingMembers(names: readonly HeldName[]): readonly Buffer[] | undefined {
+  return names.length === 0 ? undefined : membersOf(names).bare
+}
 
-function membersOf(names: readonly HeldName[]): readonly Buffer[] {
+interface Members {
+  readonly quoted: readonly Buffer[]
+  readonly bare: readonly Buffer[]
+}
+
+/** What is looked for in every body, by what a route says. */
+const MEMBERS = new WeakMap<readonly HeldName[], Members>()
+
+function membersOf(names: readonly HeldName[]): Members {
   const known = MEMBERS.get(names)
   if (known !== undefined) return known
   const members = new Set(names.map(({ path }) => JSON.stringify(path.findLast(segment => segment !== '*'))))
-  const bytes = [...members].map(member => Buffer.from(member))
-  MEMBERS.set(names, bytes)
-  return bytes
+  const quoted = [...members].map(member => Buffer.from(member))
+  const made = { quoted, bare: quoted.map(bytes => bytes.subarray(1, -1)) }
+  MEMBERS.set(names, made)
+  return made
 }
 
 /** What the body names, each with its kind: the name as an object of the kind would say it. */
