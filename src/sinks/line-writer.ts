@@ -43,8 +43,7 @@ export class LineWriter {
     const most = line.length * WIDEST
     if (most > BATCH - this.#used) this.#turn(most)
     this.#used += this.#batch.write(line, this.#used)
-    if (this.#full.length > 0) this.#flush()
-    else this.#timer ??= setTimeout(() => this.#flush(), FLUSH).unref()
+    this.#goOn()
   }
 
   /** Writes what is left, waiting for it; gives up where the reader takes nothing. */
@@ -67,6 +66,13 @@ export class LineWriter {
     this.#waiting += this.#used
     this.#batch = Buffer.allocUnsafeSlow(Math.max(BATCH, room))
     this.#used = 0
+  }
+
+  /** Full batches are written at once, the last one when its lines have waited for long enough: writes are dear. */
+  #goOn(): void {
+    if (this.#writing !== undefined) return
+    if (this.#full.length > 0) this.#flush()
+    else if (this.#used > 0) this.#timer ??= setTimeout(() => this.#flush(), FLUSH).unref()
   }
 
   #flush(): void {
@@ -93,7 +99,7 @@ export class LineWriter {
       const rest = bytes.subarray(error === null ? written : 0)
       if (rest.length === 0) {
         this.#writing = undefined
-        this.#flush()
+        this.#goOn()
       } else setTimeout(() => this.#writing !== undefined && this.#send(rest), error === null ? 0 : PAUSE).unref()
     })
   }

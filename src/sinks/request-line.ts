@@ -57,6 +57,9 @@ function number(name: string, value: number | undefined): string {
   return value === undefined ? '' : `,"${name}":${value}`
 }
 
+/** What needs no escaping; most names are so, and the test is cheaper than the serialiser. */
+const PLAIN = /^[\w ./:*+-]*$/
+
 function text(value: string): string {
-  return JSON.stringify(value)
+  return PLAIN.test(value) ? `"${value}"` : JSON.stringify(value)
 }

@@ -38,7 +38,7 @@ interface Wanted {
  */
 export function readUsage(tail: Buffer, paths: UsagePaths, framing: 'json' | 'sse'): Usage | undefined {
   const usage: { -readonly [field in keyof Usage]: Usage[field] } = {}
-  for (const [name, wanted] of byName(paths, framing)) {
+  for (const [name, wanted] of wantedOf(paths)[framing]) {
     let missing = wanted
     for (const value of valuesFromEnd(tail, name)) {
       missing = missing.filter(({ field, path }) => {
@@ -57,13 +57,11 @@ export function readUsage(tail: Buffer, paths: UsagePaths, framing: 'json' | 'ss
 export function usageOf(document: unknown, paths: UsagePaths): Usage | undefined {
   const usage: { -readonly [field in keyof Usage]: Usage[field] } = {}
   let any = false
-  for (const field of FIELDS) {
-    for (const path of paths[field] ?? []) {
-      const count = follow(document, path)
-      if (!isCount(count, field)) continue
-      usage[field] = (usage[field] ?? 0) + count
-      any = true
-    }
+  for (const { field, path } of wantedOf(paths).all) {
+    const count = follow(document, path)
+    if (!isCount(count, field)) continue
+    usage[field] = (usage[field] ?? 0) + count
+    any = true
   }
   return any ? usage : undefined
 }
@@ -77,6 +75,25 @@ export function sumOfUsage(one: Usage | undefined, other: Usage): Usage {
     if (count !== undefined) sum[field] = (sum[field] ?? 0) + count
   }
   return sum
+}
+
+/** What the paths of a protocol ask for, in the forms in which it is looked for. */
+interface WantedOf {
+  readonly all: readonly Wanted[]
+  readonly json: ReadonlyMap<string, readonly Wanted[]>
+  readonly sse: ReadonlyMap<string, readonly Wanted[]>
+}
+
+const WANTED = new WeakMap<UsagePaths, WantedOf>()
+
+/** Made once for each protocol. */
+function wantedOf(paths: UsagePaths): WantedOf {
+  const known = WANTED.get(paths)
+  if (known !== undefined) return known
+  const all = FIELDS.flatMap(field => (paths[field] ?? []).map(path => ({ field, path })))
+  const made = { all, json: byName(paths, 'json'), sse: byName(paths, 'sse') }
+  WANTED.set(paths, made)
+  return made
 }
 
 /** What is wanted, by the name to look for. */
