@@ -16,7 +16,6 @@ t.test('every line arrives whole and in order, however long and in whatever scri
     if (index % 500 === 0) await new Promise(resolve => setImmediate(resolve))
   }
   while (!readFileSync(path, 'utf8').endsWith('after it\n')) await new Promise(resolve => setTimeout(resolve, 5))
-  writer.close()
   closeSync(descriptor)
   t.equal(readFileSync(path, 'utf8'), lines.join(''))
   t.equal(writer.dropped, 0)
@@ -29,9 +28,17 @@ t.test('lines go out by themselves', async t => {
   writer.write('one line\n')
   while (readFileSync(path, 'utf8') === '') await new Promise(resolve => setTimeout(resolve, 5))
   t.equal(readFileSync(path, 'utf8'), 'one line\n')
+  closeSync(descriptor)
+})
+
+t.test('what is still in the batch is written on closing', async t => {
+  const path = join(t.testdir(), 'log')
+  const descriptor = openSync(path, 'w')
+  const writer = new LineWriter(descriptor)
+  for (const word of WORDS) writer.write(`${word}\n`)
   writer.close()
   closeSync(descriptor)
-  t.equal(readFileSync(path, 'utf8'), 'one line\n', 'and only once')
+  t.equal(readFileSync(path, 'utf8'), `${WORDS.join('\n')}\n`)
 })
 
 t.test('what nobody takes is bounded, and what is dropped is counted', async t => {
