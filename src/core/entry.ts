@@ -39,6 +39,8 @@ export interface RequestEntry {
   /** Bytes that an upstream sent after its stream had ended; dropped. */
   readonly trailing: number
   readonly truncated: boolean
+  /** The answer began before all of an upload had come. */
+  readonly early: boolean
   readonly usage: Usage | undefined
   /** How a WebSocket that was passed through ended: its close code (RFC 6455 §7.1.5), and who ended it. */
   readonly closed: { readonly code: number; readonly by: 'client' | 'upstream' | 'gateway' } | undefined

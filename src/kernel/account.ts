@@ -32,6 +32,7 @@ export function account(call: Call): RequestEntry {
     events: call.events,
     trailing: call.trailing,
     truncated: call.truncated,
+    early: call.early,
     usage: call.usage,
     closed: call.closed,
     dropped: call.losses?.dropped ?? NOTHING,

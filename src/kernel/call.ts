@@ -61,6 +61,8 @@ export class Call implements Watched, InFlight {
   bytesOut = 0
   events = 0
   trailing = 0
+  /** Whether the answer began before all of the request had come. */
+  early = false
   truncated = false
   usage: Usage | undefined
   /** How a WebSocket that was passed through ended. */
@@ -119,6 +121,7 @@ export class Call implements Watched, InFlight {
     const early = this.upload !== undefined && !this.request.complete
     if (this.kernel.draining || early) headers.push('connection', 'close')
     if (early) linger(this.request, this.response)
+    this.early = early
     this.status = status
     this.response.writeHead(status, headers)
   }
@@ -190,7 +193,8 @@ export class Call implements Watched, InFlight {
       this.request.destroy()
       return
     }
-    if (!this.request.complete) linger(this.request, this.response)
+    // Of an upload that has begun `begin` sees to the rest.
+    if (!this.request.complete && this.upload === undefined) linger(this.request, this.response)
     this.answer(error.status, errorBody(error, this.family, this.id), errorHeaders(error, this.request))
   }
 

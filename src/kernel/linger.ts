@@ -1,29 +1,42 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
-/** What is still read of a refused request, so that the client gets to see the answer instead of a reset. */
+/** What is still read of a request once it has been answered; more than that waits at the client. */
 const MOST_BYTES = 1024 * 1024
+/** How long the rest of a request that has been answered before its end may take, milliseconds. */
 const MOST_TIME = 2000
 
 /**
- * Reads and drops the rest of a request that is refused before its end, within bounds; then the connection is closed.
- * Closing at once would make the kernel send RST, which can destroy the answer on its way (RFC 9112 §9.6).
+ * Drops the rest of a request that is answered before its end, within bounds. Where the answer ends the connection it is
+ * closed in one direction first, and for good only when the client has closed it too, or after a while: to close it with
+ * bytes unread would make the kernel send RST, which can destroy the answer on its way (RFC 9112 §9.6).
  */
 export function linger(request: IncomingMessage, response: ServerResponse): void {
-  let left = MOST_BYTES
-  const stop = (): void => {
-    clearTimeout(timer)
-    if (!request.complete) request.socket.destroy()
-  }
-  const timer = setTimeout(stop, MOST_TIME)
+  const { socket } = request
+  const destroySoon = socket.destroySoon.bind(socket)
+  const timer = setTimeout(() => socket.destroy(), MOST_TIME)
   timer.unref()
+  const over = (): void => {
+    clearTimeout(timer)
+    socket.off('close', over)
+  }
+  socket.once('close', over)
   request.unpipe()
   request.removeAllListeners('data')
   request.on('error', () => undefined)
-  request.on('data', (chunk: Buffer) => {
-    left -= chunk.length
-    if (left < 0 && response.writableFinished) stop()
-  })
-  request.on('end', () => clearTimeout(timer))
-  request.on('close', () => clearTimeout(timer))
+  request.on('end', over)
   request.resume()
+  // Node calls this when the last byte of an answer with `connection: close` is out.
+  socket.destroySoon = () => {
+    if (request.complete || response.destroyed) {
+      destroySoon()
+      return
+    }
+    let left = MOST_BYTES
+    socket.on('data', (chunk: Buffer) => {
+      left -= chunk.length
+      if (left < 0) socket.pause()
+    })
+    request.on('end', destroySoon)
+    socket.end()
+  }
 }

@@ -26,6 +26,7 @@ export function requestLine(entry: RequestEntry, level: string, time: string): s
     (entry.stream ? number('events', entry.events) : '') +
     (entry.trailing > 0 ? number('trailing', entry.trailing) : '') +
     (entry.truncated ? ',"truncated":true' : '') +
+    (entry.early ? ',"early_response":true' : '') +
     (entry.dropped.length > 0 ? `,"dropped":${JSON.stringify(entry.dropped)}` : '') +
     string('blocked', entry.blocked) +
     number('close', entry.closed?.code) +

@@ -1,10 +1,14 @@
 import { randomBytes } from 'node:crypto'
+import type { Socket } from 'node:net'
+import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { body, CHAT_ANSWER, finish, head, json, reset } from '../helpers/answers.js'
 import { proveNoLeak } from '../helpers/canaries.js'
 import { compatibleError } from '../helpers/expect.js'
+import { untilHeld } from '../helpers/forms.js'
 import { startTestGateway, type TestGateway } from '../helpers/gateway.js'
+import { inTime } from '../helpers/journal.js'
 import { type Answer, connectRaw } from '../helpers/raw-client.js'
 import { type RawUpstream, type Script, startRawUpstream, type UpstreamOptions } from '../helpers/raw-upstream.js'
 
@@ -278,7 +282,67 @@ t.test('F-C14 an id goes up encoded, whatever an upstream calls its files', asyn
   t.ok(answer.status === 400 || a.requests.items.at(-1)?.target === '/v1/files/file%2F..%2Fx%3Fy%23z%25')
 })
 
-const UPLOAD = { ...FORM, host: 'x', 'content-length': `${256 * 1024 * 1024}` }
+/** How often an upload is broken off; ABORTS says another number, for a long run. */
+const ABORTS = Number(process.env.ABORTS ?? 40)
+
+t.test('F-M2 uploads that break off half-way: their upstream hears of it, and nothing stays open', async t => {
+  const upstream = await startRawUpstream(t, { read: 'head' })
+  upstream.answer(peer => peer.gone())
+  const speaks = upstreamYaml(upstream.origin).replace(
+    'speaks: {',
+    'speaks: { native-files: POST /upload/v1beta/files,',
+  )
+  const yaml = `version: 1\n${KEYS}upstreams: { a: ${speaks} }\nmodels: { m: a }\nspool: { path: ./spool }\n`
+  const gateway = await startTestGateway(t, yaml, { env: { BOB_KEY: BOB, EVE_KEY: EVE } })
+  const half = Buffer.alloc(1024 * 1024, 0x61)
+  const before = openSockets()
+  for (let round = 0; round < ABORTS; round += 1) {
+    const client = await connectRaw(t, gateway.origin)
+    const fields = {
+      ...FORM,
+      host: 'x',
+      authorization: `Bearer ${gateway.key}`,
+      'content-length': `${2 * half.length}`,
+    }
+    const path = round % 2 === 0 ? '/v1/files' : '/upload/v1beta/files'
+    await client.send(`POST ${path} HTTP/1.1\r\n${lines(fields)}\r\n`)
+    // Some go as soon as the upstream has heard of them, some when half of the body is on its way.
+    await client.send(round % 4 < 2 ? half : half.subarray(0, 1000))
+    await upstream.requests.count(round + 1)
+    if (round % 3 === 0) client.socket.resetAndDestroy()
+    else client.socket.destroy()
+    await upstream.closes.count(round + 1)
+  }
+  const settled = await gateway.log.count(ABORTS, line => line.msg === 'request')
+  for (const line of settled) t.match(line, { status: 499, outcome: 'client_abort' })
+  t.equal(upstream.connections.items.filter(socket => !socket.destroyed).length, 0, 'no connection to the upstream')
+  t.same(await untilHeld(join(gateway.folder, 'spool'), false), [], 'no file')
+  await until(
+    () => openSockets() <= before,
+    () => `${openSockets()} sockets are open, ${before} were`,
+  )
+  t.match((await gateway.request('/v1/files')).json(), { data: [] }, 'nobody has a file of them')
+  upstream.answer(uploaded('file-1'))
+  t.equal((await post(gateway)).status, 200, 'and the next one arrives')
+})
+
+/** TCP connections of this process, of clients, gateway and upstreams alike. */
+function openSockets(): number {
+  return process.getActiveResourcesInfo().filter(name => name === 'TCPSocketWrap').length
+}
+
+/** Looks at every turn of the event loop whether it is so; rejects where it never is. */
+async function until(isSo: () => boolean, message: () => string): Promise<void> {
+  let isOver = false
+  const watch = async (): Promise<void> => {
+    while (!isOver && !isSo()) await new Promise(setImmediate)
+  }
+  await inTime(watch(), message).finally(() => {
+    isOver = true
+  })
+}
+
+const UPLOAD = { ...FORM, host: 'x', 'content-length': `${1024 * 1024 * 1024}` }
 
 t.test('F-U22 an upstream that does not read holds the client back: little is taken in', async t => {
   const { gateway } = await stage(t, 'timeouts: { first_byte: 1s }\n', { read: 'never' })
@@ -286,15 +350,13 @@ t.test('F-U22 an upstream that does not read holds the client back: little is ta
   const { socket } = client
   const fields = lines({ ...UPLOAD, authorization: `Bearer ${gateway.key}` })
   socket.write(`POST /v1/files HTTP/1.1\r\n${fields}\r\n`)
-  const piece = Buffer.alloc(64 * 1024, 0x61)
-  const pump = (): void => {
-    while (socket.write(piece));
-  }
-  socket.on('drain', pump)
-  pump()
+  const before = process.memoryUsage().arrayBuffers
+  const stop = pump(socket)
   const answer = await client.answer()
-  socket.off('drain', pump)
+  const grown = process.memoryUsage().arrayBuffers - before
+  stop()
   compatibleError(t, answer, 504)
+  t.ok(grown < 8 * 1024 * 1024, `${grown} bytes of it were in memory`)
   // What stands in the kernel's buffers of two connections, and what the gateway itself holds.
   const taken = socket.bytesWritten - socket.writableLength
   t.ok(taken < 32 * 1024 * 1024, `${taken} bytes were taken in`)
@@ -309,6 +371,69 @@ t.test('a client that does not go on with its upload is told so', async t => {
   compatibleError(t, await client.answer(), 408)
   await a.closes.count(1)
 })
+
+/** Sends without end, as fast as the other side takes it; what it gives stops that. */
+function pump(socket: Socket): () => void {
+  const piece = Buffer.alloc(64 * 1024, 0x61)
+  const write = (): void => {
+    while (!socket.destroyed && socket.write(piece));
+  }
+  socket.on('drain', write)
+  write()
+  return () => socket.off('drain', write)
+}
+
+for (const [status, seen] of [
+  [200, 200],
+  [400, 400],
+  [401, 502], // our own credential: nothing that the client could mend
+  [413, 413],
+  [429, 429],
+] as const)
+  t.test(`F-U23 a ${status} before the upload has ended: told at once, and the rest is not taken in`, async t => {
+    const { gateway, a } = await stage(t, 'retry: { attempts: 1 }\n', { read: 'head' })
+    const error = { message: 'too big', type: 'invalid_request_error', param: null, code: null }
+    a.answer(async peer => {
+      await json(status === 200 ? object('file-1') : { error }, { status })(peer)
+      await peer.gone()
+    })
+    const client = await connectRaw(t, gateway.origin)
+    const fields = lines({ ...UPLOAD, authorization: `Bearer ${gateway.key}` })
+    client.socket.write(`POST /v1/files HTTP/1.1\r\n${fields}\r\n--x\r\n`)
+    const stop = pump(client.socket)
+    const answer = await client.answer()
+    t.equal(answer.status, seen)
+    t.equal(answer.header('connection'), 'close')
+    // The client goes on sending: nobody reads it, and its connection ends.
+    await client.closed()
+    stop()
+    await a.closes.count(1)
+    const taken = client.socket.bytesWritten - client.socket.writableLength
+    t.ok(taken < 64 * 1024 * 1024, `${taken} bytes of a gibibyte were taken in`)
+    const line = await gateway.log.find(one => one.msg === 'request')
+    t.match(line, { status: seen, early_response: true })
+    a.answer(uploaded('file-2'))
+    t.match((await post(gateway)).json(), { id: 'file-2' }, 'the next one goes over a connection of its own')
+    t.equal(a.connections.items.length, 2)
+  })
+
+for (const [status, path, more] of [
+  [401, '/v1/files', { authorization: 'Bearer wrong' }],
+  [404, '/v1/files', { 'x-gateway-model': 'none' }],
+  [404, '/v1/none', {}],
+  [413, '/v1/chat/completions', { 'content-type': 'application/json' }],
+] as const)
+  t.test(`F-U23 a ${status} of the gateway’s own on ${path} reaches a client that goes on sending`, async t => {
+    const { gateway, a, b } = await stage(t)
+    const client = await connectRaw(t, gateway.origin)
+    const fields = lines({ ...UPLOAD, authorization: `Bearer ${gateway.key}`, ...more })
+    client.socket.write(`POST ${path} HTTP/1.1\r\n${fields}\r\n--x\r\n`)
+    const stop = pump(client.socket)
+    compatibleError(t, await client.answer(), status)
+    await client.closed()
+    stop()
+    t.equal(heard({ a, b }), 0)
+  })
 
 t.test('F-U23 an answer before the upload has ended reaches the client at once', async t => {
   const { gateway, a } = await stage(t, '', { read: 'head' })
