@@ -107,10 +107,15 @@ function byName(paths: UsagePaths, framing: 'json' | 'sse'): ReadonlyMap<string,
       const wanted = { field, path: path.slice(index + 1) }
       const group = groups.get(name)
       if (group === undefined) groups.set(name, [wanted])
-      else group.push(wanted)
+      // Paths that only differ in what stands before the name lead to the same number.
+      else if (!group.some(other => isSame(other, wanted))) group.push(wanted)
     }
   }
   return groups
+}
+
+function isSame(one: Wanted, other: Wanted): boolean {
+  return one.field === other.field && one.path.join('.') === other.path.join('.')
 }
 
 /** The values of the members of that name, the last one first, without those that are null. */

@@ -80,7 +80,10 @@ t.test('realtime is a raw tunnel: the model stands in the query, the key may be 
     ['realtime', 'openai-beta.realtime-v1', 'openai-organization.x'].map(name => subprotocols?.pass(name)),
     [true, true, false],
   )
-  t.same(usage?.total, [['response', 'usage', 'total_tokens']])
+  t.same(usage?.total, [
+    ['response', 'usage', 'total_tokens'],
+    ['usage', 'total_tokens'],
+  ])
 })
 
 t.test('forms say where model and stream stand; edits may come as JSON, too', async t => {

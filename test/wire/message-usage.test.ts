@@ -1,10 +1,11 @@
 import t from 'tap'
+import type { UsagePaths } from '../../src/core/plan.js'
 import { MessageUsage } from '../../src/wire/message-usage.js'
 
 const PATHS = { input: [['response', 'usage', 'input']], output: [['response', 'usage', 'output']] }
 
-function count(messages: readonly string[], size = Number.POSITIVE_INFINITY): unknown {
-  const usage = new MessageUsage(['response.done'], PATHS)
+function count(messages: readonly string[], size = Number.POSITIVE_INFINITY, paths: UsagePaths = PATHS): unknown {
+  const usage = new MessageUsage(['response.done'], paths)
   for (const message of messages) {
     const bytes = Buffer.from(message)
     usage.begin()
@@ -36,6 +37,20 @@ t.test('the type may stand anywhere in the message', async t => {
 
 t.test('of a message that is too long to be parsed its end is read', async t => {
   t.same(count([done(7, 8, 'x'.repeat(100_000))], 4096), { input: 7, output: 8 })
+})
+
+t.test('a number that may stand at two places counts once, however long the message is', async t => {
+  const paths = {
+    input: [
+      ['response', 'usage', 'input'],
+      ['usage', 'input'],
+    ],
+  }
+  const inside = (text: string): string => `{"type":"response.done","response":{"x":"${text}","usage":{"input":7}}}`
+  const beside = (text: string): string =>
+    `{"type":"response.done","response":{"x":"${text}","usage":{}},"usage":{"input":7}}`
+  for (const message of [inside(''), beside(''), inside('x'.repeat(100_000)), beside('x'.repeat(100_000))])
+    t.same(count([message], 4096, paths), { input: 7 }, message.slice(-80))
 })
 
 t.test('what is no message of that type counts for nothing', async t => {
