@@ -5,6 +5,7 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
   rmSync,
   statSync,
   utimesSync,
@@ -17,13 +18,19 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { open } from 'lmdb'
 import t from 'tap'
-import { StoreError } from '../../src/core/store.js'
+import { type StoredRecord, StoreError } from '../../src/core/store.js'
 import { FileStore } from '../../src/stores/file.js'
 import { draft, storeContract, text } from '../contracts/store.js'
 import { chunks } from '../contracts/store-blobs.js'
 import { wholeValue } from './values.js'
 
 type Test = Pick<typeof t, 'teardown' | 'comment' | 'equal' | 'fail' | 'match' | 'ok'>
+
+/** How often a process is killed in its writing; the long run sets more. */
+const KILLS = Number(process.env.FILE_KILLS ?? 8)
+t.setTimeout(120_000 + KILLS * 5000)
+/** Of the file, bytes. */
+const PAGE = 4096
 
 const WRITER = fileURLToPath(new URL('./writer.js', import.meta.url))
 
@@ -62,25 +69,66 @@ t.test('two openings in one process see the same records', async t => {
   t.equal(text(await other.get('things', 'ann', 'b')), 'value of b')
 })
 
-t.test('F-S7 what a killed process had committed is there, and whole', async t => {
+t.test(`F-S7 what a killed process had committed is there, and whole, ${KILLS} times`, async t => {
   const folder = join(temporary(t), 'store')
   const said: string[] = []
-  for (let round = 0; round < 8; round++) {
+  for (let round = 0; round < KILLS; round++) {
     const child = write(t, folder, 'create', `round${round}`)
-    const wanted = said.length + 5 + round * 7
+    const wanted = 5 + (round % 8) * 7
+    const before = said.length
     for await (const key of createInterface({ input: child.stdout as NodeJS.ReadableStream })) {
       said.push(key)
-      if (said.length === wanted) child.kill('SIGKILL')
+      if (said.length === before + wanted) child.kill('SIGKILL')
     }
     const store = new FileStore(folder)
-    const found = await Promise.all(said.map(key => store.get('things', 'ann', key)))
-    const broken = said.filter((key, n) => !wholeValue(key).equals(found[n]?.value ?? Buffer.alloc(0)))
-    t.same(broken, [], `${said.length} records after round ${round}`)
-    const listed = await store.list('things', 'ann', { order: 'ascending', limit: 100_000 })
-    t.ok(listed.length >= said.length)
-    t.ok(listed.every(record => wholeValue(record.key).equals(record.value)))
+    t.same(await broken(store, said.slice(before)), [], `${said.length - before} records of round ${round}`)
     await store.create(lasting(`after${round}`, wholeValue(`after${round}`)))
+    said.push(`after${round}`)
     await store.close()
+  }
+  const store = new FileStore(folder)
+  t.teardown(() => store.close())
+  t.same(await broken(store, said), [], 'nothing of it was lost later')
+  let listed = 0
+  for (let page = await firstPage(store); page.length > 0; page = await firstPage(store, page.at(-1))) {
+    listed += page.length
+    t.ok(page.every(record => wholeValue(record.key).equals(record.value)))
+  }
+  t.ok(listed >= said.length, `${listed} records, of which ${said.length} were told of`)
+})
+
+t.test('F-S7 a commit of which only some pages, and halves of pages, are on the disk never was', async t => {
+  const folder = join(temporary(t), 'store')
+  const store = new FileStore(folder)
+  t.teardown(() => store.close())
+  const keys = Array.from({ length: 40 }, (_, n) => `kept${n}`)
+  for (const key of keys) await store.create(lasting(key, wholeValue(key)))
+  await store.delete(lasting('kept7'))
+  const file = join(folder, 'data.mdb')
+  const before = readFileSync(file)
+  await store.create(lasting('torn', wholeValue('torn')))
+  const after = readFileSync(file)
+  // Pages are written first, and last of all one of the two that say where to begin: those are still the old ones.
+  const changed = Array.from({ length: Math.ceil(after.length / PAGE) }, (_, page) => page).filter(page => {
+    return page > 1 && !pageOf(before, page).equals(pageOf(after, page))
+  })
+  t.ok(changed.length > 1, `${changed.length} pages changed`)
+  for (let part = 0; part <= changed.length; part++) {
+    const torn = Buffer.from(after)
+    before.copy(torn, 0, 0, 2 * PAGE)
+    for (const [at, page] of changed.entries()) {
+      const from = page * PAGE
+      if (at === part) pageOf(before, page).copy(torn, from + PAGE / 2, PAGE / 2)
+      else if (at > part) torn.fill(pageOf(before, page), from, from + PAGE)
+    }
+    const other = temporary(t)
+    writeFileSync(join(other, 'data.mdb'), torn)
+    const found = new FileStore(other)
+    t.same(await broken(found, keys), ['kept7'], `${part} pages and a half`)
+    t.equal(await found.get('things', 'ann', 'torn'), undefined)
+    t.not(await found.create(lasting('torn', wholeValue('torn'))), undefined)
+    t.same(await broken(found, ['torn']), [])
+    await found.close()
   }
 })
 
@@ -296,6 +344,21 @@ t.test('a disk that is full from the start is named', async t => {
   if (disk === undefined) return
   refuses(t, join(disk, 'store'), 'full', /no space is left/)
 })
+
+/** Which of the keys have no value, or not a whole one. */
+async function broken(store: FileStore, keys: readonly string[]): Promise<readonly string[]> {
+  const found = await Promise.all(keys.map(key => store.get('things', 'ann', key)))
+  return keys.filter((key, n) => !wholeValue(key).equals(found[n]?.value ?? Buffer.alloc(0)))
+}
+
+function firstPage(store: FileStore, after?: StoredRecord): Promise<readonly StoredRecord[]> {
+  return store.list('things', 'ann', { order: 'ascending', limit: 500, ...(after && { after }) })
+}
+
+/** Zeros where the file is shorter. */
+function pageOf(file: Buffer, page: number): Buffer {
+  return Buffer.concat([file.subarray(page * PAGE, (page + 1) * PAGE), Buffer.alloc(PAGE)], PAGE)
+}
 
 /** How this machine is called in marks. */
 async function machineOf(folder: string): Promise<{ readonly machine: string }> {
