@@ -30,6 +30,8 @@ export interface KillStage {
   ): Promise<Response | undefined>
 }
 
+const MOST_LOOKS = 1000
+
 /** How long the gateway waits for answers. They hold while whatever is to stand still comes to stand. */
 const WAITS = `timeouts: { connect: 1s, first_byte: 12s }
 tasks: { lease: 15s }`
@@ -75,7 +77,12 @@ routes:
     const type = typeof body === 'string' ? { 'content-type': 'application/json' } : {}
     const headers = { authorization: `Bearer ${CALLER_SECRET}`, ...type, ...more }
     const init = { method, headers, ...(body === undefined ? {} : { body }) }
-    return await fetch(`${lives.origin}${path}`, init).catch(() => undefined)
+    for (let tries = 1; ; tries++) {
+      const answer = await fetch(`${lives.origin}${path}`, init).catch(() => undefined)
+      // On a slow machine a store may seem to be gone for a moment. Whoever only looks looks again.
+      if (answer?.status !== 503 || method !== 'GET' || tries === MOST_LOOKS) return answer
+      await answer.arrayBuffer()
+    }
   }
   return { marks, upstream, lives, hook, told, ask }
 }
