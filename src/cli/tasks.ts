@@ -75,7 +75,9 @@ async function show(id: string, options: Options, io: Io): Promise<number> {
   return await withStore(options, io, async store => {
     const task = await store.find(id, options.owner)
     if (task === undefined) throw unknown(id)
-    print(io.stdout, options.json ? JSON.stringify(task) : lines(task))
+    const notification = await store.notice(task)
+    const known = { ...task, ...(notification === undefined ? {} : { notification }) }
+    print(io.stdout, options.json ? JSON.stringify(known) : lines(known))
     return EXIT.ok
   })
 }
@@ -114,7 +116,7 @@ function row({ id, kind, owner, model, target, state, progress, created, error }
 }
 
 /** Name and value, a line each; what is nested stands as JSON. */
-function lines(task: Task): string {
+function lines(task: object): string {
   const entries = Object.entries(task).map(([name, value]): [string, string] => {
     if (TIMES.has(name) && typeof value === 'number') return [name, moment(value)]
     return [name, typeof value === 'string' ? value : JSON.stringify(value)]

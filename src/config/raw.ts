@@ -128,6 +128,7 @@ export interface RawRouteTask extends RawTask {
   readonly of?: string
   readonly webhook?: string
   readonly pace?: string
+  readonly not_ready?: number
   readonly label?: string
   readonly signed?: boolean
 }

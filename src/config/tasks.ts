@@ -81,7 +81,7 @@ export function readRouteTask(
   const { task } = raw
   if (task === undefined) return undefined
   const taskSite = site.child('task')
-  const { kind, do: action = 'submit', of: place, webhook, pace, label, signed, ...shape } = task
+  const { kind, do: action = 'submit', of: place, webhook, pace, label, signed, not_ready, ...shape } = task
   const member = place?.startsWith('body.') === true ? place.slice('body.'.length) : undefined
   const of = member === undefined ? place : undefined
   const parameter = of === undefined ? pattern.params.at(-1) : of.slice('path.'.length)
@@ -102,6 +102,7 @@ export function readRouteTask(
     ...(label === undefined ? {} : { label }),
     ...(signed === true ? { signed } : {}),
     ...(webhook === undefined ? {} : { webhook: webhook.slice('body.'.length) }),
+    ...(not_ready === undefined ? {} : { notReady: not_ready }),
     ...(pace === undefined ? {} : { pace: pace.toLowerCase() }),
     shape: readTask(shape, taskSite, context),
   }

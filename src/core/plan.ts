@@ -134,6 +134,8 @@ export interface TaskRoute {
   readonly webhook: string | undefined
   /** The header that tells clients how many milliseconds to wait between two polls. */
   readonly pace: string | undefined
+  /** HTTP status of content that is not there yet; absent: as the error has it. */
+  readonly notReady: number | undefined
   /**
    * How tasks that began on this route are followed at an upstream, with the credential that began them where the upstream
    * still has it; undefined where the upstream is gone or switched off.

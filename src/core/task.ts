@@ -96,6 +96,8 @@ export interface TaskRouteConfig {
   readonly webhook?: string
   /** The header that tells clients how long to wait between two polls. */
   readonly pace?: string
+  /** HTTP status of content that is not there yet. */
+  readonly notReady?: number
   readonly shape: TaskShapeConfig
 }
 

@@ -28,7 +28,7 @@ const AT_ONCE = 8
 
 /** What a route does with tasks, with all that is known of them at each upstream that it may have begun them at. */
 export function compileTaskRoute(
-  { kind, action, of, member, label, signed, webhook, pace, shape }: TaskRouteConfig,
+  { kind, action, of, member, label, signed, webhook, pace, notReady, shape }: TaskRouteConfig,
   protocol: string | undefined,
   speakers: ReadonlyMap<string, Speaker>,
   config: Pick<Config, 'protocols' | 'timeouts'>,
@@ -48,6 +48,7 @@ export function compileTaskRoute(
     signed: signed === true,
     webhook,
     pace,
+    notReady,
     target: (upstream, credential) => {
       const found = targets.get(upstream)
       return found?.find(one => one.upstream.credential === credential) ?? found?.[0]

@@ -2,6 +2,7 @@ import type { Plan } from '../core/plan.js'
 import { TASK_KINDS, type TaskKind } from '../core/task.js'
 import { type Entry, entryOf, namespaceOf, TaskBook } from '../kernel/tasks/book.js'
 import { noticed } from '../kernel/tasks/notice.js'
+import { type NoticeState, noticeOf } from '../kernel/tasks/notices.js'
 import { isEnded, type Task } from '../kernel/tasks/record.js'
 import { cancelled, lastDay } from '../kernel/tasks/tasks.js'
 import { StartError } from './problems.js'
@@ -50,6 +51,11 @@ export class TaskStore {
 
   async find(id: string, owner: string | undefined): Promise<Task | undefined> {
     return (await this.entry(id, owner))?.task
+  }
+
+  /** What has not been told of a task to whoever wants to be told. */
+  async notice(task: Task): Promise<NoticeState | undefined> {
+    return await noticeOf(this.#book.store, task)
   }
 
   /** The task, cancelled; undefined where there is none. One that has ended stays as it is. */

@@ -562,6 +562,15 @@ t.test('F-T4 content before the end: 409, and when to ask again', async t => {
   t.equal(answer.header('retry-after'), '2')
 })
 
+t.test('F-T4 content before the end: a route may say so by another status', async t => {
+  const route =
+    'routes: { "GET /v1/videos/{task_id}/content": { task: { kind: video, do: content, not_ready: 400 } } }\n'
+  const { gateway, begin } = await stage(t, compatible({ status: 'running' }), 'poll: { every: 2s }', route)
+  const answer = await gateway.request(`/v1/videos/${await begin()}/content`)
+  compatibleError(t, answer, 400, 'not_ready')
+  t.equal(answer.header('retry-after'), '2')
+})
+
 t.test('F-T4 content that has expired: 410, here and upstream', async t => {
   const gone: TaskScript = request =>
     request.target.endsWith('/content') && request.headers.range === undefined

@@ -18,7 +18,7 @@ import { targetOf, variablesOf } from './upstream.js'
 const ONLY = 'content'
 
 /** Sends what a task made, or the part of it that the client asks for. */
-export async function content(call: Call, { task }: Entry, { kind }: TaskRoute): Promise<void> {
+export async function content(call: Call, { task }: Entry, { kind, notReady }: TaskRoute): Promise<void> {
   const face = faceOf(kind)
   const [usual = ''] = face.variants.keys()
   const name = call.query?.get('variant') || usual
@@ -28,7 +28,7 @@ export async function content(call: Call, { task }: Entry, { kind }: TaskRoute):
     throw new GatewayError('invalid_parameter', message, { param: 'variant' })
   }
   const artifact = artifactOf(task, name, usual)
-  checkState(task, face.early && artifact !== undefined)
+  checkState(task, face.early && artifact !== undefined, notReady)
   const wish = conditions(call, task, name, variant)
   if (wish === undefined) return
   if (artifact?.kept !== undefined) return await keptContent(call, task, artifact.kept, variant, wish)
@@ -39,12 +39,12 @@ export async function content(call: Call, { task }: Entry, { kind }: TaskRoute):
 }
 
 /** Throws where there is nothing to be sent: not yet, not any more, or never. `early`: there is something already. */
-function checkState(task: Task, early: boolean): void {
+function checkState(task: Task, early: boolean, status: number | undefined): void {
   const { state, pace, expires, error } = task
   if (state === 'queued' || state === 'running') {
     if (early) return
     const message = `The task has not ended yet (${task.progress} %). Try again later.`
-    throw new GatewayError('not_ready', message, { retryAfter: pace })
+    throw new GatewayError('not_ready', message, { retryAfter: pace, ...(status === undefined ? {} : { status }) })
   }
   if (state !== 'succeeded') {
     throw new GatewayError('not_found', `The task has no content: it failed (${error?.code ?? state}).`)

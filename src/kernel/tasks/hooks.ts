@@ -1,5 +1,4 @@
 import { GatewayError } from '../../core/errors.js'
-import { isObject, type JsonObject, parseJson } from '../../core/json.js'
 import type { StoredRecord } from '../../core/store.js'
 import { GuardedHttp } from '../../net/guarded.js'
 import { Blocked } from '../../net/media-url.js'
@@ -8,20 +7,11 @@ import type { Kernel } from '../kernel.js'
 import { stored } from '../state/faults.js'
 import { retryAfter } from '../upstream-errors.js'
 import { ask, NoAnswer } from './ask.js'
+import { decodeNotice, encodeNotice, NOTICES, type Notice } from './notices.js'
 import type { Hook, Task } from './record.js'
 import { signed } from './signature.js'
+import { Turns } from './turns.js'
 import { LeaseWorker } from './worker.js'
-
-/** A notification that has not been taken yet. */
-interface Notice {
-  /** The same for each attempt, so that whoever gets it twice knows. */
-  readonly id: string
-  readonly task: string
-  readonly url: string
-  readonly sequence: number
-  readonly body: JsonObject
-  readonly attempts: number
-}
 
 /** What became of an attempt. */
 export interface NoticeOutcome {
@@ -34,8 +24,13 @@ export interface NoticeOutcome {
   readonly blocked?: string
 }
 
-const NAMESPACE = 'task-hooks'
 const AT_ONCE = 32
+/** How many of them may be told to one host: one that hangs leaves room for the others. */
+const AT_ONE = 8
+/** An attempt finds the address, connects and waits for the answer, each in its time. */
+const STEPS = 4
+/** Shortest time for which an attempt is one process's, milliseconds. */
+const LEASE = 5000
 /** How long one that nobody took is kept for whoever looks after it, milliseconds. */
 const KEEP = 3 * 24 * 3_600_000
 /** Pauses between the attempts, milliseconds; the last one repeats. */
@@ -56,6 +51,7 @@ const SLACK = 5000
 export class HookQueue {
   readonly #kernel: Kernel
   readonly #worker: LeaseWorker
+  readonly #turns = new Turns()
   /** Told of each attempt. */
   onAttempt: (outcome: NoticeOutcome) => void = () => undefined
 
@@ -63,10 +59,10 @@ export class HookQueue {
     this.#kernel = kernel
     this.#worker = new LeaseWorker({
       store: kernel.store,
-      namespace: NAMESPACE,
-      lease: () => SLACK + WAITS * (kernel.generation.plan.webhooks?.timeout ?? 0),
+      namespace: NOTICES,
+      lease: () => Math.max(LEASE, STEPS * (kernel.generation.plan.webhooks?.timeout ?? 0)),
       atOnce: AT_ONCE,
-      run: record => this.send(record),
+      run: record => this.inTurn(record),
       onFault: error => kernel.onStoreFault(error),
     })
   }
@@ -102,14 +98,14 @@ export class HookQueue {
     const now = Date.now()
     const id = `msg_${task.id}.${sequence}`
     const notice: Notice = { id, task: task.id, url, sequence, body: pending.body, attempts: 0 }
-    const place = { namespace: NAMESPACE, owner: task.owner, key: task.id }
-    const value = encode(notice)
+    const place = { namespace: NOTICES, owner: task.owner, key: task.id }
+    const value = encodeNotice(notice)
     for (;;) {
       const draft = { ...place, created: now, expires: now + KEEP, due: now, value }
       if ((await stored(this.#kernel.store.create(draft))) !== undefined) break
-      const before = await stored(this.#kernel.store.get(NAMESPACE, task.owner, task.id))
+      const before = await stored(this.#kernel.store.get(NOTICES, task.owner, task.id))
       if (before === undefined) continue
-      if ((decode(before)?.sequence ?? 0) >= sequence) return
+      if ((decodeNotice(before)?.sequence ?? 0) >= sequence) return
       // Somebody may be at it: who is, comes back to it.
       const change = { value, expires: now + KEEP, ...(before.due === undefined ? { due: now } : {}) }
       if ((await stored(this.#kernel.store.replace(before, change))) !== undefined) break
@@ -123,7 +119,7 @@ export class HookQueue {
     const changed =
       due === undefined
         ? await stored(store.delete(record))
-        : await stored(store.replace(record, { value: encode(notice), due }))
+        : await stored(store.replace(record, { value: encodeNotice(notice), due }))
     if (changed === false || changed === undefined) {
       const next = due ?? Date.now()
       for (;;) {
@@ -142,9 +138,23 @@ export class HookQueue {
     return new GuardedHttp({ allow, ports, http: false, timeoutMs })
   }
 
-  private async send(record: StoredRecord): Promise<void> {
-    const notice = decode(record)
+  /** Makes an attempt where its host may be asked now, and else puts it off until it may. */
+  private async inTurn(record: StoredRecord): Promise<void> {
+    const notice = decodeNotice(record)
     if (notice === undefined) return
+    const { host } = new URL(notice.url)
+    const asked = Date.now()
+    const next = this.#turns.take(host, AT_ONE, asked)
+    if (next !== undefined) return await this.settle(record, notice, next)
+    try {
+      await this.send(record, notice)
+    } finally {
+      const now = Date.now()
+      this.#turns.done(host, now - asked, now)
+    }
+  }
+
+  private async send(record: StoredRecord, notice: Notice): Promise<void> {
     const attempt = notice.attempts + 1
     if (this.guard() === undefined) {
       await this.putOff(record, notice)
@@ -199,15 +209,6 @@ export class HookQueue {
       throw error
     }
   }
-}
-
-function encode(notice: Notice): Buffer {
-  return Buffer.from(JSON.stringify(notice))
-}
-
-function decode({ value }: StoredRecord): Notice | undefined {
-  const notice = parseJson(Buffer.from(value).toString('utf8')) as unknown as Notice | undefined
-  return isObject(notice) ? notice : undefined
 }
 
 interface Attempted {
