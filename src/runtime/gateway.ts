@@ -87,6 +87,7 @@ export class Gateway {
     this.#sockets = new Sockets(this.#kernel)
     this.#kernel.onRefusedCredential = () => this.#rereadSecrets()
     this.#kernel.onStoreFault = error => state.failed(error)
+    state.onUp = () => this.#kernel.tasks.look()
     this.#tellOfTasks()
     this.#health = {
       draining: false,

@@ -17,6 +17,8 @@ export class StoreState implements StoreEvents {
   #down = false
   #faults = 0
   #quietUntil = 0
+  /** Told when the store can be used again. */
+  onUp: () => void = () => undefined
 
   /** Why the store does not work; undefined where it does. */
   get reason(): string | undefined {
@@ -40,10 +42,12 @@ export class StoreState implements StoreEvents {
   }
 
   up(): void {
-    if (this.#reason !== undefined) this.#log?.info({ faults: this.#faults }, 'the store can be used again')
+    if (this.#reason === undefined) return
+    this.#log?.info({ faults: this.#faults }, 'the store can be used again')
     this.#reason = undefined
     this.#down = false
     this.#faults = 0
+    this.onUp()
   }
 
   /** Something could not be kept. */

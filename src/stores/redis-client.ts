@@ -8,9 +8,10 @@ const SILENCE = 1000
 
 /**
  * A client that is not connected yet. Nothing is queued while there is no connection, and nothing is sent twice: whoever
- * calls decides. Before `opened` says so, a failed attempt is the last one.
+ * calls decides. Before `opened` says so, a failed attempt is the last one. `renew` is asked whether the connection to a
+ * server that became a replica is to be made anew: the next one finds the server that took over.
  */
-export function redisClient(settings: RedisSettings, opened: () => boolean): Redis | Cluster {
+export function redisClient(settings: RedisSettings, opened: () => boolean, renew: () => boolean): Redis | Cluster {
   const { mode, nodes, group, username, password, sentinelPassword, database, tls, timeout } = settings
   const common = {
     lazyConnect: true,
@@ -41,8 +42,7 @@ export function redisClient(settings: RedisSettings, opened: () => boolean): Red
     db: database,
     enableOfflineQueue: false,
     retryStrategy: again,
-    // A server that became a replica: the next connection finds the one that took over.
-    reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
+    reconnectOnError: (error: Error) => error.message.startsWith('READONLY') && renew(),
   } satisfies RedisOptions
   if (mode === 'single')
     return new Redis({ ...single, host: nodes[0]?.host ?? 'localhost', port: nodes[0]?.port ?? 6379 })

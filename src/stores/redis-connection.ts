@@ -14,6 +14,8 @@ const SILENT = 3
 const PER_BYTE = 1 / 10_000
 /** How long a server that was found again may take to let this connection in, milliseconds. */
 const LETTING_IN = 1000
+/** How often the connection to a server that takes no writes is made anew, milliseconds. */
+const RENEWING = 1000
 
 export type Argument = string | number | Buffer
 
@@ -43,12 +45,19 @@ export class RedisConnection {
   #down = false
   #reason = 'the connection is closed'
   #entering: NodeJS.Timeout | undefined
+  /** The connection is being made anew, by its own will. */
+  #renewing = false
+  #renewed = Number.NEGATIVE_INFINITY
 
   private constructor(settings: RedisSettings, events: StoreEvents) {
     this.#timeout = settings.timeout
     this.#events = events
     this.#where = settings.nodes.map(({ host, port }) => `${host}:${port}`).join(', ')
-    this.#client = redisClient(settings, () => this.#opened)
+    this.#client = redisClient(
+      settings,
+      () => this.#opened,
+      () => this.renew(),
+    )
     this.#client.on('error', (error: Error) => {
       this.#reason = reasonOf(error)
     })
@@ -144,8 +153,20 @@ export class RedisConnection {
     this.#entering.unref()
   }
 
+  private renew(): boolean {
+    const now = performance.now()
+    if (now < this.#renewed + RENEWING) return false
+    this.#renewed = now
+    this.#renewing = true
+    return true
+  }
+
   private away(): void {
     clearTimeout(this.#entering)
+    if (this.#renewing) {
+      this.#renewing = false
+      return
+    }
     if (this.#down || this.#closed || !this.#opened) return
     this.#down = true
     this.#events.down(this.unreachable().message)
@@ -153,6 +174,7 @@ export class RedisConnection {
 
   private back(): void {
     clearTimeout(this.#entering)
+    this.#renewing = false
     this.#silent = 0
     if (!this.#down) return
     this.#down = false

@@ -149,7 +149,8 @@ t.test(
   { skip: withoutRedis },
   async t => {
     const server = await startRedis(t)
-    const store = await openStore(redisConfig('/', server.port))
+    const { events, told } = heard()
+    const store = await openStore(redisConfig('/', server.port), events)
     t.teardown(() => store.close())
     const admin = new Redis(server.port, '127.0.0.1')
     t.teardown(() => admin.disconnect())
@@ -165,6 +166,7 @@ t.test(
     // It reconnects after such an answer: the next connection may find the server that took over.
     while ((await store.create(lasting('c')).catch(() => undefined)) === undefined) await setImmediate()
     t.ok(await store.get('things', 'ann', 'c'))
+    t.same(told.items, [], 'it was never away')
   },
 )
 

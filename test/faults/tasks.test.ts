@@ -429,6 +429,32 @@ t.test('a task that is deleted while the upstream thinks: the upstream hears of 
   t.equal((await gateway.request(`/v1/videos/${id}`)).status, 404)
 })
 
+t.test('a record of which no upstream was told is taken out; where one may have been, the task fails', async t => {
+  const upstream = await startTaskUpstream(t, compatible(DONE))
+  const path = temporary(t)
+  const store = await openStore({ type: 'file', path })
+  const now = Date.now()
+  const known = { kind: 'video', owner: 'caller', route: 'POST /v1/videos', model: 'film', phase: 'submitting' }
+  const begun = { state: 'queued', progress: 0, input: {}, fields: {}, artifacts: [], created: now, moved: now }
+  const rest = { deadline: now + 3_600_000, pace: 1000, faults: 0, misses: 0, generation: 1 }
+  const [unasked, asked] = [`task_${'0'.repeat(32)}`, `task_${'1'.repeat(32)}`]
+  for (const [due, id, more] of [
+    [now - 1, unasked, {}],
+    [now, asked, { target: { upstream: 'up', model: 'film' } }],
+  ] as const) {
+    const value = Buffer.from(JSON.stringify({ id, ...known, ...begun, ...rest, ...more }))
+    const draft = { namespace: 'tasks-video', owner: 'caller', key: id, created: now, expires: now + 3_600_000 }
+    t.ok(await store.create({ ...draft, due, value }))
+  }
+  await store.close()
+  const yaml = filmYaml(upstream.origin).replace('{ type: memory }', storeYaml({ type: 'file', path }))
+  const gateway = await startTestGateway(t, yaml, { env: { OTHER_KEY: canary('caller') } })
+  await gateway.log.find(line => line.task === asked && line.to === 'failed' && line.code === 'submit_unconfirmed')
+  while ((await gateway.request(`/v1/videos/${unasked}`)).status === 200);
+  t.match((await gateway.request('/v1/videos')).json(), { data: [{ id: asked, status: 'failed' }], has_more: false })
+  t.equal(upstream.requests.items.length, 0)
+})
+
 t.test('the store is gone when the upstream has taken a task: it is kept in mind', { skip: withoutRedis }, async t => {
   const server = await startRedis(t, ['--appendonly', 'yes', '--appendfsync', 'always'])
   const asked = withResolvers<void>()

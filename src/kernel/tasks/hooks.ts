@@ -71,6 +71,10 @@ export class HookQueue {
     this.#worker.start()
   }
 
+  look(): void {
+    this.#worker.at(Date.now())
+  }
+
   async stop(): Promise<void> {
     await this.#worker.stop()
   }

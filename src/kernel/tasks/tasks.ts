@@ -93,6 +93,13 @@ export class Tasks {
     this.hooks.start()
   }
 
+  /** Looks at once for what is due: the store could not be asked for a while. */
+  look(): void {
+    const now = Date.now()
+    for (const worker of this.#workers.values()) worker.at(now)
+    this.hooks.look()
+  }
+
   /** Resolves when every submit under way has been answered, or after so many milliseconds. */
   async submitted(most: number): Promise<void> {
     if (this.#pending.size === 0) return
@@ -210,6 +217,11 @@ export class Tasks {
     const { task } = entry
     switch (task.phase) {
       case 'submitting': {
+        // Nobody was asked, and whoever wanted it has not been told of it: the store, or the process, was gone.
+        if (task.target === undefined) {
+          await this.book.remove(entry)
+          return
+        }
         const keep = task.deadline - task.created
         await this.save(entry, fail(task, 'submit_unconfirmed', Date.now(), keep), null)
         return
