@@ -165,7 +165,8 @@ export class SseRelay {
   }
 
   private hold(bytes: Buffer, start: number, line: number): void {
-    this.#held.append(bytes.subarray(start))
+    // A chunk mostly ends where an event does.
+    if (start < bytes.length) this.#held.append(bytes.subarray(start))
     this.#before = line - start
     this.#line = bytes.length - line
   }

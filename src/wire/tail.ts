@@ -1,33 +1,47 @@
 /** How much of the end is kept, in bytes. */
 const KEPT = 16 * 1024
+/** Room to begin with. It doubles up to twice of what is kept, so that a byte is moved up only once. */
+const SMALLEST = 1024
+const NOTHING = Buffer.alloc(0)
 
-/** The end of a stream of bytes. Holds chunks by reference, and drops them again once 16 KiB have come behind them. */
+/**
+ * The end of a stream of bytes. Small chunks are copied: held by reference, each with its own memory, they would outlive
+ * many a collection of the young generation.
+ */
 export class Tail {
-  #older: Buffer[] = []
-  #recent: Buffer[] = []
+  /** The last chunk, where it is as long as all that is kept; what came behind it stands in the room. */
+  #large: Buffer | undefined
+  #room: Buffer = NOTHING
   #length = 0
 
   push(chunk: Buffer): void {
-    this.#recent.push(chunk)
+    if (chunk.length >= KEPT) {
+      this.#large = chunk.subarray(chunk.length - KEPT)
+      this.#length = 0
+      return
+    }
+    if (this.#length + chunk.length > this.#room.length) this.#makeRoom(chunk.length)
+    this.#room.set(chunk, this.#length)
     this.#length += chunk.length
-    if (this.#length < KEPT) return
-    this.#older = this.#recent
-    this.#recent = []
-    this.#length = 0
   }
 
-  /** The last 16 KiB, or all where there is less. Copies only where more than one chunk has a part in it. */
+  /** The last 16 KiB, or all where there is less; good until the next `push`. */
   bytes(): Buffer {
-    const chunks = this.#older.concat(this.#recent)
-    const parts: Buffer[] = []
-    let missing = KEPT
-    for (let i = chunks.length - 1; i >= 0 && missing > 0; i--) {
-      const chunk = chunks[i]
-      if (chunk === undefined) continue
-      parts.unshift(chunk.length > missing ? chunk.subarray(chunk.length - missing) : chunk)
-      missing -= chunk.length
+    const missing = KEPT - this.#length
+    if (this.#large === undefined || missing <= 0) return this.#room.subarray(Math.max(0, -missing), this.#length)
+    if (this.#length === 0) return this.#large
+    return Buffer.concat([this.#large.subarray(-missing), this.#room.subarray(0, this.#length)])
+  }
+
+  #makeRoom(length: number): void {
+    if (this.#length + length > 2 * KEPT) {
+      this.#large = undefined
+      this.#room.copyWithin(0, this.#length - KEPT, this.#length)
+      this.#length = KEPT
+      return
     }
-    const [only] = parts
-    return parts.length === 1 && only !== undefined ? only : Buffer.concat(parts)
+    const room = Buffer.allocUnsafe(Math.min(2 * KEPT, Math.max(SMALLEST, 2 * (this.#length + length))))
+    this.#room.copy(room, 0, 0, this.#length)
+    this.#room = room
   }
 }

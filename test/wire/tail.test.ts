@@ -4,6 +4,10 @@ import { Tail } from '../../src/wire/tail.js'
 import { fc } from '../helpers/property.js'
 
 const KEPT = 16 * 1024
+const SIZES = fc.oneof(
+  { weight: 4, arbitrary: fc.integer({ min: 0, max: 3000 }) },
+  { weight: 1, arbitrary: fc.integer({ min: 0, max: 40_000 }) },
+)
 
 function tailOf(chunks: readonly Buffer[]): Buffer {
   const tail = new Tail()
@@ -18,7 +22,7 @@ t.test('the tail of little is all of it', async t => {
 
 t.test('the tail of much is its last 16 KiB', async () => {
   fc.assert(
-    fc.property(fc.array(fc.integer({ min: 0, max: 40_000 }), { maxLength: 12 }), sizes => {
+    fc.property(fc.array(SIZES, { maxLength: 100 }), sizes => {
       const chunks = sizes.map((size, index) => Buffer.alloc(size, index))
       const all = Buffer.concat(chunks)
       deepStrictEqual(tailOf(chunks), all.subarray(Math.max(0, all.length - KEPT)))
@@ -26,7 +30,14 @@ t.test('the tail of much is its last 16 KiB', async () => {
   )
 })
 
-t.test('a single chunk is not copied', async t => {
-  const chunk = Buffer.alloc(100)
+t.test('a chunk as long as all that is kept is not copied', async t => {
+  const chunk = Buffer.alloc(KEPT + 1)
   t.equal(tailOf([chunk]).buffer, chunk.buffer)
+})
+
+t.test('what is held is bounded, whatever comes', async t => {
+  const tail = new Tail()
+  for (let i = 0; i < 10_000; i++) tail.push(Buffer.alloc(100))
+  t.equal(tail.bytes().length, KEPT)
+  t.ok(tail.bytes().buffer.byteLength <= 2 * KEPT)
 })
