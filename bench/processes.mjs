@@ -1,7 +1,7 @@
 // The processes under measure: how they are started, what they used, how they end.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -156,8 +156,26 @@ export async function load(job, script = 'load.mjs') {
   return JSON.parse(out)
 }
 
-/** CPU of a process with all its threads, user and system, in microseconds (resolution 10 ms). */
+/** CPU of a process with all its threads, user and system, in microseconds. */
 export function cpu({ pid }) {
+  return scheduled(pid) ?? ticked(pid)
+}
+
+/** As the scheduler has counted it, to the nanosecond; undefined where the kernel does not tell. */
+function scheduled(pid) {
+  try {
+    const tasks = readdirSync(`/proc/${pid}/task`)
+    return tasks.reduce(
+      (sum, task) => sum + Number(readFileSync(`/proc/${pid}/task/${task}/schedstat`, 'utf8').split(' ')[0]) / 1000,
+      0,
+    )
+  } catch {
+    return undefined
+  }
+}
+
+/** Resolution: 10 ms. */
+function ticked(pid) {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
     .replace(/^.*\) /s, '')
     .split(' ')

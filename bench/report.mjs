@@ -8,9 +8,19 @@ export const median = numbers => {
 
 export const percentile = (sorted, share) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))]
 
-/** Rounds of one target → its medians. Every round is `{ rate, cpu, p50, p99, rss }`. */
+/**
+ * Rounds by target → medians by target, and as `times` how many times as much CPU the gateway takes, the median of what
+ * the rounds say. Every round is `{ rate, cpu, p50, p99, rss }`.
+ */
 export function summarise(rounds) {
-  return Object.fromEntries(Object.keys(rounds[0]).map(name => [name, median(rounds.map(round => round[name]))]))
+  const gateway = rounds.get('gateway')
+  return Object.fromEntries(
+    [...rounds].map(([target, all]) => {
+      const medians = Object.keys(all[0]).map(name => [name, median(all.map(round => round[name]))])
+      const times = gateway && median(all.map(({ cpu }, round) => gateway[round].cpu / cpu))
+      return [target, { ...Object.fromEntries(medians), times }]
+    }),
+  )
 }
 
 /** `results`: { [workload]: { unit, targets: { [target]: summary } } } → lines of text. */
@@ -26,8 +36,8 @@ export function table(results) {
   })
 }
 
-function ratios({ gateway, floor, nginx }) {
-  const over = other => (other === undefined || other.cpu === 0 ? 'not measured' : (gateway.cpu / other.cpu).toFixed(2))
+function ratios({ floor, nginx }) {
+  const over = other => (Number.isFinite(other?.times) ? other.times.toFixed(2) : 'not measured')
   return `CPU: gateway / floor = ${over(floor)}, gateway / nginx = ${over(nginx)}`
 }
 

@@ -1,4 +1,5 @@
-// Measures the gateway beside a direct connection, nginx and the bare floor: one upstream, one run, rounds in turn.
+// Measures the gateway beside a direct connection, nginx and the bare floor: one upstream, one run, short rounds in turn.
+// Ratios are medians of the ratios of each round: what else the machine does weighs on neighbours alike.
 // usage: node bench/run.mjs [--quick] [--only=TEXT of a workload's name]     writes bench/out/result.json
 import { mkdirSync, writeFileSync } from 'node:fs'
 import {
@@ -18,7 +19,7 @@ import { EVENTS, workloads } from './workloads.mjs'
 
 const quick = process.argv.includes('--quick')
 const only = process.argv.find(argument => argument.startsWith('--only='))?.slice('--only='.length) ?? ''
-const ROUNDS = quick ? 1 : 5
+const ROUNDS = quick ? 1 : 20
 
 const upstream = await startUpstream()
 const nginx = await startNginx(upstream.port)
@@ -45,8 +46,9 @@ async function measure(workload) {
   const rounds = new Map(targets.map(target => [target.name, []]))
   for (const target of targets) await run(target, workload, workload.warmUp, workload.connections)
   for (let round = 0; round < ROUNDS; round += 1)
-    for (const target of targets) rounds.get(target.name).push(await measureOnce(target, workload))
-  return Object.fromEntries([...rounds].map(([name, all]) => [name, summarise(all)]))
+    for (const target of round % 2 === 0 ? targets : targets.toReversed())
+      rounds.get(target.name).push(await measureOnce(target, workload))
+  return summarise(rounds)
 }
 
 async function measureOnce(target, workload) {

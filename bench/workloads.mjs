@@ -49,19 +49,19 @@ export function event(now) {
   return Buffer.from(`data: {${head},${sent},"choices":[${choice}]}\n\n`)
 }
 
-/** Connections are bounded, and so are the requests of one round; `latency` requests go one after the other. */
+/** Connections are bounded, and so are the requests of one short round; `latency` requests go one after the other. */
 export function workloads(quick) {
   const few = (full, small) => (quick ? small : full)
   const json = (name, body, requests, latency) => {
     const at = { connections: 16, requests: few(requests, 64), latency: few(latency, 16) }
-    return { name, unit: 'request', body, ...at, warmUp: few(Math.min(requests, 6000), 32) }
+    return { name, unit: 'request', body, ...at, warmUp: few(4 * requests, 32) }
   }
-  const streams = { connections: 64, requests: few(768, 64), latency: 0, warmUp: few(256, 64) }
+  const streams = { connections: 64, requests: few(192, 64), latency: 0, warmUp: few(512, 64) }
   return [
-    json('json 0.3 KiB', chatRequest(300), 16_000, 1000),
-    json('json 16 KiB', chatRequest(16 * 1024), 8000, 1000),
-    json('json 256 KiB', chatRequest(256 * 1024), 1200, 200),
-    json('json 0.3 KiB, answer 64 KiB', chatRequest(300, { user: 'large' }), 8000, 500),
+    json('json 0.3 KiB', chatRequest(300), 4000, 250),
+    json('json 16 KiB', chatRequest(16 * 1024), 2000, 250),
+    json('json 256 KiB', chatRequest(256 * 1024), 300, 50),
+    json('json 0.3 KiB, answer 64 KiB', chatRequest(300, { user: 'large' }), 2000, 125),
     { name: `sse ${EVENTS} events`, unit: 'event', body: chatRequest(300, { stream: true }), ...streams },
   ]
 }
