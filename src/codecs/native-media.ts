@@ -26,7 +26,7 @@ export function fileMedia(uri: string, mime: string | undefined): MediaPart {
 
 /** Files that were uploaded to an upstream have addresses too, but only their owner can read them. */
 function isPublic(uri: string): boolean {
-  return /^https?:/i.test(uri) && !/^https?:\/\/[^/]+\/v\d+[a-z0-9]*\/files\/[^/]+$/i.test(uri)
+  return /^https?:/i.test(uri) && !/^https?:\/\/[^/]+\/v\d[a-z0-9]*\/files\/[^/]+$/i.test(uri)
 }
 
 const EXTENSIONS: Readonly<Record<string, MediaKind>> = {

@@ -93,7 +93,7 @@ export class MediaGuard {
 
 /** The host's name in lower case and in ASCII, without the dot that may end it. */
 function hostOf({ hostname }: URL): string {
-  return hostname.replace(/\.+$/, '')
+  return hostname.replace(/(?<!\.)\.+$/, '')
 }
 
 /** The address that stands in the URL itself, in whatever spelling: the URL parser has made one of all. */

@@ -192,13 +192,14 @@ function sql(source: Source): string[] {
 }
 
 /** Regular expression literals of a file, with the lines they stand on. */
-export function regexesOf(source: Source): { source: string; line: number }[] {
-  const found: { source: string; line: number }[] = []
+export function regexesOf(source: Source): { source: string; flags: string; line: number }[] {
+  const found: { source: string; flags: string; line: number }[] = []
   const file = parse(source)
   walk(file, node => {
     if (!ts.isRegularExpressionLiteral(node)) return
-    const text = node.text.slice(1, node.text.lastIndexOf('/'))
-    found.push({ source: text, line: file.getLineAndCharacterOfPosition(node.getStart()).line + 1 })
+    const end = node.text.lastIndexOf('/')
+    const [text, flags] = [node.text.slice(1, end), node.text.slice(end + 1)]
+    found.push({ source: text, flags, line: file.getLineAndCharacterOfPosition(node.getStart()).line + 1 })
   })
   return found
 }

@@ -17,7 +17,7 @@ export function nameInUrl(text: string, prefix: string, hosts: ReadonlySet<strin
   const at = segments.findIndex(segment => VERSION.test(segment))
   const rest = segments.slice(at + 1).join('/')
   if (at >= 0 && rest.startsWith(prefix)) return rest
-  return hosts.has(hostname.replace(/\.+$/, '')) ? trimmed : undefined
+  return hosts.has(hostname.replace(/(?<!\.)\.+$/, '')) ? trimmed : undefined
 }
 
 function decoded(path: string): string {

@@ -70,7 +70,7 @@ function textOf(value: Json | undefined, longest: number): string | undefined {
 
 /** A number, or a text such as `31%`. What is not whole and under 1 is a part of 1. */
 function progressOf(value: Json | undefined): number | undefined {
-  const number = typeof value === 'string' ? Number(/^\s*(\d{1,3}(?:\.\d{1,9})?)\s*%?\s*$/.exec(value)?.[1]) : value
+  const number = typeof value === 'string' ? Number(/^\s*(\d{1,3}(?:\.\d{1,9})?)\s*(?:%\s*)?$/.exec(value)?.[1]) : value
   if (typeof number !== 'number' || !Number.isFinite(number)) return undefined
   return Math.min(100, Math.max(0, Math.floor(number > 0 && number < 1 ? number * 100 : number)))
 }
