@@ -82,7 +82,7 @@ export class FrameReader {
 
   /** Whether what has passed ends with a whole frame: a frame of somebody else's may be put in here. */
   get between(): boolean {
-    return (this.#inHead && this.#headLength === 0) || (this.#stopped && !this.#beganBefore)
+    return this.#stopped ? !this.#beganBefore : this.#inHead && this.#headLength === 0
   }
 
   /** Bytes of the frame at hand that are still to come, as far as its head has told. */

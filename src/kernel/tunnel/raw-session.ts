@@ -236,15 +236,21 @@ export class RawSession implements Session {
     return textFrame(JSON.stringify(event), false)
   }
 
-  /** Lets the frame at hand pass to its end, and then the farewell. */
+  /** Lets the frame at hand pass to its end, and then the farewell; not even that where the frame at fault has begun to pass. */
   private untilFarewell(bytes: Buffer): void {
     if (this.#state !== 'leaving' || this.#farewell === undefined) return
-    const rest = Math.min(this.#down.missing, bytes.length)
-    if (rest > 0) this.write(bytes.subarray(0, this.#down.push(bytes.subarray(0, rest))))
-    if (this.#down.missing > 0) return
+    const down = this.#down
+    for (let at = 0; at < bytes.length && !down.between && down.fault === undefined; ) {
+      // Of a head that is not whole yet nobody knows how much is missing.
+      const piece = bytes.subarray(at, at + Math.max(1, down.missing))
+      this.write(piece.subarray(0, down.push(piece)))
+      at += piece.length
+    }
+    if (!down.between && down.fault === undefined) return
     this.#state = 'closing'
-    if (!this.#down.closed) this.write(this.#farewell)
+    if (down.between && !down.closed) this.write(this.#farewell)
     this.#farewell = undefined
+    if (!down.between) this.hangUp()
   }
 
   private tellUpstream(code: number, reason: string): void {

@@ -1,0 +1,82 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import type { Readable } from 'node:stream'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import { frame } from '../../src/wire/frames.js'
+import { startTestGateway } from '../helpers/gateway.js'
+import { inTime } from '../helpers/journal.js'
+import { ask, type End, lineOf, realtimeYaml, startRealtime } from '../helpers/realtime.js'
+
+type Test = Pick<typeof t, 'teardown'>
+
+const PEER = fileURLToPath(new URL('../helpers/half-open.js', import.meta.url))
+const FRAMED = 'routes: { WS /v1/realtime: { protocol: realtime, model: query.model, tunnel: framed } }\n'
+
+function peer(test: Test, ...args: readonly string[]): ChildProcess & { readonly stdout: Readable } {
+  const child = spawn(process.execPath, [PEER, ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
+  test.teardown(() => child.kill('SIGKILL'))
+  return child
+}
+
+/** Stops a process as a machine stops that is cut off: its connections stand, and nobody answers. */
+async function stop({ pid }: ChildProcess): Promise<void> {
+  process.kill(pid as number, 'SIGSTOP')
+  while (!readFileSync(`/proc/${pid}/stat`, 'latin1').includes(') T ')) await new Promise(setImmediate)
+}
+
+/** Lets the gateway's clock run: a second with every turn of a short timer. */
+function fastClock(test: Test): void {
+  const real = performance.now.bind(performance)
+  let ahead = 0
+  performance.now = () => real() + ahead
+  const timer = setInterval(() => {
+    ahead += 1000
+  }, 5)
+  test.teardown(() => {
+    clearInterval(timer)
+    performance.now = real
+  })
+}
+
+/** Answers pings, as whoever is alive does. */
+function alive(end: End, masked: boolean): void {
+  end.socket.on('data', (bytes: Buffer) => {
+    if (bytes[0] === 0x89) end.send(frame(10, Buffer.alloc(0), masked))
+  })
+}
+
+const skip = process.platform !== 'linux'
+
+for (const tunnel of ['raw', 'framed'] as const) {
+  const more = tunnel === 'framed' ? FRAMED : ''
+
+  t.test(`F-W4 a client that is stopped is given up after two pings (${tunnel})`, { skip }, async t => {
+    const stage = await startRealtime(t, more)
+    const child = peer(t, 'client', new URL(stage.gateway.origin).port, stage.gateway.key)
+    const server = (await stage.up.ends.count(1))[0] as End
+    t.same(await server.texts.count(1), ['hello'])
+    alive(server, false)
+    await stop(child)
+    fastClock(t)
+    t.match(await server.closes.count(1), [{ code: 1001 }])
+    server.socket.end()
+    t.match(await lineOf(stage.gateway), { outcome: 'client_abort', close: 1006, closed_by: 'client' })
+  })
+
+  t.test(`F-W4 an upstream that is stopped is given up after two pings (${tunnel})`, { skip }, async t => {
+    const child = peer(t, 'upstream')
+    const [port] = await inTime(once(child.stdout, 'data'), () => 'the upstream does not start')
+    const gateway = await startTestGateway(t, realtimeYaml(`http://127.0.0.1:${Number(port)}`, more))
+    const { status, end: client } = await ask(t, gateway)
+    t.equal(status, 101)
+    t.same(await client.texts.count(1), ['hello'])
+    alive(client, true)
+    await stop(child)
+    fastClock(t)
+    t.match(await client.closes.count(1), [{ code: 1011 }])
+    client.socket.end()
+    t.match(await lineOf(gateway), { outcome: 'upstream_error', close: 1006, closed_by: 'upstream' })
+  })
+}
