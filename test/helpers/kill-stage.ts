@@ -30,7 +30,7 @@ export interface KillStage {
   ): Promise<Response | undefined>
 }
 
-const MOST_LOOKS = 1000
+const MOST_TRIES = 1000
 
 /** How long the gateway waits for answers. They hold while whatever is to stand still comes to stand. */
 const WAITS = `timeouts: { connect: 1s, first_byte: 12s }
@@ -79,8 +79,9 @@ routes:
     const init = { method, headers, ...(body === undefined ? {} : { body }) }
     for (let tries = 1; ; tries++) {
       const answer = await fetch(`${lives.origin}${path}`, init).catch(() => undefined)
-      // On a slow machine a store may seem to be gone for a moment. Whoever only looks looks again.
-      if (answer?.status !== 503 || method !== 'GET' || tries === MOST_LOOKS) return answer
+      // On a slow machine a store may seem to be gone for a moment. What can be asked again is.
+      const again = method === 'GET' || 'idempotency-key' in more
+      if (answer?.status !== 503 || !again || tries === MOST_TRIES) return answer
       await answer.arrayBuffer()
     }
   }
