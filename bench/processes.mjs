@@ -234,7 +234,7 @@ async function connects(port) {
 
 /** Waits until somebody answers with success there. */
 async function answers(url) {
-  const until = performance.now() + 60_000
+  const until = performance.now() + 120_000
   while (performance.now() < until) {
     const good = await fetch(url).then(
       answer => answer.ok,

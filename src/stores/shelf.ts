@@ -6,54 +6,104 @@ export interface Position {
   readonly key: string
 }
 
-/** Positions in order. New ones come at the end nearly always, so adding costs next to nothing. */
+/** Positions in a piece: to move so many costs nothing yet, and a hundred thousand make few pieces. */
+const MOST = 512
+
+/** Positions in order, in pieces, so that adding and taking out cost next to nothing however many there are. */
 export class Shelf {
-  readonly #positions: Position[] = []
+  /** None of them is empty. */
+  readonly #pieces: Position[][] = []
+  readonly #most: number
+  #size = 0
+
+  constructor(most = MOST) {
+    this.#most = most
+  }
 
   get size(): number {
-    return this.#positions.length
+    return this.#size
   }
 
   add(position: Position): void {
-    this.#positions.splice(this.indexOf(position), 0, position)
+    this.#size++
+    const number = this.pieceOf(position)
+    const piece = this.#pieces[number] ?? this.#pieces.at(-1)
+    // New ones come at the end nearly always: what is full there stays full.
+    if (piece === undefined || (number === this.#pieces.length && piece.length === this.#most)) {
+      this.#pieces.push([position])
+      return
+    }
+    piece.splice(indexOf(piece, position), 0, position)
+    if (piece.length > this.#most) this.#pieces.splice(number + 1, 0, piece.splice(this.#most >> 1))
   }
 
   remove(position: Position): void {
-    const index = this.indexOf(position)
-    const found = this.#positions[index]
-    if (found !== undefined && compare(found, position) === 0) this.#positions.splice(index, 1)
+    const number = this.pieceOf(position)
+    const piece = this.#pieces[number]
+    if (piece === undefined) return
+    const index = indexOf(piece, position)
+    const found = piece[index]
+    if (found === undefined || compare(found, position) !== 0) return
+    piece.splice(index, 1)
+    this.#size--
+    if (piece.length === 0) this.#pieces.splice(number, 1)
   }
 
   /** The positions of a range, without end: whoever reads them takes as many as it needs. */
-  *walk({ order, after }: Pick<Range, 'order' | 'after'>): Generator<Position> {
-    const step = order === 'ascending' ? 1 : -1
-    for (let index = this.start(step, after); ; index += step) {
-      const position = this.#positions[index]
-      if (position === undefined) return
-      yield position
+  walk({ order, after }: Pick<Range, 'order' | 'after'>): Generator<Position> {
+    return order === 'ascending' ? this.ascend(after) : this.descend(after)
+  }
+
+  private *ascend(after: Position | undefined): Generator<Position> {
+    const first = after === undefined ? 0 : this.pieceOf(after)
+    for (let number = first; ; number++) {
+      const piece = this.#pieces[number]
+      if (piece === undefined) return
+      const start = after === undefined || number > first ? 0 : indexOf(piece, after)
+      for (const position of start === 0 ? piece : piece.slice(start)) {
+        if (after === undefined || compare(position, after) !== 0) yield position
+      }
     }
   }
 
-  private start(step: 1 | -1, after: Position | undefined): number {
-    if (after === undefined) return step === 1 ? 0 : this.#positions.length - 1
-    const index = this.indexOf(after)
-    const found = this.#positions[index]
-    const stands = found !== undefined && compare(found, after) === 0
-    return step === 1 ? index + (stands ? 1 : 0) : index - 1
+  private *descend(after: Position | undefined): Generator<Position> {
+    const last = this.#pieces.length - 1
+    const first = after === undefined ? last : Math.min(this.pieceOf(after), last)
+    for (let number = first; ; number--) {
+      const piece = this.#pieces[number]
+      if (piece === undefined) return
+      const end = after === undefined || number < first ? piece.length : indexOf(piece, after)
+      yield* piece.slice(0, end).reverse()
+    }
   }
 
-  /** The index of the first position that is not before this one. */
-  private indexOf(position: Position): number {
-    let low = 0
-    let high = this.#positions.length
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      const found = this.#positions[middle]
-      if (found !== undefined && compare(found, position) < 0) low = middle + 1
-      else high = middle
-    }
-    return low
+  /** The number of the first piece that does not end before this position; that of none where all do. */
+  private pieceOf(position: Position): number {
+    return search(this.#pieces.length, number => {
+      const last = this.#pieces[number]?.at(-1)
+      return last !== undefined && compare(last, position) < 0
+    })
   }
+}
+
+/** The index of the first position that is not before this one. */
+function indexOf(piece: readonly Position[], position: Position): number {
+  return search(piece.length, index => {
+    const found = piece[index]
+    return found !== undefined && compare(found, position) < 0
+  })
+}
+
+/** The first index of which this does not hold; it holds of those up to some index, and of none after it. */
+function search(length: number, isBefore: (index: number) => boolean): number {
+  let low = 0
+  let high = length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (isBefore(middle)) low = middle + 1
+    else high = middle
+  }
+  return low
 }
 
 function compare(a: Position, b: Position): number {

@@ -3,14 +3,16 @@ import { type Position, Shelf } from '../../src/stores/shelf.js'
 import { fc } from '../helpers/property.js'
 
 const position = fc.record({ created: fc.integer({ min: 0, max: 5 }), key: fc.constantFrom('a', 'b', 'c', 'd') })
+/** Of pieces so small that there are many. */
+const most = fc.integer({ min: 2, max: 8 })
 const steps = fc.array(fc.record({ add: fc.boolean(), position }), { maxLength: 60 })
 const same = (a: Position, b: Position): boolean => a.created === b.created && a.key === b.key
 const ascending = (a: Position, b: Position): number => a.created - b.created || a.key.localeCompare(b.key)
 
 t.test('a shelf has what was added and not removed, in order, from wherever it is read', async t => {
   fc.assert(
-    fc.property(steps, position, (steps, after) => {
-      const shelf = new Shelf()
+    fc.property(most, steps, position, (most, steps, after) => {
+      const shelf = new Shelf(most)
       let model: Position[] = []
       for (const { add, position } of steps) {
         const stands = model.some(one => same(one, position))
@@ -33,4 +35,18 @@ t.test('a shelf has what was added and not removed, in order, from wherever it i
     }),
   )
   t.pass('no counterexample')
+})
+
+t.test('a shelf as it is used: many at its end, and taken from its front', async t => {
+  const shelf = new Shelf()
+  const count = 5000
+  for (let n = 0; n < count; n++) shelf.add({ created: n, key: 'a' })
+  for (let n = 0; n < count - 2; n++) {
+    const [first] = shelf.walk({ order: 'ascending' })
+    if (first?.created !== n) t.fail(`${first?.created} is first, and not ${n}`)
+    shelf.remove({ created: n, key: 'a' })
+  }
+  const left = [...shelf.walk({ order: 'descending' })].map(({ created }) => created)
+  t.same(left, [count - 1, count - 2])
+  t.equal(shelf.size, 2)
 })
