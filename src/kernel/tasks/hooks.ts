@@ -27,10 +27,6 @@ export interface NoticeOutcome {
 const AT_ONCE = 32
 /** How many of them may be told to one host: one that hangs leaves room for the others. */
 const AT_ONE = 8
-/** An attempt finds the address, connects and waits for the answer, each in its time. */
-const STEPS = 4
-/** Shortest time for which an attempt is one process's, milliseconds. */
-const LEASE = 5000
 /** How long one that nobody took is kept for whoever looks after it, milliseconds. */
 const KEEP = 3 * 24 * 3_600_000
 /** Pauses between the attempts, milliseconds; the last one repeats. */
@@ -60,7 +56,7 @@ export class HookQueue {
     this.#worker = new LeaseWorker({
       store: kernel.store,
       namespace: NOTICES,
-      lease: () => Math.max(LEASE, STEPS * (kernel.generation.plan.webhooks?.timeout ?? 0)),
+      lease: () => SLACK + WAITS * (kernel.generation.plan.webhooks?.timeout ?? 0),
       atOnce: AT_ONCE,
       run: record => this.inTurn(record),
       onFault: error => kernel.onStoreFault(error),
