@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { GatewayError } from '../../core/errors.js'
 import type { Exchange, TaskRoute, TaskTarget } from '../../core/plan.js'
 import type { UpstreamRequest } from '../../net/pools.js'
@@ -15,6 +14,7 @@ import { withId } from './parent.js'
 import { type Reading, readAnswer, verdictOf } from './reading.js'
 import { isEnded, type Task } from './record.js'
 import { BUSY, declined, type Refused, refuse } from './refusal.js'
+import { HOLDING, isStoreFault, keepTaken, type Taken } from './taken.js'
 import { FAILURES, heard } from './transition.js'
 import { documentOf, largestAnswer } from './upstream.js'
 
@@ -24,18 +24,8 @@ const UNCONFIRMED = 300_000
 const SLACK = 5000
 /** Statuses by which whoever stands before the upstream says that it does not know what the upstream did. */
 const UNSURE: ReadonlySet<number> = new Set([502, 504, 520, 524])
-/** How long the answer of an upstream that took a task is kept in memory where the store is gone, milliseconds. */
-const HOLDING = 30_000
-/** Pauses between two attempts to write it. */
-const PAUSE = { first: 100, longest: 2000 }
 /** What came of asking one upstream. */
-type Outcome =
-  | { readonly type: 'begun'; readonly entry: Entry }
-  | Refused
-  /** It may have begun. */
-  | { readonly type: 'open' }
-  /** Its client has taken it out meanwhile. */
-  | { readonly type: 'gone' }
+type Outcome = Taken | Refused
 
 /** One request to begin a task: which upstreams are asked in turn, and what becomes of the record by what they say. */
 export class Submission {
@@ -218,7 +208,12 @@ export class Submission {
       const open: Task = { ...named, phase: 'open', pace: poll.clients, deadline: task.created + deadline }
       return heard(open, said, target.shape, now, isMade)
     }
-    return await this.keep(entry, begun, now + Math.max(target.shape.poll.first, retryAfter(headers) ?? 0))
+    return await keepTaken(
+      this.#call.kernel,
+      entry,
+      begun,
+      now + Math.max(target.shape.poll.first, retryAfter(headers) ?? 0),
+    )
   }
 
   /** What the answer to a submit says, its results kept. */
@@ -232,44 +227,6 @@ export class Submission {
     // What is ready at once is found ready by the first poll.
     const said: Reading = reading.state === 'succeeded' ? { ...reading, state: 'running' } : reading
     return (await results.keep(task, said, target.shape)) ?? said
-  }
-
-  /** Writes what the upstream took. A store that is gone for a moment does not make it forgotten. */
-  private async keep(entry: Entry, begun: (task: Task) => Task, first: number): Promise<Outcome> {
-    const { kernel } = this.#call
-    const until = Date.now() + HOLDING
-    let known: Entry | undefined = entry
-    for (let pause = PAUSE.first; ; pause = Math.min(2 * pause, PAUSE.longest)) {
-      try {
-        // After a fault nobody knows whether it was written.
-        known ??= await kernel.tasks.book.look(entry.task.kind, entry.task.owner, entry.task.id)
-        if (known === undefined) return { type: 'gone' }
-        const saved = await this.keepOnce(known, begun, first)
-        if (saved !== undefined)
-          return saved.task.phase === 'deleting' ? { type: 'gone' } : { type: 'begun', entry: saved }
-        // Somebody gave it up in the meantime, or took it out.
-        known = undefined
-        continue
-      } catch (error) {
-        if (!isStoreFault(error)) throw error
-        kernel.onStoreFault(error)
-        if (Date.now() + pause > until) return { type: 'open' }
-        known = undefined
-      }
-      await sleep(pause)
-    }
-  }
-
-  private async keepOnce(known: Entry, begun: (task: Task) => Task, first: number): Promise<Entry | undefined> {
-    const { tasks } = this.#call.kernel
-    const next = begun(known.task)
-    const isWritten = known.task.upstreamId !== undefined && known.task.upstreamId === next.upstreamId
-    if (isWritten || known.task.state === 'succeeded') {
-      tasks.wake(known.task.kind, known.record.due ?? null)
-      return known
-    }
-    if (next.phase === 'deleting') return await tasks.save(known, next, Date.now())
-    return await tasks.save(known, next, next.phase === 'done' ? null : first)
   }
 
   /** The older task it is, and the new one never was. What was heard of it before does not hold any more. */
@@ -351,10 +308,6 @@ function isWhole({ artifacts, inline, error, state }: Reading, { calls }: TaskTa
 /** How long a task may stand in the store before its end is known, milliseconds. */
 export function lifetime({ deadline, late, keep }: TaskTarget['shape']): number {
   return deadline + late + 2 * keep
-}
-
-function isStoreFault(error: unknown): error is GatewayError {
-  return error instanceof GatewayError && error.details.phase === 'store'
 }
 
 function answerTime({ first_byte, total }: Exchange['timeouts']): number {

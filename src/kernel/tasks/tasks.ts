@@ -1,12 +1,9 @@
-import type { Plan, TaskTarget } from '../../core/plan.js'
+import type { Plan } from '../../core/plan.js'
 import type { StoredRecord } from '../../core/store.js'
 import { TASK_KINDS, type TaskKind, type TaskShape } from '../../core/task.js'
-import type { Generation } from '../generation.js'
 import type { Kernel } from '../kernel.js'
-import { NoAnswer } from './ask.js'
 import { type Entry, entryOf, namespaceOf, TaskBook } from './book.js'
 import type { View } from './faces/face.js'
-import { keepPlace } from './gone.js'
 import { HookQueue } from './hooks.js'
 import { Links } from './links.js'
 import { noticed } from './notice.js'
@@ -14,9 +11,10 @@ import { poll } from './poll.js'
 import { isEnded, type Task } from './record.js'
 import { Results } from './results.js'
 import { Shown } from './shown.js'
-import { fail, MOST_MISSES, nextLook, overdue, tooLate, unheard } from './transition.js'
+import { tellUpstream } from './tell.js'
+import { fail, nextLook, overdue, tooLate, unheard } from './transition.js'
 import { Turns } from './turns.js'
-import { askAbout, isStrange, targetOf } from './upstream.js'
+import { isStrange, targetOf } from './upstream.js'
 import { DIRECT, linkedView, signedPath } from './view.js'
 import { LeaseWorker } from './worker.js'
 
@@ -45,10 +43,6 @@ const AT_ONCE = 256
 const AT_ONE = 32
 /** When somebody looks after a task that could not be told of at once, milliseconds. */
 const SOON = 2000
-/** Refusals that say nothing of the task: of the credential, of the rate, of the time it took. */
-const UNHEARD: ReadonlySet<number> = new Set([401, 403, 407, 408, 425, 429])
-/** Pause between two attempts to tell an upstream that a task is not wanted any more. */
-const TELL_AGAIN = 15_000
 
 /** Work that goes on when its request has been answered: each task is followed by one process at a time. */
 export class Tasks {
@@ -231,7 +225,7 @@ export class Tasks {
         return await this.inTurn(entry, () => this.follow(entry))
       case 'cancelling':
       case 'deleting':
-        return await this.inTurn(entry, () => this.tell(entry))
+        return await this.inTurn(entry, () => tellUpstream(this.#kernel, entry))
       case 'done':
         await this.save(entry, task, null)
     }
@@ -297,44 +291,6 @@ export class Tasks {
     if (target === undefined || this.#strange.has(known)) return
     this.#strange.add(known)
     this.onStrangeCredential({ upstream: target.upstream, task: id })
-  }
-
-  /** Tells the upstream that a task is not wanted any more, as far as it takes that. */
-  private async tell(entry: Entry): Promise<void> {
-    const { task } = entry
-    // Its submit is under way: the upstream is told when it has given the task a name.
-    if (task.phase === 'deleting' && task.upstreamId === undefined && Date.now() < (task.awaited ?? 0)) {
-      await this.book.replace(entry, task, task.awaited ?? null)
-      return
-    }
-    const generation = this.#kernel.generation.lease()
-    try {
-      const target = targetOf(generation.plan, task)
-      const told =
-        target === undefined || task.upstreamId === undefined || (await this.isTold(generation, task, target))
-      if (!told && task.faults < MOST_MISSES) {
-        await this.book.replace(entry, { ...task, faults: task.faults + 1 }, Date.now() + TELL_AGAIN)
-      } else if (task.phase === 'deleting') {
-        await keepPlace(this.#kernel.store, task)
-        await this.results.drop(task)
-        await this.book.remove(entry)
-      } else await this.book.replace(entry, { ...task, phase: 'done', faults: 0 }, null)
-    } finally {
-      generation.release()
-    }
-  }
-
-  private async isTold(generation: Generation, task: Task, target: TaskTarget): Promise<boolean> {
-    const wanted = task.phase === 'deleting' && target.calls.delete !== undefined ? 'delete' : 'cancel'
-    if (wanted === 'cancel' && task.phase === 'deleting' && task.finished !== undefined) return true
-    try {
-      const answer = await askAbout(generation, task, target, wanted)
-      if (answer?.status === 401 || answer?.status === 403) this.#kernel.onRefusedCredential()
-      return answer === undefined || (answer.status < 500 && !UNHEARD.has(answer.status))
-    } catch (error) {
-      if (error instanceof NoAnswer) return false
-      throw error
-    }
   }
 }
 

@@ -1,0 +1,73 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { GatewayError } from '../../core/errors.js'
+import type { Kernel } from '../kernel.js'
+import type { Entry } from './book.js'
+import type { Task } from './record.js'
+
+/** How long the answer of an upstream that took a task is kept in memory where the store is gone, milliseconds. */
+export const HOLDING = 30_000
+/** Pauses between two attempts to write it. */
+const PAUSE = { first: 100, longest: 2000 }
+
+/** What came of an upstream's taking a task. */
+export type Taken =
+  | { readonly type: 'begun'; readonly entry: Entry }
+  /** It may have begun. */
+  | { readonly type: 'open' }
+  /** Its client has taken it out meanwhile. */
+  | { readonly type: 'gone' }
+
+/**
+ * Writes what an upstream took. A store that is gone for a moment does not make it forgotten. `begun` is the task as it
+ * stands then, made of whatever stands in the record; `first`: when it is to be looked at, milliseconds since the epoch.
+ */
+export async function keepTaken(
+  kernel: Kernel,
+  entry: Entry,
+  begun: (task: Task) => Task,
+  first: number,
+): Promise<Taken> {
+  const until = Date.now() + HOLDING
+  let known: Entry | undefined = entry
+  for (let pause = PAUSE.first; ; pause = Math.min(2 * pause, PAUSE.longest)) {
+    try {
+      // After a fault nobody knows whether it was written.
+      known ??= await kernel.tasks.book.look(entry.task.kind, entry.task.owner, entry.task.id)
+      if (known === undefined) return { type: 'gone' }
+      const saved = await keepOnce(kernel, known, begun, first)
+      if (saved !== undefined) {
+        return saved.task.phase === 'deleting' ? { type: 'gone' } : { type: 'begun', entry: saved }
+      }
+      // Somebody gave it up in the meantime, or took it out.
+      known = undefined
+      continue
+    } catch (error) {
+      if (!isStoreFault(error)) throw error
+      kernel.onStoreFault(error)
+      if (Date.now() + pause > until) return { type: 'open' }
+      known = undefined
+    }
+    await sleep(pause)
+  }
+}
+
+async function keepOnce(
+  { tasks }: Kernel,
+  known: Entry,
+  begun: (task: Task) => Task,
+  first: number,
+): Promise<Entry | undefined> {
+  const next = begun(known.task)
+  const isWritten = known.task.upstreamId !== undefined && known.task.upstreamId === next.upstreamId
+  if (isWritten || known.task.state === 'succeeded') {
+    tasks.wake(known.task.kind, known.record.due ?? null)
+    return known
+  }
+  if (next.phase === 'deleting') return await tasks.save(known, next, Date.now())
+  return await tasks.save(known, next, next.phase === 'done' ? null : first)
+}
+
+/** Whether the store could not be reached. */
+export function isStoreFault(error: unknown): error is GatewayError {
+  return error instanceof GatewayError && error.details.phase === 'store'
+}
