@@ -42,8 +42,9 @@ function acquire(folder: string): RootDatabase {
     known.users++
     return known.root
   }
-  // Turn batching would leave rejections of a failed commit that nobody can catch.
-  const root = open({ path: folder, maxDbs: DATABASES, cache: false, eventTurnBatching: false })
+  // Turn batching would leave rejections of a failed commit that nobody can catch. Commits that overlap the flush of the
+  // one before lose a write now and then where several processes share a file, and pages with it.
+  const root = open({ path: folder, maxDbs: DATABASES, cache: false, eventTurnBatching: false, overlappingSync: false })
   OPEN.set(folder, { root, users: 1 })
   return root
 }

@@ -10,10 +10,10 @@ async function told(t: Test, yaml: string): Promise<readonly string[]> {
 const ROUTE = 'protocol: speech, '
 
 t.test('words may stand for models, and nothing for one', async t => {
-  const pointer = '{ from: body.bot, values: { FAST: swift }, default: north-1 }'
-  const { config } = await tryLoad(t, `${BASE}routes: { POST /x: { ${ROUTE}model: ${pointer} } }\n`)
+  const pointer = '{ from: body.bot, values: { FAST: swift }, default: sim-text }'
+  const { config } = await tryLoad(t, `${BASE}routes: { POST /x: { protocol: chat, model: ${pointer} } }\n`)
   t.match(config?.routes['POST /x'], {
-    model: { from: 'body', name: 'bot', values: { FAST: 'swift' }, byDefault: 'north-1' },
+    model: { from: 'body', name: 'bot', values: { FAST: 'swift' }, byDefault: 'sim-text' },
     body: 'json',
   })
   const alone = await tryLoad(t, `${BASE}routes: { POST /x: { ${ROUTE}model: { from: query.bot } } }\n`)

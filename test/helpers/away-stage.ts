@@ -119,11 +119,18 @@ export interface Answered {
   readonly json: Json
 }
 
-export async function ask({ origin }: Process, path: string, body?: object, method?: string): Promise<Answered> {
-  const answer = await fetch(`${origin}${path}`, {
+export async function ask({ origin, bin }: Process, path: string, body?: object, method?: string): Promise<Answered> {
+  const asking = fetch(`${origin}${path}`, {
     method: method ?? (body === undefined ? 'GET' : 'POST'),
     headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  })
+  const answer = await asking.catch(async error => {
+    // Where the process has ended, that is the news.
+    await fetch(`${origin}/livez`).catch(async () => {
+      throw new Error(`the gateway ended: ${JSON.stringify(await bin.ended)}`)
+    })
+    throw error
   })
   const bytes = Buffer.from(await answer.arrayBuffer())
   const isJson = answer.headers.get('content-type')?.includes('json') === true
@@ -150,13 +157,13 @@ export async function taken(processes: readonly Process[], id: string): Promise<
   await Promise.any(processes.map(({ bin }) => bin.until(line)))
 }
 
-/** Lines of the logs that tell how tasks changed. */
+/** Lines of the logs that tell how tasks changed; what the store's library says stands before them without a line's end. */
 function changesIn(processes: readonly Process[]): Json[] {
   return processes.flatMap(({ bin }) =>
     `${bin.stdout}${bin.stderr}`
       .split('\n')
       .filter(line => line.includes('"msg":"task changed"') && line.endsWith('}'))
-      .map(line => JSON.parse(line)),
+      .map(line => JSON.parse(line.slice(line.indexOf('{"')))),
   )
 }
 

@@ -31,7 +31,7 @@ export async function ends(
 ): Promise<readonly Film[]> {
   const open = (await listed(stage)).filter(({ id, status }) => !ENDED.has(status) && !but.has(id))
   for (const { id } of open) {
-    const ended = new RegExp(`"task":"${id}"[^\\n]*"to":"(succeeded|failed)"`)
+    const ended = new RegExp(`"task":"${id}"[^\\n]*"to":"(succeeded|failed|withdrawn)"`)
     await inTime(stage.lives.says(ended), () => `${id} never ended`)
   }
   return await listed(stage)

@@ -173,14 +173,15 @@ export class Tasks {
     return undefined
   }
 
-  private tellChange(before: Task, { id, kind, owner, target, state, error, late }: Task): void {
+  private tellChange(before: Task, after: Task, to: string = after.state): void {
+    const { id, kind, owner, target, error, late } = after
     this.onChange({
       task: id,
       kind,
       owner,
       upstream: target?.upstream,
       from: before.state,
-      to: state,
+      to,
       ...(error === undefined ? {} : { code: error.code }),
       ...(late === undefined ? {} : { late }),
     })
@@ -213,7 +214,7 @@ export class Tasks {
       case 'submitting': {
         // Nobody was asked, and whoever wanted it has not been told of it: the store, or the process, was gone.
         if (task.target === undefined) {
-          await this.book.remove(entry)
+          if (await this.book.remove(entry)) this.tellChange(task, task, 'withdrawn')
           return
         }
         const keep = task.deadline - task.created
