@@ -13,6 +13,7 @@ export interface Options {
 
 export interface Result {
   readonly code: number | null
+  readonly signal: NodeJS.Signals | null
   readonly stdout: string
   readonly stderr: string
 }
@@ -32,7 +33,9 @@ export class Bin {
     this.child.stdout?.setEncoding('utf8').on('data', (text: string) => this.#grow({ stdout: text }))
     this.child.stderr?.setEncoding('utf8').on('data', (text: string) => this.#grow({ stderr: text }))
     this.ended = new Promise(resolve => {
-      this.child.once('close', code => resolve({ code, stdout: this.stdout, stderr: this.stderr }))
+      this.child.once('close', (code, signal) => {
+        resolve({ code, signal, stdout: this.stdout, stderr: this.stderr })
+      })
     })
     this.child.stdin?.end(input ?? '')
   }

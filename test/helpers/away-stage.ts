@@ -128,7 +128,8 @@ export async function ask({ origin, bin }: Process, path: string, body?: object,
   const answer = await asking.catch(async error => {
     // Where the process has ended, that is the news.
     await fetch(`${origin}/livez`).catch(async () => {
-      throw new Error(`the gateway ended: ${JSON.stringify(await bin.ended)}`)
+      const { code, signal, stderr } = await bin.ended
+      throw new Error(`the gateway ended (${code ?? signal}): ${stderr.slice(-1000)}`)
     })
     throw error
   })
