@@ -7,6 +7,11 @@ export interface Options {
   readonly cwd?: string
   /** Joins a bare environment. */
   readonly env?: Readonly<Record<string, string>>
+  /**
+   * Without what the test runner puts into the processes of tests: it catches signals that would be ignored, and ends
+   * the process by them.
+   */
+  readonly bare?: boolean
   /** Standard input, whole. */
   readonly input?: string
 }
@@ -26,10 +31,12 @@ export class Bin {
   stderr = ''
   #waiting: (() => void)[] = []
 
-  constructor(args: readonly string[], { cwd, env, input }: Options = {}) {
-    const bare = { PATH: process.env.PATH ?? '' }
+  constructor(args: readonly string[], { cwd, env, input, bare = false }: Options = {}) {
+    const least = { PATH: process.env.PATH ?? '' }
     const file = join(packageRoot(), 'bin', 'gateway.js')
-    this.child = spawn(process.execPath, [file, ...args], { cwd, env: { ...bare, ...env }, stdio: 'pipe' })
+    // The runner's hook adds to the environment of whatever is started, so that it takes another program to undo that.
+    const [command, ...first] = bare ? ['env', '-u', 'NODE_OPTIONS', process.execPath] : [process.execPath]
+    this.child = spawn(command as string, [...first, file, ...args], { cwd, env: { ...least, ...env }, stdio: 'pipe' })
     this.child.stdout?.setEncoding('utf8').on('data', (text: string) => this.#grow({ stdout: text }))
     this.child.stderr?.setEncoding('utf8').on('data', (text: string) => this.#grow({ stderr: text }))
     this.ended = new Promise(resolve => {

@@ -85,7 +85,7 @@ models: { film: up, chat: up, midjourney: draw }
   const NODE_EXTRA_CA_CERTS = join(packageRoot(), 'test/fixtures/tls/first.pem')
   const env = { CALLER_KEY: KEY, UPSTREAM_KEY: 'u', HOOK_SECRET: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw' }
   const open = async (): Promise<Process> => {
-    const bin = start(t, ['serve', file], { env: { ...env, NODE_EXTRA_CA_CERTS } })
+    const bin = start(t, ['serve', file], { env: { ...env, NODE_EXTRA_CA_CERTS }, bare: true })
     const [, origin = ''] = await bin.until(/"address":"([^"]+)"/)
     return { bin, origin }
   }
