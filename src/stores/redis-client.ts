@@ -3,7 +3,7 @@ import type { RedisSettings } from '../core/store-config.js'
 
 /** How long opening may take, milliseconds. */
 export const OPENING = 5000
-/** How long a server that says nothing keeps its connection, at least, milliseconds. */
+/** How long a sentinel, or a node of a cluster, that says nothing keeps its connection, milliseconds. */
 const SILENCE = 1000
 
 /**
@@ -11,7 +11,7 @@ const SILENCE = 1000
  * calls decides. Before `opened` says so, a failed attempt is the last one. `renew` is asked whether the connection to a
  * server that became a replica is to be made anew: the next one finds the server that took over.
  */
-export function redisClient(settings: RedisSettings, opened: () => boolean): Redis | Cluster {
+export function redisClient(settings: RedisSettings, opened: () => boolean, renew: () => boolean): Redis | Cluster {
   const { mode, nodes, group, username, password, sentinelPassword, database, tls, timeout } = settings
   const common = {
     lazyConnect: true,
@@ -20,8 +20,6 @@ export function redisClient(settings: RedisSettings, opened: () => boolean): Red
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
     connectTimeout: OPENING,
-    // Who waits longer for an answer does not lose the connection before.
-    socketTimeout: Math.max(SILENCE, timeout),
     disableClientInfo: true,
     ...(username !== undefined && { username }),
     ...(password !== undefined && { password: password.reveal() }),

@@ -14,10 +14,10 @@ export interface Notified {
   readonly body: string
 }
 
-/** Somebody who wants to be told, over HTTPS on localhost, and answers by `status`, or not at all. */
+/** Somebody who wants to be told, over HTTPS on localhost, and answers by `status`, when that is there, or not at all. */
 export async function hookListener(
   t: Test,
-  status: (count: number) => number | 'hang',
+  status: (count: number, notified: Notified) => number | 'hang' | Promise<number | 'hang'>,
 ): Promise<{ url: string; port: number; told: Journal<Notified> }> {
   const tls = join(packageRoot(), 'test/fixtures/tls')
   const told = new Journal<Notified>('notifications')
@@ -27,9 +27,10 @@ export async function hookListener(
     request.setEncoding('utf8').on('data', (text: string) => {
       body += text
     })
-    request.on('end', () => {
-      told.push({ headers: request.headers, body })
-      const answer = status(told.items.length)
+    request.on('end', async () => {
+      const notified: Notified = { headers: request.headers, body }
+      told.push(notified)
+      const answer = await status(told.items.length, notified)
       if (answer !== 'hang') response.writeHead(answer).end()
     })
   })
