@@ -1,12 +1,11 @@
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import Anthropic from '@anthropic-ai/sdk'
 import { type GenerateContentResponse, GoogleGenAI, type Part } from '@google/genai'
 import OpenAI from 'openai'
 import type { Test } from 'tap'
 import type { Json } from '../../src/core/json.js'
 import type { EndReason } from '../../src/core/text.js'
+import { listening } from '../helpers/listening.js'
 import type { TextProtocol } from '../helpers/text-recordings.js'
 
 /** What an official SDK makes of an answer. */
@@ -41,13 +40,7 @@ export async function startSdkReader(t: Test): Promise<SdkReader> {
   const server = createServer((request, response) => {
     request.resume().on('end', () => response.writeHead(200, { 'content-type': type }).end(body))
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const origin = `http://127.0.0.1:${await listening(t, server)}`
   const openai = new OpenAI({ baseURL: `${origin}/v1`, apiKey: 'key', maxRetries: 0 })
   const anthropic = new Anthropic({ baseURL: origin, apiKey: 'key', maxRetries: 0 })
   const google = new GoogleGenAI({ apiKey: 'key', httpOptions: { baseUrl: origin } })

@@ -5,6 +5,7 @@ import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { frame } from '../../src/wire/frames.js'
+import { fastClock } from '../helpers/fast-clock.js'
 import { startTestGateway } from '../helpers/gateway.js'
 import { inTime } from '../helpers/journal.js'
 import { ask, type End, lineOf, realtimeYaml, startRealtime } from '../helpers/realtime.js'
@@ -24,20 +25,6 @@ function peer(test: Test, ...args: readonly string[]): ChildProcess & { readonly
 async function stop({ pid }: ChildProcess): Promise<void> {
   process.kill(pid as number, 'SIGSTOP')
   while (!readFileSync(`/proc/${pid}/stat`, 'latin1').includes(') T ')) await new Promise(setImmediate)
-}
-
-/** Lets the gateway's clock run: a second with every turn of a short timer. */
-function fastClock(test: Test): void {
-  const real = performance.now.bind(performance)
-  let ahead = 0
-  performance.now = () => real() + ahead
-  const timer = setInterval(() => {
-    ahead += 1000
-  }, 5)
-  test.teardown(() => {
-    clearInterval(timer)
-    performance.now = real
-  })
 }
 
 /** Answers pings, as whoever is alive does. */

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { closeFrame, frame, textFrame } from '../../src/wire/frames.js'
+import { fastClock } from '../helpers/fast-clock.js'
 import { inTime } from '../helpers/journal.js'
 import { type Answered, ask, type End, lineOf, open, startRealtime } from '../helpers/realtime.js'
 
@@ -186,20 +187,6 @@ t.test('F-W4 pings keep nobody from being idle, and a session ends when it is to
   t.teardown(() => clearInterval(timer))
   t.match(await client.closes.count(1), [{ code: 1001, reason: 'the session is too old' }])
 })
-
-/** Lets the gateway's clock run: a second with every turn of a short timer. */
-function fastClock(test: Test): void {
-  const real = performance.now.bind(performance)
-  let ahead = 0
-  performance.now = () => real() + ahead
-  const timer = setInterval(() => {
-    ahead += 1000
-  }, 5)
-  test.teardown(() => {
-    clearInterval(timer)
-    performance.now = real
-  })
-}
 
 for (const dead of ['client', 'upstream'] as const) {
   t.test(`F-W4 a silent ${dead} is asked with pings, and given up when it does not answer`, async t => {

@@ -1,10 +1,11 @@
 import { setImmediate } from 'node:timers/promises'
 import { Redis } from 'ioredis'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { type Store, StoreError } from '../../src/core/store.js'
 import { openStore } from '../../src/runtime/stores.js'
 import { RedisStore } from '../../src/stores/redis.js'
 import { draft } from '../contracts/store-stage.js'
+import type { Journal } from '../helpers/journal.js'
 import { bulk, type Reply, startRespServer } from '../helpers/resp-server.js'
 import { standStill } from '../helpers/stand-still.js'
 import { heard } from '../helpers/store-events.js'
@@ -19,6 +20,15 @@ const COUNTER = { namespace: 'budgets', owner: 'ann', key: 'day', expires: Date.
 
 const lasting = (key: string) => draft(key, { created: Date.now(), expires: Date.now() + 3_600_000 })
 const get = (store: Store): Promise<unknown> => store.get('things', 'ann', 'a')
+/** A store with the record that {@link get} asks for, and what its driver tells. */
+async function stocked(t: Test, port: number, timeout: number): Promise<{ store: Store; told: Journal<string> }> {
+  const { events, told } = heard()
+  const store = await RedisStore.open(redisConfig('/', port, timeout), events)
+  t.teardown(() => store.close())
+  await store.create(lasting('a'))
+  return { store, told }
+}
+
 const faultOf = async (call: Promise<unknown>): Promise<string> => {
   const error = await call.catch((cause: unknown) => cause)
   return error instanceof StoreError ? `${error.fault}: ${error.message}` : `no StoreError: ${String(error)}`
@@ -29,10 +39,7 @@ t.test(
   { skip: withoutRedis },
   async t => {
     const server = await startRedis(t, ['--appendonly', 'yes', '--appendfsync', 'always'])
-    const { events, told } = heard()
-    const store = await RedisStore.open(redisConfig('/', server.port, 5000), events)
-    t.teardown(() => store.close())
-    await store.create(lasting('a'))
+    const { store, told } = await stocked(t, server.port, 5000)
     await server.kill()
     await told.find(line => line === 'down')
     const faults = await Promise.all(Array.from({ length: 50 }, () => faultOf(get(store))))
@@ -49,10 +56,7 @@ t.test(
   { skip: withoutRedis },
   async t => {
     const server = await startRedis(t)
-    const { events, told } = heard()
-    const store = await RedisStore.open(redisConfig('/', server.port, TIMEOUT), events)
-    t.teardown(() => store.close())
-    await store.create(lasting('a'))
+    const { store, told } = await stocked(t, server.port, TIMEOUT)
     server.process.kill('SIGSTOP')
     const faults: string[] = []
     for (; told.items.length === 0 && faults.length < 100; await setImmediate()) faults.push(await faultOf(get(store)))
@@ -70,10 +74,7 @@ t.test(
   { skip: withoutRedis },
   async t => {
     const server = await startRedis(t)
-    const { events, told } = heard()
-    const store = await RedisStore.open(redisConfig('/', server.port, TIMEOUT), events)
-    t.teardown(() => store.close())
-    await store.create(lasting('a'))
+    const { store, told } = await stocked(t, server.port, TIMEOUT)
     for (let n = 0; n < 4; n++) {
       const calls = [get(store), get(store), get(store)]
       standStill(n === 0 ? 1500 : 100)

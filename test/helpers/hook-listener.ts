@@ -1,11 +1,10 @@
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import type t from 'tap'
 import { packageRoot } from '../../src/core/package-root.js'
 import { Journal } from './journal.js'
+import { listening } from './listening.js'
 
 type Test = Pick<typeof t, 'teardown'>
 
@@ -34,12 +33,6 @@ export async function hookListener(
       if (answer !== 'hang') response.writeHead(answer).end()
     })
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const { port } = server.address() as AddressInfo
+  const port = await listening(t, server)
   return { url: `https://localhost:${port}/hook`, port, told }
 }

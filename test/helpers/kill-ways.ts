@@ -130,6 +130,7 @@ export const plain = filmOf('film')
 const completed = { ends: 'completed', go: plain } as const
 const image = { ends: 'completed', go: imagine } as const
 const running: Says = step => (step === 'poll' ? { body: { status: 'running', progress: 10 } } : undefined)
+const unwanted = { says: running, ends: { code: 'cancelled' }, go: cancelled } as const
 const failing: Says = step =>
   step === 'poll' ? { body: { status: 'failed', error: { code: 'no_cats', message: 'No cats.' } } } : undefined
 const slowly: Says = (step, count) =>
@@ -145,22 +146,8 @@ export const WAYS: readonly Way[] = [
   { name: 'content-half', turn: 1, mark: { at: 'content', how: 'half answered' }, ends: 'completed', go: fetched },
   { name: 'delete-asked', turn: 2, mark: { at: 'delete', how: 'held' }, ends: 'deleted', go: deleted },
   { name: 'delete-answered', turn: 2, mark: { at: 'delete', how: 'answered' }, ends: 'deleted', go: deleted },
-  {
-    name: 'cancel-asked',
-    turn: 2,
-    mark: { at: 'cancel', how: 'held' },
-    says: running,
-    ends: { code: 'cancelled' },
-    go: cancelled,
-  },
-  {
-    name: 'cancel-answered',
-    turn: 2,
-    mark: { at: 'cancel', how: 'answered' },
-    says: running,
-    ends: { code: 'cancelled' },
-    go: cancelled,
-  },
+  { name: 'cancel-asked', turn: 2, mark: { at: 'cancel', how: 'held' }, ...unwanted },
+  { name: 'cancel-answered', turn: 2, mark: { at: 'cancel', how: 'answered' }, ...unwanted },
   { name: 'told', turn: 1, mark: { at: 'told', how: 'held' }, ...completed },
   { name: 'told-answered', turn: 1, mark: { at: 'told', how: 'answered' }, ...completed },
   { name: 'told-in-vain', turn: 1, mark: { at: 'told', how: 'answered' }, says: deaf, ...completed },

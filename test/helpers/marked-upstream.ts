@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type t from 'tap'
 import { DONE, PICTURE } from './image-upstream.js'
+import { listening } from './listening.js'
 import type { Marks, Step } from './marks.js'
 import { film } from './task-upstream.js'
 
@@ -96,13 +96,7 @@ export async function markedUpstream(t: Test, marks: Marks): Promise<MarkedUpstr
     response.on('error', () => undefined)
     serve(request, response).catch(() => response.destroy())
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const origin = `http://127.0.0.1:${await listening(t, server)}`
   return {
     origin,
     submits,
