@@ -92,7 +92,7 @@ export class MediaGuard {
 }
 
 /** The host's name in lower case and in ASCII, without the dot that may end it. */
-function hostOf({ hostname }: URL): string {
+export function hostOf({ hostname }: URL): string {
   return hostname.replace(/(?<!\.)\.+$/, '')
 }
 

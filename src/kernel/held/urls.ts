@@ -1,3 +1,5 @@
+import { hostOf } from '../../net/media-url.js'
+
 /** Versions of an interface, as they stand before a collection in paths. */
 const VERSION = /^v\d\w*$/
 
@@ -9,7 +11,8 @@ const VERSION = /^v\d\w*$/
 export function nameInUrl(text: string, prefix: string, hosts: ReadonlySet<string>): string | undefined {
   const trimmed = text.trim()
   if (!URL.canParse(trimmed)) return trimmed.replace(/^\/+/, '')
-  const { protocol, hostname, pathname } = new URL(trimmed)
+  const url = new URL(trimmed)
+  const { protocol, pathname } = url
   if (protocol !== 'https:' && protocol !== 'http:') return undefined
   const segments = decoded(pathname)
     .split('/')
@@ -17,7 +20,7 @@ export function nameInUrl(text: string, prefix: string, hosts: ReadonlySet<strin
   const at = segments.findIndex(segment => VERSION.test(segment))
   const rest = segments.slice(at + 1).join('/')
   if (at >= 0 && rest.startsWith(prefix)) return rest
-  return hosts.has(hostname.replace(/(?<!\.)\.+$/, '')) ? trimmed : undefined
+  return hosts.has(hostOf(url)) ? trimmed : undefined
 }
 
 function decoded(path: string): string {

@@ -143,15 +143,8 @@ export class HookQueue {
     const notice = decodeNotice(record)
     if (notice === undefined) return
     const { host } = new URL(notice.url)
-    const asked = Date.now()
-    const next = this.#turns.take(host, AT_ONE, asked)
-    if (next !== undefined) return await this.settle(record, notice, next)
-    try {
-      await this.send(record, notice)
-    } finally {
-      const now = Date.now()
-      this.#turns.done(host, now - asked, now)
-    }
+    const later = (next: number): Promise<void> => this.settle(record, notice, next)
+    await this.#turns.use(host, AT_ONE, () => this.send(record, notice), later)
   }
 
   private async send(record: StoredRecord, notice: Notice): Promise<void> {

@@ -24,6 +24,7 @@ const UNCONFIRMED = 300_000
 const SLACK = 5000
 /** Statuses by which whoever stands before the upstream says that it does not know what the upstream did. */
 const UNSURE: ReadonlySet<number> = new Set([502, 504, 520, 524])
+
 /** What came of asking one upstream. */
 type Outcome = Taken | Refused
 

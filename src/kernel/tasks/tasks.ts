@@ -41,6 +41,8 @@ const MINUTE = 60_000
 /** Tasks in hand at a time, and how many of them may be at one upstream: one that hangs leaves room for the others. */
 const AT_ONCE = 256
 const AT_ONE = 32
+/** Credentials that are remembered as told of: there is one more with each secret that is replaced. */
+const MOST_STRANGE = 1000
 /** When somebody looks after a task that could not be told of at once, milliseconds. */
 const SOON = 2000
 
@@ -238,21 +240,19 @@ export class Tasks {
     const target = targetOf(this.#kernel.generation.plan, task)
     const name = `${task.kind} ${task.target?.upstream}`
     const asked = Date.now()
-    const next = this.#turns.take(name, Math.min(target?.shape.poll.at_once ?? 1, AT_ONE), asked)
+    const endOr = async (mayEnd: boolean, goOn: () => Promise<void>): Promise<void> => {
+      const over = target && mayEnd ? tooLate(task, target.shape, asked) : undefined
+      if (target !== undefined && over !== undefined) await this.end(entry, over, target.shape)
+      else await goOn()
+    }
+    const latest = asked + (target?.shape.poll.slowest ?? MINUTE)
     // Who answers gets a last poll at the deadline; nobody waits for who does not.
-    const over = target && (next !== undefined || task.faults > 0) ? tooLate(task, target.shape, asked) : undefined
-    if (next !== undefined) {
-      if (target !== undefined && over !== undefined) await this.end(entry, over, target.shape)
-      else await this.giveBack(entry, Math.min(next, asked + (target?.shape.poll.slowest ?? MINUTE)))
-      return
-    }
-    try {
-      if (target !== undefined && over !== undefined) await this.end(entry, over, target.shape)
-      else await work()
-    } finally {
-      const now = Date.now()
-      this.#turns.done(name, now - asked, now)
-    }
+    await this.#turns.use(
+      name,
+      Math.min(target?.shape.poll.at_once ?? 1, AT_ONE),
+      () => endOr(task.faults > 0, work),
+      next => endOr(true, () => this.giveBack(entry, Math.min(next, latest))),
+    )
   }
 
   private async end(entry: Entry, over: Task, shape: TaskShape): Promise<void> {
@@ -290,6 +290,7 @@ export class Tasks {
   private tellOfCredential({ id, target }: Task): void {
     const known = `${target?.upstream} ${target?.credential}`
     if (target === undefined || this.#strange.has(known)) return
+    if (this.#strange.size === MOST_STRANGE) this.#strange.clear()
     this.#strange.add(known)
     this.onStrangeCredential({ upstream: target.upstream, task: id })
   }

@@ -17,8 +17,26 @@ interface Line {
 export class Turns {
   readonly #lines = new Map<string, Line>()
 
+  /** Does the work in a turn; or, where there is none, what is to be done instead, by the time at which to ask again. */
+  async use(
+    name: string,
+    most: number,
+    work: () => Promise<void>,
+    instead: (next: number) => Promise<void>,
+  ): Promise<void> {
+    const began = Date.now()
+    const next = this.take(name, most, began)
+    if (next !== undefined) return await instead(next)
+    try {
+      await work()
+    } finally {
+      const now = Date.now()
+      this.done(name, now - began, now)
+    }
+  }
+
   /** Takes a turn, which is paid back by one `done`; or gives the time at which to ask again. */
-  take(name: string, most: number, now: number): number | undefined {
+  private take(name: string, most: number, now: number): number | undefined {
     const line = this.#lines.get(name) ?? { going: 0, lasts: USUAL, next: now }
     this.#lines.set(name, line)
     if (line.going < most) {
@@ -30,7 +48,7 @@ export class Turns {
   }
 
   /** `lasted`: how long the turn was used, milliseconds. */
-  done(name: string, lasted: number, now: number): void {
+  private done(name: string, lasted: number, now: number): void {
     const line = this.#lines.get(name)
     if (line === undefined) return
     line.lasts = Math.max((line.lasts + lasted) / 2, SHORTEST)
