@@ -3,7 +3,8 @@ import type { ProtocolConfig, VerbConfig } from '../core/config.js'
 import type { Family } from '../core/errors.js'
 import type { JsonObject } from '../core/json.js'
 import type { Limits, RetryCondition, Timeouts } from '../core/limits.js'
-import type { Answer, Framing, Params, RouteBody, Tunnel } from '../core/plan.js'
+import type { Params } from '../core/params.js'
+import type { Answer, Framing, RouteBody, Tunnel } from '../core/plan.js'
 import type { PollPace, TaskAction, TaskKind, TaskState } from '../core/task.js'
 
 /**

@@ -4,18 +4,9 @@ import type { HeldList, HeldVerb, HolderHint, UploadSession } from './held.js'
 import type { Json, JsonObject } from './json.js'
 import type { Limits, Retry, RetryCondition, Timeouts } from './limits.js'
 import type { MediaConfig } from './media.js'
+import type { Params } from './params.js'
 import type { Placement } from './placement.js'
-import type {
-  Answer,
-  FamilyMark,
-  ModelPointer,
-  Params,
-  Pointer,
-  RouteBody,
-  RouteFraming,
-  RouteLimit,
-  Tunnel,
-} from './plan.js'
+import type { Answer, FamilyMark, ModelPointer, Pointer, RouteBody, RouteFraming, RouteLimit, Tunnel } from './plan.js'
 import type { Secret } from './secret.js'
 import type { StoreConfig } from './store-config.js'
 import type { TaskRouteConfig, TaskShapeConfig } from './task.js'

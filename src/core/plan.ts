@@ -4,6 +4,7 @@ import type { Family } from './errors.js'
 import type { HeldName, HolderHint, Holding, UploadSession } from './held.js'
 import type { Limits, Retry, Timeouts } from './limits.js'
 import type { MediaConfig } from './media.js'
+import type { Params } from './params.js'
 import type { Placement } from './placement.js'
 import type { Secret } from './secret.js'
 import type { StoreConfig } from './store-config.js'
@@ -38,7 +39,7 @@ export type Shown = Readonly<Record<string, unknown>>
 
 export interface Match {
   readonly route: Route
-  /** Decoded path parameters; a null-prototype object. */
+  /** Decoded path parameters; no others than those of the route. */
   readonly params: Params
 }
 
@@ -53,8 +54,6 @@ export interface Miss {
   /** Families of clients that show themselves as such. */
   readonly families: readonly FamilyMark[]
 }
-
-export type Params = Readonly<Record<string, string>>
 
 /** What the gateway answers by itself. */
 export const ANSWERS = [

@@ -4,7 +4,8 @@ import { writesDefault } from '../core/default-model.js'
 import type { AttemptNote, RequestEntry } from '../core/entry.js'
 import { errorBody } from '../core/error-bodies.js'
 import { type ERROR_CODES, type Family, GatewayError } from '../core/errors.js'
-import type { Caller, Params, Route, Usage } from '../core/plan.js'
+import { NO_PARAMS, type Params } from '../core/params.js'
+import type { Caller, Route, Usage } from '../core/plan.js'
 import type { Spool } from '../stores/spool.js'
 import { account } from './account.js'
 import type { Generation } from './generation.js'
@@ -23,8 +24,6 @@ export interface Work extends Watched {
   /** Ends the answer now, as well as its form allows. False where nothing of it has been sent. */
   cut(error: GatewayError): boolean
 }
-
-const NO_PARAMS: Params = Object.freeze(Object.create(null))
 
 /**
  * One request from arrival to settlement. Everything that is known of it stands here; the steps of the pipeline fill it

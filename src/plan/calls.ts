@@ -1,5 +1,6 @@
 import type { CallConfig } from '../core/config.js'
-import type { Call, Params } from '../core/plan.js'
+import type { Params } from '../core/params.js'
+import type { Call } from '../core/plan.js'
 import type { Placed } from './credential.js'
 
 const OPTIONAL = /\[([^[\]]*)\]/

@@ -1,4 +1,5 @@
-import type { Match, Miss, Params, Route, Shown } from '../core/plan.js'
+import { NO_PARAMS, newParams, type Params } from '../core/params.js'
+import type { Match, Miss, Route, Shown } from '../core/plan.js'
 import { Misses, wrongMethod } from './misses.js'
 import type { Pattern } from './pattern.js'
 import { isRefused } from './refused-path.js'
@@ -35,7 +36,6 @@ class Node {
   tail: Owners | undefined
 }
 
-const NO_PARAMS: Params = Object.freeze(Object.create(null))
 const NOTHING: Shown = Object.freeze(Object.create(null))
 
 /**
@@ -123,16 +123,23 @@ class Search {
 
 /** Decoded once; the path is known to decode. */
 function paramsOf({ pattern, fixed }: Owned, segments: readonly string[]): Params {
-  const params: Record<string, string> = Object.assign(Object.create(null), fixed)
-  pattern.segments.forEach((segment, index) => {
+  const params = newParams()
+  if (fixed !== NO_PARAMS) Object.assign(params, fixed)
+  for (let index = 0; index < pattern.segments.length; index++) {
+    const segment = pattern.segments[index]
     const raw = segments[index] ?? ''
-    if (segment.type === 'parameter') {
-      params[segment.name] = decodeURIComponent(raw.slice(0, raw.length - segment.suffix.length))
-    } else if (segment.type === 'tail') {
-      params[segment.name] = decodeURIComponent(segments.slice(index).join('/'))
+    if (segment?.type === 'parameter') {
+      params[segment.name] = decoded(segment.suffix === '' ? raw : raw.slice(0, raw.length - segment.suffix.length))
+    } else if (segment?.type === 'tail') {
+      params[segment.name] = decoded(segments.slice(index).join('/'))
     }
-  })
+  }
   return params
+}
+
+/** Most have nothing to decode, and to look is cheaper. */
+function decoded(raw: string): string {
+  return raw.includes('%') ? decodeURIComponent(raw) : raw
 }
 
 /** Whoever owns the requests with one of their headers comes before the owner of all. */

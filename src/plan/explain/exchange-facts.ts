@@ -1,6 +1,7 @@
 import { estimate } from '../../codecs/index.js'
 import type { Traits } from '../../core/codec.js'
-import type { Choice, Exchange, Params, Route, Translation } from '../../core/plan.js'
+import type { Params } from '../../core/params.js'
+import type { Choice, Exchange, Route, Translation } from '../../core/plan.js'
 import { asBuffer } from '../../wire/bytes.js'
 import { apply, firstMember, splice } from '../../wire/json-edit.js'
 import { type Held, mergeQuery } from '../../wire/query.js'

@@ -1,5 +1,6 @@
 import { ERROR_CODES, type ErrorCode, type Family } from '../../core/errors.js'
-import type { Caller, Choice, Match, Miss, Params, Route, TaskRoute } from '../../core/plan.js'
+import type { Params } from '../../core/params.js'
+import type { Caller, Choice, Match, Miss, Route, TaskRoute } from '../../core/plan.js'
 import type { CompiledPlan } from '../compile.js'
 import { admit } from './admit.js'
 import type { Ask } from './ask.js'
