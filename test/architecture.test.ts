@@ -40,6 +40,7 @@ const BAD: Readonly<Record<keyof typeof RULES, readonly Source[]>> = {
     { path: 'src/cli/a.ts', text: "import { spawn } from 'node:child_process'" },
     { path: 'src/cli/a.ts', text: "const { exec } = require('child_process')" },
     { path: 'src/config/a.ts', text: "import vm from 'node:vm'" },
+    { path: 'src/cli/a.ts', text: "import { runInNewContext } from 'node:vm'" },
   ],
   disk: [{ path: 'src/kernel/a.ts', text: "import { readFile } from 'node:fs/promises'" }],
   vendors: [

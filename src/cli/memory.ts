@@ -1,4 +1,6 @@
 import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { collectDeadBuffers } from '../core/dead-buffers.js'
 
 /** The largest block, less its rounding, from whose end glibc learns (DEFAULT_MMAP_THRESHOLD_MAX of malloc.c). */
 const LESSON = 32 * 1024 * 1024 - 64 * 1024
@@ -13,8 +15,23 @@ const LESSON = 32 * 1024 * 1024 - 64 * 1024
  * - V8 collects the whole heap once it has grown by a share of what was last left, and counts the buffers in. After an idle
  *   while that share is small, and it collects all the time to win nothing. Three times is within what it takes by itself
  *   for a busy heap.
+ *
+ * Of large bodies on their way the dead buffers are collected sooner ({@link collectDeadBuffers}), by collections of young
+ * objects alone.
  */
 export function prepareMemory(): void {
   new ArrayBuffer(LESSON)
   setFlagsFromString('--heap-growing-percent=200')
+  const collect = collector()
+  if (collect !== undefined) collectDeadBuffers(() => collect({ type: 'minor' }))
+}
+
+type Collector = (options: { readonly type: 'minor' }) => void
+
+/** V8's own function, which it puts into each context that is made while the flag is set. The main one stays without it. */
+function collector(): Collector | undefined {
+  setFlagsFromString('--expose-gc')
+  const found: unknown = runInNewContext('globalThis.gc')
+  setFlagsFromString('--no-expose-gc')
+  return typeof found === 'function' ? (found as Collector) : undefined
 }

@@ -1,3 +1,4 @@
+import { madeBuffers } from '../core/dead-buffers.js'
 import { GatewayError } from '../core/errors.js'
 import type { RetryCondition } from '../core/limits.js'
 import type { Exchange, Route } from '../core/plan.js'
@@ -96,6 +97,7 @@ export class Attempt implements UpstreamHandler, Source {
   }
 
   onResponseData(_controller: UpstreamController, chunk: Buffer): void {
+    madeBuffers(chunk.length)
     this.#relay?.data(chunk)
   }
 

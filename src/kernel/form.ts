@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
+import { madeBuffers } from '../core/dead-buffers.js'
 import { GatewayError } from '../core/errors.js'
 import type { Exchange, Route, Violation } from '../core/plan.js'
 import { StoreError } from '../core/store.js'
@@ -43,6 +44,7 @@ export async function readForm(call: Call, route: Route): Promise<FormBody> {
   const spool = call.kernel.spooler.open()
   call.spool = spool
   for await (const chunk of chunksOf(call)) {
+    madeBuffers(chunk.length)
     call.bytesIn += chunk.length
     if (call.bytesIn > route.limits.body) throw tooLarge(route.limits.body)
     places.take(told(() => form.push(chunk), form))

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { Transform, type TransformCallback } from 'node:stream'
+import { madeBuffers } from '../core/dead-buffers.js'
 import { GatewayError } from '../core/errors.js'
 
 /** What waits here on its way, bytes: beside this only the sockets' own buffers hold anything. */
@@ -45,6 +46,7 @@ export class Upload extends Transform {
   }
 
   override _transform(chunk: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {
+    madeBuffers(chunk.length)
     this.#size += chunk.length
     this.#moved = performance.now()
     if (this.#size > this.#limit) {

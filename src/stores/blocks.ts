@@ -1,3 +1,5 @@
+import { madeBuffers } from '../core/dead-buffers.js'
+
 const SMALLEST = 1024
 /** Largest block, bytes. */
 export const BLOCK = 64 * 1024
@@ -27,6 +29,7 @@ export class Blocks {
       let last = this.#blocks.at(-1)
       if (last === undefined || this.#filled === last.length) {
         last = Buffer.allocUnsafeSlow(Math.min(BLOCK, Math.max(SMALLEST, this.#length, chunk.length - at)))
+        madeBuffers(last.length)
         this.#blocks.push(last)
         this.#room += last.length
         this.#filled = 0

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type FileHandle, mkdir, open, readdir, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
+import { madeBuffers } from '../core/dead-buffers.js'
 
 const PREFIX = 'gateway-spool-'
 const NAME = /^gateway-spool-[0-9a-f]{32}$/
@@ -35,6 +36,7 @@ export class TempFile {
   /** As many bytes as there are at the position, up to `length`. */
   async read(position: number, length: number): Promise<Buffer> {
     const bytes = Buffer.allocUnsafeSlow(length)
+    madeBuffers(length)
     const { bytesRead } = await this.#handle.read(bytes, 0, length, position)
     return bytes.subarray(0, bytesRead)
   }

@@ -14,6 +14,8 @@ export interface Options {
   readonly bare?: boolean
   /** Standard input, whole. */
   readonly input?: string
+  /** Of the runtime, before the file. */
+  readonly flags?: readonly string[]
 }
 
 export interface Result {
@@ -31,12 +33,13 @@ export class Bin {
   stderr = ''
   #waiting: (() => void)[] = []
 
-  constructor(args: readonly string[], { cwd, env, input, bare = false }: Options = {}) {
+  constructor(args: readonly string[], { cwd, env, input, bare = false, flags = [] }: Options = {}) {
     const least = { PATH: process.env.PATH ?? '' }
     const file = join(packageRoot(), 'bin', 'gateway.js')
     // The runner's hook adds to the environment of whatever is started, so that it takes another program to undo that.
     const [command, ...first] = bare ? ['env', '-u', 'NODE_OPTIONS', process.execPath] : [process.execPath]
-    this.child = spawn(command as string, [...first, file, ...args], { cwd, env: { ...least, ...env }, stdio: 'pipe' })
+    const all = [...first, ...flags, file, ...args]
+    this.child = spawn(command as string, all, { cwd, env: { ...least, ...env }, stdio: 'pipe' })
     this.child.stdout?.setEncoding('utf8').on('data', (text: string) => this.#grow({ stdout: text }))
     this.child.stderr?.setEncoding('utf8').on('data', (text: string) => this.#grow({ stderr: text }))
     this.ended = new Promise(resolve => {

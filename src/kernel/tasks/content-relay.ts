@@ -1,3 +1,4 @@
+import { madeBuffers } from '../../core/dead-buffers.js'
 import { GatewayError } from '../../core/errors.js'
 import type { TaskTarget } from '../../core/plan.js'
 import type { UpstreamController, UpstreamHandler, UpstreamRequest } from '../../net/pools.js'
@@ -103,6 +104,7 @@ export class ContentRelay implements UpstreamHandler, Work {
 
   onResponseData(_controller: UpstreamController, chunk: Buffer): void {
     if (this.#phase !== 'content') return
+    madeBuffers(chunk.length)
     this.#since = performance.now()
     if (!this.#call.write(chunk, this.resume)) this.#controller?.pause()
   }
