@@ -23,7 +23,8 @@ import { needsRestart } from './restart.js'
 import { applyLimits, createServer } from './server.js'
 import { Sockets } from './sockets.js'
 import { StoreState } from './store-state.js'
-import { openStore, Sweeper } from './stores.js'
+import { openStore } from './stores.js'
+import { Sweeper } from './sweeper.js'
 import { type SourceWatch, watchSources } from './watch.js'
 
 export interface StartOptions extends LoadOptions {
@@ -78,11 +79,7 @@ export class Gateway {
     this.#store = store
     this.#log = openLog(plan.log.level, options.log)
     state.attach(this.#log)
-    this.#sweeper = new Sweeper(
-      store,
-      error => state.failed(error),
-      () => state.up(),
-    )
+    this.#sweeper = new Sweeper(store, state)
     this.#kernel = new Kernel(new Generation(plan, 1, this.#pools, embedded), this.#log, store)
     this.#sockets = new Sockets(this.#kernel)
     this.#kernel.onRefusedCredential = () => this.#rereadSecrets()

@@ -1,0 +1,69 @@
+import { randomUUID } from 'node:crypto'
+import type { Store } from '../core/store.js'
+import type { StoreState } from './store-state.js'
+
+/** How often what has expired is taken out, milliseconds, and how much of it at a time. */
+const EVERY = 10_000
+const AT_A_TIME = 500
+const MOST_TIMES = 20
+
+/**
+ * What is written to find out whether a store that failed takes anything again: as many bytes as a task's record may have,
+ * since small ones find room even on a full disk. It expires soon where it cannot be taken out.
+ */
+const TRIAL = { namespace: 'trials', owner: 'gateway', bytes: 64 * 1024, expires: 60_000 } as const
+
+/**
+ * Takes expired records out of a store, a little at a time, until it is stopped; and finds out whether a store that failed
+ * can be used again. That there was nothing to be taken out says nothing of that: a full disk can be read.
+ */
+export class Sweeper {
+  readonly #store: Store
+  readonly #state: StoreState
+  readonly #timer: NodeJS.Timeout
+  #running: Promise<void> | undefined
+
+  constructor(store: Store, state: StoreState) {
+    this.#store = store
+    this.#state = state
+    this.#timer = setInterval(() => void this.look(), EVERY)
+    this.#timer.unref()
+  }
+
+  /** Resolves when a look under way has ended. */
+  async stop(): Promise<void> {
+    clearInterval(this.#timer)
+    await this.#running
+  }
+
+  /** Looks after the store now, or waits for the look under way. */
+  look(): Promise<void> {
+    this.#running ??= this.sweep()
+      .catch((error: unknown) => this.#state.failed(error))
+      .finally(() => {
+        this.#running = undefined
+      })
+    return this.#running
+  }
+
+  private async sweep(): Promise<void> {
+    const now = Date.now()
+    for (let time = 0; time < MOST_TIMES; time++) {
+      if ((await this.#store.sweep(now, AT_A_TIME)) < AT_A_TIME) break
+    }
+    if (this.#state.reason !== undefined && (await this.takes(now))) this.#state.up()
+  }
+
+  /** Whether the store takes a record. That it does not is known already, and so not told once more. */
+  private async takes(now: number): Promise<boolean> {
+    const { bytes, ...place } = TRIAL
+    const times = { created: now, expires: now + TRIAL.expires, due: now + TRIAL.expires }
+    try {
+      const draft = { ...place, ...times, key: randomUUID(), value: Buffer.alloc(bytes) }
+      const record = await this.#store.create(draft)
+      return record !== undefined && (await this.#store.delete(record))
+    } catch {
+      return false
+    }
+  }
+}

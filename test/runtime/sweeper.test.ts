@@ -1,0 +1,50 @@
+import { Writable } from 'node:stream'
+import t, { type Test } from 'tap'
+import { StoreState } from '../../src/runtime/store-state.js'
+import { Sweeper } from '../../src/runtime/sweeper.js'
+import { openLog } from '../../src/sinks/log.js'
+import { MEMORY_BOUNDS, MemoryStore } from '../../src/stores/memory.js'
+
+const AGAIN = 'the store can be used again'
+
+function stage(t: Test): { store: MemoryStore; state: StoreState; sweeper: Sweeper; messages: string[] } {
+  const messages: string[] = []
+  const stream = new Writable({
+    write: (line: Buffer, _encoding, done) => {
+      messages.push((JSON.parse(line.toString()) as { msg: string }).msg)
+      done()
+    },
+  })
+  const store = new MemoryStore({ ...MEMORY_BOUNDS, records: 2 })
+  const state = new StoreState()
+  state.attach(openLog('info', stream))
+  const sweeper = new Sweeper(store, state)
+  t.teardown(async () => {
+    await sweeper.stop()
+    await store.close()
+  })
+  return { store, state, sweeper, messages }
+}
+
+function draft(key: string): Parameters<MemoryStore['create']>[0] {
+  const now = Date.now()
+  const times = { created: now, expires: now + 60_000, due: now + 60_000 }
+  return { namespace: 'tasks', owner: 'me', key, ...times, value: Buffer.alloc(1) }
+}
+
+t.test('F-S6 a store that is full is usable again when something was written, not when nothing had to be', async t => {
+  const { store, state, sweeper, messages } = stage(t)
+  const first = await store.create(draft('a'))
+  await store.create(draft('b'))
+  await store.create(draft('c')).catch(error => state.failed(error))
+  await sweeper.look()
+  await sweeper.look()
+  t.same(messages, ['something could not be kept in the store'])
+  t.match(state.reason, /as much as it may/)
+
+  t.ok(first && (await store.delete(first)))
+  await sweeper.look()
+  t.equal(messages.at(-1), AGAIN)
+  t.equal(state.reason, undefined)
+  t.ok(await store.create(draft('c')), 'nothing of the trial is left')
+})
