@@ -330,7 +330,7 @@ export class Gateway {
     await this.#kernel.spooler.close()
     await this.#kernel.state.conversations.settled()
     await this.#store.close()
-    this.#log.close()
+    await this.#log.close()
     this.#ended()
   }
 }

@@ -8,6 +8,8 @@ const FLUSH = 100
 const MOST_WAITING = 4 * 1024 * 1024
 /** Pause before a reader that takes nothing is tried again, milliseconds. */
 const PAUSE = 50
+/** How long the last lines wait for a write under way, milliseconds: whoever reads nothing must not keep the process. */
+const PATIENCE = 500
 /** Bytes that a character takes at most: those beyond the BMP count as two. */
 const WIDEST = 3
 
@@ -22,7 +24,11 @@ export class LineWriter {
   /** Full batches, waiting for their turn. */
   #full: Buffer[] = []
   #waiting = 0
+  /** What is not known to be written of the batch whose turn it is. */
   #writing: Buffer | undefined
+  /** Told that the write under way is over; undefined while there is none. */
+  #landed: (() => void) | undefined
+  #closing = false
   #timer: NodeJS.Timeout | undefined
   #dropped = 0
 
@@ -46,9 +52,14 @@ export class LineWriter {
     this.#goOn()
   }
 
-  /** Writes what is left, waiting for it; gives up where the reader takes nothing. */
-  close(): void {
+  /** Writes what is left, once the write under way is over; gives up where the reader takes nothing. */
+  async close(): Promise<void> {
+    this.#closing = true
     clearTimeout(this.#timer)
+    if (this.#landed !== undefined && !(await this.#landing())) {
+      this.#dropped++
+      return
+    }
     let rest = Buffer.concat([this.#writing ?? Buffer.alloc(0), ...this.#full, this.#batch.subarray(0, this.#used)])
     this.#writing = undefined
     this.#full = []
@@ -58,6 +69,17 @@ export class LineWriter {
     } catch {
       this.#dropped++
     }
+  }
+
+  /** Whether the write under way is over in time. */
+  #landing(): Promise<boolean> {
+    return new Promise(resolve => {
+      const late = setTimeout(() => resolve(false), PATIENCE)
+      this.#landed = () => {
+        clearTimeout(late)
+        resolve(true)
+      }
+    })
   }
 
   /** Puts the batch behind the full ones, and begins another one with room for so many bytes. */
@@ -70,7 +92,7 @@ export class LineWriter {
 
   /** Full batches are written at once, the last one when its lines have waited for long enough: writes are dear. */
   #goOn(): void {
-    if (this.#writing !== undefined) return
+    if (this.#writing !== undefined || this.#closing) return
     if (this.#full.length > 0) this.#flush()
     else if (this.#used > 0) this.#timer ??= setTimeout(() => this.#flush(), FLUSH).unref()
   }
@@ -78,7 +100,7 @@ export class LineWriter {
   #flush(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
-    if (this.#writing !== undefined) return
+    if (this.#writing !== undefined || this.#closing) return
     if (this.#full.length === 0 && this.#used > 0) this.#turn(BATCH)
     const next = this.#full.shift()
     if (next === undefined) return
@@ -88,19 +110,23 @@ export class LineWriter {
 
   #send(bytes: Buffer): void {
     this.#writing = bytes
+    this.#landed = () => undefined
     write(this.#descriptor, bytes, (error, written) => {
-      if (this.#writing === undefined) return
-      if (error !== null && error.code !== 'EAGAIN') {
-        // The reader is gone or the disk is full: this batch is lost, the next one is tried again.
-        this.#dropped++
-        this.#writing = undefined
-        return
-      }
-      const rest = bytes.subarray(error === null ? written : 0)
-      if (rest.length === 0) {
-        this.#writing = undefined
-        this.#goOn()
-      } else setTimeout(() => this.#writing !== undefined && this.#send(rest), error === null ? 0 : PAUSE).unref()
+      const landed = this.#landed
+      this.#landed = undefined
+      const blocked = error?.code === 'EAGAIN'
+      // The reader is gone or the disk is full: this batch is lost, the next one is tried again.
+      if (error !== null && !blocked) this.#dropped++
+      const rest = bytes.subarray(error === null ? written : blocked ? 0 : bytes.length)
+      this.#writing = rest.length === 0 ? undefined : rest
+      landed?.()
+      if (this.#closing) return
+      if (rest.length > 0) setTimeout(() => this.#again(rest), blocked ? PAUSE : 0).unref()
+      else if (error === null) this.#goOn()
     })
+  }
+
+  #again(rest: Buffer): void {
+    if (!this.#closing) this.#send(rest)
   }
 }

@@ -9,7 +9,7 @@ type Severity = 'info' | 'warn' | 'error'
 /** Where lines go. */
 interface Lines {
   write(line: string): unknown
-  close?(): void
+  close?(): Promise<void>
 }
 
 /** Opens the log on a stream, or on standard error in batches. */
@@ -50,8 +50,8 @@ export class Log implements Sink {
   }
 
   /** Writes what is still in the batch. */
-  close(): void {
-    this.#lines.close?.()
+  async close(): Promise<void> {
+    await this.#lines.close?.()
   }
 
   #event(level: Severity, fields: object, msg: string): void {

@@ -1,4 +1,5 @@
-import { closeSync, openSync, readFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { closeSync, constants, openSync, readFileSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { LineWriter } from '../../src/sinks/line-writer.js'
@@ -36,7 +37,7 @@ t.test('what is still in the batch is written on closing', async t => {
   const descriptor = openSync(path, 'w')
   const writer = new LineWriter(descriptor)
   for (const word of WORDS) writer.write(`${word}\n`)
-  writer.close()
+  await writer.close()
   closeSync(descriptor)
   t.equal(readFileSync(path, 'utf8'), `${WORDS.join('\n')}\n`)
 })
@@ -49,8 +50,36 @@ t.test('what nobody takes is bounded, and what is dropped is counted', async t =
   const written = 16 * 1024
   // No turn of the event loop comes between, so no write can end.
   for (let i = 0; i < written; i++) writer.write(line)
-  writer.close()
+  await writer.close()
   closeSync(descriptor)
   t.ok(writer.dropped > written / 2, `${writer.dropped} dropped`)
   t.ok(writer.dropped < written, 'some are held')
+})
+
+t.test('what is being written on closing is written once, and before the rest', async t => {
+  const path = join(t.testdir(), 'log')
+  const descriptor = openSync(path, 'w')
+  const writer = new LineWriter(descriptor)
+  const lines = Array.from({ length: 2000 }, (_, n) => `${n} ${'x'.repeat(90)}\n`)
+  for (const line of lines) writer.write(line)
+  await writer.close()
+  closeSync(descriptor)
+  t.equal(readFileSync(path, 'utf8'), lines.join(''))
+  t.equal(writer.dropped, 0)
+})
+
+t.test('a reader that takes nothing does not keep whoever closes', async t => {
+  const path = join(t.testdir(), 'pipe')
+  execFileSync('mkfifo', [path])
+  const descriptor = openSync(path, constants.O_RDWR)
+  const writer = new LineWriter(descriptor)
+  const line = 'x'.repeat(2 ** 17)
+  writer.write(line)
+  writer.write('y'.repeat(2 ** 17))
+  await writer.close()
+  t.equal(writer.dropped, 1)
+  // Lets the write go that stands still.
+  const buffer = Buffer.alloc(2 ** 16)
+  for (let left = line.length; left > 0; ) left -= readSync(descriptor, buffer)
+  closeSync(descriptor)
 })
