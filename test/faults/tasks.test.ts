@@ -3,6 +3,7 @@ import t, { type Test } from 'tap'
 import { openStore } from '../../src/runtime/stores.js'
 import { canary, proveNoLeak } from '../helpers/canaries.js'
 import { compatibleError } from '../helpers/expect.js'
+import { fastClock } from '../helpers/fast-clock.js'
 import { startTestGateway, type TestGateway } from '../helpers/gateway.js'
 import { withResolvers } from '../helpers/journal.js'
 import { redisConfig, storeYaml, temporary } from '../helpers/store-kinds.js'
@@ -455,34 +456,48 @@ t.test('a record of which no upstream was told is taken out; where one may have 
   t.equal(upstream.requests.items.length, 0)
 })
 
-t.test('the store is gone when the upstream has taken a task: it is kept in mind', { skip: withoutRedis }, async t => {
-  const server = await startRedis(t, ['--appendonly', 'yes', '--appendfsync', 'always'])
-  const asked = withResolvers<void>()
-  const answer = withResolvers<void>()
-  const script: TaskScript = async (request, upstream) => {
-    if (request.method === 'POST') {
-      asked.resolve()
-      await answer.promise
-      return { body: { id: 'vid_1', status: 'queued' } }
-    }
-    return compatible(DONE)(request, upstream)
-  }
-  const upstream = await startTaskUpstream(t, script)
-  const store = storeYaml(redisConfig(temporary(t), server.port, 1000))
-  const yaml = filmYaml(upstream.origin).replace('{ type: memory }', store)
-  const gateway = await startTestGateway(t, yaml, { env: { OTHER_KEY: canary('caller') } })
-  const submit = gateway.request('/v1/videos', { body: BODY })
-  await asked.promise
-  await server.kill()
-  answer.resolve()
-  compatibleError(t, await gateway.request('/v1/videos'), 503)
-  await server.restart()
-  const begun = await submit
-  t.equal(begun.status, 200)
-  const { id } = begun.json() as { id: string }
-  await gateway.log.find(line => line.msg === 'task changed' && line.task === id && line.to === 'succeeded')
-  t.equal(upstream.submits.length, 1)
-})
+for (const isLong of [false, true]) {
+  const [away, becomes] = isLong ? ['for long', 'not asked again'] : ['for a moment', 'kept in mind']
+  t.test(
+    `the store is gone ${away} when the upstream has taken a task: it is ${becomes}`,
+    { skip: withoutRedis },
+    async t => {
+      const server = await startRedis(t, ['--appendonly', 'yes', '--appendfsync', 'always'])
+      const asked = withResolvers<void>()
+      const answer = withResolvers<void>()
+      const script: TaskScript = async (request, upstream) => {
+        if (request.method === 'POST') {
+          asked.resolve()
+          await answer.promise
+          return { body: { id: 'vid_1', status: 'queued' } }
+        }
+        return compatible(DONE)(request, upstream)
+      }
+      const upstream = await startTaskUpstream(t, script)
+      const store = storeYaml(redisConfig(temporary(t), server.port, 1000))
+      const yaml = filmYaml(upstream.origin).replace('{ type: memory }', store)
+      const gateway = await startTestGateway(t, yaml, { env: { OTHER_KEY: canary('caller') } })
+      const submit = gateway.request('/v1/videos', { body: BODY })
+      await asked.promise
+      await server.kill()
+      answer.resolve()
+      compatibleError(t, await gateway.request('/v1/videos'), 503)
+      if (isLong) {
+        fastClock(t, Date)
+        t.match([(await submit).status, (await submit).json()], [200, { status: 'queued' }], 'it may be at work')
+      }
+      await server.restart()
+      const begun = await submit
+      t.equal(begun.status, 200)
+      const { id } = begun.json() as { id: string }
+      const to = isLong ? 'failed' : 'succeeded'
+      await gateway.log.find(line => line.msg === 'task changed' && line.task === id && line.to === to)
+      const error = isLong ? { code: 'submit_unconfirmed' } : null
+      t.match((await gateway.request(`/v1/videos/${id}`)).json(), { id, error })
+      t.equal(upstream.submits.length, 1)
+    },
+  )
+}
 
 t.test('a task of the second upstream stands as long as that one may take', async t => {
   const upstream = await startTaskUpstream(t, compatible(DONE))

@@ -1,15 +1,15 @@
 import type { Test } from 'tap'
 
-/** Lets the gateway's clock run: a second with every turn of a short timer. */
-export function fastClock(test: Pick<Test, 'teardown'>): void {
-  const real = performance.now.bind(performance)
+/** Lets a clock of the gateway run, or the time of day (`Date`): a second with every turn of a short timer. */
+export function fastClock(test: Pick<Test, 'teardown'>, clock: { now(): number } = performance): void {
+  const real = clock.now.bind(clock)
   let ahead = 0
-  performance.now = () => real() + ahead
+  clock.now = () => real() + ahead
   const timer = setInterval(() => {
     ahead += 1000
   }, 5)
   test.teardown(() => {
     clearInterval(timer)
-    performance.now = real
+    clock.now = real
   })
 }

@@ -131,8 +131,8 @@ async function launch(test: Test, plan: (port: number) => Launch): Promise<Store
 
 /** Until something listens there; a server that ends meanwhile is an error. */
 async function answers(child: ChildProcess, port: number): Promise<void> {
-  const until = Date.now() + STARTING
-  while (Date.now() < until) {
+  const until = performance.now() + STARTING
+  while (performance.now() < until) {
     if (child.exitCode !== null) throw new Error(`${child.spawnfile} ended with code ${child.exitCode}`)
     if (await listens(port)) return
     await new Promise(resolve => setTimeout(resolve, 20))
