@@ -125,7 +125,16 @@ function lines(task: object): string {
   return entries.map(([name, value]) => `${name.padEnd(width)}  ${value}`).join('\n')
 }
 
-const TIMES: ReadonlySet<string> = new Set(['created', 'started', 'finished', 'deadline', 'expires', 'moved'])
+const TIMES: ReadonlySet<string> = new Set([
+  'created',
+  'started',
+  'finished',
+  'deadline',
+  'expires',
+  'moved',
+  'heard',
+  'awaited',
+])
 
 function moment(milliseconds: number): string {
   return new Date(milliseconds).toISOString().slice(0, 19).replace('T', ' ')
