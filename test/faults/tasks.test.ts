@@ -187,12 +187,29 @@ t.test('F-T2 words that nobody knows mean that the task goes on; progress never 
 t.test('F-T2 states in any case, and their synonyms', async t => {
   const words = ['SUCCESS', 'fail', 'Canceled', 'expired', 'ERROR', 'finished']
   const ends = ['completed', 'failed', 'failed', 'failed', 'failed', 'completed']
+  const codes = [undefined, 'failed', 'cancelled', 'expired', 'failed', undefined]
   for (const [index, word] of words.entries()) {
     const { begin, gateway, record } = await stage(t, compatible({ status: word }))
     const id = await begin()
     await gateway.log.find(line => line.msg === 'task changed' && line.to !== 'running')
-    t.equal((await record(id)).status, ends[index], word)
+    const { status, error } = (await record(id)) as { status: string; error: { code: string } | null }
+    t.same([status, error?.code], [ends[index], codes[index]], word)
   }
+})
+
+t.test('what a new task is made of has ended well: 409 before its end, and 400 where it has failed', async t => {
+  const remix = (one: Stage, id: string) => one.gateway.request(`/v1/videos/${id}/remix`, { body: { prompt: 'A dog' } })
+  const going = await stage(t, compatible({ status: 'in_progress' }))
+  const early = await remix(going, await going.begin())
+  compatibleError(t, early, 409, 'not_ready')
+  t.match(early.header('retry-after'), /^\d+$/)
+  const failed = await stage(t, compatible({ status: 'failed' }))
+  const id = await failed.begin()
+  await failed.reaches(id, 'failed')
+  const vain = await remix(failed, id)
+  compatibleError(t, vain, 400, 'invalid_value')
+  t.equal(vain.header('retry-after'), undefined)
+  t.equal(failed.upstream.submits.length, 1)
 })
 
 t.test('F-T2 an upstream that is taken out of the configuration: failed with a reason', async t => {

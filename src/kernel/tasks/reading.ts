@@ -2,13 +2,15 @@ import { isObject, type Json, type JsonObject } from '../../core/json.js'
 import type { Path, TaskShape, TaskState } from '../../core/task.js'
 import { type Inline, inlineOf } from './inline.js'
 import type { Artifact } from './record.js'
-import { stateOf } from './states.js'
+import { isExpired, stateOf } from './states.js'
 
 /** What an upstream's answer says of a task. */
 export interface Reading {
   readonly id: string | undefined
   /** Undefined where it says nothing, or a word that nobody knows. */
   readonly state: TaskState | undefined
+  /** Whether the word for its failure says that it expired. */
+  readonly expired: boolean
   readonly progress: number | undefined
   readonly artifacts: readonly Artifact[]
   /** Artefacts that stand in the answer itself; once they are kept they are among the others. */
@@ -29,9 +31,11 @@ const MOST_FIELDS = 64 * 1024
 /** Reads an answer by the declared places. Whatever does not have the form that it ought to have is as if it were not there. */
 export function readAnswer(document: Json | undefined, shape: TaskShape): Reading {
   const first = (paths: readonly Path[]): Json | undefined => firstOf(document, paths)
+  const word = first(shape.state)
   return {
     id: textOf(first(shape.id), LONGEST_ID),
-    state: stateOf(first(shape.state), shape.states),
+    state: stateOf(word, shape.states),
+    expired: isExpired(word),
     progress: progressOf(first(shape.progress)),
     ...madeOf(document, shape),
     error: errorOf(document, shape),

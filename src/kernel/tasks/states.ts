@@ -31,7 +31,16 @@ const STATES: ReadonlyMap<string, TaskState> = new Map(
  * dashes or spaces for underscores. Undefined for a word that nobody knows.
  */
 export function stateOf(word: unknown, declared: ReadonlyMap<string, TaskState>): TaskState | undefined {
+  const text = textOf(word)
+  return text === undefined ? undefined : (declared.get(text) ?? STATES.get(text.replaceAll(/[\s-]+/g, '_')))
+}
+
+/** Whether a word for a failure says that the task expired, which clients tell from others. */
+export function isExpired(word: unknown): boolean {
+  return textOf(word) === 'expired'
+}
+
+function textOf(word: unknown): string | undefined {
   if (typeof word !== 'string' && typeof word !== 'number' && typeof word !== 'boolean') return undefined
-  const text = String(word).trim().toLowerCase()
-  return declared.get(text) ?? STATES.get(text.replaceAll(/[\s-]+/g, '_'))
+  return String(word).trim().toLowerCase()
 }

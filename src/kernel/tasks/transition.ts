@@ -18,6 +18,7 @@ export const FAILURES = {
   submit_unconfirmed: 'The upstream did not confirm that it began the task. It was not asked again.',
   cancelled: 'The task was cancelled.',
   failed: 'The upstream could not do the task.',
+  expired: 'The task expired at its upstream.',
 } as const
 export type Failure = keyof typeof FAILURES
 
@@ -35,7 +36,7 @@ export function heard(task: Task, reading: Reading, shape: TaskShape, now: numbe
     case 'succeeded':
       return proved ? succeeded(base, reading, shape, now) : failWith(base, reading, 'no_artifact', now, shape)
     case 'failed':
-      return failWith(base, reading, 'failed', now, shape)
+      return failWith(base, reading, reading.expired ? 'expired' : 'failed', now, shape)
     case 'cancelled':
       return failWith(base, reading, 'cancelled', now, shape, 'cancelled')
     default:

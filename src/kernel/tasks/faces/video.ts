@@ -20,10 +20,7 @@ export const video: Face = {
   input,
   record,
   begun: record,
-  unfit: task =>
-    task.state === 'succeeded'
-      ? undefined
-      : new GatewayError('not_ready', 'Only a task that has ended well can be taken up.', { retryAfter: task.pace }),
+  unfit,
   list: (tasks, more) => ({
     object: 'list',
     data: tasks.map(task => record(task)),
@@ -42,6 +39,15 @@ export const video: Face = {
     sequence,
     data: record(task),
   }),
+}
+
+/** Whoever waits for one that has failed waits in vain. */
+function unfit(task: Task): GatewayError | undefined {
+  if (task.state === 'succeeded') return undefined
+  const message = 'Only a task that has ended well can be taken up.'
+  return isEnded(task)
+    ? new GatewayError('invalid_parameter', `${message} This one has failed.`)
+    : new GatewayError('not_ready', message, { retryAfter: task.pace })
 }
 
 /** The length is the number `duration` or the text `seconds`; records show the text. */
