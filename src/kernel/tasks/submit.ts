@@ -53,7 +53,7 @@ export async function submit(call: Call, route: Route, task: TaskRoute): Promise
     ...(hook === undefined ? {} : { hook }),
     ...(hook === undefined || origin === undefined ? {} : { origin }),
   }
-  const submission = new Submission(call, task, draft, exchanges, body, parent, keyOf(call))
+  const submission = new Submission({ call, task, draft, exchanges, body, parent, key: keyOf(call) })
   const work = tasks.hold(submission.run(now + lifetime(first.shape)))
   call.work = PATIENT
   const entry = await work

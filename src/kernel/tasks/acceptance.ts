@@ -1,0 +1,161 @@
+import { GatewayError } from '../../core/errors.js'
+import type { Exchange, TaskRoute, TaskTarget } from '../../core/plan.js'
+import type { Body } from '../admit.js'
+import type { Call } from '../call.js'
+import { errorOfStatus, retryAfter } from '../upstream-errors.js'
+import type { Answer } from './ask.js'
+import type { Entry } from './book.js'
+import { digestOf } from './claim.js'
+import { faceOf } from './faces/index.js'
+import { type Reading, readAnswer, verdictOf } from './reading.js'
+import { isEnded, type Task } from './record.js'
+import { BUSY, declined, type Refused } from './refusal.js'
+import { keepTaken, type Taken } from './taken.js'
+import { FAILURES, heard } from './transition.js'
+import { documentOf } from './upstream.js'
+
+/** Statuses by which whoever stands before the upstream says that it does not know what the upstream did. */
+const UNSURE: ReadonlySet<number> = new Set([502, 504, 520, 524])
+
+/** One request to begin a task, before anybody is asked. */
+export interface Order {
+  readonly call: Call
+  readonly task: TaskRoute
+  /** The record as it begins. */
+  readonly draft: Task
+  /** Whom to ask, in turn. */
+  readonly exchanges: readonly Exchange[]
+  readonly body: Body
+  /** The task that the new one is to be made of. */
+  readonly parent: Entry | undefined
+  /** The client's own key for the request. */
+  readonly key: string | undefined
+}
+
+/** What came of asking one upstream. */
+export type Outcome = Taken | Refused
+
+/** What an upstream's answer to a submit makes of the record. */
+export async function accept(
+  order: Order,
+  entry: Entry,
+  answer: Answer,
+  exchange: Exchange,
+  target: TaskTarget,
+): Promise<Outcome> {
+  const { status, headers } = answer
+  if (UNSURE.has(status)) return { type: 'open' }
+  if (status < 200 || status >= 300) {
+    const retry = BUSY.has(status) && exchange.retry.covers(status)
+    return { type: 'refused', error: errorOfStatus(status, headers), answer, retry }
+  }
+  const document = documentOf(answer, { response: exchange.response })
+  const verdict = verdictOf(document, target.shape)
+  if (verdict !== undefined) return declined(verdict, answer, exchange)
+  const reading = readAnswer(document, target.shape)
+  if (reading.id === undefined && !isWhole(reading, target)) {
+    const said = reading.error?.message
+    // It was friendly, and told nothing: it may well be at work.
+    if (said === undefined) return { type: 'open' }
+    const error = new GatewayError('bad_upstream_response', said, { phase: 'body' })
+    return { type: 'refused', error, retry: false }
+  }
+  // An upstream that names the task that was taken up goes on with that one.
+  const { parent } = order
+  if (parent !== undefined && reading.id !== undefined && reading.id === parent.task.upstreamId) {
+    return await goOn(order, entry, parent, reading, target)
+  }
+  const first = Date.now() + Math.max(target.shape.poll.first, retryAfter(headers) ?? 0)
+  return await begin(order, entry, reading, target, first)
+}
+
+/** `first`: when the task is to be looked at, milliseconds since the epoch. */
+async function begin(
+  { call }: Order,
+  entry: Entry,
+  reading: Reading,
+  target: TaskTarget,
+  first: number,
+): Promise<Outcome> {
+  const { id: upstreamId } = reading
+  const isMade = isWhole(reading, target)
+  const said = await keepSaid(call, entry.task, reading, target, isMade)
+  const now = Date.now()
+  const begun = ({ awaited: _, ...task }: Task): Task => {
+    const named: Task = upstreamId === undefined ? task : { ...task, upstreamId }
+    if (task.phase === 'deleting') return named
+    if (isEnded(task)) {
+      // Somebody thought that nobody waits for it any more: a success still counts.
+      const late: Task = { ...named, phase: task.state === 'cancelled' ? 'cancelling' : 'late' }
+      return isMade && late.phase === 'late' ? heard(late, said, target.shape, now, true) : late
+    }
+    const { poll, deadline } = target.shape
+    const open: Task = { ...named, phase: 'open', pace: poll.clients, deadline: task.created + deadline }
+    return heard(open, said, target.shape, now, isMade)
+  }
+  return await keepTaken(call.kernel, entry, begun, first)
+}
+
+/** What the answer to a submit says, its results kept. */
+async function keepSaid(
+  { kernel }: Call,
+  task: Task,
+  reading: Reading,
+  { shape }: TaskTarget,
+  isMade: boolean,
+): Promise<Reading> {
+  const { results } = kernel.tasks
+  if (isMade) {
+    const made: Reading = { ...reading, state: 'succeeded' }
+    const error = { code: 'not_kept', message: FAILURES.not_kept }
+    return (await results.keep(task, made, shape)) ?? { ...made, state: 'failed', error, artifacts: [] }
+  }
+  // What is ready at once is found ready by the first poll.
+  const said: Reading = reading.state === 'succeeded' ? { ...reading, state: 'running' } : reading
+  return (await results.keep(task, said, shape)) ?? said
+}
+
+/** The older task it is, and the new one never was. What was heard of it before does not hold any more. */
+async function goOn(
+  order: Order,
+  entry: Entry,
+  parent: Entry,
+  reading: Reading,
+  { shape }: TaskTarget,
+): Promise<Outcome> {
+  const { tasks } = order.call.kernel
+  const { hook, origin } = entry.task
+  const now = Date.now()
+  for (let known: Entry | undefined = parent; known !== undefined; ) {
+    const { task } = known
+    const told = hook === undefined ? {} : { hook: { ...hook, sequence: task.hook?.sequence ?? 0 } }
+    const from = { ...task, ...told, ...(origin === undefined ? {} : { origin }), fields: {}, moved: now }
+    const next = heard({ ...from, deadline: now + shape.deadline }, reading, shape, now, false)
+    const saved = await tasks.save(known, next, now + shape.poll.first)
+    if (saved !== undefined) {
+      await lead(order, saved.task.id)
+      await tasks.book.remove(entry)
+      return { type: 'begun', entry: saved }
+    }
+    known = await tasks.book.find(task.kind, task.owner, task.id)
+  }
+  return { type: 'refused', error: gone(order), retry: false }
+}
+
+/** The client's own key for the request leads to that task. */
+async function lead({ call, draft, body, key }: Order, id: string): Promise<void> {
+  if (key === undefined) return
+  const before = { id: draft.id, digest: await digestOf(call, body) }
+  await call.kernel.tasks.book.claimKey(draft.owner, key, { ...before, id }, before)
+}
+
+/** The task was taken out meanwhile. */
+export function gone({ task, draft }: Pick<Order, 'task' | 'draft'>): GatewayError {
+  return faceOf(task.kind).unknown(draft.id)
+}
+
+/** An upstream that cannot be asked about a task has said all of it when it has taken it: here is what it made. */
+function isWhole({ artifacts, inline, error, state }: Reading, { calls }: TaskTarget): boolean {
+  const isMade = artifacts.length + inline.length > 0 && error === undefined
+  return calls.retrieve === undefined && isMade && (state === undefined || state === 'succeeded')
+}
