@@ -43,7 +43,7 @@ export async function admit(call: Call, route: Route): Promise<Body> {
     readPointers(call, route, nothing)
     return { type: 'none' }
   }
-  const isForm = route.body === 'multipart' && !(route.validateJson !== undefined && hasJsonType(call))
+  const isForm = route.body === 'multipart' && !isJsonInstead(call, route)
   if (route.body === 'json') checkJsonType(call)
   invite(request, response, route.limits.body)
   if (route.body === 'raw') {
@@ -136,6 +136,16 @@ function checkJsonType(call: Call): void {
   throw new GatewayError('unsupported_media_type', 'The content type has to be application/json.', {
     param: 'content-type',
   })
+}
+
+/** Whether JSON comes where a form may stand. What has no type can be no form, whose type names its boundary. */
+function isJsonInstead(call: Call, { validateJson }: Route): boolean {
+  if (validateJson === undefined) return false
+  const type = call.request.headers['content-type']
+  if (type === undefined || hasJsonType(call)) return true
+  if (/^\s*multipart\//i.test(type)) return false
+  const message = 'The content type has to be application/json or multipart/form-data.'
+  throw new GatewayError('unsupported_media_type', message, { param: 'content-type' })
 }
 
 function hasJsonType({ request }: Call): boolean {

@@ -57,6 +57,9 @@ function headersFor(call: Call, exchange: Exchange, body: Body): string[] {
     const value = given[name]
     if (typeof value === 'string') headers.push(name, value)
   }
+  // What a client sent without a type has been read as JSON.
+  const isUntyped = body.type === 'bytes' && given['content-type'] === undefined
+  if (isUntyped && !fixed.names.has('content-type')) headers.push('content-type', 'application/json')
   headers.push('x-request-id', call.id)
   const length = body.type === 'stream' ? declaredLength(call.request) : undefined
   if (length !== undefined) headers.push('content-length', String(length))

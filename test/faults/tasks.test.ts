@@ -6,6 +6,7 @@ import { compatibleError } from '../helpers/expect.js'
 import { fastClock } from '../helpers/fast-clock.js'
 import { startTestGateway, type TestGateway } from '../helpers/gateway.js'
 import { withResolvers } from '../helpers/journal.js'
+import { type Answer, connectRaw } from '../helpers/raw-client.js'
 import { redisConfig, storeYaml, temporary } from '../helpers/store-kinds.js'
 import { startRedis, withoutRedis } from '../helpers/store-servers.js'
 import {
@@ -269,6 +270,27 @@ t.test('F-T2 an upstream that hangs: deadlines are kept, and tasks of other upst
 })
 
 // ── beginning a task
+
+t.test(
+  'F-C15 what has no type is JSON, here and upstream; what is neither JSON nor a form is refused by both names',
+  async t => {
+    const { gateway, upstream } = await stage(t, compatible(DONE))
+    const ask = async (type: string): Promise<Answer> => {
+      const body = JSON.stringify(BODY)
+      const client = await connectRaw(t, gateway.origin)
+      const head = `POST /v1/videos HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${gateway.key}\r\n${type}`
+      await client.send(`${head}content-length: ${body.length}\r\n\r\n${body}`)
+      return await client.answer()
+    }
+    t.match((await ask('')).json(), { object: 'video', status: 'queued' })
+    t.equal(upstream.submits[0]?.headers['content-type'], 'application/json')
+    for (const type of ['text/plain', 'application/x-www-form-urlencoded']) {
+      const { message } = compatibleError(t, await ask(`content-type: ${type}\r\n`), 415, 'unsupported_media_type')
+      t.match(message, /application\/json or multipart\/form-data/)
+    }
+    t.equal(upstream.submits.length, 1)
+  },
+)
 
 t.test('a refusal begins nothing, and is passed on', async t => {
   const refusal = {
