@@ -60,7 +60,11 @@ async function list({ limit, ...options }: ListOptions, io: Io): Promise<number>
     const found: Task[] = []
     for await (const task of store.list(options)) {
       found.push(task)
-      if (found.length >= limit) break
+      if (found.length > limit) break
+    }
+    if (found.length > limit) {
+      found.pop()
+      print(io.stderr, `there are more than these ${limit}; --limit shows them`)
     }
     if (options.json) for (const task of found) print(io.stdout, JSON.stringify(task))
     else {

@@ -93,6 +93,14 @@ t.test('tasks: list, show and cancel beside a running gateway', async t => {
   ]) {
     t.equal((await tasks('list', ...none, '--json')).stdout.trim(), '', none.join(' '))
   }
+  for (const [limit, told] of [
+    ['1', /^there are more than these 1; --limit shows them\n$/],
+    ['2', /^$/],
+  ] as const) {
+    const few = await tasks('list', '--limit', limit, '--json')
+    t.equal(few.stdout.trim().split('\n').length, Number(limit))
+    t.match(few.stderr, told)
+  }
   t.match((await tasks('show', mine)).stdout, /state +running\n/)
   t.match(JSON.parse((await tasks('show', mine, '--json')).stdout), { id: mine, owner: 'caller', progress: 30 })
 
