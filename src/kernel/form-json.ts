@@ -1,12 +1,15 @@
 import { createHash, type Hash } from 'node:crypto'
 import { GatewayError } from '../core/errors.js'
-import type { Json, JsonObject } from '../core/json.js'
+import { isObject, type Json, type JsonObject } from '../core/json.js'
 import type { HeldBody } from './admit.js'
 import type { FormBody } from './form.js'
 import { breathe, joined, jsonBytes } from './translate/steps.js'
 
 /** Most bytes of files that are held in memory for an upstream that takes JSON alone. */
 const MOST_FILES = 32 * 1024 * 1024
+
+/** How libraries write the member of an object into a form; what is in a list has a number, or nothing, there. */
+const MEMBER = /^([^[\]]+)\[([A-Za-z_][\w-]*)\]$/
 
 /** A form as JSON, for upstreams that take no other. */
 export async function formAsJson(body: FormBody): Promise<HeldBody> {
@@ -15,8 +18,8 @@ export async function formAsJson(body: FormBody): Promise<HeldBody> {
 }
 
 /**
- * A form as a JSON object: fields as strings, files as data URLs, names that stand several times as lists. `size`: about
- * how many bytes it has as JSON. Throws `too_large`.
+ * A form as a JSON object: fields as strings, files as data URLs, names that stand several times as lists, and
+ * `name[member]` as a member of an object. `size`: about how many bytes it has as JSON. Throws `too_large`.
  */
 export async function formDocument(body: FormBody): Promise<{ readonly document: JsonObject; readonly size: number }> {
   const files = await filesOf(body)
@@ -26,6 +29,12 @@ export async function formDocument(body: FormBody): Promise<{ readonly document:
     const type = part.head.type ?? 'application/octet-stream'
     const value = field?.value ?? `data:${type};base64,${await base64Of(files.get(part.start) ?? [])}`
     size += value.length
+    const [, outer = '', inner = ''] = MEMBER.exec(part.name) ?? []
+    if (inner !== '') {
+      const object = document[outer] ?? Object.create(null)
+      if (isObject(object)) document[outer] = { ...object, [inner]: value }
+      continue
+    }
     const name = part.name.endsWith('[]') ? part.name.slice(0, -2) : part.name
     const before = document[name]
     if (before === undefined) document[name] = name === part.name ? value : [value]

@@ -153,6 +153,8 @@ models: { film: lab }
   form.append('model', 'film')
   form.append('prompt', 'A cat')
   form.append('seconds', '4')
+  form.append('metadata[style]', 'noir')
+  form.append('metadata[__proto__]', 'x')
   form.append('input_reference', new Blob([new Uint8Array([1, 2, 3])], { type: 'image/png' }), 'a.png')
   const headers = { authorization: `Bearer ${gateway.key}` }
   const begun = await fetch(`${gateway.origin}/v1/videos`, { method: 'POST', headers, body: form })
@@ -160,7 +162,8 @@ models: { film: lab }
   const { id } = (await begun.json()) as { id: string }
   await gateway.log.find(line => line.task === id && line.to === 'succeeded')
   const image = 'data:image/png;base64,AQID'
-  t.same(upstream.submits[0]?.json(), { input: { model: 'film', prompt: 'A cat', seconds: '4', image } })
+  const metadata = { style: 'noir', ['__proto__']: 'x' }
+  t.same(upstream.submits[0]?.json(), { input: { model: 'film', prompt: 'A cat', seconds: '4', metadata, image } })
   t.equal(upstream.submits[0]?.headers['content-type'], 'application/json')
   const part = await gateway.request(`/v1/videos/${id}/content`, { headers: { range: 'bytes=10-19' } })
   t.equal(part.status, 206)
