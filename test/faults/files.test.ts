@@ -32,6 +32,7 @@ const SPEAKS = [
   'batches.retrieve: "GET /v1/batches/{id}"',
   'batches.cancel: "POST /v1/batches/{id}/cancel"',
   'responses: POST /v1/responses',
+  'videos: POST /v1/videos',
 ]
 
 function upstreamYaml(origin: string, more = ''): string {
@@ -135,16 +136,19 @@ t.test('the first upstream of the file holds new files, unless the request names
 
 t.test('whatever names a file goes to the upstream that has it', async t => {
   const { gateway, a, b } = await stage(t)
-  b.answer(uploaded('file-b'), json(CHAT_ANSWER), json({ id: 'resp_1', object: 'response', output: [] }))
+  const refused = json({ error: { message: 'Not today.', type: 'invalid_request_error' } }, { status: 400 })
+  b.answer(uploaded('file-b'), json(CHAT_ANSWER), json({ id: 'resp_1', object: 'response', output: [] }), refused)
   await post(gateway, gateway.key, { 'x-gateway-model': 'only-b' })
   const content = [{ type: 'file', file: { file_id: 'file-b' } }]
   t.equal((await gateway.chat({ model: 'm', messages: [{ role: 'user', content }] })).status, 200)
   const input = [{ role: 'user', content: [{ type: 'input_file', file_id: 'file-b' }] }]
   t.equal((await gateway.request('/v1/responses', { body: { model: 'm', input } })).status, 200)
+  const film = { model: 'm', prompt: 'x', input_reference: { file_id: 'file-b' } }
+  t.match((await gateway.request('/v1/videos', { body: film })).json(), { error: { message: 'Not today.' } })
   t.equal(a.requests.items.length, 0)
   t.same(
     b.requests.items.map(one => one.target),
-    ['/v1/files', '/v1/chat/completions', '/v1/responses'],
+    ['/v1/files', '/v1/chat/completions', '/v1/responses', '/v1/videos'],
   )
 })
 
@@ -194,6 +198,11 @@ t.test(
       [
         'file-ann',
         'file-non',
+        id => ['/v1/videos', { body: { model: 'm', prompt: 'x', input_reference: { file_id: id } } }],
+      ],
+      [
+        'file-ann',
+        'file-non',
         id => [
           '/v1/responses',
           { body: { model: 'm', input: [{ role: 'user', content: [{ type: 'input_image', file_id: id }] }] } },
@@ -224,6 +233,26 @@ t.test(
     t.equal(heard({ a, b }), before)
   },
 )
+
+t.test('F-A4 forms name files as JSON does, however a library writes the member of an object', async t => {
+  const { gateway, a, b } = await stage(t)
+  a.answer(uploaded('file-ann'))
+  await post(gateway)
+  const ask = (path: string, field: string, key: string): Promise<Answer> => {
+    const parts = Object.entries({ model: 'm', prompt: 'x', [field]: 'file-ann' }).map(
+      ([name, value]) => `--x\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`,
+    )
+    return gateway.request(path, { key, headers: FORM, body: `${parts.join('')}--x--\r\n` })
+  }
+  const fields = ['input_reference[file_id]', 'input_reference.file_id', "input_reference['file_id']"]
+  for (const field of fields) compatibleError(t, await ask('/v1/videos', field, BOB), 404)
+  t.equal(heard({ a, b }), 1, 'no upstream heard of it')
+  a.answer(json({ error: { message: 'Not today.', type: 'invalid_request_error' } }, { status: 400 }))
+  t.match((await ask('/v1/videos', 'input_reference[file_id]', gateway.key)).json(), {
+    error: { message: 'Not today.' },
+  })
+  t.match(a.requests.items.at(-1)?.body.toString(), 'input_reference[file_id]', 'and it passes as it was written')
+})
 
 t.test('a file’s name cannot be hidden: escapes, and members that stand twice', async t => {
   const { gateway, a, b } = await stage(t)

@@ -22,9 +22,7 @@ export async function narrowToHolders(
   body: Body,
   exchanges: readonly Exchange[],
 ): Promise<readonly Exchange[]> {
-  if (body.type !== 'bytes') return exchanges
-  await breathe(body.bytes.length)
-  const named = namesIn(call, body.bytes, route.names, exchanges)
+  const named = await namedIn(call, route, body, exchanges)
   if (named.size === 0) return exchanges
   const holders = new Set<string>()
   for (const [text, kind] of named) holders.add((await ownOf(call, kind, text)).upstream)
@@ -35,6 +33,56 @@ export async function narrowToHolders(
   const maker = routes.find(({ holding }) => holding?.verb === 'makes' && holding.kind === kind)
   throw elsewhere(name, call.model, maker?.holder ?? [])
 }
+
+/** What the request names, each with its kind: the name as an object of the kind would say it. */
+async function namedIn(
+  call: Call,
+  { names }: Route,
+  body: Body,
+  exchanges: readonly Exchange[],
+): Promise<ReadonlyMap<string, HeldKind>> {
+  const hosts = new Set(exchanges.map(({ upstream }) => new URL(call.generation.reach(upstream).origin).hostname))
+  const named = new Named(hosts)
+  if (body.type === 'form') {
+    for (const { part, field } of body.form.parts) {
+      const kind = kindAt(part.name, names)
+      // What is no text is the name of nothing.
+      if (kind !== undefined) named.add(field?.value ?? '', kind)
+    }
+  } else if (body.type === 'bytes') {
+    await breathe(body.bytes.length)
+    for (const { kind, path } of names) stringsAt(body.bytes, path, text => named.add(text, kind))
+  }
+  return named.found
+}
+
+class Named {
+  readonly found = new Map<string, HeldKind>()
+  readonly #hosts: ReadonlySet<string>
+
+  constructor(hosts: ReadonlySet<string>) {
+    this.#hosts = hosts
+  }
+
+  add(text: string, kind: HeldKind): void {
+    const name = kind.prefix === '' ? text : nameInUrl(text, kind.prefix, this.#hosts)
+    if (name === undefined) return
+    this.found.set(name, kind)
+    if (this.found.size <= MOST_NAMED) return
+    throw new GatewayError('invalid_parameter', `The request names more than ${MOST_NAMED} files.`, {
+      limit: 'named',
+    })
+  }
+}
+
+/** Of which kind is what a field of a form names: `images[][file_id]`, `images[0].file_id`, however servers may read it. */
+function kindAt(field: string, names: readonly HeldName[]): HeldKind | undefined {
+  const written = field.split(/[^\w-]+/).filter(segment => !INDEX.test(segment))
+  return names.find(({ path }) => path.filter(segment => segment !== '*').join(' ') === written.join(' '))?.kind
+}
+
+/** A place in a list, or nothing between two signs. */
+const INDEX = /^\d*$/
 
 async function ownOf(call: Call, kind: HeldKind, text: string): Promise<Held> {
   const id = idIn(text, kind)
@@ -48,7 +96,9 @@ const ESCAPED = /\\u00(?:3\d|[46][1-9a-f]|5[0-9af]|7[0-9a])/i
 
 /** Whether a body could name anything at all: there is nothing without one of the members. */
 export function mayName(body: Body, names: readonly HeldName[]): boolean {
-  if (names.length === 0 || body.type !== 'bytes') return false
+  if (names.length === 0) return false
+  if (body.type === 'form') return body.form.parts.some(({ part }) => kindAt(part.name, names) !== undefined)
+  if (body.type !== 'bytes') return false
   if (body.named !== undefined) return body.named
   const { bytes } = body
   for (const member of membersOf(names).quoted) if (bytes.includes(member)) return true
@@ -76,27 +126,4 @@ function membersOf(names: readonly HeldName[]): Members {
   const made = { quoted, bare: quoted.map(bytes => bytes.subarray(1, -1)) }
   MEMBERS.set(names, made)
   return made
-}
-
-/** What the body names, each with its kind: the name as an object of the kind would say it. */
-function namesIn(
-  call: Call,
-  bytes: Buffer,
-  names: readonly HeldName[],
-  exchanges: readonly Exchange[],
-): ReadonlyMap<string, HeldKind> {
-  const found = new Map<string, HeldKind>()
-  const hosts = new Set(exchanges.map(({ upstream }) => new URL(call.generation.reach(upstream).origin).hostname))
-  for (const { kind, path } of names) {
-    stringsAt(bytes, path, text => {
-      const name = kind.prefix === '' ? text : nameInUrl(text, kind.prefix, hosts)
-      if (name === undefined) return
-      found.set(name, kind)
-      if (found.size <= MOST_NAMED) return
-      throw new GatewayError('invalid_parameter', `The request names more than ${MOST_NAMED} files.`, {
-        limit: 'named',
-      })
-    })
-  }
-  return found
 }

@@ -2,6 +2,7 @@ import { GatewayError } from '../../core/errors.js'
 import type { Exchange, Route, TaskRoute } from '../../core/plan.js'
 import { admit } from '../admit.js'
 import type { Call } from '../call.js'
+import { mayName, narrowToHolders } from '../held/names.js'
 import { resolve } from '../resolve.js'
 import type { Entry } from './book.js'
 import { keyOf } from './claim.js'
@@ -23,7 +24,9 @@ export async function submit(call: Call, route: Route, task: TaskRoute): Promise
   const input = face.input(name => call.member(name), task.label)
   const { tasks } = call.kernel
   const parent = await parentOf(call, task, face)
-  const exchanges = parent === undefined ? resolve(call, route) : exchangesOf(call, route, parent)
+  const able = parent === undefined ? resolve(call, route) : exchangesOf(call, route, parent)
+  const exchanges = mayName(body, route.names) ? await narrowToHolders(call, route, body, able) : able
+  if (call.over) return
   const origin = originOf(call)
   const hook = task.webhook === undefined ? undefined : tasks.hooks.hook(call.member(task.webhook), task.webhook)
   const first = exchanges[0] && task.target(exchanges[0].upstream.name)
