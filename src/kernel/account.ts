@@ -44,7 +44,7 @@ export function account(call: Call): RequestEntry {
 function outcomeOf(error: GatewayError | undefined, status: number): Outcome {
   if (error === undefined) return status < 400 ? 'ok' : status < 500 ? 'client_error' : 'upstream_error'
   if (error.code === 'client_gone') return 'client_abort'
-  if (error.code === 'internal') return 'gateway_error'
+  if (error.code === 'internal' || error.code === 'unavailable') return 'gateway_error'
   return error.status < 500 ? 'client_error' : 'upstream_error'
 }
 

@@ -4,6 +4,7 @@ import type { Server as HttpsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { resolve } from 'node:path'
 import type { Writable } from 'node:stream'
+import { setTimeout as delay } from 'node:timers/promises'
 import { GatewayError } from '../core/errors.js'
 import type { Plan } from '../core/plan.js'
 import type { Store } from '../core/store.js'
@@ -60,6 +61,8 @@ export class Gateway {
   #cutCalls = 0
   readonly #reloads = new OneAfterAnother(() => this.#reload())
   #closing: Promise<void> | undefined
+  /** Aborted where the process is to end at once. */
+  readonly #hurry = new AbortController()
   #ended: () => void = () => undefined
   /** Settles when the gateway has ended. */
   readonly closed: Promise<void>
@@ -266,6 +269,7 @@ export class Gateway {
 
   async #drain(): Promise<void> {
     this.#health.draining = true
+    await this.#announced()
     this.#kernel.draining = true
     const { calls } = this.#kernel
     const before = calls.size
@@ -279,6 +283,12 @@ export class Gateway {
     await this.#sockets.empty(CLOSING)
     this.#log.info({ drained: before - this.#cutCalls, cut: this.#cutCalls }, 'drained')
     await this.#end()
+  }
+
+  /** Time for load balancers to see `/readyz` and to send nothing more. */
+  async #announced(): Promise<void> {
+    const { drain_delay } = this.plan.limits
+    if (drain_delay > 0) await delay(drain_delay, undefined, { signal: this.#hurry.signal }).catch(() => undefined)
   }
 
   /** A rotated secret may have been missed; it is looked for once a generation. */
@@ -309,6 +319,7 @@ export class Gateway {
 
   /** Ends at once: what is in flight gets its error, connections are broken. */
   async closeNow(): Promise<void> {
+    this.#hurry.abort()
     this.#health.draining = true
     this.#kernel.draining = true
     this.#server.close()

@@ -60,6 +60,23 @@ t.test('F-P1 while it drains, /readyz on an open connection says 503', async t =
   await closing
 })
 
+t.test('F-P1 with a delay, /readyz says 503 while new connections are served as ever', async t => {
+  const { gateway } = await playing(t, json(CHAT_ANSWER), 'limits: { drain_delay: 24h }\n')
+  const closing = gateway.gateway.close()
+  const probe = await gateway.open('/readyz')
+  t.match(await probe.answer(), { status: 503 })
+  const client = await gateway.open(PATH, { body: CHAT })
+  t.equal((await client.answer()).status, 200)
+  await gateway.gateway.closeNow()
+  await closing
+})
+
+t.test('F-P1 when the delay is over it drains', async t => {
+  const { gateway } = await playing(t, json(CHAT_ANSWER), 'limits: { drain_delay: 1ms }\n')
+  await gateway.gateway.close()
+  t.match(await gateway.log.find(line => line.msg === 'drained'), { drained: 0, cut: 0 })
+})
+
 t.test('F-P1 what does not finish within the grace period gets an error event, and no good end', async t => {
   const { gateway, upstream } = await playing(t, brokenStream([chatEvent('a')], hang), 'limits: { drain: 300ms }\n')
   const client = await gateway.open(PATH, STREAM)
@@ -70,6 +87,7 @@ t.test('F-P1 what does not finish within the grace period gets an error event, a
   t.match(JSON.parse(last?.data ?? '{}'), { error: { code: 'unavailable' } })
   t.notMatch(body.toString(), /\[DONE\]/)
   await upstream.aborts.count(1)
+  t.match(await gateway.log.find(line => line.msg === 'request'), { outcome: 'gateway_error', phase: 'drain' })
   t.match(await gateway.log.find(line => line.msg === 'drained'), { drained: 0, cut: 1 })
 })
 
