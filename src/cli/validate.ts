@@ -49,7 +49,7 @@ async function reportText({ plan, config, problems }: LoadedPlan, file: string, 
   await tell(problems, io.stdout, io)
   const { green, red } = paints(coloured(io.stdout, io.env))
   if (plan === undefined || config === undefined) {
-    print(io.stdout, `${red(file)} is not valid: ${count(problems.length, 'problem')}`)
+    print(io.stdout, `${red(file)} is not valid: ${tally(problems)}`)
     return
   }
   const facts = [
@@ -58,6 +58,13 @@ async function reportText({ plan, config, problems }: LoadedPlan, file: string, 
     count(plan.routes.length, 'route'),
   ]
   print(io.stdout, `${green(file)} is valid: ${facts.join(', ')}`)
+}
+
+/** `2 problems, 1 warning` */
+function tally(problems: LoadedPlan['problems']): string {
+  const errors = problems.filter(({ severity }) => severity === 'error').length
+  const warnings = problems.length - errors
+  return [count(errors, 'problem'), ...(warnings === 0 ? [] : [count(warnings, 'warning')])].join(', ')
 }
 
 function count(number: number, what: string): string {

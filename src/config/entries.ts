@@ -1,4 +1,4 @@
-import { isObject } from '../core/json.js'
+import { isObject, type Json } from '../core/json.js'
 import { pathText } from '../core/path-text.js'
 import { type Document, Site } from './document.js'
 import { shownFile } from './problems.js'
@@ -11,6 +11,8 @@ export interface Entry<T> {
   readonly site: Site
   /** Absent where it does not fit the schema: then only the name is known. */
   readonly value: T | undefined
+  /** What is written there, whether it fits or not. */
+  readonly written: Json
 }
 
 export type Entries<T> = ReadonlyMap<string, Entry<T>>
@@ -44,7 +46,7 @@ export function gather<S extends SectionName>(
       if (first === undefined) {
         const fits = !document.misfits.has(section) && !document.misfits.has(pathText(site.path))
         // The schema has accepted the value, so it has the form that the raw types say.
-        entries.set(name, { name, site, value: fits ? (value as unknown as EntryOf<S>) : undefined })
+        entries.set(name, { name, site, value: fits ? (value as unknown as EntryOf<S>) : undefined, written: value })
       } else {
         report.error(
           'duplicate-key',

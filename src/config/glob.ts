@@ -30,6 +30,13 @@ export function matches(pattern: string, text: string, questionMark = false): bo
   return p === pattern.length
 }
 
+/** Whether there is a text that fits both of two patterns, each with a `*` in it: their ends must not contradict. */
+export function overlap(a: string, b: string): boolean {
+  const [startA, startB] = [a.slice(0, a.indexOf('*')), b.slice(0, b.indexOf('*'))]
+  const [endA, endB] = [a.slice(a.lastIndexOf('*') + 1), b.slice(b.lastIndexOf('*') + 1)]
+  return (startA.startsWith(startB) || startB.startsWith(startA)) && (endA.endsWith(endB) || endB.endsWith(endA))
+}
+
 /** Whether a path names several files. */
 export function isGlob(path: string): boolean {
   return /[*?]/.test(path)

@@ -2,7 +2,7 @@ import type { KeyConfig, KeySecret } from '../core/config.js'
 import { type Context, fillIn } from './context.js'
 import type { Site } from './document.js'
 import type { Entries, Entry } from './entries.js'
-import { matches } from './glob.js'
+import { matches, overlap } from './glob.js'
 import type { RawKey, RawKeySecret } from './raw.js'
 import { quoted } from './report.js'
 import { digestOf, readSecret } from './secrets.js'
@@ -138,6 +138,6 @@ function isKnown(pattern: string, models: readonly string[]): boolean {
     model =>
       model === pattern ||
       matches(pattern, model) ||
-      (model.includes('*') && (pattern.includes('*') || matches(model, pattern))),
+      (model.includes('*') && (pattern.includes('*') ? overlap(model, pattern) : matches(model, pattern))),
   )
 }

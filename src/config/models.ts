@@ -1,4 +1,5 @@
 import type { ModelConfig, TargetConfig } from '../core/config.js'
+import { isObject, type Json } from '../core/json.js'
 import { type Context, fillIn } from './context.js'
 import type { Site } from './document.js'
 import type { Entries } from './entries.js'
@@ -6,6 +7,9 @@ import type { RawModel, RawModelSettings, RawTarget, RawUpstream } from './raw.j
 import { listed, quoted } from './report.js'
 import { readRetry, readTimeouts } from './settings.js'
 import { suggest } from './suggest.js'
+
+/** What the name of an upstream looks like; the schema has told of anything else. */
+const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]*$/
 
 /** A model and where its targets are written. */
 export interface ReadModel {
@@ -21,13 +25,32 @@ export function readModels(
   context: Context,
 ): ReadonlyMap<string, ReadModel> {
   const models = new Map<string, ReadModel>()
-  for (const { name, site, value } of entries.values()) {
-    if (value === undefined) continue
+  for (const { name, site, value, written } of entries.values()) {
+    if (value === undefined) {
+      checkWritten(written, site, upstreams, context)
+      continue
+    }
     const raw = fillIn(value, site, context)
     for (const target of targetsOf(raw, site)) checkTarget(name, target, upstreams, context)
     models.set(name, readModel(raw, site, context))
   }
   return models
+}
+
+/** The upstreams of a model in which something else is wrong, as far as they can be made out. */
+function checkWritten(written: Json | undefined, site: Site, upstreams: Entries<RawUpstream>, context: Context): void {
+  if (Array.isArray(written)) {
+    for (const [index, item] of written.entries()) checkWritten(item, site.child(index), upstreams, context)
+  } else if (isObject(written)) {
+    checkWritten(
+      written.targets ?? written.upstream,
+      site.child('targets' in written ? 'targets' : 'upstream'),
+      upstreams,
+      context,
+    )
+  } else if (typeof written === 'string' && NAME.test(written)) {
+    checkUpstream(written, site, upstreams, context)
+  }
 }
 
 function readModel(raw: RawModel, site: Site, context: Context): ReadModel {

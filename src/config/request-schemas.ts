@@ -6,7 +6,7 @@ import type { Entries, Entry } from './entries.js'
 import { openFile } from './open.js'
 import { listed, quoted } from './report.js'
 import type { ReadRoute } from './routes.js'
-import { compileSchema, SchemaError, shippedSchema } from './schemas.js'
+import { compileSchema, SchemaError, shippedSchema, shippedSchemaNames } from './schemas.js'
 import { suggest } from './suggest.js'
 
 /** Request schemas that routes refer to, by name: the user's, which are compiled to see that they can be, or shipped ones. */
@@ -27,7 +27,7 @@ export function readRequestSchemas(
       const known = listed(own.keys())
       const message = `no request schema is called ${quoted(name)}${known === undefined ? '' : `; schemas has: ${known}`}`
       context.report.error('dangling-reference', site, message, {
-        meant: () => suggest(name, own.keys()),
+        meant: () => suggest(name, [...own.keys(), ...shippedSchemaNames(shippedRoot)]),
       })
     }
   }

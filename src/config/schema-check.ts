@@ -17,6 +17,7 @@ const PER_MEMBER = new Set(['required', 'additionalProperties'])
  * steps know them by name and leave their content alone.
  */
 export function checkSchema(document: Document, type: FileType, report: Report): void {
+  for (const { rule, path } of document.tree.faults) if (rule === 'bad-key') document.misfits.add(entryOf(path, type))
   const validate = fileValidator(type)
   if (type === 'routes' && document.tree.value === null) return
   if (validate(document.tree.value)) return

@@ -14,7 +14,20 @@ export interface SchemaProblem extends Details {
 }
 
 /** Keys of the main file that no other file may have. */
-const MAIN_ONLY = new Set(['version', 'listen', 'limits', 'timeouts', 'retry', 'store', 'log', 'media', 'interfaces'])
+const MAIN_ONLY = new Set([
+  'version',
+  'listen',
+  'limits',
+  'timeouts',
+  'retry',
+  'store',
+  'spool',
+  'log',
+  'media',
+  'tasks',
+  'webhooks',
+  'interfaces',
+])
 
 /** What a missing key is for. */
 const PURPOSES: Readonly<Record<string, string>> = {
@@ -34,7 +47,7 @@ export function problemOf(error: ErrorObject, site: Site, type: FileType): Schem
     case 'additionalProperties':
       return unknownKey(error, site, type)
     case 'required':
-      return { rule: 'missing-key', site, message: missing(String(error.params.missingProperty)), on: 'key' }
+      return { rule: 'missing-key', site, message: missing(String(error.params.missingProperty), site), on: 'key' }
     case 'enum':
       return notAmong(error, site)
     default:
@@ -54,8 +67,9 @@ function badValue(error: ErrorObject, site: Site): SchemaProblem {
   }
 }
 
-function missing(name: string): string {
-  const purpose = PURPOSES[name]
+function missing(name: string, site: Site): string {
+  const isWebhook = site.path[0] === 'webhooks' && name === 'secret'
+  const purpose = isWebhook ? 'where the signing secret is found, such as { env: WEBHOOK_SECRET }' : PURPOSES[name]
   return `${quoted(name)} is missing here${purpose === undefined ? '' : `: ${purpose}`}`
 }
 

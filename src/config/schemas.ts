@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import type * as AjvModule from 'ajv'
@@ -41,6 +41,12 @@ export function shippedSchema(root: string, name: string): JsonObject | undefine
   const generated = join(root, 'schemas/generated', `${name}.generated.cjs`)
   if (existsSync(generated)) compiled.set(schema, toCheck(require(generated)))
   return schema
+}
+
+/** Names of the request schemas that are shipped. */
+export function shippedSchemaNames(root: string): readonly string[] {
+  const files = readdirSync(join(root, 'schemas')).filter(file => file.endsWith('.request.json'))
+  return files.map(file => file.slice(0, -'.json'.length))
 }
 
 function toCheck(validate: Validator): RequestCheck {

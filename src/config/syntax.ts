@@ -91,7 +91,7 @@ const WORDS: Readonly<Partial<Record<YAMLError['code'], string>>> = {
   BAD_INDENT: 'the indentation does not fit the lines above',
   BAD_SCALAR_START: 'a text cannot start with this character; put it in quotes',
   BLOCK_AS_IMPLICIT_KEY: 'a second ": " on one line; put the text in quotes, or the mapping on lines of its own',
-  BLOCK_IN_FLOW: 'a block cannot stand inside { } or [ ]',
+  BLOCK_IN_FLOW: 'a block cannot stand inside { } or [ ]; a text with ": " in it needs quotes there',
   KEY_OVER_1024_CHARS: 'a key of more than 1,024 characters',
   MISSING_CHAR: 'a ":" is missing after this name, or a comma before it',
   MULTILINE_IMPLICIT_KEY: 'a ":" is missing after this name, or the line below is not indented as it should be',

@@ -1,4 +1,5 @@
 import type { UpstreamConfig } from '../core/config.js'
+import { isObject } from '../core/json.js'
 import { parseBase } from './base.js'
 import { type Context, fillIn } from './context.js'
 import { mergeCredential, readCredentialSecret, readFormerSecrets } from './credentials.js'
@@ -31,10 +32,16 @@ export function readUpstreams(
 ): ReadonlyMap<string, ReadUpstream> {
   const upstreams = new Map<string, ReadUpstream>()
   for (const entry of entries.values()) {
+    if (entry.value === undefined) checkKind(entry, kinds)
     const read = entry.value && readUpstream(entry, entry.value, kinds, context)
     if (read !== undefined) upstreams.set(entry.name, read)
   }
   return upstreams
+}
+
+/** The kind of an upstream in which something else is wrong. */
+function checkKind({ site, written }: Entry<RawUpstream>, kinds: Kinds): void {
+  if (isObject(written) && typeof written.kind === 'string') kinds.layers({ kind: written.kind }, site)
 }
 
 function readUpstream(

@@ -6,6 +6,10 @@ import { DEEPEST } from './yaml-tokens.js'
 /** Most values that aliases may stand for in one file, all uses counted. */
 const MOST_ALIASED = 10_000
 
+/** YAML 1.2 has no merge keys; in older ones they are common. */
+const NO_MERGE =
+  'YAML 1.2 merges no mappings (<<): an anchor stands for a whole value; what upstreams share goes into a kind under kinds'
+
 export interface Range {
   readonly start: number
   readonly end: number
@@ -137,6 +141,10 @@ export class YamlTree {
   }
 
   #keyText(key: Node, path: DocumentPath): string | undefined {
+    if (isScalar(key) && key.source === '<<' && key.type === 'PLAIN') {
+      this.#fault('bad-key', key, path, NO_MERGE)
+      return undefined
+    }
     if (isScalar(key)) return typeof key.value === 'string' ? key.value : (key.source ?? String(key.value))
     if (isAlias(key)) {
       this.#fault('bad-key', key, path, `a name that starts with * needs quotes: "*${key.source}"`)

@@ -14,6 +14,12 @@ t.test('validate says what a valid file holds, and exits 0', async t => {
   t.equal(code, 0)
 })
 
+t.test('validate counts warnings by themselves', async t => {
+  const cwd = t.testdir({ 'gateway.yaml': BAD })
+  const { stdout } = await run(['validate'], { cwd, env: { TEST_KEY: 'short' } })
+  t.match(stdout, /gateway\.yaml is not valid: \d+ problems, 1 warning\n$/)
+})
+
 t.test('validate tells all problems with their positions, and exits 1', async t => {
   const cwd = t.testdir({ 'gateway.yaml': BAD })
   const { code, stdout } = await run(['validate', 'gateway.yaml'], { cwd, env })

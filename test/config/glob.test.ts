@@ -1,7 +1,7 @@
 import { symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { expandGlob, globRoot, matches } from '../../src/config/glob.js'
+import { expandGlob, globRoot, matches, overlap } from '../../src/config/glob.js'
 import { fc } from '../helpers/property.js'
 import { folderWith } from './support.js'
 
@@ -82,4 +82,18 @@ t.test('the root of a glob is the folder before its first star', async t => {
   t.equal(globRoot('/etc/gateway/**/*.yaml'), '/etc/gateway')
   t.equal(globRoot('/*.yaml'), '/')
   t.equal(globRoot('/etc/gateway/a.yaml'), '/etc/gateway')
+})
+
+t.test('two globs overlap exactly where a text fits both', async t => {
+  for (const [a, b, expected] of [
+    ['gpt-*', 'sim-*', false],
+    ['sim-*', 'sim-text*', true],
+    ['*-mini', 'sim-*', true],
+    ['*-mini', '*-large', false],
+    ['a*b', 'ab*b', true],
+    ['*', 'x*y*z', true],
+  ] as const) {
+    t.equal(overlap(a, b), expected, `${a} and ${b}`)
+    t.equal(overlap(b, a), expected, `${b} and ${a}`)
+  }
 })
