@@ -22,6 +22,8 @@ export interface RequestEntry {
   /** A method that Node knows. */
   readonly method: string
   readonly route: string | undefined
+  /** What was asked for where no route has it: the path, cut, without its query. */
+  readonly path?: string | undefined
   readonly key: string | undefined
   readonly model: string | undefined
   readonly upstream: string | undefined

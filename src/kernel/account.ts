@@ -3,6 +3,9 @@ import type { GatewayError } from '../core/errors.js'
 import { Blocked } from '../net/media-url.js'
 import type { Call } from './call.js'
 
+/** Characters of a path that the log shows. */
+const LONGEST_PATH = 200
+
 const NOTHING: readonly string[] = []
 
 /** The one entry of a settled call. */
@@ -13,6 +16,7 @@ export function account(call: Call): RequestEntry {
     id: call.id,
     method: call.request.method ?? '',
     route: call.route?.id,
+    path: pathOf(call),
     key: call.caller?.name,
     model: call.model === '' ? undefined : call.model,
     upstream: call.attempts.at(-1)?.upstream,
@@ -39,6 +43,11 @@ export function account(call: Call): RequestEntry {
     blocked: details?.cause instanceof Blocked ? details.cause.message : undefined,
     generation: call.generation.number,
   }
+}
+
+/** Which path nobody serves: told of callers who are known, since anybody else could write what they like. */
+function pathOf({ route, caller, path }: Call): string | undefined {
+  return route === undefined && caller !== undefined ? path.slice(0, LONGEST_PATH) : undefined
 }
 
 function outcomeOf(error: GatewayError | undefined, status: number): Outcome {

@@ -28,6 +28,7 @@ async function serve(call: Call): Promise<void> {
   const { request } = call
   const matched = plan.match(request.method ?? '', call.path, request.headers)
   call.family = familyOf(request, matched)
+  call.route = matched.route
   checkHead(request, plan.limits)
   if (cors(call, matched)) return
   refuseOverload(call)
@@ -83,7 +84,6 @@ export function refuseOverload(call: Call): void {
 
 function routeOf(call: Call, matched: Match | Miss): Match['route'] {
   if (matched.route !== undefined) {
-    call.route = matched.route
     call.params = matched.params
     return matched.route
   }

@@ -7,6 +7,7 @@ import type { Writable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { GatewayError } from '../core/errors.js'
 import type { Plan } from '../core/plan.js'
+import type { Problem } from '../core/problems.js'
 import type { Store } from '../core/store.js'
 import { authenticate } from '../kernel/authenticate.js'
 import { Generation } from '../kernel/generation.js'
@@ -195,7 +196,7 @@ export class Gateway {
     const { plan } = loaded
     if (plan === undefined) this.#refuse(loaded)
     else if (plan.digest === this.plan.digest) this.#unchanged()
-    else await this.#apply(plan)
+    else await this.#apply(plan, loaded.problems)
     return loaded
   }
 
@@ -221,16 +222,13 @@ export class Gateway {
     this.#health.reloads.failed++
     this.#health.valid = false
     this.#health.problems = loaded.problems
-    const problems = loaded.problems.map(({ position, path, message }) => ({
-      at: `${position.file}:${position.line}:${position.column}`,
-      path,
-      message,
-    }))
-    this.#log.error({ generation: this.#health.generation, problems }, 'reload failed; the last good plan goes on')
+    const { generation } = this.#health
+    this.#log.error({ generation, problems: loaded.problems.map(briefly) }, 'reload failed; the last good plan goes on')
   }
 
-  async #apply(plan: Plan): Promise<void> {
+  async #apply(plan: Plan, warnings: readonly Problem[]): Promise<void> {
     await this.#embedded.prepare(plan)
+    const before = this.plan
     const generation = new Generation(plan, this.#health.generation + 1, this.#pools, this.#embedded)
     this.#kernel.swap(generation)
     applyLimits(this.#server, plan.limits)
@@ -242,7 +240,13 @@ export class Gateway {
     this.#health.valid = true
     this.#health.problems = []
     this.#health.restart = needsRestart(this.#first, plan)
-    this.#log.info({ generation: generation.number, digest: plan.digest }, 'reloaded')
+    const told = warnings.length > 0 ? { warnings: warnings.map(briefly) } : {}
+    this.#log.info({ generation: generation.number, digest: plan.digest, ...told }, 'reloaded')
+    for (const { name, off } of plan.upstreams.values()) {
+      const was = before.upstreams.get(name)?.off
+      if (off !== undefined && off !== was) this.#log.warn({ upstream: name, reason: off }, 'an upstream is off')
+      if (off === undefined && was !== undefined) this.#log.info({ upstream: name }, 'an upstream is on again')
+    }
     for (const what of this.#health.restart) this.#log.warn({ setting: what }, 'needs a restart to take effect')
   }
 
@@ -374,6 +378,11 @@ export async function startGateway(given: StartOptions): Promise<Gateway> {
   }
   await gateway.follow(loaded)
   return gateway
+}
+
+/** A problem as the log has it. */
+function briefly({ position, path, message }: Problem): object {
+  return { at: `${position.file}:${position.line}:${position.column}`, path, message }
 }
 
 function messageOf(error: unknown): string {

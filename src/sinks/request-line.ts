@@ -9,6 +9,7 @@ export function requestLine(entry: RequestEntry, level: string, time: string): s
   return (
     `{"level":"${level}","time":"${time}","msg":"request","id":"${entry.id}","method":"${entry.method}"` +
     string('route', entry.route) +
+    string('path', entry.path) +
     string('key', entry.key) +
     string('model', entry.model) +
     string('upstream', entry.upstream) +

@@ -103,6 +103,22 @@ t.test('F-A1 without a key unknown paths and methods answer 401 too', async t =>
   compatibleError(t, await gateway.request('/v1/unknown'), 404, null)
 })
 
+t.test(
+  'the log shows which route refused a key, and which path a caller asked for in vain, without its query',
+  async t => {
+    const { gateway } = await running(t)
+    await gateway.chat({}, { key: 'wrong' })
+    t.match(await gateway.log.find(line => line.status === 401), {
+      route: 'POST /v1/chat/completions',
+      path: undefined,
+    })
+    await gateway.request('/v1/chat/completion?key=hidden')
+    t.match(await gateway.log.find(line => line.status === 404), { route: undefined, path: '/v1/chat/completion' })
+    await gateway.request('/v1/nowhere', { key: 'nobody' })
+    t.match(await gateway.log.find(line => line.status === 401 && line.route === undefined), { path: undefined })
+  },
+)
+
 t.test('F-A1 a key by digest, a scheme in other letters and more spaces are good', async t => {
   const { gateway } = await running(t)
   t.equal((await gateway.request('/v1/models', { key: SECRETS.hashed })).status, 200)

@@ -267,6 +267,26 @@ t.test('F-R4 a secret file that is rotated serves the next request, the one in f
   )
 })
 
+t.test('F-R4 a secret file that is gone switches its upstream off, and the log says so', async t => {
+  const { origin } = await startRawUpstream(t)
+  const yaml = oneUpstream(origin).replace('{ env: UPSTREAM_KEY }', '{ file: secret }')
+  const gateway = await startTestGateway(t, yaml, { files: { secret: canary('upstream') } })
+  rmSync(join(gateway.folder, 'secret'))
+  await gateway.gateway.reload()
+  t.match(await gateway.log.find(line => line.msg === 'an upstream is off'), { level: 'warn', reason: /secret/ })
+  writeFileSync(join(gateway.folder, 'secret'), canary('upstream'))
+  await gateway.gateway.reload()
+  t.match(await gateway.log.find(line => line.msg === 'an upstream is on again'), { upstream: 'up' })
+})
+
+t.test('F-R1 what a reload warns of is in its line', async t => {
+  const { gateway, yaml } = await running(t)
+  await gateway.write('gateway.yaml', yaml.replace('models: ["*"]', 'models: [swift]'))
+  await gateway.gateway.reload()
+  const { warnings } = await gateway.log.find(line => line.msg === 'reloaded')
+  t.match(warnings, [{ at: /gateway\.yaml:\d+:\d+$/, message: /no model is called "swift"/ }])
+})
+
 t.test("F-R4 a caller's key that is rotated: both serve while both are listed, then only the new one", async t => {
   const upstream = await startRawUpstream(t)
   upstream.answer(json(CHAT_ANSWER))
