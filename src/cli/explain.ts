@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { DEFAULT_FILE, type Define, example } from './command.js'
 import { CommandError, EXIT, type Io } from './io.js'
@@ -23,9 +24,9 @@ export const explainCommand: Define = (parent, io, end) => {
     .argument('[method]', 'method of a request; one argument alone is the file')
     .argument('[path]', 'path of a request')
     .option('-f, --file <file>', 'configuration file', DEFAULT_FILE)
-    .option('--model <name>', 'model that the request names')
+    .option('--model <name>', 'model that the request names, where no body says so')
     .option('--key <name>', "name of the caller's key in the file, never the key itself")
-    .option('--stream', 'the request asks for a stream')
+    .option('--stream', 'the request asks for a stream, where no body says so')
     .option('--body <file>', 'body of the request; "-" reads standard input')
     .option('--json', 'print the same facts as JSON')
     .addHelpText(
@@ -56,9 +57,10 @@ function document(facts: object): string {
   return `${JSON.stringify(facts, undefined, 2)}\n`
 }
 
-/** One argument alone is a file, as with the other commands, unless it reads as a method whose path was forgotten. */
+/** One argument alone is a file, as with the other commands, unless it reads as a method without a path, or as a path without a method. */
 function fileOf(argument: string): string {
-  if (/^[A-Za-z]+$/.test(argument)) throw new CommandError('give a method and a path, as in GET /v1/models')
+  const isPath = argument.startsWith('/') && !existsSync(argument)
+  if (isPath || /^[A-Za-z]+$/.test(argument)) throw new CommandError('give a method and a path, as in GET /v1/models')
   return argument
 }
 

@@ -63,6 +63,12 @@ t.test('a method alone, a body that is not there, and a file that is not there e
   }
 })
 
+t.test('a path alone is not taken for a file', async t => {
+  const { code, stderr } = await run(['explain', '/v1/models'], { cwd: t.testdir({ 'gateway.yaml': GOOD }), env })
+  t.equal(code, 2)
+  t.match(stderr, 'give a method and a path')
+})
+
 t.test('explain of a file that does not compile exits 1', async t => {
   const { code, stderr } = await run(['explain'], { cwd: t.testdir({ 'gateway.yaml': BAD }), env })
   t.equal(code, 1)

@@ -21,6 +21,8 @@ export interface RequestFacts {
   readonly answer?: readonly string[]
   /** What is done with tasks, where that is no matter of a model. */
   readonly task?: string
+  /** What is done with responses that are kept, here or at an upstream. */
+  readonly kept?: string
   /** Ways to serve it, in order; those of one group are drawn from by weight. */
   readonly exchanges: readonly ExchangeFacts[]
   readonly error?: ErrorFacts
@@ -38,6 +40,9 @@ export interface ErrorFacts {
 
 type Writable<T> = { -readonly [Key in keyof T]: T[Key] }
 
+/** Paths that are answered before there is a plan, see src/runtime/health.ts. */
+const HEALTH: ReadonlySet<string> = new Set(['/livez', '/readyz'])
+
 const ANYBODY: Caller = { name: '', models: [], may: () => true, strict: false }
 
 /** Takes a request the way that the kernel takes it, in the same order, up to where it would be sent. */
@@ -47,6 +52,9 @@ export function requestFacts(plan: CompiledPlan, ask: Ask): RequestFacts {
   const matched = plan.match(ask.method, path)
   const query = mark < 0 ? undefined : new URLSearchParams(ask.path.slice(mark + 1))
   const facts: Writable<RequestFacts> = { request: `${ask.method} ${path}`, exchanges: [] }
+  if (HEALTH.has(path) && (ask.method === 'GET' || ask.method === 'HEAD')) {
+    return { ...facts, answer: ['health, which needs no key'] }
+  }
   if (matched.route !== undefined) facts.route = matched.route.id
   try {
     const caller = authenticate(plan, ask)
@@ -55,6 +63,10 @@ export function requestFacts(plan: CompiledPlan, ask: Ask): RequestFacts {
     if (Object.keys(params).length > 0) facts.params = params
     if (route.holding?.verb === 'lists') {
       facts.answer = [`the key's own ${route.holding.kind.name} list`]
+      return facts
+    }
+    if (route.lane === 'answer' && route.answer !== 'models' && route.answer !== 'model') {
+      facts.kept = keptText(route)
       return facts
     }
     if (route.lane === 'answer') {
@@ -75,6 +87,12 @@ export function requestFacts(plan: CompiledPlan, ask: Ask): RequestFacts {
     if (!(error instanceof Refused)) throw error
     return { ...facts, error: errorFacts(error, matched) }
   }
+}
+
+function keptText({ answer }: Route): string {
+  return answer === 'response.compact'
+    ? "asked of the model's upstream, where that keeps responses itself"
+    : "from the gateway's store, or asked of the upstream that keeps the response"
 }
 
 function taskText({ kind, action, parameter, member = '' }: TaskRoute): string {
