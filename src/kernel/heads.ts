@@ -28,6 +28,10 @@ export function checkHead(request: IncomingMessage, limits: Limits): void {
   // Absolute-form and authority-form targets are for proxies, which this is not (RFC 9112 §3.2.2).
   if (url.charCodeAt(0) !== 0x2f) throw new GatewayError('bad_request', 'The request target has to be a path.')
   checkSingles(raw)
+  // RFC 9112 §3.2
+  if (request.headers.host === undefined && request.httpVersion === '1.1') {
+    throw new GatewayError('bad_request', 'The header host is missing.')
+  }
   const coding = request.headers['transfer-encoding']
   if (coding === undefined) return
   if (coding.toLowerCase() !== 'chunked' || request.headers['content-length'] !== undefined) {

@@ -33,7 +33,8 @@ export function createServer(
   const options: ServerOptions & UpgradeChoice = {
     shouldUpgradeCallback: wantsSocket,
     insecureHTTPParser: false,
-    requireHostHeader: true,
+    // The kernel asks for it, and answers in words; Node's own answer would have no body.
+    requireHostHeader: false,
     noDelay: true,
     keepAlive: true,
     keepAliveInitialDelay: 30_000,
@@ -87,7 +88,12 @@ export function applyLimits(server: Server | HttpsServer, limits: Limits): void 
 
 function refuse(response: ServerResponse, error: GatewayError): void {
   const body = JSON.stringify(errorBody(error, 'compatible', ''))
-  response.writeHead(error.status, { 'content-type': 'application/json', connection: 'close' })
+  response.writeHead(error.status, {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(body),
+    'x-gateway-error': error.code,
+    connection: 'close',
+  })
   response.end(body)
 }
 

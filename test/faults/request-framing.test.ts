@@ -243,7 +243,23 @@ t.test('F-C10 Expect: 100-continue is answered when the head is sound, other exp
   t.equal((await client.answer()).status, 200)
   const other = await connectRaw(t, gateway.origin)
   await other.send(framed(gateway, [LENGTH, 'expect: the-unexpected'], ''))
-  t.equal((await other.answer()).status, 417)
+  const refusal = await other.answer()
+  t.equal(refusal.status, 417)
+  t.equal(refusal.header('x-gateway-error'), 'expectation_failed')
+})
+
+t.test('F-C9 a request of HTTP/1.1 without a host is 400 in the words of its family', async t => {
+  const { gateway, upstream } = await running(t)
+  const ask = async (version: string): Promise<Answer> => {
+    const client = await connectRaw(t, gateway.origin)
+    await client.send(`GET /v1/models HTTP/${version}\r\nauthorization: Bearer ${gateway.key}\r\n\r\n`)
+    return client.answer()
+  }
+  const refusal = await ask('1.1')
+  t.equal(refusal.status, 400)
+  t.match(refusal.json(), { error: { message: 'The header host is missing.' } })
+  t.equal((await ask('1.0')).status, 200)
+  t.equal(upstream.connections.items.length, 0)
 })
 
 t.test('F-C10 a refused head is never invited to send its body', async t => {
