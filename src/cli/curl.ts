@@ -19,6 +19,7 @@ const BODIES: Readonly<Record<string, object>> = {
  */
 export function curl(serving: Serving): string | undefined {
   const key = presentable(serving)
+  if (key === undefined) return undefined
   for (const protocol of Object.keys(BODIES)) {
     const route = serving.plan.routes.find(one => isSimple(one, protocol))
     const model = route && firstModel(serving.config, route, key.may)
@@ -42,8 +43,8 @@ interface Presentable {
   readonly may: (model: string) => boolean
 }
 
-/** The key to call with: one that the gateway made itself, else the variable that holds one. */
-function presentable({ plan, config, kept, env }: Serving): Presentable {
+/** The key to call with: one that the gateway made itself, else the variable that holds one. Undefined where none is good. */
+function presentable({ plan, config, kept, env }: Serving): Presentable | undefined {
   for (const { secret } of kept.values()) {
     const caller = usable(plan, secret.reveal())
     if (caller !== undefined) return { text: inDoubleQuotes(secret.reveal()), may: caller }
@@ -54,7 +55,10 @@ function presentable({ plan, config, kept, env }: Serving): Presentable {
     const variable = value === undefined ? undefined : variableOf(value, env)
     if (caller !== undefined && variable !== undefined) return { text: `$${variable}`, may: caller }
   }
-  return { text: '$GATEWAY_KEY', may: () => true }
+  const good = Object.values(config.keys).some(
+    ({ secrets, expires = Number.POSITIVE_INFINITY }) => secrets.length > 0 && expires > Date.now(),
+  )
+  return good ? { text: '$GATEWAY_KEY', may: () => true } : undefined
 }
 
 function usable(plan: Plan, value: string): ((model: string) => boolean) | undefined {

@@ -57,4 +57,6 @@ t.test('listening everywhere is called on loopback', async t => {
 t.test('nothing is printed where nothing would work', async t => {
   t.equal(await printed(t, `${KEY}\nmodels: { away: north }\n`), undefined)
   t.equal(await printed(t, `${KEY}\nmodels: { "glob-*": sim }\n`), undefined)
+  t.equal(await printed(t, `${KEY.replace('TEST_KEY', 'NONE')}\nmodels: { sim-text: sim }\n`), undefined)
+  t.equal(await printed(t, 'models: { sim-text: sim }\n'), undefined)
 })
