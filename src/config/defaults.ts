@@ -31,7 +31,6 @@ export const LIMITS: Limits = {
   stall: 2 * MINUTE,
   keep_alive: 75 * SECOND,
   drain: 30 * SECOND,
-  drain_delay: 0,
 }
 
 export const TIMEOUTS: Timeouts = { connect: 3 * SECOND, first_byte: 5 * MINUTE, idle: 2 * MINUTE, total: 30 * MINUTE }

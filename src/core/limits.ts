@@ -42,8 +42,8 @@ export interface Limits {
   readonly keep_alive: number
   /** Time that requests in flight get when the process drains. */
   readonly drain: number
-  /** Time before that in which everything is served as ever and `/readyz` says 503; 0 is none. */
-  readonly drain_delay: number
+  /** Time before that in which everything is served as ever and `/readyz` says 503; none unless it is asked for. */
+  readonly drain_delay?: number
 }
 
 /** Time-outs towards one upstream, in milliseconds. */

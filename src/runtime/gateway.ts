@@ -291,7 +291,7 @@ export class Gateway {
 
   /** Time for load balancers to see `/readyz` and to send nothing more. */
   async #announced(): Promise<void> {
-    const { drain_delay } = this.plan.limits
+    const { drain_delay = 0 } = this.plan.limits
     if (drain_delay > 0) await delay(drain_delay, undefined, { signal: this.#hurry.signal }).catch(() => undefined)
   }
 

@@ -37,7 +37,6 @@ export const LIMITS: Limits = {
   stall: 120_000,
   keep_alive: 75_000,
   drain: 30_000,
-  drain_delay: 0,
 }
 
 /** A configuration with nothing in it but defaults, and what a test says. */
