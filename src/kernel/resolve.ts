@@ -7,9 +7,13 @@ import type { Call } from './call.js'
  * upstreams are all switched off answer alike.
  */
 export function resolve(call: Call, route: Route): readonly Exchange[] {
-  if (route.model !== undefined && call.caller?.may(call.model) !== true) throw unknownModel(call.model, route)
+  if (route.model !== undefined && call.caller?.may(call.model) !== true) {
+    throw unknownModel(call.model, route, 'the key may not use this model')
+  }
   const choice = route.resolve(call.model)
-  if (choice === undefined) throw route.model === undefined ? switchedOff() : unknownModel(call.model, route)
+  if (choice === undefined) {
+    throw route.model === undefined ? switchedOff() : unknownModel(call.model, route, 'nothing serves this model here')
+  }
   return order(choice, Math.random)
 }
 
@@ -17,13 +21,14 @@ function switchedOff(): GatewayError {
   return new GatewayError('unavailable', 'The upstream of this endpoint is switched off.')
 }
 
-export function unknownModel(model: string, route: Route): GatewayError {
+/** `cause` is for the log alone: it is not told apart for the caller. */
+export function unknownModel(model: string, route: Route, cause?: string): GatewayError {
   const own = route.protocol?.unknownModel
   const message = own?.message?.replaceAll('{model}', model)
   return new GatewayError(
     'model_not_found',
     message ?? `The model \`${model}\` does not exist or you do not have access to it.`,
-    { ...(own === undefined ? {} : { status: own.status }), param: own?.param },
+    { ...(own === undefined ? {} : { status: own.status }), param: own?.param, cause },
   )
 }
 

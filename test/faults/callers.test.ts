@@ -230,6 +230,14 @@ for (const [path, body] of ROUTES) {
   })
 }
 
+t.test('F-A3 the log alone knows a model that is forbidden from one that is not there', async t => {
+  const { gateway } = await running(t)
+  await gateway.chat({ model: 'b-1' }, { key: SECRETS.limited })
+  t.match(await gateway.log.find(line => line.model === 'b-1'), { status: 404, cause: /may not use/ })
+  await gateway.chat({ model: 'z-1' })
+  t.match(await gateway.log.find(line => line.model === 'z-1'), { status: 404, cause: /nothing serves/ })
+})
+
 t.test('F-A3 the models list holds what the key may use, and nothing else', async t => {
   const { gateway } = await running(t)
   const list = async (key: string): Promise<string[]> => {
