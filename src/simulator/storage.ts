@@ -11,6 +11,8 @@ export interface StoredFile {
   readonly bytes: Buffer
   /** Seconds since the epoch. */
   readonly created: number
+  /** When it ends by the clock, seconds since the epoch, where its owner wished for an end. */
+  readonly expires?: number
   /** Of the native interface: when it came by the clock, milliseconds since the epoch; its end is counted from then. */
   readonly stored?: number
 }

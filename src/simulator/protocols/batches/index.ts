@@ -1,6 +1,7 @@
 import { isObject, type Json, type JsonObject, parseJson } from '../../../core/json.js'
 import { SimulatorError } from '../../errors.js'
 import { compatible } from '../../families/compatible.js'
+import { missing, notListed } from '../../families/refusals.js'
 import { type Call, json, type Protocol } from '../../protocol.js'
 import type { StoredBatch } from '../../storage.js'
 import { keep } from '../files/index.js'
@@ -9,6 +10,11 @@ import { isDone, looked } from './progress.js'
 
 const SHARED = { body: 'none', family: compatible, models: [] } as const
 const DAY = 86_400
+const TEXTS = ['/v1/responses', '/v1/chat/completions', '/v1/completions', '/v1/embeddings', '/v1/moderations']
+const CHOICES: Readonly<Record<string, readonly string[]>> = {
+  endpoint: [...TEXTS, '/v1/images/generations', '/v1/images/edits', '/v1/videos'],
+  completion_window: ['24h'],
+}
 
 /** `POST /v1/batches`. */
 const create: Protocol = {
@@ -18,6 +24,7 @@ const create: Protocol = {
   body: 'json',
   answer: call => {
     const { batches, files } = call.memory.storage
+    checkRequest(call.body)
     const input = files.get(String(call.body.input_file_id))
     if (input === undefined) {
       const message = `No such File object: ${String(call.body.input_file_id).slice(0, 200)}`
@@ -29,6 +36,14 @@ const create: Protocol = {
     batches.put(id, batch)
     return json(batchObject(id, batch, call))
   },
+}
+
+function checkRequest(body: JsonObject): void {
+  for (const [name, values] of Object.entries(CHOICES)) {
+    const value = body[name]
+    if (value === undefined) throw missing(name)
+    if (typeof value !== 'string' || !values.includes(value)) throw notListed(name, String(value), values)
+  }
 }
 
 /** `GET /v1/batches`. */

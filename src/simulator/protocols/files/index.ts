@@ -7,7 +7,7 @@ import { readForm } from './form.js'
 
 const SHARED = { body: 'none', family: compatible, models: [] } as const
 
-/** `POST /v1/files`: a form with `file` and `purpose`. */
+/** `POST /v1/files`: a form with `file` and `purpose`, and `expires_after` where it is to end. */
 const upload: Protocol = {
   ...SHARED,
   method: 'POST',
@@ -82,13 +82,13 @@ function known({ parameter: id, memory }: Call): StoredFile {
 }
 
 /** As the protocol tells it. */
-export function fileObject({ id, bytes, created, name, purpose }: StoredFile) {
+export function fileObject({ id, bytes, created, expires = 0, name, purpose }: StoredFile) {
   return {
     id,
     object: 'file',
     bytes: bytes.length,
     created_at: created,
-    expires_at: null,
+    expires_at: expires === 0 ? null : expires,
     filename: name,
     purpose,
     status: 'processed',

@@ -1,5 +1,6 @@
 import { SimulatorError } from '../../errors.js'
 import { compatible } from '../../families/compatible.js'
+import { missing } from '../../families/refusals.js'
 import { type Call, json, type Protocol } from '../../protocol.js'
 import type { StoredUpload } from '../../storage.js'
 import { readPart } from './form.js'
@@ -89,11 +90,6 @@ function pending({ parameter: id, memory }: Call): StoredUpload {
 
 function unknownPart(id: string): never {
   throw new SimulatorError(400, `No part found with id '${id.slice(0, 200)}'.`, { param: 'part_ids' })
-}
-
-function missing(param: string): SimulatorError {
-  const details = { param, code: 'missing_required_parameter' }
-  return new SimulatorError(400, `Missing required parameter: '${param}'.`, details)
 }
 
 function uploadObject(id: string, { request, state, created }: StoredUpload) {
