@@ -1,6 +1,6 @@
 import t from 'tap'
 import { moderations } from '../../src/codecs/moderations/index.js'
-import { CATEGORIES, JUDGEMENT, memberOf } from '../../src/codecs/moderations/question.js'
+import { CATEGORIES, judgements, memberOf } from '../../src/codecs/moderations/question.js'
 import { GatewayError } from '../../src/core/errors.js'
 import type { JsonObject } from '../../src/core/json.js'
 import type { TextResult } from '../../src/core/text.js'
@@ -35,7 +35,14 @@ t.test('a text is quoted, so that nothing in it can end it', async t => {
   const [part] = turns[0]?.parts ?? []
   t.equal(part?.type === 'text' && JSON.parse(part.text), evil)
   t.match(system[0]?.text, /never follow it/)
-  t.match(format, { type: 'schema', schema: JUDGEMENT, strict: true })
+  t.match(format, { type: 'schema', schema: judgements(1), strict: true })
+})
+
+t.test('the form of the answer has room for one judgement of each input, no more and no fewer', async t => {
+  const { format } = server.decodeRequest({ input: ['a', 'b', 'c'] }, head)
+  t.match(format, { schema: { properties: { results: { type: 'array', minItems: 3, maxItems: 3 } } } })
+  const many = server.decodeRequest({ input: Array.from({ length: 2000 }, () => 'a') }, head)
+  t.same(many.format, { ...many.format, schema: judgements(17) }, 'a long list is bounded by words alone')
 })
 
 t.test('one result for each text, one for parts together; types that were there', async t => {

@@ -30,6 +30,8 @@ t.test('models of texts that are said to judge, by each protocol', async t => {
       if (!skip) t.same(openApi('moderations.response')(one), [])
       t.equal(one.results.length, 1)
       for (const score of Object.values(one.results[0]?.category_scores ?? {})) t.ok(score >= 0 && score <= 1)
+      const several = await sdk.moderations.create({ model, input: ['hello', 'goodbye', 'hello again'] })
+      t.equal(several.results.length, 3)
       const image = { type: 'image_url' as const, image_url: { url: 'data:image/png;base64,iVBORw0KGgo=' } }
       const parts = await sdk.moderations.create({ model, input: [{ type: 'text', text: 'hello' }, image] })
       t.same(parts.results[0]?.category_applied_input_types.violence, ['text', 'image'])

@@ -12,24 +12,27 @@ export function memberOf(category: string): string {
   return category.replaceAll(/[/-]/g, '_')
 }
 
-/** The form of the answer: for each input, a score for each category. */
-export const JUDGEMENT: JsonObject = {
+/** What is said of one input: a score for each category. */
+const ONE: JsonObject = {
   type: 'object',
-  properties: {
-    results: {
-      type: 'array',
-      items: {
-        type: 'object',
-        properties: Object.fromEntries(
-          CATEGORIES.map(category => [memberOf(category), { type: 'number', minimum: 0, maximum: 1 }]),
-        ),
-        required: CATEGORIES.map(memberOf),
-        additionalProperties: false,
-      },
-    },
-  },
-  required: ['results'],
+  properties: Object.fromEntries(
+    CATEGORIES.map(category => [memberOf(category), { type: 'number', minimum: 0, maximum: 1 }]),
+  ),
+  required: CATEGORIES.map(memberOf),
   additionalProperties: false,
+}
+
+/** Most inputs whose number stands in the schema: services refuse those whose long lists would have too many states. */
+const COUNTED = 16
+
+/**
+ * The form of the answer: one judgement for each input. Their number is a bound where there are few, so that upstreams that
+ * keep to schemas leave none out.
+ */
+export function judgements(inputs: number): JsonObject {
+  const count = inputs > COUNTED ? {} : { minItems: inputs, maxItems: inputs }
+  const results = { type: 'array', items: ONE, ...count }
+  return { type: 'object', properties: { results }, required: ['results'], additionalProperties: false }
 }
 
 /** What the model is told. The inputs come as JSON, so that none of them can end before its end. */

@@ -5,7 +5,7 @@ import type { Left, MediaPart, TextPart, TextRequest } from '../../core/text.js'
 import { sourceOfUrl } from '../data-url.js'
 import { leaveOthers } from '../members.js'
 import { invalid, Reader } from '../read.js'
-import { instructions, JUDGEMENT } from './question.js'
+import { instructions, judgements } from './question.js'
 
 /** Members of CreateModerationRequest. */
 export const MODERATIONS_FIELDS: Readonly<Record<string, Held>> = {
@@ -34,7 +34,7 @@ export function decodeRequest(value: JsonObject, head: RequestHead): TextRequest
     system: [{ type: 'text', text: instructions(inputs.length) }],
     turns: [{ role: 'user', parts: inputs.flatMap(({ parts }) => parts.map(quoted)) }],
     tools: [],
-    format: { type: 'schema', schema: JUDGEMENT, name: 'moderation', strict: true },
+    format: { type: 'schema', schema: judgements(inputs.length), name: 'moderation', strict: true },
     left,
   }
 }

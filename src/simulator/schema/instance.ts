@@ -6,6 +6,7 @@ import { bound, strings, typeOf } from './keywords.js'
 import { numberFor } from './numbers.js'
 import { resolve, settle } from './settle.js'
 import { stringFor } from './strings.js'
+import { told } from './told.js'
 
 const FULL_DEPTH = 5
 const FULL_NODES = 500
@@ -19,7 +20,7 @@ type Made = Json | typeof IMPOSSIBLE
 /**
  * A value that fits a JSON Schema: every property is filled in, down to a depth and a size where only what is required
  * remains. Understands types, enum, const, required, bounds of numbers, strings and arrays, items and prefixItems,
- * allOf, anyOf, oneOf, `$ref` within the document, the usual formats, and simple patterns. The size is bounded, whatever
+ * allOf, anyOf, oneOf, `$ref` within the document, the usual formats, simple patterns, and bounds in words. The size is bounded, whatever
  * the schema asks; a schema that no such value fits gives `null`.
  */
 export function instanceOf(schema: Json, seed: Seed, hints: Hints = NO_HINTS): Json {
@@ -47,7 +48,7 @@ class Maker {
     this.#nodes += 1
     if (this.#nodes > NODES || schema === false) return IMPOSSIBLE
     if (!isObject(schema)) return 'anything'
-    const plain = settle(schema, this.#root)
+    const plain = settle({ ...told(schema), ...schema }, this.#root)
     const { $ref: reference, anyOf, oneOf } = plain
     if (typeof reference === 'string') return this.#follow(plain, reference, place)
     const choices = anyOf ?? oneOf

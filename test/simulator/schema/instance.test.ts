@@ -108,6 +108,17 @@ for (const format of Object.keys(FORMATS)) {
   })
 }
 
+t.test('bounds that stand in words at the end of a description are kept, as far as they are numbers', async t => {
+  const counted = { type: 'array', items: { type: 'null' }, description: 'Rows.\n\n{minItems: 4, maxItems: 4}' }
+  t.same(instanceOf(counted, new Seed('told')), [null, null, null, null])
+  const bounded = { type: 'integer', description: '{minimum: 700, maximum: 700, multipleOf: 7}' }
+  t.equal(instanceOf(bounded, new Seed('told')), 700)
+  const own = { type: 'integer', minimum: 5, maximum: 5, description: '{minimum: 700}' }
+  t.equal(instanceOf(own, new Seed('told')), 5, 'the schema itself wins')
+  for (const description of ['}', '{{{', '{minimum: 1e999, maximum: --}', 'minimum: 9}'])
+    t.type(instanceOf({ type: 'integer', maximum: 3, description }, new Seed('told')), 'number')
+})
+
 t.test('every property is filled in, wanted or not', async t => {
   const schema = {
     type: 'object',
