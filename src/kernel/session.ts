@@ -4,6 +4,7 @@ import { GatewayError } from '../core/errors.js'
 import type { FramedSocket, SocketHandler } from '../net/framed-socket.js'
 import { replaceMembers } from '../wire/json-edit.js'
 import { InnerRequest } from './inner.js'
+import { LifeSigns } from './life-signs.js'
 import { readMessage, streamId } from './socket-message.js'
 import { errorEvent, marked, SocketTurn } from './socket-turn.js'
 import type { Serve } from './state/background.js'
@@ -16,9 +17,6 @@ import { SOCKET_METHOD } from './upgrade.js'
 const MOST_WAITING = 16
 /** Longest life of a connection, milliseconds; the protocol's clients expect to have to open a new one then. */
 const LONGEST_LIFE = 3_600_000
-/** How often a silent client is asked for a sign of life, and how many times in vain. */
-const ASK = 20_000
-const ASKED_IN_VAIN = 2
 
 /** Members of a message that are about the message and not about the response. */
 const ENVELOPE = ['type', 'stream_id', 'event_id', 'generate'] as const
@@ -41,8 +39,7 @@ export class ResponseSession implements SocketHandler {
   readonly #last = new LastTurn()
   readonly #onEnd: () => void
   readonly #opened = performance.now()
-  #heard = performance.now()
-  #asked = 0
+  readonly #signs = new LifeSigns(this.#opened)
   #waiting: string[] = []
   #waitingBytes = 0
   #turn: SocketTurn | undefined
@@ -84,8 +81,7 @@ export class ResponseSession implements SocketHandler {
   }
 
   alive(): void {
-    this.#heard = performance.now()
-    this.#asked = 0
+    this.#signs.heard(performance.now())
   }
 
   closed(): void {
@@ -101,10 +97,9 @@ export class ResponseSession implements SocketHandler {
   /** Called now and then: asks a silent client for a sign of life, and ends a connection that is old or dead. */
   check(now: number): void {
     if (this.#state === 'open' && now - this.#opened > LONGEST_LIFE && this.#turn === undefined) this.expire()
-    if (now - this.#heard < ASK * (this.#asked + 1)) return
-    if (this.#asked >= ASKED_IN_VAIN) this.#socket.terminate()
-    else this.#socket.ping()
-    this.#asked++
+    const sign = this.#signs.check(now)
+    if (sign === 'ask') this.#socket.ping()
+    else if (sign === 'dead') this.#socket.terminate()
   }
 
   /** Takes no more requests, and goes when the one at hand has been answered. */

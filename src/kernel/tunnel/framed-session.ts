@@ -3,14 +3,12 @@ import { GatewayError } from '../../core/errors.js'
 import { type MessageHandler, MessageSocket } from '../../net/framed-socket.js'
 import { MessageUsage } from '../../wire/message-usage.js'
 import { NamedValues } from '../../wire/named-values.js'
+import { LifeSigns } from '../life-signs.js'
 import type { Place } from './attempt.js'
 import { modelJudge } from './model-judge.js'
 import type { Session } from './session.js'
 import { ABNORMAL, closeError, GOING_AWAY, POLICY, UPSTREAM_FAILED } from './verdicts.js'
 
-/** How often a silent side is asked for a sign of life, milliseconds, and how many times in vain. */
-const ASK = 20_000
-const ASKED_IN_VAIN = 2
 /** Time for both sides to end their connections once the session ends, milliseconds. */
 const CLOSING = 2000
 
@@ -19,8 +17,7 @@ type Side = 'client' | 'upstream'
 
 interface End {
   readonly socket: MessageSocket
-  heard: number
-  asked: number
+  readonly signs: LifeSigns
   gone: boolean
 }
 
@@ -57,23 +54,19 @@ export class FramedSession implements Session {
     const handler: MessageHandler = {
       message: (data, isText) => this.message(side, other, data, isText),
       drained: () => this.#ends[other].socket.resume(),
-      alive: () => this.hear(side),
+      alive: () => this.#ends[side].signs.heard(performance.now()),
       closed: (code, reason) => this.closed(side, other, code, reason),
     }
-    return { socket: new MessageSocket(socket, handler), heard: this.#opened, asked: 0, gone: false }
-  }
-
-  private hear(side: Side): void {
-    this.#ends[side].heard = performance.now()
-    this.#ends[side].asked = 0
+    return { socket: new MessageSocket(socket, handler), signs: new LifeSigns(this.#opened), gone: false }
   }
 
   private message(from: Side, to: Side, data: Buffer, isText: boolean): void {
-    this.hear(from)
+    const now = performance.now()
+    this.#ends[from].signs.heard(now)
     if (this.#closingSince !== 0) return
     const { call } = this.#place
     call.events++
-    this.#moved = this.#ends[from].heard
+    this.#moved = now
     if (from === 'client') call.bytesIn += data.length
     else call.bytesOut += data.length
     if (isText && !this.read(from, data)) return
@@ -160,11 +153,10 @@ export class FramedSession implements Session {
   }
 }
 
-function askForLife(end: End, now: number): void {
-  if (now - end.heard < ASK * (end.asked + 1)) return
-  if (end.asked >= ASKED_IN_VAIN) end.socket.terminate()
-  else end.socket.ping()
-  end.asked++
+function askForLife({ signs, socket }: End, now: number): void {
+  const sign = signs.check(now)
+  if (sign === 'ask') socket.ping()
+  else if (sign === 'dead') socket.terminate()
 }
 
 function clientError(code: number): GatewayError | undefined {

@@ -2,18 +2,14 @@ import type { Duplex } from 'node:stream'
 import { errorBody } from '../../core/error-bodies.js'
 import { GatewayError } from '../../core/errors.js'
 import type { RawTunnel } from '../../net/raw-tunnel.js'
-import { FrameReader, type FrameSink } from '../../wire/frame-reader.js'
+import type { FrameReader } from '../../wire/frame-reader.js'
 import { closeFrame, pingFrame, textFrame } from '../../wire/frames.js'
-import { MessageUsage } from '../../wire/message-usage.js'
-import { NamedValues } from '../../wire/named-values.js'
+import { LifeSigns } from '../life-signs.js'
 import type { Place } from './attempt.js'
-import { modelJudge } from './model-judge.js'
+import { Reading } from './reading.js'
 import type { Session } from './session.js'
 import { ABNORMAL, closeError, GOING_AWAY, POLICY, PROTOCOL_ERROR, UPSTREAM_FAILED } from './verdicts.js'
 
-/** How often a silent side is asked for a sign of life, milliseconds, and how many times in vain. */
-const ASK = 20_000
-const ASKED_IN_VAIN = 2
 /** Time for both sides to end their connections once a close frame has gone out, milliseconds. */
 const CLOSING = 2000
 /** How often a session is looked after, milliseconds. */
@@ -27,10 +23,9 @@ type State = 'open' | 'leaving' | 'closing' | 'over'
 
 /** One side, as far as it is watched for being alive. */
 interface Side {
+  readonly signs: LifeSigns
   /** Something has come from it since it was last looked after: a flag costs less than a look at the clock. */
   stirred: boolean
-  heard: number
-  asked: number
   /** It has ended its connection. */
   gone: boolean
 }
@@ -45,17 +40,14 @@ export class RawSession implements Session {
   readonly #place: Place
   readonly #client: Duplex
   readonly #tunnel: RawTunnel
-  /** What the client sends, and what the upstream sends. */
+  readonly #reading: Reading
   readonly #up: FrameReader
   readonly #down: FrameReader
-  readonly #usage: MessageUsage | undefined
   readonly #clientSide: Side
   readonly #upstreamSide: Side
   #state: State = 'open'
   /** When the client stopped taking bytes. */
   #stalledSince: number | undefined
-  /** A message of the client that may not pass. */
-  #refused: string | undefined
   #farewell: Buffer | undefined
   #closingSince = 0
   /** When a message last began; whether one has since the session was last looked after. */
@@ -69,13 +61,12 @@ export class RawSession implements Session {
     this.#client = place.client.socket
     this.#tunnel = tunnel
     this.#moved = this.#opened
-    this.#clientSide = { stirred: true, heard: this.#opened, asked: 0, gone: false }
-    this.#upstreamSide = { stirred: true, heard: this.#opened, asked: 0, gone: false }
-    const { call, route } = place
-    const { messages, usage } = route.protocol ?? { messages: { model: [], counted: [] }, usage: undefined }
-    this.#usage = usage && messages.counted.length > 0 ? new MessageUsage(messages.counted, usage) : undefined
-    this.#up = new FrameReader(true, messages.model.length > 0, this.upSink())
-    this.#down = new FrameReader(false, this.#usage !== undefined, this.downSink())
+    this.#clientSide = { signs: new LifeSigns(this.#opened), stirred: true, gone: false }
+    this.#upstreamSide = { signs: new LifeSigns(this.#opened), stirred: true, gone: false }
+    this.#reading = new Reading(place, this)
+    this.#up = this.#reading.up
+    this.#down = this.#reading.down
+    const { call } = place
     call.kernel.tunnels.add(this)
     this.#client.on('data', (bytes: Buffer) => this.fromClient(bytes))
     this.#client.on('end', () => this.clientEnded())
@@ -134,58 +125,12 @@ export class RawSession implements Session {
 
   // ── what the frames say
 
-  private upSink(): FrameSink {
-    const { call, route, exchange } = this.#place
-    const judge = modelJudge(call, route, exchange)
-    const named = new NamedValues(route.protocol?.messages.model ?? [], name => {
-      if (judge(name)) return true
-      this.#refused = name
-      return false
-    })
-    return {
-      begin: () => {
-        this.message()
-        named.begin()
-      },
-      text: (bytes, start, end) => {
-        if (named.push(bytes, start, end)) return true
-        this.#refused ??= ''
-        return false
-      },
-      end: () => true,
-      close: (code, reason) => this.closed('client', code, reason),
-    }
-  }
-
-  private downSink(): FrameSink {
-    const usage = this.#usage
-    const { call } = this.#place
-    return {
-      begin: isText => {
-        this.message()
-        if (isText) usage?.begin()
-      },
-      text: (bytes, start, end) => {
-        usage?.push(bytes, start, end)
-        return true
-      },
-      end: isText => {
-        if (isText && usage !== undefined) {
-          usage.end()
-          call.usage = usage.usage
-        }
-        return true
-      },
-      close: (code, reason) => this.closed('upstream', code, reason),
-    }
-  }
-
-  private message(): void {
+  message(): void {
     this.#place.call.events++
     this.#moves = true
   }
 
-  private closed(by: 'client' | 'upstream', code: number, reason: string): void {
+  closed(by: 'client' | 'upstream', code: number, reason: string): void {
     if (this.#state !== 'open') return
     const { call } = this.#place
     if (call.closed === undefined) {
@@ -204,8 +149,8 @@ export class RawSession implements Session {
         fault.reason,
         new GatewayError('bad_request', `The client broke the protocol: ${fault.reason}.`),
       )
-    } else if (this.#refused !== undefined) {
-      const name = this.#refused.slice(0, 256)
+    } else if (this.#reading.refused !== undefined) {
+      const name = this.#reading.refused.slice(0, 256)
       const message = `The model \`${name}\` does not exist, or this session may not use it.`
       this.leave(POLICY, 'a message names a model that may not be used', new GatewayError('model_not_found', message))
     }
@@ -361,29 +306,21 @@ export class RawSession implements Session {
     // A side that is kept waiting cannot be heard.
     if (client.stirred || this.#client.isPaused()) hear(client, now)
     if (upstream.stirred || this.#stalledSince !== undefined) hear(upstream, now)
-    if (this.isDead(client, now)) {
+    const [ofClient, ofUpstream] = [client.signs.check(now), upstream.signs.check(now)]
+    if (ofClient === 'ask' && this.#down.between) this.write(pingFrame(false))
+    if (ofUpstream === 'ask' && this.#up.between) this.#tunnel.send(pingFrame(true))
+    if (ofClient === 'dead') {
       this.#client.destroy()
-    } else if (this.isDead(upstream, now)) {
+    } else if (ofUpstream === 'dead') {
       this.broke(new Error('the upstream gave no sign of life'))
       this.upstreamEnded()
     }
-  }
-
-  /** Asks a side that is silent; true where it has been asked in vain. */
-  private isDead(side: Side, now: number): boolean {
-    if (now - side.heard < ASK * (side.asked + 1)) return false
-    if (side.asked >= ASKED_IN_VAIN) return true
-    side.asked++
-    if (side === this.#clientSide && this.#down.between) this.write(pingFrame(false))
-    if (side === this.#upstreamSide && this.#up.between) this.#tunnel.send(pingFrame(true))
-    return false
   }
 }
 
 function hear(side: Side, now: number): void {
   side.stirred = false
-  side.heard = now
-  side.asked = 0
+  side.signs.heard(now)
 }
 
 function ended(phase: string): GatewayError {
