@@ -4,25 +4,31 @@ const ASKED_IN_VAIN = 2
 
 /** Whether one side of a WebSocket is alive: where it has been silent it is asked, and given up when asked in vain. */
 export class LifeSigns {
-  #heard: number
+  /** When it is to be asked, or given up. */
+  #due: number
   #asked = 0
 
   /** Times are monotonic, in milliseconds. */
   constructor(now: number) {
-    this.#heard = now
+    this.#due = now + ASK
   }
 
   /** Something came from it. */
   heard(now: number): void {
-    this.#heard = now
+    this.#due = now + ASK
     this.#asked = 0
   }
 
-  /** `ask`: a ping is to be sent to it, now. `dead`: it was asked in vain, and stays so until something is heard. */
-  check(now: number): 'alive' | 'ask' | 'dead' {
-    if (now - this.#heard < ASK * (this.#asked + 1)) return 'alive'
+  /**
+   * `ask`: a ping is to be sent to it, now. `dead`: it was asked in vain, and stays so until something is heard.
+   * `canBeAsked` is false where no ping may stand now: nobody is given up who was not asked.
+   */
+  check(now: number, canBeAsked = true): 'alive' | 'ask' | 'dead' {
+    if (now < this.#due) return 'alive'
     if (this.#asked >= ASKED_IN_VAIN) return 'dead'
+    if (!canBeAsked) return 'alive'
     this.#asked++
+    this.#due = now + ASK
     return 'ask'
   }
 }

@@ -8,7 +8,7 @@ import { frame } from '../../src/wire/frames.js'
 import { fastClock } from '../helpers/fast-clock.js'
 import { startTestGateway } from '../helpers/gateway.js'
 import { inTime } from '../helpers/journal.js'
-import { ask, type End, lineOf, realtimeYaml, startRealtime } from '../helpers/realtime.js'
+import { ask, type End, lineOf, open, realtimeYaml, startRealtime } from '../helpers/realtime.js'
 
 type Test = Pick<typeof t, 'teardown'>
 
@@ -67,3 +67,26 @@ for (const tunnel of ['raw', 'framed'] as const) {
     t.match(await lineOf(gateway), { outcome: 'upstream_error', close: 1006, closed_by: 'upstream' })
   })
 }
+
+t.test('F-W4 who cannot be asked is not asked in vain: a client behind a frame that takes minutes', async t => {
+  const stage = await startRealtime(t)
+  const { client, server } = await open(t, stage)
+  const text = Buffer.from('z'.repeat(100))
+  const whole = frame(1, text, false)
+  server.send(whole.subarray(0, 10))
+  await client.bytes(10)
+  let pings = 0
+  const asked = new Promise<void>(resolve => {
+    // Within a frame nothing can be answered: the rest of it is the sign of life.
+    server.socket.on('data', (bytes: Buffer) => {
+      if (bytes[0] !== 0x89) return
+      pings++
+      server.send(whole.subarray(9 + pings, 10 + pings))
+      if (pings === 6) resolve()
+    })
+  })
+  fastClock(t)
+  await inTime(asked, () => `${pings} pings came: the session is gone`)
+  server.send(whole.subarray(16))
+  t.same(await client.texts.count(1), [text.toString()])
+})

@@ -22,3 +22,12 @@ t.test('whatever is heard begins the time anew', async t => {
   t.equal(signs.check(99_000), 'ask')
   t.equal(signs.check(119_000), 'dead')
 })
+
+t.test('who cannot be asked is not given up, and is asked as soon as that can be', async t => {
+  const signs = new LifeSigns(0)
+  for (const now of [20_000, 40_000, 60_000, 600_000]) t.equal(signs.check(now, false), 'alive')
+  t.equal(signs.check(600_050, true), 'ask')
+  t.equal(signs.check(600_100, true), 'alive', 'it has its time to answer')
+  t.equal(signs.check(620_050, true), 'ask')
+  t.equal(signs.check(640_050, true), 'dead')
+})

@@ -306,9 +306,10 @@ export class RawSession implements Session {
     // A side that is kept waiting cannot be heard.
     if (client.stirred || this.#client.isPaused()) hear(client, now)
     if (upstream.stirred || this.#stalledSince !== undefined) hear(upstream, now)
-    const [ofClient, ofUpstream] = [client.signs.check(now), upstream.signs.check(now)]
-    if (ofClient === 'ask' && this.#down.between) this.write(pingFrame(false))
-    if (ofUpstream === 'ask' && this.#up.between) this.#tunnel.send(pingFrame(true))
+    const ofClient = client.signs.check(now, this.#down.between)
+    const ofUpstream = upstream.signs.check(now, this.#up.between)
+    if (ofClient === 'ask') this.write(pingFrame(false))
+    if (ofUpstream === 'ask') this.#tunnel.send(pingFrame(true))
     if (ofClient === 'dead') {
       this.#client.destroy()
     } else if (ofUpstream === 'dead') {
