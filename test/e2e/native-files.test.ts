@@ -129,6 +129,25 @@ t.test('the address of a file opens nothing to somebody without a key of the gat
   t.notOk(names.includes('x-simulator-key'), 'and what was received shows no key')
 })
 
+t.test('an upload that broke off goes on where the upstream says that it is', async t => {
+  const { gateway } = await stage(t)
+  const send = (path: string, body: string, headers: Readonly<Record<string, string>>) =>
+    gateway.request(path, { body, headers: { 'content-type': 'application/json', ...headers } })
+  const start = (body: string) =>
+    send('/upload/v1beta/files', body, { 'x-goog-upload-protocol': 'resumable', 'x-goog-upload-command': 'start' })
+  const { pathname, search } = new URL(String((await start('{"file":{}}')).header('x-goog-upload-url')))
+  const ask = (command: string, offset = 0, piece = '') =>
+    send(pathname + search, piece, { 'x-goog-upload-command': command, 'x-goog-upload-offset': String(offset) })
+  t.equal((await ask('upload', 0, 'The quick ')).header('x-goog-upload-status'), 'active')
+  const asked = await ask('query')
+  t.equal(asked.header('x-goog-upload-size-received'), '10')
+  t.equal((await ask('upload', 3, 'fox')).status, 400)
+  const last = await ask('upload, finalize', 10, 'brown fox.')
+  t.equal(last.header('x-goog-upload-status'), 'final')
+  t.match(last.json(), { file: { sizeBytes: '20' } })
+  t.equal((await start('{')).status, 400)
+})
+
 t.test('what is no file is told by a name that clients know', async t => {
   const { gateway } = await stage(t)
   const answer = await gateway.request('/v1beta/files/nope', { method: 'GET' })

@@ -32,7 +32,8 @@ function begin({ seed, headers, bytes, memory, origin }: Call): Document {
   const { uploads } = memory.storage
   const id = seed.fork('upload', uploads.made).letters(32)
   const asked = parseJson(bytes.toString('utf8') || '{}')
-  const file = isObject(asked) && isObject(asked.file) ? asked.file : {}
+  if (!isObject(asked)) throw badArgument('Invalid JSON payload received.')
+  const file = isObject(asked.file) ? asked.file : {}
   const name = file.displayName ?? file.display_name
   const type = headers['x-goog-upload-header-content-type'] ?? 'application/octet-stream'
   uploads.put(id, { name: typeof name === 'string' ? name : '', type, pieces: [], size: 0 })
