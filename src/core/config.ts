@@ -200,7 +200,7 @@ export interface TargetConfig {
 export interface ProtocolConfig {
   /** Which event ends a stream well. Absent: the end of the transfer is the only mark. */
   readonly end?: { readonly data?: string; readonly events?: readonly string[]; readonly repeats?: boolean }
-  /** Whole answers are bytes, whatever their type, unless it says JSON. */
+  /** Whole answers are bytes, whatever their type, unless it says JSON; or JSON (false), as they are where usage is told. */
   readonly binary?: boolean
   /** Shape of an error inside a stream: the family's, or the typed events of stateful responses. */
   readonly stream_error?: 'family' | 'responses'

@@ -319,8 +319,8 @@ export interface Protocol {
   readonly end:
     | { readonly data: string | undefined; readonly events: readonly string[]; readonly repeats: boolean }
     | undefined
-  /** Whole answers are bytes, whatever their type, unless it says JSON. */
-  readonly binary: boolean
+  /** Whole answers are bytes, whatever their type, unless it says JSON; false: they are JSON; undefined: nobody knows. */
+  readonly binary: boolean | undefined
   readonly streamError: 'family' | 'responses'
   readonly usage: UsagePaths | undefined
   /** What a tunnel reads of the messages that pass. */

@@ -26,7 +26,7 @@ function compileProtocol(name: string, config: ProtocolConfig): Protocol {
   return {
     name,
     end: end && { data: end.data, events: end.events ?? [], repeats: end.repeats ?? false },
-    binary: binary ?? false,
+    binary: binary ?? (usage === undefined ? undefined : false),
     streamError: stream_error ?? 'family',
     usage: usage && compileUsage(usage),
     messages: { model: (messages?.model ?? []).map(parsePath), counted: messages?.counted ?? [] },

@@ -3,7 +3,7 @@ import t, { type Test } from 'tap'
 import { body, bytes, CHAT_ANSWER, chatEvent, chunk, DONE, head, json, LAST_CHUNK, stream } from '../helpers/answers.js'
 import { proveNoLeak } from '../helpers/canaries.js'
 import { compatibleError, streamError } from '../helpers/expect.js'
-import { oneUpstream, startTestGateway, type TestGateway } from '../helpers/gateway.js'
+import { CALLER, oneUpstream, startTestGateway, type TestGateway } from '../helpers/gateway.js'
 import { type RawUpstream, type Script, startRawUpstream } from '../helpers/raw-upstream.js'
 
 const ANSWER = JSON.stringify(CHAT_ANSWER)
@@ -247,6 +247,34 @@ for (const [manner, statuses] of [
     if (answer.status === 413) t.match(answer.json(), { error: { message: 'too large' } })
     await upstream.closes.count(1)
   })
+
+const CONTENTS = [{ role: 'user', parts: [{ text: 'x' }] }]
+const WITHOUT_USAGE: readonly (readonly [path: string, asked: object, answer: object])[] = [
+  ['/v1/moderations', { input: 'x' }, { id: 'modr-1', model: 'm', results: [] }],
+  ['/v1/responses/input_tokens', { input: 'x' }, { object: 'response.input_tokens', input_tokens: 1 }],
+  ['/v1/messages/count_tokens', { messages: [{ role: 'user', content: 'x' }] }, { input_tokens: 1 }],
+  ['/v1beta/models/m:countTokens', { contents: CONTENTS }, { totalTokens: 1 }],
+  ['/v1beta/models/m:predict', { instances: [{ prompt: 'x' }] }, { predictions: [] }],
+]
+
+for (const [path, asked, answer] of WITHOUT_USAGE) {
+  t.test(`F-U13 a page of HTML is no answer to ${path}, though it tells no usage`, async t => {
+    const upstream = await startRawUpstream(t)
+    upstream.answer(json(answer), body('<!doctype html><p>It works!', { headers: { 'content-type': 'text/html' } }))
+    const speaks =
+      'speaks: { moderations: POST /v1/moderations, responses.input_tokens: POST /v1/responses/input_tokens, ' +
+      'messages.count_tokens: POST /v1/messages/count_tokens, predict: "POST /v1beta/models/{model}:predict", ' +
+      'generate.count_tokens: "POST /v1beta/models/{model}:countTokens" }'
+    const yaml = `version: 1\n${CALLER}\nupstreams: { up: { base: "${upstream.origin}", ${speaks} } }\nmodels: { m: up }\n`
+    const gateway = await startTestGateway(t, yaml)
+    const ask = () => gateway.request(path, { body: path.startsWith('/v1/') ? { model: 'm', ...asked } : asked })
+    t.same((await ask()).json(), answer)
+    const refused = await ask()
+    t.equal(refused.status, 502)
+    t.equal(refused.header('x-gateway-error'), 'bad_upstream_response')
+    t.notMatch(refused.text, /It works/)
+  })
+}
 
 t.test('a stream reaches the client event by event, the first one at once', async t => {
   const upstream = await startRawUpstream(t)

@@ -6,7 +6,7 @@ t.test('a protocol that nothing is said of is relayed as it is', async t => {
   t.same(plain, {
     name: 'chat',
     end: undefined,
-    binary: false,
+    binary: undefined,
     streamError: 'family',
     usage: undefined,
     messages: { model: [], counted: [] },

@@ -135,6 +135,13 @@ t.test('speech is bytes, or events that end with a typed one', async t => {
   t.equal(protocol('POST /v1/images/generations').binary, false)
 })
 
+t.test('of every answer that passes as it comes it is known whether it is JSON or bytes', async t => {
+  const all = planOf(await loadText('version: 1')).routes
+  const relayed = all.filter(({ protocol, holding, tunnel, task }) => protocol && !holding && !tunnel && !task)
+  t.ok(relayed.length > 20)
+  for (const { protocol } of relayed) t.type(protocol?.binary, 'boolean', `${protocol?.name}`)
+})
+
 t.test('responses have their own way to say that a model does not exist', async t => {
   const { unknownModel } = protocol('POST /v1/responses')
   t.match(unknownModel, { status: 400, param: 'model', message: "The requested model '{model}' does not exist." })

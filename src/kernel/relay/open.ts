@@ -65,11 +65,10 @@ function isJsonStream({ call, route }: Source, type: string): boolean {
   return call.stream && route.framing.parameter !== undefined && type.includes('json')
 }
 
-/** Protocols whose answers carry usage answer in JSON, whatever an upstream calls it. */
-function isJson(attempt: Source, type: string): boolean {
+/** Some protocols answer in JSON, whatever an upstream calls it. */
+function isJson({ route }: Source, type: string): boolean {
   if (type.includes('ndjson')) return false
-  const { protocol } = attempt.route
-  return type.includes('json') || (protocol?.usage !== undefined && !protocol.binary)
+  return type.includes('json') || route.protocol?.binary === false
 }
 
 function malformed(what: string): GatewayError {
