@@ -129,6 +129,21 @@ t.test('F-A4 JSON that names a file of nobody, or of another key, is refused bef
   t.equal(upstream.requests.items.length, 0)
 })
 
+t.test('JSON names files of its caller: the upstream that holds them reads them', async t => {
+  const { gateway, sdk, draw } = await simulated(t)
+  const upload = async (size: string) => await sdk.files.create({ file: await draw(size), purpose: 'vision' })
+  const [image, mask, other] = [await upload('96x64'), await upload('96x64'), await upload('64x64')]
+  const ask = (mask: { id: string }) =>
+    gateway.request(PATH, {
+      body: { model: 'pen', prompt: 'By night', images: [{ file_id: image.id }], mask: { file_id: mask.id } },
+    })
+  const answer = (await ask(mask)).json() as unknown as OpenAI.ImagesResponse
+  t.match(decoded(answer), { width: 96, height: 64, description: 'By night' })
+  const refused = await ask(other)
+  t.equal(refused.status, 400)
+  t.match(refused.json(), { error: { param: 'mask', message: /64x64/ } })
+})
+
 t.test('JSON in place of the form goes out byte for byte, but for the model’s name', async t => {
   const { gateway, upstream } = await playing(t, IMAGES, '', 'models: { mine: { upstream: up, as: theirs } }\n')
   const body = (model: string): string =>

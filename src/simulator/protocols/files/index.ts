@@ -75,7 +75,12 @@ export function keep(
   return stored
 }
 
-function known({ parameter: id, memory }: Call): StoredFile {
+function known(call: Call): StoredFile {
+  return fileOf(call.parameter, call)
+}
+
+/** The file of this id. Throws {@link SimulatorError} where there is none. */
+export function fileOf(id: string, { memory }: Pick<Call, 'memory'>): StoredFile {
   const file = memory.storage.files.get(id)
   if (file !== undefined) return file
   throw new SimulatorError(404, `No such File object: ${id.slice(0, 200)}`, { param: 'id', code: 'not_found' })

@@ -5,6 +5,7 @@ import { missing, wrongValue } from '../../families/refusals.js'
 import { typed } from '../../form.js'
 import type { Measured } from '../../image/measure.js'
 import type { Call, Protocol } from '../../protocol.js'
+import { fileOf } from '../files/index.js'
 import { checkMask, onlyFiles, pictureOf, picturesOf, sizeOf, told } from './given.js'
 import { answerWith } from './index.js'
 import { type ImageRequest, readImageRequest } from './request.js'
@@ -16,7 +17,7 @@ export const edits: Protocol = {
   body: 'form-or-json',
   family: compatible,
   models: ['sim-image'],
-  answer: call => answerWith(call.files === undefined ? readDocument(call.body) : readForm(call), call),
+  answer: call => answerWith(call.files === undefined ? readDocument(call) : readForm(call), call),
 }
 
 const TYPES = { n: 'number', output_compression: 'number', partial_images: 'number', stream: 'boolean' } as const
@@ -27,16 +28,23 @@ function readForm(call: Call): ImageRequest {
   return readEdit(typed(call.body, TYPES), picturesOf(files, 'image'), mask)
 }
 
-function readDocument({ images: given = null, mask: over = null, ...rest }: JsonObject): ImageRequest {
+function readDocument(call: Call): ImageRequest {
+  const { images: given = null, mask: over = null, ...rest } = call.body
   const body = new Fields({ images: given, mask: over })
   const images = body.list('images') ?? []
   if (images.length === 0) throw missing('images')
   const mask = body.fields('mask')
-  return readEdit(rest, images.map(readReference), mask && readReference(mask))
+  return readEdit(
+    rest,
+    images.map(image => readReference(image, call)),
+    mask && readReference(mask, call),
+  )
 }
 
-/** An image in a data URL. The simulator fetches nothing, and knows no files. */
-function readReference(reference: Fields): Measured {
+/** An image in a data URL, or one that was uploaded. The simulator fetches nothing. */
+function readReference(reference: Fields, call: Call): Measured {
+  const file = reference.string('file_id')
+  if (file !== undefined) return pictureOf(fileOf(file, call).bytes, reference.param('file_id'))
   const url = reference.need('image_url', reference.string)
   const param = reference.param('image_url')
   const [, data] = /^data:[^,]*;base64,(.*)$/s.exec(url) ?? []
