@@ -125,6 +125,25 @@ t.test('the compatible library', async t => {
     })
   }
 
+  await t.test('an input that names another model than the path is refused, whoever is to embed it', async t => {
+    const content = { parts: [{ text: 'a' }] }
+    for (const model of ['embeddings', 'embed-contents']) {
+      const ask = (second: string) =>
+        gateway.request(`/v1beta/models/${model}:batchEmbedContents`, {
+          body: {
+            requests: [
+              { model: `models/${model}`, content },
+              { model: second, content },
+            ],
+          },
+        })
+      t.equal((await ask(model)).status, 200, 'with the name of the collection, or without')
+      const refused = await ask('models/other')
+      t.equal(refused.status, 400)
+      t.match(refused.json(), { error: { message: /^'requests\[1\]\.model' has to be the model of the path/ } })
+    }
+  })
+
   await t.test('an upstream that embeds one input at a time gets one', async t => {
     const error = await sdk.embeddings
       .create({ model: 'embed-content', input: TEXTS })
