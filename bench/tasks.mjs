@@ -89,8 +89,10 @@ async function measureCalls({ make }) {
   const rounds = Object.fromEntries(Object.keys(calls).map(name => [name, []]))
   for (const call of Object.values(calls)) await run(gateway, { ...call, requests: 2 * call.requests })
   const asked = await count()
-  for (let round = 0; round < TURNS; round += 1)
-    for (const [name, call] of Object.entries(calls)) rounds[name].push(await run(gateway, call))
+  const { submit: writes, ...reads } = calls
+  for (const turns of [reads, { submit: writes }])
+    for (let round = 0; round < TURNS; round += 1)
+      for (const [name, call] of Object.entries(turns)) rounds[name].push(await run(gateway, call))
   if ((await count()) !== asked) throw new Error('a poll of a client went to the upstream')
   await stop(gateway)
   return Object.fromEntries(
