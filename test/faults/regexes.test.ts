@@ -9,6 +9,8 @@ import { readSources, regexesOf } from '../helpers/source-rules.js'
 const MOST = 3
 /** What a character may cost, whatever else: less is not looked into. */
 const FREE = 5
+/** Characters of the longer texts, of which half is tried too. The counting goes a few calls deeper with each of them. */
+const LONG = 300
 
 /** The text that makes an expression take more than that, or undefined. Short texts are tried first, for all are many. */
 function slow(source: string, flags = ''): string | undefined {
@@ -19,7 +21,7 @@ function slow(source: string, flags = ''): string | undefined {
     const small = steps.count(attack(n))
     return small === Number.POSITIVE_INFINITY || large / small > most
   }
-  const found = steps.attacks().find(attack => isSlow(attack, 40, 2.4) && isSlow(attack, 500, MOST))
+  const found = steps.attacks().find(attack => isSlow(attack, 40, 2.4) && isSlow(attack, LONG / 2, MOST))
   return found?.(5)
 }
 
