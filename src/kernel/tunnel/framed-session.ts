@@ -1,11 +1,9 @@
 import { errorBody } from '../../core/error-bodies.js'
 import { GatewayError } from '../../core/errors.js'
 import { type MessageHandler, MessageSocket } from '../../net/framed-socket.js'
-import { MessageUsage } from '../../wire/message-usage.js'
-import { NamedValues } from '../../wire/named-values.js'
 import { LifeSigns } from '../life-signs.js'
 import type { Place } from './attempt.js'
-import { modelJudge } from './model-judge.js'
+import { Messages } from './messages.js'
 import type { Session } from './session.js'
 import { ABNORMAL, closeError, GOING_AWAY, POLICY, UPSTREAM_FAILED } from './verdicts.js'
 
@@ -25,25 +23,16 @@ interface End {
 export class FramedSession implements Session {
   readonly #place: Place
   readonly #ends: Readonly<Record<Side, End>>
-  readonly #usage: MessageUsage | undefined
-  readonly #named: NamedValues
+  readonly #messages: Messages
   readonly #opened = performance.now()
   #moved = this.#opened
-  #refused: string | undefined
   #closingSince = 0
   #over = false
 
   constructor(place: Place, client: Sockets, upstream: Sockets) {
-    const { call, route, exchange } = place
+    const { call } = place
     this.#place = place
-    const { messages, usage } = route.protocol ?? { messages: { model: [], counted: [] }, usage: undefined }
-    this.#usage = usage && messages.counted.length > 0 ? new MessageUsage(messages.counted, usage) : undefined
-    const judge = modelJudge(call, route, exchange)
-    this.#named = new NamedValues(messages.model, name => {
-      if (judge(name)) return true
-      this.#refused = name
-      return false
-    })
+    this.#messages = new Messages(place)
     this.#ends = { client: this.end('client', client), upstream: this.end('upstream', upstream) }
     call.kernel.tunnels.add(this)
     if (call.kernel.draining) this.drain()
@@ -75,18 +64,19 @@ export class FramedSession implements Session {
 
   /** False where the message may not pass. */
   private read(from: Side, data: Buffer): boolean {
+    const { call, route } = this.#place
+    const { usage } = this.#messages
     if (from === 'upstream') {
-      this.#usage?.begin()
-      this.#usage?.push(data, 0, data.length)
-      this.#usage?.end()
-      this.#place.call.usage = this.#usage?.usage
+      usage?.begin()
+      usage?.push(data, 0, data.length)
+      usage?.end()
+      call.usage = usage?.usage
       return true
     }
-    this.#named.begin()
-    if (this.#named.push(data, 0, data.length)) return true
-    const { call, route } = this.#place
-    const message = `The model \`${(this.#refused ?? '').slice(0, 256)}\` does not exist, or this session may not use it.`
-    const error = new GatewayError('model_not_found', message)
+    this.#messages.begin()
+    this.#messages.push(data, 0, data.length)
+    const error = this.#messages.refusal
+    if (error === undefined) return true
     const event = { type: 'error', event_id: `event_${call.id}`, ...errorBody(error, route.errors, call.id) }
     this.#ends.client.socket.send(JSON.stringify(event), true)
     this.leave(POLICY, 'a message names a model that may not be used', error)

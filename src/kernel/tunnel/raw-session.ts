@@ -149,10 +149,9 @@ export class RawSession implements Session {
         fault.reason,
         new GatewayError('bad_request', `The client broke the protocol: ${fault.reason}.`),
       )
-    } else if (this.#reading.refused !== undefined) {
-      const name = this.#reading.refused.slice(0, 256)
-      const message = `The model \`${name}\` does not exist, or this session may not use it.`
-      this.leave(POLICY, 'a message names a model that may not be used', new GatewayError('model_not_found', message))
+    } else {
+      const { refusal } = this.#reading.messages
+      if (refusal !== undefined) this.leave(POLICY, 'a message names a model that may not be used', refusal)
     }
   }
 

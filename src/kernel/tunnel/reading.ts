@@ -1,10 +1,6 @@
 import { FrameReader, type FrameSink } from '../../wire/frame-reader.js'
-import { MessageUsage } from '../../wire/message-usage.js'
-import { NamedValues } from '../../wire/named-values.js'
 import type { Place } from './attempt.js'
-import { modelJudge } from './model-judge.js'
-
-type Models = ConstructorParameters<typeof NamedValues>[0]
+import { Messages } from './messages.js'
 
 /** Who is told of what passes. */
 export interface Told {
@@ -15,64 +11,49 @@ export interface Told {
 }
 
 /**
- * What the frames of a session say while they pass: what was used, as the upstream's messages tell it, and which models the
- * client's name. A message that names one that this caller may not use stops the reader before that frame.
+ * Reads the frames of a session while they pass. A message that may not pass stops the reader before that frame, and
+ * `messages` knows why.
  */
 export class Reading {
   /** What the client sends, and what the upstream sends. */
   readonly up: FrameReader
   readonly down: FrameReader
-  /** The model that may not be used, as far as it is known. */
-  #refused: string | undefined
+  readonly messages: Messages
 
   constructor(place: Place, told: Told) {
-    const { messages, usage } = place.route.protocol ?? { messages: { model: [], counted: [] }, usage: undefined }
-    const counted = usage && messages.counted.length > 0 ? new MessageUsage(messages.counted, usage) : undefined
-    this.up = new FrameReader(true, messages.model.length > 0, this.upSink(place, messages.model, told))
-    this.down = new FrameReader(false, counted !== undefined, downSink(place, counted, told))
-  }
-
-  get refused(): string | undefined {
-    return this.#refused
-  }
-
-  private upSink({ call, route, exchange }: Place, models: Models, told: Told): FrameSink {
-    const judge = modelJudge(call, route, exchange)
-    const named = new NamedValues(models, name => {
-      if (judge(name)) return true
-      this.#refused = name
-      return false
-    })
-    return {
-      begin: () => {
-        told.message()
-        named.begin()
-      },
-      text: (bytes, start, end) => {
-        if (named.push(bytes, start, end)) return true
-        this.#refused ??= ''
-        return false
-      },
-      end: () => true,
-      close: (code, reason) => told.closed('client', code, reason),
-    }
+    const messages = new Messages(place)
+    this.messages = messages
+    this.up = new FrameReader(true, messages.mayName, upSink(messages, told))
+    this.down = new FrameReader(false, messages.usage !== undefined, downSink(place, messages, told))
   }
 }
 
-function downSink({ call }: Place, counted: MessageUsage | undefined, told: Told): FrameSink {
+function upSink(messages: Messages, told: Told): FrameSink {
+  return {
+    begin: () => {
+      told.message()
+      messages.begin()
+    },
+    text: (bytes, start, end) => messages.push(bytes, start, end),
+    end: () => true,
+    close: (code, reason) => told.closed('client', code, reason),
+  }
+}
+
+function downSink({ call }: Place, { usage }: Messages, told: Told): FrameSink {
   return {
     begin: isText => {
       told.message()
-      if (isText) counted?.begin()
+      if (isText) usage?.begin()
     },
     text: (bytes, start, end) => {
-      counted?.push(bytes, start, end)
+      usage?.push(bytes, start, end)
       return true
     },
     end: isText => {
-      if (isText && counted !== undefined) {
-        counted.end()
-        call.usage = counted.usage
+      if (isText && usage !== undefined) {
+        usage.end()
+        call.usage = usage.usage
       }
       return true
     },
