@@ -1,3 +1,4 @@
+import { HEALTH_PATHS } from '../core/health-paths.js'
 import type { Route } from '../core/plan.js'
 import { DEFAULT_FILE, type Define, example } from './command.js'
 import { coloured, EXIT, type Io, paints } from './io.js'
@@ -24,7 +25,7 @@ async function routes(file: string, io: Io): Promise<number> {
   return EXIT.ok
 }
 
-const HEALTH = ['/livez', '/readyz'].map(path => ['GET', path, 'health', '', '', 'gateway'])
+const HEALTH = HEALTH_PATHS.map(path => ['GET', path, 'health', '', '', 'gateway'])
 
 function row(route: Route, ready: Ready): readonly string[] {
   const { method, id, protocol, answer, holding, task, shipped } = route

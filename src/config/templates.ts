@@ -1,3 +1,5 @@
+import { HEALTH_PATHS } from '../core/health-paths.js'
+
 /** Longest path of a route or call. */
 const LONGEST = 2048
 
@@ -42,12 +44,9 @@ export function parseRouteKey(key: string): RoutePattern | { readonly fault: str
   return { method, path, params, shape: `${method} /${shapes.join('/')}` }
 }
 
-/** Answered by the gateway without a key. */
-const RESERVED = new Set(['/livez', '/readyz'])
-
 /** Why no route may have the path, or undefined where it may. */
 export function reservedFault(path: string): string | undefined {
-  return RESERVED.has(path) ? `${path} is answered by the gateway itself` : undefined
+  return HEALTH_PATHS.includes(path) ? `${path} is answered by the gateway itself` : undefined
 }
 
 /** Names in braces that an upstream's call has to be filled in with, or what is wrong with it. `[/{name}]` may be left out. */

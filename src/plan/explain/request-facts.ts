@@ -1,4 +1,5 @@
 import { ERROR_CODES, type ErrorCode, type Family } from '../../core/errors.js'
+import { HEALTH_PATHS } from '../../core/health-paths.js'
 import type { Params } from '../../core/params.js'
 import type { Caller, Choice, Match, Miss, Route, TaskRoute } from '../../core/plan.js'
 import type { CompiledPlan } from '../compile.js'
@@ -40,9 +41,6 @@ export interface ErrorFacts {
 
 type Writable<T> = { -readonly [Key in keyof T]: T[Key] }
 
-/** Paths that are answered before there is a plan, see src/runtime/health.ts. */
-const HEALTH: ReadonlySet<string> = new Set(['/livez', '/readyz'])
-
 const ANYBODY: Caller = { name: '', models: [], may: () => true, strict: false }
 
 /** Takes a request the way that the kernel takes it, in the same order, up to where it would be sent. */
@@ -52,7 +50,7 @@ export function requestFacts(plan: CompiledPlan, ask: Ask): RequestFacts {
   const matched = plan.match(ask.method, path)
   const query = mark < 0 ? undefined : new URLSearchParams(ask.path.slice(mark + 1))
   const facts: Writable<RequestFacts> = { request: `${ask.method} ${path}`, exchanges: [] }
-  if (HEALTH.has(path) && (ask.method === 'GET' || ask.method === 'HEAD')) {
+  if (HEALTH_PATHS.includes(path) && (ask.method === 'GET' || ask.method === 'HEAD')) {
     return { ...facts, answer: ['health, which needs no key'] }
   }
   if (matched.route !== undefined) facts.route = matched.route.id
