@@ -3,9 +3,8 @@ import { canary, proveNoLeak } from '../helpers/canaries.js'
 import { compatibleError } from '../helpers/expect.js'
 import { startTestGateway } from '../helpers/gateway.js'
 import { imageProxy, imageYaml } from '../helpers/image-upstream.js'
-import { withResolvers } from '../helpers/journal.js'
 import { DURABLE, storesOf } from '../helpers/store-kinds.js'
-import { compatible, filmYaml, startTaskUpstream, type TaskScript } from '../helpers/task-upstream.js'
+import { compatible, filmYaml, held, startTaskUpstream } from '../helpers/task-upstream.js'
 
 // Idempotency-Key on every store: what a second request with a key gets, and when.
 
@@ -17,17 +16,8 @@ const headers = { 'idempotency-key': 'order-1' }
 
 /** An upstream whose first submit is answered when the test says so. */
 async function slow(t: Test) {
-  const asked = withResolvers<void>()
-  const answer = withResolvers<void>()
-  const usual = compatible({ status: 'running' })
-  const script: TaskScript = async (request, self) => {
-    if (request.method === 'POST' && self.submits.length === 1) {
-      asked.resolve()
-      await answer.promise
-    }
-    return usual(request, self)
-  }
-  return { upstream: await startTaskUpstream(t, script), asked: asked.promise, answer: answer.resolve }
+  const { script, ...gate } = held(compatible({ status: 'running' }), (_, self) => self.submits.length === 1)
+  return { upstream: await startTaskUpstream(t, script), ...gate }
 }
 
 const memory = { type: 'memory', skip: false, open: async () => '{ type: memory }' } as const
@@ -87,21 +77,13 @@ for (const kind of DURABLE) {
 }
 
 t.test('the answers of image tasks have the shape of their family', async t => {
-  const asked = withResolvers<void>()
-  const answer = withResolvers<void>()
-  const usual = imageProxy()
-  const upstream = await startTaskUpstream(t, async (request, self) => {
-    if (request.method === 'POST') {
-      asked.resolve()
-      await answer.promise
-    }
-    return usual(request, self)
-  })
+  const { script, asked, answer } = held(imageProxy())
+  const upstream = await startTaskUpstream(t, script)
   const env = { OTHER_KEY: canary('caller'), NIJI_KEY: canary('caller') }
   const gateway = await startTestGateway(t, imageYaml(upstream.origin, undefined, 'tasks: { wait: 300ms }\n'), { env })
   const ask = (prompt: string) => gateway.request('/mj/submit/imagine', { body: { prompt }, headers })
   const first = ask('A cat')
-  await asked.promise
+  await asked
   for (const [prompt, why] of [
     ['A dog', /another request/],
     ['A cat', /still under way/],
@@ -110,7 +92,7 @@ t.test('the answers of image tasks have the shape of their family', async t => {
     t.equal(refused.status, 409)
     t.match(refused.json(), { code: Number, description: why, result: null })
   }
-  answer.resolve()
+  answer()
   const { result } = (await first).json() as { result: string }
   t.equal(((await ask('A cat')).json() as { result: string }).result, result)
   t.equal(upstream.submits.length, 1)

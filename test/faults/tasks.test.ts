@@ -14,6 +14,7 @@ import {
   FILM,
   film,
   filmYaml,
+  held,
   startTaskUpstream,
   type TaskScript,
   type TaskUpstream,
@@ -350,21 +351,13 @@ for (const [what, answer] of [
 }
 
 t.test('a client that goes away while the upstream thinks: the task begins all the same', async t => {
-  const asked = withResolvers<void>()
-  const answer = withResolvers<void>()
-  const script: TaskScript = async (request, upstream) => {
-    if (request.method === 'POST') {
-      asked.resolve()
-      await answer.promise
-    }
-    return compatible(DONE)(request, upstream)
-  }
+  const { script, asked, answer } = held(compatible(DONE))
   const { gateway, upstream } = await stage(t, script)
   const client = await gateway.open('/v1/videos', { body: BODY })
-  await asked.promise
+  await asked
   client.socket.destroy()
   await gateway.log.find(line => line.outcome === 'client_abort')
-  answer.resolve()
+  answer()
   await gateway.log.find(line => line.msg === 'task changed' && line.to === 'succeeded')
   t.equal(upstream.submits.length, 1)
   t.match((await gateway.request('/v1/videos')).json(), { data: [{ status: 'completed' }] })
@@ -445,25 +438,16 @@ for (const [what, answer] of [
 }
 
 t.test('a task that is deleted while the upstream thinks: the upstream hears of it', async t => {
-  const asked = withResolvers<void>()
-  const answer = withResolvers<void>()
-  const usual = compatible({ status: 'running' })
-  const script: TaskScript = async (request, upstream) => {
-    if (request.method === 'POST' && request.json().prompt === 'A cat') {
-      asked.resolve()
-      await answer.promise
-    }
-    return usual(request, upstream)
-  }
+  const { script, asked, answer } = held(compatible({ status: 'running' }), one => one.json().prompt === 'A cat')
   const { gateway, upstream, begin, reaches } = await stage(t, script)
   const submit = gateway.request('/v1/videos', { body: BODY })
-  await asked.promise
+  await asked
   const { data } = (await gateway.request('/v1/videos')).json() as { data: { id: string }[] }
   const id = data[0]?.id ?? ''
   t.equal((await gateway.request(`/v1/videos/${id}`, { method: 'DELETE' })).status, 200)
   // By the time that a later one is being followed, somebody has looked after the one that was deleted.
   await reaches(await begin({ prompt: 'A dog' }), 'running')
-  answer.resolve()
+  answer()
   compatibleError(t, await submit, 404)
   await upstream.requests.find(({ method, target }) => method === 'DELETE' && target === '/v1/videos/vid_2')
   t.equal((await gateway.request(`/v1/videos/${id}`)).status, 404)
@@ -502,24 +486,15 @@ for (const isLong of [false, true]) {
     { skip: withoutRedis },
     async t => {
       const server = await startRedis(t, ['--appendonly', 'yes', '--appendfsync', 'always'])
-      const asked = withResolvers<void>()
-      const answer = withResolvers<void>()
-      const script: TaskScript = async (request, upstream) => {
-        if (request.method === 'POST') {
-          asked.resolve()
-          await answer.promise
-          return { body: { id: 'vid_1', status: 'queued' } }
-        }
-        return compatible(DONE)(request, upstream)
-      }
+      const { script, asked, answer } = held(compatible(DONE))
       const upstream = await startTaskUpstream(t, script)
       const store = storeYaml(redisConfig(temporary(t), server.port, 1000))
       const yaml = filmYaml(upstream.origin).replace('{ type: memory }', store)
       const gateway = await startTestGateway(t, yaml, { env: { OTHER_KEY: canary('caller') } })
       const submit = gateway.request('/v1/videos', { body: BODY })
-      await asked.promise
+      await asked
       await server.kill()
-      answer.resolve()
+      answer()
       compatibleError(t, await gateway.request('/v1/videos'), 503)
       if (isLong) {
         fastClock(t, Date)

@@ -3,7 +3,7 @@ import { createServer, type IncomingHttpHeaders, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type t from 'tap'
 import { witness } from './canaries.js'
-import { Journal } from './journal.js'
+import { Journal, withResolvers } from './journal.js'
 
 type Test = Pick<typeof t, 'teardown'>
 
@@ -23,6 +23,22 @@ export type TaskAnswer =
 
 /** Called for each request; what it gives is sent when it is there. */
 export type TaskScript = (request: TaskRequest, upstream: TaskUpstream) => TaskAnswer | Promise<TaskAnswer>
+
+/** The same script, whose submits (or those that `isHeld` picks) are answered when the test says so. */
+export function held(
+  usual: TaskScript,
+  isHeld: (request: TaskRequest, upstream: TaskUpstream) => boolean = () => true,
+): { readonly script: TaskScript; readonly asked: Promise<void>; readonly answer: () => void } {
+  const [asked, answer] = [withResolvers<void>(), withResolvers<void>()]
+  const script: TaskScript = async (request, upstream) => {
+    if (request.method === 'POST' && isHeld(request, upstream)) {
+      asked.resolve()
+      await answer.promise
+    }
+    return usual(request, upstream)
+  }
+  return { script, asked: asked.promise, answer: answer.resolve }
+}
 
 /** An upstream that works while nobody waits, of whatever shape a test gives it. */
 export async function startTaskUpstream(test: Test, script: TaskScript, host = '127.0.0.1'): Promise<TaskUpstream> {
