@@ -50,14 +50,15 @@ export class StringReader {
   private skipPlain(from: number, end: number): number {
     const view = this.#view
     let at = from
-    // The top bit of each byte is set where b < 0x20, or where b ^ mark is 0 (Bit Twiddling Hacks, "hasless"). A borrow
-    // may set it for a plain byte above a hit, too, but a word without a hit shows none.
+    // The top bit of each byte is set where it is below a number (Bit Twiddling Hacks, "hasless"): b ^ 0x02 is below 0x21
+    // for control characters and the quote alone, b ^ 0x5c below 1 for the backslash. A borrow may set it for a plain byte
+    // above a hit, too, but never below the first.
     for (; at + 4 <= end; at += 4) {
       const word = view.getInt32(at, true)
-      const quote = word ^ 0x22222222
+      const flipped = word ^ 0x02020202
       const backslash = word ^ 0x5c5c5c5c
-      const control = (word - 0x20202020) & ~word
-      if ((control | ((quote - 0x01010101) & ~quote) | ((backslash - 0x01010101) & ~backslash)) & 0x80808080) break
+      const hits = (((flipped - 0x21212121) & ~flipped) | ((backslash - 0x01010101) & ~backslash)) & 0x80808080
+      if (hits !== 0) return at + ((31 - Math.clz32(hits & -hits)) >> 3)
     }
     const bytes = this.#bytes
     for (; at < end; at++) {
