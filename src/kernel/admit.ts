@@ -25,7 +25,7 @@ export interface HeldBody {
   readonly bytes: Buffer
   /** Where the model's name stands, if it has been found on the way. */
   readonly model: Span | undefined
-  /** Whether it may name things that upstreams keep, where somebody has looked. */
+  /** False where somebody has looked and it names nothing that upstreams keep. */
   readonly named?: boolean
 }
 
@@ -35,7 +35,7 @@ export interface Span {
 }
 
 /** Checks size, form and schema of a request, and learns which model it names and whether it wants a stream. */
-export async function admit(call: Call, route: Route): Promise<Body> {
+export function admit(call: Call, route: Route): Body | Promise<Body> {
   const { request, response } = call
   checkEncoding(call)
   if (route.body === 'none') {
@@ -50,7 +50,10 @@ export async function admit(call: Call, route: Route): Promise<Body> {
     readPointers(call, route, nothing)
     return hasBody(request) ? { type: 'stream' } : { type: 'none' }
   }
-  if (!isForm) return readJson(call, route)
+  return isForm ? readFields(call, route) : readJson(call, route)
+}
+
+async function readFields(call: Call, route: Route): Promise<Body> {
   const body = await readForm(call, route)
   const { validate } = route
   if (validate !== undefined) {
@@ -72,7 +75,7 @@ async function readJson(call: Call, route: Route): Promise<Body> {
     const validate = schemaOf(route)
     if (validate !== undefined) checkSchema(validate, withDefault(document, route.model))
     readPointers(call, route, name => document[name], referencesIn(document.input))
-    return { type: 'bytes', bytes, model: undefined }
+    return { type: 'bytes', bytes, model: undefined, named: false }
   }
   if (scanner === undefined) {
     scanner = new JsonScanner(scanOptions(route))

@@ -21,8 +21,14 @@ export interface ScanOptions {
   readonly depth: number
   /** Most members of one object. */
   readonly members: number
-  /** Keys, as they stand in JSON without quotes and escapes, that are watched for at any depth. */
-  readonly watched?: readonly Buffer[]
+  /** Keys that are watched for at any depth. */
+  readonly watched?: WatchedKeys
+}
+
+/** Keys that stand in JSON without escapes. */
+export interface WatchedKeys {
+  readonly bare: readonly Buffer[]
+  readonly quoted: readonly string[]
 }
 
 /**
@@ -203,7 +209,7 @@ export class JsonScanner {
 
   private endKey(at: number): number {
     this.#isKey = false
-    if (this.#options.watched !== undefined && !this.#seen) this.watch(this.#options.watched, at)
+    if (this.#options.watched !== undefined && !this.#seen) this.watch(this.#options.watched.bare, at)
     if (this.#depth !== 1) return g.COLON
     const key = this.controlKey(this.#token + 1, at)
     if (key === undefined) return g.COLON

@@ -239,7 +239,7 @@ t.test('the first problem stands, whatever follows', async t => {
 })
 
 t.test('a watched key is seen at any depth, cut anywhere, and where an escape could hide it', async t => {
-  const options = { ...ANY, watched: [Buffer.from('file_id'), Buffer.from('id')] }
+  const options = { ...ANY, watched: { bare: [Buffer.from('file_id'), Buffer.from('id')], quoted: [] } }
   const sees = (text: string): boolean => {
     const seen = [[Buffer.from(text)], cutEverywhere(Buffer.from(text))].map(chunks => {
       const scanner = new JsonScanner(options)

@@ -3,7 +3,8 @@ import { JsonScanner } from '../../src/wire/json-scan.js'
 import { parseSmall } from '../../src/wire/json-small.js'
 import { fc } from '../helpers/property.js'
 
-const OPTIONS = { control: ['model', 'stream'], depth: 8, members: 20 }
+const WATCHED = { bare: [Buffer.from('file_id')], quoted: ['"file_id"'] }
+const OPTIONS = { control: ['model', 'stream'], depth: 8, members: 20, watched: WATCHED }
 
 function scan(text: string): { problem: unknown; model: unknown; stream: unknown } {
   const scanner = new JsonScanner(OPTIONS)
@@ -65,6 +66,8 @@ for (const [what, text] of Object.entries({
   'what is no object': '[1]',
   'what is no JSON': '{"model":"m"',
   'a large body': `{"model":"m","x":"${'x'.repeat(5000)}"}`,
+  'a watched key': '{"model":"m","x":[{"file_id":"f"}]}',
+  'a watched key that a later member of its name replaces': '{"model":"m","x":{"file_id":"f"},"x":{}}',
 })) {
   t.test(`${what} is left to the scanner`, async t => {
     t.equal(parseSmall(Buffer.from(text), OPTIONS), undefined)

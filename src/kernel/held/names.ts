@@ -1,6 +1,7 @@
 import { GatewayError } from '../../core/errors.js'
 import type { HeldKind, HeldName } from '../../core/held.js'
 import type { Exchange, Route } from '../../core/plan.js'
+import type { WatchedKeys } from '../../wire/json-scan.js'
 import { stringsAt } from '../../wire/json-strings.js'
 import type { Body } from '../admit.js'
 import type { Call } from '../call.js'
@@ -91,39 +92,17 @@ async function ownOf(call: Call, kind: HeldKind, text: string): Promise<Held> {
   return held
 }
 
-/** An escape in a name: one that is written with escapes could not be found in the text. */
-const ESCAPED = /\\u00(?:3\d|[46][1-9a-f]|5[0-9af]|7[0-9a])/i
-
 /** Whether a body could name anything at all: there is nothing without one of the members. */
 export function mayName(body: Body, names: readonly HeldName[]): boolean {
   if (names.length === 0) return false
   if (body.type === 'form') return body.form.parts.some(({ part }) => kindAt(part.name, names) !== undefined)
-  if (body.type !== 'bytes') return false
-  if (body.named !== undefined) return body.named
-  const { bytes } = body
-  for (const member of membersOf(names).quoted) if (bytes.includes(member)) return true
-  return bytes.includes('\\u00') && ESCAPED.test(bytes.toString('latin1'))
+  return body.type === 'bytes' && body.named !== false
 }
 
 /** The members without which a body names nothing, as a scanner watches for them; none where the route knows no names. */
-export function namingMembers(names: readonly HeldName[]): readonly Buffer[] | undefined {
-  return names.length === 0 ? undefined : membersOf(names).bare
-}
-
-interface Members {
-  readonly quoted: readonly Buffer[]
-  readonly bare: readonly Buffer[]
-}
-
-/** What is looked for in every body, by what a route says. */
-const MEMBERS = new WeakMap<readonly HeldName[], Members>()
-
-function membersOf(names: readonly HeldName[]): Members {
-  const known = MEMBERS.get(names)
-  if (known !== undefined) return known
+export function namingMembers(names: readonly HeldName[]): WatchedKeys | undefined {
+  if (names.length === 0) return undefined
   const members = new Set(names.map(({ path }) => JSON.stringify(path.findLast(segment => segment !== '*'))))
-  const quoted = [...members].map(member => Buffer.from(member))
-  const made = { quoted, bare: quoted.map(bytes => bytes.subarray(1, -1)) }
-  MEMBERS.set(names, made)
-  return made
+  const quoted = [...members]
+  return { quoted, bare: quoted.map(member => Buffer.from(member.slice(1, -1))) }
 }
