@@ -37,7 +37,7 @@ interface Wanted {
  * count; `undefined` where nothing does. Never throws.
  */
 export function readUsage(tail: Buffer, paths: UsagePaths, framing: 'json' | 'sse'): Usage | undefined {
-  const usage: { -readonly [field in keyof Usage]: Usage[field] } = {}
+  const usage: Counts = {}
   for (const [name, wanted] of wantedOf(paths)[framing]) {
     let missing = wanted
     for (const value of valuesFromEnd(tail, name)) {
@@ -55,21 +55,27 @@ export function readUsage(tail: Buffer, paths: UsagePaths, framing: 'json' | 'ss
 
 /** Reads the tokens that an upstream counted from its parsed answer. The same numbers count as in {@link readUsage}. */
 export function usageOf(document: unknown, paths: UsagePaths): Usage | undefined {
-  const usage: { -readonly [field in keyof Usage]: Usage[field] } = {}
-  let any = false
-  for (const { field, path } of wantedOf(paths).all) {
-    const count = follow(document, path)
-    if (!isCount(count, field)) continue
-    usage[field] = (usage[field] ?? 0) + count
-    any = true
-  }
-  return any ? usage : undefined
+  return gathered(document, wantedOf(paths).all, undefined)
 }
+
+function gathered(value: unknown, { fields, members }: Wants, before: Counts | undefined): Counts | undefined {
+  let usage = before
+  for (const field of fields) {
+    if (!isCount(value, field)) continue
+    usage ??= {}
+    usage[field] = (usage[field] ?? 0) + value
+  }
+  if (members.length === 0 || !isObject(value)) return usage
+  for (const [name, inner] of members) usage = gathered(value[name], inner, usage)
+  return usage
+}
+
+type Counts = { -readonly [field in keyof Usage]: Usage[field] }
 
 /** What two parts of one answer used together. */
 export function sumOfUsage(one: Usage | undefined, other: Usage): Usage {
   if (one === undefined) return other
-  const sum: { -readonly [field in keyof Usage]: Usage[field] } = { ...one }
+  const sum: Counts = { ...one }
   for (const field of FIELDS) {
     const count = other[field]
     if (count !== undefined) sum[field] = (sum[field] ?? 0) + count
@@ -79,9 +85,15 @@ export function sumOfUsage(one: Usage | undefined, other: Usage): Usage {
 
 /** What the paths of a protocol ask for, in the forms in which it is looked for. */
 interface WantedOf {
-  readonly all: readonly Wanted[]
+  readonly all: Wants
   readonly json: ReadonlyMap<string, readonly Wanted[]>
   readonly sse: ReadonlyMap<string, readonly Wanted[]>
+}
+
+/** What is wanted of a value: the fields whose number it may be, and what is wanted of its members. */
+interface Wants {
+  readonly fields: (keyof Usage)[]
+  readonly members: [string, Wants][]
 }
 
 const WANTED = new WeakMap<UsagePaths, WantedOf>()
@@ -90,10 +102,27 @@ const WANTED = new WeakMap<UsagePaths, WantedOf>()
 function wantedOf(paths: UsagePaths): WantedOf {
   const known = WANTED.get(paths)
   if (known !== undefined) return known
-  const all = FIELDS.flatMap(field => (paths[field] ?? []).map(path => ({ field, path })))
-  const made = { all, json: byName(paths, 'json'), sse: byName(paths, 'sse') }
+  const made = { all: tree(paths), json: byName(paths, 'json'), sse: byName(paths, 'sse') }
   WANTED.set(paths, made)
   return made
+}
+
+/** Paths that begin alike are one up to where they part. */
+function tree(paths: UsagePaths): Wants {
+  const root: Wants = { fields: [], members: [] }
+  for (const field of FIELDS) {
+    for (const path of paths[field] ?? []) {
+      let at = root
+      for (const name of path) {
+        const known = at.members.find(([member]) => member === name)?.[1]
+        const next: Wants = known ?? { fields: [], members: [] }
+        if (known === undefined) at.members.push([name, next])
+        at = next
+      }
+      at.fields.push(field)
+    }
+  }
+  return root
 }
 
 /** What is wanted, by the name to look for. */
