@@ -19,8 +19,10 @@ const WIDEST = 3
  */
 export class LineWriter {
   readonly #descriptor: number
-  #batch = Buffer.allocUnsafeSlow(BATCH)
+  #batch: Buffer = Buffer.allocUnsafeSlow(BATCH)
   #used = 0
+  /** One that has been written: a new one would have to be given its pages by the system. */
+  #spare: Buffer | undefined
   /** Full batches, waiting for their turn. */
   #full: Buffer[] = []
   #waiting = 0
@@ -86,7 +88,12 @@ export class LineWriter {
   #turn(room: number): void {
     if (this.#used > 0) this.#full.push(this.#batch.subarray(0, this.#used))
     this.#waiting += this.#used
-    this.#batch = Buffer.allocUnsafeSlow(Math.max(BATCH, room))
+    if (this.#spare !== undefined && room <= BATCH) {
+      this.#batch = this.#spare
+      this.#spare = undefined
+    } else {
+      this.#batch = Buffer.allocUnsafeSlow(Math.max(BATCH, room))
+    }
     this.#used = 0
   }
 
@@ -119,6 +126,7 @@ export class LineWriter {
       if (error !== null && !blocked) this.#dropped++
       const rest = bytes.subarray(error === null ? written : blocked ? 0 : bytes.length)
       this.#writing = rest.length === 0 ? undefined : rest
+      if (rest.length === 0 && bytes.buffer.byteLength === BATCH) this.#spare = Buffer.from(bytes.buffer)
       landed?.()
       if (this.#closing) return
       if (rest.length > 0) setTimeout(() => this.#again(rest), blocked ? PAUSE : 0).unref()

@@ -20,8 +20,8 @@ export function requestLine(entry: RequestEntry, level: string, time: string): s
     string('phase', entry.phase) +
     string('limit', entry.limit) +
     attempts(entry) +
-    number('first_ms', milliseconds.first) +
-    number('total_ms', milliseconds.total) +
+    duration('first_ms', milliseconds.first) +
+    duration('total_ms', milliseconds.total) +
     number('bytes_in', bytes.in) +
     number('bytes_out', bytes.out) +
     (entry.stream ? number('events', entry.events) : '') +
@@ -58,6 +58,17 @@ function string(name: string, value: string | undefined): string {
 function number(name: string, value: number | undefined): string {
   return value === undefined ? '' : `,"${name}":${value}`
 }
+
+/** Milliseconds to the hundredth, from whole numbers: those have their digits ready, broken ones are worked out each time. */
+function duration(name: string, value: number | undefined): string {
+  if (value === undefined) return ''
+  const hundredths = Math.round(value * 100)
+  const rest = hundredths % 100
+  return `,"${name}":${(hundredths - rest) / 100}${FRACTIONS[rest] ?? ''}`
+}
+
+/** `''`, `.01`, … `.1`, … `.99`. */
+const FRACTIONS = Array.from({ length: 100 }, (_, rest) => String(rest / 100).slice(1))
 
 /** What needs no escaping; most names are so, and the test is cheaper than the serialiser. */
 const PLAIN = /^[\w ./:*+-]*$/

@@ -1,0 +1,71 @@
+import t from 'tap'
+import type { RequestEntry } from '../../src/core/entry.js'
+import { requestLine } from '../../src/sinks/request-line.js'
+import { fc } from '../helpers/property.js'
+
+const ENTRY: RequestEntry = {
+  id: 'id-1',
+  method: 'POST',
+  route: 'POST /v1/chat/completions',
+  key: 'a "quoted" key',
+  model: 'm',
+  upstream: 'one',
+  status: 200,
+  outcome: 'ok',
+  stream: false,
+  error: undefined,
+  cause: undefined,
+  phase: undefined,
+  limit: undefined,
+  attempts: [{ upstream: 'one', model: 'm-1', phase: 'ok', status: 200, milliseconds: 1 }],
+  milliseconds: { first: undefined, total: 0 },
+  bytes: { in: 1, out: 2 },
+  events: 0,
+  trailing: 0,
+  truncated: false,
+  early: false,
+  usage: { input: 3, seconds: 1.5 },
+  closed: undefined,
+  dropped: [],
+  blocked: undefined,
+  generation: 1,
+}
+
+const parsed = (entry: RequestEntry): Record<string, unknown> => JSON.parse(requestLine(entry, 'info', 'now'))
+
+t.test('a line is JSON, and leaves out what is not known', async t => {
+  t.strictSame(parsed(ENTRY), {
+    level: 'info',
+    time: 'now',
+    msg: 'request',
+    id: 'id-1',
+    method: 'POST',
+    route: 'POST /v1/chat/completions',
+    key: 'a "quoted" key',
+    model: 'm',
+    upstream: 'one',
+    target: 'm-1',
+    status: 200,
+    outcome: 'ok',
+    stream: false,
+    total_ms: 0,
+    bytes_in: 1,
+    bytes_out: 2,
+    input_tokens: 3,
+    audio_seconds: 1.5,
+    generation: 1,
+  })
+})
+
+t.test('durations are milliseconds to the hundredth', async t => {
+  fc.assert(
+    fc.property(fc.double({ min: 0, max: 1e9, noNaN: true }), first => {
+      const { first_ms, total_ms } = parsed({ ...ENTRY, milliseconds: { first, total: first } })
+      const rounded = Math.round(first * 100) / 100
+      return first_ms === rounded && total_ms === rounded
+    }),
+  )
+  for (const first of [0, 0.004, 0.005, 0.07, 0.1, 0.99, 0.995, 1, 99.999, 3_600_000]) {
+    t.equal(parsed({ ...ENTRY, milliseconds: { first, total: 0 } }).first_ms, Math.round(first * 100) / 100)
+  }
+})
