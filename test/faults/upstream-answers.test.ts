@@ -3,7 +3,7 @@ import t, { type Test } from 'tap'
 import { body, bytes, CHAT_ANSWER, chatEvent, chunk, DONE, head, json, LAST_CHUNK, stream } from '../helpers/answers.js'
 import { proveNoLeak } from '../helpers/canaries.js'
 import { compatibleError, streamError } from '../helpers/expect.js'
-import { CALLER, oneUpstream, startTestGateway, type TestGateway } from '../helpers/gateway.js'
+import { CALLER, oneUpstream, startTestGateway, type TestGateway, upstreamYaml } from '../helpers/gateway.js'
 import { type RawUpstream, type Script, startRawUpstream } from '../helpers/raw-upstream.js'
 
 const ANSWER = JSON.stringify(CHAT_ANSWER)
@@ -275,6 +275,62 @@ for (const [path, asked, answer] of WITHOUT_USAGE) {
     t.notMatch(refused.text, /It works/)
   })
 }
+
+/** Errors that come with status 200, and the status by which the client is told. */
+const ERRORS_OF_200: readonly (readonly [title: string, body: object, status: number])[] = [
+  ['says no status', { error: { message: 'overloaded', type: 'server_error', code: 'overloaded' } }, 502],
+  ['says its status', { error: { message: 'slow down', code: 429 }, user_id: 'u' }, 429],
+  ['refuses the request', { error: { message: 'no such model', code: 404 } }, 404],
+  ['is a text', { error: 'overloaded' }, 502],
+  ['is of the type error', { type: 'error', error: { type: 'overloaded_error', message: 'busy' } }, 502],
+]
+
+for (const [title, said, status] of ERRORS_OF_200) {
+  t.test(
+    `F-U14 a JSON answer of status 200 that is an error and ${title}: it counts, and the client sees it`,
+    async t => {
+      const { gateway } = await playing(t, json(said), json(said))
+      for (const stream of [false, true]) {
+        const answer = await gateway.chat({ stream })
+        t.equal(answer.status, status)
+        t.same(answer.json(), said)
+        t.match(await gateway.log.find(line => line.msg === 'request' && line.id === answer.header('x-request-id')), {
+          outcome: status < 500 ? 'client_error' : 'upstream_error',
+          status,
+        })
+      }
+    },
+  )
+}
+
+t.test('F-U14 a JSON answer of status 200 that is an error lets another target answer', async t => {
+  const [first, second] = [await startRawUpstream(t), await startRawUpstream(t)]
+  first.answer(json({ error: { message: 'overloaded' } }))
+  second.answer(json(CHAT_ANSWER))
+  const upstreams = `upstreams:\n  a: ${upstreamYaml(first.origin)}\n  b: ${upstreamYaml(second.origin)}\n`
+  const gateway = await startTestGateway(t, `version: 1\n${CALLER}\n${upstreams}models: { m: [a, b] }\n`)
+  t.same((await gateway.chat()).json(), CHAT_ANSWER)
+})
+
+t.test("F-U12 an error of status 200 that is about the gateway's own key is not shown", async t => {
+  const { gateway } = await playing(t, json({ error: { message: 'bad key', code: 401 } }))
+  const answer = await gateway.chat()
+  compatibleError(t, answer, 502, 'upstream_auth')
+  t.notMatch(answer.text, /bad key/)
+})
+
+t.test('an answer with an empty error, or one behind other members, is an answer', async t => {
+  for (const said of [
+    { error: null, ...CHAT_ANSWER },
+    { error: '', ...CHAT_ANSWER },
+    { id: 'resp_1', status: 'failed', error: { code: 'server_error', message: 'x' } },
+  ]) {
+    const { gateway } = await playing(t, json(said))
+    const answer = await gateway.chat()
+    t.equal(answer.status, 200)
+    t.same(answer.json(), said)
+  }
+})
 
 t.test('a stream reaches the client event by event, the first one at once', async t => {
   const upstream = await startRawUpstream(t)

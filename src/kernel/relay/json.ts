@@ -1,6 +1,9 @@
 import { GatewayError } from '../../core/errors.js'
 import { readUsage, Tail, usageOf } from '../../wire/usage.js'
+import { errorOfStatus } from '../upstream-errors.js'
+import { statusOfError } from './error-document.js'
 import type { Relay, Source } from './relay.js'
+import { holdsSecret } from './secrets.js'
 
 /** Answers up to this size are held, checked whole and sent at once; larger ones stream as they come. */
 const HOLD = 16 * 1024
@@ -12,7 +15,7 @@ const CLOSE_BRACKET = 0x5d
 
 /**
  * Relays a JSON answer. A small one is checked before a byte of it is sent, so that another target may be tried where it
- * is not JSON; a large one is checked at both ends and broken off where it does not close.
+ * is not JSON, or an error that has a good status; a large one is checked at both ends and broken off where it does not close.
  */
 export class JsonRelay implements Relay {
   readonly #attempt: Source
@@ -92,6 +95,11 @@ export class JsonRelay implements Relay {
       // Latin-1 keeps every byte one character: enough to check the grammar, and several times cheaper than UTF-8.
       const text = body.toString('latin1')
       const document: unknown = JSON.parse(text)
+      const status = statusOfError(document)
+      if (status !== undefined) {
+        this.report(status, body)
+        return undefined
+      }
       const paths = this.#attempt.route.protocol?.usage
       if (paths !== undefined) this.#attempt.call.usage = usageOf(document, paths)
       return this.#attempt.exchange.response?.(body) ?? text
@@ -114,6 +122,15 @@ export class JsonRelay implements Relay {
       this.#tail.push(chunk)
       this.#attempt.write(chunk)
     }
+  }
+
+  /** The upstream reports an error: it counts, and is passed on, as if it had come with its status. */
+  private report(status: number, body: Buffer): void {
+    const error = errorOfStatus(status, {})
+    const isAuth = error.code === 'upstream_auth'
+    if (isAuth) this.#attempt.call.kernel.onRefusedCredential()
+    const fit = !isAuth && !holdsSecret(body, this.#attempt)
+    this.#attempt.failed(status, error, fit ? { status, headers: this.#headers, body } : undefined)
   }
 
   private refuse(why: string, limit?: string, cause?: unknown): void {
