@@ -198,8 +198,13 @@ export interface TargetConfig {
 
 /** What the relay must know of a protocol, as data: how its streams end and where usage stands. */
 export interface ProtocolConfig {
-  /** Which event ends a stream well. Absent: the end of the transfer is the only mark. */
-  readonly end?: { readonly data?: string; readonly events?: readonly string[]; readonly repeats?: boolean }
+  /** How a stream ends well. Absent: the end of the transfer is the only mark. */
+  readonly end?: {
+    readonly data?: string
+    readonly events?: readonly string[]
+    readonly members?: readonly string[]
+    readonly repeats?: boolean
+  }
   /** Whole answers are bytes, whatever their type, unless it says JSON; or JSON (false), as they are where usage is told. */
   readonly binary?: boolean
   /** Shape of an error inside a stream: the family's, or the typed events of stateful responses. */

@@ -317,7 +317,12 @@ export type HeaderFilter = (name: string) => boolean
 export interface Protocol {
   readonly name: string
   readonly end:
-    | { readonly data: string | undefined; readonly events: readonly string[]; readonly repeats: boolean }
+    | {
+        readonly data: string | undefined
+        readonly events: readonly string[]
+        readonly members: readonly string[]
+        readonly repeats: boolean
+      }
     | undefined
   /** Whole answers are bytes, whatever their type, unless it says JSON; false: they are JSON; undefined: nobody knows. */
   readonly binary: boolean | undefined

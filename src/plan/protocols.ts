@@ -25,7 +25,12 @@ function compileProtocol(name: string, config: ProtocolConfig): Protocol {
   const { end, binary, stream_error, usage, messages, subprotocols, unknown_model } = config
   return {
     name,
-    end: end && { data: end.data, events: end.events ?? [], repeats: end.repeats ?? false },
+    end: end && {
+      data: end.data,
+      events: end.events ?? [],
+      members: end.members ?? [],
+      repeats: end.repeats ?? false,
+    },
     binary: binary ?? (usage === undefined ? undefined : false),
     streamError: stream_error ?? 'family',
     usage: usage && compileUsage(usage),

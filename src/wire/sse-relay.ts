@@ -30,6 +30,8 @@ export class SseRelay {
   readonly #limits: SseLimits
   readonly #reader: EventReader
   readonly #repeats: boolean
+  /** Members, quoted, of which one has to come; none once it has. */
+  #awaited: readonly Buffer[]
   readonly #onRepeated: (event: Buffer) => void
   /** The beginning of an incomplete event. */
   readonly #held = new HeldBytes()
@@ -44,6 +46,8 @@ export class SseRelay {
   #trailing = 0
   #ended = false
   #whole = false
+  /** Whether a member has come with which the stream may end. */
+  #told = false
   #fault: 'line' | 'event' | 'json' | undefined
   #failure: Uint8Array | undefined
   #first: Uint8Array | undefined
@@ -52,6 +56,7 @@ export class SseRelay {
     this.#limits = { line: options.line, event: options.event }
     this.#reader = new EventReader(options.end)
     this.#repeats = options.end?.repeats ?? false
+    this.#awaited = options.end?.members?.map(name => Buffer.from(JSON.stringify(name))) ?? []
     this.#onRepeated = options.onRepeated ?? nothing
   }
 
@@ -70,7 +75,10 @@ export class SseRelay {
     return this.#ended
   }
 
-  /** Whether the stream may end here: an event that ends it has come, or one that may come again was the last. */
+  /**
+   * Whether the stream may end here: an event that ends it has come, one that may come again was the last, or a member has
+   * come that tells how the answer ended.
+   */
   get whole(): boolean {
     return this.#whole
   }
@@ -156,12 +164,21 @@ export class SseRelay {
     }
     this.#events++
     const isLast = reader.isLast
-    if (isLast || kind !== 'nothing') this.#whole = isLast
+    if (isLast || kind !== 'nothing') this.#whole = isLast || this.#told
+    if (this.#awaited.length > 0) this.seek(bytes.subarray(start, blank))
     this.#ended = isLast && (!this.#repeats || kind === 'nothing')
     if (kind === 'nothing') return
     if (isLast && this.#repeats) this.#onRepeated(bytes.subarray(start, blank))
     if (this.#content++ === 0 && blank - start <= LARGEST_FIRST) this.#first = Buffer.from(bytes.subarray(start, blank))
     if (kind === 'error') this.#failure ??= Buffer.from(reader.data(bytes, start, end))
+  }
+
+  /** Inside of texts quotes are escaped: what stands between plain ones is a name, or a short text of its own. */
+  private seek(event: Buffer): void {
+    if (!this.#awaited.some(name => event.includes(name))) return
+    this.#awaited = []
+    this.#told = true
+    this.#whole = true
   }
 
   private hold(bytes: Buffer, start: number, line: number): void {

@@ -26,7 +26,7 @@ t.test('what is said of a protocol is taken apart', async t => {
   }).get('chat')
   t.same(protocol, {
     name: 'chat',
-    end: { data: '[DONE]', events: [], repeats: false },
+    end: { data: '[DONE]', events: [], members: [], repeats: false },
     binary: false,
     streamError: 'responses',
     usage: {

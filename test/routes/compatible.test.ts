@@ -123,6 +123,7 @@ t.test('streams of images end with the transfer, after an event that completes a
   t.same(protocol('POST /v1/images/generations').end, {
     data: '[DONE]',
     events: ['image_generation.completed'],
+    members: [],
     repeats: true,
   })
   t.ok(route('POST /v1/images/generations').limits.event > 4 * 1024 * 1024, 'a whole image fits into an event')

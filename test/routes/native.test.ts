@@ -14,12 +14,12 @@ const USAGE = {
   totalTokenCount: 60,
   cachedContentTokenCount: 4,
 }
-const answerOf = (text: string): object => ({
-  candidates: [{ content: { role: 'model', parts: [{ text }] }, index: 0 }],
+const answerOf = (text: string, end: object = {}): object => ({
+  candidates: [{ content: { role: 'model', parts: [{ text }] }, index: 0, ...end }],
   usageMetadata: USAGE,
   modelVersion: 'm-2026',
 })
-const [FIRST, SECOND] = [answerOf('he'), answerOf('llo')]
+const [FIRST, SECOND] = [answerOf('he'), answerOf('llo', { finishReason: 'STOP' })]
 const event = (data: object): string => `data: ${JSON.stringify(data)}\r\n\r\n`
 
 /** The request that the upstream got, by its number from 0. */

@@ -2,7 +2,7 @@ import type { Frame } from '../../core/codec.js'
 import { errorBody } from '../../core/error-bodies.js'
 import { GatewayError } from '../../core/errors.js'
 import { isObject, type Json, type JsonObject } from '../../core/json.js'
-import type { Framing } from '../../core/plan.js'
+import type { Framing, Usage } from '../../core/plan.js'
 import { closing, contentType, encodeFrame } from '../../wire/framing.js'
 import { usageOf } from '../../wire/usage.js'
 import type { Frames } from './frames.js'
@@ -19,10 +19,11 @@ export class ReframeRelay implements Relay {
   readonly #headers: string[]
   readonly #frames: Frames
   readonly #framing: Framing
+  /** Members, quoted, of which one has to come; none once it has. */
+  #awaited: readonly string[]
   #first = true
   #done = false
-  /** The last message: usage stands in it. */
-  #last: JsonObject | undefined
+  #usage: Usage | undefined
 
   constructor(attempt: Source, status: number, headers: string[], frames: Frames, framing: Framing) {
     this.#attempt = attempt
@@ -30,6 +31,7 @@ export class ReframeRelay implements Relay {
     this.#headers = headers
     this.#frames = frames
     this.#framing = framing
+    this.#awaited = attempt.route.protocol?.end?.members.map(name => JSON.stringify(name)) ?? []
   }
 
   data(chunk: Buffer): void {
@@ -55,6 +57,10 @@ export class ReframeRelay implements Relay {
       this.fail(new GatewayError('bad_upstream_response', message, { phase: 'fin' }))
       return
     }
+    if (this.#awaited.length > 0) {
+      this.fail(truncated('fin'))
+      return
+    }
     this.settle()
     this.#done = true
     this.#attempt.complete(true)
@@ -69,9 +75,7 @@ export class ReframeRelay implements Relay {
   }
 
   settle(): void {
-    const { call, route } = this.#attempt
-    const paths = route.protocol?.usage
-    if (paths !== undefined && this.#last !== undefined) call.usage ??= usageOf(this.#last, paths)
+    this.#attempt.call.usage ??= this.#usage
   }
 
   private guarded(step: () => void): void {
@@ -83,6 +87,7 @@ export class ReframeRelay implements Relay {
   }
 
   private pass(frames: ReturnType<Frames['push']>): void {
+    const paths = this.#attempt.route.protocol?.usage
     let text = ''
     for (const frame of frames) {
       const message = parse(frame.data)
@@ -93,7 +98,9 @@ export class ReframeRelay implements Relay {
       }
       text += encodeFrame(this.#framing, frame, this.#first)
       this.#first = false
-      this.#last = message
+      // Counted from the beginning in each message that tells it, which not every one does.
+      if (paths !== undefined) this.#usage = usageOf(message, paths) ?? this.#usage
+      if (this.#awaited.some(name => frame.data.includes(name))) this.#awaited = []
       this.#attempt.call.events++
     }
     this.send(text)
