@@ -18,11 +18,14 @@ export function budgetOf(effort: Effort): number {
   return BUDGETS[effort]
 }
 
-/** The least effort whose budget holds this one; -1 (as the upstream sees fit) is medium. */
+/**
+ * The least effort whose budget holds this one, at most high: every model that takes an effort knows that word, and most
+ * refuse a request with one beyond it. -1 (as the upstream sees fit) is medium.
+ */
 export function effortOf(budget: number): Effort {
   if (budget < 0) return 'medium'
   if (budget === 0) return 'none'
-  return (['low', 'medium', 'high', 'xhigh', 'max'] as const).find(effort => BUDGETS[effort] >= budget) ?? 'max'
+  return (['low', 'medium'] as const).find(effort => BUDGETS[effort] >= budget) ?? 'high'
 }
 
 /** The wish in terms of effort; undefined where none is said. Adaptive thinking without a word is high. */

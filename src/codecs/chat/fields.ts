@@ -217,7 +217,7 @@ export const CHAT_CARRIES: Readonly<Record<Field, Carry>> = {
   formatSchema: 'carried',
   verbosity: 'carried',
   effort: 'carried',
-  budget: { approximated: 'as the effort whose budget holds it' },
+  budget: { approximated: 'as the effort whose budget holds it, at most high' },
   showReasoning: { dropped: 'upstreams of this protocol show thoughts or do not, unasked' },
   sealedReasoning: { approximated: 'upstreams of this protocol that seal thoughts do so unasked' },
   user: 'carried',

@@ -157,7 +157,7 @@ export const RESPONSES_CARRIES: Readonly<Record<Field, Carry>> = {
   formatSchema: 'carried',
   verbosity: 'carried',
   effort: 'carried',
-  budget: { approximated: 'as the effort whose budget holds it' },
+  budget: { approximated: 'as the effort whose budget holds it, at most high' },
   showReasoning: 'carried',
   sealedReasoning: 'carried',
   user: 'carried',
