@@ -34,14 +34,13 @@ export class Tail {
   }
 
   #makeRoom(length: number): void {
-    if (this.#length + length > 2 * KEPT) {
-      this.#large = undefined
-      this.#room.copyWithin(0, this.#length - KEPT, this.#length)
-      this.#length = KEPT
-      return
-    }
-    const room = Buffer.allocUnsafe(Math.min(2 * KEPT, Math.max(SMALLEST, 2 * (this.#length + length))))
-    this.#room.copy(room, 0, 0, this.#length)
-    this.#room = room
+    const needed = this.#length + length
+    const from = needed > 2 * KEPT ? this.#length - KEPT : 0
+    if (from > 0) this.#large = undefined
+    const kept = this.#room.subarray(from, this.#length)
+    const size = Math.min(2 * KEPT, Math.max(SMALLEST, 2 * needed))
+    if (size > this.#room.length) this.#room = Buffer.allocUnsafe(size)
+    this.#room.set(kept)
+    this.#length = kept.length
   }
 }

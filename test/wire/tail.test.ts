@@ -7,6 +7,8 @@ const KEPT = 16 * 1024
 const SIZES = fc.oneof(
   { weight: 4, arbitrary: fc.integer({ min: 0, max: 3000 }) },
   { weight: 1, arbitrary: fc.integer({ min: 0, max: 40_000 }) },
+  // Almost as long as what is kept: the room that one of them makes holds two of them, but not every two.
+  { weight: 2, arbitrary: fc.integer({ min: KEPT / 2, max: KEPT + 1 }) },
 )
 
 function tailOf(chunks: readonly Buffer[]): Buffer {
@@ -28,6 +30,14 @@ t.test('the tail of much is its last 16 KiB', async () => {
       deepStrictEqual(tailOf(chunks), all.subarray(Math.max(0, all.length - KEPT)))
     }),
   )
+})
+
+t.test('chunks of any size follow each other', async () => {
+  for (const size of [1, 511, 512, 1000, 8192, 10_923, 12_000, 16_383, KEPT]) {
+    const chunks = Array.from({ length: 40 }, (_, i) => Buffer.alloc(size, i))
+    const all = Buffer.concat(chunks)
+    deepStrictEqual(tailOf(chunks), all.subarray(Math.max(0, all.length - KEPT)), `${size}`)
+  }
 })
 
 t.test('a chunk as long as all that is kept is not copied', async t => {
