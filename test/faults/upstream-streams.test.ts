@@ -6,6 +6,7 @@ import {
   DONE,
   finish,
   hang,
+  json,
   LAST_CHUNK,
   reset,
   startStream,
@@ -186,6 +187,46 @@ t.test('F-U14 an error mid-stream is passed on, and the request counts as failed
     t.equal(answer.text, THREE.join('') + frame)
     t.match(await gateway.log.find(line => line.msg === 'request'), { outcome: 'upstream_error' })
   }
+})
+
+const FAILED = {
+  id: 'resp_1',
+  object: 'response',
+  status: 'failed',
+  error: { code: 'server_error', message: 'overloaded' },
+  usage: { input_tokens: 3, output_tokens: 5, total_tokens: 8 },
+}
+const event = (type: string, more: object, named = true): string =>
+  `${named ? `event: ${type}\n` : ''}data: ${JSON.stringify({ type, ...more })}\n\n`
+
+for (const named of [true, false]) {
+  t.test(`F-U14 a response that fails counts as failed, without an error event too (${named})`, async t => {
+    const created = event('response.created', { response: { ...FAILED, status: 'in_progress' } }, named)
+    const words = event('response.output_text.delta', { delta: 'not "response.failed"' }, named)
+    for (const [end, outcome] of [
+      [event('response.failed', { response: FAILED }, named), 'upstream_error'],
+      [
+        event('response.completed', { response: { ...FAILED, status: 'completed', x: 'response.failed' } }, named),
+        'ok',
+      ],
+    ] as const) {
+      const upstream = await startRawUpstream(t)
+      upstream.answer(stream([created, words, end]))
+      const gateway = await startTestGateway(t, oneUpstream(upstream.origin))
+      const answer = await gateway.request('/v1/responses', { body: { model: 'm', input: 'x', stream: true } })
+      t.equal(answer.text, created + words + end, 'byte for byte')
+      t.match(await gateway.log.find(line => line.msg === 'request'), { outcome, status: 200, output_tokens: 5 })
+    }
+  })
+}
+
+t.test('F-U14 a whole response that failed passes, and counts as failed', async t => {
+  const upstream = await startRawUpstream(t)
+  upstream.answer(json(FAILED))
+  const gateway = await startTestGateway(t, oneUpstream(upstream.origin))
+  const answer = await gateway.request('/v1/responses', { body: { model: 'm', input: 'x', store: false } })
+  t.same(answer.json(), FAILED)
+  t.match(await gateway.log.find(line => line.msg === 'request'), { outcome: 'upstream_error', status: 200 })
 })
 
 /** Streams as the WHATWG rules read them, and the data of the events that a client has to see. */

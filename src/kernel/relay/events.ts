@@ -10,6 +10,8 @@ import { holdsSecret } from './secrets.js'
 
 const BLANK_LINE = Buffer.from('\n\n')
 const CARRIAGE_RETURN = 0x0d
+/** The last event of a stateful response that failed. */
+const FAILED = 'response.failed'
 /** Bytes at the end of an event in which its usage is looked for. */
 const LONGEST_COUNT = 16 * 1024
 
@@ -26,6 +28,8 @@ export class EventRelay implements Relay {
   #begun = false
   /** The client has the whole answer. */
   #done = false
+  /** The upstream has reported an error. */
+  #failed = false
   #content = 0
 
   constructor(attempt: Source, status: number, headers: string[]) {
@@ -120,10 +124,12 @@ export class EventRelay implements Relay {
 
   /** False where the attempt has been given up for another one. */
   private forward(bytes: Buffer): boolean {
-    const failure = this.#stream.failure ?? this.lastWords(bytes)
+    const lastWords = this.lastWords(bytes)
+    const failure = this.#stream.failure ?? lastWords
     if (failure !== undefined && holdsSecret(failure, this.#attempt)) return this.conceal()
+    this.#failed = this.#stream.failure !== undefined || (lastWords !== undefined && tellsOfFailure(lastWords))
     if (!this.#begun) {
-      if (this.#stream.failure !== undefined && this.#stream.content <= 1) return this.failedAtOnce(bytes)
+      if (this.#failed && this.#stream.content <= 1) return this.failedAtOnce(bytes)
       this.begin()
     }
     this.#tail.push(bytes)
@@ -165,7 +171,7 @@ export class EventRelay implements Relay {
   private complete(upstreamEnded: boolean): void {
     const { call } = this.#attempt
     this.settle()
-    if (this.#stream.failure !== undefined) {
+    if (this.#failed) {
       call.error = new GatewayError('upstream_failed', 'The upstream reported an error.', { phase: 'stream_error' })
     }
     this.#done = true
@@ -203,6 +209,14 @@ export class EventRelay implements Relay {
       return undefined
     }
   }
+}
+
+/** Whether the last of some whole events says that the response failed: not every server sends an error event before it. */
+function tellsOfFailure(bytes: Buffer): boolean {
+  if (!bytes.includes(FAILED)) return false
+  const limit = bytes.length + 1
+  const event = parseJson(new SseDecoder({ line: limit, event: limit }).push(bytes).at(-1)?.data ?? '')
+  return isObject(event) && event.type === FAILED
 }
 
 function truncated(details: ErrorDetails): GatewayError {

@@ -1,4 +1,5 @@
 import { GatewayError } from '../../core/errors.js'
+import { isObject } from '../../core/json.js'
 import { readUsage, Tail, usageOf } from '../../wire/usage.js'
 import { errorOfStatus } from '../upstream-errors.js'
 import { statusOfError } from './error-document.js'
@@ -100,8 +101,13 @@ export class JsonRelay implements Relay {
         this.report(status, body)
         return undefined
       }
-      const paths = this.#attempt.route.protocol?.usage
-      if (paths !== undefined) this.#attempt.call.usage = usageOf(document, paths)
+      const { call, route } = this.#attempt
+      const { usage: paths, streamError } = route.protocol ?? {}
+      if (paths !== undefined) call.usage = usageOf(document, paths)
+      if (streamError === 'responses' && isObject(document) && document.status === 'failed') {
+        // It passes as it is: the response exists, and says itself that it failed.
+        call.error = new GatewayError('upstream_failed', 'The upstream reported an error.', { phase: 'content' })
+      }
       return this.#attempt.exchange.response?.(body) ?? text
     } catch (cause) {
       this.refuse(body.length === 0 ? 'It is empty.' : 'It is not JSON.', undefined, cause)
