@@ -332,6 +332,19 @@ t.test('an answer with an empty error, or one behind other members, is an answer
   }
 })
 
+t.test('usage counts at the beginning of a large answer as well as at its end', async t => {
+  const usage = { prompt_tokens: 3, completion_tokens: 5, total_tokens: 8 }
+  const { usage: _, ...rest } = { ...CHAT_ANSWER, filler: 'x'.repeat(100_000) } as Record<string, unknown>
+  for (const said of [
+    { usage, ...rest },
+    { ...rest, usage },
+  ]) {
+    const { gateway } = await playing(t, json(said))
+    t.same((await gateway.chat()).json(), said)
+    t.match(await gateway.log.find(line => line.msg === 'request'), { input_tokens: 3, output_tokens: 5 })
+  }
+})
+
 t.test('a stream reaches the client event by event, the first one at once', async t => {
   const upstream = await startRawUpstream(t)
   const gateway = await startTestGateway(t, oneUpstream(upstream.origin))

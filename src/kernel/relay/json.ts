@@ -1,5 +1,6 @@
 import { GatewayError } from '../../core/errors.js'
 import { isObject } from '../../core/json.js'
+import type { Usage } from '../../core/plan.js'
 import { readUsage, Tail, usageOf } from '../../wire/usage.js'
 import { errorOfStatus } from '../upstream-errors.js'
 import { statusOfError } from './error-document.js'
@@ -24,6 +25,8 @@ export class JsonRelay implements Relay {
   readonly #headers: string[]
   readonly #length: number | undefined
   readonly #tail = new Tail()
+  /** What the beginning of a large answer tells of its usage; most servers tell it at the end. */
+  #early: Usage | undefined
   #held: Buffer[] | undefined = []
   #size = 0
 
@@ -84,7 +87,7 @@ export class JsonRelay implements Relay {
 
   settle(): void {
     const paths = this.#attempt.route.protocol?.usage
-    if (paths !== undefined) this.#attempt.call.usage ??= readUsage(this.#tail.bytes(), paths, 'json')
+    if (paths !== undefined) this.#attempt.call.usage ??= readUsage(this.#tail.bytes(), paths, 'json') ?? this.#early
   }
 
   /**
@@ -124,6 +127,8 @@ export class JsonRelay implements Relay {
     this.#held = undefined
     if (this.#length !== undefined) this.#headers.push('content-length', String(this.#length))
     this.#attempt.call.begin(this.#status, this.#headers)
+    const paths = this.#attempt.route.protocol?.usage
+    if (paths !== undefined) this.#early = readUsage(Buffer.concat(held, HOLD), paths, 'json')
     for (const chunk of held) {
       this.#tail.push(chunk)
       this.#attempt.write(chunk)
