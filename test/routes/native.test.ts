@@ -157,6 +157,12 @@ t.test('what the gateway refuses it refuses in the shape of the family', async t
       'not supported for generateContent',
     ],
     [ask('/v1beta/models/none:countTokens', { body: HELLO }), 404, 'NOT_FOUND', 'models/none is not found'],
+    [
+      ask('/v1beta/models/none:batchGenerateContent', { body: { batch: {} } }),
+      404,
+      'NOT_FOUND',
+      'not supported for batchGenerateContent',
+    ],
     [ask('/v1beta/models/m:generateContent', { body: {} }), 400, 'INVALID_ARGUMENT', 'contents'],
     [
       ask('/v1beta/models/m:generateContent', { body: { ...HELLO, generation_config: { top_p: 2 } } }),
