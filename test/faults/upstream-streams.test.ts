@@ -189,6 +189,36 @@ t.test('F-U14 an error mid-stream is passed on, and the request counts as failed
   }
 })
 
+/** An error as some servers put it into a chunk like any other. */
+const CHUNK_OF_ERROR = `data: ${JSON.stringify({
+  id: 'c',
+  object: 'chat.completion.chunk',
+  error: { code: 502, message: 'overloaded' },
+  choices: [{ index: 0, delta: { content: '' }, finish_reason: 'error' }],
+})}\n\n`
+
+t.test('F-U14 an error behind other members of a chunk counts, whatever comes behind it', async t => {
+  const usage = `data: ${JSON.stringify({ id: 'c', error: null, choices: [], usage: { prompt_tokens: 3 } })}\n\n`
+  for (const rest of ['', usage]) {
+    const pieces = [...THREE, CHUNK_OF_ERROR, rest, DONE]
+    const { answer, gateway } = await streamed(t, stream(pieces.filter(piece => piece !== '')))
+    t.equal(answer.text, pieces.join(''), 'byte for byte')
+    t.match(await gateway.log.find(line => line.msg === 'request'), { outcome: 'upstream_error', events: Number })
+  }
+  const told = chatEvent('"error": {"code": 502}')
+  const { gateway } = await streamed(t, stream([told, DONE]))
+  t.match(await gateway.log.find(line => line.msg === 'request'), { outcome: 'ok' }, 'words are no error')
+})
+
+t.test('F-U14 as the first event it lets another target answer', async t => {
+  const [first, second] = [await startRawUpstream(t), await startRawUpstream(t)]
+  first.answer(stream([CHUNK_OF_ERROR, DONE]))
+  second.answer(stream([chatEvent('other'), DONE]))
+  const upstreams = `upstreams:\n  a: ${upstreamYaml(first.origin)}\n  b: ${upstreamYaml(second.origin)}\n`
+  const gateway = await startTestGateway(t, `version: 1\n${CALLER}\n${upstreams}models: { m: [a, b] }\n`)
+  t.equal((await gateway.chat({ stream: true })).text, chatEvent('other') + DONE)
+})
+
 const FAILED = {
   id: 'resp_1',
   object: 'response',

@@ -5,6 +5,7 @@ import type { Transform } from '../../core/plan.js'
 import { encodeSse, SseDecoder } from '../../wire/sse.js'
 import { SseRelay } from '../../wire/sse-relay.js'
 import { readUsage, sumOfUsage, Tail } from '../../wire/usage.js'
+import { endsInError } from './error-events.js'
 import type { Relay, Source } from './relay.js'
 import { holdsSecret } from './secrets.js'
 
@@ -129,6 +130,7 @@ export class EventRelay implements Relay {
     if (failure !== undefined && holdsSecret(failure, this.#attempt)) return this.conceal()
     this.#failed = this.#stream.failure !== undefined || (lastWords !== undefined && tellsOfFailure(lastWords))
     if (!this.#begun) {
+      this.#failed ||= this.#stream.content <= 1 && endsInError(bytes)
       if (this.#failed && this.#stream.content <= 1) return this.failedAtOnce(bytes)
       this.begin()
     }
@@ -171,7 +173,7 @@ export class EventRelay implements Relay {
   private complete(upstreamEnded: boolean): void {
     const { call } = this.#attempt
     this.settle()
-    if (this.#failed) {
+    if (this.#failed || endsInError(this.#tail.bytes())) {
       call.error = new GatewayError('upstream_failed', 'The upstream reported an error.', { phase: 'stream_error' })
     }
     this.#done = true

@@ -1,0 +1,24 @@
+import { isObject, parseJson } from '../../core/json.js'
+import { SseDecoder } from '../../wire/sse.js'
+
+const ERROR = '"error"'
+/** Data of so many of the last events is looked at: usage and the mark that ends a stream come behind an error. */
+const LAST = 4
+
+/**
+ * Whether one of the last whole events reports an error behind other members, as some servers put it into a chunk like
+ * any other. `tail` may begin anywhere in an event. One search where there is none: it is asked once a stream.
+ */
+export function endsInError(tail: Buffer): boolean {
+  if (!tail.includes(ERROR)) return false
+  const limit = tail.length + 1
+  const frames = new SseDecoder({ line: limit, event: limit }).push(tail)
+  return frames.slice(-LAST).some(({ data }) => data.includes(ERROR) && reportsError(parseJson(data)))
+}
+
+/** Whether a document holds an error that says something. */
+function reportsError(document: unknown): boolean {
+  if (!isObject(document)) return false
+  const { error } = document
+  return isObject(error) ? Object.keys(error).length > 0 : typeof error === 'string' && error !== ''
+}
