@@ -27,6 +27,7 @@ export class Attempt implements UpstreamHandler, Source {
   readonly exchange: Exchange
   /** Where the upstream speaks another protocol than the client. */
   readonly translator: Translator | undefined
+  readonly mayYield: boolean
   readonly #report: (failure: Failure) => void
   readonly #dispatched: number
   readonly #started = performance.now()
@@ -47,6 +48,7 @@ export class Attempt implements UpstreamHandler, Source {
     exchange: Exchange,
     translator: Translator | undefined,
     dispatched: number,
+    mayYield: boolean,
     report: (failure: Failure) => void,
   ) {
     this.call = call
@@ -54,6 +56,7 @@ export class Attempt implements UpstreamHandler, Source {
     this.exchange = exchange
     this.translator = translator
     this.#dispatched = dispatched
+    this.mayYield = mayYield
     this.#report = report
   }
 

@@ -110,7 +110,8 @@ export class Dispatch implements Work {
   }
 
   private attempt(exchange: Exchange, translator: Translator | undefined): Attempt {
-    const attempt = new Attempt(this.#call, this.#route, exchange, translator, this.#started, failure => {
+    const mayYield = this.#next < this.#exchanges.length && this.hasTries(exchange)
+    const attempt = new Attempt(this.#call, this.#route, exchange, translator, this.#started, mayYield, failure => {
       this.failed(exchange, failure)
     })
     this.#attempt = attempt
@@ -126,12 +127,16 @@ export class Dispatch implements Work {
   }
 
   /** Whether the declared rule allows another try; leaves `#next` at the target to be tried. */
-  private mayTryAgain({ retry }: Exchange, { condition }: Failure): boolean {
-    if (this.#body.type === 'stream' || this.#tries >= retry.attempts || !retry.covers(condition)) return false
+  private mayTryAgain(exchange: Exchange, { condition }: Failure): boolean {
+    if (!this.hasTries(exchange) || !exchange.retry.covers(condition)) return false
     if (this.#next < this.#exchanges.length) return true
     if (condition !== 'reset' || this.#repeated) return false
     this.#repeated = true
     this.#next--
     return true
+  }
+
+  private hasTries({ retry }: Exchange): boolean {
+    return this.#body.type !== 'stream' && this.#tries < retry.attempts
   }
 }

@@ -197,6 +197,49 @@ const CHUNK_OF_ERROR = `data: ${JSON.stringify({
   choices: [{ index: 0, delta: { content: '' }, finish_reason: 'error' }],
 })}\n\n`
 
+t.test('F-U5 comments and pings before the first event do not keep another target from answering', async t => {
+  for (const last of [reset, finish, (peer => peer.send(chunk(CHUNK_OF_ERROR) + LAST_CHUNK)) as Script]) {
+    const [first, second] = [await startRawUpstream(t), await startRawUpstream(t)]
+    first.answer(brokenStream([': processing\n\n', 'event: ping\ndata: {}\n\n'], last))
+    second.answer(stream([': other\n\n', chatEvent('other'), DONE]))
+    const upstreams = `upstreams:\n  a: ${upstreamYaml(first.origin)}\n  b: ${upstreamYaml(second.origin)}\n`
+    const gateway = await startTestGateway(t, `version: 1\n${CALLER}\n${upstreams}models: { m: [a, b] }\n`)
+    t.equal((await gateway.chat({ stream: true })).text, `: other\n\n${chatEvent('other')}${DONE}`)
+  }
+})
+
+t.test('F-U5 what came before the first event is not lost where this target answers', async t => {
+  const [first, second] = [await startRawUpstream(t), await startRawUpstream(t)]
+  const pieces = [': processing\n\n', ': processing\n\n', ...THREE, DONE]
+  first.answer(stream(pieces))
+  const upstreams = `upstreams:\n  a: ${upstreamYaml(first.origin)}\n  b: ${upstreamYaml(second.origin)}\n`
+  const gateway = await startTestGateway(t, `version: 1\n${CALLER}\n${upstreams}models: { m: [a, b] }\n`)
+  t.equal((await gateway.chat({ stream: true })).text, pieces.join(''))
+})
+
+t.test('comments pass at once where there is no other target', async t => {
+  const upstream = await startRawUpstream(t)
+  let release: () => void = () => undefined
+  const held = new Promise<void>(resolve => {
+    release = resolve
+  })
+  upstream.answer(async peer => {
+    await startStream(peer)
+    await peer.send(chunk(': processing\n\n'))
+    await held
+    await peer.send(chunk(chatEvent('one') + DONE))
+    await peer.send(LAST_CHUNK)
+  })
+  const gateway = await startTestGateway(t, oneUpstream(upstream.origin))
+  const client = await gateway.open('/v1/chat/completions', {
+    body: { model: 'm', stream: true, messages: [{ role: 'user', content: 'x' }] },
+  })
+  const head = await client.head()
+  t.equal((await client.body(head, got => got.includes('\n\n'))).body.toString(), ': processing\n\n')
+  release()
+  await client.socket.destroy()
+})
+
 t.test('F-U14 an error behind other members of a chunk counts, whatever comes behind it', async t => {
   const usage = `data: ${JSON.stringify({ id: 'c', error: null, choices: [], usage: { prompt_tokens: 3 } })}\n\n`
   for (const rest of ['', usage]) {

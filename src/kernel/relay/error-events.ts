@@ -2,6 +2,8 @@ import { isObject, parseJson } from '../../core/json.js'
 import { SseDecoder } from '../../wire/sse.js'
 
 const ERROR = '"error"'
+/** The last event of a stateful response that failed. */
+const FAILED = 'response.failed'
 /** Data of so many of the last events is looked at: usage and the mark that ends a stream come behind an error. */
 const LAST = 4
 
@@ -14,6 +16,14 @@ export function endsInError(tail: Buffer): boolean {
   const limit = tail.length + 1
   const frames = new SseDecoder({ line: limit, event: limit }).push(tail)
   return frames.slice(-LAST).some(({ data }) => data.includes(ERROR) && reportsError(parseJson(data)))
+}
+
+/** Whether the last of some whole events says that the response failed: not every server sends an error event before it. */
+export function tellsOfFailure(bytes: Buffer): boolean {
+  if (!bytes.includes(FAILED)) return false
+  const limit = bytes.length + 1
+  const event = parseJson(new SseDecoder({ line: limit, event: limit }).push(bytes).at(-1)?.data ?? '')
+  return isObject(event) && event.type === FAILED
 }
 
 /** Whether a document holds an error that says something. */

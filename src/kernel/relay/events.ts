@@ -2,17 +2,18 @@ import { type ResponseStart, streamErrorFrame } from '../../core/error-bodies.js
 import { type ErrorDetails, GatewayError } from '../../core/errors.js'
 import { isObject, parseJson } from '../../core/json.js'
 import type { Transform } from '../../core/plan.js'
+import { HeldBytes } from '../../wire/held-bytes.js'
 import { encodeSse, SseDecoder } from '../../wire/sse.js'
 import { SseRelay } from '../../wire/sse-relay.js'
 import { readUsage, sumOfUsage, Tail } from '../../wire/usage.js'
-import { endsInError } from './error-events.js'
+import { endsInError, tellsOfFailure } from './error-events.js'
 import type { Relay, Source } from './relay.js'
 import { holdsSecret } from './secrets.js'
 
 const BLANK_LINE = Buffer.from('\n\n')
 const CARRIAGE_RETURN = 0x0d
-/** The last event of a stateful response that failed. */
-const FAILED = 'response.failed'
+/** Bytes of comments and pings that wait for the first event that says something. */
+const LONGEST_PRELUDE = 16 * 1024
 /** Bytes at the end of an event in which its usage is looked for. */
 const LONGEST_COUNT = 16 * 1024
 
@@ -26,6 +27,8 @@ export class EventRelay implements Relay {
   readonly #headers: string[]
   readonly #stream: SseRelay
   readonly #tail = new Tail()
+  /** Comments and pings before the first event, where another target may still answer in this one's place. */
+  readonly #prelude = new HeldBytes()
   #begun = false
   /** The client has the whole answer. */
   #done = false
@@ -132,6 +135,7 @@ export class EventRelay implements Relay {
     if (!this.#begun) {
       this.#failed ||= this.#stream.content <= 1 && endsInError(bytes)
       if (this.#failed && this.#stream.content <= 1) return this.failedAtOnce(bytes)
+      if (this.waits(bytes)) return true
       this.begin()
     }
     this.#tail.push(bytes)
@@ -165,9 +169,19 @@ export class EventRelay implements Relay {
     return false
   }
 
+  /** Whether these bytes have been put by: they say nothing yet, and as long as nothing is sent another may do better. */
+  private waits(bytes: Buffer): boolean {
+    const { content, ended } = this.#stream
+    if (content > 0 || ended || !this.#attempt.mayYield) return false
+    if (this.#prelude.length + bytes.length > LONGEST_PRELUDE) return false
+    this.#prelude.append(bytes)
+    return true
+  }
+
   private begin(): void {
     this.#begun = true
     this.#attempt.call.begin(this.#status, this.#headers)
+    if (this.#prelude.length > 0) this.#attempt.write(this.#prelude.take())
   }
 
   private complete(upstreamEnded: boolean): void {
@@ -211,14 +225,6 @@ export class EventRelay implements Relay {
       return undefined
     }
   }
-}
-
-/** Whether the last of some whole events says that the response failed: not every server sends an error event before it. */
-function tellsOfFailure(bytes: Buffer): boolean {
-  if (!bytes.includes(FAILED)) return false
-  const limit = bytes.length + 1
-  const event = parseJson(new SseDecoder({ line: limit, event: limit }).push(bytes).at(-1)?.data ?? '')
-  return isObject(event) && event.type === FAILED
 }
 
 function truncated(details: ErrorDetails): GatewayError {

@@ -20,6 +20,8 @@ export interface Source {
   readonly call: Call
   readonly route: Route
   readonly exchange: Exchange
+  /** Whether another target is left, should this one fail before anything has reached the client. */
+  readonly mayYield: boolean
   /** Content came: the idle time-out starts anew. Comments and pings do not count. */
   content(): void
   /** Sends bytes to the client; holds the upstream back while the client is slower. */
