@@ -114,23 +114,35 @@ function refuseUnknownProtocols(
   }
 }
 
-/** More targets than attempts. What is off does not count, so this may change with the environment: a warning. */
+/**
+ * Targets that no attempt gets to: there are fewer attempts than targets, or nothing leads on from one target to the next.
+ * A target that serves what those before it do not is the first one there. What is off does not count, so this may change
+ * with the environment: a warning.
+ */
 function warnOfLateTargets(model: ReadModel, { upstreams, routes, retry }: Parts, { report }: Context): void {
-  const { targets } = model.config
-  if (targets.length <= retry.attempts) return
-  const allowed = [
-    model.config,
-    ...[...routes.values()].map(route => route.config),
-    ...targets.flatMap(target => upstreams.get(target.upstream)?.config ?? []),
+  const { targets, retry: own } = model.config
+  if (targets.length < 2) return
+  const others = [
+    ...[...routes.values()].map(route => route.config.retry),
+    ...targets.flatMap(target => upstreams.get(target.upstream)?.config.retry ?? []),
   ]
-  const attempts = Math.max(retry.attempts, ...allowed.map(config => config.retry.attempts ?? 0))
-  let before = 0
+  // What the model says itself goes before all others.
+  const attempts = own.attempts ?? Math.max(retry.attempts, ...others.map(other => other.attempts ?? 0))
+  const leadsOn = own.on === undefined ? [retry, ...others].some(({ on = [] }) => on.length > 0) : own.on.length > 0
+  const reached = leadsOn ? attempts : 1
+  const why = leadsOn
+    ? `${attempts === 1 ? '1 attempt ends with the target' : `${attempts} attempts end with the targets`} before it; write retry: { attempts: ${targets.length} }`
+    : 'nothing leads on from the target before it, since retry.on is empty; name what does, as in retry: { on: [connect, 503] }'
+  const before: ReadonlySet<string>[] = []
   for (const [index, target] of targets.entries()) {
+    const upstream = upstreams.get(target.upstream)
     const site = model.targets[index]
-    if (upstreams.get(target.upstream)?.config.off !== undefined || site === undefined) continue
-    if (++before <= attempts || target.weight !== undefined) continue
-    const message = `this target is never tried: ${attempts} attempts end with the targets before it; write retry: { attempts: ${targets.length} }`
-    report.warn('unreachable-target', site, message)
+    if (upstream === undefined || upstream.config.off !== undefined || site === undefined) continue
+    const speaks = [...upstream.endpoints.keys()]
+    const isLate = speaks.every(protocol => before.filter(served => served.has(protocol)).length >= reached)
+    before.push(new Set(speaks.flatMap(protocol => [protocol, ...partnersOfProtocol(protocol)])))
+    if (!isLate || speaks.length === 0 || target.weight !== undefined) continue
+    report.warn('unreachable-target', site, `this target is never tried: ${why}`)
     return
   }
 }
