@@ -28,7 +28,7 @@ export const defaults: Verb = { name: 'default', compile: args => put(args, 'abs
 /** `{ from: to }`: moves the value at one path to another, whatever stood there. */
 export const rename: Verb = { name: 'rename', compile: args => move(args, renameMember) }
 
-/** `{ from: to }`: moves the value at one path to another where nothing stands there, and takes it out where something does. */
+/** `{ from: to }`: moves the value at one path to another where nothing stands there, or null; takes it out where something does. */
 export const alias: Verb = { name: 'alias', compile: args => move(args, aliasMember) }
 
 /** `[paths]`: takes these values out. */

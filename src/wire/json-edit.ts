@@ -95,10 +95,18 @@ export function renameMember(doc: Uint8Array, from: Path, to: Path): Uint8Array 
   ])
 }
 
-/** As {@link renameMember}, but where there is a value at `to` already, that one stays and the one at `from` is lost. */
+/**
+ * As {@link renameMember}, but where there is a value at `to` already, that one stays and the one at `from` is lost. Null is
+ * no value: clients write it for what they were not told.
+ */
 export function aliasMember(doc: Uint8Array, from: Path, to: Path): Uint8Array {
-  return findValue(doc, to) === undefined ? renameMember(doc, from, to) : removeMember(doc, from)
+  const there = findValue(doc, to)
+  const isThere = there !== undefined && asBuffer(doc)[there.start] !== LETTER_N
+  return isThere ? removeMember(doc, from) : renameMember(doc, from, to)
 }
+
+/** How null begins. */
+const LETTER_N = 0x6e
 
 /** Removes top-level members and sets another one to `json`, in one pass over the document. */
 export function replaceMembers(doc: Uint8Array, removed: readonly string[], name: string, json: string): Uint8Array {

@@ -113,6 +113,7 @@ t.test('format is another name of response_format, which wins', async t => {
   t.equal(await sent(', "response_format": "pcm"'), `${plain}, "response_format": "pcm" }`)
   const both = JSON.parse(await sent(', "format": "wav", "response_format": "pcm"'))
   t.same(both, { model: 'm', input: 'x', voice: 'alloy', response_format: 'pcm' })
+  t.equal(await sent(', "response_format": null, "format": "pcm"'), `${plain}, "response_format": "pcm" }`)
 })
 
 t.test('audio goes on as it comes, under the upstream’s type, byte for byte', async t => {

@@ -148,6 +148,8 @@ t.test('the length is a number or a text, and upstreams get the text', async t =
     [{ duration: 6 }, '6'],
     [{ seconds: '7' }, '7'],
     [{ duration: 6, seconds: '8' }, '8'],
+    [{ duration: 6, seconds: null }, '6'],
+    [{ duration: null, seconds: '8' }, '8'],
   ]
   for (const [length, seconds] of asked) {
     const answer = await gateway.request('/v1/videos', { body: { ...ask, ...length } })

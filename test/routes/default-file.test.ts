@@ -113,10 +113,23 @@ t.test('a prefix of ours is not sent on', async t => {
   )
 })
 
-t.test('max_tokens becomes max_completion_tokens for reasoning models, and nothing else changes', async t => {
-  const found = chat(planOf(await loadFile(file, PROVIDERS)), 'o4-mini')
-  const body = found?.request?.(Buffer.from('{ "model": "o4-mini", "max_tokens": 5, "messages": [] }'))
-  t.equal(Buffer.from(body ?? []).toString(), '{ "model": "o4-mini", "max_completion_tokens": 5, "messages": [] }')
+for (const model of ['o1', 'o3', 'o3-pro', 'o4-mini', 'gpt-5', 'gpt-5.1-codex']) {
+  t.test(`max_tokens becomes max_completion_tokens for ${model}, and nothing else changes`, async t => {
+    const found = chat(planOf(await loadFile(file, PROVIDERS)), model)
+    t.equal(found?.model, model)
+    const sent = (body: string): string => Buffer.from(found?.request?.(Buffer.from(body)) ?? []).toString()
+    t.equal(sent('{ "max_tokens": 5, "messages": [] }'), '{ "max_completion_tokens": 5, "messages": [] }')
+    t.equal(sent('{"max_tokens":5,"max_completion_tokens":7}'), '{"max_completion_tokens":7}', 'the newer name counts')
+    t.equal(
+      sent('{"max_tokens":5,"max_completion_tokens":null}'),
+      '{"max_completion_tokens":5}',
+      'unless it says nothing',
+    )
+  })
+}
+
+t.test('max_tokens stays for the others', async t => {
+  t.equal(chat(planOf(await loadFile(file, PROVIDERS)), 'gpt-4.1')?.request, undefined)
 })
 
 t.test('files go to real providers where one is on, else to the simulator that sim-text asks', async t => {
