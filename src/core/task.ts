@@ -1,3 +1,5 @@
+import type { RetryCondition } from './limits.js'
+
 /** Where a value stands in a JSON document: member names, and indices of array elements. */
 export type Path = readonly string[]
 
@@ -28,6 +30,14 @@ export const TASK_VARIABLES = ['task_id', 'id', 'model', 'variant'] as const
 /** The protocol under whose name those calls stand: `videos` for `videos.remix`. */
 export function taskFamily(protocol: string): string {
   return protocol.split('.', 1)[0] ?? protocol
+}
+
+/** Statuses by which an upstream says that it took nothing, and may take it later or elsewhere. */
+export const BUSY: ReadonlySet<number> = new Set([429, 503, 529])
+
+/** Whether an upstream that failed so has certainly begun nothing: only then is the next one asked to. */
+export function tookNothing(condition: RetryCondition): boolean {
+  return condition === 'connect' || (typeof condition === 'number' && BUSY.has(condition))
 }
 
 /** Dotted paths; the first that leads to something counts. */

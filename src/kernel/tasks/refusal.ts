@@ -1,5 +1,6 @@
 import { GatewayError } from '../../core/errors.js'
 import type { Exchange } from '../../core/plan.js'
+import { BUSY } from '../../core/task.js'
 import type { Call } from '../call.js'
 import { responseHeaders } from '../response-headers.js'
 import { passAnswer, presentable, retryAfter } from '../upstream-errors.js'
@@ -15,9 +16,6 @@ export interface Refused {
   readonly verdict?: true
   readonly retry: boolean
 }
-
-/** Statuses by which an upstream says that it took nothing, and may take it later or elsewhere. */
-export const BUSY: ReadonlySet<number> = new Set([429, 503, 529])
 
 /** Tells the client why its task was not begun: in the upstream's words, where these can be shown. */
 export function refuse(call: Call, exchanges: readonly Exchange[], { error, answer, verdict }: Refused): void {

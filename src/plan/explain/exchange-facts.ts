@@ -2,6 +2,7 @@ import { estimate } from '../../codecs/index.js'
 import type { Traits } from '../../core/codec.js'
 import type { Params } from '../../core/params.js'
 import type { Choice, Exchange, Route, Translation } from '../../core/plan.js'
+import { tookNothing } from '../../core/task.js'
 import { asBuffer } from '../../wire/bytes.js'
 import { apply, firstMember, splice } from '../../wire/json-edit.js'
 import { type Held, mergeQuery } from '../../wire/query.js'
@@ -89,7 +90,8 @@ function factsOf(exchange: Exchange, request: Resolved): Omit<ExchangeFacts, 'gr
     headers: headerLines(upstream.shownHeaders),
     ...(translation === undefined ? {} : { translation: translationFacts(translation, translated) }),
     ...(body === undefined ? {} : { body }),
-    retry: { attempts: retry.attempts, on: retry.on },
+    // What may have begun something is not sent again, whatever `retry` says.
+    retry: { attempts: retry.attempts, on: request.route.task === undefined ? retry.on : retry.on.filter(tookNothing) },
     streamed: request.route.body === 'raw',
     timeouts,
   }
