@@ -9,7 +9,7 @@ const LONGEST = 4096
 /** `{ path: type }`: writes the number or text that stands there as the other one, where it can be. */
 export const cast: Verb = {
   name: 'cast',
-  compile: args => each(args, type => value => castTo(type, value)),
+  compile: args => each(args, type => (value, written) => castTo(type, value, written)),
 }
 
 /** `{ path: { text: value } }`: puts the value in the place of the text that stands there. */
@@ -46,7 +46,8 @@ export const split: Verb = {
     ),
 }
 
-type Change = (value: Json) => Json | undefined
+/** `written`: the value as it stands in the document. */
+type Change = (value: Json, written: string) => Json | undefined
 
 function each(args: Json, changeOf: (argument: Json) => Change): Transform {
   if (!isObject(args)) throw new TypeError('a mapping was expected')
@@ -54,8 +55,9 @@ function each(args: Json, changeOf: (argument: Json) => Change): Transform {
     const path = parsePath(dotted)
     const change = changeOf(argument)
     return document => {
-      const value = valueAt(document, path)
-      const next = value === undefined ? undefined : change(value)
+      const written = textAt(document, path)
+      const value = written === undefined ? undefined : parseJson(written)
+      const next = written === undefined || value === undefined ? undefined : change(value, written)
       return next === undefined || next === value ? document : setValue(document, path, JSON.stringify(next), 'always')
     }
   })
@@ -67,17 +69,25 @@ function chain(steps: readonly Transform[]): Transform {
 }
 
 function valueAt(document: Uint8Array, path: readonly string[], longest = LONGEST): Json | undefined {
+  const written = textAt(document, path, longest)
+  return written === undefined ? undefined : parseJson(written)
+}
+
+function textAt(document: Uint8Array, path: readonly string[], longest = LONGEST): string | undefined {
   const found = findValue(document, path)
   if (found === undefined || found.end - found.start > longest) return undefined
-  return parseJson(
-    Buffer.from(document.buffer, document.byteOffset, document.length).toString('utf8', found.start, found.end),
-  )
+  return Buffer.from(document.buffer, document.byteOffset, document.length).toString('utf8', found.start, found.end)
 }
 
 /** Undefined where it cannot be the other one. */
-function castTo(type: Json, value: Json): Json | undefined {
-  if (type === 'string') return typeof value === 'number' ? String(value) : undefined
+function castTo(type: Json, value: Json, written: string): Json | undefined {
+  if (type === 'string') return typeof value === 'number' ? textOf(value, written) : undefined
   const number = typeof value === 'string' && /^-?\d{1,15}(\.\d{1,15})?$/.test(value) ? Number(value) : value
   if (typeof number !== 'number') return undefined
   return type === 'integer' ? Math.round(number) : number
+}
+
+/** Of a number with more digits than a double holds, an id perhaps, none is lost. */
+function textOf(value: number, written: string): string {
+  return Number.isInteger(value) && !Number.isSafeInteger(value) ? written : String(value)
 }

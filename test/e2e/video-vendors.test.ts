@@ -71,9 +71,11 @@ function enveloped(filmOrigin: string): TaskScript {
   return ({ method, target, headers, json }) => {
     if (target === '/film.mp4') return { body: FILM, headers: { 'content-type': 'video/mp4' } }
     if (headers.authorization === undefined) return { status: 401 }
-    if (target === '/jobs/new') return { status: 202, body: { code: 0, data: { job: { no: 4711 }, got: json() } } }
+    // A number that no double holds: 2^53 + 1.
+    if (target === '/jobs/new')
+      return { status: 202, body: Buffer.from('{"code":0,"data":{"job":{"no":9007199254740993}}}') }
     if (method !== 'POST' || target !== '/jobs/query') return { status: 404 }
-    if (json().jobId !== '4711') return { status: 400 }
+    if (json().jobId !== '9007199254740993') return { status: 400 }
     polls++
     if (polls === 1) return { status: 202, body: { code: 0, data: { phase: 'Warming Up' } } }
     if (polls === 2) return { body: { code: 0, data: { phase: 'PAINTING', part: 0.5 } } }

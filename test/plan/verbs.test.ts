@@ -66,6 +66,7 @@ t.test('cast writes numbers as texts and texts as numbers, where they are such',
   )
   t.equal(apply([{ cast: { a: 'integer', b: 'string' } }], '{"a":"long","b":"4"}'), '{"a":"long","b":"4"}')
   t.equal(apply([{ cast: { 'a.b': 'integer' } }], '{"a":{"b":"4"}}'), '{"a":{"b":4}}')
+  t.equal(apply([{ cast: { a: 'string' } }], '{"a":9007199254740993}'), '{"a":"9007199254740993"}', 'no digit is lost')
 })
 
 t.test('map puts values in the place of texts that it knows', async t => {

@@ -1,4 +1,5 @@
 import { GatewayError } from '../../core/errors.js'
+import { parseJson } from '../../core/json.js'
 import type { Exchange, TaskRoute, TaskTarget } from '../../core/plan.js'
 import { BUSY } from '../../core/task.js'
 import type { Body } from '../admit.js'
@@ -13,7 +14,7 @@ import { isEnded, type Task } from './record.js'
 import { declined, type Refused } from './refusal.js'
 import { keepTaken, type Taken } from './taken.js'
 import { FAILURES, heard } from './transition.js'
-import { documentOf } from './upstream.js'
+import { plainOf } from './upstream.js'
 
 /** Statuses by which whoever stands before the upstream says that it does not know what the upstream did. */
 const UNSURE: ReadonlySet<number> = new Set([502, 504, 520, 524])
@@ -50,10 +51,11 @@ export async function accept(
     const retry = BUSY.has(status) && exchange.retry.covers(status)
     return { type: 'refused', error: errorOfStatus(status, headers), answer, retry }
   }
-  const document = documentOf(answer, { response: exchange.response })
+  const bytes = plainOf(answer, { response: exchange.response })
+  const document = parseJson(bytes.toString('utf8'))
   const verdict = verdictOf(document, target.shape)
   if (verdict !== undefined) return declined(verdict, answer, exchange)
-  const reading = readAnswer(document, target.shape)
+  const reading = readAnswer(document, target.shape, bytes)
   if (reading.id === undefined && !isWhole(reading, target)) {
     const said = reading.error?.message
     // It was friendly, and told nothing: it may well be at work.

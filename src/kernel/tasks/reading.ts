@@ -1,5 +1,6 @@
 import { isObject, type Json, type JsonObject } from '../../core/json.js'
 import type { Path, TaskShape, TaskState } from '../../core/task.js'
+import { findValue } from '../../wire/json-edit.js'
 import { type Inline, inlineOf } from './inline.js'
 import type { Artifact } from './record.js'
 import { isExpired, stateOf } from './states.js'
@@ -28,12 +29,15 @@ const LONGEST_CODE = 128
 /** Most that is kept of further values, bytes of JSON. */
 const MOST_FIELDS = 64 * 1024
 
-/** Reads an answer by the declared places. Whatever does not have the form that it ought to have is as if it were not there. */
-export function readAnswer(document: Json | undefined, shape: TaskShape): Reading {
+/**
+ * Reads an answer by the declared places. Whatever does not have the form that it ought to have is as if it were not there.
+ * `bytes`: what the document was read from, where the id counts.
+ */
+export function readAnswer(document: Json | undefined, shape: TaskShape, bytes?: Buffer): Reading {
   const first = (paths: readonly Path[]): Json | undefined => firstOf(document, paths)
   const word = first(shape.state)
   return {
-    id: textOf(first(shape.id), LONGEST_ID),
+    id: idOf(document, shape.id, bytes),
     state: stateOf(word, shape.states),
     expired: isExpired(word),
     progress: progressOf(first(shape.progress)),
@@ -70,6 +74,15 @@ function valueAt(document: Json | undefined, path: Path): Json | undefined {
 function textOf(value: Json | undefined, longest: number): string | undefined {
   const text = typeof value === 'number' ? String(value) : value
   return typeof text === 'string' && text !== '' && text.length <= longest ? text : undefined
+}
+
+/** Some upstreams count their tasks by numbers of more digits than a double holds: those are taken from the bytes. */
+function idOf(document: Json | undefined, paths: readonly Path[], bytes: Buffer | undefined): string | undefined {
+  const value = firstOf(document, paths)
+  if (typeof value !== 'number' || Number.isSafeInteger(value) || bytes === undefined) return textOf(value, LONGEST_ID)
+  const path = paths.find(one => valueAt(document, one) === value)
+  const place = path && findValue(bytes, path)
+  return place && textOf(bytes.toString('latin1', place.start, place.end), LONGEST_ID)
 }
 
 /** A number, or a text such as `31%`. What is not whole and under 1 is a part of 1. */

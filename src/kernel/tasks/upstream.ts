@@ -65,12 +65,16 @@ function requestFor({ call, request }: TaskCall, task: Task, headers: string[]):
 }
 
 /** The JSON of an answer, after the declared changes; undefined where it is none. */
-export function documentOf({ body }: Answer, { response }: Pick<TaskCall, 'response'>): Json | undefined {
-  const plain = parseJson(body.toString('utf8'))
-  if (plain === undefined || response === undefined) return plain
+export function documentOf(answer: Answer, call: Pick<TaskCall, 'response'>): Json | undefined {
+  return parseJson(plainOf(answer, call).toString('utf8'))
+}
+
+/** The bytes of that; empty where they cannot be changed so. */
+export function plainOf({ body }: Answer, { response }: Pick<TaskCall, 'response'>): Buffer {
+  if (response === undefined || parseJson(body.toString('utf8')) === undefined) return body
   try {
-    return parseJson(Buffer.from(response(body)).toString('utf8'))
+    return Buffer.from(response(body))
   } catch {
-    return undefined
+    return Buffer.alloc(0)
   }
 }

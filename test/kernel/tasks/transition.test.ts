@@ -149,3 +149,14 @@ t.test('hostile answers are read as if what is wrong were not there', async t =>
   t.equal(readAnswer({ id: 4711 }, SHAPE).id, '4711')
   t.same(readAnswer({ size: 'x'.repeat(100_000) }, SHAPE).fields, {}, 'what is kept is bounded')
 })
+
+t.test('an id is what the upstream wrote, also where it is a number that no double holds', async t => {
+  const ids: readonly (readonly [string, string | undefined])[] = [
+    ['{"id":9007199254740993}', '9007199254740993'],
+    ['{"id":12345678901234567890}', '12345678901234567890'],
+    ['{"id":null,"other":1}', undefined],
+    ['{"id":4711}', '4711'],
+    ['{"id":"12345678901234567890"}', '12345678901234567890'],
+  ]
+  for (const [text, id] of ids) t.equal(readAnswer(JSON.parse(text), SHAPE, Buffer.from(text)).id, id)
+})
