@@ -1,4 +1,5 @@
 import { startsAt } from './bytes.js'
+import { type EndMembers, endMembers } from './end-members.js'
 import { HeldBytes } from './held-bytes.js'
 import { CR, LF, Lines } from './lines.js'
 import { EventReader, type RelayEnd } from './sse-event.js'
@@ -30,8 +31,8 @@ export class SseRelay {
   readonly #limits: SseLimits
   readonly #reader: EventReader
   readonly #repeats: boolean
-  /** Members, quoted, of which one has to come; none once it has. */
-  #awaited: readonly Buffer[]
+  /** Without one of them the stream is not whole; undefined once there was one. */
+  #members: EndMembers | undefined
   readonly #onRepeated: (event: Buffer) => void
   /** The beginning of an incomplete event. */
   readonly #held = new HeldBytes()
@@ -56,7 +57,7 @@ export class SseRelay {
     this.#limits = { line: options.line, event: options.event }
     this.#reader = new EventReader(options.end)
     this.#repeats = options.end?.repeats ?? false
-    this.#awaited = options.end?.members?.map(name => Buffer.from(JSON.stringify(name))) ?? []
+    this.#members = endMembers(options.end)
     this.#onRepeated = options.onRepeated ?? nothing
   }
 
@@ -165,7 +166,7 @@ export class SseRelay {
     this.#events++
     const isLast = reader.isLast
     if (isLast || kind !== 'nothing') this.#whole = isLast || this.#told
-    if (this.#awaited.length > 0) this.seek(bytes.subarray(start, blank))
+    if (this.#members?.standIn(bytes.subarray(start, blank)) === true) this.tell()
     this.#ended = isLast && (!this.#repeats || kind === 'nothing')
     if (kind === 'nothing') return
     if (isLast && this.#repeats) this.#onRepeated(bytes.subarray(start, blank))
@@ -173,10 +174,8 @@ export class SseRelay {
     if (kind === 'error') this.#failure ??= Buffer.from(reader.data(bytes, start, end))
   }
 
-  /** Inside of texts quotes are escaped: what stands between plain ones is a name, or a short text of its own. */
-  private seek(event: Buffer): void {
-    if (!this.#awaited.some(name => event.includes(name))) return
-    this.#awaited = []
+  private tell(): void {
+    this.#members = undefined
     this.#told = true
     this.#whole = true
   }

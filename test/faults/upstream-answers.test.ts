@@ -312,6 +312,19 @@ t.test('F-U14 a JSON answer of status 200 that is an error lets another target a
   t.same((await gateway.chat()).json(), CHAT_ANSWER)
 })
 
+t.test('what an answer of a protocol that nobody declared means by an error is not known', async t => {
+  const upstream = await startRawUpstream(t)
+  upstream.answer(json({ error: 'none' }))
+  const gateway = await startTestGateway(
+    t,
+    `version: 1\n${CALLER}\nupstreams: { up: { base: "${upstream.origin}", speaks: { checks: POST /checks } } }\n` +
+      'routes: { POST /checks: { protocol: checks, body: json, model: body.model } }\nmodels: { m: up }\n',
+  )
+  const answer = await gateway.request('/checks', { body: { model: 'm' } })
+  t.equal(answer.status, 200)
+  t.same(answer.json(), { error: 'none' })
+})
+
 t.test("F-U12 an error of status 200 that is about the gateway's own key is not shown", async t => {
   const { gateway } = await playing(t, json({ error: { message: 'bad key', code: 401 } }))
   const answer = await gateway.chat()

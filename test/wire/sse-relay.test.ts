@@ -73,8 +73,9 @@ t.test('a stream that ends with its transfer is whole once one of the members ha
       return [stream.whole, stream.ended, stream.content]
     }
     t.same(seen('data: {"a":"end, \\"end\\": 1"}\n\n'), [false, false, 1], 'in a text it says nothing')
-    t.same(seen('data: {"a":{"end":"x"}}\n\n'), [true, false, 2])
-    t.same(seen('data: {"a":3}\n\n'), [true, false, 3], 'what follows belongs to it')
+    t.same(seen('data: {"end" : null,"ended":1}\n\n'), [false, false, 2], 'nor does null')
+    t.same(seen('data: {"end":null,"a":{"end" :\t"x"}}\n\n'), [true, false, 3])
+    t.same(seen('data: {"a":3}\n\n'), [true, false, 4], 'what follows belongs to it')
   }
 })
 

@@ -99,12 +99,13 @@ export class JsonRelay implements Relay {
       // Latin-1 keeps every byte one character: enough to check the grammar, and several times cheaper than UTF-8.
       const text = body.toString('latin1')
       const document: unknown = JSON.parse(text)
-      const status = statusOfError(document)
+      const { call, route } = this.#attempt
+      // Where nothing is declared of a protocol's answers, nobody knows what they mean by an error.
+      const status = route.protocol?.binary === false ? statusOfError(document) : undefined
       if (status !== undefined) {
         this.report(status, body)
         return undefined
       }
-      const { call, route } = this.#attempt
       const { usage: paths, streamError } = route.protocol ?? {}
       if (paths !== undefined) call.usage = usageOf(document, paths)
       if (streamError === 'responses' && isObject(document) && document.status === 'failed') {

@@ -3,6 +3,7 @@ import { errorBody } from '../../core/error-bodies.js'
 import { GatewayError } from '../../core/errors.js'
 import { isObject, type Json, type JsonObject } from '../../core/json.js'
 import type { Framing, Usage } from '../../core/plan.js'
+import { type EndMembers, endMembers } from '../../wire/end-members.js'
 import { closing, contentType, encodeFrame } from '../../wire/framing.js'
 import { usageOf } from '../../wire/usage.js'
 import type { Frames } from './frames.js'
@@ -19,8 +20,8 @@ export class ReframeRelay implements Relay {
   readonly #headers: string[]
   readonly #frames: Frames
   readonly #framing: Framing
-  /** Members, quoted, of which one has to come; none once it has. */
-  #awaited: readonly string[]
+  /** Without one of them the stream is not whole; undefined once there was one. */
+  #members: EndMembers | undefined
   #first = true
   #done = false
   #usage: Usage | undefined
@@ -31,7 +32,7 @@ export class ReframeRelay implements Relay {
     this.#headers = headers
     this.#frames = frames
     this.#framing = framing
-    this.#awaited = attempt.route.protocol?.end?.members.map(name => JSON.stringify(name)) ?? []
+    this.#members = endMembers(attempt.route.protocol?.end)
   }
 
   data(chunk: Buffer): void {
@@ -57,7 +58,7 @@ export class ReframeRelay implements Relay {
       this.fail(new GatewayError('bad_upstream_response', message, { phase: 'fin' }))
       return
     }
-    if (this.#awaited.length > 0) {
+    if (this.#members !== undefined) {
       this.fail(truncated('fin'))
       return
     }
@@ -100,7 +101,7 @@ export class ReframeRelay implements Relay {
       this.#first = false
       // Counted from the beginning in each message that tells it, which not every one does.
       if (paths !== undefined) this.#usage = usageOf(message, paths) ?? this.#usage
-      if (this.#awaited.some(name => frame.data.includes(name))) this.#awaited = []
+      if (this.#members?.standIn(frame.data) === true) this.#members = undefined
       this.#attempt.call.events++
     }
     this.send(text)
