@@ -81,8 +81,8 @@ export class FramedSocket {
 }
 
 /**
- * Completes the opening handshake of a request that asks for a WebSocket. `refuse` is called where the handshake itself
- * is wrong; nothing has been answered then. `largest` is in bytes of one message.
+ * Completes the opening handshake of a request that asks for a WebSocket; undefined where the client has gone, or where the
+ * handshake itself is wrong: then `refuse` is called, and nothing has been answered. `largest` is in bytes of one message.
  */
 export function acceptSocket(
   request: IncomingMessage,
@@ -106,6 +106,8 @@ export function acceptSocket(
       resolve(undefined)
     })
     server.handleUpgrade(request, socket, head, opened => resolve(new FramedSocket(opened)))
+    // The library destroys a connection that its client has ended, and tells nobody.
+    if (socket.destroyed) resolve(undefined)
   })
 }
 
@@ -229,8 +231,8 @@ export function openUpstream(
 }
 
 /**
- * Completes the opening handshake with a client whose session is passed on; undefined where it is not valid. `answer` is
- * further header lines, and the subprotocol that is answered.
+ * Completes the opening handshake with a client whose session is passed on; undefined where it is not valid, or the client
+ * has gone. `answer` is further header lines, and the subprotocol that is answered.
  */
 export function acceptMessages(
   request: IncomingMessage,
@@ -250,5 +252,7 @@ export function acceptMessages(
   return new Promise(resolve => {
     server.on('wsClientError', () => resolve(undefined))
     server.handleUpgrade(request, socket, head, opened => resolve(opened))
+    // As above.
+    if (socket.destroyed) resolve(undefined)
   })
 }

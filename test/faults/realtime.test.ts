@@ -1,8 +1,20 @@
 import t from 'tap'
 import { closeFrame, frame, textFrame } from '../../src/wire/frames.js'
+import { hang } from '../helpers/answers.js'
 import { fastClock } from '../helpers/fast-clock.js'
+import { startTestGateway } from '../helpers/gateway.js'
 import { inTime } from '../helpers/journal.js'
-import { type Answered, ask, type End, lineOf, open, startRealtime } from '../helpers/realtime.js'
+import { startRawUpstream } from '../helpers/raw-upstream.js'
+import {
+  type Answered,
+  ask,
+  type End,
+  HANDSHAKE,
+  lineOf,
+  open,
+  realtimeYaml,
+  startRealtime,
+} from '../helpers/realtime.js'
 
 type Test = Pick<typeof t, 'teardown'>
 
@@ -82,6 +94,30 @@ t.test('F-W1 a client that is gone without a word is 1001 for the upstream', asy
   await server.gone.count(1)
   t.match(await lineOf(gateway), { close: 1006, closed_by: 'client', outcome: 'client_abort' })
 })
+
+for (const tunnel of ['raw', 'framed'] as const) {
+  for (const how of ['ends its connection', 'resets it'] as const) {
+    t.test(
+      `F-C1 a client that ${how} before the upstream has agreed takes the handshake with it (${tunnel})`,
+      async t => {
+        const upstream = await startRawUpstream(t)
+        upstream.answer(hang)
+        const route = `routes: { WS /v1/realtime: { protocol: realtime, model: query.model, tunnel: ${tunnel} } }\n`
+        // One place only: it is given back too.
+        const yaml = realtimeYaml(upstream.origin, `${route}limits: { sessions: 1 }\n`)
+        const gateway = await startTestGateway(t, yaml)
+        for (const time of [1, 2]) {
+          const client = await gateway.open('/v1/realtime?model=m', { headers: HANDSHAKE })
+          await upstream.requests.count(time)
+          if (how === 'resets it') client.socket.resetAndDestroy()
+          else client.socket.end()
+          await upstream.closes.count(time)
+          await gateway.log.count(time, line => line.msg === 'request' && line.outcome === 'client_abort')
+        }
+      },
+    )
+  }
+}
 
 t.test('F-W2 a side that does not read holds the other one up, and nothing is lost', async t => {
   const { client, server, gateway } = await talking(t)

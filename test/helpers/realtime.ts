@@ -167,7 +167,8 @@ export interface Ask {
   readonly early?: Buffer
 }
 
-const HANDSHAKE = {
+/** Headers of a handshake. */
+export const HANDSHAKE = {
   connection: 'Upgrade',
   upgrade: 'websocket',
   'sec-websocket-version': '13',

@@ -9,14 +9,17 @@ import { markWritten } from '../written.js'
  */
 export class HandshakeResponse extends ServerResponse {
   readonly #socket: Socket
+  /** Nobody reads the connection yet, so that its end would otherwise tell nobody anything. */
+  readonly #gone = (): void => void this.#socket.destroy()
 
   constructor(request: IncomingMessage, socket: Duplex) {
     super(request)
     this.#socket = socket as Socket
     this.shouldKeepAlive = false
     this.assignSocket(this.#socket)
+    socket.once('end', this.#gone)
     this.once('finish', () => {
-      this.detachSocket(this.#socket)
+      this.leave()
       socket.end(() => socket.destroy())
       this.emit('close')
     })
@@ -24,6 +27,7 @@ export class HandshakeResponse extends ServerResponse {
 
   /** The connection belongs to the WebSocket from now on. */
   leave(): void {
+    this.#socket.off('end', this.#gone)
     this.detachSocket(this.#socket)
   }
 
