@@ -2,7 +2,7 @@ import { compatibleError } from '../core/error-bodies.js'
 import { GatewayError } from '../core/errors.js'
 import { isObject, type JsonObject, parseJson } from '../core/json.js'
 import type { FramedSocket } from '../net/framed-socket.js'
-import { SseDecoder } from '../wire/sse.js'
+import { SseDecoder, WireLimitError } from '../wire/sse.js'
 import { type InnerRequest, InnerResponse, type Receiver } from './inner.js'
 import type { LastTurn } from './state/last-turn.js'
 
@@ -46,13 +46,24 @@ export class SocketTurn implements Receiver {
       return true
     }
     let fits = true
-    for (const { event, data } of this.#decoder.push(bytes)) {
+    for (const { event, data } of this.events(bytes)) {
       if (data === '[DONE]') continue
       this.#told = true
       this.#last.event(event, data)
       fits = this.#socket.send(marked(data, this.#stream))
     }
     return fits
+  }
+
+  /** None where one is too large for a message; then the answer has been broken off. */
+  private events(bytes: Buffer): ReturnType<SseDecoder['push']> {
+    try {
+      return this.#decoder.push(bytes)
+    } catch (cause) {
+      if (!(cause instanceof WireLimitError)) throw cause
+      this.answer.destroy()
+      return []
+    }
   }
 
   end(): void {

@@ -5,7 +5,7 @@ import t from 'tap'
 import { WebSocket } from 'ws'
 import { chatEvent, chunk, DONE, hang, json, startStream, stream } from '../helpers/answers.js'
 import { CALLER, type GatewayOptions, oneUpstream, startTestGateway, type TestGateway } from '../helpers/gateway.js'
-import { Journal } from '../helpers/journal.js'
+import { inTime, Journal } from '../helpers/journal.js'
 import { connectRaw } from '../helpers/raw-client.js'
 import { type RawUpstream, type Script, startRawUpstream } from '../helpers/raw-upstream.js'
 
@@ -447,4 +447,49 @@ t.test('a request that would like HTTP/2 is served as it stands', async t => {
   const answered = await client.head()
   t.match(answered.line, /^HTTP\/1\.1 200/)
   t.same(JSON.parse((await client.body(answered)).body.toString()), { id: 'resp_1', object: 'response', output: [] })
+})
+
+t.test('F-U15 a last event that is no JSON breaks nothing: the next response is answered', async t => {
+  const { up, connect } = await stage(t)
+  const created = event('response.created', { response: { id: 'resp_1', status: 'in_progress', output: [] } })
+  up.answer(stream([created, 'event: response.completed\ndata: {nope}\n\n']), says('resp_2', 'two'))
+  const client = await connect()
+  const seen: string[] = []
+  client.socket.removeAllListeners('message')
+  const done = new Promise<void>(resolve => {
+    client.socket.on('message', data => {
+      seen.push(String(data))
+      if (seen.length === 2) client.create({ store: false })
+      if (seen.length === 5) resolve()
+    })
+  })
+  client.create({ store: false })
+  await inTime(done, () => `only ${seen.length} messages came: ${seen.join('\n')}`)
+  t.equal(seen[1], '{nope}', 'as the upstream sent it')
+  t.match(seen[4], '"resp_2"')
+})
+
+t.test('F-U16 an event that is too large for a message ends its response with an error, and no more', async t => {
+  const up = await startRawUpstream(t)
+  const yaml = oneUpstream(up.origin, 'store: { type: memory }\n').replace(', responses: POST /v1/responses', '')
+  const gateway = await startTestGateway(t, yaml)
+  up.answer(
+    async peer => {
+      await startStream(peer)
+      for (let n = 0; n < 34; n++) await peer.send(chunk(chatEvent('x'.repeat(500_000))))
+      await peer.send(chunk(chatEnd + DONE))
+      await peer.send('0\r\n\r\n')
+    },
+    stream([chatEvent('two'), chatEnd, DONE]),
+  )
+  const socket = new WebSocket(`${gateway.origin.replace('http', 'ws')}/v1/responses`, {
+    headers: { authorization: `Bearer ${gateway.key}` },
+  })
+  t.teardown(() => socket.terminate())
+  const client = new Client(socket)
+  await once(socket, 'open')
+  client.create({})
+  t.match((await client.messages.count(1, isLast)).at(-1), { type: 'error', status: 502 })
+  client.create({})
+  t.match((await client.messages.count(2, isLast)).at(-1), { type: 'response.completed' })
 })
