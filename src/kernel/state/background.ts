@@ -8,6 +8,7 @@ import { InnerRequest, InnerResponse } from '../inner.js'
 import type { Conversations } from './conversations.js'
 import { blankResponse } from './echo.js'
 import { stored } from './faults.js'
+import { Following } from './following.js'
 import { innerHeaders } from './inner-headers.js'
 import { Run } from './run.js'
 import { isLost, isUnfinished, type OwnResponse } from './stored.js'
@@ -55,7 +56,7 @@ export class Background {
     const answer = new InnerResponse(request, run)
     run.begin(answer)
     serve(request, answer)
-    if (call.stream) follow(call, run, 0)
+    if (call.stream) new Following(call, run, 0).start()
     else call.answer(200, run.response)
   }
 
@@ -71,10 +72,11 @@ export class Background {
     const owner = call.caller?.name ?? ''
     const run = this.#runs.get(addressOf({ owner, id }))
     if (!background) throw refused('Only responses that run in the background can be streamed again.', 'stream')
-    if (run?.events === undefined) throw refused('The events of this response are not kept any more.', 'stream')
     const after = call.query?.get('starting_after') ?? '-1'
     if (!/^(-1|\d{1,9})$/.test(after)) throw refused("'starting_after' has to be a number.", 'starting_after')
-    follow(call, run, Number(after) + 1)
+    const first = Number(after) + 1
+    if (run?.has(first) !== true) throw refused('The events of this response are not kept any more.', 'stream')
+    new Following(call, run, first).start()
   }
 
   /** Ends a run. A response that has ended stays as it is. */
@@ -132,32 +134,6 @@ export class Background {
         .catch(() => undefined)
     }
   }
-}
-
-/** Sends the events of a run from one on, as fast as the client takes them. */
-function follow(call: Call, run: Run, first: number): void {
-  let next = first
-  let waiting = false
-  call.begin(200, ['content-type', 'text/event-stream; charset=utf-8', 'cache-control', 'no-cache'])
-  // The first event may be far away.
-  call.response.flushHeaders()
-  const pump = (): void => {
-    while (!waiting && !call.over) {
-      const frame = run.events?.[next]
-      if (frame === undefined) break
-      next++
-      waiting = !call.write(Buffer.from(frame), () => {
-        waiting = false
-        pump()
-      })
-    }
-    if (waiting || call.over) return
-    if (run.events === undefined) call.fail(new GatewayError('internal', 'The events became too many.'))
-    else if (run.ended && next >= run.events.length) call.end()
-  }
-  const leave = run.follow(pump)
-  call.response.on('close', leave)
-  pump()
 }
 
 function lost(response: JsonObject): JsonObject {

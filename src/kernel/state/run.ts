@@ -1,10 +1,12 @@
-import { isObject, type Json, type JsonObject, parseJson } from '../../core/json.js'
-import { SseDecoder } from '../../wire/sse.js'
+import { isObject, type JsonObject, parseJson } from '../../core/json.js'
+import { SseDecoder, WireLimitError } from '../../wire/sse.js'
 import type { InnerResponse, Receiver } from '../inner.js'
 import { type OwnResponse, sizeOf } from './stored.js'
 
-/** What is kept of a run's events, so that they can be read again, in bytes. Past it the run goes on unseen. */
+/** What is kept of a run's events, so that they can be read again, in characters. Past it the oldest are let go of. */
 const MOST_EVENTS = 2 * 1024 * 1024
+/** The same where somebody who reads them is that far behind. */
+const MOST_UNREAD = 8 * 1024 * 1024
 const LIMITS = { line: 16 * 1024 * 1024, event: 16 * 1024 * 1024 }
 /** Most of a refusal that is read. */
 const MOST_REFUSAL = 64 * 1024
@@ -13,6 +15,14 @@ const MOST_REFUSAL = 64 * 1024
 const WHOLE = new Set(['response.created', 'response.queued', 'response.in_progress'])
 const LAST = new Set(['response.completed', 'response.incomplete', 'response.failed'])
 
+/** Somebody who reads a run's events. */
+export interface Follower {
+  /** The number of the event that is to be read next. */
+  readonly next: number
+  /** There is more, or nothing more will come. */
+  more(): void
+}
+
 /** An answer that is made while no client waits for it. */
 export class Run implements Receiver {
   readonly owner: string
@@ -20,9 +30,11 @@ export class Run implements Receiver {
   readonly #draft: OwnResponse
   readonly #onEnd: (run: Run) => void
   readonly #decoder = new SseDecoder(LIMITS)
-  readonly #followers = new Set<() => void>()
-  #events: string[] | undefined = []
-  #bytes = 0
+  readonly #followers = new Set<Follower>()
+  /** The newest events, as frames of an event stream, and the number of the first of them. */
+  #events: string[] = []
+  #first = 0
+  #size = 0
   #status = 0
   #refusal = ''
   #answer: InnerResponse | undefined
@@ -46,15 +58,25 @@ export class Run implements Receiver {
     return { ...this.#draft, response, bytes: this.#draft.bytes + sizeOf(response.output ?? []) }
   }
 
-  /** The events so far, as frames of an event stream, by their sequence number; undefined where they were too many. */
-  get events(): readonly string[] | undefined {
-    return this.#events
+  /** The sequence number of the next event. */
+  get next(): number {
+    return this.#first + this.#events.length
   }
 
-  /** Calls `notify` whenever there is more, and once at the end, until the answer is called. */
-  follow(notify: () => void): () => void {
-    this.#followers.add(notify)
-    return () => this.#followers.delete(notify)
+  /** Whether the events from that number on can all be read, now or when they come. */
+  has(sequence: number): boolean {
+    return sequence >= this.#first
+  }
+
+  /** The event of that number as a frame of an event stream; undefined where it has yet to come, or is let go of. */
+  event(sequence: number): string | undefined {
+    return this.#events[sequence - this.#first]
+  }
+
+  /** Tells `follower` whenever there is more, and once at the end, until the answer is called. */
+  follow(follower: Follower): () => void {
+    this.#followers.add(follower)
+    return () => this.#followers.delete(follower)
   }
 
   begin(answer: InnerResponse): void {
@@ -80,7 +102,13 @@ export class Run implements Receiver {
       if (this.#refusal.length < MOST_REFUSAL) this.#refusal += bytes.toString('utf8')
       return true
     }
-    for (const { event = '', data } of this.#decoder.push(bytes)) this.event(event, data)
+    try {
+      for (const { event = '', data } of this.#decoder.push(bytes)) this.take(event, data)
+    } catch (cause) {
+      if (!(cause instanceof WireLimitError)) throw cause
+      this.fail('The answer is too large to be kept.')
+      this.#answer?.destroy()
+    }
     return true
   }
 
@@ -92,14 +120,14 @@ export class Run implements Receiver {
     this.fail('The answer broke off.')
   }
 
-  private event(name: string, data: string): void {
+  private take(name: string, data: string): void {
     if (this.ended) return
     const isLast = LAST.has(name)
     if (!isLast && !WHOLE.has(name)) {
       this.tell(name, data)
       return
     }
-    const event = JSON.parse(data) as Json
+    const event = parseJson(data)
     if (!isObject(event) || !isObject(event.response)) return
     const response = { ...event.response, background: true }
     if (!isLast) this.response = response
@@ -113,24 +141,37 @@ export class Run implements Receiver {
   }
 
   private last(response: JsonObject): void {
-    const event = { type: 'response.failed', sequence_number: this.#events?.length ?? 0, response }
+    const event = { type: 'response.failed', sequence_number: this.next, response }
     this.tell('response.failed', JSON.stringify(event))
     this.finish(response)
   }
 
   private tell(name: string, data: string): void {
     const frame = `event: ${name}\ndata: ${data}\n\n`
-    this.#bytes += frame.length
-    if (this.#bytes > MOST_EVENTS) this.#events = undefined
-    this.#events?.push(frame)
-    for (const notify of this.#followers) notify()
+    this.#size += frame.length
+    this.#events.push(frame)
+    for (const follower of this.#followers) follower.more()
+    if (this.#size > MOST_EVENTS) this.forget()
+  }
+
+  /** Lets go of the older half, but of nothing that has yet to be read within bounds, and never of the newest event. */
+  private forget(): void {
+    let unread = this.next
+    for (const { next } of this.#followers) unread = Math.min(unread, next)
+    let count = 0
+    for (; count < this.#events.length - 1 && this.#size > MOST_EVENTS / 2; count++) {
+      if (this.#first + count >= unread && this.#size <= MOST_UNREAD) break
+      this.#size -= this.#events[count]?.length ?? 0
+    }
+    this.#events.splice(0, count)
+    this.#first += count
   }
 
   private finish(response: JsonObject): void {
     this.response = response
     this.ended = true
     this.#onEnd(this)
-    for (const notify of this.#followers) notify()
+    for (const follower of this.#followers) follower.more()
     this.#followers.clear()
   }
 }

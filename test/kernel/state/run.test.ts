@@ -39,8 +39,36 @@ t.test('whatever ends a run, its events end once, with one that says how', async
     run.data(frame({ type: 'response.created', response: { id: 'resp_1', status: 'in_progress' } } as never))
     end(run)
     run.broken()
-    t.equal(run.events?.length, 2)
-    t.match(run.events?.at(-1), /^event: response\.failed\n/)
+    t.equal(run.next, 2)
+    t.match(run.event(1), /^event: response\.failed\n/)
     t.match(run.kept.response, { status })
   }
+})
+
+t.test('of many events the newest are kept, by the numbers that they had', async t => {
+  const run = new Run('ann', DRAFT, () => undefined)
+  run.head(200)
+  for (let n = 0; n < 50; n++) {
+    run.data(frame({ type: 'response.output_text.delta', sequence_number: n, delta: 'x'.repeat(100_000) } as never))
+  }
+  t.equal(run.next, 50)
+  t.equal(run.has(0), false)
+  t.equal(run.event(0), undefined)
+  t.equal(run.has(40), true)
+  t.match(run.event(49), '"sequence_number":49')
+  run.data(frame({ type: 'response.output_text.delta', delta: 'x'.repeat(3_000_000) } as never))
+  t.equal(run.event(50)?.length, 3_000_000 + run.event(50)!.indexOf('xx') + 4, 'the newest one stays, however large')
+  t.equal(run.has(49), false)
+})
+
+t.test('an event over every bound ends the run, and what makes it', async t => {
+  const run = new Run('ann', DRAFT, () => undefined)
+  let destroyed = 0
+  run.begin({ destroy: () => void destroyed++ } as never)
+  run.head(200)
+  const piece = Buffer.alloc(1024 * 1024, 'x')
+  run.data(Buffer.from('event: response.completed\ndata: "'))
+  for (let n = 0; n < 20; n++) run.data(piece)
+  t.equal(destroyed, 1)
+  t.match(run.kept.response, { status: 'failed', error: { message: /too large/ } })
 })

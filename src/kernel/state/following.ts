@@ -1,0 +1,80 @@
+import { streamErrorFrame } from '../../core/error-bodies.js'
+import { GatewayError } from '../../core/errors.js'
+import type { Call, Work } from '../call.js'
+import type { Follower, Run } from './run.js'
+
+/** Sends the events of a run from one on, as fast as the client takes them. The run does not wait for anybody. */
+export class Following implements Work, Follower {
+  readonly #call: Call
+  readonly #run: Run
+  next: number
+  #leave: () => void = () => undefined
+  #state: 'open' | 'waiting' | 'over' = 'open'
+
+  constructor(call: Call, run: Run, first: number) {
+    this.#call = call
+    this.#run = run
+    this.next = first
+  }
+
+  start(): void {
+    const call = this.#call
+    call.work = this
+    call.begin(200, ['content-type', 'text/event-stream; charset=utf-8', 'cache-control', 'no-cache'])
+    // The first event may be far away.
+    call.response.flushHeaders()
+    this.#leave = this.#run.follow(this)
+    this.more()
+  }
+
+  check(): void {
+    // The run has time limits of its own, and so has a client that does not read.
+  }
+
+  cancel(): void {
+    this.#state = 'over'
+    this.#leave()
+  }
+
+  cut(error: GatewayError): boolean {
+    const { response } = this.#run
+    if (this.#state !== 'over') this.breakOff(error, { response, sequence: this.next })
+    return true
+  }
+
+  more(): void {
+    const [call, run] = [this.#call, this.#run]
+    while (this.#state === 'open') {
+      const frame = run.event(this.next)
+      if (frame === undefined) break
+      this.next++
+      if (!call.write(Buffer.from(frame), this.resume)) this.#state = 'waiting'
+    }
+    if (this.#state !== 'open') return
+    if (!run.has(this.next)) this.breakOff(tooSlow(), undefined)
+    else if (run.ended && this.next >= run.next) this.end()
+  }
+
+  private readonly resume = (): void => {
+    if (this.#state !== 'waiting') return
+    this.#state = 'open'
+    this.more()
+  }
+
+  /** With an error event: the stream is never as if it were whole. */
+  private breakOff(error: GatewayError, started: Parameters<typeof streamErrorFrame>[3]): void {
+    const call = this.#call
+    call.error ??= error
+    this.end(streamErrorFrame(error, 'responses', call.id, started))
+  }
+
+  private end(last?: string): void {
+    this.cancel()
+    this.#call.end(last)
+  }
+}
+
+function tooSlow(): GatewayError {
+  const message = 'The events came faster than they were read. Ask for the response without them.'
+  return new GatewayError('unavailable', message, { limit: 'events' })
+}
