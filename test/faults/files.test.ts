@@ -3,9 +3,10 @@ import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
-import { body, CHAT_ANSWER, finish, head, json, reset } from '../helpers/answers.js'
+import { body, CHAT_ANSWER, finish, hang, head, json, reset } from '../helpers/answers.js'
 import { proveNoLeak } from '../helpers/canaries.js'
 import { compatibleError } from '../helpers/expect.js'
+import { fastClock } from '../helpers/fast-clock.js'
 import { untilHeld } from '../helpers/forms.js'
 import { startTestGateway, type TestGateway } from '../helpers/gateway.js'
 import { inTime } from '../helpers/journal.js'
@@ -641,3 +642,36 @@ t.test('an upstream that is switched off serves nobody, and its files are still 
 })
 
 proveNoLeak(t)
+
+/** A batch has made two files, and their upstream says nothing any more. */
+async function silent(t: Test): Promise<Stage> {
+  const all = await stage(t)
+  const { gateway, a } = all
+  a.answer(uploaded('file-1'))
+  await post(gateway)
+  a.answer(json({ id: 'batch_1', object: 'batch', output_file_id: 'file-2', error_file_id: 'file-3' }), hang)
+  const batch = { input_file_id: 'file-1', endpoint: '/v1/chat/completions', completion_window: '24h' }
+  t.equal((await gateway.request('/v1/batches', { body: batch })).status, 200)
+  return all
+}
+
+t.test('F-U3 a list does not wait for an upstream that says nothing: it tells what is known', async t => {
+  const { gateway, a } = await silent(t)
+  const client = await gateway.open('/v1/files')
+  await a.requests.count(4)
+  fastClock(t)
+  const answer = await client.answer()
+  t.equal(answer.status, 200)
+  const { data } = answer.json() as { readonly data: readonly { readonly id: string }[] }
+  t.same(data.map(({ id }) => id).sort(), ['file-1', 'file-2', 'file-3'])
+  await a.aborts.count(2)
+})
+
+t.test('F-C1 a client that leaves a list takes with it what was asked for the list', async t => {
+  const { gateway, a } = await silent(t)
+  const client = await gateway.open('/v1/files')
+  await a.requests.count(4)
+  client.socket.end()
+  await a.aborts.count(2)
+  t.equal(a.requests.items.length, 4)
+})

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { HeldKind } from '../../core/held.js'
-import type { Call } from '../call.js'
+import type { Call, Work } from '../call.js'
 import { InnerRequest, InnerResponse } from '../inner.js'
 import { innerHeaders } from '../state/inner-headers.js'
 import { ownerOf } from './choose.js'
@@ -12,10 +12,13 @@ export type Serve = (request: IncomingMessage, response: ServerResponse) => void
 /** Most things of one list that are asked for, and so many at once. */
 const MOST = 100
 const AT_ONCE = 4
+/** How long a list waits for its upstreams altogether, milliseconds. */
+const PATIENCE = 10_000
 
 /**
  * The things, and those that have never been seen themselves, such as files that a batch has made, once their upstreams have
- * been asked: the caller's own request shows each, so that it is written down on its way.
+ * been asked: the caller's own request shows each, so that it is written down on its way. What an upstream does not tell in
+ * time stays unseen.
  */
 export async function looked(
   call: Call,
@@ -30,17 +33,11 @@ export async function looked(
   const unseen = items.filter(item => item.object === undefined).slice(0, MOST)
   if (shows === undefined || unseen.length === 0) return items
   const path = shows.id.slice('GET '.length)
-  for (let at = 0; at < unseen.length && !call.over; at += AT_ONCE) {
+  const looking = new Looking(call, serve)
+  call.work = looking
+  for (let at = 0; at < unseen.length && !looking.over; at += AT_ONCE) {
     const now = unseen.slice(at, at + AT_ONCE)
-    await Promise.all(
-      now.map(({ id }) =>
-        ask(
-          call,
-          path.replace(/\{\w+\}/, () => encodeURIComponent(id)),
-          serve,
-        ),
-      ),
-    )
+    await Promise.all(now.map(({ id }) => looking.ask(path.replace(/\{\w+\}/, () => encodeURIComponent(id)))))
   }
   const { holdings } = call.kernel.state
   return Promise.all(
@@ -50,11 +47,47 @@ export async function looked(
   )
 }
 
-/** Resolves when the answer is over, whatever it is. */
-function ask({ request }: Call, path: string, serve: Serve): Promise<void> {
-  const inner = new InnerRequest('GET', path, innerHeaders(request.rawHeaders), Buffer.alloc(0), {})
-  return new Promise(resolve => {
-    const over = (): void => resolve()
-    serve(inner, new InnerResponse(inner, { head: () => undefined, data: () => true, end: over, broken: over }))
-  })
+/** The requests by which a list asks, as long as its client is there and the time is not up. */
+class Looking implements Work {
+  readonly #call: Call
+  readonly #serve: Serve
+  readonly #started = performance.now()
+  readonly #answers = new Set<InnerResponse>()
+  #over = false
+
+  constructor(call: Call, serve: Serve) {
+    this.#call = call
+    this.#serve = serve
+  }
+
+  get over(): boolean {
+    return this.#over
+  }
+
+  /** Resolves when the answer is over, whatever it is. */
+  ask(path: string): Promise<void> {
+    const inner = new InnerRequest('GET', path, innerHeaders(this.#call.request.rawHeaders), Buffer.alloc(0), {})
+    return new Promise(resolve => {
+      const over = (): void => {
+        this.#answers.delete(answer)
+        resolve()
+      }
+      const answer = new InnerResponse(inner, { head: () => undefined, data: () => true, end: over, broken: over })
+      this.#answers.add(answer)
+      this.#serve(inner, answer)
+    })
+  }
+
+  check(now: number): void {
+    if (now - this.#started > PATIENCE) this.cancel()
+  }
+
+  cancel(): void {
+    this.#over = true
+    for (const answer of [...this.#answers]) answer.destroy()
+  }
+
+  cut(): boolean {
+    return false
+  }
 }
