@@ -572,8 +572,9 @@ async function ended(
   t: Test,
   script: TaskScript = compatible(DONE),
   task?: string,
+  more?: string,
 ): Promise<Stage & { readonly id: string }> {
-  const made = await stage(t, script, task)
+  const made = await stage(t, script, task, more)
   const id = await made.begin()
   await made.reaches(id, 'succeeded')
   return { ...made, id }
@@ -660,6 +661,32 @@ t.test('F-T4 a fetch that breaks before its first byte is tried again, and nothi
   t.same((await gateway.request(`/v1/videos/${id}/content`)).body, FILM)
   t.equal(fetches, 3)
   t.equal(upstream.submits.length, 1)
+})
+
+t.test('F-U5 a head alone reaches no client: it is tried again, and told in the end', async t => {
+  const nothing = {
+    headers: { 'content-type': 'video/mp4', 'content-length': String(FILM.length) },
+    body: Buffer.alloc(0),
+  }
+  let silent = 1
+  const script: TaskScript = request => {
+    const isFetch = request.target.endsWith('/content') && request.headers.range === undefined
+    return isFetch && silent-- > 0 ? nothing : compatible(DONE)(request, undefined as never)
+  }
+  const { gateway, id } = await ended(t, script, 'poll: { every: 20ms }', 'timeouts: { first_byte: 1s, idle: 1s }\n')
+  const path = `/v1/videos/${id}/content`
+  t.same((await gateway.request(path)).body, FILM)
+  silent = 3
+  compatibleError(t, await gateway.request(path), 504, 'upstream_timeout')
+})
+
+t.test('F-U13 a video of no bytes is none', async t => {
+  const script: TaskScript = request => {
+    const isFetch = request.target.endsWith('/content') && request.headers.range === undefined
+    return isFetch ? { body: Buffer.alloc(0) } : compatible(DONE)(request, undefined as never)
+  }
+  const { gateway, id } = await ended(t, script)
+  compatibleError(t, await gateway.request(`/v1/videos/${id}/content`), 502, 'bad_upstream_response')
 })
 
 t.test('F-T4 a fetch that breaks in the middle shows as a broken transfer; the rest comes by its range', async t => {

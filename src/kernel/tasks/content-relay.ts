@@ -50,6 +50,8 @@ export class ContentRelay implements UpstreamHandler, Work {
   #since = this.#started
   #controller: UpstreamController | undefined
   #status: number | undefined
+  /** The head for the client: it goes out with the first byte, so that until then there may be another try. */
+  #head: { readonly status: number; readonly headers: string[] } | undefined
 
   constructor(
     call: Call,
@@ -103,6 +105,10 @@ export class ContentRelay implements UpstreamHandler, Work {
   }
 
   onResponseData(_controller: UpstreamController, chunk: Buffer): void {
+    if (this.#phase === 'first_byte' && this.#head !== undefined && chunk.length > 0) {
+      this.#call.begin(this.#head.status, this.#head.headers)
+      this.enter('content')
+    }
     if (this.#phase !== 'content') return
     madeBuffers(chunk.length)
     this.#since = performance.now()
@@ -111,6 +117,7 @@ export class ContentRelay implements UpstreamHandler, Work {
 
   onResponseEnd(): void {
     this.#way.finished()
+    if (this.#phase === 'first_byte') this.fail('body', malformed('it is empty'), true)
     if (this.#phase !== 'content') return
     this.note('ok')
     this.#phase = 'over'
@@ -169,12 +176,12 @@ export class ContentRelay implements UpstreamHandler, Work {
     }
     if (status === 416) flat.push('content-length', '0')
     else flat.push('content-type', type, 'etag', tag, 'cache-control', cached, 'accept-ranges', 'bytes')
-    this.#call.begin(status, flat)
     if (head || status === 416) {
+      this.#call.begin(status, flat)
       this.note('ok')
       this.stop()
       this.#call.end()
-    } else this.enter('content')
+    } else this.#head = { status, headers: flat }
   }
 
   private refuse(status: number, headers: UpstreamHeaders): void {
@@ -187,6 +194,7 @@ export class ContentRelay implements UpstreamHandler, Work {
 
   private errorOf(status: number, headers: UpstreamHeaders): GatewayError {
     const cause = `upstream status ${status}`
+    if (status < 300) return malformed(cause)
     const isGone = status === 404 || status === 410 || (this.#elsewhere && (status === 401 || status === 403))
     if (isGone) return new GatewayError('gone', 'The content of this task is not kept any more.', { cause })
     if (status === 409 || status === 425) {
