@@ -675,3 +675,10 @@ t.test('F-C1 a client that leaves a list takes with it what was asked for the li
   await a.aborts.count(2)
   t.equal(a.requests.items.length, 4)
 })
+
+t.test('F-U13 an answer that is nested too deeply is no file', async t => {
+  const { gateway, a } = await stage(t)
+  const deep = `${'{"a":'.repeat(50_000)}1${'}'.repeat(50_000)}`
+  a.answer(body(`{"id":"file-1","object":"file","x":${deep}}`))
+  compatibleError(t, await post(gateway), 502, 'bad_upstream_response')
+})

@@ -272,6 +272,15 @@ t.test('F-T2 a task that the upstream refuses to know has failed after ten refus
   t.equal(upstream.requests.items.filter(({ method }) => method === 'GET').length, 10)
 })
 
+t.test('F-U13 a record that is nested too deeply is none: the upstream is asked again', async t => {
+  const deep = Buffer.from(`{"status":"SUCCESS","properties":${'{"a":'.repeat(50_000)}1${'}'.repeat(50_000)}}`)
+  let polls = 0
+  const poll = () => (++polls < 3 ? { body: deep } : undefined)
+  const { begin, reaches } = await stage(t, { poll })
+  t.match(await reaches(await begin(), 'succeeded'), { status: 'SUCCESS' })
+  t.equal(polls, 3)
+})
+
 t.test('F-T3 five hundred polls of one task: the upstream sees its own pace', async t => {
   const records = [{ status: 'IN_PROGRESS', progress: '85%' }]
   const { begin, reaches, get, upstream } = await stage(t, { records }, 'poll: { every: 500ms, first: 1ms }')

@@ -1,3 +1,4 @@
+import { isBounded } from '../../codecs/bounded.js'
 import { GatewayError } from '../../core/errors.js'
 import type { Holding } from '../../core/held.js'
 import { isObject, type JsonObject, parseJson } from '../../core/json.js'
@@ -44,6 +45,11 @@ export class HeldRelay implements Relay {
     const document = body.length === 0 ? {} : parseJson(body.toString('utf8'))
     if (!isObject(document)) {
       this.refuse('It is not a JSON object.')
+      return
+    }
+    // What is written down is made JSON again.
+    if (!isBounded(document)) {
+      this.refuse('It is nested too deeply.')
       return
     }
     this.#attempt.complete(true)

@@ -1,3 +1,4 @@
+import { isBounded } from '../../codecs/bounded.js'
 import { type Json, type JsonObject, parseJson } from '../../core/json.js'
 import type { Plan, TaskCall, TaskTarget } from '../../core/plan.js'
 import type { TaskCallName, TaskShape } from '../../core/task.js'
@@ -64,14 +65,11 @@ function requestFor({ call, request }: TaskCall, task: Task, headers: string[]):
   return { method: call.method, path, headers: [...headers, 'content-type', 'application/json'], body }
 }
 
-/** The JSON of an answer, after the declared changes; undefined where it is none. */
-export function documentOf(answer: Answer, call: Pick<TaskCall, 'response'>): Json | undefined {
-  return parseJson(plainOf(answer, call).toString('utf8'))
-}
-
-/** The bytes of that; empty where they cannot be changed so. */
-export function plainOf({ body }: Answer, { response }: Pick<TaskCall, 'response'>): Buffer {
-  if (response === undefined || parseJson(body.toString('utf8')) === undefined) return body
+/** The JSON of an answer, after the declared changes; undefined where it is none, or too deep to be kept. */
+export function documentOf({ body }: Answer, { response }: Pick<TaskCall, 'response'>): Json | undefined {
+  const plain = parseJson(body.toString('utf8'))
+  if (plain === undefined || !isBounded(plain)) return undefined
+  if (response === undefined) return plain
   try {
     return Buffer.from(response(body))
   } catch {
