@@ -56,6 +56,9 @@ function timeout(phase: string, cause: unknown): GatewayError {
 export function errorOfStatus(status: number, headers: Readonly<Record<string, unknown>>): GatewayError {
   const cause = `upstream status ${status}`
   const phase = 'status'
+  if (status < 300 || status === 304) {
+    return new GatewayError('bad_upstream_response', 'The upstream sent a malformed answer.', { cause, phase })
+  }
   if (status < 400) {
     return new GatewayError(
       'bad_upstream_response',

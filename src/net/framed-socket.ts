@@ -208,7 +208,9 @@ export function openUpstream(
     },
   })
   let isOver = false
+  let isAnswered = false
   socket.once('upgrade', answer => {
+    isAnswered = true
     socket.once('open', () => {
       if (isOver) socket.terminate()
       else handler.opened(answer.headers, socket)
@@ -221,7 +223,8 @@ export function openUpstream(
     isOver = true
   })
   socket.on('error', cause => {
-    if (!isOver) handler.failed(cause)
+    // The library has no code for answers that are none to this handshake.
+    if (!isOver) handler.failed(isAnswered ? Object.assign(cause, { code: 'HPE_HANDSHAKE' }) : cause)
     isOver = true
   })
   return () => {

@@ -101,6 +101,13 @@ t.test('refusals of the upstream and of the gateway are HTTP', async t => {
   t.match(refused.head, /retry-after: 3/)
   up.answer(() => 'HTTP/1.1 401 No\r\ncontent-length: 0\r\n\r\n')
   t.equal((await ask(t, gateway)).status, 502)
+  for (const more of ['upgrade: websocket\r\nsec-websocket-accept: no\r\n', 'sec-websocket-accept: no\r\n']) {
+    up.answer(() => `HTTP/1.1 101 Yes\r\nconnection: Upgrade\r\n${more}\r\n`)
+    const { status, head, body } = await ask(t, gateway)
+    t.equal(status, 502)
+    t.match(head, /x-gateway-error: bad_upstream_response/)
+    t.match(body, /malformed|opens no WebSocket/)
+  }
 })
 
 t.test('F-P1 a drain ends sessions with 1001', async t => {

@@ -29,3 +29,7 @@ t.test('F-U21 a redirect is an error of the upstream and names no host to the cl
   t.match(error, { code: 'bad_upstream_response', status: 502 })
   t.notMatch(error.message, 'elsewhere')
 })
+
+t.test('only what redirects is told as a redirect', async t => {
+  for (const status of [101, 204, 206, 304]) t.notMatch(errorOfStatus(status, {}).message, 'redirect')
+})

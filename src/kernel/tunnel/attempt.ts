@@ -197,7 +197,7 @@ export class TunnelAttempt implements TunnelHandler {
 
   private refusedWith(status: number, headers: IncomingHttpHeaders, body: Buffer | undefined): void {
     const { call, exchange } = this.#place
-    const error = status >= 200 && status < 300 ? noSocket(status) : errorOfStatus(status, headers)
+    const error = status < 300 ? noSocket(status) : errorOfStatus(status, headers)
     if (error.code === 'upstream_auth') call.kernel.onRefusedCredential()
     const isShown = status >= 400 && error.code !== 'upstream_auth' && body !== undefined
     const answer =
