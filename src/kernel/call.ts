@@ -97,6 +97,7 @@ export class Call implements Watched, InFlight {
     this.#entered = kernel.enter(this)
     this.#watched = kernel.watchdog.add(this)
     response.on('close', () => this.close())
+    if (response.socket === null) this.watchSocket()
   }
 
   /** The client went away, or the answer is out: nothing more can be sent. */
@@ -212,6 +213,15 @@ export class Call implements Watched, InFlight {
     else if (!this.begun && now - this.started > limits.upload) {
       this.fail(new GatewayError('request_timeout', 'The request did not arrive in time.', { phase: 'upload' }))
     }
+  }
+
+  /** Behind others on its connection (pipelining) a response has no socket yet, and does not hear of its end. */
+  private watchSocket(): void {
+    const { socket } = this.request
+    const gone = (): void => this.close()
+    socket.setMaxListeners(0)
+    socket.once('close', gone)
+    this.response.once('close', () => socket.off('close', gone))
   }
 
   private close(): void {

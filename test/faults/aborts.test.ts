@@ -2,6 +2,7 @@ import t, { type Test } from 'tap'
 import { brokenStream, chatEvent, chunk, hang, json, startStream } from '../helpers/answers.js'
 import { proveNoLeak } from '../helpers/canaries.js'
 import { CALLER, CHAT, oneUpstream, startTestGateway, type TestGateway, upstreamYaml } from '../helpers/gateway.js'
+import { connectRaw, requestBytes } from '../helpers/raw-client.js'
 import { type RawUpstream, type Script, startRawUpstream } from '../helpers/raw-upstream.js'
 
 async function playing(t: Test, script: Script): Promise<{ gateway: TestGateway; upstream: RawUpstream }> {
@@ -32,6 +33,20 @@ t.test('F-C1 a client that goes between head and first event', async t => {
   client.socket.destroy()
   await upstream.aborts.count(1)
   t.match(await gateway.log.find(line => line.msg === 'request'), { outcome: 'client_abort' })
+})
+
+t.test('F-C8 requests behind one another on a connection all end with it, and hold up no drain', async t => {
+  const { gateway, upstream } = await playing(t, hang)
+  const { origin, key } = gateway
+  const client = await connectRaw(t, origin)
+  const one = requestBytes(origin, '/v1/chat/completions', { key, body: CHAT })
+  await client.send(Buffer.concat(Array.from({ length: 12 }, () => one)))
+  await upstream.requests.count(12)
+  client.socket.destroy()
+  await upstream.aborts.count(12)
+  const lines = await gateway.log.count(12, line => line.msg === 'request')
+  for (const line of lines) t.match(line, { status: 499, outcome: 'client_abort' })
+  await gateway.gateway.close()
 })
 
 t.test('F-C1 a client that goes mid-stream: what was delivered is accounted, once', async t => {
