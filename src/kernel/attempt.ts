@@ -62,6 +62,8 @@ export class Attempt implements UpstreamHandler, Source {
 
   send(request: UpstreamRequest): void {
     const { pool } = this.call.generation.reach(this.exchange.upstream)
+    // A request that the library refuses fails within this very call, and has its place to give back then.
+    this.#pool = pool
     if (!pool.dispatch(request, this)) {
       this.failed(
         'connect',
@@ -70,9 +72,7 @@ export class Attempt implements UpstreamHandler, Source {
           limit: 'queue',
         }),
       )
-      return
     }
-    this.#pool = pool
   }
 
   // ── what the connection tells
