@@ -15,17 +15,27 @@ const METHODS = [
   ...['blobs.put', 'blobs.get', 'blobs.delete'],
 ]
 
-/** Opens a store of the user's own. Throws {@link StoreError} `refused` where the module is none. */
+/** Opens a store of the user's own. Throws {@link StoreError}: `refused` where the module is none, or fails in its own words. */
 export async function openModule(
   { module, options }: ModuleSettings,
   events: StoreEvents,
   now: () => number = Date.now,
 ): Promise<Store> {
   const open = await exported(module)
-  const store = await open(options, events, now)
+  const store = await opened(module, () => open(options, events, now))
   const missing = METHODS.filter(method => typeof reach(store, method) !== 'function')
   if (missing.length === 0) return store
   throw new StoreError('refused', `the store that ${module} opens has no ${missing.join(', ')}`)
+}
+
+/** What fails in there is the user's own, and no fault of the gateway. */
+async function opened(module: string, open: () => Store | Promise<Store>): Promise<Store> {
+  try {
+    return await open()
+  } catch (error) {
+    if (error instanceof StoreError) throw error
+    throw new StoreError('refused', `the store of ${module} cannot be opened (${messageOf(error)})`, error)
+  }
 }
 
 async function exported(module: string): Promise<OpenStoreModule> {
@@ -33,8 +43,7 @@ async function exported(module: string): Promise<OpenStoreModule> {
   try {
     loaded = await import(pathToFileURL(module).href)
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
-    throw new StoreError('refused', `the module ${module} cannot be loaded (${reason})`, error)
+    throw new StoreError('refused', `the module ${module} cannot be loaded (${messageOf(error)})`, error)
   }
   const open = reach(loaded, 'openStore')
   if (typeof open !== 'function') throw new StoreError('refused', `${module} exports no function openStore`)
@@ -46,4 +55,8 @@ function reach(value: unknown, path: string): unknown {
     const holds = (typeof inner === 'object' || typeof inner === 'function') && inner !== null
     return holds ? Reflect.get(inner, name) : undefined
   }, value)
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
 }

@@ -32,11 +32,15 @@ t.test('a module that is none is told in one line', async t => {
   const folder = t.testdir({
     'empty.mjs': 'export const nothing = 1\n',
     'broken.mjs': 'export function openStore(\n',
+    'throws.mjs': 'export const openStore = () => { throw new Error("no table") }\n',
+    'rejects.mjs': 'export const openStore = async () => { throw "no server" }\n',
     'half.mjs': 'export const openStore = () => ({ create() {}, counters: {} })\n',
   })
   const messages = {
     'empty.mjs': /exports no function openStore/,
     'broken.mjs': /cannot be loaded \(/,
+    'throws.mjs': /throws\.mjs cannot be opened \(no table\)/,
+    'rejects.mjs': /rejects\.mjs cannot be opened \(no server\)/,
     'half.mjs': /has no get, replace, .*counters\.reserve/,
     'missing.mjs': /cannot be loaded \(Cannot find module/,
   }
