@@ -1,7 +1,7 @@
 import { Option } from 'commander'
 import type { LoadedPlan } from '../runtime/load.js'
 import { DEFAULT_FILE, type Define, example } from './command.js'
-import { coloured, EXIT, type Io, paints, print } from './io.js'
+import { CommandError, coloured, EXIT, type Io, paints, print } from './io.js'
 import { check, tell } from './loading.js'
 import { nextSignal } from './signals.js'
 
@@ -71,23 +71,35 @@ function count(number: number, what: string): string {
   return `${number} ${what}${number === 1 ? '' : 's'}`
 }
 
-/** Reports again after each change that changed anything. Ends with a signal, and the last result. */
+/**
+ * Reports again after each change that changed anything, and when a file is back that could not be read. Ends with a
+ * signal, and the last result.
+ */
 async function follow(first: LoadedPlan, file: string, options: Options, io: Io): Promise<number> {
   const { watchSources } = await import('../runtime/watch.js')
-  let last = first
+  let last: LoadedPlan | CommandError = first
   const watch = watchSources({
     sources: first.sources,
     folders: first.watch,
     onError: error => print(io.stderr, error.message),
     onChange: async () => {
-      const loaded = await check(file, io)
-      await watch.update(loaded.sources, loaded.watch)
-      if (loaded.digest === last.digest) return
-      last = loaded
-      await report(loaded, file, options, io)
+      const before = last
+      last = await check(file, io).catch(unreadable)
+      if (last instanceof CommandError) {
+        if (!(before instanceof CommandError)) print(io.stderr, last.message)
+        return
+      }
+      await watch.update(last.sources, last.watch)
+      if (before instanceof CommandError || before.digest !== last.digest) await report(last, file, options, io)
     },
   })
   await nextSignal('SIGINT', 'SIGTERM')
   await watch.close()
-  return exitCode(last, options)
+  return last instanceof CommandError ? last.exit : exitCode(last, options)
+}
+
+/** What is told of a file that is not there any more; it may come back. */
+function unreadable(error: unknown): CommandError {
+  if (error instanceof CommandError) return error
+  throw error
 }

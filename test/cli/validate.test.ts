@@ -92,3 +92,18 @@ t.test('validate --watch tells again what changes, and a signal ends it with the
   bin.child.kill('SIGINT')
   t.equal((await bin.ended).code, 1)
 })
+
+t.test('validate --watch tells a file that is back, though it is the same, and ends as unreadable without it', async t => {
+  const cwd = t.testdir({ 'gateway.yaml': GOOD })
+  const [file, aside] = [join(cwd, 'gateway.yaml'), join(cwd, 'aside')]
+  const bin = start(t, ['validate', '--watch'], { cwd, env })
+  await bin.until(/is valid/)
+  renameSync(file, aside)
+  await bin.until(/there is no gateway\.yaml/)
+  renameSync(aside, file)
+  await bin.until(/is valid[\s\S]*is valid/)
+  renameSync(file, aside)
+  await bin.until(/there is no gateway\.yaml[\s\S]*there is no gateway\.yaml/)
+  bin.child.kill('SIGINT')
+  t.equal((await bin.ended).code, 2)
+})
