@@ -10,7 +10,7 @@ export function parseBase(text: string, simulated: boolean): { readonly base: st
   }
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
-    return { fault: 'expected an address such as https://api.north.example or http://127.0.0.1:8000/v1' }
+    return { fault: 'expected an address such as https://api.north.example or http://127.0.0.1:8000' }
   }
   if (url.username !== '' || url.password !== '') {
     return { fault: 'an address holds no name and password: use credential and secret' }
@@ -19,4 +19,15 @@ export function parseBase(text: string, simulated: boolean): { readonly base: st
     return { fault: 'an address holds no query and no fragment: a query goes into the calls of speaks' }
   if (/[{}\s\\]/.test(text)) return { fault: 'an address holds no braces, spaces or backslashes' }
   return { base: `${url.origin}${url.pathname.replace(/\/+$/, '')}` }
+}
+
+/**
+ * What stands at the end of an address and at the head of a call as well, such as `/v1`: clients' libraries want it in
+ * the address, the calls of kinds begin with it.
+ */
+export function saidTwice(base: string, target: string): string | undefined {
+  if (base === EMBEDDED) return undefined
+  const segments = new URL(base).pathname.split('/').slice(1).filter(Boolean)
+  const ends = segments.map((_, index) => `/${segments.slice(index).join('/')}`)
+  return ends.find(end => `${target.replace(/\?.*/, '')}/`.startsWith(`${end}/`))
 }

@@ -1,6 +1,6 @@
 import type { UpstreamConfig } from '../core/config.js'
 import { isObject } from '../core/json.js'
-import { parseBase } from './base.js'
+import { parseBase, saidTwice } from './base.js'
 import { type Context, fillIn } from './context.js'
 import { mergeCredential, readCredentialSecret, readFormerSecrets } from './credentials.js'
 import type { Site } from './document.js'
@@ -15,6 +15,9 @@ import { readTask } from './tasks.js'
 
 /** Stands for the address of an upstream that is off and whose address needs a variable that is not set (RFC 2606). */
 const NOWHERE = 'http://off.invalid'
+
+/** The name of a kind, as the schema has it. */
+const KIND = /^[a-z0-9][a-z0-9._-]{0,63}$/
 
 /** An upstream and where its parts are written. */
 export interface ReadUpstream {
@@ -39,9 +42,11 @@ export function readUpstreams(
   return upstreams
 }
 
-/** The kind of an upstream in which something else is wrong. */
+/** The kind of an upstream in which something else is wrong, but for one whose name is that. */
 function checkKind({ site, written }: Entry<RawUpstream>, kinds: Kinds): void {
-  if (isObject(written) && typeof written.kind === 'string') kinds.layers({ kind: written.kind }, site)
+  if (isObject(written) && typeof written.kind === 'string' && KIND.test(written.kind)) {
+    kinds.layers({ kind: written.kind }, site)
+  }
 }
 
 function readUpstream(
@@ -59,6 +64,7 @@ function readUpstream(
   const endpoints = mergeSpeaks(layers, context)
   const credential = mergeCredential(layers, secret, context)
   const base = readBase(layers, entry.site, off !== undefined, context)
+  warnOfRepetition(written, base, endpoints, context)
   if (
     off === undefined &&
     !layers.some(({ value }) => Object.values(value.speaks ?? {}).some(call => call !== 'off'))
@@ -122,6 +128,27 @@ function readBase(layers: readonly Layer[], upstream: Site, off: boolean, { repo
   // A variable that is not set has been told already.
   if (!text.includes('${')) report.error('bad-base', layer.site.child('base'), result.fault)
   return NOWHERE
+}
+
+/** An address that ends as calls begin, which no server wants. Shown as it is written: a variable may hold anything. */
+function warnOfRepetition(
+  written: readonly Layer[],
+  base: string,
+  endpoints: ReadonlyMap<string, ReadEndpoint>,
+  { report }: Context,
+): void {
+  const layer = last(written, 'base')
+  if (layer === undefined || layer.site.document.shipped) return
+  for (const { config } of endpoints.values()) {
+    const twice = saidTwice(base, config.call.target)
+    if (twice === undefined) continue
+    const message = `calls of this upstream begin with ${twice} themselves (${config.call.method} ${config.call.target}), so it would stand in the address twice; leave it out here`
+    const text = layer.value.base ?? ''
+    report.warn('repeated-path', layer.site.child('base'), message, {
+      meant: () => (text.replace(/\/+$/, '').endsWith(twice) ? text.slice(0, text.lastIndexOf(twice)) : undefined),
+    })
+    return
+  }
 }
 
 function mergeHeaders(layers: readonly Layer[], context: Context): Record<string, string> {
