@@ -137,8 +137,8 @@ function openInterfaces(main: Document, folder: string, context: Context): reado
   })
 }
 
-/** A configuration without keys or models is valid and of no use. */
-function warnOfNothing(main: Document, { keys, models }: Config, { report }: Context): void {
+/** A configuration without keys, or with nothing that they lead to, is valid and of no use. */
+function warnOfNothing(main: Document, { keys, models, routes }: Config, { report }: Context): void {
   const refused = 'so every request is answered 401'
   const absent = Object.values(keys).every(key => key.secrets.length === 0)
   if (Object.keys(keys).length === 0) {
@@ -148,7 +148,7 @@ function warnOfNothing(main: Document, { keys, models }: Config, { report }: Con
     const reasons = listed(Object.values(keys).flatMap(key => key.absent ?? [])) ?? 'all are disabled'
     report.warn('no-keys', new Site(main, ['keys']), `no key can be used, ${refused}: ${reasons}`, { on: 'key' })
   }
-  if (Object.keys(models).length === 0) {
+  if (Object.keys(models).length === 0 && !Object.values(routes).some(route => route.upstream !== undefined)) {
     report.warn('no-models', new Site(main, []), 'there are no models, so no request can be served')
   }
 }

@@ -97,8 +97,14 @@ function notAmong(error: ErrorObject, site: Site): SchemaProblem {
   const allowed: readonly unknown[] = error.params.allowedValues
   const message = `expected ${series(allowed)}, but found ${shown(error.data)}`
   const { data } = error
-  const meant = (): string | undefined => (typeof data === 'string' ? suggest(data, allowed.map(String)) : undefined)
+  const meant = (): string | undefined =>
+    typeof data === 'string' ? (suggest(data, allowed.map(String)) ?? moduleOf(data, site)) : undefined
   return { rule: 'bad-value', site, message, meant }
+}
+
+/** A store's module whose path looks like a type's name. */
+function moduleOf(written: string, site: Site): string | undefined {
+  return site.text === 'store.type' && /^\w.*\.[cm]?js$/.test(written) ? `./${written}` : undefined
 }
 
 function isLiteralSecret(error: ErrorObject): boolean {

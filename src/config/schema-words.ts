@@ -25,7 +25,9 @@ export function messageOf(error: ErrorObject): string {
     case 'exclusiveMinimum':
       return `must be over ${params.limit}`
     case 'minItems':
-      return 'the list is empty; it needs at least one entry'
+      return params.limit > 1
+        ? `the list needs at least ${params.limit} entries`
+        : 'the list is empty; it needs at least one entry'
     case 'maxItems':
       return `the list has more than ${params.limit} entries`
     case 'uniqueItems':
@@ -51,18 +53,40 @@ function typeMessage(error: ErrorObject, words: string | undefined): string {
   return `${expected}, but found ${kindOf(data)}${cure}`
 }
 
-/** What a wrong value was probably meant to be: `30` → `30s`, `32MB` → `32MiB`, `yes` → `true`, `post /x` → `POST /x`. */
+/** Units that people write for those of durations, in the order in which they are looked for. */
+const UNITS: readonly (readonly [RegExp, string, number])[] = [
+  [/^(ms|msecs?|milliseconds?)$/i, 'ms', 1],
+  [/^(s|secs?|seconds?)$/i, 's', 1],
+  [/^(m|mins?|minutes?)$/i, 'm', 1],
+  [/^(h|hrs?|hours?)$/i, 'h', 1],
+  [/^(d|days?)$/i, 'h', 24],
+]
+
+/**
+ * What a wrong value was probably meant to be: `30` → `30s`, `10sec` → `10s`, `32MB` → `32MiB`, `yes` → `true`,
+ * `post /x` → `POST /x`, `North` → `north`.
+ */
 export function alternative(error: ErrorObject): string | undefined {
   const { data, keyword, params, parentSchema } = error
   if (typeof data === 'object') return undefined
   const text = String(data)
-  if (isDuration(error)) return /^\d+$/.test(text) ? `${text}${text.length < 4 ? 's' : 'ms'}` : undefined
+  if (isDuration(error)) return duration(text)
   if (isSize(error)) return text.replace(/^(\d+) ?([kmg])i?b?$/i, (_, count, unit) => `${count}${unit.toUpperCase()}iB`)
   if (keyword === 'type' && params.type === 'array' && typeof data === 'string' && data.length <= 60) return `[${data}]`
   if (parentSchema?.type === 'boolean')
     return /^(yes|on)$/i.test(text) ? 'true' : /^(no|off)$/i.test(text) ? 'false' : undefined
   if (keyword === 'pattern' && /^[a-z]+ \//.test(text)) return text.replace(/^[a-z]+/, method => method.toUpperCase())
+  const words = String(parentSchema?.errorMessage ?? parentSchema?.patternErrorMessage)
+  if (keyword === 'pattern' && words.includes('a name of small letters') && /^[\w.-]+$/.test(text))
+    return text.toLowerCase()
   return undefined
+}
+
+function duration(text: string): string | undefined {
+  if (/^\d+$/.test(text)) return `${text}${text.length < 4 ? 's' : 'ms'}`
+  const [, count, word = ''] = /^(\d{1,6}) ?([a-z]+)$/i.exec(text) ?? []
+  const unit = UNITS.find(([pattern]) => pattern.test(word))
+  return unit === undefined ? undefined : `${Number(count) * unit[2]}${unit[1]}`
 }
 
 function isDuration(error: ErrorObject): boolean {
@@ -93,5 +117,5 @@ function kindOf(value: unknown): string {
   if (Array.isArray(value)) return 'a list'
   if (typeof value === 'object') return 'a mapping'
   if (typeof value === 'string') return 'a text'
-  return `the ${typeof value === 'number' ? 'number ' : ''}${String(value)}`
+  return typeof value === 'number' ? `the number ${value}` : String(value)
 }

@@ -25,7 +25,7 @@ const AWAY: Problem = {
 
 t.test('github writes a workflow command for each problem, escaped', async t => {
   t.strictSame(FORMATS.github([HERE, AWAY]).split('\n'), [
-    '::error file=conf%2C1/gate way.yaml,line=12,col=5,endColumn=9,title=unknown-key::upstreams.north.bsae: "bsae" is not a field Did you mean "base"?',
+    '::error file=conf%2C1/gate way.yaml,line=12,col=5,endColumn=9,title=unknown-key::upstreams.north.bsae: "bsae" is not a field; did you mean "base"?',
     '::warning file=/elsewhere/gateway.yaml,line=1,col=1,endColumn=2,title=unused::100 %25%0Asure: yes, it is',
   ])
 })
@@ -53,7 +53,7 @@ t.test('sarif writes a 2.1.0 log', async t => {
   t.match(results, [
     {
       level: 'error',
-      message: { text: 'upstreams.north.bsae: "bsae" is not a field Did you mean "base"?' },
+      message: { text: 'upstreams.north.bsae: "bsae" is not a field; did you mean "base"?' },
       locations: [
         {
           physicalLocation: {

@@ -93,7 +93,7 @@ t.test('validate --watch tells again what changes, and a signal ends it with the
   t.equal((await bin.ended).code, 1)
 })
 
-t.test('validate --watch tells a file that is back, though it is the same, and ends as unreadable without it', async t => {
+t.test('validate --watch tells that a file is back, and ends with 2 while it is away', async t => {
   const cwd = t.testdir({ 'gateway.yaml': GOOD })
   const [file, aside] = [join(cwd, 'gateway.yaml'), join(cwd, 'aside')]
   const bin = start(t, ['validate', '--watch'], { cwd, env })

@@ -10,5 +10,5 @@ export function fileName(file: string): string {
 /** Path, message and suggestion in one line of text. */
 export function sentence({ path, message, suggestion }: Problem): string {
   const where = path === '' ? '' : `${path}: `
-  return `${where}${message}${suggestion === undefined ? '' : ` Did you mean "${suggestion}"?`}`
+  return `${where}${message}${suggestion === undefined ? '' : `; did you mean "${suggestion}"?`}`
 }
