@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { resolve } from 'node:path'
 import type { Writable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
+import type { Config } from '../core/config.js'
 import { GatewayError } from '../core/errors.js'
 import type { Plan } from '../core/plan.js'
 import type { Problem } from '../core/problems.js'
@@ -57,6 +58,8 @@ export class Gateway {
   readonly #server: Server | HttpsServer
   readonly #health: Health
   #watch: SourceWatch | undefined
+  /** Keys that nobody can present, each with the reason. */
+  #unusable: ReadonlyMap<string, string>
   #reread = 0
   /** Requests that the drain did not wait for. */
   #cutCalls = 0
@@ -79,6 +82,7 @@ export class Gateway {
     this.#options = options
     this.#loaded = loaded
     this.#first = plan
+    this.#unusable = unusable(loaded.config)
     this.#embedded = embedded
     this.#store = store
     this.#log = openLog(plan.log.level, options.log)
@@ -196,7 +200,7 @@ export class Gateway {
     const { plan } = loaded
     if (plan === undefined) this.#refuse(loaded)
     else if (plan.digest === this.plan.digest) this.#unchanged()
-    else await this.#apply(plan, loaded.problems)
+    else await this.#apply(plan, loaded)
     return loaded
   }
 
@@ -226,7 +230,7 @@ export class Gateway {
     this.#log.error({ generation, problems: loaded.problems.map(briefly) }, 'reload failed; the last good plan goes on')
   }
 
-  async #apply(plan: Plan, warnings: readonly Problem[]): Promise<void> {
+  async #apply(plan: Plan, { config, problems: warnings }: LoadedPlan): Promise<void> {
     await this.#embedded.prepare(plan)
     const before = this.plan
     const generation = new Generation(plan, this.#health.generation + 1, this.#pools, this.#embedded)
@@ -247,7 +251,21 @@ export class Gateway {
       if (off !== undefined && off !== was) this.#log.warn({ upstream: name, reason: off }, 'an upstream is off')
       if (off === undefined && was !== undefined) this.#log.info({ upstream: name }, 'an upstream is on again')
     }
+    this.#tellOfKeys(config)
     for (const what of this.#health.restart) this.#log.warn({ setting: what }, 'needs a restart to take effect')
+  }
+
+  /** Keys whose secret has gone, or has come back: their callers are refused, and none of them is told why. */
+  #tellOfKeys(config: Config | undefined): void {
+    const before = this.#unusable
+    this.#unusable = unusable(config)
+    for (const [key, reason] of this.#unusable) {
+      if (reason !== before.get(key)) this.#log.warn({ key, reason }, 'a key cannot be used')
+    }
+    for (const key of before.keys()) {
+      const there = config?.keys[key]
+      if (there !== undefined && !this.#unusable.has(key)) this.#log.info({ key }, 'a key can be used again')
+    }
   }
 
   #renewCertificate(plan: Plan): void {
@@ -378,6 +396,12 @@ export async function startGateway(given: StartOptions): Promise<Gateway> {
   }
   await gateway.follow(loaded)
   return gateway
+}
+
+/** Keys none of whose secrets is there, each with the reason. */
+function unusable(config: Config | undefined): ReadonlyMap<string, string> {
+  const keys = Object.entries(config?.keys ?? {})
+  return new Map(keys.flatMap(([name, { absent }]) => (absent === undefined ? [] : [[name, absent] as const])))
 }
 
 /** A problem as the log has it. */

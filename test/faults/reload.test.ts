@@ -279,6 +279,22 @@ t.test('F-R4 a secret file that is gone switches its upstream off, and the log s
   t.match(await gateway.log.find(line => line.msg === 'an upstream is on again'), { upstream: 'up' })
 })
 
+t.test("F-R4 a caller's key whose file is gone is told once, and when it is back", async t => {
+  const { origin } = await startRawUpstream(t)
+  const two = CALLER.replace('keys: {', 'keys: { batch: { secret: { file: secret }, models: ["*"] },')
+  const yaml = oneUpstream(origin).replace(CALLER, two)
+  const gateway = await startTestGateway(t, yaml, { files: { secret: canary('caller') } })
+  rmSync(join(gateway.folder, 'secret'))
+  await gateway.gateway.reload()
+  t.match(await gateway.log.find(line => line.msg === 'a key cannot be used'), { level: 'warn', key: 'batch' })
+  await gateway.write('gateway.yaml', `${yaml}# edited\n`)
+  await gateway.gateway.reload()
+  writeFileSync(join(gateway.folder, 'secret'), canary('caller'))
+  await gateway.gateway.reload()
+  t.match(await gateway.log.find(line => line.msg === 'a key can be used again'), { key: 'batch' })
+  t.equal(gateway.log.items.filter(line => line.msg === 'a key cannot be used').length, 1)
+})
+
 t.test('F-R1 what a reload warns of is in its line', async t => {
   const { gateway, yaml } = await running(t)
   await gateway.write('gateway.yaml', yaml.replace('models: ["*"]', 'models: [swift]'))
