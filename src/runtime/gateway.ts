@@ -30,7 +30,9 @@ import { openStore } from './stores.js'
 import { Sweeper } from './sweeper.js'
 import { type SourceWatch, watchSources } from './watch.js'
 
-export interface StartOptions extends LoadOptions {
+export interface StartOptions extends Omit<LoadOptions, 'env'> {
+  /** Variables that the files may name. Default: those of the process. */
+  readonly env?: LoadOptions['env']
   /** Follow the files and reload when they change. Default true. */
   readonly watch?: boolean
   /** Where log lines go. Default: standard error, in batches. */
@@ -45,7 +47,7 @@ const CLOSING = 1000
  * old plan goes on serving.
  */
 export class Gateway {
-  readonly #options: StartOptions
+  readonly #options: StartOptions & LoadOptions
   readonly #first: Plan
   #loaded: LoadedPlan
   readonly #log: Log
@@ -72,7 +74,7 @@ export class Gateway {
   readonly closed: Promise<void>
 
   constructor(
-    options: StartOptions,
+    options: StartOptions & LoadOptions,
     loaded: LoadedPlan,
     plan: Plan,
     embedded: Embedded,
@@ -370,7 +372,7 @@ export class Gateway {
 
 /** Loads, checks, compiles, listens and watches. Throws {@link ConfigError} or {@link StartError}. */
 export async function startGateway(given: StartOptions): Promise<Gateway> {
-  const options = { ...given, file: resolve(given.file) }
+  const options = { env: process.env, ...given, file: resolve(given.file) }
   const loaded = await loadPlan(options)
   if (loaded.plan === undefined) throw new ConfigError(loaded.problems)
   const state = new StoreState()
