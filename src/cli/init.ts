@@ -38,7 +38,8 @@ async function init(file: string, options: Options, io: Io): Promise<number> {
     return EXIT.ok
   }
   if (options.force !== true) await mustNotExist(file)
-  const chosen = options.provider === undefined ? await ask(known, io) : choose(known, options.provider)
+  const names = options.provider?.flatMap(name => name.split(',').filter(Boolean))
+  const chosen = names === undefined || names.length === 0 ? await ask(known, io) : choose(known, names)
   return write(file, withBases(chosen, options.base ?? {}), options, io)
 }
 

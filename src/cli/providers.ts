@@ -19,6 +19,10 @@ export interface Provider {
   readonly takesSecret: boolean
   /** Whether requests of other protocols are translated to one that wants a limit on every answer. */
   readonly wantsLimit: boolean
+  /** The models that shipped routes choose by words of their own, as such an upstream can serve them, each with its word. */
+  readonly models: ReadonlyMap<string, string>
+  /** Whether requests reach it that name any model. */
+  readonly anyModel: boolean
 }
 
 /** The shipped kinds that speak a protocol which some shipped route serves, by name. */
@@ -31,7 +35,8 @@ export async function providers(): Promise<readonly Provider[]> {
     name => kinds.get(name)?.kind !== 'simulator' && !name.startsWith('simulator-'),
   )
   const useful = offered.filter(name => spoken(lineage(kinds, name)).some(protocol => served.has(protocol)))
-  return useful.map(name => provider(name, lineage(kinds, name)))
+  const routes = [...files.values()].flatMap(file => Object.values(objectAt(file, 'routes'))).filter(isObject)
+  return useful.map(name => provider(name, lineage(kinds, name), routes))
 }
 
 /** The YAML files of a folder, by name. */
@@ -61,9 +66,10 @@ function spoken(layers: readonly JsonObject[]): readonly string[] {
   return Object.keys(all).filter(protocol => all[protocol] !== 'off')
 }
 
-function provider(name: string, layers: readonly JsonObject[]): Provider {
+function provider(name: string, layers: readonly JsonObject[], routes: readonly JsonObject[]): Provider {
   const description = String(layers[0]?.description ?? '')
   const protocols = spoken(layers)
+  const reached = routes.filter(({ protocol }) => typeof protocol === 'string' && protocols.includes(protocol))
   const base = layers.find(layer => layer.base !== undefined)?.base
   return {
     name,
@@ -71,8 +77,19 @@ function provider(name: string, layers: readonly JsonObject[]): Provider {
     base: typeof base === 'string' ? base : undefined,
     variable: /key is usually in ([A-Z][A-Z0-9_]*)/.exec(description)?.[1],
     takesSecret: layers.some(layer => layer.credential !== undefined),
+    models: new Map(reached.flatMap(({ model }) => wordsOf(model))),
+    anyModel: reached.some(({ model }) => typeof model === 'string'),
     wantsLimit: protocols.includes('messages') && !protocols.includes('responses'),
   }
+}
+
+/** Models by what requests say for them: `[swift, "body.bot: SWIFT, or nothing"]`. */
+function wordsOf(pointer: unknown): readonly (readonly [string, string])[] {
+  if (!isObject(pointer)) return []
+  return Object.entries(objectAt(pointer, 'values')).map(([word, model]) => {
+    const usual = model === pointer.default ? ', or nothing' : ''
+    return [String(model), `${pointer.from}: ${word}${usual}`]
+  })
 }
 
 function objectAt(object: JsonObject, name: string): JsonObject {

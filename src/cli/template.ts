@@ -31,7 +31,7 @@ ${chosen.map(upstream).join('\n')}
 
 # The names that clients use. One line adds a model; exact names win over globs, globs are tried in this order.
 models:
-${chosen.map(models).join('\n')}
+${models(chosen).join('\n')}
 `
 }
 
@@ -63,7 +63,16 @@ function guess(name: string): string {
   return `${name.toUpperCase().replaceAll('-', '_')}_API_KEY`
 }
 
-function models({ name, base }: Chosen): string {
-  if (base?.startsWith('embedded:')) return `  sim-text: ${name}\n  "sim-*": ${name}`
-  return `  "${name}/*": { upstream: ${name}, as: "*" } # ${name}/NAME here is NAME there`
+/** Models that routes choose by words of their own are the first upstream's that can serve them. */
+function models(chosen: readonly Chosen[]): readonly string[] {
+  const taken = new Set<string>()
+  return chosen.flatMap(({ name, base, models, anyModel }) => {
+    if (base?.startsWith('embedded:')) return [`  sim-text: ${name}`, `  "sim-*": ${name}`]
+    const chosenByWord = [...models].filter(([model]) => !taken.has(model))
+    for (const [model] of chosenByWord) taken.add(model)
+    return [
+      ...(anyModel ? [`  "${name}/*": { upstream: ${name}, as: "*" } # ${name}/NAME here is NAME there`] : []),
+      ...chosenByWord.map(([model, word]) => `  ${model}: ${name} # requests with ${word}`),
+    ]
+  })
 }

@@ -46,6 +46,18 @@ t.test('init of one provider validates for each of them', async t => {
   }
 })
 
+t.test('init of image tasks serves requests that name no model', async t => {
+  const cwd = t.testdir({})
+  t.equal((await run(['init', '--provider', 'midjourney-proxy,new-api'], { cwd })).code, 0)
+  const text = readFileSync(join(cwd, 'gateway.yaml'), 'utf8')
+  t.match(text, 'midjourney: midjourney-proxy # requests with body.botType: MID_JOURNEY, or nothing')
+  t.match(text, 'niji: midjourney-proxy # requests with body.botType: NIJI_JOURNEY')
+  t.notMatch(text, '"midjourney-proxy/*"', 'no route leads a name of that kind there')
+  t.match(text, '"new-api/*": { upstream: new-api, as: "*" }')
+  const { stdout } = await run(['explain', 'POST', '/mj/submit/imagine'], { cwd })
+  t.match(stdout, 'call   POST https://midjourney-proxy.invalid/mj/submit/imagine')
+})
+
 t.test('init describes each upstream, and says what is left to do', async t => {
   const cwd = t.testdir({})
   const all = await providers()
