@@ -58,7 +58,11 @@ export function readStore(written: RawStore, site: Site, context: Context): Stor
     return { type: STORE.type, path }
   }
   refuseStrangers(raw, type, site, context)
-  if (type === 'module') return { type, path, module: resolve(folder, raw.type ?? ''), options: raw.options ?? {} }
+  if (type === 'module') {
+    const module = resolve(folder, raw.type ?? '')
+    warnOfMissing(module, site.child('type'), context)
+    return { type, path, module, options: raw.options ?? {} }
+  }
   if (type === 'memory' || type === 'file') return { type, path }
   const absent: string[] = []
   const secret = (name: 'url' | 'password' | 'sentinel_password'): Secret | undefined =>
@@ -135,6 +139,14 @@ function modeOf(raw: RawStore, site: Site, { report }: Context): 'single' | 'sen
     report.error('bad-value', site.child('hosts'), message)
   }
   return mode
+}
+
+/** A warning, as for secrets: what is open already goes on without its file. */
+function warnOfMissing(module: string, site: Site, { files, report }: Context): void {
+  const kind = files.kindOf(module)
+  if (kind === 'file') return
+  const what = kind === 'folder' ? 'this is a folder, not a file' : 'there is no such file'
+  report.warn('missing-module', site, `${what}; the gateway will not start without it`)
 }
 
 function secretOf(raw: RawSecret | undefined, site: Site, context: Context, absent: string[]): Secret | undefined {
