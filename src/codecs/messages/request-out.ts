@@ -69,11 +69,12 @@ function encodeQuestion(
   }
 }
 
-function limitOf({ maxTokens }: TextRequest, { model, traits }: Target): number {
+/** Clients of each protocol call the limit otherwise, and know the model by another name: the error says neither. */
+function limitOf({ maxTokens }: TextRequest, { traits }: Target): number {
   const limit = maxTokens ?? traits.max_output
   if (limit !== undefined) return limit
-  const why = `The model '${model}' needs a limit of tokens for its answer: set max_tokens, or max_output of its traits.`
-  throw new GatewayError('untranslatable', why, { param: 'max_tokens' })
+  const why = 'The model needs a limit of tokens for its answer, and neither the request nor its max_output names one.'
+  throw new GatewayError('untranslatable', why)
 }
 
 function encodeOutput(effort: ReasoningOut['effort'], format: Format | undefined, target: Target): Json | undefined {
