@@ -27,6 +27,9 @@ export type TaskCallName = (typeof TASK_CALLS)[number]
 /** What those calls may be filled in with: our names for the upstream's id, and the artefact that is asked for. */
 export const TASK_VARIABLES = ['task_id', 'id', 'model', 'variant'] as const
 
+/** Statuses by which an upstream says that it began nothing, and may begin it later or elsewhere. */
+export const TASK_BUSY: ReadonlySet<number> = new Set([429, 503, 529])
+
 /** The protocol under whose name those calls stand: `videos` for `videos.remix`. */
 export function taskFamily(protocol: string): string {
   return protocol.split('.', 1)[0] ?? protocol

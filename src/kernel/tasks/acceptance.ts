@@ -1,7 +1,7 @@
 import { GatewayError } from '../../core/errors.js'
 import { parseJson } from '../../core/json.js'
 import type { Exchange, TaskRoute, TaskTarget } from '../../core/plan.js'
-import { BUSY } from '../../core/task.js'
+import { TASK_BUSY } from '../../core/task.js'
 import type { Body } from '../admit.js'
 import type { Call } from '../call.js'
 import { errorOfStatus, retryAfter } from '../upstream-errors.js'
@@ -48,7 +48,7 @@ export async function accept(
   const { status, headers } = answer
   if (UNSURE.has(status)) return { type: 'open' }
   if (status < 200 || status >= 300) {
-    const retry = BUSY.has(status) && exchange.retry.covers(status)
+    const retry = TASK_BUSY.has(status) && exchange.retry.covers(status)
     return { type: 'refused', error: errorOfStatus(status, headers), answer, retry }
   }
   const bytes = plainOf(answer, { response: exchange.response })

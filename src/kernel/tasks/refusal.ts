@@ -1,6 +1,6 @@
 import { GatewayError } from '../../core/errors.js'
 import type { Exchange } from '../../core/plan.js'
-import { BUSY } from '../../core/task.js'
+import { TASK_BUSY } from '../../core/task.js'
 import type { Call } from '../call.js'
 import { responseHeaders } from '../response-headers.js'
 import { passAnswer, presentable, retryAfter } from '../upstream-errors.js'
@@ -33,7 +33,7 @@ export function refuse(call: Call, exchanges: readonly Exchange[], { error, answ
   }
   const headers = responseHeaders(answer.headers, exchange)
   // Clients' libraries repeat requests that failed; this one may have begun something.
-  if (answer.status >= 500 && !BUSY.has(answer.status)) headers.push(...NO_RETRY)
+  if (answer.status >= 500 && !TASK_BUSY.has(answer.status)) headers.push(...NO_RETRY)
   if (!presentable(answer.body, call, exchange)) call.fail(answer.status >= 500 ? dearly(error) : error)
   else passAnswer(call, { status: answer.status, headers, body: answer.body }, error)
 }

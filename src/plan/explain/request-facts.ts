@@ -24,6 +24,8 @@ export interface RequestFacts {
   readonly task?: string
   /** What is done with responses that are kept, here or at an upstream. */
   readonly kept?: string
+  /** Which of the exchanges is asked, where one alone can be: the upstream that has the thing that the path names. */
+  readonly held?: string
   /** Ways to serve it, in order; those of one group are drawn from by weight. */
   readonly exchanges: readonly ExchangeFacts[]
   readonly error?: ErrorFacts
@@ -78,6 +80,9 @@ export function requestFacts(plan: CompiledPlan, ask: Ask): RequestFacts {
     }
     if (route.model !== undefined) facts.model = admitted.model
     facts.stream = admitted.stream
+    if (route.holding !== undefined && route.holding.verb !== 'makes' && route.model === undefined) {
+      facts.held = `asked of the one of these that has the ${route.holding.kind.name}, and of no other`
+    }
     const choice = holders(plan, route, caller, query, ask.model) ?? resolve(plan, route, admitted.model, caller)
     facts.exchanges = exchangeFacts(choice, { route, params, query, admitted, strict: caller.strict })
     return facts
@@ -96,7 +101,9 @@ function keptText({ answer }: Route): string {
 function taskText({ kind, action, parameter, member = '' }: TaskRoute): string {
   return action === 'submit'
     ? `asked of the upstream that has the task that ${parameter === undefined ? `body.${member}` : `{${parameter}}`} names`
-    : `${action}: from what the gateway keeps of ${kind} tasks`
+    : action === 'seed'
+      ? 'seed: asked of the upstream that has the task'
+      : `${action}: from what the gateway keeps of ${kind} tasks`
 }
 
 function errorFacts({ code, status, message, allow }: Refused, matched: Match | Miss): ErrorFacts {

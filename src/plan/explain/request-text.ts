@@ -4,7 +4,7 @@ import type { RequestFacts } from './request-facts.js'
 
 /** What would become of a request, for people to read. */
 export function requestText(facts: RequestFacts): string {
-  const { request, route, params = {}, key, model, stream, answer, task, kept, exchanges, error } = facts
+  const { request, route, params = {}, key, model, stream, answer, task, kept, held, exchanges, error } = facts
   const head = columns([
     ['request', request],
     ['route', route ?? 'none'],
@@ -18,6 +18,7 @@ export function requestText(facts: RequestFacts): string {
     ...outcome(answer, error),
     ...(task === undefined ? [] : ['', `task    ${task}`]),
     ...(kept === undefined ? [] : ['', `kept    ${kept}`]),
+    ...(held === undefined ? [] : ['', `held    ${held}`]),
     ...exchanges.flatMap(exchangeLines),
   ]
   return `${lines.join('\n')}\n`
