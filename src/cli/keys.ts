@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { InvalidArgumentError } from 'commander'
+import { parseMoment } from '../config/units.js'
 import { type Define, example, list } from './command.js'
 import { coloured, EXIT, type Io, paints, print } from './io.js'
 
@@ -60,9 +61,8 @@ function name(text: string): string {
 }
 
 function date(text: string): string {
-  const [, day, time] = /^(\d{4}-\d\d-\d\d)(T\d\d:\d\d(?::\d\d)?(?:Z|[+-]\d\d:\d\d))?$/.exec(text) ?? []
-  const last = Date.parse(time === undefined ? `${day}T23:59:59Z` : text)
-  if (Number.isNaN(last)) throw new InvalidArgumentError('A date is written 2030-12-31 or 2030-12-31T18:00:00Z.')
+  const last = parseMoment(text)
+  if (last === undefined) throw new InvalidArgumentError('A date is written 2030-12-31 or 2030-12-31T18:00:00Z.')
   if (last <= Date.now()) throw new InvalidArgumentError('The key would have expired already.')
   return text
 }

@@ -1,5 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { suggest } from '../config/suggest.js'
 import { packageRoot } from '../core/package-root.js'
 import { type Define, example } from './command.js'
 import { CommandError, EXIT, type Io } from './io.js'
@@ -36,8 +37,11 @@ function printNames(schemas: ReadonlyMap<string, string>, io: Io): number {
 
 async function printSchema(schemas: ReadonlyMap<string, string>, name: string, io: Io): Promise<number> {
   const file = schemas.get(name)
-  if (file === undefined)
-    throw new CommandError(`no schema is called "${name}"; there are ${[...schemas.keys()].join(', ')}`)
+  if (file === undefined) {
+    const meant = suggest(name, schemas.keys())
+    const hint = meant === undefined ? `there are ${[...schemas.keys()].join(', ')}` : `did you mean "${meant}"?`
+    throw new CommandError(`no schema is called "${name}"; ${hint}`)
+  }
   const text = await readFile(join(packageRoot(), 'schemas', file), 'utf8')
   io.stdout.write(text.endsWith('\n') ? text : `${text}\n`)
   return EXIT.ok

@@ -49,6 +49,8 @@ t.test('a bad name, list or date is refused, and no key is printed', async t => 
     ['a', '--models', 'x,,y'],
     ['a', '--expires', 'tomorrow'],
     ['a', '--expires', '2999-02-31x'],
+    ['a', '--expires', '2998-02-30'],
+    ['a', '--expires', '2998-02-30T12:00:00Z'],
     ['a', '--expires', '2001-01-01'],
   ]
   for (const args of bad) {

@@ -26,3 +26,8 @@ t.test('a name that no schema has is refused with those that there are', async t
   t.equal(stdout, '')
   t.match(stderr, 'chat.request')
 })
+
+t.test('a name that is nearly right gets a suggestion', async t => {
+  const { stderr } = await run(['schema', 'chat.reqest'])
+  t.equal(stderr, 'error: no schema is called "chat.reqest"; did you mean "chat.request"?\n')
+})

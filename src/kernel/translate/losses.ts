@@ -1,6 +1,6 @@
+import { type ClientFields, clientName } from '../../core/client-name.js'
 import { GatewayError } from '../../core/errors.js'
-import type { Carry, Held } from '../../core/fields.js'
-import type { JsonObject } from '../../core/json.js'
+import type { Carry } from '../../core/fields.js'
 import type { Left } from '../../core/text.js'
 import type { Asked } from './asked.js'
 
@@ -10,7 +10,7 @@ const LONGEST = 128
 
 /** How clients write the fields, and what becomes of them: the two tables of a pair of codecs. */
 export interface Tables {
-  readonly fields: Readonly<Record<string, Held<string>>>
+  readonly fields: ClientFields
   readonly carries: Readonly<Record<string, Carry>>
 }
 
@@ -93,23 +93,4 @@ export function untranslatable(field: string, why: string): GatewayError {
 /** Header-safe: clients choose the names of members that nobody knows. */
 function shown(name: string): string {
   return name.slice(0, LONGEST).replace(/[^\x21-\x2b\x2d-\x7e]/g, '?')
-}
-
-/** How the client wrote a canonical field: the first of its members that stands in the body, without the `[]` of lists. */
-function clientName(fields: Tables['fields'], field: string, body: JsonObject): string {
-  const names = Object.keys(fields).filter(name => holds(fields[name], field))
-  return names.find(name => stands(body, name.split('.'))) ?? names[0] ?? field
-}
-
-function holds(held: Held<string> | undefined, field: string): boolean {
-  return held === field || (Array.isArray(held) && held.includes(field))
-}
-
-/** Whether a dotted path leads somewhere; a list is taken for granted where it is one. */
-function stands(body: JsonObject, [name = '', ...rest]: readonly string[]): boolean {
-  const bare = name.endsWith('[]') ? name.slice(0, -2) : name
-  if (!Object.hasOwn(body, bare)) return false
-  const value = body[bare]
-  if (rest.length === 0 || Array.isArray(value)) return true
-  return typeof value === 'object' && value !== null && stands(value as JsonObject, rest)
 }

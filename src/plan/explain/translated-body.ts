@@ -1,4 +1,5 @@
 import { countedBy } from '../../codecs/index.js'
+import { clientName } from '../../core/client-name.js'
 import type { Codec, RequestHead, Target } from '../../core/codec.js'
 import { GatewayError } from '../../core/errors.js'
 import type { Carry } from '../../core/fields.js'
@@ -31,16 +32,18 @@ export function translateBody({ server, client, traits, strict }: Translation, a
   }
   const isCount = client.operation === 'count'
   const carries: Readonly<Record<string, Carry>> = (isCount ? countedBy(client) : client).client.carries
+  // Counting has no table of its own: what it leaves out is told by its place.
+  const fields = 'fields' in server.server ? server.server.fields : {}
   const target: Target<string> = {
     model: ask.model.sent,
     traits,
     lose: (field, at, why) => {
       const carry = carries[field]
+      const name = at ?? clientName(fields, field, body)
       const reason = why ?? reasonOf(carry)
-      if (typeof carry === 'object' && 'refused' in carry)
-        throw new Refused('untranslatable', `${at ?? field}: ${reason}`)
+      if (typeof carry === 'object' && 'refused' in carry) throw new Refused('untranslatable', `${name}: ${reason}`)
       if (why === undefined && typeof carry === 'object' && 'approximated' in carry) return
-      if (!isCount) lose(at ?? field, reason)
+      if (!isCount) lose(name, reason)
       // Settings change no count.
       else if (at !== undefined && (why !== undefined || carry !== 'carried')) lost.push(`${at}: ${reason}`)
     },
