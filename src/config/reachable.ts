@@ -32,7 +32,7 @@ export function checkReachable(parts: Parts, context: Context): void {
   for (const [name, model] of parts.models) {
     refuseRepeatedTargets(name, model, context)
     refuseMuteTargets(model, spoken, parts, context)
-    refuseUnknownProtocols(model, spoken, context)
+    checkServes(model, spoken, parts, context)
     warnOfMissingLimits(model, spoken, parts.upstreams, context)
     warnOfLateTargets(model, parts, context)
   }
@@ -98,19 +98,28 @@ function refuseMuteTargets(
   }
 }
 
-/** A model that is served only by a protocol that no route has. */
-function refuseUnknownProtocols(
+/** A model that is served only by a protocol that no route has, or that none of its upstreams can be asked by. */
+function checkServes(
   { config, site }: ReadModel,
   spoken: ReadonlyMap<string, unknown>,
-  context: Context,
+  { upstreams }: Parts,
+  { report }: Context,
 ): void {
-  const known = [...spoken.keys()].flatMap(protocol => [protocol, taskFamily(protocol)])
+  const targets = config.targets.flatMap(({ upstream }) => upstreams.get(upstream) ?? [])
   for (const [index, name] of (config.serves ?? []).entries()) {
-    if (known.includes(name)) continue
-    const message = `no route has the protocol ${quoted(name)}`
-    context.report.error('dangling-reference', site.child('serves', index), message, {
-      meant: () => suggest(name, known),
-    })
+    const protocols = [...spoken.keys()].filter(protocol => protocol === name || taskFamily(protocol) === name)
+    const place = site.child('serves', index)
+    if (protocols.length === 0) {
+      const known = [...spoken.keys()].flatMap(protocol => [protocol, taskFamily(protocol)])
+      report.error('dangling-reference', place, `no route has the protocol ${quoted(name)}`, {
+        meant: () => suggest(name, known),
+      })
+      continue
+    }
+    const served = new Map(protocols.map(protocol => [protocol, undefined]))
+    const offered = targets.flatMap(({ endpoints }) => [...endpoints.keys()])
+    if (offered.length === 0 || offered.some(protocol => isAskedFor(protocol, served))) continue
+    report.warn('unreachable-model', place, `no upstream of this model can be asked by ${quoted(name)}`)
   }
 }
 

@@ -69,9 +69,8 @@ function readUpstream(
     off === undefined &&
     !layers.some(({ value }) => Object.values(value.speaks ?? {}).some(call => call !== 'off'))
   ) {
-    context.report.error('speaks-nothing', entry.site, 'this upstream speaks no protocol: give it a kind, or speaks', {
-      on: 'key',
-    })
+    const cure = raw.kind === undefined ? 'give it a kind, or speaks' : 'its kind says none, so give it speaks'
+    context.report.error('speaks-nothing', entry.site, `this upstream speaks no protocol: ${cure}`, { on: 'key' })
   }
   const config: UpstreamConfig = {
     ...(raw.kind === undefined ? {} : { kind: raw.kind }),
