@@ -43,7 +43,7 @@ interface Presentable {
   readonly may: (model: string) => boolean
 }
 
-/** The key to call with: one that the gateway made itself, else the variable that holds one. Undefined where none is good. */
+/** The key to call with: one that the gateway made itself, else the file or the variable that holds one. Undefined where none is good. */
 function presentable({ plan, config, kept, env }: Serving): Presentable | undefined {
   for (const { secret } of kept.values()) {
     const caller = usable(plan, secret.reveal())
@@ -52,7 +52,9 @@ function presentable({ plan, config, kept, env }: Serving): Presentable | undefi
   for (const secret of Object.values(config.keys).flatMap(key => key.secrets)) {
     const value = secret.type === 'plain' ? secret.secret.reveal() : undefined
     const caller = value === undefined ? undefined : usable(plan, value)
+    const file = secret.type === 'plain' ? secret.file : undefined
     const variable = value === undefined ? undefined : variableOf(value, env)
+    if (caller !== undefined && file !== undefined) return { text: `$(cat ${inSingleQuotes(file)})`, may: caller }
     if (caller !== undefined && variable !== undefined) return { text: `$${variable}`, may: caller }
   }
   const good = Object.values(config.keys).some(

@@ -108,7 +108,8 @@ export interface KeyConfig {
  * `generated` asks the runtime to make a key on first start and keep it in the data folder under this key's name.
  */
 export type KeySecret =
-  | { readonly type: 'plain'; readonly secret: Secret }
+  /** `file` is where it was read, absolute; absent where a variable holds it. */
+  | { readonly type: 'plain'; readonly secret: Secret; readonly file?: string }
   | { readonly type: 'digest'; readonly sha256: string }
   | { readonly type: 'generated' }
 

@@ -11,8 +11,13 @@ const SIM =
   'upstreams: { sim: { kind: simulator }, north: { kind: openai-compatible, base: https://n.example, disabled: true } }'
 
 /** The printed command for a configuration; routes of the file replace the shipped ones. */
-async function printed(t: Test, yaml: string, origin = 'http://127.0.0.1:8080'): Promise<string | undefined> {
-  const folder = t.testdir({ 'gateway.yaml': `version: 1\n${SIM}\n${yaml}` })
+async function printed(
+  t: Test,
+  yaml: string,
+  origin = 'http://127.0.0.1:8080',
+  files: Readonly<Record<string, string>> = {},
+): Promise<string | undefined> {
+  const folder = t.testdir({ 'gateway.yaml': `version: 1\n${SIM}\n${yaml}`, ...files })
   const env = { TEST_KEY }
   const generated = (): Secret => new Secret('gw-kept')
   const { plan, config, problems } = await loadPlan({ file: join(folder, 'gateway.yaml'), env, generated })
@@ -42,6 +47,13 @@ t.test('a key that was generated is printed itself, a hashed one as a variable t
   const hash = createHash('sha256').update('some other key').digest('hex')
   const hashed = await printed(t, `keys: { local: { secret: { hash: "sha256:${hash}" } } }\n${models}`)
   t.match(hashed, 'Bearer $GATEWAY_KEY"')
+})
+
+t.test('a key in a file is read there', async t => {
+  const yaml = `keys: { local: { secret: { file: "team's key" } } }\nmodels: { sim-text: sim }\n`
+  const text = await printed(t, yaml, undefined, { "team's key": `${TEST_KEY}\n` })
+  const quoted = join(t.testdirName, "team's key").replaceAll("'", "'\\''")
+  t.match(text, `-H "authorization: Bearer $(cat '${quoted}')"`)
 })
 
 t.test('quotes in a model name do not end the shell word', async t => {
