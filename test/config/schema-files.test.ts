@@ -97,3 +97,20 @@ t.test('what is generated from the schemas is not stale', async t => {
     execFileSync(process.execPath, [join(packageRoot(), 'scripts/generate.mjs'), '--check'], { stdio: 'pipe' }),
   )
 })
+
+t.test('every pattern of the language says in words what is expected', async t => {
+  t.same(
+    mute(read('gateway.schema.json'), ''),
+    [],
+    'or a person reads that a value does not have the form that is expected',
+  )
+})
+
+/** Places of patterns without words of their own; the branches of a choice are told by the choice. */
+function mute(node: unknown, place: string): readonly string[] {
+  if (typeof node !== 'object' || node === null) return []
+  const { pattern, patternErrorMessage, errorMessage } = node as Record<string, unknown>
+  const own = typeof pattern === 'string' && (patternErrorMessage ?? errorMessage) === undefined ? [place] : []
+  const inner = Object.entries(node).filter(([name]) => name !== 'anyOf')
+  return [...own, ...inner.flatMap(([name, value]) => mute(value, `${place}/${name}`))]
+}
