@@ -35,12 +35,9 @@ export function taskFamily(protocol: string): string {
   return protocol.split('.', 1)[0] ?? protocol
 }
 
-/** Statuses by which an upstream says that it took nothing, and may take it later or elsewhere. */
-export const BUSY: ReadonlySet<number> = new Set([429, 503, 529])
-
 /** Whether an upstream that failed so has certainly begun nothing: only then is the next one asked to. */
 export function tookNothing(condition: RetryCondition): boolean {
-  return condition === 'connect' || (typeof condition === 'number' && BUSY.has(condition))
+  return condition === 'connect' || (typeof condition === 'number' && TASK_BUSY.has(condition))
 }
 
 /** Dotted paths; the first that leads to something counts. */

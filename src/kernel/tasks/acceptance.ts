@@ -1,5 +1,4 @@
 import { GatewayError } from '../../core/errors.js'
-import { parseJson } from '../../core/json.js'
 import type { Exchange, TaskRoute, TaskTarget } from '../../core/plan.js'
 import { TASK_BUSY } from '../../core/task.js'
 import type { Body } from '../admit.js'
@@ -14,7 +13,7 @@ import { isEnded, type Task } from './record.js'
 import { declined, type Refused } from './refusal.js'
 import { keepTaken, type Taken } from './taken.js'
 import { FAILURES, heard } from './transition.js'
-import { plainOf } from './upstream.js'
+import { readDocument } from './upstream.js'
 
 /** Statuses by which whoever stands before the upstream says that it does not know what the upstream did. */
 const UNSURE: ReadonlySet<number> = new Set([502, 504, 520, 524])
@@ -51,8 +50,7 @@ export async function accept(
     const retry = TASK_BUSY.has(status) && exchange.retry.covers(status)
     return { type: 'refused', error: errorOfStatus(status, headers), answer, retry }
   }
-  const bytes = plainOf(answer, { response: exchange.response })
-  const document = parseJson(bytes.toString('utf8'))
+  const { document, bytes } = readDocument(answer, { response: exchange.response })
   const verdict = verdictOf(document, target.shape)
   if (verdict !== undefined) return declined(verdict, answer, exchange)
   const reading = readAnswer(document, target.shape, bytes)

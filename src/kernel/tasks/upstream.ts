@@ -66,13 +66,24 @@ function requestFor({ call, request }: TaskCall, task: Task, headers: string[]):
 }
 
 /** The JSON of an answer, after the declared changes; undefined where it is none, or too deep to be kept. */
-export function documentOf({ body }: Answer, { response }: Pick<TaskCall, 'response'>): Json | undefined {
+export function documentOf(answer: Answer, call: Pick<TaskCall, 'response'>): Json | undefined {
+  return readDocument(answer, call).document
+}
+
+/** The same, and the bytes that it was read from. */
+export function readDocument({ body }: Answer, { response }: Pick<TaskCall, 'response'>): ReadDocument {
   const plain = parseJson(body.toString('utf8'))
-  if (plain === undefined || !isBounded(plain)) return undefined
-  if (response === undefined) return plain
+  if (plain === undefined || !isBounded(plain)) return { document: undefined, bytes: body }
+  if (response === undefined) return { document: plain, bytes: body }
   try {
-    return Buffer.from(response(body))
+    const bytes = Buffer.from(response(body))
+    return { document: parseJson(bytes.toString('utf8')), bytes }
   } catch {
-    return Buffer.alloc(0)
+    return { document: undefined, bytes: body }
   }
+}
+
+interface ReadDocument {
+  readonly document: Json | undefined
+  readonly bytes: Buffer
 }

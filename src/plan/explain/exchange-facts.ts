@@ -2,7 +2,7 @@ import { estimate } from '../../codecs/index.js'
 import type { Traits } from '../../core/codec.js'
 import type { Params } from '../../core/params.js'
 import type { Choice, Exchange, Route, Translation } from '../../core/plan.js'
-import { TASK_BUSY } from '../../core/task.js'
+import { tookNothing } from '../../core/task.js'
 import { asBuffer } from '../../wire/bytes.js'
 import { apply, firstMember, splice } from '../../wire/json-edit.js'
 import { type Held, mergeQuery } from '../../wire/query.js'
@@ -90,18 +90,11 @@ function factsOf(exchange: Exchange, request: Resolved): Omit<ExchangeFacts, 'gr
     headers: headerLines(upstream.shownHeaders),
     ...(translation === undefined ? {} : { translation: translationFacts(translation, translated) }),
     ...(body === undefined ? {} : { body }),
-    retry: {
-      attempts: retry.attempts,
-      on: request.route.task === undefined ? retry.on : retry.on.filter(isBeforeTask),
-    },
+    // What may have begun something is not sent again, whatever `retry` says.
+    retry: { attempts: retry.attempts, on: request.route.task === undefined ? retry.on : retry.on.filter(tookNothing) },
     streamed: request.route.body === 'raw',
     timeouts,
   }
-}
-
-/** Whether it is certain after such a failure that no task was begun. */
-function isBeforeTask(failure: Exchange['retry']['on'][number]): boolean {
-  return failure === 'connect' || (typeof failure === 'number' && TASK_BUSY.has(failure))
 }
 
 /** The caller's key and the model stay here, and what says where things are to be. */
