@@ -1,6 +1,5 @@
 import { GatewayError } from '../../core/errors.js'
 import { isObject } from '../../core/json.js'
-import type { Usage } from '../../core/plan.js'
 import { readUsage, Tail, usageOf } from '../../wire/usage.js'
 import { errorOfStatus } from '../upstream-errors.js'
 import { statusOfError } from './error-document.js'
@@ -25,8 +24,8 @@ export class JsonRelay implements Relay {
   readonly #headers: string[]
   readonly #length: number | undefined
   readonly #tail = new Tail()
-  /** What the beginning of a large answer tells of its usage; most servers tell it at the end. */
-  #early: Usage | undefined
+  /** The beginning of a large answer, where some servers tell its usage; most tell it at the end. */
+  #head: readonly Buffer[] = []
   #held: Buffer[] | undefined = []
   #size = 0
 
@@ -87,7 +86,11 @@ export class JsonRelay implements Relay {
 
   settle(): void {
     const paths = this.#attempt.route.protocol?.usage
-    if (paths !== undefined) this.#attempt.call.usage ??= readUsage(this.#tail.bytes(), paths, 'json') ?? this.#early
+    if (paths === undefined) return
+    const { call } = this.#attempt
+    call.usage ??=
+      readUsage(this.#tail.bytes(), paths, 'json') ?? readUsage(Buffer.concat(this.#head, HOLD), paths, 'json')
+    this.#head = []
   }
 
   /**
@@ -128,8 +131,7 @@ export class JsonRelay implements Relay {
     this.#held = undefined
     if (this.#length !== undefined) this.#headers.push('content-length', String(this.#length))
     this.#attempt.call.begin(this.#status, this.#headers)
-    const paths = this.#attempt.route.protocol?.usage
-    if (paths !== undefined) this.#early = readUsage(Buffer.concat(held, HOLD), paths, 'json')
+    this.#head = held
     for (const chunk of held) {
       this.#tail.push(chunk)
       this.#attempt.write(chunk)
