@@ -1,4 +1,3 @@
-import { dirname, resolve } from 'node:path'
 import type { KeyConfig, KeySecret } from '../core/config.js'
 import { type Context, fillIn } from './context.js'
 import type { Site } from './document.js'
@@ -81,8 +80,7 @@ function readOne(written: RawKeySecret, site: Site, context: Context): readonly 
   if (result.secret.reveal().length < SHORTEST) {
     context.report.warn('weak-secret', site, `this key has fewer than ${SHORTEST} characters and can be guessed`)
   }
-  const file = raw.file === undefined ? {} : { file: resolve(dirname(site.document.source.file), raw.file) }
-  return [{ secret: { type: 'plain', secret: result.secret, ...file } }]
+  return [{ secret: { type: 'plain', ...result } }]
 }
 
 /** Two names for one secret: nobody could say who called. */

@@ -10,7 +10,8 @@ const MOST_BYTES = 64 * 1024
 
 /** What a reference to a secret led to. */
 export type SecretResult =
-  | { readonly secret: Secret }
+  /** `file` is where it was read, absolute. */
+  | { readonly secret: Secret; readonly file?: string }
   /** Nothing is there; the text says what: `NORTH_API_KEY is not set`. */
   | { readonly absent: string; readonly empty: boolean }
   /** There is a problem, and the report has it. */
@@ -38,12 +39,13 @@ function fromVariable(name: string, { variables }: Context): SecretResult {
 }
 
 function fromFile(written: string, site: Site, { files, report }: Context): SecretResult {
-  const result = files.read(resolve(dirname(site.document.source.file), written), MOST_BYTES)
+  const file = resolve(dirname(site.document.source.file), written)
+  const result = files.read(file, MOST_BYTES)
   if ('failure' in result) {
     if (result.failure === 'missing') return { absent: `${written} does not exist`, empty: false }
     report.error('unreadable-file', site.child('file'), `cannot read this file: ${result.reason}`)
     return 'broken'
   }
   const value = result.bytes.toString('utf8').replace(/[\r\n]+$/, '')
-  return value.trim() === '' ? { absent: `${written} is empty`, empty: true } : { secret: new Secret(value) }
+  return value.trim() === '' ? { absent: `${written} is empty`, empty: true } : { secret: new Secret(value), file }
 }
