@@ -1,10 +1,10 @@
 import { isAt, startsAt } from './bytes.js'
-import { SseDecoder } from './sse.js'
+import { decodeSse } from './sse.js'
 
 /**
  * Which event ends a stream: one whose data is exactly `data`, or whose name (or type, without one) is in `events`. With
  * `repeats` the latter may come several times: they do not end the stream, which is whole where one of them came last.
- * With `members` the end of the transfer ends it, and it is whole where some message had a member of such a name.
+ * With `members` the end of the transfer ends it, and it is whole where some message had one of such a name, not null.
  */
 export interface RelayEnd {
   readonly data: string | undefined
@@ -89,8 +89,7 @@ export class EventReader {
   /** The data of the event that stands from `start` to `end` and whose lines have been taken. */
   data(bytes: Buffer, start: number, end: number): Buffer {
     if (this.#dataLines === 1) return bytes.subarray(this.#dataStart, this.#dataEnd)
-    const decoder = new SseDecoder({ line: bytes.length, event: bytes.length })
-    return Buffer.from(decoder.push(bytes.subarray(start, end))[0]?.data ?? '')
+    return Buffer.from(decodeSse(bytes.subarray(start, end))[0]?.data ?? '')
   }
 
   /** What that event carries. */

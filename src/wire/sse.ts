@@ -134,3 +134,9 @@ export function encodeSse({ event, id, data }: Frame): string {
   if (id !== undefined) text += `id: ${id.replace(/[\r\n\0]/g, '')}\n`
   return `${text}data: ${data.replace(/\r\n|\r|\n/g, '\ndata: ')}\n\n`
 }
+
+/** The events of bytes that are all there, however long they are. */
+export function decodeSse(bytes: Uint8Array): readonly Frame[] {
+  const limit = bytes.length + 1
+  return new SseDecoder({ line: limit, event: limit }).push(bytes)
+}

@@ -1,5 +1,5 @@
 import { isObject, parseJson } from '../../core/json.js'
-import { SseDecoder } from '../../wire/sse.js'
+import { decodeSse } from '../../wire/sse.js'
 
 const ERROR = '"error"'
 /** The last event of a stateful response that failed. */
@@ -13,16 +13,15 @@ const LAST = 4
  */
 export function endsInError(tail: Buffer): boolean {
   if (!tail.includes(ERROR)) return false
-  const limit = tail.length + 1
-  const frames = new SseDecoder({ line: limit, event: limit }).push(tail)
-  return frames.slice(-LAST).some(({ data }) => data.includes(ERROR) && reportsError(parseJson(data)))
+  return decodeSse(tail)
+    .slice(-LAST)
+    .some(({ data }) => data.includes(ERROR) && reportsError(parseJson(data)))
 }
 
 /** Whether the last of some whole events says that the response failed: not every server sends an error event before it. */
 export function tellsOfFailure(bytes: Buffer): boolean {
   if (!bytes.includes(FAILED)) return false
-  const limit = bytes.length + 1
-  const event = parseJson(new SseDecoder({ line: limit, event: limit }).push(bytes).at(-1)?.data ?? '')
+  const event = parseJson(decodeSse(bytes).at(-1)?.data ?? '')
   return isObject(event) && event.type === FAILED
 }
 

@@ -3,7 +3,7 @@ import { type ErrorDetails, GatewayError } from '../../core/errors.js'
 import { isObject, parseJson } from '../../core/json.js'
 import type { Transform } from '../../core/plan.js'
 import { HeldBytes } from '../../wire/held-bytes.js'
-import { encodeSse, SseDecoder } from '../../wire/sse.js'
+import { decodeSse, encodeSse, SseDecoder } from '../../wire/sse.js'
 import { SseRelay } from '../../wire/sse-relay.js'
 import { readUsage, sumOfUsage, Tail } from '../../wire/usage.js'
 import { endsInError, tellsOfFailure } from './error-events.js'
@@ -86,8 +86,7 @@ export class EventRelay implements Relay {
 
   /** Whether the last event, which no blank line ended, has come to its end all the same. */
   private isWhole(rest: Buffer): boolean {
-    const limit = rest.length + 1
-    const data = new SseDecoder({ line: limit, event: limit }).push(rest).at(-1)?.data
+    const data = decodeSse(rest).at(-1)?.data
     return data !== undefined && (data === this.#attempt.route.protocol?.end?.data || parseJson(data) !== undefined)
   }
 
@@ -215,10 +214,7 @@ export class EventRelay implements Relay {
     const { first } = this.#stream
     if (first === undefined || this.#attempt.route.protocol?.streamError !== 'responses') return undefined
     try {
-      const frames = new SseDecoder({ line: first.length + 1, event: first.length + 1 }).push(
-        Buffer.concat([first, BLANK_LINE]),
-      )
-      const event: unknown = JSON.parse(frames[0]?.data ?? '')
+      const event: unknown = JSON.parse(decodeSse(Buffer.concat([first, BLANK_LINE]))[0]?.data ?? '')
       if (!isObject(event) || !isObject(event.response)) return undefined
       return { response: event.response, sequence: this.#stream.events }
     } catch {

@@ -3,8 +3,8 @@ import { isObject } from '../../core/json.js'
 import { readUsage, Tail, usageOf } from '../../wire/usage.js'
 import { errorOfStatus } from '../upstream-errors.js'
 import { statusOfError } from './error-document.js'
+import { giveUp } from './refusal.js'
 import type { Relay, Source } from './relay.js'
-import { holdsSecret } from './secrets.js'
 
 /** Answers up to this size are held, checked whole and sent at once; larger ones stream as they come. */
 const HOLD = 16 * 1024
@@ -103,13 +103,13 @@ export class JsonRelay implements Relay {
       const text = body.toString('latin1')
       const document: unknown = JSON.parse(text)
       const { call, route } = this.#attempt
+      const { binary, usage: paths, streamError } = route.protocol ?? {}
       // Where nothing is declared of a protocol's answers, nobody knows what they mean by an error.
-      const status = route.protocol?.binary === false ? statusOfError(document) : undefined
+      const status = binary === false ? statusOfError(document) : undefined
       if (status !== undefined) {
         this.report(status, body)
         return undefined
       }
-      const { usage: paths, streamError } = route.protocol ?? {}
       if (paths !== undefined) call.usage = usageOf(document, paths)
       if (streamError === 'responses' && isObject(document) && document.status === 'failed') {
         // It passes as it is: the response exists, and says itself that it failed.
@@ -140,11 +140,7 @@ export class JsonRelay implements Relay {
 
   /** The upstream reports an error: it counts, and is passed on, as if it had come with its status. */
   private report(status: number, body: Buffer): void {
-    const error = errorOfStatus(status, {})
-    const isAuth = error.code === 'upstream_auth'
-    if (isAuth) this.#attempt.call.kernel.onRefusedCredential()
-    const fit = !isAuth && !holdsSecret(body, this.#attempt)
-    this.#attempt.failed(status, error, fit ? { status, headers: this.#headers, body } : undefined)
+    giveUp(this.#attempt, status, errorOfStatus(status, {}), { status, headers: this.#headers, body })
   }
 
   private refuse(why: string, limit?: string, cause?: unknown): void {

@@ -1,6 +1,7 @@
 import { codecOf } from '../../codecs/index.js'
 import type { GatewayError } from '../../core/errors.js'
 import { parseJson } from '../../core/json.js'
+import type { UpstreamAnswer } from '../failure.js'
 import { responseHeaders, type UpstreamHeaders } from '../response-headers.js'
 import { errorOfStatus, presentable } from '../upstream-errors.js'
 import type { Relay, Source } from './relay.js'
@@ -11,6 +12,18 @@ const MOST = 64 * 1024
 /** Statuses of which nothing but our own error is shown: redirects and refusals of the gateway's credential. */
 function hidden(status: number): boolean {
   return status < 400 || status === 401 || status === 403 || status === 407
+}
+
+/**
+ * Gives an attempt up because its upstream reports an error: another target may do better, or else the client sees the
+ * upstream's own answer where that is fit to be shown.
+ */
+export function giveUp(attempt: Source, status: number, error: GatewayError, answer: UpstreamAnswer | undefined): void {
+  const { call, exchange } = attempt
+  const isAuth = error.code === 'upstream_auth'
+  if (isAuth) call.kernel.onRefusedCredential()
+  const fit = answer !== undefined && !isAuth && !hidden(status) && presentable(answer.body, call, exchange)
+  attempt.failed(status, error, fit ? answer : undefined)
 }
 
 /** Gathers an upstream's refusal (3xx, 4xx, 5xx), so that another target may be tried or the refusal be passed on. */
@@ -45,14 +58,11 @@ export class RefusalRelay implements Relay {
   settle(): void {}
 
   private fail(): void {
-    const { call, exchange } = this.#attempt
     const body = Buffer.concat(this.#chunks)
     const error = errorOfStatus(this.refusesCredential(body) ? 401 : this.#status, this.#headers)
-    const isAuth = error.code === 'upstream_auth'
-    if (isAuth) call.kernel.onRefusedCredential()
-    const fit = !isAuth && !hidden(this.#status) && this.#size <= MOST && presentable(body, call, exchange)
-    const headers = responseHeaders(this.#headers, exchange)
-    this.#attempt.failed(this.#status, error, fit ? { status: this.#status, headers, body } : undefined)
+    const headers = responseHeaders(this.#headers, this.#attempt.exchange)
+    const answer = { status: this.#status, headers, body }
+    giveUp(this.#attempt, this.#status, error, this.#size <= MOST ? answer : undefined)
   }
 
   /** Some protocols say with status 400 that the gateway's key is wrong. */
