@@ -61,13 +61,3 @@ function read(
   const decoded = onlyGatewayErrors(() => codec.client.decodeResult(result as Json))
   return decoded instanceof GatewayError ? decoded : { result: decoded, events: unfold(decoded) }
 }
-
-/** Whether all recordings are gone through (`npm run test:recordings`), or a sample. */
-export const EVERYTHING = process.env.ALL_RECORDINGS === '1'
-
-/** All of them, or so many: the same ones each time, spread evenly. */
-export function someOf<T>(list: readonly T[], count: number): readonly T[] {
-  if (EVERYTHING) return list
-  const step = Math.max(1, Math.floor(list.length / count))
-  return list.filter((_, i) => i % step === 0)
-}

@@ -1,9 +1,10 @@
 import t from 'tap'
 import { openApiFolder } from '../helpers/openapi.js'
+import { sample } from '../helpers/sample.js'
 import type { TextProtocol } from '../helpers/text-recordings.js'
 import { bare, isConsistent } from './compare-answers.js'
 import { Ledger } from './ledger.js'
-import { othersThan, type RecordedAnswer, readRecorded, someOf } from './recorded.js'
+import { othersThan, type RecordedAnswer, readRecorded } from './recorded.js'
 import { REASONS, type SdkView, startSdkReader } from './sdk-readers.js'
 import { answerTo, encodeAll, gistOf, requestOf, sseOf } from './support.js'
 
@@ -15,7 +16,7 @@ t.test('recorded answers in each other protocol, read by the official SDKs', { s
   const ledger = new Ledger()
   // Custom tools are called by clients that declared some, and not every SDK knows them in streams.
   const usual = answers.filter(({ result }) => !JSON.stringify(result.candidates).includes('"custom":true'))
-  for (const answer of someOf(usual, 150)) {
+  for (const answer of sample('recorded answers', usual, 150)) {
     for (const { protocol: name, server } of othersThan(answer.codec)) {
       const protocol = name as TextProtocol
       const pair = `${answer.exchange.protocol} → ${protocol}`

@@ -4,12 +4,13 @@ import { GatewayError } from '../../src/core/errors.js'
 import type { Json, JsonObject } from '../../src/core/json.js'
 import type { TextRequest } from '../../src/core/text.js'
 import { type OpenApiName, openApi, openApiFolder } from '../helpers/openapi.js'
+import { EVERYTHING, sample } from '../helpers/sample.js'
 import { sseFrames, type TextExchange } from '../helpers/text-recordings.js'
 import { compareAnswers } from './compare-answers.js'
 import { compareRequests } from './compare-requests.js'
 import { Ledger } from './ledger.js'
 import { assembled, sealsBack } from './next-turn.js'
-import { codecOf, EVERYTHING, othersThan, readRecorded, someOf } from './recorded.js'
+import { codecOf, othersThan, readRecorded } from './recorded.js'
 import {
   answerTo,
   brief,
@@ -155,7 +156,8 @@ const ENDS_EARLY = /should_call_server_side_MCP_server,_stream\.json/
 
 t.test('a recorded stream that is cut after any frame gives an error, and never an end', { skip }, async t => {
   const faults: string[] = []
-  for (const { exchange, codec } of someOf(
+  for (const { exchange, codec } of sample(
+    'recorded streams cut after frames',
     answers.filter(({ exchange }) => exchange.frames !== undefined && !ENDS_EARLY.test(exchange.name)),
     60,
   )) {
@@ -175,7 +177,7 @@ t.test('a recorded stream that is cut after any frame gives an error, and never 
 
 t.test('a recorded stream whose bytes are cut in two anywhere is the same frames', { skip }, async t => {
   const streams = exchanges.flatMap(({ bytes, name }) => (bytes === undefined ? [] : [{ bytes, name }]))
-  for (const { bytes, name } of someOf(streams, 20)) {
+  for (const { bytes, name } of sample('recorded streams cut in two', streams, 20)) {
     const whole = textOf(bytes)
     const step = EVERYTHING ? 1 : Math.max(1, Math.floor(bytes.length / 50))
     let different = 0

@@ -1,0 +1,167 @@
+#!/usr/bin/env node
+// Runs compiled test files, each in a process of its own, and adds up what they assert.
+//
+//   node scripts/test.mjs                        every test file
+//   node scripts/test.mjs test/wire test/cli/serve.test.ts   those of a folder, and one
+//   node scripts/test.mjs --list test/runtime-dependent.txt  those that a file lists, a path a line
+//   node scripts/test.mjs --jobs 1 --timeout 600 …           one at a time, each file for at most 600 seconds
+//
+// The test library is tap; its own command line loads coverage hooks into every process of a test, also into the gateways
+// that a test starts. That doubles the time of the suite, so the files are run as the plain programs that they are.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { join, relative, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { Parser } from 'tap-parser'
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const BUILT = join(ROOT, '.test-build')
+const MAX_STDERR_CHARS = 16_384
+/** Of a test that sets none itself. */
+const TEST_TIMEOUT_SECONDS = 120
+const KILL_AFTER_MS = 5_000
+/** What a test has to say aloud: that it left something out. */
+const NOTICE = /^# (SKIPPED|SAMPLED)/
+const SLOW_FILES_SHOWN = 12
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    jobs: { type: 'string', default: String(availableParallelism()) },
+    timeout: { type: 'string', default: '900' },
+    list: { type: 'string' },
+  },
+})
+const timeoutSeconds = Number(values.timeout)
+
+/** The compiled test files below a path of the source tree or of the build; one file for the path of a file. */
+function filesOf(path) {
+  const inRoot = relative(ROOT, resolve(path)).replace(/^\.test-build\//, '')
+  const built = join(BUILT, inRoot.replace(/\.ts$/, '.js'))
+  if (!existsSync(built)) throw new Error(`no compiled tests at ${built}`)
+  if (statSync(built).isFile()) return [built]
+  return readdirSync(built, { recursive: true })
+    .filter(name => name.endsWith('.test.js'))
+    .map(name => join(built, name))
+}
+
+/** Runs one file; the promise never rejects. */
+function run(file) {
+  const since = performance.now()
+  return new Promise(done => {
+    const child = spawn(process.execPath, ['--enable-source-maps', file], {
+      cwd: ROOT,
+      detached: true,
+      env: { ...process.env, TAP_TIMEOUT: String(TEST_TIMEOUT_SECONDS) },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    running.add(child)
+    let stderr = ''
+    let timedOut = false
+    const parser = new Parser()
+    const leaves = countLeaves(parser)
+    parser.on('comment', text => NOTICE.test(text) && process.stdout.write(text))
+    child.stdout.pipe(parser)
+    child.stderr.setEncoding('utf8').on('data', text => {
+      for (const line of text.split('\n')) if (NOTICE.test(line)) console.log(line)
+      stderr = (stderr + text).slice(-MAX_STDERR_CHARS)
+    })
+    const timer = setTimeout(() => {
+      timedOut = true
+      endGroup(child, 'SIGTERM')
+      setTimeout(() => endGroup(child, 'SIGKILL'), KILL_AFTER_MS).unref()
+    }, timeoutSeconds * 1000)
+    child.on('exit', () => {
+      clearTimeout(timer)
+      running.delete(child)
+      // What a test left behind ends with it: it would hold the pipe, and this run, open.
+      endGroup(child, 'SIGKILL')
+    })
+    const ended = once(child, 'close')
+    parser.on('complete', async results => {
+      const [code, signal] = await ended
+      const failures = [...results.failures]
+      if (timedOut) failures.push({ fullname: `no end after ${timeoutSeconds} s` })
+      else if (signal) failures.push({ fullname: `ended by ${signal}` })
+      else if (code !== 0 && leaves.fail === 0) failures.push({ fullname: `exit status ${code}` })
+      else if (leaves.pass + leaves.fail + leaves.skip === 0) failures.push({ fullname: 'nothing was asserted' })
+      const seconds = (performance.now() - since) / 1000
+      done({ file, pass: leaves.pass, fail: Math.max(leaves.fail, failures.length), failures, stderr, seconds })
+    })
+  })
+}
+
+/** Counts assertions as a report is read: those inside subtests, but not the line that sums a subtest up. */
+function countLeaves(parser, counted = { pass: 0, fail: 0, skip: 0 }) {
+  let sumsUpChild = false
+  parser.on('child', child => {
+    sumsUpChild = true
+    countLeaves(child, counted)
+  })
+  parser.on('assert', ({ ok, skip, todo }) => {
+    if (skip || todo) counted.skip += 1
+    else if (!sumsUpChild) counted[ok ? 'pass' : 'fail'] += 1
+    sumsUpChild = false
+  })
+  return counted
+}
+
+function endGroup(child, signal) {
+  try {
+    process.kill(-child.pid, signal)
+  } catch {
+    // Nothing of the group is left.
+  }
+}
+
+function report({ file, failures, stderr }) {
+  console.log(`FAILED  ${relative(BUILT, file)}`)
+  for (const { fullname, name, diag } of failures) {
+    console.log(`  not ok ${[fullname, name].filter(Boolean).join(' > ')}`)
+    if (diag) console.log(JSON.stringify(diag, null, 2).replace(/^/gm, '    ').slice(0, 4_000))
+  }
+  if (stderr.trim() !== '') console.log(stderr.replace(/^/gm, '    stderr: '))
+}
+
+const running = new Set()
+for (const signal of ['SIGINT', 'SIGTERM']) {
+  process.on(signal, () => {
+    for (const child of running) endGroup(child, 'SIGKILL')
+    process.exit(1)
+  })
+}
+
+const listed =
+  values.list === undefined
+    ? []
+    : readFileSync(values.list, 'utf8')
+        .split('\n')
+        .filter(line => /^test/.test(line))
+const paths = [...positionals, ...listed]
+const files = [...new Set((paths.length > 0 ? paths : ['test']).flatMap(filesOf))].sort()
+const queue = [...files]
+const results = []
+async function work() {
+  for (let file = queue.shift(); file !== undefined; file = queue.shift()) {
+    const result = await run(file)
+    results.push(result)
+    if (result.failures.length > 0) report(result)
+  }
+}
+const since = performance.now()
+await Promise.all(Array.from({ length: Math.min(Number(values.jobs), files.length) }, work))
+
+const slowest = results.toSorted((a, b) => b.seconds - a.seconds).slice(0, SLOW_FILES_SHOWN)
+console.log('\nslowest files:')
+for (const { file, seconds } of slowest) console.log(`  ${seconds.toFixed(1).padStart(6)} s  ${relative(BUILT, file)}`)
+const failedFiles = results.filter(result => result.failures.length > 0)
+console.log(
+  `\n${files.length} files, ${failedFiles.length} failed, ${((performance.now() - since) / 1000).toFixed(0)} s`,
+)
+for (const { file } of failedFiles) console.log(`  failed: ${relative(BUILT, file)}`)
+const total = key => results.reduce((sum, result) => sum + result[key], 0)
+console.log(`${total('pass')} passed, ${total('fail')} failed`)
+process.exitCode = failedFiles.length === 0 ? 0 : 1
