@@ -10,8 +10,6 @@ const BACKSLASH = 0x5c
 const CLOSE_BRACKET = 0x5d
 const OPEN_BRACE = 0x7b
 const CLOSE_BRACE = 0x7d
-/** How far into a string control characters are looked for, in bytes. */
-const CHECKED = 1024
 
 /** A member of an object, or an element of an array, whose key is empty: `keyStart`, `keyEnd` and `start` are one. */
 export interface Item {
@@ -95,10 +93,8 @@ export class JsonCursor {
     const open: boolean[] = []
     let state: number = g.VALUE
     let isKey = false
-    let checked = 0
     for (let at = start; ; ) {
-      // As the scanner has it: control characters are looked for at the beginning of long strings alone.
-      if (state === g.STRING) at = this.#strings.skip(at, checked)
+      if (state === g.STRING) at = this.#strings.skip(at)
       const step = g.GRAMMAR[(state << 8) | (this.doc[at] ?? 0)] ?? g.SYNTAX
       if (step < g.REREAD) at++
       switch (step) {
@@ -112,7 +108,6 @@ export class JsonCursor {
           break
         case 67 satisfies typeof g.BEGIN_KEY:
         case 68 satisfies typeof g.BEGIN_STRING:
-          checked = at + CHECKED
           isKey = step === g.BEGIN_KEY
           state = g.STRING
           break

@@ -10,8 +10,6 @@ const OPEN_BRACE = 0x7b
 const OPEN_BRACKET = 0x5b
 /** Longest control value that is decoded, in bytes. */
 const LARGEST = 64 * 1024
-/** Past the end of any document. */
-const EVERYWHERE = 0x7fffffff
 const NOTHING = Buffer.alloc(0)
 
 export interface ScanOptions {
@@ -56,8 +54,8 @@ interface Span {
 
 /**
  * Checks a JSON object against the grammar (RFC 8259) while it arrives, cut anywhere, in one pass and without recursion.
- * It accepts what `JSON.parse` accepts, and two things more: bytes that are not UTF-8, and control characters past the
- * first KiB of a string value that is not a control value. Nothing is decoded but control names and values.
+ * It accepts exactly the objects that `JSON.parse` accepts once the bytes are decoded, those that are not UTF-8 as U+FFFD;
+ * only its limits are its own. Nothing is decoded but control names and values.
  *
  * Its methods are `private` and not `#`, whose calls the V8 of Node 20 does not inline: a third of the time.
  */
@@ -75,8 +73,6 @@ export class JsonScanner {
   #problem: ScanProblem | undefined
   /** Where the string, number or literal at hand began. */
   #token = 0
-  /** Up to where control characters are looked for in the string at hand. */
-  #checked = 0
   #isKey = false
   #seen = false
   /** Where the value of a top-level member began, if it is an object or array. */
@@ -105,7 +101,7 @@ export class JsonScanner {
     let state = this.#state
     for (let i = 0; i < length; ) {
       if (state >= g.RUNS) {
-        i = state === g.STRING ? strings.skip(i, this.#checked - base) : skipDigits(bytes, i)
+        i = state === g.STRING ? strings.skip(i) : skipDigits(bytes, i)
         if (i === length) break
       }
       const step = g.GRAMMAR[(state << 8) | (bytes[i] ?? 0)] ?? g.SYNTAX
@@ -159,7 +155,6 @@ export class JsonScanner {
         return g.VALUE
       case 68 satisfies typeof g.BEGIN_STRING:
         this.#token = at
-        this.#checked = this.#wanted !== undefined && this.#depth === 1 ? EVERYWHERE : at + 1 + LONG
         return g.STRING
       case 67 satisfies typeof g.BEGIN_KEY:
         return this.beginKey(at)
@@ -203,7 +198,6 @@ export class JsonScanner {
     if (this.count() > this.#options.members) return this.fail('members', at)
     this.#token = at
     this.#isKey = true
-    this.#checked = EVERYWHERE
     return g.STRING
   }
 

@@ -99,16 +99,18 @@ function keptOf(bytes: Buffer, start: number, end: number): number {
 function keptOfString(bytes: Buffer, start: number, end: number): number {
   let at = start + 1
   for (;;) {
-    const next = at + widthOf(bytes[at] ?? 0, bytes[at + 1] ?? 0)
+    const next = at + widthAt(bytes, at, end)
     if (next > end) return at - start
     at = next
   }
 }
 
-/** Bytes of the character, or escape, that begins with these two. */
-function widthOf(byte: number, second: number): number {
-  if (byte === BACKSLASH) return second === LETTER_U ? 6 : 2
-  if (byte >= 0xf0) return 4
-  if (byte >= 0xe0) return 3
-  return byte >= 0xc0 ? 2 : 1
+/** Bytes of the character, or escape, that begins at `at`. What is not UTF-8 takes no ASCII along, which may be an escape. */
+function widthAt(bytes: Buffer, at: number, end: number): number {
+  const byte = bytes[at] ?? 0
+  if (byte === BACKSLASH) return bytes[at + 1] === LETTER_U ? 6 : 2
+  const most = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1
+  let width = 1
+  while (width < most && (at + width >= end || ((bytes[at + width] ?? 0) & 0xc0) === 0x80)) width++
+  return width
 }

@@ -13,13 +13,31 @@ export function parseSmall(body: Buffer, options: ScanOptions): JsonObject | und
   if (body.length > SMALL) return undefined
   const text = body.toString('utf8')
   // An escaped key would have to be decoded to be compared with the control names.
-  if (text.includes('\\u')) return undefined
+  if (text.includes('\\u') || mayBeOver(text, options)) return undefined
   for (const name of options.control) if (standsTwice(text, `"${name}"`)) return undefined
   // Searched in the text: of two members of one name the document has but the last.
   if (options.watched?.quoted.some(key => text.includes(key))) return undefined
   const document = parse(text)
-  if (!isObject(document) || hasVariant(document, options.control)) return undefined
-  return fits(document, options, 1) ? document : undefined
+  return isObject(document) && !hasVariant(document, options.control) ? document : undefined
+}
+
+/** Shortest member and its comma, in characters: `"":0,`. */
+const SHORTEST_MEMBER = 5
+
+/**
+ * Whether the text may be over a limit. Told by its marks and not by the document, which does not have what a later member
+ * of the same name replaced.
+ */
+function mayBeOver(text: string, { depth, members }: ScanOptions): boolean {
+  if (count(text, '{', depth) + count(text, '[', depth) > depth) return true
+  return text.length > SHORTEST_MEMBER * members && count(text, ':', members) > members
+}
+
+/** How often a mark stands in a text; looks no further where that is more than `most`. */
+function count(text: string, mark: string, most: number): number {
+  let found = 0
+  for (let at = text.indexOf(mark); at >= 0 && found <= most; at = text.indexOf(mark, at + 1)) found++
+  return found
 }
 
 /** Also where the name stands elsewhere in the text: then the scanner tells which of them are keys. */
@@ -48,20 +66,4 @@ function hasVariant(document: JsonObject, control: readonly string[]): boolean {
 
 function fold(key: string): string {
   return key.toUpperCase().toLowerCase()
-}
-
-/** Recursion is bounded by the depth limit. */
-function fits(value: unknown, options: ScanOptions, depth: number): boolean {
-  if (typeof value !== 'object' || value === null) return true
-  if (depth > options.depth) return false
-  if (Array.isArray(value)) {
-    for (const element of value) if (!fits(element, options, depth + 1)) return false
-    return true
-  }
-  let members = 0
-  for (const key in value) {
-    members++
-    if (members > options.members || !fits((value as JsonObject)[key], options, depth + 1)) return false
-  }
-  return true
 }

@@ -24,6 +24,8 @@ function post(gateway: TestGateway, text: string | Buffer, path = '/v1/chat/comp
   return gateway.request(path, { body: text, method: 'POST' })
 }
 
+const latin1 = (text: string): Buffer => Buffer.from(text, 'latin1')
+
 const MESSAGES = '"messages":[{"role":"user","content":"x"}]'
 
 /** Not JSON, or not what a request may be. */
@@ -46,6 +48,8 @@ const REFUSED: readonly (readonly [string, string | Buffer])[] = [
   ['two documents', `{"model":"m",${MESSAGES}}{}`],
   ['text after it', `{"model":"m",${MESSAGES}}x`],
   ['a raw line end in a string', `{"model":"m\n",${MESSAGES}}`],
+  ['a raw line end behind 1,024 characters', `{"model":"m",${MESSAGES},"user":"${'x'.repeat(1024)}\n"}`],
+  ['a raw NUL behind 100,000 characters', `{"model":"m",${MESSAGES},"user":"${'x'.repeat(100_000)}\0"}`],
   ['a bad escape', `{"model":"\\x6d",${MESSAGES}}`],
   ['half a unicode escape', `{"model":"\\u00",${MESSAGES}}`],
   ['a byte order mark', Buffer.from(`\ufeff{"model":"m",${MESSAGES}}`)],
@@ -79,7 +83,7 @@ for (const [title, text] of REFUSED) {
 }
 
 /** Odd, but JSON: it reaches the upstream byte for byte. */
-const PASSED: readonly (readonly [string, string])[] = [
+const PASSED: readonly (readonly [string, string | Buffer])[] = [
   ['a lone surrogate', `{"model":"m","user":"\\ud800",${MESSAGES}}`],
   ['__proto__', `{"model":"m","__proto__":{"polluted":1},${MESSAGES}}`],
   ['constructor', `{"model":"m","constructor":{"prototype":{"polluted":1}},${MESSAGES}}`],
@@ -91,6 +95,10 @@ const PASSED: readonly (readonly [string, string])[] = [
   ['members that nobody knows', `{"model":"m","x_unknown":{"b":[1,{"c":null}]},${MESSAGES}}`],
   ['a member twice that decides nothing', `{"model":"m","user":"a","user":"b",${MESSAGES}}`],
   ['escapes', `{"model":"\\u006d","user":"\\/\\b\\f\\n\\r\\t\\"\\\\\\u00e9é\\ud83d\\ude00",${MESSAGES}}`],
+  [
+    'escapes behind bytes that are no UTF-8',
+    latin1(`{"model":"m","user":"${'x'.repeat(60)}\xf0${'\\\\'.repeat(600)}",${MESSAGES}}`),
+  ],
   ['a long list', `{"model":"m","stop":null,"x":[${'1,'.repeat(200_000)}1],${MESSAGES}}`],
   ['depth 60', `{"model":"m",${MESSAGES},"x":${'['.repeat(59)}${']'.repeat(59)}}`],
 ]
@@ -100,7 +108,7 @@ for (const [title, text] of PASSED) {
     const { gateway, upstream } = await running(t)
     const answer = await post(gateway, text)
     t.equal(answer.status, 200, answer.text)
-    t.equal(upstream.requests.items[0]?.body.toString(), text)
+    t.same(upstream.requests.items[0]?.body, Buffer.from(text))
     t.equal(({} as { polluted?: unknown }).polluted, undefined, 'no prototype was changed')
   })
 }

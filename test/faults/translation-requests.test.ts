@@ -39,6 +39,9 @@ t.test('hostile JSON', async t => {
     ['10,001 members', `"x":{${Array.from({ length: 10_001 }, (_, i) => `"k${i}":1`)}}`],
     ['NaN', '"x":NaN'],
     ['a bad escape', '"x":"\\x6d"'],
+    ['a raw line end behind 1,023 characters of a string', `"x":"${'x'.repeat(1023)}\n"`],
+    ['a raw line end behind 1,024 characters of a string', `"x":"${'x'.repeat(1024)}\n"`],
+    ['a raw line end behind 70,000 characters of a string', `"x":"${'x'.repeat(70_000)}\n"`],
   ]
   for (const [name, member] of refused) {
     await t.test(`F-C11 ${name} is 400 in the family, and the upstream sees nothing`, async t => {
