@@ -5,6 +5,7 @@ import type { Layer } from './kinds.js'
 import type { RawEndpoint } from './raw.js'
 import { readTask } from './tasks.js'
 import { parseCallTarget } from './templates.js'
+import { readVerbs } from './verbs.js'
 
 /** How an upstream serves a protocol, and where that is written. */
 export interface ReadEndpoint {
@@ -33,7 +34,8 @@ function readEndpoint(raw: RawEndpoint, site: Site, context: Context): ReadEndpo
   const call = readCall(short ? raw : raw.call, short ? site : site.child('call'), context)
   const stream = short || raw.stream === undefined ? undefined : readCall(raw.stream, site.child('stream'), context)
   if (call === undefined) return undefined
-  const verbs = (direction: 'request' | 'response'): readonly VerbConfig[] => (short ? [] : (raw[direction] ?? []))
+  const verbs = (direction: 'request' | 'response'): readonly VerbConfig[] =>
+    short ? [] : readVerbs(raw[direction], site.child(direction), context)
   const config = {
     call: call.config,
     ...(stream === undefined ? {} : { stream: stream.config }),

@@ -7,6 +7,7 @@ import type { RawModel, RawModelSettings, RawTarget, RawUpstream } from './raw.j
 import { listed, quoted } from './report.js'
 import { readRetry, readTimeouts } from './settings.js'
 import { suggest } from './suggest.js'
+import { readVerbs } from './verbs.js'
 
 /** What the name of an upstream looks like; the schema has told of anything else. */
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]*$/
@@ -60,9 +61,9 @@ function readModel(raw: RawModel, site: Site, context: Context): ReadModel {
   const alone = isSettings(raw) && !('targets' in raw)
   return {
     config: {
-      targets: targets.map(({ value }) => readTarget(value, alone)),
-      request: settings.request ?? [],
-      response: settings.response ?? [],
+      targets: targets.map(({ value, site }) => readTarget(value, site, alone, context)),
+      request: readVerbs(settings.request, site.child('request'), context),
+      response: readVerbs(settings.response, site.child('response'), context),
       timeouts: readTimeouts(settings.timeouts, site.child('timeouts'), context),
       retry: readRetry(settings.retry),
       ...(settings.owner === undefined ? {} : { owner: settings.owner }),
@@ -95,15 +96,15 @@ function targetsOf(raw: RawModel, site: Site): readonly WrittenTarget[] {
   return raw.targets.map((value, index) => ({ value, site: site.child('targets', index) }))
 }
 
-function readTarget(raw: string | RawTarget, alone: boolean): TargetConfig {
+function readTarget(raw: string | RawTarget, site: Site, alone: boolean, context: Context): TargetConfig {
   if (typeof raw === 'string') return { upstream: raw, traits: {}, request: [], response: [] }
   return {
     upstream: raw.upstream,
     ...(raw.as === undefined ? {} : { as: raw.as }),
     ...(raw.weight === undefined ? {} : { weight: raw.weight }),
     traits: alone ? {} : (raw.traits ?? {}),
-    request: alone ? [] : (raw.request ?? []),
-    response: alone ? [] : (raw.response ?? []),
+    request: alone ? [] : readVerbs(raw.request, site.child('request'), context),
+    response: alone ? [] : readVerbs(raw.response, site.child('response'), context),
   }
 }
 

@@ -26,6 +26,7 @@ import { readLimits, readRetry, readTimeouts } from './settings.js'
 import { suggest } from './suggest.js'
 import { readRouteTask } from './tasks.js'
 import { parseRouteKey, type RoutePattern, reservedFault } from './templates.js'
+import { readVerbs } from './verbs.js'
 
 /** A route, its pattern, and where it is written. */
 export interface ReadRoute {
@@ -114,7 +115,7 @@ function readRoute(
     strict: raw.strict ?? false,
     ...(raw.schema === undefined ? {} : { schema: raw.schema }),
     ...(raw.json === undefined ? {} : { json: raw.json }),
-    ...(raw.request === undefined ? {} : { request: raw.request }),
+    ...(raw.request === undefined ? {} : { request: readVerbs(raw.request, site.child('request'), context) }),
     ...(raw.upstream === undefined ? {} : { upstream: raw.upstream }),
     timeouts: readTimeouts(raw.timeouts, site.child('timeouts'), context),
     retry: readRetry(raw.retry),

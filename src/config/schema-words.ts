@@ -77,9 +77,21 @@ export function alternative(error: ErrorObject): string | undefined {
     return /^(yes|on)$/i.test(text) ? 'true' : /^(no|off)$/i.test(text) ? 'false' : undefined
   if (keyword === 'pattern' && /^[a-z]+ \//.test(text)) return text.replace(/^[a-z]+/, method => method.toUpperCase())
   const words = String(parentSchema?.errorMessage ?? parentSchema?.patternErrorMessage)
+  if (keyword === 'pattern' && text.includes('[') && words.startsWith('expected a path'))
+    return withoutBrackets(text, params.pattern)
   if (keyword === 'pattern' && words.includes('a name of small letters') && /^[\w.-]+$/.test(text))
     return text.toLowerCase()
   return undefined
+}
+
+/** `messages[0].name` → `messages.0.name`, `items[].id` → `items.*.id`, `a["b.c"]` → `a.b\\.c`, where that is a path. */
+function withoutBrackets(text: string, pattern: string): string | undefined {
+  const dotted = text
+    .replaceAll(/\.?\[(?:(["'])([^"']*)\1|([\w*-]*))\]/g, (_, _quote, quoted?: string, bare?: string) =>
+      quoted === undefined ? `.${bare || '*'}` : `.${quoted.replaceAll(/[.[\]\\]/g, '\\$&')}`,
+    )
+    .replace(/^\./, '')
+  return dotted !== text && new RegExp(pattern).test(dotted) ? dotted : undefined
 }
 
 function duration(text: string): string | undefined {

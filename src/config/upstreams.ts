@@ -1,4 +1,4 @@
-import type { UpstreamConfig } from '../core/config.js'
+import type { UpstreamConfig, VerbConfig } from '../core/config.js'
 import { isObject } from '../core/json.js'
 import { parseBase, saidTwice } from './base.js'
 import { type Context, fillIn } from './context.js'
@@ -12,6 +12,7 @@ import type { RawUpstream } from './raw.js'
 import { quoted, Report } from './report.js'
 import { readRetry, readTimeouts } from './settings.js'
 import { readTask } from './tasks.js'
+import { readVerbs } from './verbs.js'
 
 /** Stands for the address of an upstream that is off and whose address needs a variable that is not set (RFC 2606). */
 const NOWHERE = 'http://off.invalid'
@@ -89,11 +90,16 @@ function readUpstream(
       ...layers.map(({ value, site }) => readTimeouts(value.timeouts, site.child('timeouts'), told)),
     ),
     retry: Object.assign({}, ...layers.map(({ value }) => readRetry(value.retry))),
-    request: last(layers, 'request')?.value.request ?? [],
-    response: last(layers, 'response')?.value.response ?? [],
+    request: verbsOf(layers, 'request', context),
+    response: verbsOf(layers, 'response', context),
     traits: Object.assign({}, ...layers.map(({ value }) => value.traits)),
   }
   return { config, sites: layers.map(layer => layer.site).reverse(), endpoints }
+}
+
+function verbsOf(layers: readonly Layer[], direction: 'request' | 'response', context: Context): readonly VerbConfig[] {
+  const layer = last(layers, direction)
+  return layer === undefined ? [] : readVerbs(layer.value[direction], layer.site.child(direction), context)
 }
 
 /** Fills in a layer's variables. Those of a shipped kind are told at the upstream that needs them. */

@@ -1,10 +1,13 @@
 import { isObject, type Json, parseJson } from '../core/json.js'
 import type { Transform } from '../core/plan.js'
-import { findValue, parsePath, removeMember, setValue } from '../wire/json-edit.js'
+import { asBuffer } from '../wire/bytes.js'
+import { changeValues, findValue, type Path, parsePath, removeMember, setValue, within } from '../wire/json-edit.js'
+import { starsOf } from '../wire/json-path.js'
 import type { Verb } from './verbs.js'
 
 /** Longest value that these verbs look at, bytes: whatever is longer is none that they are for. */
 const LONGEST = 4096
+const QUOTE = 0x22
 
 /** `{ path: type }`: writes the number or text that stands there as the other one, where it can be. */
 export const cast: Verb = {
@@ -31,19 +34,24 @@ export const split: Verb = {
       Object.entries(isObject(args) ? args : {}).map(([dotted, how]): Transform => {
         const from = parsePath(dotted)
         if (!isObject(how) || typeof how.at !== 'string' || !Array.isArray(how.into)) throw new TypeError('at and into')
-        const [mark, into] = [how.at, how.into.map(path => parsePath(String(path)))]
-        return document => {
-          // Texts of any length: data URLs are cut, too.
-          const value = valueAt(document, from, Number.POSITIVE_INFINITY)
-          const parts = typeof value === 'string' ? value.split(mark) : []
-          if (parts.length !== into.length) return document
-          return into.reduce<Uint8Array>(
-            (bytes, path, index) => setValue(bytes, path, JSON.stringify(parts[index]), 'always'),
-            removeMember(document, from),
-          )
-        }
+        const stars = starsOf(from)
+        const [mark, into] = [how.at, how.into.map(path => parsePath(String(path)).slice(stars))]
+        return document => within(document, from, (part, rest) => splitText(part, rest, mark, into))
       }),
     ),
+}
+
+function splitText(part: Uint8Array, from: Path, mark: string, into: readonly Path[]): Uint8Array {
+  const found = findValue(part, from)
+  if (found === undefined || part[found.start] !== QUOTE) return part
+  // Texts of any length: data URLs are cut, too.
+  const value = parseJson(asBuffer(part).toString('utf8', found.start, found.end))
+  const parts = typeof value === 'string' ? value.split(mark) : []
+  if (parts.length !== into.length) return part
+  return into.reduce<Uint8Array>(
+    (bytes, path, index) => setValue(bytes, path, JSON.stringify(parts[index]), 'always'),
+    removeMember(part, from),
+  )
 }
 
 /** `written`: the value as it stands in the document. */
@@ -54,29 +62,20 @@ function each(args: Json, changeOf: (argument: Json) => Change): Transform {
   const steps = Object.entries(args).map(([dotted, argument]): Transform => {
     const path = parsePath(dotted)
     const change = changeOf(argument)
-    return document => {
-      const written = textAt(document, path)
-      const value = written === undefined ? undefined : parseJson(written)
-      const next = written === undefined || value === undefined ? undefined : change(value, written)
-      return next === undefined || next === value ? document : setValue(document, path, JSON.stringify(next), 'always')
-    }
+    return document =>
+      changeValues(document, path, bytes => {
+        if (bytes.length > LONGEST) return undefined
+        const written = bytes.toString('utf8')
+        const value = parseJson(written)
+        const next = value === undefined ? undefined : change(value, written)
+        return next === undefined || next === value ? undefined : JSON.stringify(next)
+      })
   })
   return chain(steps)
 }
 
 function chain(steps: readonly Transform[]): Transform {
   return document => steps.reduce((bytes, step) => step(bytes), document)
-}
-
-function valueAt(document: Uint8Array, path: readonly string[], longest = LONGEST): Json | undefined {
-  const written = textAt(document, path, longest)
-  return written === undefined ? undefined : parseJson(written)
-}
-
-function textAt(document: Uint8Array, path: readonly string[], longest = LONGEST): string | undefined {
-  const found = findValue(document, path)
-  if (found === undefined || found.end - found.start > longest) return undefined
-  return Buffer.from(document.buffer, document.byteOffset, document.length).toString('utf8', found.start, found.end)
 }
 
 /** Undefined where it cannot be the other one. */

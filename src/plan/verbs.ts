@@ -46,12 +46,12 @@ export const remove: Verb = {
     ),
 }
 
-/** `[names]`: takes every other top-level member out. */
+/** `[paths]`: takes everything else out. */
 export const keep: Verb = {
   name: 'keep',
   compile: args => {
-    const names = texts(args)
-    return document => keepMembers(document, names)
+    const paths = texts(args).map(parsePath)
+    return document => keepMembers(document, paths)
   },
 }
 
@@ -77,7 +77,15 @@ const VERBS: ReadonlyMap<string, Verb> = new Map(
 /** The verbs of a list, one after the other; `undefined` where there are none. */
 export function compileVerbs(list: readonly VerbConfig[]): Transform | undefined {
   const steps = list.flatMap(step => Object.entries(step)).map(([name, args]) => verbOf(name).compile(args))
-  return steps.length === 0 ? undefined : chain(steps)
+  return steps.length === 0 ? undefined : chain([objectAlone, ...steps])
+}
+
+const OPEN_BRACE = 0x7b
+
+/** Verbs are for objects: other documents are refused. */
+const objectAlone: Transform = document => {
+  if (document.find(byte => byte > 0x20) !== OPEN_BRACE) throw new SyntaxError('the document is no JSON object')
+  return document
 }
 
 function verbOf(name: string): Verb {

@@ -44,12 +44,19 @@ export class JsonCursor {
 
   /** The whole document, which has to be an object. */
   root(): Container {
+    const top = this.top()
+    if (!top.object) throw malformed(top.start)
+    return top
+  }
+
+  /** The whole document, which has to be an object or array. */
+  top(): Container {
     const start = this.skipSpace(0)
-    if (this.doc[start] !== OPEN_BRACE) throw malformed(start)
-    const root = this.container(start)
-    const rest = this.skipSpace(root.end)
+    if (!this.isContainer(start)) throw malformed(start)
+    const top = this.container(start)
+    const rest = this.skipSpace(top.end)
     if (rest !== this.doc.length) throw malformed(rest)
-    return root
+    return top
   }
 
   /** Whether the value at `start` is an object or array. */
@@ -79,6 +86,22 @@ export class JsonCursor {
     for (let at = keyStart; at < keyEnd; at++)
       if (this.doc[at] === BACKSLASH) return JSON.parse(this.doc.toString('utf8', keyStart, keyEnd)) === name
     return isAt(this.doc, keyStart + 1, keyEnd - 1, bytes)
+  }
+
+  /** The members of that name, or the array element of that index. */
+  named({ object, items }: Container, name: string): readonly Item[] {
+    if (object) {
+      const bytes = Buffer.from(name)
+      return items.filter(item => this.isNamed(item, name, bytes))
+    }
+    const item = /^(0|[1-9]\d{0,8})$/.test(name) ? items[Number(name)] : undefined
+    return item === undefined ? [] : [item]
+  }
+
+  /** The key of a member. */
+  nameOf({ keyStart, keyEnd }: Item): string {
+    const written = this.doc.toString('utf8', keyStart, keyEnd)
+    return written.includes('\\') ? String(JSON.parse(written)) : written.slice(1, -1)
   }
 
   skipSpace(from: number): number {

@@ -1,6 +1,7 @@
 import { asBuffer } from './bytes.js'
 import { type Container, type Item, JsonCursor } from './json-cursor.js'
-import type { Path } from './json-path.js'
+import { Editor } from './json-editor.js'
+import { EVERY, type Path, starsOf } from './json-path.js'
 import { apply, type Edit, removals } from './json-splice.js'
 
 export { type Path, parsePath } from './json-path.js'
@@ -8,10 +9,11 @@ export { apply, type Edit, edited } from './json-splice.js'
 
 /**
  * Lossless edits of a complete JSON document: whatever an edit does not name stays byte for byte as it was. An edit that
- * has nothing to do gives the very document back. All throw `SyntaxError` where the document is not a JSON object.
+ * has nothing to do gives the very document back. All throw `SyntaxError` where the document is not a JSON object or array.
  *
- * Where a name stands several times in one object the last one counts, as for `JSON.parse`; an edit of that name removes
- * the others, so that no parser can read what the edit replaced.
+ * In paths, `*` is every element of an array and every member of an object. Where a name on the way stands several times in
+ * one object the last one counts, as for `JSON.parse`; an edit removes the others, so that no parser can read what the edit
+ * did not reach.
  */
 
 /** Offsets in bytes of a value, and of its key, quotes included, where it is a member of an object. */
@@ -22,22 +24,19 @@ export interface Location {
   readonly keyEnd?: number
 }
 
-/** Where the value at `path` stands. */
+/** Where the value at `path` stands, which has no `*`. */
 export function findValue(doc: Uint8Array, path: Path): Location | undefined {
-  const cursor = new JsonCursor(asBuffer(doc))
-  if (path.length === 0) {
-    const { start, end } = cursor.root()
-    return { start, end }
+  const editor = new Editor(doc)
+  if (path.length === 0) return { start: editor.top.start, end: editor.top.end }
+  for (const { container, item } of editor.places(path)) {
+    return container.object ? item : { start: item.start, end: item.end }
   }
-  const place = locate(cursor, path)
-  const item = place?.items.at(-1)
-  if (place === undefined || item === undefined) return undefined
-  return place.container.object ? item : { start: item.start, end: item.end }
+  return undefined
 }
 
 /**
- * Sets the value at `path` to `json`, which has to be JSON text. Objects that are missing on the way are made. The
- * document stays as it is where the way leads through a scalar or to an array element that does not exist, and, with
+ * Sets the values at `path` to `json`, which has to be JSON text. Objects that are missing on the way are made, but none for a
+ * `*`. The document stays as it is where the way leads through a scalar or to an array element that does not exist, and, with
  * `absent`, where there is a value already, be it null.
  */
 export function setValue(
@@ -46,53 +45,49 @@ export function setValue(
   json: Uint8Array | string,
   when: 'always' | 'absent',
 ): Uint8Array {
-  const cursor = new JsonCursor(asBuffer(doc))
+  const editor = new Editor(doc)
+  const { top } = editor
   const value = typeof json === 'string' ? Buffer.from(json) : asBuffer(json)
-  if (path.length === 0) {
-    const { start, end } = cursor.root()
-    return when === 'always' ? splice(doc, start, end, value) : doc
+  if (path.length === 0) return when === 'always' ? splice(doc, top.start, top.end, value) : doc
+  const put = (container: Container, depth: number): void => {
+    const items = editor.items(container, path[depth] ?? '')
+    if (items.length === 0 && container.object && !path.includes(EVERY, depth))
+      insert(editor, container, path.slice(depth), value)
+    for (const item of items) {
+      const inner = depth < path.length - 1 ? editor.inner(item) : undefined
+      if (inner !== undefined) put(inner, depth + 1)
+      else if (depth === path.length - 1 && when === 'always') editor.replace(item.start, item.end, value)
+    }
   }
-  const place = locate(cursor, path)
-  if (place === undefined) return doc
-  const { container, items } = place
-  const last = items.at(-1)
-  if (last === undefined) return container.object ? apply(cursor.doc, [insertion(place, path, value)]) : doc
-  if (when === 'absent') return doc
-  return apply(cursor.doc, [
-    ...removals(container, new Set(items.slice(0, -1))),
-    { start: last.start, end: last.end, bytes: value },
-  ])
+  put(top, 0)
+  return editor.result()
 }
 
-/** Removes the member or array element at `path`, with its comma; an element's followers move up. */
+/** Puts JSON text in the place of values at `path`: what `change` makes of each as it is written; undefined leaves it. */
+export function changeValues(doc: Uint8Array, path: Path, change: (written: Buffer) => string | undefined): Uint8Array {
+  const editor = new Editor(doc)
+  for (const { item } of editor.places(path)) {
+    const next = change(editor.cursor.doc.subarray(item.start, item.end))
+    if (next !== undefined) editor.replace(item.start, item.end, Buffer.from(next))
+  }
+  return editor.result()
+}
+
+/** Removes the members or array elements at `path`, each with its comma; an element's followers move up. */
 export function removeMember(doc: Uint8Array, path: Path): Uint8Array {
-  const cursor = new JsonCursor(asBuffer(doc))
-  const place = locate(cursor, path)
-  if (place === undefined || place.items.length === 0) return doc
-  return apply(cursor.doc, removals(place.container, new Set(place.items)))
+  const editor = new Editor(doc)
+  for (const { container, item } of editor.places(path)) editor.remove(container, item)
+  return editor.result()
 }
 
 /**
  * Gives the value at `from` the name `to`, whose own value, if it has one, is lost. Within one object only the key's
  * bytes change; else the value's bytes move, and array indices in `to` count as if `from` were gone. The document stays
- * as it is where there is nothing at `from`, or no way to `to` (as for {@link setValue}).
+ * as it is where there is nothing at `from`, or no way to `to` (as for {@link setValue}). With `*` both paths begin alike up to
+ * the last one, as {@link within} has it.
  */
 export function renameMember(doc: Uint8Array, from: Path, to: Path): Uint8Array {
-  const cursor = new JsonCursor(asBuffer(doc))
-  const place = locate(cursor, from)
-  const item = place?.items.at(-1)
-  const name = to.at(-1)
-  if (place === undefined || item === undefined || name === undefined || isSame(from, to)) return doc
-  if (!place.container.object || !isSame(from.slice(0, -1), to.slice(0, -1))) {
-    const rest = removeMember(doc, from)
-    const moved = setValue(rest, to, cursor.doc.subarray(item.start, item.end), 'always')
-    return moved === rest ? doc : moved
-  }
-  const lost = [...place.items.slice(0, -1), ...named(cursor, place.container, name)]
-  return apply(cursor.doc, [
-    ...removals(place.container, new Set(lost)),
-    { start: item.keyStart, end: item.keyEnd, bytes: Buffer.from(JSON.stringify(name)) },
-  ])
+  return within(doc, from, (part, rest) => move(part, rest, to.slice(from.length - rest.length)))
 }
 
 /**
@@ -100,9 +95,54 @@ export function renameMember(doc: Uint8Array, from: Path, to: Path): Uint8Array 
  * no value: clients write it for what they were not told.
  */
 export function aliasMember(doc: Uint8Array, from: Path, to: Path): Uint8Array {
-  const there = findValue(doc, to)
-  const isThere = there !== undefined && asBuffer(doc)[there.start] !== LETTER_N
-  return isThere ? removeMember(doc, from) : renameMember(doc, from, to)
+  return within(doc, from, (part, rest) => {
+    const target = to.slice(from.length - rest.length)
+    const there = findValue(part, target)
+    const isThere = there !== undefined && asBuffer(part)[there.start] !== LETTER_N
+    return isThere ? removeMember(part, rest) : move(part, rest, target)
+  })
+}
+
+/**
+ * Edits by itself each object and array that stands at the last `*` of a path, whose rest is told; the document where the path
+ * has none.
+ */
+export function within(doc: Uint8Array, path: Path, edit: (part: Uint8Array, rest: Path) => Uint8Array): Uint8Array {
+  const stars = starsOf(path)
+  const rest = path.slice(stars)
+  if (stars === 0) return edit(doc, rest)
+  const editor = new Editor(doc)
+  for (const { start, end } of editor.containers(path.slice(0, stars))) {
+    const part = editor.cursor.doc.subarray(start, end)
+    const next = edit(part, rest)
+    if (next !== part) editor.replace(start, end, next)
+  }
+  return editor.result()
+}
+
+function move(doc: Uint8Array, from: Path, to: Path): Uint8Array {
+  const editor = new Editor(doc)
+  const [place] = editor.places(from)
+  const name = to.at(-1)
+  if (place === undefined || name === undefined || isSame(from, to)) return editor.result()
+  const { container, item } = place
+  if (!container.object || !isSame(from.slice(0, -1), to.slice(0, -1))) {
+    const value = editor.cursor.doc.subarray(item.start, item.end)
+    const once = withoutDoubles(editor.result(), to)
+    const rest = removeMember(once, from)
+    const moved = setValue(rest, to, value, 'always')
+    return moved === rest ? once : moved
+  }
+  for (const lost of editor.cursor.named(container, name)) editor.remove(container, lost)
+  editor.replace(item.keyStart, item.keyEnd, Buffer.from(JSON.stringify(name)))
+  return editor.result()
+}
+
+/** The document with each name on the path once. */
+function withoutDoubles(doc: Uint8Array, path: Path): Uint8Array {
+  const editor = new Editor(doc)
+  Array.from(editor.places(path))
+  return editor.result()
 }
 
 /** How null begins. */
@@ -112,7 +152,7 @@ const LETTER_N = 0x6e
 export function replaceMembers(doc: Uint8Array, removed: readonly string[], name: string, json: string): Uint8Array {
   const cursor = new JsonCursor(asBuffer(doc))
   const root = cursor.root()
-  const gone = new Set([...removed, name].flatMap(one => named(cursor, root, one)))
+  const gone = new Set([...removed, name].flatMap(one => cursor.named(root, one)))
   const at = root.start + 1
   const comma = root.items.length > gone.size ? ',' : ''
   const bytes = Buffer.from(`${JSON.stringify(name)}:${json}${comma}`)
@@ -129,26 +169,35 @@ export function firstMember(doc: Uint8Array, name: string, json: string): Edit {
   return { start: at, end: at, bytes }
 }
 
-/** Removes every top-level member but those named. */
-export function keepMembers(doc: Uint8Array, names: readonly string[]): Uint8Array {
-  const cursor = new JsonCursor(asBuffer(doc))
-  const root = cursor.root()
-  const removed = new Set(root.items)
-  for (const item of names.flatMap(name => named(cursor, root, name))) removed.delete(item)
-  return removed.size === 0 ? doc : apply(cursor.doc, removals(root, removed))
+/** Removes everything but what stands at the paths. */
+export function keepMembers(doc: Uint8Array, paths: readonly Path[]): Uint8Array {
+  const editor = new Editor(doc)
+  const keep = (container: Container, wanted: readonly Path[]): void => {
+    const kept = new Map<Item, Path[]>()
+    for (const [segment = '', ...rest] of wanted) {
+      for (const item of editor.items(container, segment)) kept.set(item, [...(kept.get(item) ?? []), rest])
+    }
+    for (const item of container.items) {
+      const further = kept.get(item)
+      if (further?.some(rest => rest.length === 0)) continue
+      const inner = further && editor.inner(item)
+      if (further === undefined || inner === undefined) editor.remove(container, item)
+      else keep(inner, further)
+    }
+  }
+  keep(editor.top, paths)
+  return editor.result()
 }
 
-/** Puts the value at `path` (the document, where it is empty) into an object, as its member `name`. */
+/** Puts each value at `path` (the document, where it is empty) into an object, as its member `name`. */
 export function wrapValue(doc: Uint8Array, path: Path, name: string): Uint8Array {
-  const location = findValue(doc, path)
-  if (location === undefined) return doc
-  const { start, end } = location
-  const bytes = Buffer.concat([
-    Buffer.from(`{${JSON.stringify(name)}:`),
-    asBuffer(doc).subarray(start, end),
-    Buffer.from('}'),
-  ])
-  return splice(doc, start, end, bytes)
+  const editor = new Editor(doc)
+  const values = path.length === 0 ? [editor.top] : Array.from(editor.places(path), ({ item }) => item)
+  for (const { start, end } of values) {
+    editor.replace(start, start, Buffer.from(`{${JSON.stringify(name)}:`))
+    editor.replace(end, end, Buffer.from('}'))
+  }
+  return editor.result()
 }
 
 /**
@@ -165,7 +214,7 @@ export function stringEdits(
   const walk = (container: Container, path: Path, depth: number, place: Path): void => {
     const segment = path[depth] ?? ''
     const every = segment === '*' && !container.object
-    const items = every ? container.items : named(cursor, container, segment)
+    const items = every ? container.items : cursor.named(container, segment)
     items.forEach((item, index) => {
       const here = [...place, every ? String(index) : segment]
       if (depth < path.length - 1) {
@@ -187,47 +236,15 @@ export function splice(doc: Uint8Array, start: number, end: number, bytes: Uint8
   return apply(asBuffer(doc), [{ start, end, bytes }])
 }
 
-interface Place {
-  /** The deepest object or array on the way that exists. */
-  readonly container: Container
-  /** How many segments of the path lead to it. */
-  readonly depth: number
-  /** What stands there under the next segment, if that is the last one; the last item counts. */
-  readonly items: readonly Item[]
-}
-
-/** Follows a path as far as it leads; `undefined` where it leads through a scalar, and for the empty path. */
-function locate(cursor: JsonCursor, path: Path): Place | undefined {
-  let container = cursor.root()
-  for (const [depth, segment] of path.entries()) {
-    const items = named(cursor, container, segment)
-    const item = items.at(-1)
-    if (item === undefined || depth === path.length - 1) return { container, depth, items }
-    if (!cursor.isContainer(item.start)) return undefined
-    container = cursor.container(item.start)
-  }
-  return undefined
-}
-
-/** The members of that name, or the array element of that index. */
-function named(cursor: JsonCursor, { object, items }: Container, name: string): readonly Item[] {
-  if (object) {
-    const bytes = Buffer.from(name)
-    return items.filter(item => cursor.isNamed(item, name, bytes))
-  }
-  const item = /^(0|[1-9]\d{0,8})$/.test(name) ? items[Number(name)] : undefined
-  return item === undefined ? [] : [item]
-}
-
 function isSame(one: Path, other: Path): boolean {
   return one.length === other.length && one.every((segment, index) => segment === other[index])
 }
 
-/** A new last member that holds the value, within the objects that are missing. */
-function insertion({ container, depth }: Place, path: Path, value: Buffer): Edit {
+/** Adds a last member that holds the value, within the objects that are missing. */
+function insert(editor: Editor, container: Container, path: Path, value: Buffer): void {
   const last = container.items.at(-1)
-  const keys = path.slice(depth).map(name => `${JSON.stringify(name)}:`)
+  const keys = path.map(name => `${JSON.stringify(name)}:`)
   const at = last?.end ?? container.start + 1
   const opening = Buffer.from(`${last === undefined ? '' : ','}${keys.join('{')}`)
-  return { start: at, end: at, bytes: Buffer.concat([opening, value, Buffer.from('}'.repeat(keys.length - 1))]) }
+  editor.replace(at, at, Buffer.concat([opening, value, Buffer.from('}'.repeat(keys.length - 1))]))
 }

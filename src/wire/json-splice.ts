@@ -18,7 +18,7 @@ export function apply(doc: Buffer, edits: readonly Edit[]): Buffer {
 export function edited(doc: Buffer, edits: readonly Edit[]): readonly Uint8Array[] {
   const pieces: Uint8Array[] = []
   let from = 0
-  for (const { start, end, bytes } of edits.toSorted((one, other) => one.start - other.start)) {
+  for (const { start, end, bytes } of edits.toSorted((one, other) => one.start - other.start || one.end - other.end)) {
     pieces.push(doc.subarray(from, start), bytes)
     from = end
   }

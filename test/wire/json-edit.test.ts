@@ -30,7 +30,7 @@ const setDefault = (text: string, path: string, json: string): string =>
 const remove = (text: string, path: string): string => edited(text, doc => removeMember(doc, parsePath(path)))
 const rename = (text: string, from: string, to: string): string =>
   edited(text, doc => renameMember(doc, parsePath(from), parsePath(to)))
-const keep = (text: string, ...names: string[]): string => edited(text, doc => keepMembers(doc, names))
+const keep = (text: string, ...names: string[]): string => edited(text, doc => keepMembers(doc, names.map(parsePath)))
 const wrap = (text: string, path: string, name: string): string =>
   edited(text, doc => wrapValue(doc, parsePath(path), name))
 
@@ -126,11 +126,45 @@ t.test('wrap puts a value, or the document, into an object', async t => {
 
 t.test('of a name that stands twice the last counts, and an edit leaves no other', async t => {
   t.equal(set('{"a":1,"b":0,"a":2}', 'a', '3'), '{"b":0,"a":3}')
-  t.equal(set('{"a":{"x":1},"a":{}}', 'a.x', '3'), '{"a":{"x":1},"a":{"x":3}}')
+  t.equal(set('{"a":{"x":1},"a":{}}', 'a.x', '3'), '{"a":{"x":3}}')
+  t.equal(set('{"a":{"x":1},"b":0,"\\u0061":{}}', 'a.x', '3'), '{"b":0,"\\u0061":{"x":3}}')
+  t.equal(setDefault('{"a":{},"a":{"x":1}}', 'a.x', '3'), '{"a":{"x":1}}')
+  t.equal(remove('{"a":{"x":1},"a":{}}', 'a.x'), '{"a":{}}')
+  t.equal(remove('{"a":{"x":1},"a":null}', 'a.x'), '{"a":null}')
+  t.equal(remove('{"a":{"b":{"x":1},"b":{}},"a":{"b":{"x":2},"b":{"x":3},"c":0}}', 'a.b.x'), '{"a":{"b":{},"c":0}}')
+  t.equal(remove('{"l":[{"a":{"x":1},"a":{}},{"a":{"x":2}}]}', 'l.*.a.x'), '{"l":[{"a":{}},{"a":{}}]}')
+  t.equal(remove('{"a":{"k":{"x":1},"k":{}},"a":{"k":{"x":2},"k":{}}}', 'a.*.x'), '{"a":{"k":{}}}')
+  t.equal(rename('{"a":{"x":1},"a":{"x":2}}', 'a.x', 'a.y'), '{"a":{"y":2}}')
+  t.equal(rename('{"a":{"x":1},"b":{},"a":{"x":2},"b":{}}', 'a.x', 'b.y'), '{"a":{},"b":{"y":2}}')
+  t.equal(keep('{"a":1,"a":2,"b":3}', 'a'), '{"a":2}')
+  t.equal(wrap('{"a":1,"a":2}', 'a', 'v'), '{"a":{"v":2}}')
   t.equal(remove('{"a":1,"b":0,"a":2}', 'a'), '{"b":0}')
   t.equal(remove('{"a":1,"a":2}', 'a'), '{}')
   t.equal(rename('{"a":1,"c":9,"a":2,"c":8}', 'a', 'c'), '{"c":2}')
   t.same(findValue(Buffer.from('{"a":1,"a":22}'), ['a']), { keyStart: 7, keyEnd: 10, start: 11, end: 13 })
+})
+
+t.test('* is every element of an array and every member of an object', async t => {
+  const text = '{"l":[{"n":"x","r":1}, "s", {"r":2},[{"n":0}], null],"o":{"p":{"n":1},"q":{}}}'
+  t.equal(remove(text, 'l.*.n'), '{"l":[{"r":1}, "s", {"r":2},[{"n":0}], null],"o":{"p":{"n":1},"q":{}}}')
+  t.equal(remove(text, 'o.*.n'), text.replace('{"n":1}', '{}'))
+  t.equal(remove(text, 'l.*'), '{"l":[],"o":{"p":{"n":1},"q":{}}}')
+  t.equal(remove(text, 'o.*'), text.replace(/"o":.*/, '"o":{}}'))
+  t.equal(remove(text, '*.*.n'), '{"l":[{"r":1}, "s", {"r":2},[{"n":0}], null],"o":{"p":{},"q":{}}}')
+  t.equal(remove(text, 'l.*.*.n'), text.replace('{"n":0}', '{}'))
+  t.equal(remove(text, 'l.*.0.n'), text.replace('{"n":0}', '{}'))
+  t.equal(remove(text, 'x.*.n'), text)
+  t.equal(set('{"l":[{"n":1},{},3]}', 'l.*.n', '0'), '{"l":[{"n":0},{"n":0},3]}')
+  t.equal(set('{"l":[{}]}', 'l.*.a.b', '0'), '{"l":[{"a":{"b":0}}]}')
+  t.equal(set('{"l":[1,{"a":2}]}', 'l.*', '0'), '{"l":[0,0]}')
+  t.equal(set('{}', 'l.*.n', '0'), '{}', 'no member is made for it')
+  t.equal(setDefault('{"l":[{"n":1},{}]}', 'l.*.n', '0'), '{"l":[{"n":1},{"n":0}]}')
+  t.equal(rename('{"l":[{"a":1},{"b":2}, {"a":3,"b":4}]}', 'l.*.a', 'l.*.b'), '{"l":[{"b":1},{"b":2}, {"b":3}]}')
+  t.equal(rename('{"l":[{"m":{"a":1}},{}]}', 'l.*.m.a', 'l.*.b'), '{"l":[{"m":{},"b":1},{}]}')
+  t.equal(rename('{"l":[[1,2],[3]]}', 'l.*.1', 'l.*.0'), '{"l":[[2],[3]]}')
+  t.equal(wrap('{"l":[1,{"a":2}]}', 'l.*', 'v'), '{"l":[{"v":1},{"v":{"a":2}}]}')
+  t.equal(keep('{"l":[{"a":1,"b":2},3,{"b":4}],"o":{"a":1}}', 'l.*.a'), '{"l":[{"a":1},{}]}')
+  t.equal(keep('{"a":{"b":1,"c":2},"d":3}', 'a.b', 'd'), '{"a":{"b":1},"d":3}')
 })
 
 t.test('names are compared as they read, however they are escaped', async t => {
@@ -156,8 +190,8 @@ t.test('splice replaces bytes and copies the rest', async t => {
   t.equal(Buffer.from(splice(new Uint8Array(doc), 0, 13, Buffer.from('{}'))).toString(), '{}')
 })
 
-t.test('what is no JSON object is refused by every edit', async () => {
-  for (const text of [...MALFORMED, ...OTHER_VALUES]) {
+t.test('what is no JSON object or array is refused by every edit', async () => {
+  for (const text of [...MALFORMED, ...OTHER_VALUES.filter(text => !text.includes('['))]) {
     const doc = Buffer.from(text)
     for (const edit of [
       () => findValue(doc, []),
@@ -165,7 +199,7 @@ t.test('what is no JSON object is refused by every edit', async () => {
       () => setValue(doc, ['z'], '1', 'always'),
       () => removeMember(doc, ['z']),
       () => renameMember(doc, ['z'], ['y']),
-      () => keepMembers(doc, ['a']),
+      () => keepMembers(doc, [['a']]),
       () => wrapValue(doc, [], 'a'),
     ])
       throws(edit, SyntaxError, JSON.stringify(text))
@@ -244,7 +278,13 @@ t.test('keep and wrap mean for the bytes what they mean for the value', async ()
   fc.assert(
     fc.property(located, fc.array(names), names, ([text, path], kept, name) => {
       const value = parseObject(text)
-      same(keepMembers(Buffer.from(text), kept), model.keep(value, kept))
+      same(
+        keepMembers(
+          Buffer.from(text),
+          kept.map(name => [name]),
+        ),
+        model.keep(value, kept),
+      )
       same(wrapValue(Buffer.from(text), path, name), model.wrap(value, path, name))
     }),
     { numRuns: 1000 },
@@ -261,7 +301,7 @@ t.test('what an edit does not name keeps its bytes', async () => {
           setValue(doc, ['new', 'path'], value, 'always'),
           renameMember(doc, ['a'], ['new']),
           removeMember(doc, ['b']),
-          keepMembers(doc, [name]),
+          keepMembers(doc, [[name]]),
         ]
         for (const result of after) {
           const before = bytesOf(doc, name)

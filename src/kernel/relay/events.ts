@@ -236,7 +236,7 @@ function rewrite(
   const frames = new SseDecoder({ line: limits.line, event: limits.event }).push(bytes)
   if (frames.length === 0) return bytes
   const text = frames.map(frame => {
-    if (!frame.data.startsWith('{')) return encodeSse(frame)
+    if (!frame.data.trimStart().startsWith('{')) return encodeSse(frame)
     return encodeSse({ ...frame, data: Buffer.from(transform(Buffer.from(frame.data))).toString() })
   })
   return Buffer.from(text.join(''))

@@ -1,0 +1,52 @@
+import type { VerbConfig } from '../core/config.js'
+import { isObject, type Json } from '../core/json.js'
+import type { Context } from './context.js'
+import type { Site } from './document.js'
+
+/** The verbs of a list, which the schema has accepted. Reports moves that leave the element which `*` stands for. */
+export function readVerbs(
+  list: readonly VerbConfig[] | undefined,
+  site: Site,
+  { report }: Pick<Context, 'report'>,
+): readonly VerbConfig[] {
+  for (const [index, verb] of (list ?? []).entries()) {
+    for (const { from, to, place } of movesOf(verb)) {
+      const fault = faultOf(from, to)
+      if (fault !== undefined) report.error('bad-value', site.child(index, ...place), fault)
+    }
+  }
+  return list ?? []
+}
+
+interface Move {
+  readonly from: string
+  readonly to: string
+  /** Where the target is written, within the verb. */
+  readonly place: readonly (string | number)[]
+}
+
+function movesOf(verb: VerbConfig): readonly Move[] {
+  const moves = (['rename', 'alias'] as const).flatMap(name =>
+    members(verb[name]).map(([from, to]) => ({ from, to: String(to), place: [name, from] })),
+  )
+  const cuts = members(verb.split).flatMap(([from, how]) => {
+    const into = isObject(how) && Array.isArray(how.into) ? how.into : []
+    return into.map((to, index) => ({ from, to: String(to), place: ['split', from, 'into', index] }))
+  })
+  return [...moves, ...cuts]
+}
+
+/** Each value stays within the element that it stands in: what of several should stand at one place elsewhere? */
+function faultOf(from: string, to: string): string | undefined {
+  const stars = /^(?:.*\.)?\*(?=\.|$)/.exec(from)?.[0]
+  const begin = stars === undefined ? '' : `${stars}.`
+  if (from === stars) return `${from} is moved nowhere: write a name behind the last *`
+  const isAlike = to.startsWith(begin) && !/(?:^|\.)\*(?:\.|$)/.test(to.slice(begin.length))
+  if (isAlike) return undefined
+  if (begin === '') return `${to} has a *, and ${from} has none: both have to stand in the same element`
+  return `each value moves within its element: the path has to begin with ${begin} and go on without a *`
+}
+
+function members(args: Json | undefined): readonly (readonly [string, Json])[] {
+  return args !== undefined && isObject(args) ? Object.entries(args) : []
+}

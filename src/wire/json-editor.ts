@@ -1,0 +1,92 @@
+import { asBuffer } from './bytes.js'
+import { type Container, type Item, JsonCursor } from './json-cursor.js'
+import { EVERY, type Path } from './json-path.js'
+import { apply, type Edit, removals } from './json-splice.js'
+
+/**
+ * Follows paths down one document, and gathers edits of its bytes. Where a name on the way stands several times in one object,
+ * the last one counts, as for `JSON.parse`, and the others are taken out: no reader finds there what the edit does not reach.
+ */
+export class Editor {
+  readonly cursor: JsonCursor
+  /** The document itself. */
+  readonly top: Container
+  readonly #doc: Uint8Array
+  readonly #edits: Edit[] = []
+  readonly #out = new Map<Container, Set<Item>>()
+
+  /** Throws `SyntaxError` where the document is not a JSON object or array. */
+  constructor(doc: Uint8Array) {
+    this.#doc = doc
+    this.cursor = new JsonCursor(asBuffer(doc))
+    this.top = this.cursor.top()
+  }
+
+  /** What a segment names in a container: one item at most, but for `*`. */
+  items(container: Container, segment: string): readonly Item[] {
+    if (segment === EVERY) return container.object ? this.#lastOfEachName(container) : container.items
+    const found = this.cursor.named(container, segment)
+    for (const item of found.slice(0, -1)) this.remove(container, item)
+    return found.slice(-1)
+  }
+
+  #lastOfEachName(container: Container): readonly Item[] {
+    const last = new Map<string, Item>()
+    for (const item of container.items) {
+      const name = this.cursor.nameOf(item)
+      const earlier = last.get(name)
+      if (earlier !== undefined) this.remove(container, earlier)
+      last.set(name, item)
+    }
+    return [...last.values()]
+  }
+
+  /** The objects and arrays that a path leads to. */
+  *containers(path: Path, from: Container = this.top): Generator<Container, void> {
+    const [segment, ...rest] = path
+    if (segment === undefined) {
+      yield from
+      return
+    }
+    for (const item of this.items(from, segment)) {
+      const inner = this.inner(item)
+      if (inner !== undefined) yield* this.containers(rest, inner)
+    }
+  }
+
+  /** The items that a path leads to, each with where it stands. */
+  *places(path: Path): Generator<Place, void> {
+    const name = path.at(-1)
+    if (name === undefined) return
+    for (const container of this.containers(path.slice(0, -1))) {
+      for (const item of this.items(container, name)) yield { container, item }
+    }
+  }
+
+  /** The object or array that an item is. */
+  inner({ start }: Item): Container | undefined {
+    return this.cursor.isContainer(start) ? this.cursor.container(start) : undefined
+  }
+
+  remove(container: Container, item: Item): void {
+    const removed = this.#out.get(container)
+    if (removed === undefined) this.#out.set(container, new Set([item]))
+    else removed.add(item)
+  }
+
+  replace(start: number, end: number, bytes: Uint8Array): void {
+    this.#edits.push({ start, end, bytes })
+  }
+
+  /** The edited document; the very one that came where there is nothing to edit. */
+  result(): Uint8Array {
+    const removed = [...this.#out].flatMap(([container, items]) => removals(container, items))
+    const edits = [...this.#edits, ...removed]
+    return edits.length === 0 ? this.#doc : apply(this.cursor.doc, edits)
+  }
+}
+
+export interface Place {
+  readonly container: Container
+  readonly item: Item
+}

@@ -1,0 +1,78 @@
+import { deepEqual, equal } from 'node:assert/strict'
+import fc from 'fast-check'
+import type { VerbConfig } from '../../src/core/config.js'
+import type { Json } from '../../src/core/json.js'
+import { compileVerbs } from '../../src/plan/verbs.js'
+import * as model from '../wire/json-model.js'
+import { readDoubled, readings } from './doubled-json.js'
+import { fuzz } from './run.js'
+import { applied } from './verbs-model.js'
+
+/** Few names, so that they meet: written plainly and with escapes, and often twice in one object. */
+const NAMES = ['a', 'b', 'c', '0', '1', '__proto__', 'é'] as const
+const key = fc
+  .tuple(fc.constantFrom(...NAMES), fc.boolean())
+  .map(([name, escaped]) =>
+    escaped ? `"\\u${name.charCodeAt(0).toString(16).padStart(4, '0')}${name.slice(1)}"` : `"${name}"`,
+  )
+const scalar = fc.constantFrom('1', '-7', '"x"', '"y"', '"\\u0078"', 'null', 'true', '1.5')
+
+const { object } = fc.letrec<{ value: string; object: string; array: string }>(tie => ({
+  value: fc.oneof({ maxDepth: 4, withCrossShrink: true }, scalar, tie('object'), tie('array')),
+  array: fc.array(tie('value'), { maxLength: 4 }).map(items => `[${items.join(', ')}]`),
+  object: fc
+    .array(fc.tuple(key, tie('value')), { maxLength: 5 })
+    .map(members => `{ ${members.map(member => member.join(' :')).join(',')}}`),
+}))
+
+const plain = fc.array(fc.constantFrom(...NAMES), { minLength: 1, maxLength: 3 })
+const starred = fc.array(fc.constantFrom(...NAMES, '*', '*', '*'), { minLength: 1, maxLength: 4 })
+const path = starred.map(segments => segments.join('.'))
+const value = fc.constantFrom<Json>(1, 'new', null, { n: [1] }, [])
+
+/** Two paths that are alike up to the last `*`, as they have to be. */
+const moves = fc.tuple(starred, plain, plain).map(([begin, from, to]) => {
+  const stars = begin.slice(0, begin.lastIndexOf('*') + 1)
+  return { [[...stars, ...from].join('.')]: [...stars, ...to].join('.') }
+})
+
+const verb: fc.Arbitrary<VerbConfig> = fc.oneof(
+  fc.tuple(fc.constantFrom('set', 'default'), path, value).map(([name, at, to]) => ({ [name]: { [at]: to } })),
+  fc.tuple(fc.constantFrom('rename', 'alias'), moves).map(([name, to]) => ({ [name]: to })),
+  fc
+    .tuple(fc.constantFrom('remove', 'keep'), fc.array(path, { minLength: 1, maxLength: 2 }))
+    .map(([name, list]) => ({ [name]: list })),
+  path.map(at => ({ wrap: { [at]: 'w' } })),
+  path.map(at => ({ cast: { [at]: 'string' } })),
+  path.map(at => ({ map: { [at]: { x: 'mapped', 1: 2 } } })),
+)
+
+function transformed(text: string, verbs: readonly VerbConfig[]): string {
+  return Buffer.from(compileVerbs(verbs)?.(Buffer.from(text)) ?? text).toString()
+}
+
+fuzz('verbs mean for the bytes what they mean for the parsed document', {
+  inputs: fc.tuple(object, fc.array(verb, { minLength: 1, maxLength: 3 })),
+  check([text, verbs]) {
+    equal(model.canonical(JSON.parse(transformed(text, verbs))), model.canonical(applied(JSON.parse(text), verbs)))
+  },
+})
+
+fuzz('what is removed no reader finds, whichever of several members of one name it takes', {
+  inputs: fc.tuple(object, path),
+  check([text, removed]) {
+    const after = readDoubled(transformed(text, [{ remove: [removed] }]))
+    const segments = removed.split('.')
+    // The followers of an element that is removed move up to its place.
+    const isElement = /^\d+$/.test(segments.at(-1) ?? '')
+    if (!isElement) deepEqual(readings(after, segments), [])
+  },
+})
+
+fuzz('what is set is all that any reader finds there', {
+  inputs: fc.tuple(object, path),
+  check([text, set]) {
+    const after = readDoubled(transformed(text, [{ set: { [set]: 'new' } }]))
+    for (const found of readings(after, set.split('.'))) equal(found, 'new')
+  },
+})
