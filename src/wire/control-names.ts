@@ -1,8 +1,10 @@
 import { isAt } from './bytes.js'
 
 const BACKSLASH = 0x5c
-/** The longest way to write one character of a name: `\u006d`. */
-const ESCAPED = 6
+const UNDERSCORE = 0x5f
+const DASH = 0x2d
+/** Longest key that is compared, in bytes: room for every character of a name as an escape, and for many that are ignored. */
+const MAX_KEY_BYTES = 1024
 
 /** A key that stands for a control name: written exactly so, or only so that some parser takes it for that name. */
 export interface ControlKey {
@@ -17,30 +19,30 @@ export interface ControlKey {
 export class ControlNames {
   readonly #exact: readonly { readonly bytes: Buffer; readonly key: ControlKey }[]
   readonly #folded: ReadonlyMap<string, string>
-  /** Whether a key that begins with this byte may be one: a letter of a name, an escape, or anything beyond ASCII. */
+  /** Whether a key that begins with this byte may be one: a letter of a name, an escape, or anything that is ignored. */
   readonly #first = new Uint8Array(256).fill(1, 0x80)
+  /** Of the folded names. */
   readonly #lengths: ReadonlySet<number>
-  readonly #longest: number
 
   constructor(names: readonly string[]) {
     this.#exact = names.map(name => ({ bytes: Buffer.from(name), key: { name, exact: true } }))
     this.#folded = new Map(names.map(name => [fold(name), name]))
-    this.#lengths = new Set(this.#exact.map(({ bytes }) => bytes.length))
-    this.#longest = Math.max(0, ...this.#lengths)
-    this.#first[BACKSLASH] = 1
+    this.#lengths = new Set(names.map(name => fold(name).length))
+    for (const byte of Buffer.from('\\_-\x7f')) this.#first[byte] = 1
     for (const name of names)
       for (const letter of [name.toLowerCase(), name.toUpperCase()]) this.#first[letter.charCodeAt(0) & 0xff] = 1
   }
 
-  /** Whether a key of this length can be one at all. */
+  /** Whether a key of this length, in bytes, is compared at all. */
   mayHave(length: number): boolean {
-    return length <= ESCAPED * this.#longest
+    return length <= MAX_KEY_BYTES
   }
 
   /** False where the key from `start` to `end` cannot stand for any of them: told by its first byte and its length. */
   mayBe(bytes: Buffer, start: number, end: number): boolean {
     if (this.#first[bytes[start] ?? 0] === 0) return false
-    return this.#lengths.has(end - start) || !isPlain(bytes, start, end)
+    const length = foldedLength(bytes, start, end)
+    return length === undefined || this.#lengths.has(length)
   }
 
   /** The control name that the key from `start` to `end` (without its quotes, as written) stands for. */
@@ -48,8 +50,14 @@ export class ControlNames {
     if (this.#first[bytes[start] ?? 0] === 0) return undefined
     for (const { bytes: wanted, key } of this.#exact) if (isAt(bytes, start, end, wanted)) return key
     if (!this.mayBe(bytes, start, end)) return undefined
-    const key = decode(bytes.toString('utf8', start, end))
-    const name = this.#folded.get(fold(key))
+    return this.keyOf(decode(bytes.toString('utf8', start, end)))
+  }
+
+  /** The control name that a decoded key stands for. */
+  keyOf(key: string): ControlKey | undefined {
+    const length = plainLength(key)
+    if (length !== undefined && !this.#lengths.has(length)) return undefined
+    const name = this.#folded.get(fold(key)) ?? this.#folded.get(fold(cutAtNul(key)))
     return name === undefined ? undefined : { name, exact: key === name }
   }
 }
@@ -65,18 +73,53 @@ export function controlNames(names: readonly string[]): ControlNames {
   return made
 }
 
-/** Case-folded as by parsers that go beyond ASCII: U+017F stands for s, U+212A for k. */
+/** What parsers drop from keys, or read over. Halves of surrogate pairs and U+FFFD are what some leave out of bad text. */
+const IGNORED = /[\p{Default_Ignorable_Code_Point}\p{Cc}\p{Cs}\uFFFD_-]/gu
+
+/**
+ * A key as the most lenient of parsers compares it, so that whatever any of them takes for a name is that name here:
+ *
+ * - simple folding, U+017F for s and U+212A for k (Go, encoding/json; Java and .NET without regard to case);
+ * - full folding, U+FB06 for st (Python, str.casefold), and U+0130 for i, as simple lower case has it (Go, strings.ToLower);
+ * - compatibility, wide and mathematical letters (UAX #31, NFKC_Casefold), without what that ignores;
+ * - without dashes and underscores (Go, encoding/json/v2 with case:ignore).
+ *
+ * Only compared, never sent.
+ */
 export function fold(key: string): string {
-  return key.toUpperCase().toLowerCase()
+  if (PLAIN.test(key)) return key
+  const folded = key.normalize('NFKC').replaceAll('\u0130', 'i').toUpperCase().toLowerCase().normalize('NFKC')
+  return folded.replaceAll(IGNORED, '')
 }
 
-/** Whether a key is ASCII without escapes, so that its length in bytes is its length in characters. */
-function isPlain(bytes: Buffer, start: number, end: number): boolean {
+const PLAIN = /^[a-z0-9]*$/
+
+/** What parsers with strings that end in NUL read of a key. */
+function cutAtNul(key: string): string {
+  const end = key.indexOf('\0')
+  return end < 0 ? key : key.slice(0, end)
+}
+
+/** Length in characters of the folded key; undefined where it is not ASCII without escapes. */
+function foldedLength(bytes: Buffer, start: number, end: number): number | undefined {
+  let length = 0
   for (let i = start; i < end; i++) {
     const byte = bytes[i]
-    if (byte === undefined || byte >= 0x80 || byte === BACKSLASH) return false
+    if (byte === undefined || byte >= 0x7f || byte === BACKSLASH) return undefined
+    if (byte !== UNDERSCORE && byte !== DASH) length++
   }
-  return true
+  return length
+}
+
+/** The same of a decoded key. */
+function plainLength(key: string): number | undefined {
+  let length = 0
+  for (let i = 0; i < key.length; i++) {
+    const code = key.charCodeAt(i)
+    if (code < 0x20 || code >= 0x7f) return undefined
+    if (code !== UNDERSCORE && code !== DASH) length++
+  }
+  return length
 }
 
 function decode(key: string): string {

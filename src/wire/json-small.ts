@@ -1,4 +1,5 @@
 import { isObject, type JsonObject } from '../core/json.js'
+import { type ControlNames, controlNames } from './control-names.js'
 import type { ScanOptions } from './json-scan.js'
 
 /** Bodies up to this many bytes are worth a try. From there on scanning is as cheap, and twice as cheap where the text is not ASCII. */
@@ -18,7 +19,7 @@ export function parseSmall(body: Buffer, options: ScanOptions): JsonObject | und
   // Searched in the text: of two members of one name the document has but the last.
   if (options.watched?.quoted.some(key => text.includes(key))) return undefined
   const document = parse(text)
-  return isObject(document) && !hasVariant(document, options.control) ? document : undefined
+  return isObject(document) && !hasVariant(document, controlNames(options.control)) ? document : undefined
 }
 
 /** Shortest member and its comma, in characters: `"":0,`. */
@@ -54,16 +55,8 @@ function parse(text: string): unknown {
   }
 }
 
-/** Whether a key is a control name but for its case, as the most lenient parsers fold it (U+017F stands for s). */
-function hasVariant(document: JsonObject, control: readonly string[]): boolean {
-  for (const key in document) {
-    for (const name of control) {
-      if (key.length === name.length && key !== name && fold(key) === fold(name)) return true
-    }
-  }
+/** Whether a key stands for a control name, and is written in another way. */
+function hasVariant(document: JsonObject, control: ControlNames): boolean {
+  for (const key in document) if (control.keyOf(key)?.exact === false) return true
   return false
-}
-
-function fold(key: string): string {
-  return key.toUpperCase().toLowerCase()
 }

@@ -57,6 +57,13 @@ const REFUSED: readonly (readonly [string, string | Buffer])[] = [
   ['model twice', `{"model":"m","model":"other",${MESSAGES}}`],
   ['model twice, once escaped', `{"model":"m","mod\\u0065l":"other",${MESSAGES}}`],
   ['stream twice', `{"model":"m","stream":false,"stream":true,${MESSAGES}}`],
+  ['stream once more, folded as some parsers do', `{"model":"m","\ufb06ream":true,${MESSAGES}}`],
+  [
+    'stream once more, folded, in a large body',
+    `{"model":"m","\ufb06ream":true,"user":"${'x'.repeat(2000)}",${MESSAGES}}`,
+  ],
+  ['model once more, in wide letters', `{"model":"m","\uff4dodel":"other",${MESSAGES}}`],
+  ['model once more, with a dash', `{"model":"m","mod-el":"other",${MESSAGES}}`],
   ['a model that is a number', `{"model":1,${MESSAGES}}`],
   ['a model that is an object', `{"model":{"m":1},${MESSAGES}}`],
   ['no model', `{${MESSAGES}}`],

@@ -46,7 +46,9 @@ const value = fc.oneof(
 )
 
 const name = fc.oneof(
-  fc.constantFrom('"model"', '"stream"', '"a"', '"b"', '"mod\\u0065l"').map((text): readonly Part[] => [text]),
+  fc
+    .constantFrom('"model"', '"stream"', '"a"', '"b"', '"mod\\u0065l"', '"\ufb06ream"', '"m\u200bodel"', '"mod-el"')
+    .map((text): readonly Part[] => [text]),
   string,
 )
 

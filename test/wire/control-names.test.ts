@@ -26,7 +26,45 @@ t.test('another key is none', async t => {
     t.equal(find(key), undefined, JSON.stringify(key))
 })
 
-t.test('a key that is longer than any spelling of a name cannot be one', async t => {
+/** What some parser takes for a name, by the folding that it applies. */
+const FOLDED: Readonly<Record<string, readonly string[]>> = {
+  'simple folding': ['\u017fTREAM', 'ST\\u0052EAM', '\\u017ftream'],
+  'full folding': ['\ufb06ream', '\ufb05REAM', '\\ufb06ream'],
+  'compatibility (NFKC)': [
+    '\uff53\uff54\uff52\uff45\uff41\uff4d',
+    '\u24c2odel',
+    '\u{1d5ba}.b',
+    '\u217fodel',
+    'mode\u02e1',
+  ],
+  'characters that are ignored': [
+    'mo\u200bdel',
+    'mo\u00addel',
+    '\ufeffmodel',
+    'mod\u{e0001}el',
+    'model\ufe0f',
+    '\\u0000model',
+  ],
+  'dashes and underscores': ['_model', 'mod-el', 'STREAM_', 's_t-r_e-a_m'],
+  'halves of surrogate pairs': ['mod\\ud800el', 'model\\udfff'],
+  'bytes that are no UTF-8': ['mod\ufffdel'],
+  'an end at NUL': ['model\\u0000 and more', 'Model\\u0000'],
+}
+
+for (const [folding, keys] of Object.entries(FOLDED)) {
+  t.test(`a name is told apart though it needs ${folding}`, async t => {
+    for (const key of keys) {
+      const found = find(key) as { name: string; exact: boolean } | undefined
+      t.ok(found && !found.exact, JSON.stringify(key))
+    }
+  })
+}
+
+t.test('simple lower case has U+0130 for i', async t => {
+  t.same(new ControlNames(['input']).keyOf('\u0130nput'), { name: 'input', exact: false })
+})
+
+t.test('a key of more than 1 KiB is none', async t => {
   t.ok(names.mayHave('\\u006d'.length * 'stream'.length))
-  t.notOk(names.mayHave(100))
+  t.notOk(names.mayHave(1025))
 })

@@ -24,6 +24,9 @@ t.test('what it takes, the scanner takes too, and reads the same control values'
     'a',
     '__proto__',
     'mod\\u0065l',
+    '\ufb06ream',
+    'mod_el',
+    '\uff4dODEL',
   )
   const values = fc.oneof(fc.constantFrom('"m"', '"n"', 'true', 'false', 'null', '1', '"model"', '{"model":1}', '[]'))
   const deep = fc.nat({ max: 12 }).map(depth => '['.repeat(depth) + ']'.repeat(depth))
@@ -57,6 +60,10 @@ for (const [what, text] of Object.entries({
   'a control name in another case': '{"Model":"m"}',
   'an escape that could hide a control name': '{"mod\\u0065l":"m"}',
   'a control name in a letter that some parsers fold': '{"\u017ftream":true}',
+  'a control name in a letter that stands for two': '{"\ufb06ream":true}',
+  'a control name in wide letters': '{"\uff4dodel":"m"}',
+  'a control name with a dash': '{"mod-el":"m"}',
+  'a control name with a character that is not seen': '{"mo\u200bdel":"m"}',
   'too many levels': `{"model":"m","x":${'['.repeat(9)}${']'.repeat(9)}}`,
   'too many levels in a member that a later one replaces': `{"x":${'['.repeat(9)}${']'.repeat(9)},"x":0}`,
   'too many members': `{${Array.from({ length: 21 }, (_, i) => `"k${i}":1`).join(',')}}`,
