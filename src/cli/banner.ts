@@ -7,8 +7,11 @@ import { table } from './table.js'
 /** Rows of each table. */
 const MOST = 20
 
+/** Whether a kept key itself is printed: `once` on the start that makes it, because the terminal forgets it and a log does not. */
+export type ShowKey = 'always' | 'once' | 'never'
+
 /** What `serve` says once it listens: what was loaded, the address, the keys, and a request to try. */
-export function banner(serving: Serving, colour: boolean): string {
+export function banner(serving: Serving, { colour, shows }: { colour: boolean; shows: ShowKey }): string {
   const paint = paints(colour)
   const { origin } = serving
   const trial = curl(serving)
@@ -18,7 +21,7 @@ export function banner(serving: Serving, colour: boolean): string {
     routes(serving, paint),
     `listening on ${paint.bold(origin)}`,
     Object.entries(serving.config.keys)
-      .map(([name, key]) => `key ${printable(name)}: ${keyLine(name, key, serving, paint)}`)
+      .map(([name, key]) => `key ${printable(name)}: ${keyLine(name, key, serving, { paint, shows })}`)
       .join('\n') || paint.yellow('no keys: nobody can call'),
     ...(trial === undefined ? [] : [`try it:\n\n${trial}`]),
   ].join('\n\n')
@@ -49,14 +52,20 @@ function routes({ plan }: Serving, paint: Paints): string {
   return table({ head: ['route', 'serves'], rows, paint: paint.bold, most: MOST })
 }
 
-/** Where a caller's key comes from; the key itself only where nobody could know it otherwise. */
-function keyLine(name: string, key: KeyConfig, { kept, env, plan }: Serving, paint: Paints): string {
+/** Where a caller's key comes from; the key itself only where it is kept here and may be shown. */
+function keyLine(
+  name: string,
+  key: KeyConfig,
+  { kept, env }: Serving,
+  { paint, shows }: { paint: Paints; shows: ShowKey },
+): string {
   const own = kept.get(name)
   if (key.disabled) return paint.yellow('disabled')
   if (key.expires !== undefined && key.expires <= Date.now()) return paint.yellow('expired')
   if (own !== undefined) {
-    const how = own.made ? 'made on this start, kept in the data folder' : 'kept in the data folder'
-    return `${paint.bold(own.secret.reveal())}  ${paint.dim(`(${how} ${plan.store.path})`)}`
+    const how = `${own.made ? 'made on this start, ' : ''}kept in ${printable(own.file)}`
+    const isShown = shows === 'always' || (shows === 'once' && own.made)
+    return isShown ? `${paint.bold(own.secret.reveal())}  ${paint.dim(`(${how})`)}` : how
   }
   if (key.secrets.length === 0) return paint.yellow(key.absent ?? 'no secret')
   return key.secrets

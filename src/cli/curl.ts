@@ -43,18 +43,18 @@ interface Presentable {
   readonly may: (model: string) => boolean
 }
 
-/** The key to call with: one that the gateway made itself, else the file or the variable that holds one. Undefined where none is good. */
+/** The key to call with: the file of one that the gateway made itself, else the file or the variable that holds one. Undefined where none is good. */
 function presentable({ plan, config, kept, env }: Serving): Presentable | undefined {
-  for (const { secret } of kept.values()) {
+  for (const { secret, file } of kept.values()) {
     const caller = usable(plan, secret.reveal())
-    if (caller !== undefined) return { text: inDoubleQuotes(secret.reveal()), may: caller }
+    if (caller !== undefined) return { text: fromFile(file), may: caller }
   }
   for (const secret of Object.values(config.keys).flatMap(key => key.secrets)) {
     const value = secret.type === 'plain' ? secret.secret.reveal() : undefined
     const caller = value === undefined ? undefined : usable(plan, value)
     const file = secret.type === 'plain' ? secret.file : undefined
     const variable = value === undefined ? undefined : variableOf(value, env)
-    if (caller !== undefined && file !== undefined) return { text: `$(cat ${inSingleQuotes(file)})`, may: caller }
+    if (caller !== undefined && file !== undefined) return { text: fromFile(file), may: caller }
     if (caller !== undefined && variable !== undefined) return { text: `$${variable}`, may: caller }
   }
   const good = Object.values(config.keys).some(
@@ -101,6 +101,6 @@ function inSingleQuotes(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`
 }
 
-function inDoubleQuotes(text: string): string {
-  return text.replace(/[\\"$`]/g, '\\$&')
+function fromFile(file: string): string {
+  return `$(cat ${inSingleQuotes(file)})`
 }

@@ -2,6 +2,7 @@ import { Option } from 'commander'
 import { LOG_LEVELS, type LogLevel } from '../core/config.js'
 import type { Secret } from '../core/secret.js'
 import type { Gateway, StartOptions } from '../runtime/gateway.js'
+import type { ShowKey } from './banner.js'
 import { DEFAULT_FILE, type Define, example, port } from './command.js'
 import { CommandError, coloured, EXIT, type Io, print } from './io.js'
 import { invalid, mustExist, tell } from './loading.js'
@@ -14,6 +15,7 @@ interface Options {
   readonly host?: string
   readonly logLevel?: LogLevel
   readonly watch: boolean
+  readonly showKey?: boolean
 }
 
 /** Longest time that connections and handles get to close after a second signal, milliseconds. */
@@ -29,6 +31,10 @@ export const serveCommand: Define = (parent, io, end) => {
     .option('--host <address>', 'listen on this address instead of the one in the file')
     .addOption(new Option('--log-level <level>', 'log this much instead of what the file says').choices(LOG_LEVELS))
     .option('--no-watch', 'do not reload when files change')
+    .option(
+      '--show-key',
+      'print keys that the gateway made; else a terminal shows a key once, on the start that makes it',
+    )
     .addHelpText('after', example('gateway serve', 'gateway serve gateway.yaml --port 9000 --log-level warn'))
     .action(async (file: string, options: Options) => end(await serve(file, options, io)))
 }
@@ -37,7 +43,8 @@ async function serve(file: string, options: Options, io: Io): Promise<number> {
   await mustExist(file).catch(startFailure)
   prepareMemory()
   const kept = new Map<string, KeptKey>()
-  const { gateway, text } = await start(await startOptions(file, options, kept, io), kept, io)
+  const shows = options.showKey === true ? 'always' : io.stdout.isTTY === true ? 'once' : 'never'
+  const { gateway, text } = await start(await startOptions(file, options, kept, io), { kept, shows }, io)
   process.on('SIGHUP', () => void gateway.reload().catch(error => print(io.stderr, `reload failed: ${error.message}`)))
   const ended = untilEnd(gateway, io)
   print(io.stdout, text)
@@ -50,12 +57,13 @@ async function startOptions(
   kept: Map<string, KeptKey>,
   io: Io,
 ): Promise<StartOptions> {
-  const { generatedKey } = await import('../runtime/generated-keys.js')
+  const { generatedKey, keyFile } = await import('../runtime/generated-keys.js')
   const note = (line: string): void => print(io.stderr, line)
   const generated = (name: string, folder: string): Secret | undefined => {
     const old = generatedKey(folder, name, false, note)
     const secret = old ?? generatedKey(folder, name, true, note)
-    if (secret !== undefined) kept.set(name, { secret, made: old === undefined || kept.get(name)?.made === true })
+    const made = old === undefined || kept.get(name)?.made === true
+    if (secret !== undefined) kept.set(name, { secret, file: keyFile(folder, name), made })
     return secret
   }
   const overrides = {
@@ -72,7 +80,13 @@ interface Started {
   readonly text: string
 }
 
-async function start(options: StartOptions, kept: ReadonlyMap<string, KeptKey>, io: Io): Promise<Started> {
+/** The keys that the gateway made, and whether they are printed. */
+interface OwnKeys {
+  readonly kept: ReadonlyMap<string, KeptKey>
+  readonly shows: ShowKey
+}
+
+async function start(options: StartOptions, { kept, shows }: OwnKeys, io: Io): Promise<Started> {
   const [{ startGateway }, { ConfigError }, { banner }] = await Promise.all([
     import('../runtime/gateway.js'),
     import('../runtime/problems.js'),
@@ -84,7 +98,7 @@ async function start(options: StartOptions, kept: ReadonlyMap<string, KeptKey>, 
     await tell(problems, io.stderr, io)
     if (plan === undefined || config === undefined) throw invalid(options.file)
     const serving = { plan, config, kept, origin: gateway.origin, env: io.env }
-    return { gateway, text: banner(serving, coloured(io.stdout, io.env)) }
+    return { gateway, text: banner(serving, { colour: coloured(io.stdout, io.env), shows }) }
   } catch (error) {
     if (!(error instanceof ConfigError)) return startFailure(error)
     await tell(error.problems, io.stderr, io)

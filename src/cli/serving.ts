@@ -6,6 +6,9 @@ import type { Io } from './io.js'
 /** A key of the data folder that this process uses. */
 export interface KeptKey {
   readonly secret: Secret
+  /** Where it is kept. */
+  readonly file: string
+  /** Whether this start made it. */
   readonly made: boolean
 }
 

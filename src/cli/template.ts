@@ -19,7 +19,7 @@ version: 1
 listen: { host: 127.0.0.1, port: 8080 }
 store: { type: file, path: ./data }
 
-# Who may call, and which models they see. Without ${variable} a key is made on the first start and printed.
+# Who may call, and which models they see. Without ${variable} a key is made on the first start, and kept in data/keys.
 # \`gateway keys new NAME\` makes keys for others.
 keys:
   local: { secret: { env: ${variable}, generate: true }, models: ["*"] }

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { chmodSync, linkSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { Secret } from '../core/secret.js'
 
 /** The data folder cannot keep a key; the message says which file, why, and what to do. */
@@ -32,12 +32,11 @@ export function generatedKey(
   make: boolean,
   note: (line: string) => void = () => {},
 ): Secret | undefined {
-  const folder = join(dataFolder, 'keys')
-  const file = join(folder, fileName(name))
+  const file = keyFile(dataFolder, name)
   try {
     const kept = read(file, note)
     if (kept !== undefined || !make) return kept
-    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
     create(file)
     return read(file, note)
   } catch (error) {
@@ -45,6 +44,11 @@ export function generatedKey(
     const reason = error instanceof Error && 'code' in error ? error.code : error
     throw new KeyFileError(`the key "${name}" cannot be kept in ${file} (${reason}); set its variable instead`)
   }
+}
+
+/** Where the key of that name is kept. */
+export function keyFile(dataFolder: string, name: string): string {
+  return join(dataFolder, 'keys', fileName(name))
 }
 
 /**

@@ -22,7 +22,8 @@ async function printed(
   const generated = (): Secret => new Secret('gw-kept')
   const { plan, config, problems } = await loadPlan({ file: join(folder, 'gateway.yaml'), env, generated })
   if (plan === undefined || config === undefined) throw new Error(JSON.stringify(problems))
-  const kept = new Map(yaml.includes('generate') ? [['local', { secret: new Secret('gw-kept'), made: true }]] : [])
+  const own = { secret: new Secret('gw-kept'), file: '/srv/data/keys/local', made: true }
+  const kept = new Map(yaml.includes('generate') ? [['local', own]] : [])
   return curl({ plan, config, kept, origin, env })
 }
 
@@ -41,9 +42,10 @@ t.test('the first model that is on and that the key may use is asked for', async
   t.match(embed, '"model":"sim-embed"')
 })
 
-t.test('a key that was generated is printed itself, a hashed one as a variable to fill', async t => {
+t.test('a key that was generated is read from its file, a hashed one is a variable to fill', async t => {
   const models = 'models: { sim-text: sim }\n'
-  t.match(await printed(t, `keys: { local: { secret: { env: NONE, generate: true } } }\n${models}`), 'Bearer gw-kept"')
+  const made = await printed(t, `keys: { local: { secret: { env: NONE, generate: true } } }\n${models}`)
+  t.match(made, `Bearer $(cat '/srv/data/keys/local')"`)
   const hash = createHash('sha256').update('some other key').digest('hex')
   const hashed = await printed(t, `keys: { local: { secret: { hash: "sha256:${hash}" } } }\n${models}`)
   t.match(hashed, 'Bearer $GATEWAY_KEY"')

@@ -1,12 +1,17 @@
-import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
+import { packageRoot } from '../../src/core/package-root.js'
 import { type Bin, run, start } from './bin.js'
 import { BAD, GOOD, TEST_KEY } from './files.js'
 
 const GENERATED = GOOD.replace('{ env: TEST_KEY }', '{ env: TEST_KEY, generate: true }')
 const env = { TEST_KEY }
+const SCRIPT = '/usr/bin/script'
+const BIN = join(packageRoot(), 'bin', 'gateway.js')
 
 interface Request {
   readonly url: string
@@ -17,7 +22,10 @@ interface Request {
 /** Takes the printed curl line apart as a shell would. */
 async function printedRequest(bin: Bin, variables: Readonly<Record<string, string>> = {}): Promise<Request> {
   const [command] = await bin.until(/^curl [\s\S]*?-d '.*'$/m)
-  const text = command.replaceAll('\\\n', '').replace(/\$([A-Z_]+)/g, (_, name: string) => variables[name] ?? '')
+  const text = command
+    .replaceAll('\\\n', '')
+    .replace(/\$([A-Z_]+)/g, (_, name: string) => variables[name] ?? '')
+    .replace(/\$\(cat '([^']+)'\)/g, (_, file: string) => readFileSync(file, 'utf8').trim())
   const headers = [...text.matchAll(/-H "([^:"]+): ([^"]*)"/g)].map(([, name, value]) => [name ?? '', value ?? ''])
   return {
     url: /^curl (\S+)/.exec(text)?.[1] ?? '',
@@ -85,19 +93,54 @@ t.test('a key from a variable is named, never shown, and the request uses the va
   t.equal((await paste(request)).status, 200)
 })
 
-t.test('a generated key is printed on every start, and stays the same', async t => {
+t.test('a generated key goes into no file: its own file is named, and the request reads it there', async t => {
   const cwd = t.testdir({ 'gateway.yaml': GENERATED })
-  const shown: string[] = []
-  for (const how of ['made on this start', 'kept in the data folder']) {
+  const file = join(cwd, 'data', 'keys', 'local')
+  for (const how of ['made on this start, kept in', 'kept in']) {
     const bin = start(t, ['serve', '--port', '0'], { cwd })
-    const [, key = '', why] = await bin.until(/^key local: (\S+) {2}\((.*)\)$/m)
+    t.equal((await paste(await printedRequest(bin))).status, 200)
+    bin.child.kill('SIGTERM')
+    const { code, stdout, stderr } = await bin.ended
+    t.equal(code, 0)
+    t.match(stdout, `key local: ${how} ${file}`)
+    const key = readFileSync(file, 'utf8').trim()
+    t.notOk((stdout + stderr).includes(key), 'the key is not shown')
+  }
+})
+
+t.test('--show-key prints a generated key, which stays the same', async t => {
+  const cwd = t.testdir({ 'gateway.yaml': GENERATED })
+  for (const how of ['made on this start', 'kept in']) {
+    const bin = start(t, ['serve', '--port', '0', '--show-key'], { cwd })
+    const [, key, why] = await bin.until(/^key local: (\S+) {2}\((.*)\)$/m)
     t.match(why, how)
-    shown.push(key)
+    t.equal(readFileSync(join(cwd, 'data', 'keys', 'local'), 'utf8').trim(), key)
     bin.child.kill('SIGTERM')
     t.equal((await bin.ended).code, 0)
   }
-  t.equal(shown[0], shown[1])
-  t.equal(readFileSync(join(cwd, 'data', 'keys', 'local'), 'utf8').trim(), shown[0])
+})
+
+// `script` runs a command on a terminal of its own.
+t.test('a terminal shows a generated key on the start that makes it alone', { skip: !existsSync(SCRIPT) }, async t => {
+  const cwd = t.testdir({ 'gateway.yaml': GENERATED })
+  for (const isShown of [true, false]) {
+    const command = `${process.execPath} ${BIN} serve --port 0`
+    const child = spawn(SCRIPT, ['-qec', command, '/dev/null'], { cwd })
+    let text = ''
+    const listening = new Promise<void>(resolve => {
+      child.stdout.on('data', data => {
+        text += data
+        if (text.includes('curl ')) resolve()
+      })
+    })
+    const ended = once(child, 'exit')
+    await Promise.race([listening, ended])
+    // The terminal's own interrupt.
+    child.stdin.write('\x03')
+    await ended
+    const key = readFileSync(join(cwd, 'data', 'keys', 'local'), 'utf8').trim()
+    t.equal(text.includes(key), isShown)
+  }
 })
 
 t.test('options win over the file', async t => {
