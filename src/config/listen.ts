@@ -2,6 +2,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { dirname, resolve } from 'node:path'
 import type { FileContent, ListenConfig } from '../core/config.js'
 import { Secret } from '../core/secret.js'
+import { warnOfValidity } from './certificates.js'
 import { type Context, fillIn } from './context.js'
 import { LISTEN } from './defaults.js'
 import type { Site } from './document.js'
@@ -55,7 +56,10 @@ function readTls(raw: NonNullable<RawListen['tls']>, site: Site, context: Contex
   const key = readPem(raw.key, site.child('key'), context)
   if (cert === undefined || key === undefined) return undefined
   const fault = faultOf(cert, key)
-  if (fault === undefined) return { cert, key }
+  if (fault === undefined) {
+    warnOfValidity(cert.content.reveal(), site.child('cert'), context)
+    return { cert, key }
+  }
   context.report.error('bad-certificate', site.child(fault.at), fault.message)
   return undefined
 }

@@ -1,6 +1,7 @@
 import { dirname, resolve } from 'node:path'
 import { Secret } from '../core/secret.js'
 import type { Node, StoreConfig, Tls } from '../core/store-config.js'
+import { warnOfValidity } from './certificates.js'
 import { type Context, fillIn } from './context.js'
 import { POSTGRES, REDIS, STORE } from './defaults.js'
 import type { Site } from './document.js'
@@ -189,11 +190,16 @@ function readHosts(hosts: readonly string[], standard: number, site: Site, { rep
   })
 }
 
-function readTls(raw: NonNullable<RawStore['tls']>, site: Site, { files, report }: Context): Tls | undefined {
+function readTls(raw: NonNullable<RawStore['tls']>, site: Site, context: Context): Tls | undefined {
+  const { files, report } = context
   if (typeof raw === 'boolean') return raw ? {} : undefined
   if (raw.ca === undefined) return {}
   const result = files.read(resolve(dirname(site.document.source.file), raw.ca), MOST_BYTES)
-  if ('bytes' in result) return { ca: result.bytes.toString('utf8') }
+  if ('bytes' in result) {
+    const ca = result.bytes.toString('utf8')
+    warnOfValidity(ca, site.child('ca'), context)
+    return { ca }
+  }
   report.error('unreadable-file', site.child('ca'), `cannot read this file: ${result.reason}`)
   return {}
 }

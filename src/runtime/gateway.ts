@@ -201,7 +201,7 @@ export class Gateway {
     await this.follow(loaded)
     const { plan } = loaded
     if (plan === undefined) this.#refuse(loaded)
-    else if (plan.digest === this.plan.digest) this.#unchanged()
+    else if (plan.digest === this.plan.digest) this.#unchanged(loaded)
     else await this.#apply(plan, loaded)
     return loaded
   }
@@ -217,8 +217,10 @@ export class Gateway {
     }
   }
 
-  #unchanged(): void {
+  #unchanged({ problems: warnings }: LoadedPlan): void {
     this.#health.reloads.unchanged++
+    // What is told may change with the time alone: certificates expire.
+    if (warnings.length > 0) this.#log.warn({ warnings: warnings.map(briefly) }, 'the files are unchanged')
     if (!this.#health.valid) this.#log.info({ generation: this.#health.generation }, 'the files are valid again')
     this.#health.valid = true
     this.#health.problems = []
