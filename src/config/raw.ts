@@ -189,7 +189,11 @@ export interface RawKind {
   readonly credential?: RawCredential
   readonly secret?: RawSecret
   readonly headers?: RawMap<string>
-  readonly forward?: { readonly request?: readonly string[]; readonly response?: readonly string[] }
+  readonly forward?: {
+    readonly request?: readonly string[]
+    readonly response?: readonly string[]
+    readonly trace?: boolean
+  }
   readonly speaks?: RawMap<RawEndpoint>
   readonly tasks?: RawTask
   readonly timeouts?: RawTimeouts

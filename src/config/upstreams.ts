@@ -80,7 +80,11 @@ function readUpstream(
     former: off === undefined ? readFormerSecrets(raw, entry.site, context) : [],
     ...(off === undefined ? {} : { off }),
     headers: mergeHeaders(layers, context),
-    forward: { request: mergeForward(layers, 'request', context), response: mergeForward(layers, 'response', context) },
+    forward: {
+      request: mergeForward(layers, 'request', context),
+      response: mergeForward(layers, 'response', context),
+      trace: layers.findLast(({ value }) => value.forward?.trace !== undefined)?.value.forward?.trace ?? true,
+    },
     speaks: toRecord([...endpoints].map(([name, { config }]) => [name, config])),
     tasks: layers.flatMap(({ value, site }) =>
       value.tasks === undefined ? [] : [readTask(value.tasks, site.child('tasks'), told)],

@@ -127,7 +127,12 @@ export interface UpstreamConfig {
   /** Sent with every request. */
   readonly headers: Readonly<Record<string, string>>
   /** Further header names (globs, lower case) that pass in each direction. */
-  readonly forward: { readonly request: readonly string[]; readonly response: readonly string[] }
+  readonly forward: {
+    readonly request: readonly string[]
+    readonly response: readonly string[]
+    /** Whether the headers of a trace pass to it. */
+    readonly trace: boolean
+  }
   readonly speaks: Readonly<Record<string, EndpointConfig>>
   /** How its tasks are followed: those of its kinds first. */
   readonly tasks: readonly TaskShapeConfig[]

@@ -19,6 +19,8 @@ export interface AttemptNote {
 export interface RequestEntry {
   /** Letters, digits and a few marks: it needs no escaping. */
   readonly id: string
+  /** The client's trace (W3C Trace Context), 32 hexadecimal digits. */
+  readonly trace?: string | undefined
   /** A method that Node knows. */
   readonly method: string
   readonly route: string | undefined

@@ -2,6 +2,7 @@ import type { Outcome, RequestEntry } from '../core/entry.js'
 import type { GatewayError } from '../core/errors.js'
 import { Blocked } from '../net/media-url.js'
 import type { Call } from './call.js'
+import { traceId } from './heads.js'
 
 /** Characters of a path that the log shows. */
 const LONGEST_PATH = 200
@@ -14,6 +15,7 @@ export function account(call: Call): RequestEntry {
   const details = call.error?.details
   return {
     id: call.id,
+    trace: traceId(call.request),
     method: call.request.method ?? '',
     route: call.route?.id,
     path: pathOf(call),

@@ -27,7 +27,7 @@ export function checkHead(request: IncomingMessage, limits: Limits): void {
   }
   // Absolute-form and authority-form targets are for proxies, which this is not (RFC 9112 §3.2.2).
   if (url.charCodeAt(0) !== 0x2f) throw new GatewayError('bad_request', 'The request target has to be a path.')
-  checkSingles(raw)
+  checkLines(raw, limits.header_bytes)
   // RFC 9112 §3.2
   if (request.headers.host === undefined && request.httpVersion === '1.1') {
     throw new GatewayError('bad_request', 'The header host is missing.')
@@ -39,10 +39,21 @@ export function checkHead(request: IncomingMessage, limits: Limits): void {
   }
 }
 
-function checkSingles(raw: readonly string[]): void {
+/** Bytes of a header line beside its name and value: colon, space and line end. */
+const LINE_BYTES = 4
+
+/** Node's own bound is for the request line and the headers together, and grows with `limits.url`. */
+function checkLines(raw: readonly string[], mostBytes: number): void {
   let seen: string[] | undefined
+  let size = 0
   for (let index = 0; index < raw.length; index += 2) {
     const name = raw[index] ?? ''
+    size += name.length + (raw[index + 1]?.length ?? 0) + LINE_BYTES
+    if (size > mostBytes) {
+      throw new GatewayError('headers_too_large', `The request headers are larger than ${mostBytes} bytes.`, {
+        limit: 'header_bytes',
+      })
+    }
     if (name.length > LONGEST) continue
     const lower = name.toLowerCase()
     if (!SINGLE.has(lower)) continue
@@ -61,4 +72,13 @@ export function clientRequestId(request: IncomingMessage): string | undefined {
   const given = request.headers['x-request-id']
   if (typeof given !== 'string' || given.length === 0 || given.length > LONGEST_ID) return undefined
   return /^[\w.:/+=-]+$/.test(given) ? given : undefined
+}
+
+/** Version, trace, parent and flags; versions after 00 may go on. Source: W3C Trace Context, §3.2. */
+const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:$|-)/
+
+/** The trace that the request belongs to; undefined where it names none, or not as the specification has it. */
+export function traceId({ headers }: IncomingMessage): string | undefined {
+  const given = headers.traceparent
+  return typeof given === 'string' ? TRACEPARENT.exec(given)?.[1] : undefined
 }

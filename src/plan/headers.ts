@@ -1,3 +1,4 @@
+import type { UpstreamConfig } from '../core/config.js'
 import type { HeaderFilter } from '../core/plan.js'
 import { NameSet } from './names.js'
 
@@ -19,12 +20,15 @@ const NOT_TO_CLIENT = [
   ...['set-cookie', 'set-cookie2', 'server', 'alt-svc', 'www-authenticate', 'x-request-id', 'x-gateway-error'],
 ]
 
+/** The context of a trace (W3C Trace Context) and what goes with it (W3C Baggage). */
+const TRACE_HEADERS: readonly string[] = ['traceparent', 'tracestate', 'baggage']
+
 /**
  * Client headers that pass to an upstream beyond those that always do. `held` names further headers that never pass,
  * whatever the globs say: those in which callers' keys stand, and those that the upstream's own declaration sets.
  */
-export function requestFilter(forward: readonly string[], held: Iterable<string>): HeaderFilter {
-  return filter(forward, [...NOT_TO_UPSTREAM, ...held])
+export function requestFilter({ request, trace }: UpstreamConfig['forward'], held: Iterable<string>): HeaderFilter {
+  return filter(trace ? [...TRACE_HEADERS, ...request] : request, [...NOT_TO_UPSTREAM, ...held])
 }
 
 /** Headers of an upstream's answer that pass to the client beyond those that always do. */

@@ -64,7 +64,7 @@ function compileUpstream(
     credential: secret && credentialReference(name, secret),
     former: former.map(one => one.upstream),
     forward: {
-      request: requestFilter(config.forward.request, held),
+      request: requestFilter(config.forward, held),
       response: responseFilter(config.forward.response),
     },
     connect: mergeTimeouts(timeouts, config.timeouts).connect,

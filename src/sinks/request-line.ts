@@ -8,6 +8,7 @@ export function requestLine(entry: RequestEntry, level: string, time: string): s
   const { milliseconds, bytes, usage } = entry
   return (
     `{"level":"${level}","time":"${time}","msg":"request","id":"${entry.id}","method":"${entry.method}"` +
+    string('trace', entry.trace) +
     string('route', entry.route) +
     string('path', entry.path) +
     string('key', entry.key) +

@@ -223,6 +223,36 @@ for (const [count, status] of [
   })
 }
 
+for (const [size, status] of [
+  [4096, 200],
+  [4097, 431],
+] as const) {
+  t.test(`F-C10 header lines of ${size} bytes against a limit of 4 KiB: ${status}`, async t => {
+    const gateway = await withSmallHeads(t)
+    const lines = [`host: ${new URL(gateway.origin).host}`, `authorization: Bearer ${gateway.key}`, 'x-fill: ']
+    const fixed = lines.reduce((sum, line) => sum + line.length + '\r\n'.length, 0)
+    const client = await connectRaw(t, gateway.origin)
+    await client.send(`GET /v1/models HTTP/1.1\r\n${lines.join('\r\n')}${'x'.repeat(size - fixed)}\r\n\r\n`)
+    const answer = await client.answer()
+    t.equal(answer.status, status)
+    if (status === 431) t.equal(answer.header('x-gateway-error'), 'headers_too_large')
+  })
+}
+
+t.test(
+  'F-C10 header lines of 24,000 bytes against the usual limit of 16 KiB: 431 in the family of the route',
+  async t => {
+    const { gateway } = await running(t)
+    const answer = await gateway.request('/v1/messages', {
+      method: 'POST',
+      headers: Object.fromEntries(Array.from({ length: 24 }, (_, index) => [`x-long-${index}`, 'x'.repeat(1000)])),
+      body: BODY,
+    })
+    t.equal(answer.status, 431)
+    t.match(answer.json(), { type: 'error', error: { type: String, message: /larger than 16384 bytes/ } })
+  },
+)
+
 t.test('F-C10 headers over their size: 431', async t => {
   const gateway = await withSmallHeads(t)
   const answer = await gateway.request('/v1/models', { headers: { 'x-long': 'x'.repeat(20_000) } })

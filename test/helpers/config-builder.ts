@@ -85,7 +85,7 @@ export function upstreamOf(base: string, parts: Partial<UpstreamConfig> = {}): U
     base,
     former: [],
     headers: {},
-    forward: { request: [], response: [] },
+    forward: { request: [], response: [], trace: true },
     speaks: { chat: callOf('POST /v1/chat/completions') },
     timeouts: {},
     retry: {},

@@ -86,7 +86,9 @@ t.test('all problems are told at once', async t => {
 
 t.test("F-U20 a header in which any route looks for callers' keys goes to no upstream", async t => {
   const caller = [{ in: 'header', name: 'X-Api-Key' }] as const
-  const upstreams = { north: upstreamOf('https://n.example', { forward: { request: ['x-*'], response: [] } }) }
+  const upstreams = {
+    north: upstreamOf('https://n.example', { forward: { request: ['x-*'], response: [], trace: true } }),
+  }
   const { plan } = compiled(chatConfig({ upstreams, routes: { [CHAT_ROUTE]: routeOf({ caller }) } }))
   t.notOk(plan.upstreams.get('north')?.forward.request('x-api-key'))
 })

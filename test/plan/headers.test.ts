@@ -1,14 +1,17 @@
 import t from 'tap'
 import { requestFilter, responseFilter } from '../../src/plan/headers.js'
 
+const filterOf = (request: readonly string[], held: Iterable<string>, trace = false) =>
+  requestFilter({ request, response: [], trace }, held)
+
 t.test('what is declared passes, by name or by glob, and nothing else', async t => {
-  const pass = requestFilter(['x-trace-*', 'x-beta'], [])
+  const pass = filterOf(['x-trace-*', 'x-beta'], [])
   t.ok(pass('x-beta') && pass('x-trace-id'))
   t.notOk(pass('x-trace') || pass('x-beta2') || pass('accept-language'))
 })
 
 t.test('nothing is declared: nothing passes', async t => {
-  t.notOk(requestFilter([], [])('x-a') || responseFilter([])('x-a'))
+  t.notOk(filterOf([], [])('x-a') || responseFilter([])('x-a'))
 })
 
 const CONNECTION = ['connection', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'content-length']
@@ -23,7 +26,7 @@ for (const name of [
   'x-request-id',
 ]) {
   t.test(`F-C13 ${name} never passes to an upstream, even where every header does`, async t => {
-    t.notOk(requestFilter(['*', name], [])(name))
+    t.notOk(filterOf(['*', name], [])(name))
   })
 }
 
@@ -34,7 +37,15 @@ for (const name of [...CONNECTION, 'set-cookie', 'server', 'www-authenticate', '
 }
 
 t.test("headers that hold callers' keys never pass, whatever the globs say", async t => {
-  const pass = requestFilter(['*'], new Set(['x-api-key']))
+  const pass = filterOf(['*'], new Set(['x-api-key']))
   t.notOk(pass('x-api-key'))
   t.ok(pass('x-other'))
+})
+
+t.test('the headers of a trace pass unless it is declared that they do not', async t => {
+  for (const name of ['traceparent', 'tracestate', 'baggage']) {
+    t.ok(filterOf([], [], true)(name))
+    t.notOk(filterOf([], [], false)(name))
+    t.notOk(filterOf([], [name], true)(name), 'what the upstream declares itself stays')
+  }
 })

@@ -52,7 +52,9 @@ t.test('a credential in the query is part of every call', async t => {
 t.test('a declared header is sent in any case, unless forward names it: then the client may send its own', async t => {
   const headers = { 'X-Version': '1', 'x-team': 't' }
   const forwarding = (...request: string[]): Speaker =>
-    speakerOf('https://up.example', { credential: BEARER, headers, forward: { request, response: [] } }, ['x-key'])
+    speakerOf('https://up.example', { credential: BEARER, headers, forward: { request, response: [], trace: true } }, [
+      'x-key',
+    ])
   const { forward } = forwarding('x-version', 'x-trace', 'authorization', 'x-key').upstream
   t.ok(forward.request('x-version'))
   t.ok(forward.request('x-trace'))
@@ -72,7 +74,7 @@ t.test('streams use the same call where none of their own is declared', async t 
 
 t.test("F-U20 callers' key headers, declared headers and the credential's never pass from a client", async t => {
   const credential = { place: { in: 'header', name: 'X-Up-Key' } } as const
-  const forward = { request: ['x-*'], response: [] }
+  const forward = { request: ['x-*'], response: [], trace: true }
   const { upstream } = speakerOf('https://up.example', { credential, forward, headers: { 'X-Set': '1' } }, [
     'x-api-key',
   ])

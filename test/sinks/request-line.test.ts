@@ -47,6 +47,11 @@ t.test('a line is JSON, and leaves out what is not known', async t => {
   })
 })
 
+t.test('a trace stands behind the id', async t => {
+  const trace = '0af7651916cd43dd8448eb211c80319c'
+  t.equal(parsed({ ...ENTRY, trace }).trace, trace)
+})
+
 t.test('durations are milliseconds to the hundredth', async t => {
   fc.assert(
     fc.property(fc.double({ min: 0, max: 1e9, noNaN: true }), first => {
