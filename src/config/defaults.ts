@@ -33,7 +33,13 @@ export const LIMITS: Limits = {
   drain: 30 * SECOND,
 }
 
-export const TIMEOUTS: Timeouts = { connect: 3 * SECOND, first_byte: 5 * MINUTE, idle: 2 * MINUTE, total: 30 * MINUTE }
+export const TIMEOUTS: Timeouts = {
+  queue: 5 * SECOND,
+  connect: 3 * SECOND,
+  first_byte: 5 * MINUTE,
+  idle: 2 * MINUTE,
+  total: 30 * MINUTE,
+}
 
 export const RETRY: Retry = { attempts: 3, on: ['connect', 'reset', 429, 500, 502, 503, 504, 529] }
 

@@ -24,9 +24,9 @@ export interface Limits {
   readonly event: number
   /** Largest JSON response that has to be held whole (to be transformed or checked). */
   readonly response: number
-  /** Most connections to one upstream origin. */
+  /** Most connections to one upstream. */
   readonly connections: number
-  /** Most requests that may wait for a connection to one origin. */
+  /** Most requests that may wait for a connection to one upstream. */
   readonly queue: number
   /** Most requests in flight in the whole process. */
   readonly in_flight: number
@@ -48,6 +48,8 @@ export interface Limits {
 
 /** Time-outs towards one upstream, in milliseconds. */
 export interface Timeouts {
+  /** The wait for a connection of the gateway's own pool to come free. */
+  readonly queue: number
   /** TCP and TLS set-up. */
   readonly connect: number
   /** From the request sent to the first byte of the answer's content. */
@@ -65,6 +67,9 @@ export interface Retry {
   readonly on: readonly RetryCondition[]
 }
 
-export const RETRY_CONDITIONS = ['connect', 'reset', 'first_byte', 'bad_response'] as const
-/** A failed phase, or an upstream's status. */
-export type RetryCondition = (typeof RETRY_CONDITIONS)[number] | number
+export const RETRY_CONDITIONS = ['connect', 'reset', 'first_byte', 'bad_response', 'queue'] as const
+/**
+ * A failed phase, or an upstream's status. `queue` is the gateway's own want of a connection, no failure of the upstream;
+ * `descriptors` is another such want, which no file can declare since no other target would help.
+ */
+export type RetryCondition = (typeof RETRY_CONDITIONS)[number] | 'descriptors' | number

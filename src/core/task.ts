@@ -37,7 +37,7 @@ export function taskFamily(protocol: string): string {
 
 /** Whether an upstream that failed so has certainly begun nothing: only then is the next one asked to. */
 export function tookNothing(condition: RetryCondition): boolean {
-  return condition === 'connect' || (typeof condition === 'number' && TASK_BUSY.has(condition))
+  return condition === 'connect' || condition === 'queue' || (typeof condition === 'number' && TASK_BUSY.has(condition))
 }
 
 /** Dotted paths; the first that leads to something counts. */

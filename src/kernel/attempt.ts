@@ -9,16 +9,16 @@ import { openRelay } from './relay/open.js'
 import type { Relay, Source } from './relay/relay.js'
 import { openTranslation } from './translate/open.js'
 import type { Translator } from './translate/translator.js'
-import { classify } from './upstream-errors.js'
+import { classify, noConnection } from './upstream-errors.js'
 
 /** Time that an upstream gets to end its transfer after its stream has ended, before the connection is broken off. */
 const LINGER = 1000
 
 /**
- * connect → first_byte → content → (lingering) → over. `connect` includes the wait for a free connection; `lingering`
- * is the time between the end of the client's answer and the end of the upstream's transfer.
+ * (queue) → connect → first_byte → content → (lingering) → over. `queue` is the wait for a connection of the gateway's own
+ * pool; `lingering` is the time between the end of the client's answer and the end of the upstream's transfer.
  */
-type Phase = 'connect' | 'first_byte' | 'content' | 'lingering' | 'over'
+type Phase = 'queue' | 'connect' | 'first_byte' | 'content' | 'lingering' | 'over'
 
 /** One try at one target: the upstream's side of a call. */
 export class Attempt implements UpstreamHandler, Source {
@@ -28,6 +28,7 @@ export class Attempt implements UpstreamHandler, Source {
   /** Where the upstream speaks another protocol than the client. */
   readonly translator: Translator | undefined
   readonly mayYield: boolean
+  readonly key: string
   readonly #report: (failure: Failure) => void
   readonly #dispatched: number
   readonly #started = performance.now()
@@ -52,6 +53,7 @@ export class Attempt implements UpstreamHandler, Source {
     report: (failure: Failure) => void,
   ) {
     this.call = call
+    this.key = call.key
     this.route = route
     this.exchange = exchange
     this.translator = translator
@@ -64,18 +66,16 @@ export class Attempt implements UpstreamHandler, Source {
     const { pool } = this.call.generation.reach(this.exchange.upstream)
     // A request that the library refuses fails within this very call, and has its place to give back then.
     this.#pool = pool
-    if (!pool.dispatch(request, this)) {
-      this.failed(
-        'connect',
-        new GatewayError('unavailable', 'Too many requests wait for this upstream.', {
-          retryAfter: 1000,
-          limit: 'queue',
-        }),
-      )
-    }
+    const dispatched = pool.dispatch(request, this)
+    if (dispatched === 'waiting') this.enter('queue')
+    else if (dispatched === 'full') this.failed('queue', noConnection('queue'))
   }
 
   // ── what the connection tells
+
+  onPlace(): void {
+    this.enter('connect')
+  }
 
   onRequestStart(controller: UpstreamController): void {
     this.#controller = controller
@@ -105,14 +105,14 @@ export class Attempt implements UpstreamHandler, Source {
   }
 
   onResponseEnd(): void {
-    this.#pool?.finished()
+    this.#pool?.finished(this.key)
     if (this.#phase === 'over') return
     if (this.#phase === 'lingering') this.stop()
     else this.#relay?.end()
   }
 
   onResponseError(_controller: UpstreamController, cause: Error): void {
-    this.#pool?.finished()
+    this.#pool?.finished(this.key)
     if (this.#phase === 'over') return
     if (this.#phase === 'lingering') {
       this.stop()
@@ -185,6 +185,9 @@ export class Attempt implements UpstreamHandler, Source {
   check(now: number): void {
     const { timeouts } = this.exchange
     switch (this.#phase) {
+      case 'queue':
+        if (now - this.#since > timeouts.queue) this.failed('queue', noConnection('connections'))
+        return
       case 'connect':
         if (now - this.#since > timeouts.connect) this.late('connect', 'connect')
         break
@@ -223,6 +226,7 @@ export class Attempt implements UpstreamHandler, Source {
 
   private stop(): void {
     if (this.#phase === 'lingering') this.call.kernel.watchdog.delete(this.#watched)
+    if (this.#phase === 'queue') this.#pool?.withdraw(this)
     this.#phase = 'over'
     this.#controller?.abort(new Error('the exchange is over'))
   }

@@ -79,6 +79,8 @@ export class Call implements Watched, InFlight {
   spool: Spool | undefined
   /** What translation left out. */
   losses: Losses | undefined
+  /** The key whose place among all requests in flight this one has, once it has one. */
+  #placed: string | undefined
   readonly #entered: number
   readonly #watched: number
   #settled = false
@@ -103,6 +105,22 @@ export class Call implements Watched, InFlight {
   /** The client went away, or the answer is out: nothing more can be sent. */
   get over(): boolean {
     return this.#settled
+  }
+
+  /** What scarce things are shared by: the name of the caller's key. All who need none count as one. */
+  get key(): string {
+    return this.caller?.name ?? ''
+  }
+
+  /** Takes one of the places for requests in flight, until this one settles. Throws `unavailable` where none is left. */
+  takePlace(): void {
+    if (!this.kernel.inFlight.take(this.key)) {
+      throw new GatewayError('unavailable', 'Too many requests are in flight. Try again soon.', {
+        retryAfter: 1000,
+        limit: 'in_flight',
+      })
+    }
+    this.#placed = this.key
   }
 
   /** Whether the model's own name stands in what goes upstream: where the request holds it, or it stands for none. */
@@ -236,6 +254,7 @@ export class Call implements Watched, InFlight {
     this.kernel.watchdog.delete(this.#watched)
     this.kernel.sink.record(account(this))
     this.generation.release()
+    if (this.#placed !== undefined) this.kernel.inFlight.release(this.#placed)
     this.kernel.leave(this.#entered)
   }
 }

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { madeBuffers } from '../core/dead-buffers.js'
+import { isOutOfDescriptors, outOfDescriptors } from '../core/descriptors.js'
 import { GatewayError } from '../core/errors.js'
 import type { Exchange, Route, Violation } from '../core/plan.js'
 import { StoreError } from '../core/store.js'
@@ -41,7 +42,7 @@ export async function readForm(call: Call, route: Route): Promise<FormBody> {
   const boundary = told(() => boundaryOf(request.headers['content-type']), undefined)
   const form = new MultipartForm(boundary, { control: route.control, limits: { ...HEAD, parts, field, fields } })
   const places = new Places()
-  const spool = call.kernel.spooler.open()
+  const spool = call.kernel.spooler.open(call.key)
   call.spool = spool
   for await (const chunk of chunksOf(call)) {
     madeBuffers(chunk.length)
@@ -195,6 +196,7 @@ async function held(written: Promise<void>): Promise<void> {
     await written
   } catch (cause) {
     if (!(cause instanceof StoreError)) throw cause
+    if (isOutOfDescriptors(cause)) throw outOfDescriptors(cause)
     throw new GatewayError('unavailable', 'The gateway cannot hold a request of this size now. Try again soon.', {
       retryAfter: 1000,
       limit: 'spool',

@@ -48,6 +48,7 @@ export class Generation {
     for (const upstream of [...plan.upstreams.values()].flatMap(one => [one, ...one.former])) {
       if (upstream.off !== undefined) continue
       const setting: PoolSettings = {
+        upstream: upstream.name,
         origin: places.origin(upstream),
         connections: plan.limits.connections,
         queue: plan.limits.queue,

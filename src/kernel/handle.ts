@@ -31,10 +31,10 @@ async function serve(call: Call): Promise<void> {
   call.route = matched.route
   checkHead(request, plan.limits)
   if (cors(call, matched)) return
-  refuseOverload(call)
   const placements = matched.route?.caller ?? (matched as Miss).caller
   const isLink = matched.route !== undefined && isSigned(call, matched.route)
   if (!isLink) call.caller = authenticate(request, call.query, placements, plan.keys)
+  call.takePlace()
   const route = routeOf(call, matched)
   if (route.lane === 'answer') return answer(call, route, (inner, response) => handle(call.kernel, inner, response))
   if (route.task !== undefined) return serveTask(call, route, route.task)
@@ -72,14 +72,6 @@ async function continueTurn(
 function familyOf({ headers }: IncomingMessage, matched: Match | Miss): Family {
   const { errors, families } = matched.route ?? (matched as Miss)
   return families.find(({ header }) => headers[header] !== undefined)?.family ?? errors
-}
-
-export function refuseOverload(call: Call): void {
-  if (call.kernel.calls.size <= call.generation.plan.limits.in_flight) return
-  throw new GatewayError('unavailable', 'Too many requests are in flight. Try again soon.', {
-    retryAfter: 1000,
-    limit: 'in_flight',
-  })
 }
 
 function routeOf(call: Call, matched: Match | Miss): Match['route'] {

@@ -1,5 +1,6 @@
 import type { Sink } from '../core/entry.js'
 import type { GatewayError } from '../core/errors.js'
+import { FairShares } from '../core/fair-shares.js'
 import type { Store } from '../core/store.js'
 import { Spooler } from '../stores/spool.js'
 import type { Generation } from './generation.js'
@@ -29,6 +30,8 @@ export class Kernel {
   #generation: Generation
   /** Requests in flight. */
   readonly calls = new Roster<InFlight>()
+  /** Those whose key has been checked, by key. */
+  readonly inFlight: FairShares
   #idle: (() => void)[] = []
   /** Told when an upstream refuses the gateway's own credential: its secret may have been rotated. */
   onRefusedCredential: () => void = () => undefined
@@ -41,6 +44,7 @@ export class Kernel {
     this.#generation = generation
     this.sink = sink
     this.store = store
+    this.inFlight = new FairShares(generation.plan.limits.in_flight)
     const { path, body, memory, disk } = generation.plan.spool
     this.spooler = new Spooler({ folder: path, body, memory, disk })
     this.state = new State(store, error => this.onStoreFault(error))
@@ -55,6 +59,7 @@ export class Kernel {
   swap(next: Generation): void {
     const last = this.#generation
     this.#generation = next
+    this.inFlight.total = next.plan.limits.in_flight
     last.retire()
   }
 

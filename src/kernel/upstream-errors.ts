@@ -1,3 +1,4 @@
+import { isOutOfDescriptors, outOfDescriptors } from '../core/descriptors.js'
 import { GatewayError } from '../core/errors.js'
 import type { RetryCondition } from '../core/limits.js'
 import type { Exchange } from '../core/plan.js'
@@ -11,9 +12,19 @@ export function passAnswer(call: Call, answer: UpstreamAnswer, error: GatewayErr
   call.end(answer.body)
 }
 
+/** No connection of the gateway's own pool came free for a request in time (`connections`), or too many wait (`queue`). */
+export function noConnection(limit: 'connections' | 'queue'): GatewayError {
+  const message =
+    limit === 'queue'
+      ? 'Too many requests wait for this upstream. Try again soon.'
+      : 'All connections of the gateway to this upstream are in use. Try again soon.'
+  return new GatewayError('unavailable', message, { retryAfter: 1000, limit, phase: 'queue' })
+}
+
 /** What a broken connection means. `connecting`: the request had not been sent. */
 export function classify(cause: Error, connecting: boolean): { condition: RetryCondition; error: GatewayError } {
   if (cause instanceof GatewayError) return { condition: 'reset', error: cause }
+  if (isOutOfDescriptors(cause)) return { condition: 'descriptors', error: outOfDescriptors(cause) }
   const code = 'code' in cause ? String(cause.code) : ''
   if (code === 'UND_ERR_CONNECT_TIMEOUT') {
     return { condition: 'connect', error: timeout('connect', cause) }

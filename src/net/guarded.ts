@@ -1,6 +1,6 @@
 import { Client, type Dispatcher } from 'undici'
 import { addressOf, MediaGuard, type MediaRules } from './media-url.js'
-import type { UpstreamHandler, UpstreamRequest } from './pools.js'
+import type { Dispatched, UpstreamHandler, UpstreamRequest } from './pools.js'
 import { addressesOf, pinned, type Resolve } from './resolve.js'
 
 export interface GuardedOptions extends MediaRules {
@@ -65,13 +65,16 @@ export class GuardedConnection {
     return this.url.pathname + this.url.search
   }
 
-  dispatch(request: UpstreamRequest, handler: UpstreamHandler): boolean {
+  dispatch(request: UpstreamRequest, handler: UpstreamHandler): Dispatched {
     this.#client.dispatch(request as Dispatcher.DispatchOptions, handler)
-    return true
+    return 'sent'
   }
 
   /** The exchange is over: nothing more is wanted of the connection. */
   finished(): void {
     this.#client.destroy().catch(() => undefined)
   }
+
+  /** Nothing waits here: the connection is for this one request. */
+  withdraw(): void {}
 }

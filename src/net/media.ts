@@ -1,4 +1,5 @@
 import { Client } from 'undici'
+import { isOutOfDescriptors, outOfDescriptors } from '../core/descriptors.js'
 import { GatewayError } from '../core/errors.js'
 import { HEAD_BYTES, MEDIA_TYPES, mediaTypeOf, sniff } from './media-type.js'
 import { Blocked, MediaGuard, type MediaRules } from './media-url.js'
@@ -102,6 +103,7 @@ export class MediaFetcher {
       return await this.follow(wish, both, budget)
     } catch (error) {
       if (error instanceof GatewayError) throw error
+      if (isOutOfDescriptors(error)) throw outOfDescriptors(error)
       if (time.aborted) throw refused(wish, 'it took too long', error)
       if (signal.aborted) throw new GatewayError('client_gone', 'The client went away.', { cause: error })
       if (error instanceof Blocked) throw refused(wish, 'it is not one that may be fetched', error)

@@ -1,4 +1,5 @@
 import { type Dispatcher, Pool } from 'undici'
+import { FairQueue } from '../core/fair-queue.js'
 
 export interface UpstreamRequest {
   readonly method: string
@@ -9,6 +10,8 @@ export interface UpstreamRequest {
 }
 
 export interface PoolSettings {
+  /** The upstream's name: two upstreams at one origin do not take each other's connections. */
+  readonly upstream: string
   /** `https://host:port`. */
   readonly origin: string
   readonly connections: number
@@ -18,7 +21,15 @@ export interface PoolSettings {
   readonly connect: number
 }
 
-export type UpstreamHandler = Dispatcher.DispatchHandler
+/** What one request hears of its connection. */
+export interface UpstreamHandler extends Dispatcher.DispatchHandler {
+  /** Name of the caller's key: connections are shared fairly among keys. */
+  readonly key: string
+  /** The wait for a connection is over. Not called where one was free. */
+  onPlace(): void
+}
+/** `full`: too many requests wait already. */
+export type Dispatched = 'sent' | 'waiting' | 'full'
 export type UpstreamController = Dispatcher.DispatchController
 
 /** How long an idle upstream connection is kept, milliseconds. Servers may ask for less by their `keep-alive` header. */
@@ -26,14 +37,22 @@ const KEEP_ALIVE = 15_000
 /** A response head over this many bytes is an error of the upstream. */
 const MAX_HEAD = 64 * 1024
 
-/** Keep-alive connections to one origin. Redirects are not followed, bodies are not decoded, nothing is cached. */
+interface Waiter {
+  readonly request: UpstreamRequest
+  readonly handler: UpstreamHandler
+}
+
+/** Keep-alive connections to one upstream. Redirects are not followed, bodies are not decoded, nothing is cached. */
 export class UpstreamPool {
   readonly #pool: Pool
-  readonly #most: number
-  #open = 0
+  /** The library's own queue stays empty but for the moment between two requests of a connection. */
+  readonly #queue: FairQueue<Waiter>
 
   constructor(settings: PoolSettings) {
-    this.#most = settings.connections + settings.queue
+    this.#queue = new FairQueue<Waiter>(settings.connections, settings.queue, ({ request, handler }) => {
+      handler.onPlace()
+      this.send(request, handler)
+    })
     this.#pool = new Pool(settings.origin, {
       connections: settings.connections,
       pipelining: 1,
@@ -48,17 +67,35 @@ export class UpstreamPool {
     })
   }
 
-  /** Sends a request, or answers false where too many wait already. Each true is paid back by one `finished`. */
-  dispatch(request: UpstreamRequest, handler: UpstreamHandler): boolean {
-    if (this.#open >= this.#most) return false
-    this.#open++
-    this.#pool.dispatch(request as Dispatcher.DispatchOptions, handler)
-    return true
+  /** Requests that wait for a connection. */
+  get waiting(): number {
+    return this.#queue.waiting
   }
 
-  /** The exchange that `dispatch` began is over. */
-  finished(): void {
-    this.#open--
+  /**
+   * Sends a request, now or once a connection is free for its key. What is sent is paid back by one `finished`; what
+   * waits may be withdrawn until `onPlace`.
+   */
+  dispatch(request: UpstreamRequest, handler: UpstreamHandler): Dispatched {
+    if (this.#queue.take(handler.key)) {
+      this.send(request, handler)
+      return 'sent'
+    }
+    return this.#queue.wait(handler.key, { request, handler }) ? 'waiting' : 'full'
+  }
+
+  /** The exchange of a request that was sent is over. */
+  finished(key: string): void {
+    this.#queue.release(key)
+  }
+
+  /** The request does not wait any more. */
+  withdraw(handler: UpstreamHandler): void {
+    this.#queue.withdraw(handler.key, waiter => waiter.handler === handler)
+  }
+
+  private send(request: UpstreamRequest, handler: UpstreamHandler): void {
+    this.#pool.dispatch(request as Dispatcher.DispatchOptions, handler)
   }
 
   async close(): Promise<void> {
@@ -76,7 +113,7 @@ interface Entry {
 }
 
 /**
- * Pools by origin and settings, shared across generations of the plan by reference count: a reload keeps the warm
+ * Pools by upstream, origin and settings, shared across generations of the plan by reference count: a reload keeps the warm
  * connections of every upstream that it leaves as it was.
  */
 export class Pools {
@@ -109,6 +146,11 @@ export class Pools {
     return this.#entries.size
   }
 
+  /** Requests that wait for a connection. */
+  get waiting(): number {
+    return [...this.#entries.values()].reduce((sum, { pool }) => sum + pool.waiting, 0)
+  }
+
   /** Breaks every connection at once. */
   async destroy(): Promise<void> {
     const pools = [...this.#entries.values()]
@@ -118,5 +160,5 @@ export class Pools {
 }
 
 function keyOf(settings: PoolSettings): string {
-  return JSON.stringify([settings.origin, settings.connections, settings.queue, settings.connect])
+  return JSON.stringify([settings.upstream, settings.origin, settings.connections, settings.queue, settings.connect])
 }

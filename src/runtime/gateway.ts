@@ -145,6 +145,11 @@ export class Gateway {
     return this.#kernel.spooler.use
   }
 
+  /** Requests that wait for a connection to their upstream. */
+  get waiting(): number {
+    return this.#pools.waiting
+  }
+
   /** What the embedded simulator received, newest last. */
   get simulated(): Embedded['received'] {
     return this.#embedded.received

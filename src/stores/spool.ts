@@ -1,3 +1,4 @@
+import { FairShares } from '../core/fair-shares.js'
 import { StoreError } from '../core/store.js'
 import { BLOCK, Blocks } from './blocks.js'
 import { prepareTempFolder, TempFile } from './temp-file.js'
@@ -33,17 +34,19 @@ export interface SpoolUse {
 export class Spooler {
   readonly #options: SpoolOptions
   readonly #spools = new Set<Spool>()
-  #memory = 0
-  #disk = 0
+  readonly #memory: FairShares
+  readonly #disk: FairShares
   #files = 0
   #ready: Promise<void> | undefined
 
   constructor(options: SpoolOptions) {
     this.#options = options
+    this.#memory = new FairShares(options.memory)
+    this.#disk = new FairShares(options.disk)
   }
 
   get use(): SpoolUse {
-    return { bodies: this.#spools.size, memory: this.#memory, disk: this.#disk, files: this.#files }
+    return { bodies: this.#spools.size, memory: this.#memory.taken, disk: this.#disk.taken, files: this.#files }
   }
 
   /** Makes the folder, and clears it of what a crash may have left. Done at the first need where it is not done before. */
@@ -57,16 +60,17 @@ export class Spooler {
     }
   }
 
-  /** A place for one body. Whoever opens it disposes of it, however things end. */
-  open(): Spool {
+  /**
+   * A place for one body of a caller; memory and disk are shared fairly among callers' keys. Whoever opens it disposes of
+   * it, however things end.
+   */
+  open(key: string): Spool {
     const { body } = this.#options
     const spool = new Spool({
       body,
-      freeMemory: () => this.#options.memory - this.#memory,
-      memory: bytes => {
-        this.#memory += bytes
-      },
-      disk: bytes => this.reserve(bytes),
+      freeMemory: () => this.#memory.room(key),
+      memory: bytes => this.#memory.add(key, bytes),
+      disk: bytes => this.reserve(key, bytes),
       createFile: () => this.createFile(),
       closeFile: file => this.closeFile(file),
       gone: () => this.#spools.delete(spool),
@@ -80,11 +84,12 @@ export class Spooler {
     await Promise.all([...this.#spools].map(spool => spool.dispose()))
   }
 
-  private reserve(bytes: number): void {
-    if (this.#disk + bytes > this.#options.disk) {
-      throw new StoreError('full', `bodies on the disk are over the limit of ${this.#options.disk} bytes in all`)
+  private reserve(key: string, bytes: number): void {
+    if (bytes <= 0) this.#disk.add(key, bytes)
+    else if (!this.#disk.take(key, bytes)) {
+      const all = `${this.#options.disk} bytes in all`
+      throw new StoreError('full', `bodies on the disk are over this key's share of the limit of ${all}`)
     }
-    this.#disk += bytes
   }
 
   private async createFile(): Promise<TempFile> {

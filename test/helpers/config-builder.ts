@@ -13,7 +13,13 @@ import type { RouteFraming, Violation } from '../../src/core/plan.js'
 import { Secret } from '../../src/core/secret.js'
 import { type Compiled, compile, type Tools } from '../../src/plan/compile.js'
 
-export const TIMEOUTS: Timeouts = { connect: 3000, first_byte: 300_000, idle: 120_000, total: 1_800_000 }
+export const TIMEOUTS: Timeouts = {
+  queue: 5000,
+  connect: 3000,
+  first_byte: 300_000,
+  idle: 120_000,
+  total: 1_800_000,
+}
 export const RETRY: Retry = { attempts: 3, on: ['connect', 'reset', 429, 500, 502, 503, 504, 529] }
 export const LIMITS: Limits = {
   body: 32 * 1024 * 1024,

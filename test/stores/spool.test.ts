@@ -60,7 +60,7 @@ for (const [name, length] of Object.entries({
 }))
   t.test(`${name} is read back, any number of times`, async t => {
     const { spooler: spools } = spooler(t)
-    const spool = spools.open()
+    const spool = spools.open('a')
     const bytes = pattern(length)
     await fill(spool, bytes)
     t.equal(spool.length, length)
@@ -78,7 +78,7 @@ t.test('a body comes back whatever it is written in and where it is read', async
   await fc.assert(
     fc.asyncProperty(sizes, fc.nat(400 * KIB), fc.nat(400 * KIB), async (sizes, start, length) => {
       const bytes = pattern(sizes.reduce((sum, size) => sum + size, 0))
-      const spool = spools.open()
+      const spool = spools.open('a')
       let at = 0
       for (const size of sizes) {
         await spool.write(bytes.subarray(at, at + size))
@@ -97,7 +97,7 @@ t.test('a body comes back whatever it is written in and where it is read', async
 
 t.test('what was written is copied: the writer may use its buffer again', async t => {
   const { spooler: spools } = spooler(t)
-  const spool = spools.open()
+  const spool = spools.open('a')
   const chunk = Buffer.from('abc')
   await spool.write(chunk)
   chunk.fill(0)
@@ -107,7 +107,7 @@ t.test('what was written is copied: the writer may use its buffer again', async 
 
 t.test('readers follow a body that is still being written', async t => {
   const { spooler: spools } = spooler(t, { body: 100 * KIB })
-  const spool = spools.open()
+  const spool = spools.open('a')
   const bytes = pattern(MIB)
   const readers = [all(spool.read()), all(Readable.from(spool.read(10))), all(spool.read(5, 200 * KIB))]
   await fill(spool, bytes, 10_000)
@@ -122,7 +122,7 @@ t.test(
   { skip: process.platform === 'win32' },
   async t => {
     const { spooler: spools, folder } = spooler(t, { body: 0 })
-    const spool = spools.open()
+    const spool = spools.open('a')
     await spool.write(pattern(MIB))
     t.ok(spools.use.disk > 0)
     t.same(readdirSync(folder), [])
@@ -166,7 +166,7 @@ t.test('F-M2 a body that is given up at any moment leaves nothing', async t => {
   const { spooler: spools, folder } = spooler(t, { body: 20 * KIB, disk: 1000 * MIB })
   const bytes = pattern(300 * KIB)
   for (let moment = 0; moment < 60; moment++) {
-    const spool = spools.open()
+    const spool = spools.open('a')
     const writing = fill(spool, bytes, 30 * KIB).then(
       () => 'whole',
       error => error,
@@ -186,7 +186,7 @@ t.test('F-M2 a body that is given up at any moment leaves nothing', async t => {
 
 t.test('F-M2 a reader that stops half-way leaves nothing', async t => {
   const { spooler: spools } = spooler(t, { body: 0 })
-  const spool = spools.open()
+  const spool = spools.open('a')
   await fill(spool, pattern(MIB))
   const { memory } = spools.use
   for await (const chunk of spool.read()) {
@@ -204,7 +204,7 @@ t.test('F-M2 a reader that stops half-way leaves nothing', async t => {
 
 t.test('a body that was given up cannot be read, written or ended', async t => {
   const { spooler: spools } = spooler(t)
-  const spool = spools.open()
+  const spool = spools.open('a')
   const waiting = spool.read().next()
   await spool.dispose()
   await t.rejects(waiting, { name: 'StoreError', fault: 'unavailable' })
@@ -215,7 +215,7 @@ t.test('a body that was given up cannot be read, written or ended', async t => {
 
 t.test('chunks are written one after the other, and none behind the end', async t => {
   const { spooler: spools } = spooler(t, { body: 0 })
-  const spool = spools.open()
+  const spool = spools.open('a')
   const first = spool.write(Buffer.from('a'))
   await t.rejects(spool.write(Buffer.from('b')), StoreError)
   t.throws(() => spool.end(), StoreError)
@@ -227,15 +227,15 @@ t.test('chunks are written one after the other, and none behind the end', async 
 
 t.test('bodies on the disk are bounded all together, and what was refused is free again', async t => {
   const { spooler: spools } = spooler(t, { body: 0, disk: MIB })
-  const first = spools.open()
+  const first = spools.open('a')
   await fill(first, pattern(700 * KIB))
-  const second = spools.open()
+  const second = spools.open('a')
   await t.rejects(fill(second, pattern(700 * KIB)), { name: 'StoreError', fault: 'full' })
   await second.dispose()
   t.ok((await all(first.read())).equals(pattern(700 * KIB)), 'the other body is whole')
   await first.dispose()
   t.same(spools.use, NOTHING)
-  const third = spools.open()
+  const third = spools.open('a')
   await fill(third, pattern(700 * KIB))
 })
 
@@ -243,7 +243,7 @@ t.test('bodies in memory are bounded all together: the rest goes to the disk', a
   const { spooler: spools } = spooler(t, { body: MIB, memory: 2 * MIB, disk: 100 * MIB })
   const bodies = await Promise.all(
     Array.from({ length: 10 }, async (_, seed) => {
-      const spool = spools.open()
+      const spool = spools.open('a')
       await fill(spool, pattern(MIB, seed))
       t.ok(spools.use.memory <= 2 * MIB + 10 * BLOCK, `${spools.use.memory} bytes`)
       return spool
@@ -260,7 +260,7 @@ t.test('many bodies at once, of which some are given up', async t => {
   const { spooler: spools, folder } = spooler(t, { body: 50 * KIB, memory: 200 * KIB, disk: 100 * MIB })
   await Promise.all(
     Array.from({ length: 40 }, async (_, seed) => {
-      const spool = spools.open()
+      const spool = spools.open('a')
       const bytes = pattern(200 * KIB + seed, seed)
       if (seed % 3 === 0) {
         await spool.write(bytes)
@@ -280,7 +280,7 @@ t.test('many bodies at once, of which some are given up', async t => {
 
 t.test('a body of 200 MiB takes little memory, at every step', async t => {
   const { spooler: spools } = spooler(t, { disk: 300 * MIB })
-  const spool = spools.open()
+  const spool = spools.open('a')
   const chunk = pattern(MIB)
   let most = 0
   for (let i = 0; i < 200; i++) {
@@ -319,17 +319,17 @@ t.test('a folder whose place is taken is told, and used as soon as it can be', a
   writeFileSync(folder, 'x')
   const spools = new Spooler({ folder, body: 0, memory: 0, disk: MIB })
   await t.rejects(spools.prepare(), { name: 'StoreError', fault: 'refused' })
-  const lost = spools.open()
+  const lost = spools.open('a')
   await t.rejects(lost.write(Buffer.from('x')), { name: 'StoreError', fault: 'refused' })
   await lost.dispose()
   t.same(spools.use, NOTHING)
   rmSync(folder)
-  const spool = spools.open()
+  const spool = spools.open('a')
   await fill(spool, Buffer.from('x'))
   rmSync(folder, { recursive: true })
-  const unlucky = spools.open()
+  const unlucky = spools.open('a')
   await t.rejects(unlucky.write(Buffer.from('x')), { name: 'StoreError', fault: 'unavailable' })
-  const lucky = spools.open()
+  const lucky = spools.open('a')
   await fill(lucky, Buffer.from('y'))
   t.equal((await all(lucky.read())).toString(), 'y')
   await spools.close()

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { GatewayError } from '../../core/errors.js'
+import { FairShares } from '../../core/fair-shares.js'
 import { isObject, type Json, type JsonObject } from '../../core/json.js'
 import { setValue } from '../../wire/json-edit.js'
 import type { HeldBody } from '../admit.js'
@@ -14,8 +15,9 @@ import { Run } from './run.js'
 import { isLost, isUnfinished, type OwnResponse } from './stored.js'
 import type { Turn } from './turn.js'
 
-/** Most responses that run in the background of one process at once, and most whose events are kept when they have ended. */
-const MOST_RUNNING = 64
+/** Most responses that run in the background of one process at once: 65 of one key, where no other key has any. */
+const MAX_RUNNING = 72
+/** Most whose events are kept when they have ended. */
 const MOST_ENDED = 32
 /** How long those are kept, milliseconds. */
 const KEEP_ENDED = 300_000
@@ -29,6 +31,7 @@ export type Serve = (request: IncomingMessage, response: ServerResponse) => void
 export class Background {
   readonly #conversations: Conversations
   readonly #runs = new Map<string, Run>()
+  readonly #places = new FairShares(MAX_RUNNING)
   #beat: NodeJS.Timeout | undefined
 
   constructor(conversations: Conversations) {
@@ -37,16 +40,12 @@ export class Background {
 
   /** Begins a run and answers the client: with the response as it is now, or with its events as they come. */
   async start(call: Call, body: HeldBody, turn: Turn, serve: Serve): Promise<void> {
-    this.checkRoom()
     if (!turn.wishes.store) throw refused('A response that runs in the background has to be stored.', 'store')
-    const document = JSON.parse(body.bytes.toString('utf8')) as Json
-    if (!isObject(document)) throw new GatewayError('bad_request', 'The body has to be a JSON object.')
-    await turn.expand(document)
-    const response = { ...blankResponse(turn.id, Date.now(), document, 'queued'), background: true }
-    const kept: OwnResponse = { ...turn.draft(response), background: true, beat: Date.now() }
-    await stored(this.#conversations.remember(turn.owner, kept))
-    // Others may have begun while this one was written.
-    this.checkRoom()
+    this.takePlace(turn.owner)
+    const kept = await this.draft(body, turn).catch((error: unknown) => {
+      this.#places.release(turn.owner)
+      throw error
+    })
     const run = new Run(turn.owner, kept, ended => this.ended(ended))
     this.#runs.set(addressOf(run), run)
     this.#beat ??= setInterval(() => this.beat(), BEAT).unref()
@@ -58,6 +57,17 @@ export class Background {
     serve(request, answer)
     if (call.stream) new Following(call, run, 0).start()
     else call.answer(200, run.response)
+  }
+
+  /** The response as it is kept before anything has come of it. */
+  private async draft(body: HeldBody, turn: Turn): Promise<OwnResponse> {
+    const document = JSON.parse(body.bytes.toString('utf8')) as Json
+    if (!isObject(document)) throw new GatewayError('bad_request', 'The body has to be a JSON object.')
+    await turn.expand(document)
+    const response = { ...blankResponse(turn.id, Date.now(), document, 'queued'), background: true }
+    const kept: OwnResponse = { ...turn.draft(response), background: true, beat: Date.now() }
+    await stored(this.#conversations.remember(turn.owner, kept))
+    return kept
   }
 
   /** The response as it is now, if this process runs it; else as it was kept, or failed where nobody runs it any more. */
@@ -89,9 +99,9 @@ export class Background {
     return cancelled ?? found
   }
 
-  private checkRoom(): void {
-    const running = [...this.#runs.values()].filter(run => !run.ended).length
-    if (running < MOST_RUNNING) return
+  /** Given back when the run has ended. */
+  private takePlace(owner: string): void {
+    if (this.#places.take(owner)) return
     throw new GatewayError('unavailable', 'Too many responses run in the background. Try again soon.', {
       retryAfter: 5000,
       limit: 'background',
@@ -99,6 +109,7 @@ export class Background {
   }
 
   private ended(run: Run): void {
+    this.#places.release(run.owner)
     const { kept } = run
     const { response, bytes } = kept
     const change = (known: OwnResponse): OwnResponse | undefined =>

@@ -1,8 +1,8 @@
 import { GatewayError } from '../../core/errors.js'
 import type { RetryCondition } from '../../core/limits.js'
-import type { UpstreamController, UpstreamHandler, UpstreamRequest } from '../../net/pools.js'
+import type { Dispatched, UpstreamController, UpstreamHandler, UpstreamRequest } from '../../net/pools.js'
 import type { UpstreamHeaders } from '../response-headers.js'
-import { classify } from '../upstream-errors.js'
+import { classify, noConnection } from '../upstream-errors.js'
 
 /** A whole answer of an upstream. */
 export interface Answer {
@@ -30,14 +30,18 @@ export class NoAnswer extends Error {
 
 /** Where requests go: a pool, or a connection. */
 export interface Way {
-  /** False where too many wait already. */
-  dispatch(request: UpstreamRequest, handler: UpstreamHandler): boolean
-  /** The exchange that `dispatch` began is over. */
-  finished(): void
+  dispatch(request: UpstreamRequest, handler: UpstreamHandler): Dispatched
+  /** The exchange that `dispatch` began for this key is over. */
+  finished(key: string): void
+  /** The request does not wait any more. */
+  withdraw(handler: UpstreamHandler): void
 }
 
 export interface Patience {
-  /** Milliseconds until the request is on its way, and from there until the answer is whole. */
+  /** Name of the key for whom it is. */
+  readonly key: string
+  /** Milliseconds until there is a connection for it, until the request is on its way, and until the answer is whole. */
+  readonly queue: number
   readonly connect: number
   readonly answer: number
   /** Largest body; `head`: nobody wants it. */
@@ -48,14 +52,12 @@ export interface Patience {
 export function ask(pool: Way, request: UpstreamRequest, patience: Patience): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const asking = new Asking(pool, patience, resolve, reject)
-    if (pool.dispatch(request, asking)) return
-    const message = 'Too many requests wait for this upstream.'
-    const error = new GatewayError('unavailable', message, { retryAfter: 1000, limit: 'queue' })
-    asking.stop(new NoAnswer(false, 'connect', error))
+    asking.dispatched(pool.dispatch(request, asking))
   })
 }
 
 class Asking implements UpstreamHandler {
+  readonly key: string
   readonly #pool: Way
   readonly #patience: Patience
   readonly #resolve: (answer: Answer) => void
@@ -64,16 +66,32 @@ class Asking implements UpstreamHandler {
   #controller: UpstreamController | undefined
   #timer: NodeJS.Timeout
   #size = 0
+  #waits = false
   #sent = false
   #over = false
   #head: Omit<Answer, 'body'> | undefined
 
   constructor(pool: Way, patience: Patience, resolve: (answer: Answer) => void, reject: (reason: NoAnswer) => void) {
+    this.key = patience.key
     this.#pool = pool
     this.#patience = patience
     this.#resolve = resolve
     this.#reject = reject
     this.#timer = setTimeout(() => this.late('connect'), patience.connect)
+  }
+
+  dispatched(how: Dispatched): void {
+    if (how === 'full') this.fail('queue', noConnection('queue'))
+    if (how !== 'waiting') return
+    this.#waits = true
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => this.fail('queue', noConnection('connections')), this.#patience.queue)
+  }
+
+  onPlace(): void {
+    this.#waits = false
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => this.late('connect'), this.#patience.connect)
   }
 
   onRequestStart(controller: UpstreamController): void {
@@ -104,21 +122,21 @@ class Asking implements UpstreamHandler {
   }
 
   onResponseEnd(): void {
-    this.#pool.finished()
+    this.#pool.finished(this.key)
     this.finish()
   }
 
   onResponseError(_controller: UpstreamController, cause: Error): void {
-    this.#pool.finished()
+    this.#pool.finished(this.key)
     const { condition, error } = classify(cause, !this.#sent)
     this.fail(condition, error)
   }
 
-  /** Gives up. */
-  stop(reason: NoAnswer): void {
+  private stop(reason: NoAnswer): void {
     if (this.#over) return
     this.#over = true
     clearTimeout(this.#timer)
+    if (this.#waits) this.#pool.withdraw(this)
     this.#controller?.abort(reason)
     this.#reject(reason)
   }

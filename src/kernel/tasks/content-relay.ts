@@ -4,7 +4,7 @@ import type { TaskTarget } from '../../core/plan.js'
 import type { UpstreamController, UpstreamHandler, UpstreamRequest } from '../../net/pools.js'
 import type { Call, Work } from '../call.js'
 import type { UpstreamHeaders } from '../response-headers.js'
-import { classify, errorOfStatus, retryAfter } from '../upstream-errors.js'
+import { classify, errorOfStatus, noConnection, retryAfter } from '../upstream-errors.js'
 import type { Way } from './ask.js'
 import type { Variant } from './faces/face.js'
 
@@ -45,8 +45,9 @@ export class ContentRelay implements UpstreamHandler, Work {
   readonly #elsewhere: boolean
   readonly #wish: ContentWish
   readonly #report: (failure: ContentFailure) => void
+  readonly key: string
   readonly #started = performance.now()
-  #phase: 'connect' | 'first_byte' | 'content' | 'over' = 'connect'
+  #phase: 'queue' | 'connect' | 'first_byte' | 'content' | 'over' = 'connect'
   #since = this.#started
   #controller: UpstreamController | undefined
   #status: number | undefined
@@ -63,6 +64,7 @@ export class ContentRelay implements UpstreamHandler, Work {
     report: (failure: ContentFailure) => void,
   ) {
     this.#call = call
+    this.key = call.key
     this.#target = target
     this.#way = way
     this.#elsewhere = elsewhere
@@ -73,15 +75,16 @@ export class ContentRelay implements UpstreamHandler, Work {
 
   send(request: UpstreamRequest): void {
     this.#call.work = this
-    if (this.#way.dispatch(request, this)) return
-    this.fail(
-      'connect',
-      new GatewayError('unavailable', 'Too many requests wait for this upstream.', { retryAfter: 1000 }),
-      false,
-    )
+    const dispatched = this.#way.dispatch(request, this)
+    if (dispatched === 'waiting') this.enter('queue')
+    else if (dispatched === 'full') this.fail('queue', noConnection('queue'), false)
   }
 
   // ── what the connection tells
+
+  onPlace(): void {
+    this.enter('connect')
+  }
 
   onRequestStart(controller: UpstreamController): void {
     this.#controller = controller
@@ -116,7 +119,7 @@ export class ContentRelay implements UpstreamHandler, Work {
   }
 
   onResponseEnd(): void {
-    this.#way.finished()
+    this.#way.finished(this.key)
     if (this.#phase === 'first_byte') this.fail('body', malformed('it is empty'), true)
     if (this.#phase !== 'content') return
     this.note('ok')
@@ -125,11 +128,11 @@ export class ContentRelay implements UpstreamHandler, Work {
   }
 
   onResponseError(_controller: UpstreamController, cause: Error): void {
-    this.#way.finished()
+    this.#way.finished(this.key)
     if (this.#phase === 'over') return
-    const { error } = classify(cause, this.#phase === 'connect')
+    const { condition, error } = classify(cause, this.#phase === 'connect')
     if (this.#phase === 'content') this.breakOff(error)
-    else this.fail(this.#phase, error, true)
+    else this.fail(this.#phase, error, condition !== 'descriptors')
   }
 
   // ── what the call tells
@@ -147,9 +150,10 @@ export class ContentRelay implements UpstreamHandler, Work {
   }
 
   check(now: number): void {
-    const { connect, first_byte, idle } = this.#target.timeouts
+    const { queue, connect, first_byte, idle } = this.#target.timeouts
     const waited = now - this.#since
-    if (this.#phase === 'connect' && waited > connect) this.late()
+    if (this.#phase === 'queue' && waited > queue) this.fail('queue', noConnection('connections'), false)
+    else if (this.#phase === 'connect' && waited > connect) this.late()
     else if (this.#phase === 'first_byte' && waited > first_byte) this.late()
     else if (this.#phase === 'content' && this.#controller?.paused !== true && waited > idle) this.late()
   }
@@ -224,12 +228,13 @@ export class ContentRelay implements UpstreamHandler, Work {
     this.#call.response.destroy()
   }
 
-  private enter(phase: 'first_byte' | 'content'): void {
+  private enter(phase: 'queue' | 'connect' | 'first_byte' | 'content'): void {
     this.#phase = phase
     this.#since = performance.now()
   }
 
   private stop(): void {
+    if (this.#phase === 'queue') this.#way.withdraw(this)
     this.#phase = 'over'
     this.#controller?.abort(new Error('the exchange is over'))
   }

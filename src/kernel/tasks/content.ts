@@ -1,3 +1,4 @@
+import { isOutOfDescriptors, outOfDescriptors } from '../../core/descriptors.js'
 import { GatewayError } from '../../core/errors.js'
 import type { TaskRoute, TaskTarget } from '../../core/plan.js'
 import { GuardedHttp } from '../../net/guarded.js'
@@ -109,7 +110,7 @@ class Fetch {
     const { way, path, headers, elsewhere, base } = await this.place()
     const call = this.#call
     if (call.over || call.error !== undefined) {
-      if (elsewhere) way.finished()
+      if (elsewhere) way.finished(call.key)
       return
     }
     const { variant, wish } = this.#wanted
@@ -169,6 +170,7 @@ function pathAt(url: string, origin: string): string | undefined {
 }
 
 function errorOf(error: unknown): unknown {
+  if (isOutOfDescriptors(error)) return outOfDescriptors(error)
   if (error instanceof Blocked) {
     return new GatewayError(
       'bad_upstream_response',

@@ -188,7 +188,7 @@ export class HookQueue {
       const headers = [...HEADERS, 'webhook-sequence', String(sequence), ...signature]
       const request = { method: 'POST', path: connection.target, headers, body: Buffer.from(text) }
       try {
-        const patience = { connect: webhooks.timeout, answer: webhooks.timeout, most: MOST }
+        const patience = { key: '', queue: 0, connect: webhooks.timeout, answer: webhooks.timeout, most: MOST }
         const answer = await ask(connection, request, patience)
         return { status: answer.status, wait: retryAfter(answer.headers) }
       } finally {

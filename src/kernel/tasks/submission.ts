@@ -61,7 +61,7 @@ export class Submission {
   /** After this long nobody waits for an answer any more. */
   private patience(): number {
     const { exchanges } = this.#order
-    const each = exchanges.map(({ timeouts }) => timeouts.connect + answerTime(timeouts))
+    const each = exchanges.map(({ timeouts }) => timeouts.queue + timeouts.connect + answerTime(timeouts))
     return each.slice(0, exchanges[0]?.retry.attempts ?? 1).reduce((sum, one) => sum + one, SLACK)
   }
 
@@ -114,7 +114,8 @@ export class Submission {
     try {
       const { pool } = call.generation.reach(exchange.upstream)
       const most = largestAnswer(target.shape)
-      const patience = { connect: timeouts.connect, answer: answerTime(timeouts), most }
+      const { queue, connect } = timeouts
+      const patience = { key: call.key, queue, connect, answer: answerTime(timeouts), most }
       const request = await this.request(exchange)
       const answer = await ask(pool, request, patience)
       note(answer.status < 300 ? 'ok' : 'status', answer.status)

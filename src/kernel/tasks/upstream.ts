@@ -41,8 +41,10 @@ export async function askAbout(
   const call = target.calls[name]
   if (call === undefined) return undefined
   const { pool, headers: fixed } = generation.reach(target.upstream)
-  const { connect, first_byte } = target.timeouts
+  const { queue, connect, first_byte } = target.timeouts
   const patience = {
+    key: task.owner,
+    queue,
     connect,
     answer: Math.min(first_byte, generation.plan.tasks.lease * WAITING),
     most: name === 'content' ? 'head' : largestAnswer(name === 'retrieve' ? target.shape : undefined),

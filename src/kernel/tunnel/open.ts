@@ -4,7 +4,6 @@ import { GatewayError } from '../../core/errors.js'
 import { admit } from '../admit.js'
 import { authenticate } from '../authenticate.js'
 import { Call } from '../call.js'
-import { refuseOverload } from '../handle.js'
 import { checkHead } from '../heads.js'
 import type { Kernel } from '../kernel.js'
 import { resolve } from '../resolve.js'
@@ -38,8 +37,8 @@ async function open(call: Call, response: HandshakeResponse, socket: Duplex, hea
   call.params = 'params' in matched ? matched.params : call.params
   checkHead(request, plan.limits)
   checkOrigin(request, plan.listen.cors?.origins ?? [])
-  refuseOverload(call)
   call.caller = authenticate(request, call.query, route.caller, plan.keys)
+  call.takePlace()
   checkHandshake(request)
   if (kernel.draining) throw new GatewayError('unavailable', 'The gateway is shutting down.', { retryAfter: 1000 })
   await admit(call, route)

@@ -42,8 +42,9 @@ function outcome(answer: RequestFacts['answer'], error: RequestFacts['error']): 
 function exchangeLines(exchange: ExchangeFacts): readonly string[] {
   const { group, share, upstream, model, method, url, translation, headers, body, retry, streamed, timeouts } = exchange
   const drawn = share === undefined ? '' : `, first in ${share} % of requests`
-  const { connect, first_byte, idle, total } = timeouts
+  const { queue, connect, first_byte, idle, total } = timeouts
   const waits = [
+    `queue ${duration(queue)}`,
     `connect ${duration(connect)}`,
     `first byte ${duration(first_byte)}`,
     `idle ${duration(idle)}`,
