@@ -43,7 +43,7 @@ export const TIMEOUTS: Timeouts = {
 
 export const RETRY: Retry = { attempts: 3, on: ['connect', 'reset', 429, 500, 502, 503, 504, 529] }
 
-export const LISTEN = { host: '127.0.0.1', port: 8080 } as const
+export const LISTEN = { host: '127.0.0.1', port: 8080, backlog: 4096 } as const
 
 /** Beside the folder, which stands in the data folder or the system's. */
 export const SPOOL = { body: 256 * KIB, memory: 64 * MIB, disk: 2048 * MIB } as const

@@ -26,6 +26,7 @@ export function readListen(written: RawListen, site: Site, overrides: ListenOver
   return {
     host: overrides.host ?? raw.host ?? LISTEN.host,
     port: overrides.port ?? readPort(raw.port, site.child('port'), context),
+    backlog: raw.backlog ?? LISTEN.backlog,
     ...(tls === undefined ? {} : { tls }),
     ...(origins === undefined ? {} : { cors: { origins } }),
   }

@@ -138,6 +138,7 @@ export interface RawListen {
   readonly host?: string
   /** A text where it is a variable. */
   readonly port?: number | string
+  readonly backlog?: number
   readonly tls?: { readonly cert: string; readonly key: string }
   readonly cors?: { readonly origins: readonly string[] }
 }

@@ -46,6 +46,8 @@ export type LogLevel = (typeof LOG_LEVELS)[number]
 export interface ListenConfig {
   readonly host: string
   readonly port: number
+  /** Most connections that the system holds until they are accepted. */
+  readonly backlog: number
   /** Absolute paths of PEM files and what stood in them. */
   readonly tls?: { readonly cert: FileContent; readonly key: FileContent }
   readonly cors?: { readonly origins: readonly string[] }

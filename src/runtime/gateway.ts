@@ -164,8 +164,7 @@ export class Gateway {
 
   /** Opens the listener. Throws {@link StartError} where that cannot be. */
   async listen(): Promise<void> {
-    const { host, port } = this.plan.listen
-    await listen(this.#server, host, port)
+    await listen(this.#server, this.plan.listen)
     this.#server.on('error', error => this.#log.error({ error: error.message }, 'listener failed'))
     await this.#sweep()
     this.#kernel.tasks.start()

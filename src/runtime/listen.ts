@@ -1,13 +1,17 @@
 import type { Server } from 'node:http'
 import type { Server as HttpsServer } from 'node:https'
+import type { ListenConfig } from '../core/config.js'
 import { StartError } from './problems.js'
 
 /** Opens a listener. Throws {@link StartError} with one clear line where that cannot be. */
-export async function listen(server: Server | HttpsServer, host: string, port: number): Promise<void> {
+export async function listen(
+  server: Server | HttpsServer,
+  { host, port, backlog }: Pick<ListenConfig, 'host' | 'port' | 'backlog'>,
+): Promise<void> {
   await new Promise<void>((listening, failed) => {
     const fail = (error: NodeJS.ErrnoException): void => failed(new StartError(explain(error, host, port)))
     server.once('error', fail)
-    server.listen(port, host, () => {
+    server.listen({ host, port, backlog }, () => {
       server.off('error', fail)
       listening()
     })

@@ -13,6 +13,7 @@ export function needsRestart(running: Plan, wanted: Plan): readonly string[] {
   const changes = {
     'listen.host': running.listen.host !== wanted.listen.host,
     'listen.port': running.listen.port !== wanted.listen.port,
+    'listen.backlog': running.listen.backlog !== wanted.listen.backlog,
     'listen.tls': (running.listen.tls === undefined) !== (wanted.listen.tls === undefined),
     store: textOf(running.store) !== textOf(wanted.store),
     // The folder usually stands in the store's, which has been told already.

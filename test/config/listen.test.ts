@@ -47,3 +47,9 @@ t.test('an origin of another form is told, with the one that was meant', async t
   const { text } = await tryLoad(t, `${BASE}listen: { cors: { origins: ["https://APP.example:443"] } }\n`)
   t.match(text, 'did you mean "https://app.example"?')
 })
+
+t.test('the backlog is a count, 4,096 unless the file says otherwise', async t => {
+  t.equal((await tryLoad(t, BASE)).config?.listen.backlog, 4096)
+  t.equal((await tryLoad(t, `${BASE}listen: { backlog: 128 }\n`)).config?.listen.backlog, 128)
+  t.match((await tryLoad(t, `${BASE}listen: { backlog: 0 }\n`)).text, /gateway\.yaml:8:20 {2}listen\.backlog/)
+})

@@ -8,7 +8,7 @@ import { BASE, folderWith, SHIPPED, tryLoad } from './support.js'
 t.test('a small file gives a whole configuration', async t => {
   const { config, problems, folder } = await tryLoad(t, BASE)
   t.same(problems, [])
-  t.same(config?.listen, { host: '127.0.0.1', port: 8080 })
+  t.same(config?.listen, { host: '127.0.0.1', port: 8080, backlog: 4096 })
   t.same(config?.limits, LIMITS)
   t.same(config?.timeouts, TIMEOUTS)
   t.same(config?.retry, RETRY)
@@ -32,7 +32,7 @@ t.test('what the file says of limits, time-outs and retries goes over the defaul
 t.test('the command line wins over the file', async t => {
   const text = `${BASE}listen: { host: 127.0.0.1, port: 9000 }\nlog: { level: warn }\n`
   const { config } = await tryLoad(t, text, { overrides: { host: '::1', port: 0, logLevel: 'trace' } })
-  t.same(config?.listen, { host: '::1', port: 0 })
+  t.same(config?.listen, { host: '::1', port: 0, backlog: 4096 })
   t.same(config?.log, { level: 'trace' })
 })
 

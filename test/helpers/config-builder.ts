@@ -48,7 +48,7 @@ export const LIMITS: Limits = {
 /** A configuration with nothing in it but defaults, and what a test says. */
 export function configOf(parts: Partial<Config> = {}): Config {
   return {
-    listen: { host: '127.0.0.1', port: 8080 },
+    listen: { host: '127.0.0.1', port: 8080, backlog: 4096 },
     limits: LIMITS,
     timeouts: TIMEOUTS,
     retry: RETRY,
