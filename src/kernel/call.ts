@@ -272,7 +272,9 @@ function errorHeaders(error: GatewayError, request: IncomingMessage): string[] {
   }
   if (error.details.allow !== undefined) headers.push('allow', error.details.allow.join(', '))
   if (error.status === 401) headers.push('www-authenticate', 'Bearer')
-  if (error.code in AMBIGUOUS || request.headers.expect !== undefined) headers.push('connection', 'close')
+  const isOver = error.code in AMBIGUOUS || request.headers.expect !== undefined
+  // A connection that ends gives its descriptor back.
+  if (isOver || error.details.limit === 'descriptors') headers.push('connection', 'close')
   return headers
 }
 

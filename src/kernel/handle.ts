@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { outOfDescriptors } from '../core/descriptors.js'
 import { type Family, GatewayError } from '../core/errors.js'
 import type { Exchange, Match, Miss } from '../core/plan.js'
 import { admit, type Body } from './admit.js'
@@ -30,6 +31,7 @@ async function serve(call: Call): Promise<void> {
   call.family = familyOf(request, matched)
   call.route = matched.route
   checkHead(request, plan.limits)
+  if (call.kernel.crowded.has(request.socket)) throw outOfDescriptors()
   if (cors(call, matched)) return
   const placements = matched.route?.caller ?? (matched as Miss).caller
   const isLink = matched.route !== undefined && isSigned(call, matched.route)

@@ -33,6 +33,8 @@ export class Kernel {
   /** Those whose key has been checked, by key. */
   readonly inFlight: FairShares
   #idle: (() => void)[] = []
+  /** Clients' connections that took one of the last file descriptors: what they ask for is refused. */
+  readonly crowded = new WeakSet<object>()
   /** Told when an upstream refuses the gateway's own credential: its secret may have been rotated. */
   onRefusedCredential: () => void = () => undefined
   /** Told when something could not be kept. */

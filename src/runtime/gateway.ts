@@ -16,6 +16,7 @@ import { handle } from '../kernel/handle.js'
 import { Kernel } from '../kernel/kernel.js'
 import { Pools } from '../net/pools.js'
 import { type Log, openLog } from '../sinks/log.js'
+import { descriptorLimit, descriptorsWanted, onCrowded } from './descriptors.js'
 import { Embedded } from './embedded.js'
 import { answerHealth, type Health } from './health.js'
 import { listen } from './listen.js'
@@ -63,6 +64,8 @@ export class Gateway {
   /** Keys that nobody can present, each with the reason. */
   #unusable: ReadonlyMap<string, string>
   #reread = 0
+  /** Most that the process may have open, where the system says so. */
+  readonly #descriptors = descriptorLimit()
   /** Requests that the drain did not wait for. */
   #cutCalls = 0
   readonly #reloads = new OneAfterAnother(() => this.#reload())
@@ -121,6 +124,9 @@ export class Gateway {
         })
       },
     )
+    if (this.#descriptors !== undefined) {
+      onCrowded(this.#server, this.#descriptors, socket => this.#kernel.crowded.add(socket))
+    }
     this.closed = new Promise(ended => {
       this.#ended = ended
     })
@@ -169,6 +175,17 @@ export class Gateway {
     await this.#sweep()
     this.#kernel.tasks.start()
     this.#log.info({ address: this.origin, generation: 1, digest: this.plan.digest }, 'listening')
+    this.#tellOfDescriptors(this.plan)
+  }
+
+  /** Under load such a process refuses what its limits would allow. */
+  #tellOfDescriptors(plan: Plan): void {
+    const needed = descriptorsWanted(plan)
+    if (this.#descriptors === undefined || this.#descriptors >= needed) return
+    this.#log.warn(
+      { limit: 'descriptors', open_files: this.#descriptors, needed },
+      'too few file descriptors for what limits.in_flight and limits.connections allow: raise `ulimit -n`, or lower them',
+    )
   }
 
   /** What a crash has left of bodies on the disk. A folder that cannot be used is told, and refuses large bodies later. */
@@ -260,6 +277,7 @@ export class Gateway {
       if (off === undefined && was !== undefined) this.#log.info({ upstream: name }, 'an upstream is on again')
     }
     this.#tellOfKeys(config)
+    if (descriptorsWanted(plan) > descriptorsWanted(before)) this.#tellOfDescriptors(plan)
     for (const what of this.#health.restart) this.#log.warn({ setting: what }, 'needs a restart to take effect')
   }
 

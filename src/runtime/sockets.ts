@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
+import { outOfDescriptors } from '../core/descriptors.js'
 import { type Family, GatewayError } from '../core/errors.js'
 import { handle } from '../kernel/handle.js'
 import type { Kernel } from '../kernel/kernel.js'
@@ -36,6 +37,7 @@ export class Sockets {
     if (this.#sessions.size + this.#opening + this.#kernel.tunnels.size >= MOST) {
       return refuse(socket, new GatewayError('unavailable', 'Too many WebSockets are open.'), 'compatible')
     }
+    if (this.#kernel.crowded.has(socket)) return refuse(socket, outOfDescriptors(), 'compatible')
     if (isTunnel(this.#kernel, request)) return openTunnel(this.#kernel, request, socket, head)
     const route = admitSocket(this.#kernel, request)
     if ('error' in route) return refuse(socket, route.error, route.family)

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { errorOfStatus, retryAfter } from '../../src/kernel/upstream-errors.js'
+import { classify, errorOfStatus, retryAfter } from '../../src/kernel/upstream-errors.js'
 
 t.test('a wait is read from milliseconds, seconds and dates', async t => {
   t.equal(retryAfter({ 'retry-after-ms': '250', 'retry-after': '7' }), 250)
@@ -32,4 +32,21 @@ t.test('F-U21 a redirect is an error of the upstream and names no host to the cl
 
 t.test('only what redirects is told as a redirect', async t => {
   for (const status of [101, 204, 206, 304]) t.notMatch(errorOfStatus(status, {}).message, 'redirect')
+})
+
+t.test('running out of descriptors is no failure of the upstream, whatever has been wrapped around it', async t => {
+  const inner = (code: string): Error => Object.assign(new Error(`connect ${code}`), { code })
+  const ours = { condition: 'descriptors', error: { code: 'unavailable', details: { limit: 'descriptors' } } }
+  for (const error of [
+    inner('EMFILE'),
+    inner('ENFILE'),
+    new Error('fetch failed', { cause: inner('EMFILE') }),
+    new AggregateError([inner('ECONNREFUSED'), inner('EMFILE')]),
+  ]) {
+    t.match(classify(error, true), ours)
+    t.match(classify(error, false), ours)
+  }
+  t.match(classify(inner('ECONNREFUSED'), true), { condition: 'connect' })
+  const circle = inner('ECONNRESET')
+  t.match(classify(Object.assign(circle, { cause: circle }), false), { condition: 'reset' })
 })
