@@ -10,6 +10,9 @@ import { Tasks } from './tasks/tasks.js'
 import { Tunnels } from './tunnel/tunnels.js'
 import { Watchdog } from './watchdog.js'
 
+/** Most WebSockets of a process, sessions and tunnels together. */
+const MAX_SOCKETS = 10_000
+
 /** A request in flight, as far as the process has to do with it. */
 export interface InFlight {
   /** Ends the call before its time, because the process ends: streams get their error event. */
@@ -26,7 +29,9 @@ export class Kernel {
   readonly tasks: Tasks
   /** Holds bodies that are read before they are sent on. */
   readonly spooler: Spooler
-  readonly tunnels = new Tunnels()
+  /** WebSockets that clients have open. */
+  readonly sockets = new FairShares(MAX_SOCKETS)
+  readonly tunnels = new Tunnels(this.sockets)
   #generation: Generation
   /** Requests in flight. */
   readonly calls = new Roster<InFlight>()

@@ -14,8 +14,15 @@ export interface Refusal {
   readonly family: Family
 }
 
+/** Who may open a WebSocket, and where. */
+export interface AdmittedSocket {
+  readonly route: Route
+  /** Name of the caller's key. */
+  readonly key: string
+}
+
 /** Decides whether a request may open a WebSocket, and on which route, before a byte of the handshake is answered. */
-export function admitSocket(kernel: Kernel, request: IncomingMessage): Route | Refusal {
+export function admitSocket(kernel: Kernel, request: IncomingMessage): AdmittedSocket | Refusal {
   const { plan } = kernel.generation
   const url = request.url ?? ''
   const mark = url.indexOf('?')
@@ -26,10 +33,11 @@ export function admitSocket(kernel: Kernel, request: IncomingMessage): Route | R
   try {
     checkHead(request, plan.limits)
     checkOrigin(request, plan.listen.cors?.origins ?? [])
-    authenticate(request, query, matched.route?.caller ?? ('caller' in matched ? matched.caller : []), plan.keys)
+    const placements = matched.route?.caller ?? ('caller' in matched ? matched.caller : [])
+    const { name: key } = authenticate(request, query, placements, plan.keys)
     if (kernel.draining) throw new GatewayError('unavailable', 'The gateway is shutting down.', { retryAfter: 1000 })
     if (matched.route === undefined) throw noSocket(path)
-    return matched.route
+    return { route: matched.route, key }
   } catch (cause) {
     const error = cause instanceof GatewayError ? cause : new GatewayError('internal', 'The gateway failed.', { cause })
     return { error, family }
@@ -45,6 +53,13 @@ export function checkOrigin({ headers }: IncomingMessage, allowed: readonly stri
   if (origin === undefined || allowed.includes(origin) || allowed.includes('*')) return
   if (URL.canParse(origin) && new URL(origin).host === host) return
   throw new GatewayError('bad_request', 'This origin may not open WebSockets here.', { status: 403, param: 'origin' })
+}
+
+export function tooManySockets(): GatewayError {
+  return new GatewayError('unavailable', 'Too many WebSockets are open. Try again soon.', {
+    retryAfter: 1000,
+    limit: 'sockets',
+  })
 }
 
 function noSocket(path: string): GatewayError {

@@ -117,10 +117,12 @@ function answerUnparsed(error: NodeJS.ErrnoException, socket: Socket): void {
 /** An answer in words on a bare connection, which ends with it. */
 export function rawAnswer(error: GatewayError, family: Family = 'compatible'): string {
   const body = JSON.stringify(errorBody(error, family, ''))
+  const wait = error.details.retryAfter
   return (
     `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status] ?? 'Error'}\r\n` +
     `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n` +
     `x-gateway-error: ${error.code}\r\n${error.status === 401 ? 'www-authenticate: Bearer\r\n' : ''}` +
+    (wait === undefined ? '' : `retry-after: ${Math.ceil(wait / 1000)}\r\n`) +
     `connection: close\r\n\r\n${body}`
   )
 }

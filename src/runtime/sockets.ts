@@ -6,12 +6,10 @@ import { handle } from '../kernel/handle.js'
 import type { Kernel } from '../kernel/kernel.js'
 import { ResponseSession } from '../kernel/session.js'
 import { isTunnel, openTunnel } from '../kernel/tunnel/open.js'
-import { admitSocket } from '../kernel/upgrade.js'
+import { admitSocket, tooManySockets } from '../kernel/upgrade.js'
 import { acceptSocket } from '../net/framed-socket.js'
 import { rawAnswer } from './server.js'
 
-/** Most WebSockets of the process. */
-const MOST = 10_000
 /** How often they are looked after, milliseconds. */
 const EVERY = 1000
 
@@ -20,7 +18,6 @@ export class Sockets {
   readonly #kernel: Kernel
   readonly #sessions = new Set<ResponseSession>()
   #timer: NodeJS.Timeout | undefined
-  #opening = 0
   #onEmpty: () => void = () => undefined
 
   constructor(kernel: Kernel) {
@@ -34,24 +31,26 @@ export class Sockets {
   /** Refuses with a status before the handshake, or completes it. */
   async open(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     socket.on('error', () => socket.destroy())
-    if (this.#sessions.size + this.#opening + this.#kernel.tunnels.size >= MOST) {
-      return refuse(socket, new GatewayError('unavailable', 'Too many WebSockets are open.'), 'compatible')
-    }
     if (this.#kernel.crowded.has(socket)) return refuse(socket, outOfDescriptors(), 'compatible')
     if (isTunnel(this.#kernel, request)) return openTunnel(this.#kernel, request, socket, head)
-    const route = admitSocket(this.#kernel, request)
-    if ('error' in route) return refuse(socket, route.error, route.family)
+    const admitted = admitSocket(this.#kernel, request)
+    if ('error' in admitted) return refuse(socket, admitted.error, admitted.family)
+    const { route, key } = admitted
+    const { sockets } = this.#kernel
+    if (!sockets.take(key)) return refuse(socket, tooManySockets(), route.errors)
     const bad = new GatewayError('bad_request', 'The WebSocket handshake is not valid.')
-    this.#opening++
     const opened = await acceptSocket(request, socket, head, route.limits.body, () => refuse(socket, bad, route.errors))
-    this.#opening--
-    if (opened === undefined) return
+    if (opened === undefined) {
+      sockets.release(key)
+      return
+    }
     const session = new ResponseSession(
       opened,
       request,
       route.limits.body,
       (inner, answer) => handle(this.#kernel, inner, answer),
       () => {
+        sockets.release(key)
         this.#sessions.delete(session)
         if (this.#sessions.size === 0) this.#onEmpty()
       },

@@ -6,6 +6,7 @@ import { formOf, sending } from '../helpers/forms.js'
 import { CHAT, startTestGateway, type TestGateway, upstreamYaml } from '../helpers/gateway.js'
 import { type Answer, connectRaw, type RawClient, request, requestBytes } from '../helpers/raw-client.js'
 import { type Peer, type RawUpstream, type Script, startRawUpstream } from '../helpers/raw-upstream.js'
+import { compatible, filmYaml, held, startTaskUpstream } from '../helpers/task-upstream.js'
 
 /** What several keys share, and what happens where it is scarce: nobody takes all of it, and the shortage is ours. */
 
@@ -236,4 +237,25 @@ t.test('the disk for large bodies: one key does not fill it', async t => {
   t.match(await gateway.log.find(line => line.status === 503), { key: 'a', limit: 'spool' })
   await send('b', MIB)
   await up.requests.count(5)
+})
+
+t.test('a task that finds no connection in time: 503, nothing is begun, and the same key begins it later', async t => {
+  const { script, asked, answer } = held(compatible({ status: 'in_progress' }))
+  const upstream = await startTaskUpstream(t, script)
+  const more = 'limits: { connections: 1 }\ntimeouts: { queue: 200ms }\n'
+  const gateway = await startTestGateway(t, filmYaml(upstream.origin, undefined, more), {
+    env: { OTHER_KEY: canary('caller') },
+  })
+  const begin = (key: string): Promise<Answer> =>
+    gateway.request('/v1/videos', { body: { model: 'film', prompt: 'A cat' }, headers: { 'idempotency-key': key } })
+  const first = begin('first')
+  await asked
+  const refused = await begin('second')
+  compatibleError(t, refused, 503)
+  t.equal(refused.header('retry-after'), '1')
+  t.match(await gateway.log.find(line => line.status === 503), OWN_SHORTAGE)
+  answer()
+  t.equal((await first).status, 200)
+  t.equal((await begin('second')).status, 200)
+  t.equal(upstream.requests.items.filter(({ method }) => method === 'POST').length, 2)
 })

@@ -1,4 +1,6 @@
 import { GatewayError } from '../../core/errors.js'
+import type { FairShares } from '../../core/fair-shares.js'
+import { tooManySockets } from '../upgrade.js'
 
 /** Somebody who is told that the process ends. */
 export interface Drained {
@@ -9,12 +11,17 @@ export interface Drained {
 export class Tunnels {
   readonly #open = new Set<Drained>()
   readonly #held = new Map<string, number>()
+  /** All WebSockets of the process. */
+  readonly #sockets: FairShares
 
-  get size(): number {
-    return this.#open.size
+  constructor(sockets: FairShares) {
+    this.#sockets = sockets
   }
 
-  /** Takes one of the `most` places of a caller; throws `rate_limited` where none is left. The place is given back once. */
+  /**
+   * Takes one of the `most` places of a caller; throws `rate_limited` where none is left, and `unavailable` where the
+   * process has too many WebSockets. The place is given back once.
+   */
   take(caller: string, most: number): () => void {
     const held = this.#held.get(caller) ?? 0
     if (held >= most) {
@@ -23,8 +30,10 @@ export class Tunnels {
         retryAfter: 1000,
       })
     }
+    if (!this.#sockets.take(caller)) throw tooManySockets()
     this.#held.set(caller, held + 1)
     return () => {
+      this.#sockets.release(caller)
       const left = (this.#held.get(caller) ?? 1) - 1
       if (left > 0) this.#held.set(caller, left)
       else this.#held.delete(caller)
