@@ -8,7 +8,7 @@ export type Outcome = 'ok' | 'client_error' | 'upstream_error' | 'client_abort' 
 export interface AttemptNote {
   readonly upstream: string
   readonly model: string
-  /** `ok`, or the phase that failed: `connect`, `first_byte`, `reset`, `status`, `bad_response`, `idle`, `total`, … */
+  /** `ok`, or the phase that failed: `queue`, `connect`, `first_byte`, `reset`, `status`, `bad_response`, `idle`, `total`, … */
   readonly phase: string
   /** The upstream's status, where it gave one. */
   readonly status: number | undefined

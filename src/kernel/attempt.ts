@@ -186,7 +186,8 @@ export class Attempt implements UpstreamHandler, Source {
     const { timeouts } = this.exchange
     switch (this.#phase) {
       case 'queue':
-        if (now - this.#since > timeouts.queue) this.failed('queue', noConnection('connections'))
+        if (now - this.#since > timeouts.queue || now - this.#dispatched > timeouts.total)
+          this.failed('queue', noConnection('connections'))
         return
       case 'connect':
         if (now - this.#since > timeouts.connect) this.late('connect', 'connect')

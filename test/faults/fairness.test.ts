@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { CHAT_ANSWER, chatEvent, chunk, DONE, hang, json, LAST_CHUNK, startStream } from '../helpers/answers.js'
+import { CHAT_ANSWER, chatEvent, chunk, DONE, hang, json, LAST_CHUNK, startStream, stream } from '../helpers/answers.js'
 import { canary } from '../helpers/canaries.js'
 import { compatibleError } from '../helpers/expect.js'
 import { formOf, sending } from '../helpers/forms.js'
@@ -20,6 +20,7 @@ interface Stage {
   open(key: 'a' | 'b', body?: object, path?: string): Promise<RawClient>
 }
 
+const LAST_EVENT = `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] })}\n\n`
 const MIB = 1024 * 1024
 const CHATS = '/v1/chat/completions'
 
@@ -98,13 +99,13 @@ t.test('a connection that comes free goes to the key that has none', async t => 
   const { up, gateway, open } = await stage(t, 'limits: { connections: 2 }\ntimeouts: { queue: 10m }\n')
   const { script, end } = untilEnded()
   up.answer(script)
-  const stream = (n: number): object => ({ ...CHAT, stream: true, user: `${n}` })
+  const numbered = (n: number): object => ({ ...CHAT, stream: true, user: `${n}` })
   for (let n = 0; n < 6; n++) {
-    await open('a', stream(n))
+    await open('a', numbered(n))
     if (n < 2) await up.requests.count(n + 1)
     else await waiting(gateway, n - 1)
   }
-  const late = await open('b', stream(6))
+  const late = await open('b', numbered(6))
   await waiting(gateway, 5)
   end()
   await up.requests.count(3)
@@ -217,6 +218,21 @@ t.test('64 background responses of one key: the next one of another key is serve
   const { id } = (await ask('b', background, '/v1/responses')).json() as { id: string }
   t.equal((await ask('b', {}, `/v1/responses/${id}/cancel`)).status, 200)
   t.match((await ask('b', background, '/v1/responses')).json(), { status: 'queued' })
+})
+
+t.test('background responses of one key that have ended do not push out the events of another one', async t => {
+  const { up, gateway, ask, secret } = await stage(t, 'store: { type: memory }\n')
+  up.answer(stream([chatEvent('one'), LAST_EVENT, DONE]))
+  const run = async (key: 'a' | 'b'): Promise<string> => {
+    const answer = await ask(key, { model: 'm', input: 'a', background: true, stream: true }, '/v1/responses')
+    return /resp_\w+/.exec(answer.text)?.[0] ?? ''
+  }
+  const events = async (key: 'a' | 'b', id: string): Promise<number> =>
+    (await request(t, gateway.origin, `/v1/responses/${id}?stream=true`, { key: secret[key] })).status
+  const [first, own] = [await run('b'), await run('a')]
+  for (let n = 0; n < 32; n++) await run('a')
+  t.equal(await events('b', first), 200)
+  t.equal(await events('a', own), 400, 'the oldest of the key that has the most')
 })
 
 t.test('the disk for large bodies: one key does not fill it', async t => {

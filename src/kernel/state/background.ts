@@ -18,7 +18,7 @@ import type { Turn } from './turn.js'
 /** Most responses that run in the background of one process at once: 65 of one key, where no other key has any. */
 const MAX_RUNNING = 72
 /** Most whose events are kept when they have ended. */
-const MOST_ENDED = 32
+const MAX_ENDED = 32
 /** How long those are kept, milliseconds. */
 const KEEP_ENDED = 300_000
 /** How often a run shows that it is alive, milliseconds. */
@@ -41,6 +41,7 @@ export class Background {
   /** Begins a run and answers the client: with the response as it is now, or with its events as they come. */
   async start(call: Call, body: HeldBody, turn: Turn, serve: Serve): Promise<void> {
     if (!turn.wishes.store) throw refused('A response that runs in the background has to be stored.', 'store')
+    const inner = setValue(setValue(body.bytes, ['background'], 'false', 'always'), ['stream'], 'true', 'always')
     this.takePlace(turn.owner)
     const kept = await this.draft(body, turn).catch((error: unknown) => {
       this.#places.release(turn.owner)
@@ -49,7 +50,6 @@ export class Background {
     const run = new Run(turn.owner, kept, ended => this.ended(ended))
     this.#runs.set(addressOf(run), run)
     this.#beat ??= setInterval(() => this.beat(), BEAT).unref()
-    const inner = setValue(setValue(body.bytes, ['background'], 'false', 'always'), ['stream'], 'true', 'always')
     const { method = '', url = '', rawHeaders } = call.request
     const request = new InnerRequest(method, url, innerHeaders(rawHeaders), inner, { responseId: turn.id })
     const answer = new InnerResponse(request, run)
@@ -120,12 +120,11 @@ export class Background {
       .finally(() => this.retire(run))
   }
 
-  /** Its events can be read for a while yet. */
+  /** Its events can be read for a while yet, unless its key has more such runs than others and there are too many. */
   private retire(run: Run): void {
-    const forget = (): void => void this.#runs.delete(addressOf(run))
-    setTimeout(forget, KEEP_ENDED).unref()
-    const ended = [...this.#runs].filter(([, one]) => one.ended)
-    for (const [address] of ended.slice(0, Math.max(0, ended.length - MOST_ENDED))) this.#runs.delete(address)
+    setTimeout(() => void this.#runs.delete(addressOf(run)), KEEP_ENDED).unref()
+    const ended = [...this.#runs.values()].filter(one => one.ended)
+    if (ended.length > MAX_ENDED) this.#runs.delete(addressOf(oldestOfMost(ended)))
   }
 
   /** Shows other processes that the runs are alive, and learns of those that were cancelled there. */
@@ -154,6 +153,14 @@ function lost(response: JsonObject): JsonObject {
 
 function refused(message: string, param: string): GatewayError {
   return new GatewayError('invalid_parameter', message, { param })
+}
+
+/** Of the owner with the most runs, among equals the first one, the oldest. `runs`: at least one. */
+function oldestOfMost(runs: readonly Run[]): Run {
+  const counts = new Map<string, number>()
+  for (const { owner } of runs) counts.set(owner, (counts.get(owner) ?? 0) + 1)
+  const countOf = ({ owner }: Run): number => counts.get(owner) ?? 0
+  return runs.reduce((found, run) => (countOf(run) > countOf(found) ? run : found))
 }
 
 function addressOf({ owner, id }: { readonly owner: string; readonly id: string }): string {
