@@ -1,6 +1,7 @@
 import type { Config } from '../core/config.js'
 import type { Match, Miss, Plan, Route, Shown, Upstream } from '../core/plan.js'
 import type { Secret } from '../core/secret.js'
+import { atOnce, type Steps } from '../core/steps.js'
 import { compileKeys, type DigestRing } from './keys.js'
 import { ModelCatalog, ModelIndex } from './models.js'
 import { parsePattern, prefixed } from './pattern.js'
@@ -9,6 +10,7 @@ import { Router } from './router.js'
 import { RouteCompiler } from './routes.js'
 import type { CompileSchema } from './schemas.js'
 import { compileUpstreams } from './upstreams.js'
+import { compileVerbs } from './verbs.js'
 
 export type { CompileProblem } from './problems.js'
 
@@ -72,26 +74,47 @@ export class CompiledPlan implements Plan {
 
 /** Turns a checked configuration into what the kernel reads. Tells all problems at once; throws none of them. */
 export function compile(config: Config, digest: string, tools: Tools): Compiled {
+  return atOnce(compiling(config, digest, tools))
+}
+
+/** {@link compile} in steps. What is the same as in the plan `before`, of the very same objects, is taken from there. */
+export function* compiling(config: Config, digest: string, tools: Tools, before?: CompiledPlan): Steps<Compiled> {
   const problems = new Problems()
-  const speakers = compileUpstreams(config, callerHeaders(config))
-  const index = new ModelIndex(config.models)
+  const speakers = yield* compileUpstreams(config, callerHeaders(config))
+  const index = new ModelIndex()
+  yield* index.add(config.models)
+  yield* checkVerbs(index)
   const compiler = new RouteCompiler({ config, speakers, index }, tools.compileSchema, problems)
   const router = new Router()
-  const routes = compileRoutes(config, compiler, router, problems)
   const parts = {
-    keys: compileKeys(config.keys, tools.generated, problems),
+    routes: yield* compileRoutes(config, compiler, router, problems),
+    keys: yield* compileKeys(config.keys, tools.generated, problems, before?.keys),
     models: new ModelCatalog(index, name => compiler.serves(name)),
-    routes,
     upstreams: new Map([...speakers].map(([name, speaker]) => [name, speaker.upstream])),
   }
   return { plan: new CompiledPlan(config, digest, parts, router), problems: problems.found }
 }
 
-function compileRoutes(config: Config, compiler: RouteCompiler, router: Router, problems: Problems): readonly Route[] {
+/** What models' verbs become is made when they are first asked for; that it can be made is seen here. */
+function* checkVerbs({ shapes }: ModelIndex): Steps<void> {
+  for (const { request, response, targets } of shapes) {
+    for (const list of [request, response, ...targets.flatMap(target => [target.request, target.response])]) {
+      compileVerbs(list)
+    }
+    yield
+  }
+}
+
+function* compileRoutes(
+  config: Config,
+  compiler: RouteCompiler,
+  router: Router,
+  problems: Problems,
+): Steps<readonly Route[]> {
   const routes: Route[] = []
   for (const [id, written] of Object.entries(config.routes)) {
     const pattern = parsePattern(id)
-    const route = compiler.compile(id, pattern, written)
+    const route = yield* compiler.compile(id, pattern, written)
     const forms = Object.entries(written.prefixes ?? {})
     const { also } = written
     const added = [
@@ -101,6 +124,7 @@ function compileRoutes(config: Config, compiler: RouteCompiler, router: Router, 
     ]
     if (added.every(Boolean)) routes.push(route)
     else problems.error(['routes', id], 'route-clash', 'another route matches the same requests')
+    yield
   }
   return routes
 }

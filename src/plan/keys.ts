@@ -2,6 +2,7 @@ import { hash, randomInt, timingSafeEqual } from 'node:crypto'
 import type { KeyConfig, KeySecret } from '../core/config.js'
 import type { Caller, KeyRing, Refusal } from '../core/plan.js'
 import type { Secret } from '../core/secret.js'
+import type { Steps } from '../core/steps.js'
 import { isName, NameSet } from './names.js'
 import type { Problems } from './problems.js'
 
@@ -9,11 +10,14 @@ import type { Problems } from './problems.js'
 const PRESENTABLE = /^[\x20-\x7e]{1,512}$/
 
 interface Entry {
-  readonly digest: Buffer
+  /** Lower-case hex of the key's SHA-256. */
+  readonly digest: string
   readonly holder: Holder
 }
 
 interface Holder {
+  /** What it was made of: a key that is the same in the next plan keeps its holder. */
+  readonly config: KeyConfig
   readonly caller: Caller
   readonly disabled: boolean
   readonly expires: number
@@ -21,8 +25,13 @@ interface Holder {
 
 /** Stands in for the key that was not found, so that known and unknown keys take the same steps. */
 const NOBODY: Entry = {
-  digest: Buffer.alloc(32),
-  holder: { caller: { name: '', models: [], may: () => false, strict: false }, disabled: true, expires: 0 },
+  digest: '0'.repeat(64),
+  holder: {
+    config: { secrets: [], models: [], disabled: true, strict: false },
+    caller: { name: '', models: [], may: () => false, strict: false },
+    disabled: true,
+    expires: 0,
+  },
 }
 
 /** Of this process alone: nobody outside can tell which strings share a fold. Odd, so that a fold loses no bits. */
@@ -52,10 +61,16 @@ export class DigestRing implements KeyRing {
     if (verified !== undefined && isSame(verified.key, presented)) return admit(verified.holder, now)
     const digest = hash('sha256', presented, 'buffer')
     const entry = this.#entries.get(digest.toString('hex')) ?? NOBODY
-    const same = timingSafeEqual(entry.digest, digest)
+    const same = timingSafeEqual(Buffer.from(entry.digest, 'hex'), digest)
     if (!same || entry === NOBODY) return { refused: 'unknown' }
     this.#verified.set(folded, { key: Buffer.from(presented, 'latin1'), holder: entry.holder })
     return admit(entry.holder, now)
+  }
+
+  /** What was made of a key of that name, where it says the very same. */
+  holderOf(name: string, config: KeyConfig): Holder | undefined {
+    const holder = this.#holders.get(name)
+    return holder?.config === config ? holder : undefined
   }
 
   /** The caller of that name, as if its key had been presented; `undefined` where no key has the name. */
@@ -82,32 +97,44 @@ function admit(holder: Holder, now: number): Caller | Refusal {
   return holder.caller
 }
 
-/** `generated` gives the key that the gateway made for that name; none where it is not to make any (`validate`). */
-export function compileKeys(
+/**
+ * `generated` gives the key that the gateway made for that name; none where it is not to make any (`validate`). Of keys that
+ * `before` has from the same object nothing is made again.
+ */
+export function* compileKeys(
   keys: Readonly<Record<string, KeyConfig>>,
   generated: (name: string) => Secret | undefined,
   problems: Problems,
-): DigestRing {
+  before?: DigestRing,
+): Steps<DigestRing> {
   const entries = new Map<string, Entry>()
   const holders = new Map<string, Holder>()
-  for (const [name, key] of Object.entries(keys)) {
-    const holder = compileHolder(name, key)
+  for (const name of Object.keys(keys)) {
+    const key = keys[name]
+    if (key === undefined) continue
+    const holder = before?.holderOf(name, key) ?? compileHolder(name, key)
     holders.set(name, holder)
     for (const secret of key.secrets) {
-      const hex = digestOf(secret, () => generated(name))
-      if (hex === 'malformed') problems.error(['keys', name, 'secret'], 'malformed-secret', MALFORMED)
-      else if (hex !== undefined) entries.set(hex, { digest: Buffer.from(hex, 'hex'), holder })
+      const digest = digestOf(secret, () => generated(name))
+      if (digest === 'malformed') problems.error(['keys', name, 'secret'], 'malformed-secret', MALFORMED)
+      else if (digest !== undefined) entries.set(digest, { digest, holder })
     }
+    yield
   }
   return new DigestRing(entries, holders)
 }
 
 const MALFORMED = 'no client could send this key: keys are 1 to 512 ASCII characters, none of them a control character'
 
-function compileHolder(name: string, { models, disabled, expires, strict }: KeyConfig): Holder {
-  const names = new NameSet(models)
-  const caller: Caller = { name, models, may: model => isName(model) && names.has(model), strict }
-  return { caller, disabled, expires: expires ?? Number.POSITIVE_INFINITY }
+function compileHolder(name: string, config: KeyConfig): Holder {
+  const { models, disabled, expires, strict } = config
+  let names: NameSet | undefined
+  const may = (model: string): boolean => {
+    // Made at first use: most of very many keys are seldom used.
+    names ??= new NameSet(models)
+    return isName(model) && names.has(model)
+  }
+  return { config, caller: { name, models, may, strict }, disabled, expires: expires ?? Number.POSITIVE_INFINITY }
 }
 
 /** Lower-case hex of the key's SHA-256; `undefined` where there is no key yet. */

@@ -1,5 +1,6 @@
 import type { ModelConfig } from '../core/config.js'
 import type { Caller, ModelEntry, ModelTable } from '../core/plan.js'
+import { atOnce, type Steps } from '../core/steps.js'
 import { Glob, isGlob, meet } from './globs.js'
 import { isName } from './names.js'
 
@@ -10,6 +11,8 @@ const CREATED = Date.UTC(2025, 0, 1) / 1000
 export interface Declared {
   readonly name: string
   readonly config: ModelConfig
+  /** One object for all models whose exchanges differ in nothing but the upstreams' names for the model. */
+  readonly shape: ModelConfig
 }
 
 export interface Found {
@@ -20,21 +23,43 @@ export interface Found {
 
 /** The declared models by the names that clients use: an exact name first, then globs in the order of the file. */
 export class ModelIndex {
-  readonly declared: readonly Declared[]
-  readonly #exact: ReadonlyMap<string, Declared>
-  readonly #globs: readonly { readonly glob: Glob; readonly model: Declared }[]
+  readonly declared: Declared[] = []
+  /** Names that are no globs. */
+  readonly names: string[] = []
+  /** Each once. */
+  readonly shapes: ModelConfig[] = []
+  readonly #exact = new Map<string, Declared>()
+  readonly #globs: { readonly glob: Glob; readonly model: Declared }[] = []
 
-  constructor(models: Readonly<Record<string, ModelConfig>>) {
-    this.declared = Object.entries(models).map(([name, config]) => ({ name, config }))
-    this.#exact = new Map(this.exact.map(model => [model.name, model]))
-    this.#globs = this.declared
-      .filter(model => isGlob(model.name))
-      .map(model => ({ glob: new Glob(model.name), model }))
+  constructor(models: Readonly<Record<string, ModelConfig>> = {}) {
+    atOnce(this.add(models))
   }
 
-  /** Those whose names are no globs. */
-  get exact(): readonly Declared[] {
-    return this.declared.filter(model => !isGlob(model.name))
+  /** To be called once. */
+  *add(models: Readonly<Record<string, ModelConfig>>): Steps<void> {
+    const shapes = new Map<string, ModelConfig>()
+    for (const name of Object.keys(models)) {
+      const config = models[name]
+      if (config === undefined) continue
+      const text = shapeText(config)
+      const shape = shapes.get(text) ?? config
+      if (shape === config) {
+        shapes.set(text, shape)
+        this.shapes.push(shape)
+      }
+      this.#add({ name, config, shape })
+      yield
+    }
+  }
+
+  #add(model: Declared): void {
+    this.declared.push(model)
+    if (isGlob(model.name)) {
+      this.#globs.push({ glob: new Glob(model.name), model })
+    } else {
+      this.names.push(model.name)
+      this.#exact.set(model.name, model)
+    }
   }
 
   /** The one model that a name stands for: where its upstreams are off, no other glob takes over. */
@@ -47,6 +72,12 @@ export class ModelIndex {
     }
     return undefined
   }
+}
+
+/** All of a model that decides how it is served, but for what its upstreams call it. */
+function shapeText(config: ModelConfig): string {
+  const targets = config.targets.map(target => ({ ...target, as: undefined }))
+  return JSON.stringify({ ...config, owner: undefined, created: undefined, targets })
 }
 
 /** Whether a caller may use a model of that name; of a glob, whether its own globs have names in common with it. */
@@ -68,10 +99,7 @@ export class ModelCatalog implements ModelTable {
 
   /** Globs have no names to list; where a key names a model that a glob serves, that name stands for itself. */
   list(caller: Caller): readonly ModelEntry[] {
-    const names = new Set([
-      ...this.index.exact.map(model => model.name),
-      ...caller.models.filter(name => !isGlob(name)),
-    ])
+    const names = new Set([...this.index.names, ...caller.models.filter(name => !isGlob(name))])
     return [...names].flatMap(name => this.find(name, caller) ?? [])
   }
 

@@ -2,6 +2,7 @@ import type { Config, RouteConfig, VerbConfig } from '../core/config.js'
 import type { DocumentPath } from '../core/path-text.js'
 import type { Route } from '../core/plan.js'
 import { namesState, STATE_MEMBERS } from '../core/stateful.js'
+import type { Steps } from '../core/steps.js'
 import { TASK_MEMBERS } from '../core/task.js'
 import { formFault } from './form-verbs.js'
 import { HeldKinds } from './held.js'
@@ -34,13 +35,14 @@ export class RouteCompiler {
 
   /** Whether some route can serve the model of that name now. */
   serves(name: string): boolean {
-    return [...this.#services.values()].some(service => service.resolve(name) !== undefined)
+    for (const service of this.#services.values()) if (service.serves(name)) return true
+    return false
   }
 
-  compile(id: string, pattern: Pattern, config: RouteConfig): Route {
+  *compile(id: string, pattern: Pattern, config: RouteConfig): Steps<Route> {
     const { answer, caller, errors, families, protocol, model, stream, framing, tunnel, schema, json, body, shipped } =
       config
-    const service = this.#service(id, pattern, config)
+    const service = yield* this.#service(id, pattern, config)
     const holding = this.#held.holding(config)
     return {
       id,
@@ -82,10 +84,10 @@ export class RouteCompiler {
   }
 
   /** The ways to answer on a route; its calls can be filled in from the model and the route's own parameters only. */
-  #service(id: string, { parameters }: Pattern, config: RouteConfig): Service | undefined {
+  *#service(id: string, { parameters }: Pattern, config: RouteConfig): Steps<Service | undefined> {
     const service = this.#find(config)
     if (config.body === 'multipart') this.#checkForms(id, config)
-    for (const [name, call] of service?.needs ?? []) {
+    for (const [name, call] of service === undefined ? [] : yield* service.needs()) {
       if (parameters.includes(name)) continue
       const message = `the upstream's call "${call}" needs {${name}}, which this route does not have`
       this.#problems.error(['routes', id], 'unknown-parameter', message)

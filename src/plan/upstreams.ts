@@ -1,5 +1,6 @@
 import type { Config, EndpointConfig, UpstreamConfig, VerbConfig } from '../core/config.js'
 import type { Upstream } from '../core/plan.js'
+import type { Steps } from '../core/steps.js'
 import type { TaskShapeConfig } from '../core/task.js'
 import { UpstreamCall } from './calls.js'
 import { credentialReference, type Placed, placeCredential } from './credential.js'
@@ -30,9 +31,16 @@ export interface Endpoint {
 }
 
 /** `callerHeaders` are those in which callers' keys stand: they go to no upstream. */
-export function compileUpstreams(config: Config, callerHeaders: ReadonlySet<string>): ReadonlyMap<string, Speaker> {
-  const upstreams = Object.entries(config.upstreams)
-  return new Map(upstreams.map(([name, upstream]) => [name, compileUpstream(name, upstream, config, callerHeaders)]))
+export function* compileUpstreams(
+  config: Config,
+  callerHeaders: ReadonlySet<string>,
+): Steps<ReadonlyMap<string, Speaker>> {
+  const speakers = new Map<string, Speaker>()
+  for (const [name, upstream] of Object.entries(config.upstreams)) {
+    speakers.set(name, compileUpstream(name, upstream, config, callerHeaders))
+    yield
+  }
+  return speakers
 }
 
 function compileUpstream(

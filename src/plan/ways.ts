@@ -27,52 +27,62 @@ export interface Offer {
 export interface Way {
   readonly exchange: Omit<Exchange, 'model'>
   readonly endpoint: Endpoint
-  readonly as: string | undefined
+  /** Which of the model's targets it is: models of one shape share ways, and each has its own names for its targets. */
+  readonly target: number
   readonly weight: number
 }
 
 /** In groups, as in {@link Choice}; groups may be empty. */
 export type Ways = readonly (readonly Way[])[]
 
-/**
- * Targets whose upstream is on and can serve the route: those that speak its protocol are relayed to, those that speak
- * another one of the same operation, or that keep no state that the protocol has, are translated to.
- */
+/** How a target is asked on a route. */
+export interface Served {
+  readonly speaker: Speaker
+  readonly endpoint: Endpoint
+  /** Absent: it is relayed to. */
+  readonly codecs: { readonly server: Codec; readonly client: Codec } | undefined
+  readonly traits: Traits
+}
+
+/** Ways to the targets of a model that can serve the route. */
 export function waysOf(
   model: ModelConfig,
   offer: Offer,
   speakers: ReadonlyMap<string, Speaker>,
   config: Pick<Config, 'timeouts' | 'retry' | 'protocols'>,
 ): Ways {
-  if (!isServed(model, offer.protocol)) return []
-  const server = codecOf(offer.protocol)
   return groupTargets(model.targets).map(targets =>
     targets.flatMap(target => {
-      const speaker = speakers.get(target.upstream)
-      if (speaker === undefined || speaker.upstream.off !== undefined) return []
-      const traits = { ...speaker.config.traits, ...model.traits, ...target.traits }
-      const declared = declaredPartner(server, traits, speaker)
-      const spoken = declared === undefined ? speaker.endpoints.get(offer.protocol) : undefined
-      const isRelayed = spoken !== undefined && (spoken.keeps !== false || server === undefined)
-      if (isRelayed) return [wayOf(target, model, speaker, spoken, undefined, offer, config)]
-      // What an upstream does not keep the gateway has to read, and so there is a translation of the protocol to itself.
-      const found =
-        declared ??
-        (server && (spoken === undefined ? partner(server, speaker, traits) : { codec: server, endpoint: spoken }))
-      if (server === undefined || found === undefined) return []
-      const translation: Translation = {
-        server,
-        client: found.codec,
-        traits,
-        strict: offer.strict || model.strict,
-        rateLimits: compileRateLimits(
-          config.protocols[found.codec.protocol]?.rate_limits,
-          config.protocols[offer.protocol]?.rate_limits,
-        ),
-      }
-      return [wayOf(target, model, speaker, found.endpoint, translation, offer, config)]
+      const served = servedBy(target, model, offer, speakers)
+      return served === undefined ? [] : [wayOf(target, model, served, offer, config)]
     }),
   )
+}
+
+/**
+ * A target can serve a route where its upstream is on: what speaks the route's protocol is relayed to, what speaks another
+ * one of the same operation, or keeps no state that the protocol has, is translated to.
+ */
+export function servedBy(
+  target: TargetConfig,
+  model: ModelConfig,
+  offer: Offer,
+  speakers: ReadonlyMap<string, Speaker>,
+): Served | undefined {
+  const speaker = isServed(model, offer.protocol) ? speakers.get(target.upstream) : undefined
+  if (speaker === undefined || speaker.upstream.off !== undefined) return undefined
+  const server = codecOf(offer.protocol)
+  const traits = { ...speaker.config.traits, ...model.traits, ...target.traits }
+  const declared = declaredPartner(server, traits, speaker)
+  const spoken = declared === undefined ? speaker.endpoints.get(offer.protocol) : undefined
+  const isRelayed = spoken !== undefined && (spoken.keeps !== false || server === undefined)
+  if (isRelayed) return { speaker, endpoint: spoken, codecs: undefined, traits }
+  // What an upstream does not keep the gateway has to read, and so there is a translation of the protocol to itself.
+  const found =
+    declared ??
+    (server && (spoken === undefined ? partner(server, speaker, traits) : { codec: server, endpoint: spoken }))
+  if (server === undefined || found === undefined) return undefined
+  return { speaker, endpoint: found.endpoint, codecs: { server, client: found.codec }, traits }
 }
 
 /** A family stands for all of its protocols. */
@@ -129,12 +139,19 @@ function textPartner({ endpoints }: Speaker): Partner | undefined {
 function wayOf(
   target: TargetConfig,
   model: ModelConfig,
-  { upstream, config: written }: Speaker,
-  endpoint: Endpoint,
-  translation: Translation | undefined,
+  { speaker: { upstream, config: written }, endpoint, codecs, traits }: Served,
   offer: Offer,
   config: Pick<Config, 'timeouts' | 'retry' | 'protocols'>,
 ): Way {
+  const translation: Translation | undefined = codecs && {
+    ...codecs,
+    traits,
+    strict: offer.strict || model.strict,
+    rateLimits: compileRateLimits(
+      config.protocols[codecs.client.protocol]?.rate_limits,
+      config.protocols[offer.protocol]?.rate_limits,
+    ),
+  }
   const request = [
     // They are in the words of the route's own protocol.
     ...(translation === undefined ? (offer.request ?? []) : []),
@@ -163,7 +180,7 @@ function wayOf(
       retry: mergeRetry(config.retry, written.retry, offer.retry, model.retry),
     },
     endpoint,
-    as: target.as,
+    target: model.targets.indexOf(target),
     weight: target.weight ?? 1,
   }
 }
@@ -174,14 +191,23 @@ export function choose(ways: Ways, name: string, found: Found): Choice | undefin
   return groups.length === 0 ? undefined : { groups }
 }
 
+/** Whether {@link choose} would give something. */
+export function isServing(ways: Ways, name: string, found: Found): boolean {
+  return ways.some(group => group.some(way => modelOf(way, name, found) !== undefined))
+}
+
 function named(ways: readonly Way[], name: string, found: Found): Group {
   const exchanges: Exchange[] = []
   const weights: number[] = []
-  for (const { exchange, endpoint, as, weight } of ways) {
-    const model = upstreamName(name, found, as, endpoint)
+  for (const way of ways) {
+    const model = modelOf(way, name, found)
     if (model === undefined) continue
-    exchanges.push({ ...exchange, model })
-    weights.push(weight)
+    exchanges.push({ ...way.exchange, model })
+    weights.push(way.weight)
   }
   return { exchanges, weights }
+}
+
+function modelOf({ target, endpoint }: Way, name: string, found: Found): string | undefined {
+  return upstreamName(name, found, found.model.config.targets[target]?.as, endpoint)
 }

@@ -6,6 +6,7 @@ import type { KeyConfig } from '../../src/core/config.js'
 import { packageRoot } from '../../src/core/package-root.js'
 import type { Caller } from '../../src/core/plan.js'
 import { Secret } from '../../src/core/secret.js'
+import { atOnce } from '../../src/core/steps.js'
 import { compileKeys, type DigestRing } from '../../src/plan/keys.js'
 import { Problems } from '../../src/plan/problems.js'
 import { keyOf } from '../helpers/config-builder.js'
@@ -14,7 +15,7 @@ const NOW = Date.UTC(2026, 0, 1)
 
 function ringOf(keys: Readonly<Record<string, KeyConfig>>, made?: string): DigestRing {
   const problems = new Problems()
-  const ring = compileKeys(keys, () => (made === undefined ? undefined : new Secret(made)), problems)
+  const ring = atOnce(compileKeys(keys, () => (made === undefined ? undefined : new Secret(made)), problems))
   if (problems.found.length > 0) throw new Error(JSON.stringify(problems.found))
   return ring
 }
@@ -113,7 +114,7 @@ t.test('a caller with an empty list may use nothing', async t => {
 
 t.test('a key that no client could send is a problem, told without the key', async t => {
   const problems = new Problems()
-  compileKeys({ ops: keyOf(`top-secret${'x'.repeat(512)}`) }, () => undefined, problems)
+  atOnce(compileKeys({ ops: keyOf(`top-secret${'x'.repeat(512)}`) }, () => undefined, problems))
   t.match(problems.found, [{ path: 'keys.ops.secret', rule: 'malformed-secret', severity: 'error' }])
   t.notMatch(JSON.stringify(problems.found), /top-secret/)
 })

@@ -1,6 +1,7 @@
 import t from 'tap'
 import type { Config } from '../../src/core/config.js'
 import type { Choice } from '../../src/core/plan.js'
+import { atOnce } from '../../src/core/steps.js'
 import { ModelIndex } from '../../src/plan/models.js'
 import { FixedService, ModelService, type Parts } from '../../src/plan/service.js'
 import { compileUpstreams } from '../../src/plan/upstreams.js'
@@ -10,7 +11,7 @@ const CHAT = { protocol: 'chat', timeouts: {}, retry: {}, strict: false }
 
 function partsOf(config: Partial<Config>): Parts {
   const full = chatConfig(config)
-  return { config: full, speakers: compileUpstreams(full, new Set()), index: new ModelIndex(full.models) }
+  return { config: full, speakers: atOnce(compileUpstreams(full, new Set())), index: new ModelIndex(full.models) }
 }
 
 function names(choice: Choice | undefined): unknown {
@@ -64,7 +65,7 @@ t.test('it tells what its calls need beside the model', async t => {
   const speaks = { chat: callOf('POST /{account}/{model}', { stream: { method: 'POST', target: '/{account}/{x}' } }) }
   const upstreams = { north: upstreamOf('https://n.example', { speaks }) }
   const service = new ModelService(partsOf({ upstreams, models: { m: modelOf('north') } }), CHAT)
-  t.same([...service.needs.keys()].sort(), ['account', 'x'])
+  t.same([...atOnce(service.needs()).keys()].sort(), ['account', 'x'])
 })
 
 t.test('a fixed upstream serves requests that name no model', async t => {
@@ -80,5 +81,5 @@ t.test('a fixed upstream that is off serves nothing', async t => {
 
 t.test('a fixed upstream has no model to fill in', async t => {
   const upstreams = { south: upstreamOf('https://s.example', { speaks: { chat: callOf('POST /{model}') } }) }
-  t.same([...new FixedService(partsOf({ upstreams }), CHAT, 'south').needs.keys()], ['model'])
+  t.same([...atOnce(new FixedService(partsOf({ upstreams }), CHAT, 'south').needs()).keys()], ['model'])
 })

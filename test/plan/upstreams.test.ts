@@ -1,6 +1,7 @@
 import t from 'tap'
 import type { UpstreamConfig } from '../../src/core/config.js'
 import { Secret } from '../../src/core/secret.js'
+import { atOnce } from '../../src/core/steps.js'
 import { compileUpstreams, type Speaker } from '../../src/plan/upstreams.js'
 import { callOf, configOf, upstreamOf } from '../helpers/config-builder.js'
 
@@ -8,7 +9,7 @@ const BEARER = { place: { in: 'header', name: 'authorization', scheme: 'Bearer' 
 
 function speakerOf(base: string, parts: Partial<UpstreamConfig> = {}, callerHeaders: readonly string[] = []): Speaker {
   const config = configOf({ upstreams: { up: upstreamOf(base, parts) } })
-  const speaker = compileUpstreams(config, new Set(callerHeaders)).get('up')
+  const speaker = atOnce(compileUpstreams(config, new Set(callerHeaders))).get('up')
   if (speaker === undefined) throw new Error('no upstream')
   return speaker
 }

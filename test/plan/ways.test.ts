@@ -1,6 +1,7 @@
 import t from 'tap'
 import type { ModelConfig, UpstreamConfig } from '../../src/core/config.js'
 import type { Choice } from '../../src/core/plan.js'
+import { atOnce } from '../../src/core/steps.js'
 import { ModelIndex } from '../../src/plan/models.js'
 import { compileUpstreams } from '../../src/plan/upstreams.js'
 import { choose, type Offer, waysOf } from '../../src/plan/ways.js'
@@ -15,7 +16,7 @@ function choiceOf(
 ): Choice | undefined {
   const full = Object.entries(upstreams).map(([name, parts]) => [name, upstreamOf(`https://${name}.example`, parts)])
   const config = configOf({ upstreams: Object.fromEntries(full), models: { m: model } })
-  const ways = waysOf(model, offer, compileUpstreams(config, new Set()), config)
+  const ways = waysOf(model, offer, atOnce(compileUpstreams(config, new Set())), config)
   const found = new ModelIndex(config.models).find('m')
   if (found === undefined) throw new Error('no model')
   return choose(ways, 'm', found)
