@@ -18,7 +18,15 @@ export interface Context {
  * text stays as it was written.
  */
 export function fillIn<T>(value: T, site: Site, context: Context): T {
-  return fill(value as Json, site, context) as T
+  return mentionsVariable(value as Json) ? (fill(value as Json, site, context) as T) : value
+}
+
+/** Most values do not, and need no copy. */
+function mentionsVariable(value: Json): boolean {
+  if (typeof value === 'string') return value.includes('${')
+  if (typeof value !== 'object' || value === null) return false
+  for (const inner of Object.values(value)) if (mentionsVariable(inner)) return true
+  return false
 }
 
 function fill(value: Json, site: Site, context: Context): Json {

@@ -44,7 +44,8 @@ export function gather<S extends SectionName>(
       const site = new Site(document, [section, name])
       const first = entries.get(name)
       if (first === undefined) {
-        const fits = !document.misfits.has(section) && !document.misfits.has(pathText(site.path))
+        const { misfits } = document
+        const fits = misfits.size === 0 || !(misfits.has(section) || misfits.has(pathText(site.path)))
         // The schema has accepted the value, so it has the form that the raw types say.
         entries.set(name, { name, site, value: fits ? (value as unknown as EntryOf<S>) : undefined, written: value })
       } else {

@@ -2,7 +2,7 @@ import type { KeyConfig, KeySecret } from '../core/config.js'
 import { type Context, fillIn } from './context.js'
 import type { Site } from './document.js'
 import type { Entries, Entry } from './entries.js'
-import { matches, overlap } from './glob.js'
+import { KnownModels } from './known-models.js'
 import type { RawKey, RawKeySecret } from './raw.js'
 import { quoted } from './report.js'
 import { digestOf, readSecret } from './secrets.js'
@@ -20,10 +20,11 @@ export function readKeys(
 ): Record<string, KeyConfig> {
   const keys: Record<string, KeyConfig> = Object.create(null)
   const owners = new Map<string, string>()
+  const known = new KnownModels(models)
   for (const entry of entries.values()) {
     if (entry.value === undefined) continue
     keys[entry.name] = readKey(entry, entry.value, owners, context)
-    warnOfUnknownModels(entry.value.models ?? [], entry.site.child('models'), models, context)
+    warnOfUnknownModels(entry.value.models ?? [], entry.site.child('models'), known, context)
   }
   return keys
 }
@@ -120,24 +121,10 @@ function readExpiry(raw: RawKey, site: Site, context: Context): number | undefin
   return expires
 }
 
-function warnOfUnknownModels(
-  patterns: readonly string[],
-  site: Site,
-  models: readonly string[],
-  { report }: Context,
-): void {
+function warnOfUnknownModels(patterns: readonly string[], site: Site, models: KnownModels, { report }: Context): void {
   for (const [index, pattern] of patterns.entries()) {
-    if (isKnown(pattern, models)) continue
+    if (models.has(pattern)) continue
     const message = `no model is called ${quoted(pattern)}, so this lets nothing through`
-    report.warn('unknown-model', site.child(index), message, { meant: () => suggest(pattern, models) })
+    report.warn('unknown-model', site.child(index), message, { meant: () => suggest(pattern, models.names) })
   }
-}
-
-function isKnown(pattern: string, models: readonly string[]): boolean {
-  return models.some(
-    model =>
-      model === pattern ||
-      matches(pattern, model) ||
-      (model.includes('*') && (pattern.includes('*') ? overlap(model, pattern) : matches(model, pattern))),
-  )
 }

@@ -1,7 +1,7 @@
 import { Composer, type YAMLError, type Document as YamlDocument } from 'yaml'
 import { pathText } from '../core/path-text.js'
 import { Document, spotAt } from './document.js'
-import { quoted, type Report } from './report.js'
+import { quoted, Report } from './report.js'
 import type { Source } from './source.js'
 import { explainSyntax, LOCAL, PARSER } from './syntax.js'
 import { TokenFault, tokensOf } from './yaml-tokens.js'
@@ -23,7 +23,7 @@ export function parse(source: Source, shipped: boolean, report: Report): Documen
     tellSyntax([...parsed.errors, ...parsed.warnings], source, report)
     return undefined
   }
-  const tree = new YamlTree(parsed.contents)
+  const tree = new YamlTree(parsed.contents, () => composed(source, new Report())?.contents ?? null)
   const document = new Document(source, tree, shipped)
   for (const fault of tree.faults) {
     const spot = spotAt(source, fault.start, fault.end)

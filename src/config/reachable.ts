@@ -7,7 +7,7 @@ import { listed, quoted } from './report.js'
 import type { ReadRoute } from './routes.js'
 import { suggest } from './suggest.js'
 import { isTaskCall } from './tasks.js'
-import { isAskedFor, paramsOfPartners, partnersOfProtocol, warnOfMissingLimits } from './translatable.js'
+import { isAskedFor, paramsOfPartners, partnersOfProtocol, warnOfMissingLimits, withoutLimits } from './translatable.js'
 import type { ReadUpstream } from './upstreams.js'
 
 /** What the calls that follow a task can be filled in with. */
@@ -29,16 +29,46 @@ interface Parts {
 export function checkReachable(parts: Parts, context: Context): void {
   const spoken = protocolsOf(parts.routes)
   const begun = familiesOf(parts.routes)
+  const isMute = once((upstream: ReadUpstream) => !speaksAny(upstream, spoken))
+  const unlimited = once((upstream: ReadUpstream) => withoutLimits(upstream, spoken))
+  const serves = once(protocolsServed)
+  const retry = mostOf([parts.retry, ...[...parts.routes.values()].map(route => route.config.retry)])
   for (const [name, model] of parts.models) {
     refuseRepeatedTargets(name, model, context)
-    refuseMuteTargets(model, spoken, parts, context)
+    refuseMuteTargets(model, isMute, parts, context)
     checkServes(model, spoken, parts, context)
-    warnOfMissingLimits(model, spoken, parts.upstreams, context)
-    warnOfLateTargets(model, parts, context)
+    warnOfMissingLimits(model, unlimited, parts.upstreams, context)
+    warnOfLateTargets(model, { upstreams: parts.upstreams, retry, serves }, context)
   }
   refuseShadowedGlobs(parts.models, context)
   checkRoutes(parts, context)
   checkEndpoints(parts, spoken, begun, context)
+}
+
+/** Asks of each upstream once: very many models may lead to it. */
+function once<T>(make: (upstream: ReadUpstream) => T): (upstream: ReadUpstream) => T {
+  const made = new Map<ReadUpstream, T>()
+  return upstream => {
+    const value = made.get(upstream) ?? make(upstream)
+    made.set(upstream, value)
+    return value
+  }
+}
+
+function speaksAny({ endpoints }: ReadUpstream, spoken: ReadonlyMap<string, unknown>): boolean {
+  return [...endpoints.keys()].some(protocol => isAskedFor(protocol, spoken))
+}
+
+function protocolsServed({ endpoints }: ReadUpstream): ReadonlySet<string> {
+  return new Set([...endpoints.keys()].flatMap(protocol => [protocol, ...partnersOfProtocol(protocol)]))
+}
+
+/** What the most generous of several settings allows. */
+function mostOf(retries: readonly Partial<Retry>[]): Retry {
+  return {
+    attempts: Math.max(0, ...retries.map(retry => retry.attempts ?? 0)),
+    on: retries.find(({ on = [] }) => on.length > 0)?.on ?? [],
+  }
 }
 
 /** Protocols of the routes on which a model's name decides, with the parameters of their paths. */
@@ -63,6 +93,7 @@ function familiesOf(routes: ReadonlyMap<string, ReadRoute>): ReadonlySet<string>
 }
 
 function refuseRepeatedTargets(name: string, model: ReadModel, { report }: Context): void {
+  if (model.targets.length < 2) return
   const seen = new Map<string, number>()
   for (const [index, target] of model.config.targets.entries()) {
     const identity = JSON.stringify([target.upstream, target.as ?? name])
@@ -83,7 +114,7 @@ function refuseRepeatedTargets(name: string, model: ReadModel, { report }: Conte
 /** A target whose upstream speaks nothing that a route with a model serves. */
 function refuseMuteTargets(
   model: ReadModel,
-  spoken: ReadonlyMap<string, unknown>,
+  isMute: (upstream: ReadUpstream) => boolean,
   { upstreams }: Parts,
   { report }: Context,
 ): void {
@@ -91,7 +122,7 @@ function refuseMuteTargets(
     const upstream = upstreams.get(target.upstream)
     const site = model.targets[index]
     if (upstream === undefined || site === undefined || upstream.endpoints.size === 0) continue
-    if ([...upstream.endpoints.keys()].some(protocol => isAskedFor(protocol, spoken))) continue
+    if (!isMute(upstream)) continue
     const speaks = listed(upstream.endpoints.keys())
     const message = `no route leads here: ${quoted(target.upstream)} speaks ${speaks ?? 'many protocols'}, and no route has such a protocol`
     report.error('unreachable-target', site, message)
@@ -128,16 +159,21 @@ function checkServes(
  * A target that serves what those before it do not is the first one there. What is off does not count, so this may change
  * with the environment: a warning.
  */
-function warnOfLateTargets(model: ReadModel, { upstreams, routes, retry }: Parts, { report }: Context): void {
+function warnOfLateTargets(
+  model: ReadModel,
+  {
+    upstreams,
+    retry,
+    serves,
+  }: { retry: Retry; serves: (upstream: ReadUpstream) => ReadonlySet<string> } & Pick<Parts, 'upstreams'>,
+  { report }: Context,
+): void {
   const { targets, retry: own } = model.config
   if (targets.length < 2) return
-  const others = [
-    ...[...routes.values()].map(route => route.config.retry),
-    ...targets.flatMap(target => upstreams.get(target.upstream)?.config.retry ?? []),
-  ]
+  const most = mostOf([retry, ...targets.flatMap(target => upstreams.get(target.upstream)?.config.retry ?? [])])
   // What the model says itself goes before all others.
-  const attempts = own.attempts ?? Math.max(retry.attempts, ...others.map(other => other.attempts ?? 0))
-  const leadsOn = own.on === undefined ? [retry, ...others].some(({ on = [] }) => on.length > 0) : own.on.length > 0
+  const { attempts, on } = { ...most, ...own }
+  const leadsOn = on.length > 0
   const reached = leadsOn ? attempts : 1
   const why = leadsOn
     ? `${attempts === 1 ? '1 attempt ends with the target' : `${attempts} attempts end with the targets`} before it; write retry: { attempts: ${targets.length} }`
@@ -148,8 +184,10 @@ function warnOfLateTargets(model: ReadModel, { upstreams, routes, retry }: Parts
     const site = model.targets[index]
     if (upstream === undefined || upstream.config.off !== undefined || site === undefined) continue
     const speaks = [...upstream.endpoints.keys()]
-    const isLate = speaks.every(protocol => before.filter(served => served.has(protocol)).length >= reached)
-    before.push(new Set(speaks.flatMap(protocol => [protocol, ...partnersOfProtocol(protocol)])))
+    const isLate =
+      before.length >= reached &&
+      speaks.every(protocol => before.filter(served => served.has(protocol)).length >= reached)
+    before.push(serves(upstream))
     if (!isLate || speaks.length === 0 || target.weight !== undefined) continue
     report.warn('unreachable-target', site, `this target is never tried: ${why}`)
     return

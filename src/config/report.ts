@@ -2,7 +2,7 @@ import type { Problem } from '../core/problems.js'
 import type { Site, Spot } from './document.js'
 import { looksLikeKey } from './secret-lines.js'
 
-/** Problems beyond this number are dropped: a broken generator must not fill the memory or the log. */
+/** Errors beyond this number are dropped, and warnings: a broken generator must not fill the memory or the log. */
 const MOST_PROBLEMS = 1000
 /** Suggestions cost time, so only the first problems get them. */
 const MOST_SUGGESTIONS = 100
@@ -21,6 +21,7 @@ export interface Details {
 /** Gathers the problems of one load. The same problem at the same place is told once. */
 export class Report {
   readonly #problems: Problem[] = []
+  readonly #counts = { error: 0, warning: 0 }
   readonly #told = new Set<string>()
 
   error(rule: string, site: Site, message: string, details: Details = {}): void {
@@ -34,13 +35,18 @@ export class Report {
   add(problem: Problem): void {
     const { file, line, column } = problem.position
     const identity = JSON.stringify([file, line, column, problem.rule, problem.message])
-    if (this.#told.has(identity) || this.#problems.length >= MOST_PROBLEMS) return
+    if (this.#told.has(identity) || this.#isFull(problem.severity)) return
     this.#told.add(identity)
+    this.#counts[problem.severity]++
     this.#problems.push(problem)
   }
 
   get failed(): boolean {
-    return this.#problems.some(problem => problem.severity === 'error')
+    return this.#counts.error > 0
+  }
+
+  #isFull(severity: Problem['severity']): boolean {
+    return this.#counts[severity] >= MOST_PROBLEMS
   }
 
   /** All problems, by file, line and column. */
@@ -51,6 +57,7 @@ export class Report {
   }
 
   #tell(severity: Problem['severity'], rule: string, site: Site, message: string, details: Details): void {
+    if (this.#isFull(severity)) return
     const spot = details.spot ?? site.document.spot(site.path, details.on ?? 'value')
     const suggestion = this.#problems.length < MOST_SUGGESTIONS ? details.meant?.() : undefined
     this.add({

@@ -35,7 +35,7 @@ const LIMITED = 'messages'
 /** A target to which requests without a limit would be translated, and nobody has said what stands for it. */
 export function warnOfMissingLimits(
   model: ReadModel,
-  spoken: ReadonlyMap<string, unknown>,
+  unlimited: (upstream: ReadUpstream) => readonly string[],
   upstreams: ReadonlyMap<string, ReadUpstream>,
   { report }: Context,
 ): void {
@@ -43,13 +43,18 @@ export function warnOfMissingLimits(
     const upstream = upstreams.get(target.upstream)
     const site = model.targets[index]
     if (upstream === undefined || site === undefined || upstream.config.off !== undefined) continue
-    const { endpoints, config } = upstream
+    const { config } = upstream
     if ([config, model.config, target].some(({ traits }) => traits.max_output !== undefined)) continue
-    const translated = [...spoken.keys()].filter(
-      protocol => !endpoints.has(protocol) && partnersOfProtocol(protocol).find(one => endpoints.has(one)) === LIMITED,
-    )
+    const translated = unlimited(upstream)
     if (translated.length === 0) continue
     const message = `requests by ${translated.join(', ')} are refused here where they name no limit: write traits: { max_output: 8192 }`
     report.warn('missing-limit', site, message)
   }
+}
+
+/** Protocols whose requests may have no limit, and are translated to the one that wants it. */
+export function withoutLimits({ endpoints }: ReadUpstream, spoken: ReadonlyMap<string, unknown>): readonly string[] {
+  return [...spoken.keys()].filter(
+    protocol => !endpoints.has(protocol) && partnersOfProtocol(protocol).find(one => endpoints.has(one)) === LIMITED,
+  )
 }

@@ -35,11 +35,45 @@ interface Converted {
 }
 
 /**
- * The plain value of a YAML document beside the way from paths to offsets. Built in one walk: duplicate keys, aliases
- * and depth are checked here because the parser's own checks take quadratic time or come too late.
+ * The plain value of a YAML document beside the way from paths to offsets. The nodes that tell offsets take some twenty times
+ * the memory of the text, so they are let go, and read again where a problem is to be shown.
  */
 export class YamlTree {
   /** Objects have no prototype, so that no name is special. */
+  readonly value: Json
+  readonly faults: readonly TreeFault[]
+  readonly #reopen: () => ParsedNode | null
+  #nodes: YamlNodes | undefined
+
+  /** `reopen` parses the document once more. */
+  constructor(root: ParsedNode | null, reopen: () => ParsedNode | null) {
+    const { value, faults } = new YamlNodes(root)
+    this.value = value
+    this.faults = faults
+    this.#reopen = reopen
+  }
+
+  /** Offsets of what stands at a path, or of the deepest part of it that there is. */
+  range(path: DocumentPath, on: 'key' | 'value'): Range {
+    return this.#opened().range(path, on)
+  }
+
+  /** Whether something stands at a path. */
+  has(path: DocumentPath): boolean {
+    return this.#opened().has(path)
+  }
+
+  #opened(): YamlNodes {
+    this.#nodes ??= new YamlNodes(this.#reopen())
+    return this.#nodes
+  }
+}
+
+/**
+ * Built in one walk: duplicate keys, aliases and depth are checked here because the parser's own checks take quadratic time
+ * or come too late.
+ */
+class YamlNodes {
   readonly value: Json
   readonly faults: TreeFault[] = []
   readonly #root: Node | null
@@ -52,7 +86,6 @@ export class YamlTree {
     this.value = root === null ? null : this.#convert(root, [], 0).value
   }
 
-  /** Offsets of what stands at a path, or of the deepest part of it that there is. */
   range(path: DocumentPath, on: 'key' | 'value'): Range {
     let node = this.#root
     let key: Range | undefined
@@ -67,7 +100,6 @@ export class YamlTree {
     return range.end > range.start || key === undefined ? range : key
   }
 
-  /** Whether something stands at a path. */
   has(path: DocumentPath): boolean {
     let node = this.#root
     for (const segment of path) {

@@ -1,0 +1,55 @@
+import { matches, overlap } from './glob.js'
+
+/** Names of models, and whether a key's pattern lets any of them through: many keys ask of many models. */
+export class KnownModels {
+  readonly names: readonly string[]
+  readonly #exact: ReadonlySet<string>
+  readonly #globs: readonly string[]
+  /** Names that are no globs, in the order of their code units. */
+  readonly #sorted: readonly string[]
+  readonly #answers = new Map<string, boolean>()
+
+  constructor(names: readonly string[]) {
+    this.names = names
+    this.#exact = new Set(names)
+    this.#globs = names.filter(name => name.includes('*'))
+    this.#sorted = names.filter(name => !name.includes('*')).sort()
+  }
+
+  has(pattern: string): boolean {
+    const known = this.#answers.get(pattern)
+    if (known !== undefined) return known
+    const has = this.#exact.has(pattern) || this.#isMet(pattern) || this.#hasMatch(pattern)
+    this.#answers.set(pattern, has)
+    return has
+  }
+
+  #isMet(pattern: string): boolean {
+    const isGlob = pattern.includes('*')
+    return this.#globs.some(model => (isGlob ? overlap(model, pattern) : matches(model, pattern)))
+  }
+
+  /** Only names that start as the pattern does can fit it. */
+  #hasMatch(pattern: string): boolean {
+    const star = pattern.indexOf('*')
+    if (star === -1) return false
+    const head = pattern.slice(0, star)
+    for (let at = this.#firstFrom(head); at < this.#sorted.length; at++) {
+      const name = this.#sorted[at] ?? ''
+      if (!name.startsWith(head)) return false
+      if (matches(pattern, name)) return true
+    }
+    return false
+  }
+
+  /** Where the first name stands that is not before `text`. */
+  #firstFrom(text: string): number {
+    let [low, high] = [0, this.#sorted.length]
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if ((this.#sorted[middle] ?? '') < text) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+}
