@@ -11,6 +11,8 @@ export interface Context {
   readonly files: Files
   /** Milliseconds since the epoch. */
   readonly now: number
+  /** How much text of the user's may still be read. */
+  readonly budget: { characters: number }
 }
 
 /**

@@ -34,6 +34,8 @@ export interface LoadOptions {
   readonly overrides?: Overrides
   /** Folder that holds the shipped `routes/` and `schemas/`; the package's own unless a test says otherwise. */
   readonly shipped?: string
+  /** Characters of YAML that may be read, shipped files left out; beyond that {@link TooMuchText} is thrown. */
+  readonly mostText?: number
 }
 
 export interface Loaded {
@@ -53,7 +55,13 @@ export interface Loaded {
 
 /** Reads, checks and merges a configuration. Never throws for what a file holds: that is what `problems` are for. */
 export async function load(options: LoadOptions): Promise<Loaded> {
-  const context = { report: new Report(), variables: new Variables(options.env), files: new Files(), now: Date.now() }
+  const context: Context = {
+    report: new Report(),
+    variables: new Variables(options.env),
+    files: new Files(),
+    now: Date.now(),
+    budget: { characters: options.mostText ?? Number.POSITIVE_INFINITY },
+  }
   const file = resolve(options.file)
   const { documents, complete, folders } = openUserFiles(file, context)
   const [main] = documents

@@ -2,12 +2,21 @@ import type { Context } from './context.js'
 import { decode } from './decode.js'
 import { type Document, spotAt } from './document.js'
 import { parse } from './parse.js'
+import type { Report } from './report.js'
 import { checkSchema } from './schema-check.js'
 import { Source } from './source.js'
 import type { FileType } from './validators.js'
 
 /** Largest configuration file. */
 export const MOST_BYTES = 1024 * 1024
+
+/** More text than {@link Context.budget} allows. */
+export class TooMuchText extends Error {
+  override readonly name = 'TooMuchText'
+}
+
+/** Shipped files that hold no problem, by path and type: they seldom change, and each load reads them all. */
+const shippedDocuments = new Map<string, Document>()
 
 /** Reads, decodes, parses and checks one file. `undefined` where there is nothing to go on with; the report says why. */
 export function openFile(
@@ -17,8 +26,27 @@ export function openFile(
   context: Context,
 ): Document | undefined {
   const source = readSource(path, context)
-  const document = source && parse(source, shipped, context.report)
-  if (document !== undefined && type !== 'any') checkSchema(document, type, context.report)
+  if (source === undefined) return undefined
+  if (shipped) return openShipped(source, type, context.report)
+  context.budget.characters -= source.text.length
+  if (context.budget.characters < 0) throw new TooMuchText(`${path} is too much to be read at once`)
+  return open(source, type, false, context.report)
+}
+
+function open(source: Source, type: FileType | 'any', shipped: boolean, report: Report): Document | undefined {
+  const document = parse(source, shipped, report)
+  if (document !== undefined && type !== 'any') checkSchema(document, type, report)
+  return document
+}
+
+function openShipped(source: Source, type: FileType | 'any', report: Report): Document | undefined {
+  const key = `${type} ${source.file}`
+  const known = shippedDocuments.get(key)
+  if (known?.source.text === source.text) return known
+  const document = open(source, type, true, report)
+  if (document !== undefined && document.tree.faults.length === 0 && document.misfits.size === 0) {
+    shippedDocuments.set(key, document)
+  }
   return document
 }
 

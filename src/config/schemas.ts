@@ -32,14 +32,20 @@ export function compileSchema(schema: JsonObject): RequestCheck {
   return check
 }
 
+/** Shipped schemas that were read, by file: they are part of the program. */
+const shippedSchemas = new Map<string, JsonObject>()
+
 /** Reads a shipped request schema by name, with the check that was compiled ahead of time where there is one. */
 export function shippedSchema(root: string, name: string): JsonObject | undefined {
   const file = join(root, 'schemas', `${name}.json`)
+  const known = shippedSchemas.get(file)
+  if (known !== undefined) return known
   if (!existsSync(file)) return undefined
   const schema: unknown = JSON.parse(readFileSync(file, 'utf8'))
   if (!isObject(schema)) return undefined
   const generated = join(root, 'schemas/generated', `${name}.generated.cjs`)
   if (existsSync(generated)) compiled.set(schema, toCheck(require(generated)))
+  shippedSchemas.set(file, schema)
   return schema
 }
 

@@ -9,6 +9,7 @@ import type { Config } from '../core/config.js'
 import { GatewayError } from '../core/errors.js'
 import type { Plan } from '../core/plan.js'
 import type { Problem } from '../core/problems.js'
+import { atOnce, inSlices, type Steps } from '../core/steps.js'
 import type { Store } from '../core/store.js'
 import { authenticate } from '../kernel/authenticate.js'
 import { Generation } from '../kernel/generation.js'
@@ -20,10 +21,10 @@ import { descriptorLimit, descriptorsWanted, onCrowded } from './descriptors.js'
 import { Embedded } from './embedded.js'
 import { answerHealth, type Health } from './health.js'
 import { listen } from './listen.js'
-import { type LoadedPlan, type LoadOptions, loadPlan } from './load.js'
+import { type LoadedPlan, type LoadOptions, loadPlan, type Running, reloadPlan } from './load.js'
 import { OneAfterAnother } from './one-after-another.js'
 import { ConfigError, StartError } from './problems.js'
-import { needsRestart } from './restart.js'
+import { needsRestart, type StartSettings } from './restart.js'
 import { applyLimits, createServer } from './server.js'
 import { Sockets } from './sockets.js'
 import { StoreState } from './store-state.js'
@@ -49,7 +50,10 @@ const CLOSING = 1000
  */
 export class Gateway {
   readonly #options: StartOptions & LoadOptions
-  readonly #first: Plan
+  /** Settings that the process started with. */
+  readonly #first: StartSettings
+  /** What serves, and what it was compiled from. */
+  #running: Running
   #loaded: LoadedPlan
   readonly #log: Log
   readonly #pools = new Pools()
@@ -79,15 +83,17 @@ export class Gateway {
   constructor(
     options: StartOptions & LoadOptions,
     loaded: LoadedPlan,
-    plan: Plan,
+    running: Running,
     embedded: Embedded,
     store: Store,
     state: StoreState,
   ) {
     this.#options = options
+    const { plan } = running
     this.#loaded = loaded
-    this.#first = plan
-    this.#unusable = unusable(loaded.config)
+    this.#running = running
+    this.#first = { listen: plan.listen, store: plan.store, spool: plan.spool }
+    this.#unusable = atOnce(unusable(running.config))
     this.#embedded = embedded
     this.#store = store
     this.#log = openLog(plan.log.level, options.log)
@@ -218,18 +224,19 @@ export class Gateway {
 
   async #reload(): Promise<LoadedPlan> {
     const loaded = await this.#load()
+    if (this.#health.draining) return loaded
     this.#loaded = loaded
     await this.follow(loaded)
-    const { plan } = loaded
-    if (plan === undefined) this.#refuse(loaded)
-    else if (plan.digest === this.plan.digest) this.#unchanged(loaded)
-    else await this.#apply(plan, loaded)
+    const { plan, config } = loaded
+    if (plan === undefined || config === undefined) this.#refuse(loaded)
+    else if (plan === this.plan) this.#unchanged(loaded)
+    else await this.#apply({ plan, config }, loaded.problems)
     return loaded
   }
 
   async #load(): Promise<LoadedPlan> {
     try {
-      return await loadPlan(this.#options)
+      return await reloadPlan(this.#options, this.#running)
     } catch (error) {
       this.#health.reloads.failed++
       this.#health.valid = false
@@ -255,11 +262,15 @@ export class Gateway {
     this.#log.error({ generation, problems: loaded.problems.map(briefly) }, 'reload failed; the last good plan goes on')
   }
 
-  async #apply(plan: Plan, { config, problems: warnings }: LoadedPlan): Promise<void> {
+  async #apply(next: Running, warnings: readonly Problem[]): Promise<void> {
+    const { plan, config } = next
     await this.#embedded.prepare(plan)
+    const withoutSecret = await inSlices(unusable(config))
+    if (this.#health.draining) return
     const before = this.plan
     const generation = new Generation(plan, this.#health.generation + 1, this.#pools, this.#embedded)
     this.#kernel.swap(generation)
+    this.#running = next
     applyLimits(this.#server, plan.limits)
     this.#renewCertificate(plan)
     this.#log.level(plan.log.level)
@@ -276,21 +287,20 @@ export class Gateway {
       if (off !== undefined && off !== was) this.#log.warn({ upstream: name, reason: off }, 'an upstream is off')
       if (off === undefined && was !== undefined) this.#log.info({ upstream: name }, 'an upstream is on again')
     }
-    this.#tellOfKeys(config)
+    this.#tellOfKeys(config, withoutSecret)
     if (descriptorsWanted(plan) > descriptorsWanted(before)) this.#tellOfDescriptors(plan)
     for (const what of this.#health.restart) this.#log.warn({ setting: what }, 'needs a restart to take effect')
   }
 
   /** Keys whose secret has gone, or has come back: their callers are refused, and none of them is told why. */
-  #tellOfKeys(config: Config | undefined): void {
+  #tellOfKeys({ keys }: Config, now: ReadonlyMap<string, string>): void {
     const before = this.#unusable
-    this.#unusable = unusable(config)
+    this.#unusable = now
     for (const [key, reason] of this.#unusable) {
       if (reason !== before.get(key)) this.#log.warn({ key, reason }, 'a key cannot be used')
     }
     for (const key of before.keys()) {
-      const there = config?.keys[key]
-      if (there !== undefined && !this.#unusable.has(key)) this.#log.info({ key }, 'a key can be used again')
+      if (keys[key] !== undefined && !this.#unusable.has(key)) this.#log.info({ key }, 'a key can be used again')
     }
   }
 
@@ -398,17 +408,18 @@ export class Gateway {
 export async function startGateway(given: StartOptions): Promise<Gateway> {
   const options = { env: process.env, ...given, file: resolve(given.file) }
   const loaded = await loadPlan(options)
-  if (loaded.plan === undefined) throw new ConfigError(loaded.problems)
+  const { plan, config } = loaded
+  if (plan === undefined || config === undefined) throw new ConfigError(loaded.problems)
   const state = new StoreState()
-  const store = await openStore(loaded.plan.store, state)
+  const store = await openStore(plan.store, state)
   const embedded = new Embedded()
   let gateway: Gateway
-  await embedded.prepare(loaded.plan).catch(async (error: unknown) => {
+  await embedded.prepare(plan).catch(async (error: unknown) => {
     await store.close()
     throw error
   })
   try {
-    gateway = new Gateway(options, loaded, loaded.plan, embedded, store, state)
+    gateway = new Gateway(options, loaded, { plan, config }, embedded, store, state)
   } catch (error) {
     await embedded.close()
     await store.close()
@@ -425,9 +436,14 @@ export async function startGateway(given: StartOptions): Promise<Gateway> {
 }
 
 /** Keys none of whose secrets is there, each with the reason. */
-function unusable(config: Config | undefined): ReadonlyMap<string, string> {
-  const keys = Object.entries(config?.keys ?? {})
-  return new Map(keys.flatMap(([name, { absent }]) => (absent === undefined ? [] : [[name, absent] as const])))
+function* unusable({ keys }: Config): Steps<ReadonlyMap<string, string>> {
+  const reasons = new Map<string, string>()
+  for (const name of Object.keys(keys)) {
+    const absent = keys[name]?.absent
+    if (absent !== undefined) reasons.set(name, absent)
+    yield
+  }
+  return reasons
 }
 
 /** A problem as the log has it. */

@@ -1,10 +1,13 @@
-import { load } from '../config/load.js'
+import { type Loaded, load } from '../config/load.js'
+import { TooMuchText } from '../config/open.js'
 import { compileSchema } from '../config/schemas.js'
 import type { Config, LogLevel } from '../core/config.js'
-import type { Plan } from '../core/plan.js'
 import type { Problem } from '../core/problems.js'
 import type { Secret } from '../core/secret.js'
-import { compile } from '../plan/compile.js'
+import { atOnce, inSlices, type Steps } from '../core/steps.js'
+import { type Compiled, type CompiledPlan, compiling, type Tools } from '../plan/compile.js'
+import type { Order } from './reading/messages.js'
+import { Reader } from './reading/reader.js'
 
 export interface Overrides {
   readonly host?: string
@@ -24,7 +27,7 @@ export interface LoadOptions {
 
 export interface LoadedPlan {
   /** Undefined where any problem is an error. */
-  readonly plan: Plan | undefined
+  readonly plan: CompiledPlan | undefined
   readonly config: Config | undefined
   readonly problems: readonly Problem[]
   /** Files to watch. */
@@ -34,24 +37,81 @@ export interface LoadedPlan {
   readonly digest: string
 }
 
+/** A plan in service, and what it was compiled from. */
+export interface Running {
+  readonly plan: CompiledPlan
+  readonly config: Config
+}
+
 /** File to plan: what `validate` does, and `serve` before it starts. */
 export async function loadPlan(options: LoadOptions): Promise<LoadedPlan> {
-  const { file, env, overrides, generated } = options
-  const loaded = await load(overrides === undefined ? { file, env } : { file, env, overrides })
-  const { config, sources, watch, digest } = loaded
-  if (config === undefined) return { plan: undefined, config, problems: loaded.problems, sources, watch, digest }
-  const compiled = compile(config, digest, {
-    compileSchema,
-    generated: name => generated?.(name, config.store.path),
-  })
-  const problems = compiled.problems.map((problem): Problem => ({ ...problem, ...loaded.locate(problem.path) }))
-  const failed = problems.some(problem => problem.severity === 'error')
-  return {
-    plan: failed ? undefined : compiled.plan,
-    config,
-    problems: [...loaded.problems, ...problems],
-    sources,
-    watch,
-    digest,
+  return compiled(await load(orderOf(options)), options, atOnce)
+}
+
+/** So much YAML is read in less time than a thread takes to start; some 20 ms. */
+const SMALL_TEXT = 16 * 1024
+
+/**
+ * The same beside traffic, in slices. A large configuration is read on another thread, and what has not changed is taken from
+ * the running plan. Where nothing has changed at all, the plan is the running one.
+ */
+export async function reloadPlan(options: LoadOptions, running: Running): Promise<LoadedPlan> {
+  const small = await loadSmall(options)
+  if (small === undefined) return reloadLarge(options, running)
+  if (small.config !== undefined && small.digest === running.plan.digest) return { ...readOf(small), ...running }
+  return compiled(small, options, inSlices)
+}
+
+async function loadSmall(options: LoadOptions): Promise<Loaded | undefined> {
+  try {
+    return await load({ ...orderOf(options), mostText: SMALL_TEXT })
+  } catch (error) {
+    if (error instanceof TooMuchText) return undefined
+    throw error
   }
+}
+
+async function reloadLarge(options: LoadOptions, running: Running): Promise<LoadedPlan> {
+  const reader = new Reader(orderOf(options))
+  try {
+    const { settings, ...read } = await reader.head
+    if (settings === undefined) return { ...read, plan: undefined, config: undefined }
+    if (read.digest === running.plan.digest) return { ...read, ...running }
+    const config = await reader.config(settings, running.config)
+    const { plan, problems } = await inSlices(compiling(config, read.digest, toolsOf(options, config), running.plan))
+    return outcome(read, config, plan, await reader.located(problems))
+  } finally {
+    await reader.close()
+  }
+}
+
+type Read = Omit<LoadedPlan, 'plan' | 'config'>
+
+async function compiled(
+  loaded: Loaded,
+  options: LoadOptions,
+  run: (steps: Steps<Compiled>) => Compiled | Promise<Compiled>,
+): Promise<LoadedPlan> {
+  const { config } = loaded
+  if (config === undefined) return { ...readOf(loaded), plan: undefined, config }
+  const { plan, problems } = await run(compiling(config, loaded.digest, toolsOf(options, config)))
+  const found = problems.map((problem): Problem => ({ ...problem, ...loaded.locate(problem.path) }))
+  return outcome(readOf(loaded), config, plan, found)
+}
+
+function readOf({ problems, sources, watch, digest }: Loaded): Read {
+  return { problems, sources, watch, digest }
+}
+
+function orderOf({ file, env, overrides }: LoadOptions): Order {
+  return overrides === undefined ? { file, env } : { file, env, overrides }
+}
+
+function toolsOf({ generated }: LoadOptions, config: Config): Tools {
+  return { compileSchema, generated: name => generated?.(name, config.store.path) }
+}
+
+function outcome(read: Read, config: Config, plan: CompiledPlan, found: readonly Problem[]): LoadedPlan {
+  const failed = found.some(problem => problem.severity === 'error')
+  return { ...read, plan: failed ? undefined : plan, config, problems: [...read.problems, ...found] }
 }

@@ -8,8 +8,11 @@ function differs(running: Plan['spool'], wanted: Plan['spool'], isSameStore: boo
   return isSameStore && running.path !== wanted.path
 }
 
+/** What a process has from its start to its end. */
+export type StartSettings = Pick<Plan, 'listen' | 'store' | 'spool'>
+
 /** Settings that a running process cannot change, named as they are written. */
-export function needsRestart(running: Plan, wanted: Plan): readonly string[] {
+export function needsRestart(running: StartSettings, wanted: StartSettings): readonly string[] {
   const changes = {
     'listen.host': running.listen.host !== wanted.listen.host,
     'listen.port': running.listen.port !== wanted.listen.port,
