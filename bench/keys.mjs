@@ -3,6 +3,7 @@
 // classes that are alike, which is this machine's noise.
 // usage: node bench/keys.mjs [--samples=N]
 import { randomBytes, randomInt } from 'node:crypto'
+import { atOnce } from '../dist/core/steps.js'
 import { compileKeys } from '../dist/plan/keys.js'
 
 const asked = process.argv.find(argument => argument.startsWith('--samples='))
@@ -10,10 +11,12 @@ const SAMPLES = Number(asked?.slice('--samples='.length) ?? 1_000_000)
 const WARM_UP = 20_000
 const KEY = `K${randomBytes(32).toString('hex')}K`
 
-const keys = compileKeys(
-  { me: { models: ['*'], disabled: false, secrets: [{ type: 'plain', secret: { reveal: () => KEY } }] } },
-  () => undefined,
-  { error: (...problem) => console.error(...problem) },
+const keys = atOnce(
+  compileKeys(
+    { me: { models: ['*'], disabled: false, secrets: [{ type: 'plain', secret: { reveal: () => KEY } }] } },
+    () => undefined,
+    { error: (...problem) => console.error(...problem) },
+  ),
 )
 if ('refused' in keys.find(KEY, Date.now())) throw new Error('the key itself is refused')
 
