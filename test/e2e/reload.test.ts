@@ -1,5 +1,8 @@
 import { readFileSync } from 'node:fs'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { connect } from 'node:tls'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import { packageRoot } from '../../src/core/package-root.js'
 import { CHAT_ANSWER, chatEvent, chunk, DONE, json, LAST_CHUNK, startStream } from '../helpers/answers.js'
@@ -121,3 +124,57 @@ t.test('F-R4 a credential that the upstream refuses is read again, once, without
 })
 
 proveNoLeak(t)
+
+t.test(
+  'thousands of models are reloaded under traffic: no request is lost, and the last of two changes serves',
+  async t => {
+    const up = await startRawUpstream(t)
+    up.answer(json(CHAT_ANSWER))
+    const many = (suffix: string): string =>
+      `models:\n${Array.from({ length: 3000 }, (_, i) => `  m-${i}: { upstream: up, as: real-${i}${suffix} }\n`).join('')}`
+    const yaml = oneUpstream(up.origin, 'include: [many.yaml]\n')
+    const gateway = await startTestGateway(t, yaml, { files: { 'many.yaml': many('') } })
+    const before = gateway.gateway.plan
+    const delay = monitorEventLoopDelay({ resolution: 1 })
+    let [statuses, done] = [new Map<number, number>(), false]
+    const traffic = async (): Promise<void> => {
+      while (!done) {
+        const { status } = await gateway.chat({ model: 'm-2999' })
+        statuses = statuses.set(status, (statuses.get(status) ?? 0) + 1)
+      }
+    }
+    await gateway.chat({ model: 'm-2999' })
+    delay.enable()
+    const clients = [traffic(), traffic()]
+    await gateway.write('many.yaml', many('-first'))
+    const first = gateway.gateway.reload()
+    await gateway.write('many.yaml', many('-last'))
+    await Promise.all([first, gateway.gateway.reload()])
+    t.not(gateway.gateway.plan, before)
+    done = true
+    await Promise.all(clients)
+    t.same([...statuses.keys()], [200], 'every request was answered')
+    t.comment(`longest stall of the event loop: ${(delay.max / 1e6).toFixed(0)} ms; ${statuses.get(200)} requests`)
+    await gateway.chat({ model: 'm-2999' })
+    t.match(up.requests.items.at(-1)?.body.toString(), '"real-2999-last"')
+  },
+)
+
+t.test('a plan that was replaced is let go', async t => {
+  const up = await startRawUpstream(t)
+  up.answer(json(CHAT_ANSWER))
+  const gateway = await startTestGateway(t, oneUpstream(up.origin))
+  await gateway.chat()
+  const first = new WeakRef(gateway.gateway.plan)
+  await gateway.write('gateway.yaml', oneUpstream(up.origin).replace('m: up', 'm: up, new: up'))
+  await gateway.gateway.reload()
+  await gateway.chat()
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  // What the last turns of the event loop still hold goes with them.
+  for (let turn = 0; turn < 50 && first.deref() !== undefined; turn++) {
+    await new Promise(resolve => setImmediate(resolve))
+    collect()
+  }
+  t.equal(first.deref(), undefined)
+})

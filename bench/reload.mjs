@@ -1,0 +1,128 @@
+// Measures a reload of large configurations beside traffic: how long the event loop stands still, the longest small request,
+// CPU time of the process from the change of a file to the new plan in service, and memory after collections beside what it
+// was before. Every round changes one model, so all the rest can be kept.
+// usage: node bench/reload.mjs [--quick]     writes bench/out/reload.json
+import { createHash } from 'node:crypto'
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { Agent, request } from 'node:http'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { cores, folder, KEY, startProbedGateway, startUpstream, stopAll } from './processes.mjs'
+
+const quick = process.argv.includes('--quick')
+const ROUNDS = quick ? 1 : 5
+const SCALE = quick ? 0.02 : 1
+/** Entries of one file, which may have a MiB. */
+const PER_FILE = 7000
+const SIZES = { '10,000 models': [10_000, 0], '50,000 models': [50_000, 0], '100,000 keys': [1000, 100_000] }
+const agent = new Agent({ keepAlive: true })
+
+const upstream = await startUpstream()
+const rows = {}
+for (const [name, [models, keys]] of Object.entries(SIZES)) rows[name] = await measure(models * SCALE, keys * SCALE)
+agent.destroy()
+await stopAll()
+
+mkdirSync(new URL('out/', import.meta.url), { recursive: true })
+const report = { node: process.version, cores, quick, rows }
+writeFileSync(new URL('out/reload.json', import.meta.url), `${JSON.stringify(report, undefined, 2)}\n`)
+console.log(`worst of ${ROUNDS} reloads${quick ? `, at ${SCALE} of the sizes` : ''}`)
+for (const [name, { pause, calm, longest, cpu, seconds, heap, rss }] of Object.entries(rows)) {
+  console.log(
+    `${name.padEnd(14)} stall ${pause.toFixed(0)} ms (${calm.toFixed(0)} without a reload), longest request ${longest.toFixed(0)} ms, ` +
+      `CPU ${cpu.toFixed(2)} s in ${seconds.toFixed(1)} s, heap × ${heap.toFixed(2)}, resident × ${rss.toFixed(2)}`,
+  )
+}
+
+async function measure(models, keys) {
+  const place = join(folder, `reload-${models}-${keys}`)
+  mkdirSync(place)
+  const main = write(place, models, keys)
+  const gateway = await startProbedGateway(upstream.port, main, port => call(port, 'm-0').then(status => status === 200, () => false))
+  const { port, ask, pid } = gateway
+  await during(setTimeout(1000), port)
+  const before = await ask('heap')
+  await ask('reset')
+  await during(setTimeout(1000), port)
+  const calm = (await ask('pause')).pause
+  const worst = { pause: 0, longest: 0, cpu: 0, seconds: 0 }
+  for (let round = 0; round < ROUNDS; round += 1) {
+    await ask('reset')
+    const [since, used] = [performance.now(), cpuOf(pid)]
+    change(main, round)
+    const longest = await during(served(port, `new-${round}`), port)
+    const { pause } = await ask('pause')
+    const seen = { pause, longest, cpu: cpuOf(pid) - used, seconds: (performance.now() - since) / 1000 }
+    for (const name of Object.keys(worst)) worst[name] = Math.max(worst[name], seen[name])
+  }
+  const after = await ask('heap')
+  gateway.child.kill('SIGTERM')
+  return { ...worst, calm, heap: after.heapUsed / before.heapUsed, rss: after.rss / before.rss }
+}
+
+function write(place, models, keys) {
+  const digest = name => createHash('sha256').update(name).digest('hex')
+  const files = [
+    ...pieces(place, 'models', models, i => `m-${i}: { upstream: up, as: real-${i} }`),
+    ...pieces(place, 'keys', keys, i => `k-${i}: { secret: { hash: "sha256:${digest(`key ${i}`)}" }, models: [m-${i % models}] }`),
+  ]
+  const main = join(place, 'gateway.yaml')
+  const base = `${process.env.BENCH_UPSTREAM ?? `http://127.0.0.1:${upstream.port}`}`
+  writeFileSync(
+    main,
+    `version: 1\ninclude: [${files.join(', ')}]\nkeys: { bench: { secret: { env: BENCH_KEY } } }\nlog: { level: error }\n` +
+      `store: { type: memory, path: ${join(place, 'data')} }\n` +
+      `upstreams: { up: { base: "${base}", speaks: { chat: POST /v1/chat/completions } } }\nmodels: { new: up }\n`,
+  )
+  return main
+}
+
+function pieces(place, section, count, entry) {
+  const files = []
+  for (let from = 0; from < count; from += PER_FILE) {
+    const lines = Array.from({ length: Math.min(PER_FILE, count - from) }, (_, i) => `  ${entry(from + i)}\n`)
+    files.push(`${section}-${from}.yaml`)
+    writeFileSync(join(place, files.at(-1)), `${section}:\n${lines.join('')}`)
+  }
+  return files
+}
+
+function change(main, round) {
+  writeFileSync(`${main}.next`, readFileSync(main, 'utf8').replace(/new[-\d]*: up/, `new-${round}: up`))
+  renameSync(`${main}.next`, main)
+}
+
+/** Longest of small requests that are sent one after another until something is done, milliseconds. */
+async function during(something, port) {
+  let [done, longest] = [false, 0]
+  const ended = something.finally(() => {
+    done = true
+  })
+  while (!done) {
+    const since = performance.now()
+    const status = await call(port, 'm-0')
+    if (status !== 200) throw new Error(`a request was answered ${status}`)
+    longest = Math.max(longest, performance.now() - since)
+  }
+  await ended
+  return longest
+}
+
+async function served(port, model) {
+  while ((await call(port, model)) !== 200) await setTimeout(20)
+}
+
+function call(port, model) {
+  const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }
+  const options = { host: '127.0.0.1', port, path: '/v1/chat/completions', method: 'POST', agent, headers }
+  return new Promise((resolve, reject) => {
+    const sent = request(options, answer => answer.resume().on('end', () => resolve(answer.statusCode)))
+    sent.on('error', reject).end(JSON.stringify({ model, messages: [{ role: 'user', content: 'hello' }] }))
+  })
+}
+
+/** Seconds that a process has used, all its threads together. */
+function cpuOf(pid) {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ')
+  return (Number(fields[11]) + Number(fields[12])) / 100
+}
