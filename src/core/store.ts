@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto'
 import type { Blobs } from './store-blobs.js'
 import type { Counters } from './store-counters.js'
 import type { Ledger } from './store-ledger.js'
@@ -62,7 +63,7 @@ export interface Draft extends Place {
 }
 
 export interface StoredRecord extends Draft {
-  /** 1 for a new record. */
+  /** A new record begins with a version that no former record of its place had; each change counts it up by one. */
   readonly version: number
   /** How often it was claimed: who acts for it elsewhere gives this along, and a smaller one is out of date. */
   readonly fence: number
@@ -96,6 +97,14 @@ export interface Range {
   readonly after?: { readonly created: number; readonly key: string }
   /** At most this many, over 0. */
   readonly limit: number
+}
+
+/**
+ * The version of a new record, 1 to 2^48 − 2: whoever still holds a deleted record does not change or delete the one that
+ * took its place.
+ */
+export function firstVersion(): number {
+  return randomInt(1, 2 ** 48 - 1)
 }
 
 /** The moment of a record after a change, as `due` of a new record takes it. */

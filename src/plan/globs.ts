@@ -44,12 +44,13 @@ export function isGlob(text: string): boolean {
   return text.includes('*')
 }
 
-/** Whether two globs have a name in common. */
+/** Whether two globs have a name in common. Compares UTF-16 code units, as {@link Glob} does. */
 export function meet(one: string, other: string): boolean {
-  // Whether what has been read of `one` and the first so many characters of `other` can match the same text.
+  // Whether what has been read of `one` and the first so many code units of `other` can match the same text.
   let row = [true]
-  for (const letter of other) row.push(letter === '*' && row.at(-1) === true)
-  for (const letter of one) {
+  for (let at = 0; at < other.length; at++) row.push(other[at] === '*' && row[at] === true)
+  for (let from = 0; from < one.length; from++) {
+    const letter = one[from]
     const next = [letter === '*' && row[0] === true]
     for (let at = 1; at <= other.length; at++) {
       const last = other[at - 1]

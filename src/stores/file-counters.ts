@@ -67,7 +67,10 @@ export class FileCounters implements Counters {
     return this.#environment.transaction(() => {
       const account = this.open(counter, now)
       const known = this.#items.get([...at, id])
-      if (known?.settled === true) return undefined
+      if (known?.settled === true) {
+        this.keep(at, account)
+        return undefined
+      }
       this.add(at, id, { amount: 0, settled: true, until }, known)
       const reserved = account.reserved - (known?.amount ?? 0)
       return this.keep(at, { ...account, reserved, spent: account.spent + amount })
@@ -98,6 +101,7 @@ export class FileCounters implements Counters {
     })
   }
 
+  /** The account as of now, without what has expired: the items are gone at once, so the caller has to `keep` it. */
   private open(counter: Counter, now: number): Account {
     const at = keyOf(counter)
     const known = this.#accounts.get(at)

@@ -14,8 +14,8 @@ const DATABASES = 24
 /** Parts of keys that stand in order: numbers before texts. */
 export type Key = (string | number)[]
 
-/** Behind every number and before no text, in the order of keys. */
-export const LAST = '~'
+/** Sorts after every number and every text of a key: texts are visible ASCII. */
+export const LAST = '\x7f'
 
 export const NOTHING = Buffer.alloc(0)
 

@@ -6,6 +6,7 @@ import {
   checkValue,
   type Draft,
   dueAfter,
+  firstVersion,
   isNamespace,
   isPlace,
   isShelf,
@@ -51,7 +52,7 @@ export class FileRecords {
     const old = this.entry(id)
     if (old !== undefined && old.expires > this.#environment.now()) return undefined
     if (old !== undefined) await this.remove(old)
-    const record: StoredRecord = { ...draft, version: 1, fence: 0 }
+    const record: StoredRecord = { ...draft, version: firstVersion(), fence: 0 }
     const done = await this.#environment.write(() => this.#records.ifNoExists(id, () => this.put(record)))
     return done ? record : undefined
   }
@@ -100,7 +101,7 @@ export class FileRecords {
   async scan(namespace: string, { after, limit }: ScanRange): Promise<readonly StoredRecord[]> {
     if (!isNamespace(namespace)) return []
     const from = after === undefined ? undefined : [namespace, after.owner, after.created, after.key]
-    return this.pick({ start: from ?? [namespace], end: [namespace, AFTER_OWNERS] }, from, limit)
+    return this.pick({ start: from ?? [namespace], end: [namespace, LAST] }, from, limit)
   }
 
   claim(namespace: string, { now, until, limit }: Claim): Promise<readonly StoredRecord[]> {
@@ -228,9 +229,6 @@ export class FileRecords {
     )
   }
 }
-
-/** Behind every owner: they are visible ASCII. */
-const AFTER_OWNERS = '\x7f'
 
 function idOf({ namespace, owner, key }: Place): string[] {
   return [namespace, owner, key]

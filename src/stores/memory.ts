@@ -5,6 +5,7 @@ import {
   checkValue,
   type Draft,
   dueAfter,
+  firstVersion,
   isPlace,
   type Place,
   type Range,
@@ -79,7 +80,13 @@ export class MemoryStore implements Store {
     checkDraft(draft)
     if (this.find(draft) !== undefined) return undefined
     this.remove(addressOf(draft))
-    const record = { ...pick(draft), ...dueAfter(draft, {}), value: Buffer.from(draft.value), version: 1, fence: 0 }
+    const record = {
+      ...pick(draft),
+      ...dueAfter(draft, {}),
+      value: Buffer.from(draft.value),
+      version: firstVersion(),
+      fence: 0,
+    }
     this.checkRoom(record, 0)
     this.put(record)
     return record

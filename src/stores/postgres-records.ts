@@ -5,6 +5,7 @@ import {
   checkValue,
   type Draft,
   dueAfter,
+  firstVersion,
   isNamespace,
   isPlace,
   isShelf,
@@ -18,9 +19,9 @@ import { PostgresReads } from './postgres-reads.js'
 
 const CREATE = statement(`
   INSERT INTO records (namespace, owner, key, created, expires, due, version, fence, value)
-  VALUES ($1, $2, $3, $4, $5, $6, 1, 0, $7)
+  VALUES ($1, $2, $3, $4, $5, $6, $9, 0, $7)
   ON CONFLICT (namespace, owner, key) DO UPDATE
-  SET created = excluded.created, expires = excluded.expires, due = excluded.due, version = 1, fence = 0,
+  SET created = excluded.created, expires = excluded.expires, due = excluded.due, version = excluded.version, fence = 0,
     value = excluded.value
   WHERE records.expires <= $8
   RETURNING 1`)
@@ -85,9 +86,10 @@ export class PostgresRecords {
   async create(draft: Draft): Promise<StoredRecord | undefined> {
     checkDraft(draft)
     const { namespace, owner, key, created, expires, due = null, value } = draft
-    const values = [namespace, owner, key, created, expires, due, Buffer.from(value), this.#now()] as const
+    const version = firstVersion()
+    const values = [namespace, owner, key, created, expires, due, Buffer.from(value), this.#now(), version] as const
     const [done] = await this.#pool.query(CREATE, ...values)
-    return done === undefined ? undefined : { ...draft, version: 1, fence: 0 }
+    return done === undefined ? undefined : { ...draft, version, fence: 0 }
   }
 
   async get(place: Place): Promise<StoredRecord | undefined> {

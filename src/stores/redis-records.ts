@@ -5,6 +5,7 @@ import {
   checkValue,
   type Draft,
   dueAfter,
+  firstVersion,
   isNamespace,
   isPlace,
   isShelf,
@@ -37,14 +38,16 @@ export class RedisRecords {
   async create(draft: Draft): Promise<StoredRecord | undefined> {
     checkDraft(draft)
     const { created, expires, due = '', value } = draft
+    const version = firstVersion()
     const done = await this.#connection.run(
       CREATE,
       this.#keys.around(draft),
       ...this.about(draft),
       ...[created, expires, due],
       Buffer.from(value),
+      version,
     )
-    return done === 1 ? { ...draft, version: 1, fence: 0 } : undefined
+    return done === 1 ? { ...draft, version, fence: 0 } : undefined
   }
 
   async get(place: Place): Promise<StoredRecord | undefined> {

@@ -3,7 +3,7 @@ import { script } from './redis-connection.js'
 // A record is a hash: c created, e expires, d due ('' never), v version, f fence, b value. Numbers are texts: the
 // server's own way to write large ones loses digits. Every script gets its keys declared, all of one slot.
 
-/** KEYS record order due expiry; ARGV now, owner, key, name, created, expires, due, value. */
+/** KEYS record order due expiry; ARGV now, owner, key, name, created, expires, due, value, version. */
 export const CREATE = script(`
 local old = redis.call('HMGET', KEYS[1], 'e', 'c')
 if old[1] and tonumber(old[1]) > tonumber(ARGV[1]) then return 0 end
@@ -12,7 +12,7 @@ if old[2] then
   redis.call('ZREM', KEYS[2], ARGV[2] .. ' ' .. string.format('%016.0f', old[2]) .. ' ' .. ARGV[3])
   redis.call('DEL', KEYS[1])
 end
-redis.call('HSET', KEYS[1], 'c', ARGV[5], 'e', ARGV[6], 'd', ARGV[7], 'v', '1', 'f', '0', 'b', ARGV[8])
+redis.call('HSET', KEYS[1], 'c', ARGV[5], 'e', ARGV[6], 'd', ARGV[7], 'v', ARGV[9], 'f', '0', 'b', ARGV[8])
 redis.call('ZADD', KEYS[2], 0, ARGV[2] .. ' ' .. string.format('%016.0f', ARGV[5]) .. ' ' .. ARGV[3])
 redis.call('ZADD', KEYS[4], ARGV[6], ARGV[4])
 local member = ARGV[2] .. ' ' .. ARGV[3]

@@ -64,6 +64,40 @@ export function counterContract(check: Check): void {
     t.equal(await settle(store, 'a', 65, START + MINUTE), undefined)
   })
 
+  check('what fell back stays so, whatever is asked first after that', async (t, store) => {
+    const now = START + MINUTE
+    const asked: readonly ((store: Store, counter: Counter) => Promise<unknown>)[] = [
+      (store, counter) => store.counters.settle(counter, { id: 'done', amount: 5, now, until: now + HOUR }),
+      (store, counter) => store.counters.settle(counter, { id: 'new', amount: 0, now, until: now + HOUR }),
+      (store, counter) =>
+        store.counters.reserve(counter, { id: 'held', amount: 1, ceiling: 100, now, expires: now + HOUR }),
+      (store, counter) =>
+        store.counters.reserve(counter, { id: 'large', amount: 101, ceiling: 100, now, expires: now + HOUR }),
+    ]
+    for (const [n, ask] of asked.entries()) {
+      const counter = { ...COUNTER, key: `day-${n}` }
+      const held = { ceiling: 100, now: START, expires: now }
+      await store.counters.settle(counter, { id: 'done', amount: 5, now: START, until: START + HOUR })
+      await store.counters.reserve(counter, { id: 'held', amount: 1, ...held, expires: now + HOUR })
+      await store.counters.reserve(counter, { id: 'lost', amount: 40, ...held })
+      await ask(store, counter)
+      t.same(await store.counters.read(counter, now), { spent: 5, reserved: 1 }, `${n}`)
+      await ask(store, counter)
+      t.same(await store.counters.read(counter, now), { spent: 5, reserved: 1 }, `${n}, again`)
+    }
+  })
+
+  check('owners, keys and ids are any visible ASCII, the last ones too', async (t, store) => {
+    const counter = { ...COUNTER, owner: '~', key: '~' }
+    for (const id of ['~', '~~', '!', 'a~']) {
+      await store.counters.reserve(counter, { id, amount: 1, ceiling: 9, now: START, expires: START + MINUTE })
+    }
+    t.same(await store.counters.read(counter, START), { spent: 0, reserved: 4 })
+    t.same(await store.counters.read(counter, START + MINUTE), { spent: 0, reserved: 0 })
+    await store.counters.settle(counter, { id: 'b', amount: 2, now: START + MINUTE, until: START + HOUR })
+    t.same(await store.counters.read(counter, START + MINUTE), { spent: 2, reserved: 0 })
+  })
+
   check('a counter is forgotten at its end, and the latest end holds', async (t, store, clock) => {
     await reserve(store, 'a', 30)
     const longer = { ...COUNTER, expires: START + 48 * HOUR }

@@ -62,18 +62,23 @@ const MEETINGS: readonly (readonly [one: string, other: string, common: boolean]
   ['', 'a', false],
   ['a*c', 'ac', true],
   ['ab*ba', 'aba', false],
+  ['😀', '😀', true],
+  ['😀*', '*😀', true],
+  ['😀', '😁', false],
+  ['\ud83d*', '😀', true],
 ]
 
 for (const [one, other, common] of MEETINGS) {
   t.test(`${one} and ${other} have ${common ? 'a name' : 'no name'} in common`, async t => {
     t.equal(meet(one, other), common)
     t.equal(meet(other, one), common)
+    if (!one.includes('*')) t.equal(meet(one, other), new Glob(other).matches(one))
   })
 }
 
 t.test('two globs that match one name have it in common', async t => {
-  const letters = fc.string({ unit: fc.constantFrom('a', 'b', '*'), maxLength: 6 })
-  const name = fc.string({ unit: fc.constantFrom('a', 'b'), maxLength: 6 })
+  const letters = fc.string({ unit: fc.constantFrom('a', 'b', '*', '😀'), maxLength: 6 })
+  const name = fc.string({ unit: fc.constantFrom('a', 'b', '😀'), maxLength: 6 })
   fc.assert(
     fc.property(letters, letters, name, (one, other, text) => {
       if (new Glob(one).matches(text) && new Glob(other).matches(text))
