@@ -26,6 +26,9 @@ const AWAY_CODES = new Set([
   'ETIMEDOUT',
   'EHOSTUNREACH',
 ])
+/** What is said where a connection takes too long, and where all of them are in use for too long. */
+export const NO_CONNECTION = 'Connection terminated due to connection timeout'
+export const NONE_FREE = 'timeout exceeded when trying to connect'
 const AWAY_WORDS = /^(Query read timeout|Connection terminated|timeout expired)/
 
 /** Whether the server is gone, or as good as that: it does not even keep to its own time limit. */
@@ -42,7 +45,7 @@ export function postgresFault(error: unknown, where: string, { wait }: { readonl
   const known = MEANINGS[codeOf(error)]
   if (known !== undefined) return new StoreError(known[0], `the store at ${where} ${known[1]}`, error)
   const message = error instanceof Error ? error.message || codeOf(error) : String(error)
-  if (message === 'timeout exceeded when trying to connect') {
+  if (message === NONE_FREE) {
     return new StoreError('unavailable', `no connection to the store at ${where} was free within ${wait} ms`, error)
   }
   const reason = isAway(error) ? 'cannot be reached' : 'failed'

@@ -3,7 +3,7 @@ import pg from 'pg'
 import { StoreError } from '../core/store.js'
 import type { PostgresSettings, StoreEvents } from '../core/store-config.js'
 import { inTime } from './in-time.js'
-import { isAway, isFleeting, postgresFault } from './postgres-faults.js'
+import { isAway, isFleeting, NO_CONNECTION, NONE_FREE, postgresFault } from './postgres-faults.js'
 
 /** Calls that wait for a connection at once. */
 const MOST_WAITING = 10_000
@@ -13,6 +13,8 @@ const LATE = 500
 const SESSION = 600_000
 /** How often what the server undid to keep its order is tried again. */
 const TRIES = 5
+/** A connection that takes so many times the wait for it is given up. */
+const MAX_CONNECTING = 4
 /** How often a server that went away is looked for, milliseconds; half of it more or less by chance. */
 const PROBE = 400
 
@@ -39,6 +41,8 @@ export class PostgresPool {
   readonly #where: string
   readonly #events: StoreEvents
   readonly #settings: PostgresSettings
+  /** Connections that are in somebody's hands. */
+  #used = 0
   #closed = false
   #away: string | undefined
   #probe: NodeJS.Timeout | undefined
@@ -56,7 +60,7 @@ export class PostgresPool {
       ...(password !== undefined && { password: password.reveal() }),
       ...(tls !== undefined && { ssl: tls.ca === undefined ? true : { ca: tls.ca } }),
       max: pool,
-      connectionTimeoutMillis: wait,
+      connectionTimeoutMillis: MAX_CONNECTING * wait,
       statement_timeout: timeout,
       options: `-c search_path=${schema}`,
       application_name: 'model-gateway',
@@ -89,7 +93,7 @@ export class PostgresPool {
     this.checkOpen()
     let client: pg.PoolClient
     try {
-      client = await this.#pool.connect()
+      client = await this.connect()
     } catch (error) {
       throw this.faultOf(error)
     }
@@ -98,10 +102,10 @@ export class PostgresPool {
         const { rows } = await client.query<Row>({ text, values, query_timeout: SESSION } as pg.QueryConfig)
         return rows
       })
-      client.release()
+      this.release(client)
       return done
     } catch (error) {
-      client.release(true)
+      this.release(client, true)
       throw error instanceof StoreError ? error : this.faultOf(error)
     }
   }
@@ -123,16 +127,39 @@ export class PostgresPool {
     if (this.#pool.waitingCount >= MOST_WAITING) {
       throw new StoreError('unavailable', 'too much waits for the store already')
     }
-    const client = await this.#pool.connect()
+    const client = await this.connect()
     try {
       const { rows } = await inTime(client.query<Row>(query), this.#settings.timeout + LATE, noAnswer)
-      client.release()
+      this.release(client)
       return rows
     } catch (error) {
       // A connection whose answer may still come is of no use to anybody else.
-      client.release(isAway(error))
+      this.release(client, isAway(error))
       throw error
     }
+  }
+
+  /** The pool's own timers would take it for the server's silence where this process stood still. */
+  private async connect(): Promise<pg.PoolClient> {
+    const { wait } = this.#settings
+    const coming = this.#pool.connect()
+    try {
+      const client = await inTime(coming, wait, () => new Error(this.#isConnecting ? NO_CONNECTION : NONE_FREE))
+      this.#used++
+      return client
+    } catch (error) {
+      coming.then(client => client.release()).catch(() => undefined)
+      throw error
+    }
+  }
+
+  private release(client: pg.PoolClient, broken = false): void {
+    this.#used--
+    client.release(broken)
+  }
+
+  get #isConnecting(): boolean {
+    return this.#pool.totalCount - this.#pool.idleCount > this.#used
   }
 
   private faultOf(error: unknown): StoreError {

@@ -8,7 +8,7 @@ import { redisFault } from './redis-faults.js'
 
 /** Commands that wait for their answer at once. */
 const MOST_WAITING = 10_000
-/** So many commands in a row that were not answered in time mean that the server hangs. */
+/** A server that answers nothing for so many times the patience of a command hangs. */
 const SILENT = 3
 /** What a command may take longer for each byte that it carries, milliseconds: 10 MB a second. */
 const PER_BYTE = 1 / 10_000
@@ -39,7 +39,9 @@ export class RedisConnection {
   readonly #where: string
   readonly #events: StoreEvents
   #waiting = 0
-  #silent = 0
+  /** When the last answer came, and since when none has come although commands wait, of `performance.now`. */
+  #heard = Number.NEGATIVE_INFINITY
+  #silentSince: number | undefined
   #opened = false
   #closed = false
   #down = false
@@ -95,12 +97,13 @@ export class RedisConnection {
     try {
       const bytes = values.reduce<number>((sum, value) => sum + (Buffer.isBuffer(value) ? value.length : 0), 0)
       const patience = this.#timeout + bytes * PER_BYTE
-      const answer = await inTime(this.#client.callBuffer(command, ...values), patience, () => this.late())
-      this.#silent = 0
+      const sent = this.#client.callBuffer(command, ...values)
+      const answer = await inTime(sent, patience, () => this.late(), this.#lastHeard)
+      this.hear()
       return answer
     } catch (error) {
       if (error instanceof StoreError) throw error
-      this.#silent = 0
+      this.hear()
       throw isUnsent(error) ? this.unreachable() : redisFault(error, this.#where)
     } finally {
       this.#waiting--
@@ -128,9 +131,18 @@ export class RedisConnection {
     if (this.#closed) throw new StoreError('unavailable', 'the store is closed')
   }
 
+  private hear(): void {
+    this.#heard = performance.now()
+    this.#silentSince = undefined
+  }
+
+  /** Answers come in the order of the commands. Of a cluster's nodes, one that answers says nothing of the others. */
+  readonly #lastHeard = (): number => (this.#client instanceof Cluster ? Number.NEGATIVE_INFINITY : this.#heard)
+
   private late(): StoreError {
-    this.#silent++
-    if (this.#silent === SILENT && !(this.#client instanceof Cluster)) {
+    const now = performance.now()
+    this.#silentSince ??= now - this.#timeout
+    if (now - this.#silentSince >= SILENT * this.#timeout && !(this.#client instanceof Cluster)) {
       this.#reason = 'no answer in time'
       this.#client.disconnect(true)
       this.away()
@@ -175,7 +187,7 @@ export class RedisConnection {
   private back(): void {
     clearTimeout(this.#entering)
     this.#renewing = false
-    this.#silent = 0
+    this.#silentSince = undefined
     if (!this.#down) return
     this.#down = false
     this.#events.up()

@@ -143,6 +143,25 @@ t.test('F-S4 and its kin', { skip: withoutPostgres }, async t => {
     await store.close()
   })
 
+  t.test('F-S4 a process that stood still while connections were made finds its answers', async t => {
+    await reset()
+    const { events, told } = heard()
+    const open = (pool: number): Promise<PostgresStore> =>
+      PostgresStore.open(postgresConfig('/', server.port, { timeout: 1000, wait: 1000, pool }), events)
+    const first = await open(1)
+    await first.create(lasting('a'))
+    for (const pool of [1, 4]) {
+      const store = await open(pool)
+      const calls = Array.from({ length: 4 }, (_, n) => store.create(lasting(`${pool}-${n}`)))
+      await setImmediate()
+      standStill(1500)
+      t.equal((await Promise.all(calls)).filter(Boolean).length, calls.length)
+      await store.close()
+    }
+    t.same(told.items, [])
+    await first.close()
+  })
+
   t.test('F-S8 several that start at once migrate once', async t => {
     await reset()
     const stores = await Promise.all(

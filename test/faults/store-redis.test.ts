@@ -84,6 +84,35 @@ t.test(
   },
 )
 
+t.test(
+  'F-S2 parallel calls of a process that is busy for a moment are no hint that the server hangs',
+  { skip: withoutRedis },
+  async t => {
+    const server = await startRedis(t)
+    const { store, told } = await stocked(t, server.port, TIMEOUT)
+    for (let busy = TIMEOUT - 2; busy <= TIMEOUT + 22; busy += 4) {
+      const calls = Array.from({ length: 10 }, () => get(store))
+      standStill(busy)
+      for (const found of await Promise.all(calls)) t.ok(found, `after ${busy} ms`)
+      t.ok(await get(store), `after ${busy} ms`)
+    }
+    t.same(told.items, [])
+  },
+)
+
+t.test(
+  'F-S2 what waits in a line that moves is not late, however long the line is',
+  { skip: withoutRedis },
+  async t => {
+    const server = await startRedis(t)
+    const { store, told } = await stocked(t, server.port, TIMEOUT)
+    const value = Buffer.alloc(2000)
+    const drafts = Array.from({ length: 8000 }, (_, n) => ({ ...lasting(`many-${n}`), value }))
+    t.equal((await Promise.all(drafts.map(one => store.create(one)))).filter(Boolean).length, drafts.length)
+    t.same(told.items, [])
+  },
+)
+
 t.test('F-S3 what a server refuses with is told as what it means, and nothing breaks', async t => {
   let answer = ''
   const server = await startRespServer(

@@ -21,6 +21,8 @@ export class Lives {
   #bin: Bin | undefined
   /** What the logs of all lives tell of tasks. */
   readonly changes: Change[] = []
+  /** What all ended lives wrote to their logs. */
+  log = ''
   origin = ''
   kills = 0
 
@@ -57,6 +59,7 @@ export class Lives {
     bin.child.kill('SIGKILL')
     this.kills++
     const { stderr } = await bin.ended
+    this.log += stderr
     for (const line of stderr.split('\n').slice(0, -1))
       if (line.includes('"task changed"')) this.changes.push(JSON.parse(line))
   }
