@@ -82,7 +82,7 @@ async function begin(
   const isMade = isWhole(reading, target)
   const said = await keepSaid(call, entry.task, reading, target, isMade)
   const now = Date.now()
-  const begun = ({ awaited: _, ...task }: Task): Task => {
+  const begun = ({ awaited: _, lapsed: __, ...task }: Task): Task => {
     const named: Task = upstreamId === undefined ? task : { ...task, upstreamId }
     if (task.phase === 'deleting') return named
     if (isEnded(task)) {

@@ -6,6 +6,8 @@ import type { Call } from '../call.js'
 import { digestForm } from '../form-json.js'
 import type { Claimed, Entry } from './book.js'
 import type { Task } from './record.js'
+import { isStoreFault } from './taken.js'
+import { withdraw } from './withdrawal.js'
 
 /** Longest key by which a client marks a request, characters. */
 const LONGEST_KEY = 255
@@ -49,13 +51,16 @@ export async function claim(
       if (entry !== undefined) return { entry, mine: false }
     }
     const own = await create()
-    let mine = false
+    let mine: boolean
     try {
       mine = await book.claimKey(owner, key, wanted, before)
-    } finally {
-      if (!mine) await book.remove(own)
+    } catch (error) {
+      // The store may have let the key lead to this task all the same.
+      if (isStoreFault(error)) await withdraw(call.kernel, draft, key, own)
+      throw error
     }
     if (mine) return { entry: own, mine }
+    await book.remove(own)
   }
   throw new GatewayError('unavailable', 'Too many requests with this Idempotency-Key at once.', { retryAfter: 1000 })
 }

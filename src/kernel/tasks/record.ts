@@ -79,6 +79,8 @@ export interface Task {
   readonly misses: number
   /** Until when whoever began it may still hear that the upstream took it. */
   readonly awaited?: number
+  /** The lease of its submit was over once, and may still be renewed. */
+  readonly lapsed?: true
   /** Whether the upstream may have it without having said so. */
   readonly ambiguous?: true
   /** Its result was there, and the store had no room for it. */

@@ -10,8 +10,10 @@ import type { Entry } from './book.js'
 import { claim } from './claim.js'
 import { withId } from './parent.js'
 import { refuse } from './refusal.js'
+import { leaseEnd, SubmitLease } from './submit-lease.js'
 import { HOLDING, isStoreFault } from './taken.js'
 import { largestAnswer } from './upstream.js'
+import { withdraw } from './withdrawal.js'
 
 /** How long an upstream may take to confirm a task that it seems to have taken, milliseconds; nobody asks it again. */
 const UNCONFIRMED = 300_000
@@ -34,8 +36,7 @@ export class Submission {
     // The pools stay open even where the client goes.
     const generation = call.generation.lease()
     try {
-      const { book } = call.kernel.tasks
-      const create = (): Promise<Entry> => book.create(draft, Date.now() + this.patience(), expires)
+      const create = (): Promise<Entry> => this.create(expires)
       const claimed =
         key === undefined ? { entry: await create(), mine: true } : await claim(call, draft, key, body, create)
       if (claimed?.mine !== true) return claimed?.entry
@@ -46,7 +47,7 @@ export class Submission {
       if (outcome.type === 'begun') return outcome.entry
       const left = outcome.type === 'open' ? await this.leaveOpen(entry) : undefined
       if (left !== undefined) return left
-      if (outcome.type === 'refused') await this.withdraw(entry)
+      if (outcome.type === 'refused') await withdraw(call.kernel, entry.task, key, entry)
       refuse(
         call,
         exchanges,
@@ -55,6 +56,18 @@ export class Submission {
       return undefined
     } finally {
       generation.release()
+    }
+  }
+
+  /** A store that did not answer may have kept the record all the same. */
+  private async create(expires: number): Promise<Entry> {
+    const { call, draft } = this.#order
+    const { kernel } = call
+    try {
+      return await kernel.tasks.book.create(draft, leaseEnd(kernel), expires)
+    } catch (error) {
+      if (isStoreFault(error)) await withdraw(kernel, draft, undefined)
+      throw error
     }
   }
 
@@ -86,7 +99,10 @@ export class Submission {
       if (next === undefined) return { type: 'open' }
       known = next
       changed(known)
-      last = await this.askOne(known, exchange, target)
+      last = await this.askOne(known, exchange, target, entry => {
+        known = entry
+        changed(entry)
+      })
       if (last.type !== 'refused' || !last.retry) return last
     }
     return last
@@ -94,16 +110,23 @@ export class Submission {
 
   /** Who is asked stands in the record before it is asked, and the record outlives whatever that one may do. */
   private async aim(entry: Entry, { upstream, model }: Exchange, { shape }: TaskTarget): Promise<Entry | undefined> {
-    const { task, record } = entry
-    const due = Date.now() + this.patience()
+    const { kernel } = this.#order.call
     const { name, credential } = upstream
-    const to = { upstream: name, model, ...(credential === undefined ? {} : { credential }) }
-    const aimed = { ...task, target: to, awaited: due + HOLDING }
-    const expires = Math.max(record.expires, task.created + lifetime(shape))
-    return await this.#order.call.kernel.tasks.book.replace(entry, aimed, due, expires)
+    const target = { upstream: name, model, ...(credential === undefined ? {} : { credential }) }
+    const awaited = Date.now() + this.patience() + HOLDING
+    const expires = Math.max(entry.record.expires, entry.task.created + lifetime(shape))
+    const aimed = await kernel.tasks.book.update(entry, ({ lapsed: _, ...task }) =>
+      task.phase === 'submitting' ? { task: { ...task, target, awaited }, due: leaseEnd(kernel), expires } : undefined,
+    )
+    return aimed?.task.phase === 'submitting' ? aimed : undefined
   }
 
-  private async askOne(entry: Entry, exchange: Exchange, target: TaskTarget): Promise<Outcome> {
+  private async askOne(
+    entry: Entry,
+    exchange: Exchange,
+    target: TaskTarget,
+    changed: (entry: Entry) => void,
+  ): Promise<Outcome> {
     const { call } = this.#order
     const started = performance.now()
     const note = (phase: string, status: number | undefined): void => {
@@ -111,6 +134,7 @@ export class Submission {
       call.attempts.push({ upstream: exchange.upstream.name, model: exchange.model, phase, status, milliseconds })
     }
     const { timeouts, retry } = exchange
+    const lease = new SubmitLease(call.kernel, entry)
     try {
       const { pool } = call.generation.reach(exchange.upstream)
       const most = largestAnswer(target.shape)
@@ -119,8 +143,11 @@ export class Submission {
       const request = await this.request(exchange)
       const answer = await ask(pool, request, patience)
       note(answer.status < 300 ? 'ok' : 'status', answer.status)
-      return await accept(this.#order, entry, answer, exchange, target)
+      const known = await lease.end()
+      changed(known)
+      return await accept(this.#order, known, answer, exchange, target)
     } catch (error) {
+      changed(await lease.end())
       if (!(error instanceof NoAnswer)) throw error
       note(String(error.condition), undefined)
       if (error.sent) return { type: 'open' }
@@ -160,21 +187,6 @@ export class Submission {
       kernel.onStoreFault(error)
       // The record says when somebody looks after it; another request would cost a second time.
       return entry
-    }
-  }
-
-  /** Takes out a task that no upstream took. Where the store is gone it fails by itself. */
-  private async withdraw(entry: Entry): Promise<void> {
-    const { call, key } = this.#order
-    const { book } = call.kernel.tasks
-    const { kind, owner, id } = entry.task
-    try {
-      const left = (await book.remove(entry)) ? undefined : await book.look(kind, owner, id)
-      if (left?.task.phase === 'deleting') await book.remove(left)
-      if (key !== undefined) await book.freeKey(owner, key, id)
-    } catch (error) {
-      if (!isStoreFault(error)) throw error
-      call.kernel.onStoreFault(error)
     }
   }
 }

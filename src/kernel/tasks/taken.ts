@@ -7,7 +7,7 @@ import type { Task } from './record.js'
 /** How long the answer of an upstream that took a task is kept in memory where the store is gone, milliseconds. */
 export const HOLDING = 30_000
 /** Pauses between two attempts to write it. */
-const PAUSE = { first: 100, longest: 2000 }
+const PAUSE = { first: 100, longest: 500 }
 
 /** What came of an upstream's taking a task. */
 export type Taken =

@@ -11,6 +11,7 @@ import { poll } from './poll.js'
 import { isEnded, type Task } from './record.js'
 import { Results } from './results.js'
 import { Shown } from './shown.js'
+import { grace } from './submit-lease.js'
 import { tellUpstream } from './tell.js'
 import { fail, nextLook, overdue, tooLate, unheard } from './transition.js'
 import { Turns } from './turns.js'
@@ -214,6 +215,11 @@ export class Tasks {
     const { task } = entry
     switch (task.phase) {
       case 'submitting': {
+        const waiting = grace(this.#kernel, task)
+        if (waiting !== undefined) {
+          if (await this.book.replace(entry, waiting.task, waiting.due)) this.wake(task.kind, waiting.due)
+          return
+        }
         // Nobody was asked, and whoever wanted it has not been told of it: the store, or the process, was gone.
         if (task.target === undefined) {
           if (await this.book.remove(entry)) this.tellChange(task, task, 'withdrawn')
