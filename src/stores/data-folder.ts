@@ -1,26 +1,14 @@
-import {
-  accessSync,
-  closeSync,
-  constants,
-  mkdirSync,
-  openSync,
-  readSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
+import { accessSync, constants, existsSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { StoreError } from '../core/store.js'
+import { checkDataFile, checkLockFile, emptyFile } from './data-file.js'
 
 const DATA = 'data.mdb'
 const LOCK = 'lock.mdb'
+/** Where large values stand, as files. */
+export const BLOBS = 'blobs'
 /** What a fresh store needs at once. */
 const FIRST_PAGES = 64 * 1024
-/** `mm_magic` of the first meta page, behind the page's own head, and how much has to be there to hold both of them. */
-const MAGIC = 0xbeefc0de
-const MAGIC_AT = 24
-const LEAST = 8192
-
 /**
  * Makes the folder and looks at what stands in it. The store's library ends the whole process where it meets a file that
  * is none of its own, or a disk without room for a new one, so that is found out first. Throws {@link StoreError}.
@@ -29,10 +17,8 @@ export function prepareFolder(folder: string): void {
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 })
     accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK)
-    const size = checkFile(join(folder, DATA))
-    checkFile(join(folder, LOCK))
-    if (size === 0) probe(folder)
-    else checkMagic(join(folder, DATA), size)
+    checkBlobs(folder)
+    if (!checkFiles(folder)) probe(folder)
   } catch (error) {
     throw storeErrorOf(error, folder)
   }
@@ -41,9 +27,7 @@ export function prepareFolder(folder: string): void {
 /** Whether a store stands in the folder already; changes nothing. Throws {@link StoreError} where something else does. */
 export function holdsStore(folder: string): boolean {
   try {
-    const size = checkFile(join(folder, DATA))
-    if (size > 0) checkMagic(join(folder, DATA), size)
-    return size > 0
+    return checkFiles(folder)
   } catch (error) {
     throw storeErrorOf(error, folder)
   }
@@ -60,25 +44,33 @@ export function storeErrorOf(error: unknown, folder: string): StoreError {
   return new StoreError('refused', `the store's folder ${folder} cannot be used (${reason})`, error)
 }
 
-/** The file's size; 0 where there is none yet. */
-function checkFile(path: string): number {
-  const found = statSync(path, { throwIfNoEntry: false })
-  if (found === undefined) return 0
-  if (!found.isFile()) throw new StoreError('corrupt', `${path} is not a file`)
-  accessSync(path, constants.R_OK | constants.W_OK)
-  return found.size
+/** Whether there is a store. An empty file is none, as a crash in the first moment leaves it. */
+function checkFiles(folder: string): boolean {
+  const [data, lock] = [join(folder, DATA), join(folder, LOCK)]
+  const size = checkFile(data)
+  if (checkFile(lock) !== undefined) checkLockFile(lock)
+  if (size === 0 && existsSync(join(folder, BLOBS))) throw emptyFile(data)
+  if (size === undefined || size === 0) return false
+  checkDataFile(data)
+  return true
 }
 
-function checkMagic(path: string, size: number): void {
-  const file = openSync(path, 'r')
-  try {
-    const head = Buffer.alloc(MAGIC_AT + 4)
-    readSync(file, head, 0, head.length, 0)
-    if (size >= LEAST && head.readUInt32LE(MAGIC_AT) === MAGIC) return
-  } finally {
-    closeSync(file)
-  }
-  throw new StoreError('corrupt', `${path} is not a store, or a broken one; move it away and a new one is made`)
+/** This folder is made when the store has been opened for the first time. */
+function checkBlobs(folder: string): void {
+  const path = join(folder, BLOBS)
+  const found = statSync(path, { throwIfNoEntry: false })
+  if (found === undefined) return
+  if (!found.isDirectory()) throw new StoreError('corrupt', `${path} is not a folder; move it away`)
+  accessSync(path, constants.R_OK | constants.W_OK | constants.X_OK)
+}
+
+/** The file's size; undefined where there is none yet. */
+function checkFile(path: string): number | undefined {
+  const found = statSync(path, { throwIfNoEntry: false })
+  if (found === undefined) return undefined
+  if (!found.isFile()) throw new StoreError('corrupt', `${path} is not a file; move it away`)
+  accessSync(path, constants.R_OK | constants.W_OK)
+  return found.size
 }
 
 function probe(folder: string): void {

@@ -14,7 +14,7 @@ import {
   type StoredBlob,
   StoreError,
 } from '../core/store.js'
-import { storeErrorOf } from './data-folder.js'
+import { BLOBS, storeErrorOf } from './data-folder.js'
 import { type FileEnvironment, type Key, LAST, NOTHING, quietly } from './file-environment.js'
 import { cut, inPieces } from './pieces.js'
 
@@ -44,7 +44,7 @@ export class FileBlobs implements Blobs {
 
   constructor(environment: FileEnvironment) {
     this.#environment = environment
-    this.#folder = join(environment.folder, 'blobs')
+    this.#folder = join(environment.folder, BLOBS)
     this.#entries = environment.json('blobs')
     this.#expiry = environment.bytes('blob-expiry')
     this.#waste = environment.bytes('blob-waste')

@@ -294,6 +294,75 @@ t.test('a file that is no store is named, and stays as it is', async t => {
   }
 })
 
+t.test(
+  'a file that was cut short is refused in words, by the start and by inspection, and no process ends',
+  async t => {
+    const whole = await wholeStore(t)
+    const pages = whole.length / PAGE
+    for (const left of [0, 1, 100, PAGE, 2 * PAGE - 1, 2 * PAGE, Math.floor(pages / 2) * PAGE, whole.length - 1]) {
+      const folder = await cutStore(t, whole, left)
+      const words = left === 0 ? /is empty, and a store was there/ : /is not a store|is cut short/
+      refuses(t, folder, 'corrupt', words)
+      refuses(t, folder, 'corrupt', /restore it from a backup, or move the whole folder away/)
+      await t.rejects(FileStore.inspect(folder), { name: 'StoreError', fault: 'corrupt' }, `${left} bytes`)
+      t.equal(statSync(join(folder, 'data.mdb')).size, left, 'it stays as it is')
+    }
+  },
+)
+
+t.test('pages at the end that nothing refers to may be missing', async t => {
+  const whole = await wholeStore(t)
+  for (const meta of [whole, whole.subarray(PAGE)]) meta.writeBigUInt64LE(meta.readBigUInt64LE(144) + 50n, 144)
+  const store = new FileStore(await cutStore(t, whole, whole.length))
+  t.teardown(() => store.close())
+  t.equal((await store.get('things', 'ann', 'k3'))?.value.length, 20_000)
+  t.not(await store.create(lasting('more', Buffer.alloc(400_000))), undefined)
+})
+
+t.test('both pages that the file begins with have to be right, and of a format that is known', async t => {
+  const whole = await wholeStore(t)
+  for (const from of [0, PAGE]) {
+    for (const [at, value, fault, words] of [
+      [24, 0xbadbad, 'corrupt', /is not a store/],
+      [28, 0, 'corrupt', /is not a store/],
+      [28, 3, 'newer', /is of a newer format \(3; this version knows 2\)/],
+      [48, 4095, 'corrupt', /is not a store/],
+      [48, 8192, 'corrupt', /is not a store/],
+    ] as const) {
+      const changed = Buffer.from(whole)
+      changed.writeUInt32LE(value, from + at)
+      const folder = await cutStore(t, changed, changed.length)
+      refuses(t, folder, fault, words)
+      await t.rejects(FileStore.inspect(folder), { name: 'StoreError', fault }, `${from + at}: ${value}`)
+    }
+  }
+})
+
+t.test(
+  'a lock file that is something else is named, and stays as it is; one without contents is made anew',
+  async t => {
+    const foreign = Buffer.from('the notes of somebody')
+    const newer = Buffer.alloc(64)
+    newer.writeUInt32LE(0xbeefc0de, 0)
+    newer.writeUInt32LE(0xfff, 4)
+    for (const [content, fault, words] of [
+      [foreign, 'corrupt', /lock\.mdb is not the lock file of a store; move it away/],
+      [newer, 'newer', /lock\.mdb is of a newer format/],
+    ] as const) {
+      const folder = temporary(t)
+      writeFileSync(join(folder, 'lock.mdb'), content)
+      refuses(t, folder, fault, words)
+      await t.rejects(FileStore.inspect(folder), { name: 'StoreError', fault })
+      t.same(readFileSync(join(folder, 'lock.mdb')), content)
+    }
+    for (const content of [Buffer.alloc(0), Buffer.alloc(8192)]) {
+      const folder = temporary(t)
+      writeFileSync(join(folder, 'lock.mdb'), content)
+      await new FileStore(folder).close()
+    }
+  },
+)
+
 t.test('an empty file, as a crash in the first moment leaves it, becomes a store', async t => {
   const folder = temporary(t)
   writeFileSync(join(folder, 'data.mdb'), '')
@@ -306,8 +375,11 @@ t.test('a folder in the place of a file is named', async t => {
   for (const name of ['data.mdb', 'lock.mdb']) {
     const folder = temporary(t)
     mkdirSync(join(folder, name))
-    refuses(t, folder, 'corrupt', /is not a file/)
+    refuses(t, folder, 'corrupt', /is not a file; move it away/)
   }
+  const folder = temporary(t)
+  writeFileSync(join(folder, 'blobs'), '')
+  refuses(t, folder, 'corrupt', /blobs is not a folder; move it away/)
 })
 
 t.test('a folder that cannot be made is named', async t => {
@@ -344,6 +416,23 @@ t.test('a disk that is full from the start is named', async t => {
   if (disk === undefined) return
   refuses(t, join(disk, 'store'), 'full', /no space is left/)
 })
+
+/** The data file of a store with many pages in use, to its end. */
+async function wholeStore(test: Test): Promise<Buffer> {
+  const folder = join(temporary(test), 'store')
+  const store = new FileStore(folder)
+  for (let n = 0; n < 40; n++) await store.create(lasting(`k${n}`, Buffer.alloc(n % 2 ? 20_000 : 500)))
+  await store.close()
+  return readFileSync(join(folder, 'data.mdb'))
+}
+
+/** The folder of a store whose data file has those bytes alone, so many of them. */
+async function cutStore(test: Test, data: Buffer, left: number): Promise<string> {
+  const folder = join(temporary(test), 'store')
+  await new FileStore(folder).close()
+  writeFileSync(join(folder, 'data.mdb'), data.subarray(0, left))
+  return folder
+}
 
 /** Which of the keys have no value, or not a whole one. */
 async function broken(store: FileStore, keys: readonly string[]): Promise<readonly string[]> {
