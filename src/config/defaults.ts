@@ -16,6 +16,7 @@ export const LIMITS: Limits = {
   header_count: 100,
   depth: 64,
   members: 10_000,
+  conversation_items: 10_000,
   parts: 256,
   field: 1 * MIB,
   fields: 4 * MIB,

@@ -19,6 +19,7 @@ const COUNTS: ReadonlySet<string> = new Set([
   'header_count',
   'depth',
   'members',
+  'conversation_items',
   'parts',
   'connections',
   'queue',

@@ -12,6 +12,8 @@ export interface Limits {
   readonly depth: number
   /** Most members of one JSON object in a request. */
   readonly members: number
+  /** Most items of a conversation that is stored, for `previous_response_id`. */
+  readonly conversation_items: number
   /** Most parts of a form. */
   readonly parts: number
   /** Largest value of a text field of a form. */

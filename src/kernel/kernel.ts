@@ -1,10 +1,12 @@
 import type { Sink } from '../core/entry.js'
 import type { GatewayError } from '../core/errors.js'
 import { FairShares } from '../core/fair-shares.js'
+import type { Limits } from '../core/limits.js'
 import type { Store } from '../core/store.js'
 import { Spooler } from '../stores/spool.js'
 import type { Generation } from './generation.js'
 import { Roster } from './roster.js'
+import { STATE_BOUNDS, type StateBounds } from './state/bounds.js'
 import { State } from './state/state.js'
 import { Tasks } from './tasks/tasks.js'
 import { Tunnels } from './tunnel/tunnels.js'
@@ -54,8 +56,19 @@ export class Kernel {
     this.inFlight = new FairShares(generation.plan.limits.in_flight)
     const { path, body, memory, disk } = generation.plan.spool
     this.spooler = new Spooler({ folder: path, body, memory, disk })
-    this.state = new State(store, error => this.onStoreFault(error))
+    this.state = new State(store, this.stateBounds(), error => this.onStoreFault(error))
     this.tasks = new Tasks(this)
+  }
+
+  /** Those of the plan follow its reloads. */
+  private stateBounds(): StateBounds {
+    const limits = (): Limits => this.generation.plan.limits
+    return {
+      ...STATE_BOUNDS,
+      get items() {
+        return limits().conversation_items
+      },
+    }
   }
 
   get generation(): Generation {

@@ -489,3 +489,33 @@ async function polled(sdk: OpenAI, id: string): Promise<OpenAI.Responses.Respons
     await new Promise(resolve => setImmediate(resolve))
   }
 }
+
+t.test('limits.conversation_items bounds what is stored, in the background too', async t => {
+  const { gateway, up } = await stage(t, 'limits: { conversation_items: 6 }\n')
+  const input = (count: number): object[] =>
+    Array.from({ length: count }, (_, n) => ({ role: 'user', content: `${n}` }))
+  const ask = (body: object): ReturnType<TestGateway['request']> =>
+    gateway.request('/v1/responses', { body: { model: 'm', ...body } })
+  const answer = json({
+    id: 'c',
+    object: 'chat.completion',
+    created: 1,
+    model: 'm',
+    choices: [{ index: 0, message: { role: 'assistant', content: 'well' }, finish_reason: 'stop' }],
+  })
+  up.answer(answer, answer)
+  const first = (await ask({ input: input(4) })).json() as { id: string; store: boolean }
+  t.equal(first.store, true)
+  const large = (await ask({ input: input(7) })).json() as { id: string; store: boolean }
+  t.equal(large.store, false, 'it is answered, and says that it was not kept')
+  const refusals = [
+    { input: input(3), previous_response_id: first.id },
+    { input: input(1), previous_response_id: large.id },
+    { input: input(7), background: true },
+  ]
+  for (const body of refusals) {
+    const refused = await ask(body)
+    t.equal(refused.status, 400, refused.text)
+  }
+  t.equal(up.requests.items.length, 2, 'no upstream hears of what is refused')
+})

@@ -31,6 +31,7 @@ export const LIMITS: Limits = {
   field: 1024 * 1024,
   fields: 4 * 1024 * 1024,
   members: 10_000,
+  conversation_items: 10_000,
   line: 1024 * 1024,
   event: 4 * 1024 * 1024,
   response: 64 * 1024 * 1024,

@@ -64,6 +64,7 @@ export class Background {
     const document = JSON.parse(body.bytes.toString('utf8')) as Json
     if (!isObject(document)) throw new GatewayError('bad_request', 'The body has to be a JSON object.')
     await turn.expand(document)
+    turn.checkKept()
     const response = { ...blankResponse(turn.id, Date.now(), document, 'queued'), background: true }
     const kept: OwnResponse = { ...turn.draft(response), background: true, beat: Date.now() }
     await stored(this.#conversations.remember(turn.owner, kept))
@@ -111,9 +112,9 @@ export class Background {
   private ended(run: Run): void {
     this.#places.release(run.owner)
     const { kept } = run
-    const { response, bytes } = kept
+    const { response, bytes, items } = kept
     const change = (known: OwnResponse): OwnResponse | undefined =>
-      isUnfinished(known) ? { ...known, response, bytes } : undefined
+      isUnfinished(known) ? { ...known, response, bytes, ...(items !== undefined && { items }) } : undefined
     this.#conversations
       .update(run.owner, run.id, change, kept)
       .catch(() => undefined)

@@ -6,6 +6,8 @@ export interface StateBounds {
   readonly turns: number
   /** Most bytes of all their items, as JSON. */
   readonly bytes: number
+  /** Most items of them all; `limits.conversation_items`. */
+  readonly items: number
   /** Milliseconds after which a response that nobody continued is forgotten. */
   readonly keep: number
   /** Most references to earlier items in one request. */
@@ -17,6 +19,7 @@ export interface StateBounds {
 export const STATE_BOUNDS: StateBounds = {
   turns: 256,
   bytes: 16 * 1024 * 1024,
+  items: 10_000,
   keep: 30 * DAY,
   references: 2048,
   indexed: 64,

@@ -1,17 +1,19 @@
 import type { Store, StoredRecord } from '../../core/store.js'
 import { STATE_BOUNDS, type StateBounds } from './bounds.js'
-import { noItem, noPrevious, stored, unfinishedPrevious } from './faults.js'
+import { noItem, noPrevious, stored, tooLong, unfinishedPrevious } from './faults.js'
 import { ItemIndex } from './item-index.js'
 import { type Item, withIds } from './items.js'
 import { idOf, isReference } from './references.js'
 import {
   decodeStored,
   encodeStored,
+  headOf,
   isLost,
   isUnfinished,
   type KeptResponse,
   type OwnResponse,
   outputOf,
+  type StoredHead,
   type StoredResponse,
 } from './stored.js'
 
@@ -62,14 +64,15 @@ export class Conversations {
 
   /**
    * All of the conversation that ends with a response, oldest first, or where else it is kept. Throws
-   * `previous_response_not_found`, and `invalid_parameter` where the response is still being made.
+   * `previous_response_not_found`, and `invalid_parameter` where the response is still being made, or, before it is read,
+   * where the conversation is over a bound.
    */
   async upTo(owner: string, id: string): Promise<Conversation | KeptResponse> {
     const turns: (readonly Item[])[] = []
     const met: StoredRecord[] = []
     let last: OwnResponse | undefined
     for (let at: string | undefined = id; at !== undefined && turns.length <= this.bounds.turns; ) {
-      const { record, response } = await this.known(owner, at)
+      const { record, response } = await this.known(owner, at, last === undefined)
       // Whoever keeps the last response has what came before it too.
       if (response.kind === 'kept') {
         if (last === undefined) return response
@@ -200,12 +203,24 @@ export class Conversations {
     return work
   }
 
+  /** Throws `invalid_parameter` where a conversation of that size cannot go on. */
+  checkSize({ turns, bytes, items }: StoredHead): void {
+    const { bounds } = this
+    if (turns > bounds.turns) throw tooLong(`has more than ${bounds.turns} turns`, 'conversation_turns')
+    if (bytes > bounds.bytes) throw tooLong(`takes more than ${bounds.bytes} bytes`, 'conversation_bytes')
+    if (items > bounds.items) throw tooLong(`has more than ${bounds.items} items`, 'conversation_items')
+  }
+
+  /** `goesOn`: the conversation is to have another turn. */
   private async load(
     owner: string,
     id: string,
+    goesOn = false,
   ): Promise<{ readonly record: StoredRecord; readonly response: StoredResponse } | undefined> {
     const record = await stored(this.#store.get(RESPONSES, owner, id))
     if (record === undefined) return undefined
+    const head = goesOn ? headOf(record.value) : undefined
+    if (head !== undefined) this.checkSize({ ...head, turns: head.turns + 1 })
     const response = await decodeStored(record.value)
     return response && { record, response }
   }
@@ -213,9 +228,10 @@ export class Conversations {
   private async known(
     owner: string,
     id: string,
+    goesOn = false,
   ): Promise<{ readonly record: StoredRecord | undefined; readonly response: StoredResponse }> {
     const pending = this.#pending.get(addressOf(owner, id))
-    const found = pending === undefined ? await this.load(owner, id) : { record: undefined, response: pending }
+    const found = pending === undefined ? await this.load(owner, id, goesOn) : { record: undefined, response: pending }
     if (found === undefined) throw noPrevious(id)
     return found
   }

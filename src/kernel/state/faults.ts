@@ -45,6 +45,11 @@ export function tooLong(what: string, limit: string): GatewayError {
   )
 }
 
+export function tooManyItems(most: number): GatewayError {
+  const message = `A response that is stored can have at most ${most} items, those of its conversation included.`
+  return new GatewayError('invalid_parameter', message, { param: 'input', limit: 'conversation_items' })
+}
+
 export function noResponse(id: string): GatewayError {
   return new GatewayError('not_found', `Response with id '${id.slice(0, SHOWN)}' not found.`)
 }

@@ -71,7 +71,8 @@ export class LastTurn implements LocalMemory {
   }
 
   private keep(id: string, conversation: Conversation | undefined): void {
-    const fits = conversation !== undefined && conversation.bytes <= STATE_BOUNDS.bytes
+    const { bytes, items } = STATE_BOUNDS
+    const fits = conversation !== undefined && conversation.bytes <= bytes && conversation.items.length <= items
     this.#last = fits ? { id, conversation } : undefined
   }
 }

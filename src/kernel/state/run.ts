@@ -55,7 +55,10 @@ export class Run implements Receiver {
   /** The response as it is to be kept now. */
   get kept(): OwnResponse {
     const { response } = this
-    return { ...this.#draft, response, bytes: this.#draft.bytes + sizeOf(response.output ?? []) }
+    const { bytes, items = 0 } = this.#draft
+    const output = response.output ?? []
+    const added = Array.isArray(output) ? output.length : 0
+    return { ...this.#draft, response, bytes: bytes + sizeOf(output), items: items + added }
   }
 
   /** The sequence number of the next event. */

@@ -1,6 +1,7 @@
 import type { Store } from '../../core/store.js'
 import { Holdings } from '../held/holdings.js'
 import { Background } from './background.js'
+import type { StateBounds } from './bounds.js'
 import { Conversations } from './conversations.js'
 import { Recall } from './recall.js'
 
@@ -11,8 +12,8 @@ export class State {
   readonly recall: Recall
   readonly holdings: Holdings
 
-  constructor(store: Store, onFault: (error: unknown) => void) {
-    this.conversations = new Conversations(store, undefined, undefined, onFault)
+  constructor(store: Store, bounds: StateBounds, onFault: (error: unknown) => void) {
+    this.conversations = new Conversations(store, bounds, undefined, onFault)
     this.background = new Background(this.conversations)
     this.recall = new Recall(store)
     this.holdings = new Holdings(store)

@@ -1,5 +1,5 @@
-import { isObject, type Json, type JsonObject } from '../../core/json.js'
-import { breathe, jsonBytes, utf8Text } from '../translate/steps.js'
+import { isObject, type Json, type JsonObject, parseJson } from '../../core/json.js'
+import { breathe, joined, utf8Text } from '../translate/steps.js'
 import type { Item } from './items.js'
 
 /** A response as the store has it. Each points back to the one before it, so any of them can be continued any number of times. */
@@ -20,6 +20,8 @@ export interface OwnResponse extends Stored {
   /** Of the conversation up to here: how many responses, and how many bytes their items have as JSON. */
   readonly turns: number
   readonly bytes: number
+  /** And how many items; absent in records of former versions. */
+  readonly items?: number
   /** What the client sent in this turn. */
   readonly input: readonly Item[]
   /** The response object, output included, as the client has it. */
@@ -62,18 +64,87 @@ export function sizeOf(value: unknown): number {
   return Buffer.byteLength(JSON.stringify(value))
 }
 
-/** The record of a response; a large one is made in several turns of the event loop. */
+/** What stands at the beginning of a record, and can be read without the rest: the size of the conversation. */
+export interface StoredHead {
+  readonly turns: number
+  readonly bytes: number
+  readonly items: number
+}
+
+/** Of a record that is read in steps: bytes that are decoded and parsed in one turn of the event loop, beside an item. */
+const STEP = 256 * 1024
+/** The first line of a record is not longer, but for a model's name or an id that nobody could use. */
+const MAX_HEAD = 64 * 1024
+const NEWLINE = 10
+
+/**
+ * The record of a response, as lines of JSON: a head, the client's items, the response without its output, and the items of
+ * that. So a large one is written and read item by item, in several turns of the event loop, and never whole as one text.
+ */
 export async function encodeStored(stored: StoredResponse): Promise<Buffer> {
-  const size = stored.kind === 'own' ? stored.bytes : 0
-  await breathe(size)
-  return jsonBytes(stored as unknown as Json, size)
+  if (stored.kind === 'kept') return Buffer.from(JSON.stringify(stored))
+  const { turns, bytes, items, input, response, ...rest } = stored
+  const { output } = response
+  const outputs = Array.isArray(output) ? output : undefined
+  const head = { turns, bytes, items, inputs: input.length, ...rest, ...(outputs && { outputs: outputs.length }) }
+  const lines: readonly Json[] = [
+    head as unknown as Json,
+    ...input,
+    outputs === undefined ? response : { ...response, output: [] },
+    ...(outputs ?? []),
+  ]
+  const pieces: Buffer[] = []
+  let [size, step] = [0, 0]
+  for (const line of lines) {
+    const piece = Buffer.from(`${JSON.stringify(line)}\n`)
+    pieces.push(piece)
+    size += piece.length
+    step += piece.length
+    if (step < STEP) continue
+    step = 0
+    await breathe(Number.POSITIVE_INFINITY)
+  }
+  return joined(pieces, size)
+}
+
+/** Undefined where a former version wrote the record, or an upstream keeps the response. */
+export function headOf(bytes: Uint8Array): StoredHead | undefined {
+  const end = bytes.subarray(0, MAX_HEAD).indexOf(NEWLINE)
+  const head = end < 0 ? undefined : parseJson(textOf(bytes.subarray(0, end)))
+  if (!isObject(head)) return undefined
+  const { turns, bytes: size, items } = head
+  if (typeof turns !== 'number' || typeof size !== 'number' || typeof items !== 'number') return undefined
+  return { turns, bytes: size, items }
 }
 
 /** Undefined where the bytes are none of ours. */
 export async function decodeStored(bytes: Uint8Array): Promise<StoredResponse | undefined> {
-  const text = await utf8Text(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length))
-  const json = JSON.parse(text) as Json
-  await breathe(bytes.length)
-  if (!isObject(json)) return undefined
-  return json.kind === 'own' || json.kind === 'kept' ? (json as unknown as StoredResponse) : undefined
+  const lines: Json[] = []
+  for (let [at, step] = [0, 0]; at < bytes.length; ) {
+    const end = bytes.indexOf(NEWLINE, at)
+    const line = bytes.subarray(at, end < 0 ? bytes.length : end)
+    // Records of former versions are one line.
+    lines.push(JSON.parse(end < 0 ? await utf8Text(Buffer.from(line)) : textOf(line)) as Json)
+    at += line.length + 1
+    step += line.length
+    if (step < STEP) continue
+    step = 0
+    await breathe(Number.POSITIVE_INFINITY)
+  }
+  const [head, ...rest] = lines
+  if (!isObject(head)) return undefined
+  if (head.kind !== 'own' || typeof head.inputs !== 'number') {
+    return head.kind === 'own' || head.kind === 'kept' ? (head as unknown as StoredResponse) : undefined
+  }
+  const { inputs, outputs, ...facts } = head
+  const response = rest[inputs]
+  if (!isObject(response)) return undefined
+  const output = rest.slice(inputs + 1)
+  if (output.length !== (outputs ?? 0)) return undefined
+  const whole = outputs === undefined ? response : { ...response, output }
+  return { ...facts, input: rest.slice(0, inputs), response: whole } as unknown as OwnResponse
+}
+
+function textOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8')
 }

@@ -3,7 +3,7 @@ import type { Json, JsonObject } from '../../core/json.js'
 import type { Exchange } from '../../core/plan.js'
 import { removeMember, setValue } from '../../wire/json-edit.js'
 import type { Conversation, Conversations, Found } from './conversations.js'
-import { itemElsewhere, previousElsewhere, tooLong } from './faults.js'
+import { itemElsewhere, previousElsewhere, tooManyItems } from './faults.js'
 import { newId } from './ids.js'
 import { type Item, itemsOf, typeOf } from './items.js'
 import { idOf, isReference } from './references.js'
@@ -133,7 +133,7 @@ export class Turn {
     this.#input = own
     this.#inputBytes = undefined
     if (this.before.by === 'nobody') return Array.isArray(document.input) ? { ...document, input: own } : document
-    this.checkSize(this.inputBytes)
+    this.checkSize(this.inputBytes, own.length)
     const { previous_response_id: _, ...rest } = document
     return { ...rest, input: [...earlier, ...own] }
   }
@@ -149,7 +149,7 @@ export class Turn {
     const document = JSON.parse(Buffer.from(bytes).toString('utf8')) as JsonObject
     const own = itemsOf(document.input).flatMap(item => this.standsFor(item))
     if (before.by !== 'gateway') return setValue(bytes, ['input'], JSON.stringify(own), 'always')
-    this.checkSize(sizeOf(own))
+    this.checkSize(sizeOf(own), own.length)
     const input = JSON.stringify([...before.conversation.items.filter(travels), ...own])
     return setValue(removeMember(bytes, ['previous_response_id']), ['input'], input, 'always')
   }
@@ -168,20 +168,28 @@ export class Turn {
 
   /**
    * Keeps the whole response, as the client gets it, where that was asked for. Gives the response to be sent: where it
-   * could not be kept, one that says so (`store: false`).
+   * could not be kept, or has more items than a conversation may have, one that says so (`store: false`).
    */
   async keep(response: JsonObject): Promise<JsonObject> {
     if (!this.keeps) return response
+    const draft = this.draft(response)
+    if (draft.items > this.#conversations.bounds.items) return { ...response, store: false }
     try {
-      await this.#conversations.remember(this.owner, this.draft(response))
+      await this.#conversations.remember(this.owner, draft)
       return response
     } catch {
       return { ...response, store: false }
     }
   }
 
+  /** Throws `invalid_parameter` where the response could not be kept, whatever is answered. */
+  checkKept(): void {
+    const { items } = this.#conversations.bounds
+    if (this.inherited + this.#input.length > items) throw tooManyItems(items)
+  }
+
   /** The response as it is kept. */
-  draft(response: JsonObject): OwnResponse {
+  draft(response: JsonObject): OwnResponse & { readonly items: number } {
     const input = this.#input
     const { turns, bytes } = this.before.by === 'gateway' ? this.before.conversation : { turns: 0, bytes: 0 }
     return {
@@ -192,6 +200,7 @@ export class Turn {
       previous: this.wishes.previous,
       turns: turns + 1,
       bytes: bytes + this.inputBytes + sizeOf(response.output ?? []),
+      items: this.inherited + input.length + (Array.isArray(response.output) ? response.output.length : 0),
       input,
       response,
       background: false,
@@ -232,12 +241,11 @@ export class Turn {
     return this.#inputBytes
   }
 
-  private checkSize(own: number): void {
+  /** `own`: bytes and number of the client's own items. */
+  private checkSize(own: number, count: number): void {
     if (this.before.by !== 'gateway') return
-    const { turns, bytes } = this.before.conversation
-    const { bounds } = this.#conversations
-    if (turns + 1 > bounds.turns) throw tooLong(`has more than ${bounds.turns} turns`, 'conversation_turns')
-    if (bytes + own > bounds.bytes) throw tooLong(`takes more than ${bounds.bytes} bytes`, 'conversation_bytes')
+    const { turns, bytes, items } = this.before.conversation
+    this.#conversations.checkSize({ turns: turns + 1, bytes: bytes + own, items: items.length + count })
   }
 }
 

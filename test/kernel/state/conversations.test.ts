@@ -264,3 +264,33 @@ function texts(items: unknown): string[] {
 function withoutId(error: unknown): string {
   return String(error).replace(/msg_\w+/, '')
 }
+
+t.test('what has more items than a conversation may have is refused, or answered and not kept', async t => {
+  const { say, conversations } = desk({ items: 5 })
+  const many = (count: number): JsonObject[] => Array.from({ length: count }, (_, n) => message('user', `${n}`))
+  const first = await say(many(3))
+  const refused = (id: string, count: number): Promise<unknown> => say(many(count), { previous: id })
+  await t.rejects(refused(first.id, 2), { code: 'invalid_parameter', details: { limit: 'conversation_items' } })
+  const second = await say(many(1), { previous: first.id, output: [] })
+  t.equal((await conversations.upTo('ann', second.id)).kind, 'own')
+  const large = await say(many(5))
+  await t.rejects(conversations.upTo('ann', large.id), { code: 'invalid_parameter', message: /not found/ })
+})
+
+t.test('a conversation over a bound is refused before it is read', async t => {
+  const { say, conversations, store } = desk()
+  const { id } = await say('one')
+  const record = await store.get('responses', 'ann', id)
+  if (record === undefined) throw new Error('it was kept')
+  const text = Buffer.from(record.value).toString()
+  for (const [name, limit] of [
+    ['turns', 'conversation_turns'],
+    ['bytes', 'conversation_bytes'],
+    ['items', 'conversation_items'],
+  ] as const) {
+    const known = await store.get('responses', 'ann', id)
+    const head = text.slice(0, text.indexOf('\n')).replace(new RegExp(`"${name}":\\d+`), `"${name}":100000000`)
+    if (known !== undefined) await store.replace(known, { value: Buffer.from(`${head}\nno JSON at all`) })
+    await t.rejects(conversations.upTo('ann', id), { code: 'invalid_parameter', details: { limit } })
+  }
+})
