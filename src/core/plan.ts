@@ -320,7 +320,8 @@ export interface Protocol {
     | {
         readonly data: string | undefined
         readonly events: readonly string[]
-        readonly members: readonly string[]
+        /** Paths, split; `*` is any element or member. */
+        readonly members: readonly (readonly string[])[]
         readonly repeats: boolean
       }
     | undefined
@@ -350,7 +351,10 @@ export interface Subprotocols {
   readonly answer: readonly string[]
 }
 
-/** Dotted paths, split, from the top of the JSON document. The numbers that stand at the paths of a list are added up. */
+/**
+ * Dotted paths, split, from the top of the JSON document or event. The numbers of a list are added up; paths of it that end in
+ * the same two names are places of one number.
+ */
 export type UsagePaths = Readonly<Partial<Record<keyof Usage, readonly (readonly string[])[]>>>
 
 /** Tokens, as the upstream counted them. */

@@ -28,7 +28,7 @@ function compileProtocol(name: string, config: ProtocolConfig): Protocol {
     end: end && {
       data: end.data,
       events: end.events ?? [],
-      members: end.members ?? [],
+      members: (end.members ?? []).map(parsePath),
       repeats: end.repeats ?? false,
     },
     binary: binary ?? (usage === undefined ? undefined : false),

@@ -1,32 +1,28 @@
-import { isObject, parseJson } from '../core/json.js'
 import type { Usage, UsagePaths } from '../core/plan.js'
-import { readUsage, Tail, usageOf } from './usage.js'
+import { PlacedValues } from './placed-values.js'
+import { PassingUsage, sumOfUsage } from './usage.js'
 
 /** How the messages of such protocols begin: their type stands first. */
 const BEGIN = Buffer.from('{"type":"')
-/** Most bytes of a message that is parsed; of a longer one the end is searched. */
-const PARSED = 16 * 1024
-
-/** `skip`: a message of another type. `sure`: one that counts, by its beginning. `held`: whoever parses it will know. */
-type State = 'new' | 'skip' | 'sure' | 'held'
 
 /**
  * Adds up the tokens that an upstream counted in some of its messages (`response.done`), while all of them pass in pieces,
- * cut anywhere. Of a message that may count the last 16 KiB are held, of others nothing.
+ * cut anywhere. Of a message nothing is held but its type and what tells usage; those of another type are not read on.
  */
 export class MessageUsage {
   readonly #types: readonly string[]
   readonly #ends: readonly Buffer[]
   readonly #paths: UsagePaths
-  #state: State = 'new'
-  #tail = new Tail()
-  #length = 0
-  #usage: { -readonly [field in keyof Usage]: Usage[field] } | undefined
+  #state: 'new' | 'skip' | 'read' = 'new'
+  #type = new PlacedValues(TYPE)
+  #message: PassingUsage
+  #usage: Usage | undefined
 
   constructor(types: readonly string[], paths: UsagePaths) {
     this.#types = types
     this.#ends = types.map(type => Buffer.from(`${type}"`))
     this.#paths = paths
+    this.#message = new PassingUsage(paths)
   }
 
   /** All that has been told so far. */
@@ -42,46 +38,32 @@ export class MessageUsage {
   push(bytes: Buffer, start: number, end: number): void {
     if (this.#state === 'skip') return
     if (this.#state === 'new') {
-      this.#state = this.judge(bytes, start, end)
+      this.#state = this.mayCount(bytes, start, end) ? 'read' : 'skip'
       if (this.#state === 'skip') return
-      this.#tail = new Tail()
-      this.#length = 0
+      this.#type = new PlacedValues(TYPE)
+      this.#message = new PassingUsage(this.#paths)
     }
-    this.#length += end - start
-    this.#tail.push(bytes.subarray(start, end))
+    this.#type.push(bytes, start, end)
+    this.#message.push(bytes, start, end)
   }
 
   /** The message is whole. */
   end(): void {
-    if (this.#state !== 'sure' && this.#state !== 'held') return
-    const bytes = this.#tail.bytes()
-    this.#tail = new Tail()
-    if (this.#length > PARSED) {
-      if (this.#state === 'sure') this.add(readUsage(bytes, this.#paths, 'sse'))
-      return
-    }
-    const message = parseJson(bytes.toString('utf8'))
-    if (isObject(message) && this.#types.includes(String(message.type))) this.add(usageOf(message, this.#paths))
+    if (this.#state !== 'read' || !this.#message.isWhole) return
+    if (!this.#types.includes(String(this.#type.value(0)))) return
+    const told = this.#message.usage()
+    if (told !== undefined) this.#usage = sumOfUsage(this.#usage, told)
   }
 
-  private judge(bytes: Buffer, start: number, end: number): State {
-    if (!startsWith(bytes, start, end, BEGIN)) return 'held'
-    let state: State = 'skip'
-    for (const type of this.#ends) {
-      if (start + BEGIN.length + type.length > end) state = 'held'
-      else if (startsWith(bytes, start + BEGIN.length, end, type)) return 'sure'
-    }
-    return state
-  }
-
-  private add(told: Usage | undefined): void {
-    if (told === undefined) return
-    this.#usage ??= {}
-    for (const [field, count] of Object.entries(told) as [keyof Usage, number][]) {
-      this.#usage[field] = (this.#usage[field] ?? 0) + count
-    }
+  /** By its beginning. One whose type stands further behind, or in another piece, may. */
+  private mayCount(bytes: Buffer, start: number, end: number): boolean {
+    if (!startsWith(bytes, start, end, BEGIN)) return true
+    const type = start + BEGIN.length
+    return this.#ends.some(name => type + name.length > end || startsWith(bytes, type, end, name))
   }
 }
+
+const TYPE = [['type']]
 
 function startsWith(bytes: Buffer, start: number, end: number, wanted: Buffer): boolean {
   if (end - start < wanted.length) return false

@@ -4,12 +4,12 @@ import { decodeSse } from './sse.js'
 /**
  * Which event ends a stream: one whose data is exactly `data`, or whose name (or type, without one) is in `events`. With
  * `repeats` the latter may come several times: they do not end the stream, which is whole where one of them came last.
- * With `members` the end of the transfer ends it, and it is whole where some message had one of such a name, not null.
+ * With `members` the end of the transfer ends it, and it is whole where some message had a value at one of these paths, not null.
  */
 export interface RelayEnd {
   readonly data: string | undefined
   readonly events: readonly string[]
-  readonly members?: readonly string[]
+  readonly members?: readonly (readonly string[])[]
   readonly repeats?: boolean
 }
 

@@ -4,19 +4,25 @@ import { HeldBytes } from './held-bytes.js'
 import { CR, LF, Lines } from './lines.js'
 import { EventReader, type RelayEnd } from './sse-event.js'
 import { overLimit, type SseLimits } from './sse-limits.js'
+import { TAIL_BYTES } from './tail.js'
 
 export type { RelayEnd } from './sse-event.js'
 
 export interface RelayOptions extends SseLimits {
   /** Absent where only the end of the transfer ends the stream. */
   readonly end: RelayEnd | undefined
-  /** Shown each event that ends the stream but may come again, as its bytes stand; they may not be kept. */
-  readonly onRepeated?: (event: Buffer) => void
+  /** Shown each event that ends the stream but may come again, its data; it may not be kept. */
+  readonly onRepeated?: (data: Buffer) => void
+  /** Shown the data of each event of more than 16 KiB; it may not be kept. */
+  readonly onLarge?: (data: Buffer) => void
 }
 
 const BOM = Buffer.from('\uFEFF')
 /** The first event is kept up to this size, in bytes. */
 const LARGEST_FIRST = 64 * 1024
+
+/** What a stream tells at its end is looked for in so many bytes: of longer events it has to be read as they pass. */
+const LARGE_EVENT = TAIL_BYTES
 
 const nothing = (): void => undefined
 
@@ -33,7 +39,8 @@ export class SseRelay {
   readonly #repeats: boolean
   /** Without one of them the stream is not whole; undefined once there was one. */
   #members: EndMembers | undefined
-  readonly #onRepeated: (event: Buffer) => void
+  readonly #onRepeated: (data: Buffer) => void
+  readonly #onLarge: (data: Buffer) => void
   /** The beginning of an incomplete event. */
   readonly #held = new HeldBytes()
   /** Of that event: bytes before its line at hand, and of that line. */
@@ -59,6 +66,7 @@ export class SseRelay {
     this.#repeats = options.end?.repeats ?? false
     this.#members = endMembers(options.end)
     this.#onRepeated = options.onRepeated ?? nothing
+    this.#onLarge = options.onLarge ?? nothing
   }
 
   /** Events so far, comments and pings included. */
@@ -166,15 +174,18 @@ export class SseRelay {
     this.#events++
     const isLast = reader.isLast
     if (isLast || kind !== 'nothing') this.#whole = isLast || this.#told
-    if (this.#members?.standIn(bytes.subarray(start, blank)) === true) this.tell()
+    if (this.#members?.mayStandIn(bytes.subarray(start, blank)) === true) this.judge(reader.data(bytes, start, end))
     this.#ended = isLast && (!this.#repeats || kind === 'nothing')
     if (kind === 'nothing') return
-    if (isLast && this.#repeats) this.#onRepeated(bytes.subarray(start, blank))
+    if (blank - start > LARGE_EVENT) this.#onLarge(reader.data(bytes, start, end))
+    if (isLast && this.#repeats) this.#onRepeated(reader.data(bytes, start, end))
     if (this.#content++ === 0 && blank - start <= LARGEST_FIRST) this.#first = Buffer.from(bytes.subarray(start, blank))
     if (kind === 'error') this.#failure ??= Buffer.from(reader.data(bytes, start, end))
   }
 
-  private tell(): void {
+  /** Takes note of an event that seems to tell how the answer ended. */
+  private judge(data: Buffer): void {
+    if (this.#members?.standIn(data) !== true) return
     this.#members = undefined
     this.#told = true
     this.#whole = true

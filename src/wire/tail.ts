@@ -1,5 +1,5 @@
 /** How much of the end is kept, in bytes. */
-const KEPT = 16 * 1024
+export const TAIL_BYTES = 16 * 1024
 /** Room to begin with. It doubles up to twice of what is kept, so that a byte is moved up only once. */
 const SMALLEST = 1024
 const NOTHING = Buffer.alloc(0)
@@ -13,10 +13,17 @@ export class Tail {
   #large: Buffer | undefined
   #room: Buffer = NOTHING
   #length = 0
+  #pushed = 0
+
+  /** Whether earlier bytes are missing. */
+  get isCut(): boolean {
+    return this.#pushed > TAIL_BYTES
+  }
 
   push(chunk: Buffer): void {
-    if (chunk.length >= KEPT) {
-      this.#large = chunk.subarray(chunk.length - KEPT)
+    this.#pushed += chunk.length
+    if (chunk.length >= TAIL_BYTES) {
+      this.#large = chunk.subarray(chunk.length - TAIL_BYTES)
       this.#length = 0
       return
     }
@@ -27,7 +34,7 @@ export class Tail {
 
   /** The last 16 KiB, or all where there is less; good until the next `push`. */
   bytes(): Buffer {
-    const missing = KEPT - this.#length
+    const missing = TAIL_BYTES - this.#length
     if (this.#large === undefined || missing <= 0) return this.#room.subarray(Math.max(0, -missing), this.#length)
     if (this.#length === 0) return this.#large
     return Buffer.concat([this.#large.subarray(-missing), this.#room.subarray(0, this.#length)])
@@ -35,10 +42,10 @@ export class Tail {
 
   #makeRoom(length: number): void {
     const needed = this.#length + length
-    const from = needed > 2 * KEPT ? this.#length - KEPT : 0
+    const from = needed > 2 * TAIL_BYTES ? this.#length - TAIL_BYTES : 0
     if (from > 0) this.#large = undefined
     const kept = this.#room.subarray(from, this.#length)
-    const size = Math.min(2 * KEPT, Math.max(SMALLEST, 2 * needed))
+    const size = Math.min(2 * TAIL_BYTES, Math.max(SMALLEST, 2 * needed))
     if (size > this.#room.length) this.#room = Buffer.allocUnsafe(size)
     this.#room.set(kept)
     this.#length = kept.length

@@ -1,13 +1,13 @@
 import { isObject } from '../core/json.js'
 import type { Usage, UsagePaths } from '../core/plan.js'
-import { JsonCursor } from './json-cursor.js'
+import type { Path } from './json-path.js'
+import { PlacedValues } from './placed-values.js'
 
-export { Tail } from './tail.js'
-
-/** How many values of one name are looked at, from the end, until every number has been found. */
-const ATTEMPTS = 8
 /** Whoever counts more tokens than this in one exchange has miscounted. */
 const LARGEST = 1e12
+
+/** Most objects that hold numbers of one protocol, of which the first ones count. */
+const MAX_ROOTS = 31
 
 const FIELDS = [
   'input',
@@ -21,56 +21,138 @@ const FIELDS = [
   'seconds',
 ] as const satisfies readonly (keyof Usage)[]
 
-const COLON = 0x3a
-const LETTER_N = 0x6e
+/** Counts that have been found, by the index of their number; `undefined` where none has. */
+export type Numbers = (number | undefined)[]
 
-interface Wanted {
+/** One number of a usage. It may stand at several places, of which the first that has it counts. */
+interface UsageNumber {
   readonly field: keyof Usage
-  /** From the value that is looked for to the number in it. */
-  readonly path: readonly string[]
+  readonly places: Path[]
 }
 
 /**
- * Reads the tokens that an upstream counted from the end of its answer, which may begin anywhere. A number is looked for
- * by name, from the end: in a JSON answer by the first name of its path, in an event stream by the name of the object
- * that holds it, so that an event whose beginning is cut off will do. Numbers at several paths are added up. What is not a whole number from 0 to 1e12 (seconds may be broken) does not
- * count; `undefined` where nothing does. Never throws.
+ * Where a protocol tells its usage. Paths of one field that end in the same two names are places of one number, such as
+ * `usage.input_tokens` of an answer and `response.usage.input_tokens` of an event; other numbers of a field are added up.
+ * What is not a whole number from 0 to 1e12 (seconds may be broken) does not count.
  */
-export function readUsage(tail: Buffer, paths: UsagePaths, framing: 'json' | 'sse'): Usage | undefined {
-  const usage: Counts = {}
-  for (const [name, wanted] of wantedOf(paths)[framing]) {
-    let missing = wanted
-    for (const value of valuesFromEnd(tail, name)) {
-      missing = missing.filter(({ field, path }) => {
-        const count = follow(value, path)
-        if (!isCount(count, field)) return true
-        usage[field] = (usage[field] ?? 0) + count
-        return false
-      })
-      if (missing.length === 0) break
+export class UsagePlaces {
+  /** The objects that hold the numbers, or the numbers themselves: none lies in another one. */
+  readonly roots: readonly Path[]
+  /** One of these names stands, quoted, in every document that tells a number. */
+  readonly names: readonly Buffer[]
+  readonly #numbers: readonly UsageNumber[]
+
+  constructor(paths: UsagePaths) {
+    this.#numbers = numbersOf(paths)
+    this.roots = rootsOf(this.#numbers.flatMap(({ places }) => places)).slice(0, MAX_ROOTS)
+    this.names = [...new Set(this.roots.map(root => `"${root.at(-1)}"`))].map(name => Buffer.from(name))
+  }
+
+  /** Takes the numbers that a document tells and that are missing; how many these are. */
+  fill(numbers: Numbers, document: unknown): number {
+    let found = 0
+    for (let index = 0; index < this.#numbers.length; index++) {
+      const number = this.#numbers[index]
+      if (number === undefined || numbers[index] !== undefined) continue
+      const count = firstCount(document, number)
+      if (count === undefined) continue
+      numbers[index] = count
+      found++
     }
+    return found
   }
-  return Object.keys(usage).length === 0 ? undefined : usage
-}
 
-/** Reads the tokens that an upstream counted from its parsed answer. The same numbers count as in {@link readUsage}. */
-export function usageOf(document: unknown, paths: UsagePaths): Usage | undefined {
-  return gathered(document, wantedOf(paths).all, undefined)
-}
-
-function gathered(value: unknown, { fields, members }: Wants, before: Counts | undefined): Counts | undefined {
-  let usage = before
-  for (const field of fields) {
-    if (!isCount(value, field)) continue
-    usage ??= {}
-    usage[field] = (usage[field] ?? 0) + value
+  isComplete(numbers: Numbers): boolean {
+    for (let index = 0; index < this.#numbers.length; index++) if (numbers[index] === undefined) return false
+    return true
   }
-  if (members.length === 0 || !isObject(value)) return usage
-  for (const [name, inner] of members) usage = gathered(value[name], inner, usage)
-  return usage
+
+  /** What the numbers come to; `undefined` where there are none. */
+  total(numbers: Numbers): Usage | undefined {
+    let usage: Counts | undefined
+    for (let index = 0; index < this.#numbers.length; index++) {
+      const count = numbers[index]
+      const field = this.#numbers[index]?.field
+      if (count === undefined || field === undefined) continue
+      usage ??= {}
+      usage[field] = (usage[field] ?? 0) + count
+    }
+    return usage
+  }
 }
 
 type Counts = { -readonly [field in keyof Usage]: Usage[field] }
+
+const PLACES = new WeakMap<UsagePaths, UsagePlaces>()
+
+/** Made once for each protocol. */
+export function usagePlaces(paths: UsagePaths): UsagePlaces {
+  const known = PLACES.get(paths)
+  if (known !== undefined) return known
+  const made = new UsagePlaces(paths)
+  PLACES.set(paths, made)
+  return made
+}
+
+/** The tokens that an upstream counted in a parsed answer. */
+export function usageOf(document: unknown, paths: UsagePaths): Usage | undefined {
+  const places = usagePlaces(paths)
+  const numbers: Numbers = []
+  return places.fill(numbers, document) === 0 ? undefined : places.total(numbers)
+}
+
+/** Reads usage from a JSON document, however large, while it passes in pieces; nothing of it is held but what tells it. */
+export class PassingUsage {
+  readonly #places: UsagePlaces
+  readonly #values: PlacedValues
+
+  constructor(paths: UsagePaths) {
+    this.#places = usagePlaces(paths)
+    this.#values = new PlacedValues(this.#places.roots)
+  }
+
+  /** Whether the document has come to its end. */
+  get isWhole(): boolean {
+    return this.#values.isWhole
+  }
+
+  push(bytes: Buffer, start?: number, end?: number): void {
+    this.#values.push(bytes, start, end)
+  }
+
+  /** Takes the numbers that it tells and that are missing. */
+  fill(numbers: Numbers): void {
+    this.#places.fill(numbers, this.document())
+  }
+
+  usage(): Usage | undefined {
+    const numbers: Numbers = []
+    this.fill(numbers)
+    return this.#places.total(numbers)
+  }
+
+  /** What has been read of the document, as it stood there. */
+  private document(): Members {
+    const document = members()
+    for (const [index, root] of this.#places.roots.entries()) {
+      let at = document
+      for (const name of root.slice(0, -1)) {
+        const inner = (at[name] as Members | undefined) ?? members()
+        at[name] = inner
+        at = inner
+      }
+      at[root.at(-1) ?? ''] = this.#values.value(index)
+    }
+    return document
+  }
+}
+
+type Members = Record<string, unknown>
+
+/** Without a prototype: names are whatever a configuration says. */
+function members(): Members {
+  return Object.create(null) as Members
+}
 
 /** What two parts of one answer used together. */
 export function sumOfUsage(one: Usage | undefined, other: Usage): Usage {
@@ -83,99 +165,42 @@ export function sumOfUsage(one: Usage | undefined, other: Usage): Usage {
   return sum
 }
 
-/** What the paths of a protocol ask for, in the forms in which it is looked for. */
-interface WantedOf {
-  readonly all: Wants
-  readonly json: ReadonlyMap<string, readonly Wanted[]>
-  readonly sse: ReadonlyMap<string, readonly Wanted[]>
-}
-
-/** What is wanted of a value: the fields whose number it may be, and what is wanted of its members. */
-interface Wants {
-  readonly fields: (keyof Usage)[]
-  readonly members: [string, Wants][]
-}
-
-const WANTED = new WeakMap<UsagePaths, WantedOf>()
-
-/** Made once for each protocol. */
-function wantedOf(paths: UsagePaths): WantedOf {
-  const known = WANTED.get(paths)
-  if (known !== undefined) return known
-  const made = { all: tree(paths), json: byName(paths, 'json'), sse: byName(paths, 'sse') }
-  WANTED.set(paths, made)
-  return made
-}
-
-/** Paths that begin alike are one up to where they part. */
-function tree(paths: UsagePaths): Wants {
-  const root: Wants = { fields: [], members: [] }
+function numbersOf(paths: UsagePaths): readonly UsageNumber[] {
+  const numbers = new Map<string, UsageNumber>()
   for (const field of FIELDS) {
     for (const path of paths[field] ?? []) {
-      let at = root
-      for (const name of path) {
-        const known = at.members.find(([member]) => member === name)?.[1]
-        const next: Wants = known ?? { fields: [], members: [] }
-        if (known === undefined) at.members.push([name, next])
-        at = next
-      }
-      at.fields.push(field)
+      if (path.length === 0) continue
+      const key = JSON.stringify([field, ...path.slice(-2)])
+      const known = numbers.get(key)
+      if (known === undefined) numbers.set(key, { field, places: [path] })
+      else known.places.push(path)
     }
   }
-  return root
+  return [...numbers.values()]
 }
 
-/** What is wanted, by the name to look for. */
-function byName(paths: UsagePaths, framing: 'json' | 'sse'): ReadonlyMap<string, readonly Wanted[]> {
-  const groups = new Map<string, Wanted[]>()
-  for (const field of FIELDS) {
-    for (const path of paths[field] ?? []) {
-      const index = framing === 'json' ? 0 : Math.max(0, path.length - 2)
-      const name = path[index]
-      if (name === undefined) continue
-      const wanted = { field, path: path.slice(index + 1) }
-      const group = groups.get(name)
-      if (group === undefined) groups.set(name, [wanted])
-      // Paths that only differ in what stands before the name lead to the same number.
-      else if (!group.some(other => isSame(other, wanted))) group.push(wanted)
-    }
+function rootsOf(places: readonly Path[]): readonly Path[] {
+  const holders = places.map(path => path.slice(0, Math.max(1, path.length - 1)))
+  return holders.filter(
+    (one, index) =>
+      !holders.some(
+        (other, at) =>
+          other.every((name, i) => name === one[i]) &&
+          (other.length < one.length || (other.length === one.length && at < index)),
+      ),
+  )
+}
+
+function firstCount(document: unknown, { field, places }: UsageNumber): number | undefined {
+  for (const path of places) {
+    const count = follow(document, path)
+    if (isCount(count, field)) return count
   }
-  return groups
+  return undefined
 }
 
-function isSame(one: Wanted, other: Wanted): boolean {
-  return one.field === other.field && one.path.join('.') === other.path.join('.')
-}
-
-/** The values of the members of that name, the last one first, without those that are null. */
-function* valuesFromEnd(tail: Buffer, name: string): Generator<unknown> {
-  const cursor = new JsonCursor(tail)
-  const key = Buffer.from(JSON.stringify(name))
-  let attempts = 0
-  for (
-    let at = tail.lastIndexOf(key);
-    at >= 0 && attempts < ATTEMPTS;
-    at = at === 0 ? -1 : tail.lastIndexOf(key, at - 1)
-  ) {
-    const colon = cursor.skipSpace(at + key.length)
-    if (tail[colon] !== COLON) continue
-    const start = cursor.skipSpace(colon + 1)
-    if (tail[start] === LETTER_N) continue
-    attempts++
-    yield parseAt(cursor, start)
-  }
-}
-
-function parseAt(cursor: JsonCursor, start: number): unknown {
-  try {
-    return JSON.parse(cursor.doc.toString('utf8', start, cursor.skipValue(start)))
-  } catch {
-    return undefined
-  }
-}
-
-function follow(value: unknown, path: readonly string[]): unknown {
-  let at = value
+function follow(document: unknown, path: Path): unknown {
+  let at = document
   for (const name of path) at = isObject(at) && Object.hasOwn(at, name) ? at[name] : undefined
   return at
 }

@@ -155,6 +155,9 @@ t.test('embeddings, reranking and moderations are never streams', async t => {
 
 t.test('usage stands where the protocol puts it', async t => {
   t.same(protocol('POST /v1/chat/completions').usage?.input, [['usage', 'prompt_tokens']])
-  t.same(protocol('POST /v1/responses').usage?.input, [['usage', 'input_tokens']])
+  t.same(protocol('POST /v1/responses').usage?.input, [
+    ['usage', 'input_tokens'],
+    ['response', 'usage', 'input_tokens'],
+  ])
   t.same(protocol('POST /v1/embeddings').usage?.total, [['usage', 'total_tokens']])
 })

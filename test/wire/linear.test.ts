@@ -11,7 +11,9 @@ const { MultipartForm } = await import('../../src/wire/multipart-form.js')
 const { MultipartEdit } = await import('../../src/wire/multipart-edit.js')
 const { SseDecoder } = await import('../../src/wire/sse.js')
 const { SseRelay } = await import('../../src/wire/sse-relay.js')
-const { readUsage } = await import('../../src/wire/usage.js')
+const { PlacedValues } = await import('../../src/wire/placed-values.js')
+const { EventUsage } = await import('../../src/wire/event-usage.js')
+const { Tail } = await import('../../src/wire/tail.js')
 
 const SMALL = 300
 const LARGE = 3000
@@ -98,6 +100,10 @@ const FORM_SHAPES: Record<string, (n: number) => string> = {
 }
 
 const JSON_READERS: Record<string, Reader> = {
+  'declared places': chunks => {
+    const values = new PlacedValues([['a'], ['b', '*', 'c']])
+    for (const chunk of chunks) values.push(chunk)
+  },
   'scan and skeleton': chunks => {
     const scanner = new JsonScanner({ control: ['model', 'stream'], depth: 1e6, members: 1e6 })
     for (const chunk of chunks) scanner.push(chunk)
@@ -195,16 +201,19 @@ for (const [readers, shapes] of [
         }
     })
 
-t.test('F-C12 usage: the end of an answer takes a bounded number of steps, whatever stands in it', async t => {
+t.test('F-C12 usage: the end of a stream takes a bounded number of steps, whatever stands in it', async t => {
   const paths = { input: [['a', 'b']], output: [['b', 'c']] }
   const shapes = {
     ...JSON_SHAPES,
     nested: (n: number) => '{"a":'.repeat(n),
     listed: (n: number) => '"a":1x,'.repeat(n),
+    'events of one name': (n: number) => 'data: {"a":{"x":"b"}}\n\n'.repeat(n),
+    'lines of one name': (n: number) => 'data: "a"\n'.repeat(n),
   }
   for (const [shapeName, shape] of Object.entries(shapes)) {
-    const tail = Buffer.from(shape(LARGE)).subarray(0, 16 * 1024)
-    const steps = await counter.count(() => readUsage(tail, paths, 'json'))
+    const tail = new Tail()
+    tail.push(Buffer.from(shape(LARGE)).subarray(0, 16 * 1024))
+    const steps = await counter.count(() => new EventUsage(paths).usage(tail, undefined))
     t.ok(steps < 16 * 1024 * 50, `${shapeName}: ${steps}`)
   }
 })

@@ -1,9 +1,10 @@
 import { deepStrictEqual, ok } from 'node:assert/strict'
 import t from 'tap'
+import { EventUsage } from '../../src/wire/event-usage.js'
 import { JsonScanner } from '../../src/wire/json-scan.js'
 import { SseDecoder } from '../../src/wire/sse.js'
 import { SseRelay } from '../../src/wire/sse-relay.js'
-import { readUsage } from '../../src/wire/usage.js'
+import { Tail } from '../../src/wire/tail.js'
 import { readRecordings, recordingsFile } from '../helpers/recordings.js'
 import { cutEverywhere } from './cuts.js'
 
@@ -58,7 +59,9 @@ t.test('usage of recorded chat streams is that of the last event that has it', {
     const usage = usages.at(-1)
     if (usage === undefined) continue
     const expected = { input: usage.prompt_tokens, output: usage.completion_tokens }
-    deepStrictEqual(readUsage(bytes.subarray(-16 * 1024), CHAT_USAGE, 'sse'), expected)
+    const tail = new Tail()
+    tail.push(bytes)
+    deepStrictEqual(new EventUsage(CHAT_USAGE).usage(tail, undefined), expected)
     found++
   }
   t.ok(found > 20, `${found} with usage`)

@@ -67,15 +67,20 @@ t.test('an event that may come several times ends nothing; the stream is whole w
 
 t.test('a stream that ends with its transfer is whole once one of the members has come', async t => {
   for (const pieces of [1, 7, 1000]) {
-    const stream = new SseRelay({ line: 1e6, event: 4e6, end: { data: undefined, events: [], members: ['end'] } })
+    const stream = new SseRelay({
+      line: 1e6,
+      event: 4e6,
+      end: { data: undefined, events: [], members: [['end'], ['list', '*', 'end']] },
+    })
     const seen = (text: string): unknown => {
       for (let at = 0; at < text.length; at += pieces) stream.push(Buffer.from(text.slice(at, at + pieces)))
       return [stream.whole, stream.ended, stream.content]
     }
     t.same(seen('data: {"a":"end, \\"end\\": 1"}\n\n'), [false, false, 1], 'in a text it says nothing')
     t.same(seen('data: {"end" : null,"ended":1}\n\n'), [false, false, 2], 'nor does null')
-    t.same(seen('data: {"end":null,"a":{"end" :\t"x"}}\n\n'), [true, false, 3])
-    t.same(seen('data: {"a":3}\n\n'), [true, false, 4], 'what follows belongs to it')
+    t.same(seen('data: {"end":null,"a":{"end" :\t"x"},"list":{"end":1}}\n\n'), [false, false, 3], 'nor any other place')
+    t.same(seen('data: {"list":[{"end":null},\ndata: {"end" :\t"x"}]}\n\n'), [true, false, 4])
+    t.same(seen('data: {"a":3}\n\n'), [true, false, 5], 'what follows belongs to it')
   }
 })
 

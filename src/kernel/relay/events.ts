@@ -2,10 +2,12 @@ import { type ResponseStart, streamErrorFrame } from '../../core/error-bodies.js
 import { type ErrorDetails, GatewayError } from '../../core/errors.js'
 import { isObject, parseJson } from '../../core/json.js'
 import type { Transform } from '../../core/plan.js'
+import { EventUsage, usageOfEvent } from '../../wire/event-usage.js'
 import { HeldBytes } from '../../wire/held-bytes.js'
 import { decodeSse, encodeSse, SseDecoder } from '../../wire/sse.js'
 import { SseRelay } from '../../wire/sse-relay.js'
-import { readUsage, sumOfUsage, Tail } from '../../wire/usage.js'
+import { Tail } from '../../wire/tail.js'
+import { sumOfUsage } from '../../wire/usage.js'
 import { endsInError, tellsOfFailure } from './error-events.js'
 import type { Relay, Source } from './relay.js'
 import { holdsSecret } from './secrets.js'
@@ -14,8 +16,6 @@ const BLANK_LINE = Buffer.from('\n\n')
 const CARRIAGE_RETURN = 0x0d
 /** Bytes of comments and pings that wait for the first event that says something. */
 const LONGEST_PRELUDE = 16 * 1024
-/** Bytes at the end of an event in which its usage is looked for. */
-const LONGEST_COUNT = 16 * 1024
 
 /**
  * Relays an event stream, whole events at a time and each as soon as it is whole. The stream ends in one of two ways: by
@@ -27,6 +27,7 @@ export class EventRelay implements Relay {
   readonly #headers: string[]
   readonly #stream: SseRelay
   readonly #tail = new Tail()
+  readonly #usage: EventUsage | undefined
   /** Comments and pings before the first event, where another target may still answer in this one's place. */
   readonly #prelude = new HeldBytes()
   #begun = false
@@ -42,7 +43,15 @@ export class EventRelay implements Relay {
     this.#headers = headers
     const { route } = attempt
     const { line, event } = route.limits
-    this.#stream = new SseRelay({ line, event, end: route.protocol?.end, onRepeated: last => this.count(last) })
+    const paths = route.protocol?.usage
+    this.#usage = paths && new EventUsage(paths)
+    this.#stream = new SseRelay({
+      line,
+      event,
+      end: route.protocol?.end,
+      onRepeated: last => this.count(last),
+      onLarge: data => this.#usage?.large(data),
+    })
   }
 
   data(chunk: Buffer): void {
@@ -105,24 +114,18 @@ export class EventRelay implements Relay {
   }
 
   settle(): void {
-    const { call, route } = this.#attempt
+    const { call } = this.#attempt
     call.events = this.#stream.content
     call.trailing = this.#stream.trailing
-    if (route.protocol?.usage !== undefined) call.usage ??= readUsage(this.ends(), route.protocol.usage, 'sse')
+    // Some protocols tell in the first event what the client's input came to.
+    call.usage ??= this.#usage?.usage(this.#tail, this.#stream.first)
   }
 
   /** Each of several last events tells of its own part of the answer. */
   private count(last: Buffer): void {
     const { call, route } = this.#attempt
-    const usage = route.protocol?.usage && readUsage(last.subarray(-LONGEST_COUNT), route.protocol.usage, 'sse')
+    const usage = route.protocol?.usage && usageOfEvent(last, route.protocol.usage)
     if (usage !== undefined) call.usage = sumOfUsage(call.usage, usage)
-  }
-
-  /** The first event and the last ones: some protocols tell in the first what the client's input came to. */
-  private ends(): Buffer {
-    const { first } = this.#stream
-    const last = this.#tail.bytes()
-    return first === undefined ? last : Buffer.concat([first, BLANK_LINE, last])
   }
 
   /** False where the attempt has been given up for another one. */

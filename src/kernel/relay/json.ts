@@ -1,6 +1,7 @@
 import { GatewayError } from '../../core/errors.js'
 import { isObject } from '../../core/json.js'
-import { readUsage, Tail, usageOf } from '../../wire/usage.js'
+import type { UsagePaths } from '../../core/plan.js'
+import { PassingUsage, usageOf } from '../../wire/usage.js'
 import { errorOfStatus } from '../upstream-errors.js'
 import { statusOfError } from './error-document.js'
 import { giveUp } from './refusal.js'
@@ -9,23 +10,22 @@ import type { Relay, Source } from './relay.js'
 /** Answers up to this size are held, checked whole and sent at once; larger ones stream as they come. */
 const HOLD = 16 * 1024
 
+const NO_USAGE: UsagePaths = {}
+
 const OPEN_BRACE = 0x7b
 const OPEN_BRACKET = 0x5b
-const CLOSE_BRACE = 0x7d
-const CLOSE_BRACKET = 0x5d
 
 /**
  * Relays a JSON answer. A small one is checked before a byte of it is sent, so that another target may be tried where it
- * is not JSON, or an error that has a good status; a large one is checked at both ends and broken off where it does not close.
+ * is not JSON, or an error that has a good status; of a large one only the nesting is followed, and it is broken off where that does not close.
  */
 export class JsonRelay implements Relay {
   readonly #attempt: Source
   readonly #status: number
   readonly #headers: string[]
   readonly #length: number | undefined
-  readonly #tail = new Tail()
-  /** The beginning of a large answer, where some servers tell its usage; most tell it at the end. */
-  #head: readonly Buffer[] = []
+  /** What is read of a large answer while it passes. */
+  #passing: PassingUsage | undefined
   #held: Buffer[] | undefined = []
   #size = 0
 
@@ -40,8 +40,9 @@ export class JsonRelay implements Relay {
     this.#attempt.content()
     this.#size += chunk.length
     if (this.#held === undefined) {
-      this.#tail.push(chunk)
-      this.#attempt.write(chunk)
+      this.#passing?.push(chunk)
+      // The last byte would make the client's message whole: without it, one that does not close is seen to be broken.
+      if (!this.isCut()) this.#attempt.write(chunk)
       return
     }
     this.#held.push(chunk)
@@ -56,8 +57,7 @@ export class JsonRelay implements Relay {
   end(): void {
     const { call } = this.#attempt
     if (this.#held === undefined) {
-      const last = lastByte(this.#tail.bytes())
-      if (last !== CLOSE_BRACE && last !== CLOSE_BRACKET) {
+      if (this.#passing?.isWhole !== true) {
         this.broken(new GatewayError('upstream_truncated', 'The upstream broke off.', { phase: 'json' }))
         return
       }
@@ -85,12 +85,7 @@ export class JsonRelay implements Relay {
   }
 
   settle(): void {
-    const paths = this.#attempt.route.protocol?.usage
-    if (paths === undefined) return
-    const { call } = this.#attempt
-    call.usage ??=
-      readUsage(this.#tail.bytes(), paths, 'json') ?? readUsage(Buffer.concat(this.#head, HOLD), paths, 'json')
-    this.#head = []
+    this.#attempt.call.usage ??= this.#passing?.usage()
   }
 
   /**
@@ -128,14 +123,22 @@ export class JsonRelay implements Relay {
       this.refuse('It is not JSON.')
       return
     }
+    const passing = new PassingUsage(this.#attempt.route.protocol?.usage ?? NO_USAGE)
+    this.#passing = passing
+    for (const chunk of held) passing.push(chunk)
+    if (this.isCut()) {
+      this.refuse('It is not JSON.')
+      return
+    }
     this.#held = undefined
     if (this.#length !== undefined) this.#headers.push('content-length', String(this.#length))
     this.#attempt.call.begin(this.#status, this.#headers)
-    this.#head = held
-    for (const chunk of held) {
-      this.#tail.push(chunk)
-      this.#attempt.write(chunk)
-    }
+    for (const chunk of held) this.#attempt.write(chunk)
+  }
+
+  /** Whether all has come that was announced, and it does not close. */
+  private isCut(): boolean {
+    return this.#size === this.#length && this.#passing?.isWhole === false
   }
 
   /** The upstream reports an error: it counts, and is passed on, as if it had come with its status. */
@@ -148,8 +151,4 @@ export class JsonRelay implements Relay {
     const error = new GatewayError('bad_upstream_response', `The upstream sent a malformed answer. ${why}`, details)
     this.#attempt.failed('bad_response', error)
   }
-}
-
-function lastByte(bytes: Buffer): number | undefined {
-  return bytes.findLast(byte => byte > 0x20)
 }

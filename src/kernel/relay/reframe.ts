@@ -2,10 +2,10 @@ import type { Frame } from '../../core/codec.js'
 import { errorBody } from '../../core/error-bodies.js'
 import { GatewayError } from '../../core/errors.js'
 import { isObject, type Json, type JsonObject } from '../../core/json.js'
-import type { Framing, Usage } from '../../core/plan.js'
+import type { Framing, UsagePaths } from '../../core/plan.js'
 import { type EndMembers, endMembers } from '../../wire/end-members.js'
 import { closing, contentType, encodeFrame } from '../../wire/framing.js'
-import { usageOf } from '../../wire/usage.js'
+import { type Numbers, usagePlaces } from '../../wire/usage.js'
 import type { Frames } from './frames.js'
 import type { Relay, Source } from './relay.js'
 import { holdsSecret } from './secrets.js'
@@ -24,7 +24,8 @@ export class ReframeRelay implements Relay {
   #members: EndMembers | undefined
   #first = true
   #done = false
-  #usage: Usage | undefined
+  /** The last count that was told of each number. */
+  #numbers: Numbers = []
 
   constructor(attempt: Source, status: number, headers: string[], frames: Frames, framing: Framing) {
     this.#attempt = attempt
@@ -76,7 +77,9 @@ export class ReframeRelay implements Relay {
   }
 
   settle(): void {
-    this.#attempt.call.usage ??= this.#usage
+    const { call, route } = this.#attempt
+    const paths = route.protocol?.usage
+    if (paths !== undefined) call.usage ??= usagePlaces(paths).total(this.#numbers)
   }
 
   private guarded(step: () => void): void {
@@ -100,11 +103,18 @@ export class ReframeRelay implements Relay {
       text += encodeFrame(this.#framing, frame, this.#first)
       this.#first = false
       // Counted from the beginning in each message that tells it, which not every one does.
-      if (paths !== undefined) this.#usage = usageOf(message, paths) ?? this.#usage
-      if (this.#members?.standIn(frame.data) === true) this.#members = undefined
+      if (paths !== undefined) this.count(message, paths)
+      if (this.#members?.standAt(message) === true) this.#members = undefined
       this.#attempt.call.events++
     }
     this.send(text)
+  }
+
+  private count(message: JsonObject, paths: UsagePaths): void {
+    const numbers: Numbers = []
+    if (usagePlaces(paths).fill(numbers, message) === 0) return
+    for (const [index, count] of this.#numbers.entries()) numbers[index] ??= count
+    this.#numbers = numbers
   }
 
   private send(text: string): void {

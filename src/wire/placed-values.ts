@@ -1,0 +1,322 @@
+import { isAt, next } from './bytes.js'
+import { HeldBytes } from './held-bytes.js'
+import type { Path } from './json-path.js'
+
+/** Longest value that is read, in bytes of JSON: a longer one counts as absent. */
+const MAX_VALUE_BYTES = 16 * 1024
+/** Longest key that is compared where it goes over several pieces, in bytes. */
+const MAX_KEY_BYTES = 1024
+/** Bytes that are looked at one by one before the rest is searched: a native search costs some 15 ns. */
+const NEAR = 48
+
+const TAB = 0x09
+const LF = 0x0a
+const CR = 0x0d
+const SPACE = 0x20
+const QUOTE = 0x22
+const COMMA = 0x2c
+const COLON = 0x3a
+const OPEN_BRACKET = 0x5b
+const BACKSLASH = 0x5c
+const CLOSE_BRACKET = 0x5d
+const OPEN_BRACE = 0x7b
+const CLOSE_BRACE = 0x7d
+
+/** The bytes that matter where no value is looked for: they open or close a container, or open a string. */
+const MARKS = [QUOTE, OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE] as const
+const IS_MARK = new Uint8Array(256)
+for (const mark of MARKS) IS_MARK[mark] = 1
+
+/**
+ * Reads the values at declared places of a JSON document (`usage`, `response.usage`, `candidates.*.finishReason`) while it
+ * passes in pieces, cut anywhere, and tells whether the document has closed. A name at any other place, such as within
+ * the arguments of a tool, is no such place. `*` is any element of an array or any member of an object.
+ *
+ * As for `JSON.parse`, the last of several members of one name counts. The grammar is not checked: of what is no JSON
+ * anything may be read. Memory is bounded whatever the document is.
+ */
+export class PlacedValues {
+  readonly #paths: readonly Path[]
+  readonly #names: readonly (readonly Buffer[])[]
+  readonly #values: unknown[]
+  readonly #all: number
+  /** By depth: the paths, as bits, that lead through the open container. */
+  readonly #masks: number[] = [0]
+  readonly #objects: boolean[] = [false]
+  #depth = 0
+  /** Containers deeper than this hold no declared place: their ends are looked for and nothing else. */
+  #floor = 0
+  #inString = false
+  #escaped = false
+  #isKey = false
+  /** Whether the next string is a key, in the open object. */
+  #expectsKey = false
+  /** Paths, as bits, that the value at hand stands at, or is on the way of. */
+  #here = 0
+  #inValue = false
+  /** Paths, as bits, whose value is being read. */
+  #reading = 0
+  readonly #held = new HeldBytes()
+  /** Where the key or value that is being read begins in this piece; -1: none is. */
+  #from = -1
+  #overflow = false
+  #closed = false
+  #torn = false
+
+  /** At most 31 paths; none is the beginning of another one. */
+  constructor(paths: readonly Path[]) {
+    this.#paths = paths
+    this.#names = paths.map(path => path.map(name => Buffer.from(name)))
+    this.#values = paths.map(() => undefined)
+    this.#all = 2 ** paths.length - 1
+  }
+
+  /** The value at the path of this index, parsed; undefined where there is none so far. */
+  value(index: number): unknown {
+    return this.#values[index]
+  }
+
+  /** Whether every container and string has been closed, and nothing else has come behind that. */
+  get isWhole(): boolean {
+    return this.#closed && !this.#torn && this.#depth === 0
+  }
+
+  push(bytes: Buffer, start = 0, end = bytes.length): void {
+    const piece = end === bytes.length ? bytes : bytes.subarray(0, end)
+    const marks = new Marks(piece)
+    if (this.#from >= 0) this.#from = start
+    for (let at = start; at < end; ) {
+      if (this.#inString) at = this.passString(piece, at)
+      else if (this.#depth > this.#floor) at = this.passDeep(piece, marks, at)
+      else this.take(piece[at] ?? 0, piece, at++)
+    }
+    if (this.#from >= 0) this.hold(piece, end)
+  }
+
+  /** Goes on through a string: behind its quote, or to the end of the piece. */
+  private passString(bytes: Buffer, at: number): number {
+    const close = this.closing(bytes, at)
+    if (close === bytes.length) return close
+    this.#inString = false
+    if (this.#isKey) this.endKey(bytes, close)
+    else if (this.#depth === this.#floor) this.endValue(bytes, close + 1)
+    return close + 1
+  }
+
+  /** Goes on through containers that hold no declared place. */
+  private passDeep(bytes: Buffer, marks: Marks, from: number): number {
+    const at = marks.next(from)
+    if (at === bytes.length) return at
+    const byte = bytes[at]
+    if (byte === QUOTE) this.#inString = true
+    else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) this.#depth++
+    else if (--this.#depth === this.#floor) this.leave(bytes, at)
+    return at + 1
+  }
+
+  private take(byte: number, bytes: Buffer, at: number): void {
+    switch (byte) {
+      case SPACE:
+      case LF:
+      case CR:
+      case TAB:
+        return
+      case QUOTE:
+        this.#inString = true
+        this.#isKey = this.#expectsKey
+        if (this.#isKey) this.#from = at + 1
+        else this.beginValue(at)
+        return
+      case COLON:
+        return
+      case COMMA:
+        this.endValue(bytes, at)
+        this.#inValue = false
+        this.#expectsKey = this.#objects[this.#depth] === true
+        return
+      case OPEN_BRACE:
+      case OPEN_BRACKET:
+        this.beginValue(at)
+        this.enter(byte === OPEN_BRACE)
+        return
+      case CLOSE_BRACE:
+      case CLOSE_BRACKET:
+        this.endValue(bytes, at)
+        if (this.#depth === 0) this.#torn = true
+        else {
+          this.#floor = --this.#depth
+          this.leave(bytes, at)
+        }
+        return
+      default:
+        if (!this.#inValue) this.beginValue(at)
+        if (this.#depth === 0) this.#closed = false
+    }
+  }
+
+  private beginValue(at: number): void {
+    this.#inValue = true
+    this.#closed = false
+    if (this.#depth === 0) this.#here = this.#all
+    else if (this.#objects[this.#depth] === false) this.#here = this.through(undefined, -1)
+    this.#reading = this.leaves(this.#here)
+    if (this.#reading !== 0) this.#from = at
+  }
+
+  /** A container begins; the value has been begun. */
+  private enter(isObject: boolean): void {
+    const mask = this.#reading === 0 ? this.#here : 0
+    this.#depth++
+    if (mask === 0) return
+    this.#floor = this.#depth
+    this.#masks[this.#depth] = mask
+    this.#objects[this.#depth] = isObject
+    this.#expectsKey = isObject
+    this.#inValue = false
+  }
+
+  /** A container has ended with the byte at `at`; the one around it is open again. */
+  private leave(bytes: Buffer, at: number): void {
+    this.endValue(bytes, at + 1)
+    this.#inValue = true
+    this.#expectsKey = false
+    if (this.#depth === 0) this.#closed = true
+  }
+
+  private endKey(bytes: Buffer, close: number): void {
+    this.#isKey = false
+    this.#expectsKey = false
+    const from = this.#from
+    this.#from = -1
+    if (this.#held.length === 0 && !this.#overflow) {
+      this.#here = this.through(bytes.subarray(from, close), close - from)
+      return
+    }
+    if (!this.#overflow) this.#held.append(bytes.subarray(from, close))
+    const key = this.#held.take()
+    this.#here = this.through(this.#overflow ? undefined : key, key.length)
+    this.#overflow = false
+  }
+
+  /** Of the paths through the open container those that go on with this key; without one, those that go on with any. */
+  private through(written: Buffer | undefined, length: number): number {
+    const mask = this.#masks[this.#depth] ?? 0
+    const key = written?.includes(BACKSLASH) ? decoded(written) : written
+    let found = 0
+    for (let index = 0; index < this.#paths.length; index++) {
+      if ((mask & (1 << index)) === 0) continue
+      const name = this.#names[index]?.[this.#depth - 1]
+      const path = this.#paths[index] ?? []
+      const isAny = path[this.#depth - 1] === '*'
+      if (!isAny && (name === undefined || key === undefined || !isAt(key, 0, key.length, name))) continue
+      found |= 1 << index
+      // The last member of a name counts, even where it leads nowhere.
+      const star = path.indexOf('*')
+      if (length >= 0 && (star < 0 || star >= this.#depth)) this.#values[index] = undefined
+    }
+    return found
+  }
+
+  /** Those of some paths that end here. */
+  private leaves(mask: number): number {
+    let found = 0
+    for (let index = 0; mask !== 0 && index < this.#paths.length; index++) {
+      if ((mask & (1 << index)) !== 0 && this.#paths[index]?.length === this.#depth) found |= 1 << index
+    }
+    return found
+  }
+
+  /** The value at hand ends before `end`, if one is being read. */
+  private endValue(bytes: Buffer, end: number): void {
+    this.#here = 0
+    if (this.#reading === 0) return
+    this.hold(bytes, end)
+    const json = this.#held.take()
+    const value = this.#overflow ? undefined : parsed(json)
+    for (let index = 0; index < this.#paths.length; index++) {
+      if ((this.#reading & (1 << index)) === 0) continue
+      if (value !== null || this.#paths[index]?.includes('*') !== true) this.#values[index] = value
+    }
+    this.#reading = 0
+    this.#from = -1
+    this.#overflow = false
+  }
+
+  private hold(bytes: Buffer, end: number): void {
+    const most = this.#isKey ? MAX_KEY_BYTES : MAX_VALUE_BYTES
+    if (this.#held.length + end - this.#from > most) this.#overflow = true
+    else this.#held.append(bytes.subarray(this.#from, end))
+  }
+
+  /** Where the quote stands that ends the string at hand, or the length of the piece. */
+  private closing(bytes: Buffer, from: number): number {
+    let at = from
+    if (this.#escaped) {
+      this.#escaped = false
+      at++
+    }
+    const near = Math.min(bytes.length, at + NEAR)
+    while (at < near) {
+      const byte = bytes[at]
+      if (byte === QUOTE) return at
+      at += byte === BACKSLASH ? 2 : 1
+    }
+    if (at >= bytes.length) {
+      this.#escaped = at > bytes.length
+      return bytes.length
+    }
+    for (;;) {
+      const close = next(bytes, QUOTE, at)
+      let slashes = 0
+      while (close - slashes > at && bytes[close - slashes - 1] === BACKSLASH) slashes++
+      const isEscape = slashes % 2 === 1
+      if (close < bytes.length && isEscape) {
+        at = close + 1
+        continue
+      }
+      this.#escaped = close === bytes.length && isEscape
+      return close
+    }
+  }
+}
+
+/** Finds the next mark in one piece. Far from one, native code looks at each byte once for each of the marks. */
+class Marks {
+  readonly #bytes: Buffer
+  readonly #found = [-1, -1, -1, -1, -1]
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes
+  }
+
+  /** Position of the first mark from `from` on; the length of the piece where there is none. */
+  next(from: number): number {
+    const bytes = this.#bytes
+    const near = Math.min(bytes.length, from + NEAR)
+    for (let at = from; at < near; at++) if (IS_MARK[bytes[at] ?? 0] === 1) return at
+    if (near === bytes.length) return near
+    let first = bytes.length
+    for (let index = 0; index < MARKS.length; index++) {
+      let found = this.#found[index] ?? 0
+      if (found < near) {
+        found = next(bytes, MARKS[index] ?? 0, near)
+        this.#found[index] = found
+      }
+      if (found < first) first = found
+    }
+    return first
+  }
+}
+
+function decoded(key: Buffer): Buffer | undefined {
+  const text = parsed(Buffer.concat([Buffer.from('"'), key, Buffer.from('"')]))
+  return typeof text === 'string' ? Buffer.from(text) : undefined
+}
+
+function parsed(json: Buffer): unknown {
+  try {
+    return JSON.parse(json.toString('utf8'))
+  } catch {
+    return undefined
+  }
+}
