@@ -1,7 +1,7 @@
 import type { UpstreamError } from '../core/codec.js'
 import { GatewayError } from '../core/errors.js'
 import { isObject, type Json, type JsonObject } from '../core/json.js'
-import { arrayOf, objectOf, stringOf } from './read.js'
+import { arrayOf, numberOf, objectOf, stringOf } from './read.js'
 
 /** Longest message of an upstream that is passed on, in characters. */
 const LONGEST = 4000
@@ -46,7 +46,7 @@ function firstDetail(detail: Json | undefined): string | undefined {
 export function errorInside(document: JsonObject, phase: string): GatewayError {
   const inner = objectOf(document.error) ?? document
   const { message = 'The upstream failed in the middle of its answer.', code, param } = decodeError(200, document)
-  const status = [inner.status_code, inner.status, inner.code].find(isStatus)
+  const status = [inner.status_code, inner.status, inner.code].map(numberOf).find(isStatus)
   const details = {
     phase,
     ...(param !== undefined && { param }),
@@ -58,6 +58,6 @@ export function errorInside(document: JsonObject, phase: string): GatewayError {
   return new GatewayError('upstream_failed', message, { ...details, ...shown })
 }
 
-function isStatus(value: Json | undefined): value is number {
-  return typeof value === 'number' && Number.isInteger(value) && value >= 400 && value < 600
+function isStatus(value: number | undefined): value is number {
+  return value !== undefined && Number.isInteger(value) && value >= 400 && value < 600
 }

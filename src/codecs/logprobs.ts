@@ -1,6 +1,6 @@
 import { isObject, type Json } from '../core/json.js'
 import type { TokenLogprob } from '../core/text.js'
-import { arrayOf } from './read.js'
+import { arrayOf, numberOf } from './read.js'
 
 /** Log probabilities as the compatible protocols list them; undefined where there are none. */
 export function readLogprobs(value: Json | undefined): TokenLogprob[] | undefined {
@@ -15,8 +15,10 @@ export function readLogprobs(value: Json | undefined): TokenLogprob[] | undefine
 }
 
 function readToken(value: Json | undefined): Omit<TokenLogprob, 'top'> | undefined {
-  if (!isObject(value) || typeof value.token !== 'string' || typeof value.logprob !== 'number') return undefined
-  const { token, logprob, bytes } = value
+  if (!isObject(value) || typeof value.token !== 'string') return undefined
+  const { token, bytes } = value
+  const logprob = numberOf(value.logprob)
+  if (logprob === undefined) return undefined
   const numbers = Array.isArray(bytes) ? bytes.filter(byte => typeof byte === 'number') : undefined
   return numbers === undefined ? { token, logprob } : { token, logprob, bytes: numbers }
 }

@@ -1,5 +1,5 @@
 import { isObject, type Json, type JsonObject } from '../core/json.js'
-import { invalid, Reader } from './read.js'
+import { invalid, numberOf, Reader } from './read.js'
 
 /** The protocol has no longer name. */
 const LONGEST = 64
@@ -48,7 +48,7 @@ export function children(reader: Reader, name: string): readonly Reader[] {
 export function whole(reader: Reader, name: string): number | undefined {
   const value = reader.raw(name)
   if (value === undefined) return undefined
-  const number = typeof value === 'string' && /^-?\d{1,15}$/.test(value) ? Number(value) : value
-  if (typeof number === 'number' && Number.isSafeInteger(number)) return number
+  const number = typeof value === 'string' && /^-?\d{1,15}$/.test(value) ? Number(value) : numberOf(value)
+  if (number !== undefined && Number.isSafeInteger(number)) return number
   throw invalid(reader.path(name), 'expected a whole number')
 }

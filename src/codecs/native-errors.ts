@@ -2,7 +2,7 @@ import type { UpstreamError } from '../core/codec.js'
 import { GatewayError } from '../core/errors.js'
 import { isObject, type Json, type JsonObject } from '../core/json.js'
 import { given } from './members.js'
-import { arrayOf, objectOf, stringOf } from './read.js'
+import { arrayOf, numberOf, objectOf, stringOf } from './read.js'
 
 /**
  * What a refusal says: `{error: {code, message, status, details}}`, or a list of one such, as streams have it that are
@@ -31,8 +31,8 @@ export function errorOf(body: Json | undefined): JsonObject | undefined {
 /** An error in the middle of a stream, or in a document that was no refusal. */
 export function streamError(error: JsonObject): GatewayError {
   const message = stringOf(error.message) ?? 'The upstream failed.'
-  const { code } = error
-  const status = typeof code === 'number' && Number.isInteger(code) && code >= 400 && code <= 599 ? code : undefined
+  const code = numberOf(error.code)
+  const status = code !== undefined && Number.isInteger(code) && code >= 400 && code <= 599 ? code : undefined
   const details = arrayOf(error.details).filter(isObject)
   const isLimit = status === 429
   return new GatewayError(isLimit ? 'rate_limited' : 'upstream_failed', message, {

@@ -1,5 +1,6 @@
 import { GatewayError } from '../core/errors.js'
-import { isObject, type Json, type JsonObject, parseJson } from '../core/json.js'
+import { parseExact, readExact } from '../core/exact-json.js'
+import { ExactNumber, isObject, type Json, type JsonObject } from '../core/json.js'
 
 /**
  * Reads members of a client's document. `null` counts as absent. A member of another type is an `invalid_parameter` that
@@ -35,6 +36,7 @@ export class Reader {
   number(name: string): number | undefined {
     const value = this.raw(name)
     if (value === undefined || typeof value === 'number') return value
+    if (value instanceof ExactNumber) return value.value
     throw invalid(this.path(name), 'expected a number')
   }
 
@@ -92,7 +94,8 @@ export function stringOf(value: Json | undefined): string | undefined {
 }
 
 export function numberOf(value: Json | undefined): number | undefined {
-  return typeof value === 'number' && Number.isFinite(value) ? value : undefined
+  const number = value instanceof ExactNumber ? value.value : value
+  return typeof number === 'number' && Number.isFinite(number) ? number : undefined
 }
 
 export function objectOf(value: Json | undefined): JsonObject | undefined {
@@ -105,7 +108,8 @@ export function arrayOf(value: Json | undefined): readonly Json[] {
 
 /** A count of tokens: a whole number from 0 on; anything else is no count (F-U24). */
 export function countOf(value: Json | undefined): number | undefined {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined
+  const number = numberOf(value)
+  return Number.isSafeInteger(number) && (number ?? -1) >= 0 ? number : undefined
 }
 
 export type Members = Readonly<Record<string, Json | undefined>>
@@ -125,7 +129,7 @@ export function compact(...groups: readonly Members[]): JsonObject {
 /** The text as a JSON object; `''` is `{}`; undefined where it is none. */
 export function parseObject(text: string): JsonObject | undefined {
   if (text.trim() === '') return {}
-  const value = parseJson(text)
+  const value = readExact(text)
   return isObject(value) ? value : undefined
 }
 
@@ -145,7 +149,7 @@ export function truncated(): GatewayError {
 export function parseEvent(data: string): JsonObject {
   let event: unknown
   try {
-    event = JSON.parse(data)
+    event = parseExact(data)
   } catch {
     throw badUpstream('An event of the stream is no JSON.')
   }

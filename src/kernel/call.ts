@@ -4,6 +4,7 @@ import { writesDefault } from '../core/default-model.js'
 import type { AttemptNote, RequestEntry } from '../core/entry.js'
 import { errorBody } from '../core/error-bodies.js'
 import { type ERROR_CODES, type Family, GatewayError } from '../core/errors.js'
+import { jsonText } from '../core/exact-json.js'
 import { NO_PARAMS, type Params } from '../core/params.js'
 import type { Caller, Route, Usage } from '../core/plan.js'
 import type { Spool } from '../stores/spool.js'
@@ -184,7 +185,7 @@ export class Call implements Watched, InFlight {
 
   /** A whole JSON answer of the gateway's own. */
   answer(status: number, body: object, headers: string[] = []): void {
-    this.answerBytes(status, Buffer.from(JSON.stringify(body)), headers)
+    this.answerBytes(status, Buffer.from(jsonText(body)), headers)
   }
 
   /** The same of what is JSON already. */

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { compatibleError } from '../core/error-bodies.js'
 import { GatewayError } from '../core/errors.js'
+import { jsonText } from '../core/exact-json.js'
 import type { FramedSocket, SocketHandler } from '../net/framed-socket.js'
 import { replaceMembers } from '../wire/json-edit.js'
 import { InnerRequest } from './inner.js'
@@ -136,7 +137,7 @@ export class ResponseSession implements SocketHandler {
     const message = readMessage(text)
     const stream = streamId(message)
     if (message.generate === false) {
-      for (const event of this.#last.warm(message)) this.#socket.send(marked(JSON.stringify(event), stream))
+      for (const event of this.#last.warm(message)) this.#socket.send(marked(jsonText(event), stream))
       return
     }
     await breathe(text.length)

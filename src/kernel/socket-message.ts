@@ -1,11 +1,12 @@
 import { GatewayError } from '../core/errors.js'
+import { parseExact } from '../core/exact-json.js'
 import { isObject, type Json, type JsonObject } from '../core/json.js'
 
 /** A client's message. Throws `bad_request` or `invalid_parameter` where the message is none that is served here. */
 export function readMessage(text: string): JsonObject {
   let message: Json
   try {
-    message = JSON.parse(text) as Json
+    message = parseExact(text)
   } catch {
     throw new GatewayError('bad_request', 'The message is not valid JSON.')
   }

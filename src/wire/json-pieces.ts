@@ -1,3 +1,4 @@
+import { jsonText } from '../core/exact-json.js'
 import type { Json } from '../core/json.js'
 
 /** Characters of a piece, about. */
@@ -22,7 +23,7 @@ function* tokens(value: Json): Generator<string, void> {
   if (typeof value === 'string' && value.length > PIECE) {
     yield* tokensOfString(value)
   } else if (typeof value !== 'object' || value === null || left(value, PIECE) > 0) {
-    yield JSON.stringify(value) ?? 'null'
+    yield jsonText(value)
   } else if (Array.isArray(value)) {
     yield* tokensOfList(value)
   } else {

@@ -1,4 +1,5 @@
 import type { AnswerContext, Frame } from '../../core/codec.js'
+import { jsonText } from '../../core/exact-json.js'
 import type { JsonObject } from '../../core/json.js'
 import type { CallPart, Citation, Part, ReasoningPart, Seal, TextEvent, TokenLogprob } from '../../core/text.js'
 import { writeAnnotation, writeLogprobs } from './annotations.js'
@@ -188,7 +189,7 @@ export class ChoiceEncoder {
 
   private cite(open: OpenPart, citation: Citation): readonly Frame[] {
     const annotation = writeAnnotation(citation, open.before, open.length)
-    if (annotation !== undefined) return [this.chunk(`"annotations":[${JSON.stringify(annotation)}]`)]
+    if (annotation !== undefined) return [this.chunk(`"annotations":[${jsonText(annotation)}]`)]
     loseCitation(this.#answer)
     return NOTHING
   }
@@ -202,7 +203,7 @@ export class ChoiceEncoder {
         return this.endThought(open, seal === undefined ? part : { ...part, seal })
       case 'text': {
         const frames = open.waiting.flatMap(citation => this.cite(open, citation))
-        if (seal !== undefined) frames.push(this.chunk(`"extra_content":${JSON.stringify(extraOf(seal))}`))
+        if (seal !== undefined) frames.push(this.chunk(`"extra_content":${jsonText(extraOf(seal))}`))
         return frames
       }
       default:
@@ -219,7 +220,7 @@ export class ChoiceEncoder {
       const extra: JsonObject = extraOf(seal)
       frames.push(
         this.chunk(
-          `"tool_calls":[{"index":${open.call},"function":{"arguments":""},"extra_content":${JSON.stringify(extra)}}]`,
+          `"tool_calls":[{"index":${open.call},"function":{"arguments":""},"extra_content":${jsonText(extra)}}]`,
         ),
       )
     }
@@ -230,7 +231,7 @@ export class ChoiceEncoder {
     const sealed = part.seal !== undefined && isProof(part.seal)
     // Behind a sealed thought nothing is put between, so that the text of the next one is what its seal is for.
     if (this.#thought === 'open') this.#thought = sealed ? 'none' : 'closed'
-    return sealed ? [this.chunk(`"reasoning_details":[${JSON.stringify(detailOf(part, open.text))}]`)] : NOTHING
+    return sealed ? [this.chunk(`"reasoning_details":[${jsonText(detailOf(part, open.text))}]`)] : NOTHING
   }
 
   private chunk(delta: string): Frame {

@@ -1,3 +1,4 @@
+import { jsonText } from '../../core/exact-json.js'
 import { isObject } from '../../core/json.js'
 import type { CallPart, Left, MediaPart, Part, ReasoningPart, ResultPart, TextPart, Turn } from '../../core/text.js'
 import { sourceOfUrl } from '../data-url.js'
@@ -202,6 +203,6 @@ function readCall(call: Reader, fallback: string): CallPart {
 /** JSON text of the arguments; some clients send the object itself. */
 function readArguments(called: Reader, name: string): string {
   const value = called.raw(name)
-  if (isObject(value)) return JSON.stringify(value)
+  if (isObject(value)) return jsonText(value)
   return called.string(name) ?? ''
 }

@@ -1,5 +1,6 @@
 import { isObject, type Json, type JsonObject } from '../../core/json.js'
 import type { Seal } from '../../core/text.js'
+import { numberOf } from '../read.js'
 import { sealOfExtra } from './reasoning.js'
 
 /** A call while its arguments come. */
@@ -60,14 +61,16 @@ export class CallTable {
 
   /** The call that this piece belongs to; undefined where it begins another. */
   find(piece: JsonObject, name: string, id: string): OpenCall | undefined {
-    const call = typeof piece.index === 'number' ? this.#byIndex.get(piece.index) : this.withoutIndex(id, name)
+    const index = numberOf(piece.index)
+    const call = index !== undefined ? this.#byIndex.get(index) : this.withoutIndex(id, name)
     if (call === undefined || name === '') return call
     if (id !== '' && id !== call.id) return undefined
     return id === '' && call.complete() ? undefined : call
   }
 
   add(piece: JsonObject, call: OpenCall): void {
-    if (typeof piece.index === 'number') this.#byIndex.set(piece.index, call)
+    const index = numberOf(piece.index)
+    if (index !== undefined) this.#byIndex.set(index, call)
     this.all.push(call)
   }
 

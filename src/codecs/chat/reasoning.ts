@@ -1,3 +1,4 @@
+import { jsonText } from '../../core/exact-json.js'
 import { isObject, type Json, type JsonObject } from '../../core/json.js'
 import type { ReasoningPart, Seal } from '../../core/text.js'
 import { parseObject, stringOf } from '../read.js'
@@ -46,7 +47,7 @@ export function sealOfDetail(detail: JsonObject): Pick<ReasoningPart, 'seal' | '
   const whole = Object.keys(detail).some(name => !PLAIN.has(name) && detail[name] !== null)
   if (!whole || (seal !== undefined && seal.by !== PROTOCOL)) return { ...shape, ...(seal !== undefined && { seal }) }
   const { text: _text, summary: _summary, ...rest } = detail
-  return { ...shape, seal: { by: PROTOCOL, value: JSON.stringify(rest) } }
+  return { ...shape, seal: { by: PROTOCOL, value: jsonText(rest) } }
 }
 
 /** Entries of `reasoning_details` as parts. Neighbours of one text that came in pieces (a stream's) become one part. */
@@ -115,7 +116,7 @@ export function sealOfExtra(extra: Json | undefined): Seal | undefined {
   if (!isObject(extra)) return undefined
   const wrapped = isObject(extra.gateway) ? stringOf(extra.gateway.seal) : undefined
   if (wrapped !== undefined) return unwrapSeal(wrapped, PROTOCOL)
-  return Object.keys(extra).length === 0 ? undefined : { by: PROTOCOL, value: JSON.stringify(extra) }
+  return Object.keys(extra).length === 0 ? undefined : { by: PROTOCOL, value: jsonText(extra) }
 }
 
 export function extraOf(seal: Seal): JsonObject {

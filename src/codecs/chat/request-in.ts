@@ -4,7 +4,7 @@ import type { Format, Left, ReasoningWish, TextRequest } from '../../core/text.j
 import { readSchemaFormat, readSettings, readVerbosity } from '../compatible-settings.js'
 import { isEffort } from '../effort.js'
 import { given, leaveOthers, UNKNOWN } from '../members.js'
-import { invalid, Reader } from '../read.js'
+import { invalid, numberOf, Reader } from '../read.js'
 import { CHAT_FIELDS } from './fields.js'
 import { readMessages } from './messages-in.js'
 import { readToolChoice, readTools } from './tools-in.js'
@@ -100,8 +100,8 @@ function readLogitBias(body: Reader): Readonly<Record<string, number>> | undefin
 
 /** `logprobs` is a switch, or, at some servers, how many. */
 function readLogprobs(body: Reader, left: Left[]): number | undefined {
-  const wanted = body.raw('logprobs')
-  if (typeof wanted === 'number') return wanted
+  const wanted = numberOf(body.raw('logprobs'))
+  if (wanted !== undefined) return wanted
   const top = body.number('top_logprobs')
   if (body.boolean('logprobs') === true) return top ?? 0
   if (top !== undefined && top > 0) left.push({ field: 'top_logprobs', why: 'logprobs is not true' })

@@ -1,4 +1,5 @@
 import { GatewayError } from '../../core/errors.js'
+import { jsonText } from '../../core/exact-json.js'
 import { isObject, type Json, type JsonObject } from '../../core/json.js'
 import type {
   CallPart,
@@ -199,5 +200,5 @@ function nameOfCall({ name }: JsonObject): string {
 /** Text of the arguments; some servers send the object itself. */
 export function readArguments(value: Json | undefined): string {
   if (typeof value === 'string') return value
-  return isObject(value) ? JSON.stringify(value) : ''
+  return isObject(value) ? jsonText(value) : ''
 }

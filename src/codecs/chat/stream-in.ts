@@ -78,8 +78,8 @@ export class ChatStreamDecoder implements StreamDecoder {
   }
 
   private choiceAt(value: Json | undefined): ChoiceDecoder {
-    const index = value === undefined || value === null ? 0 : value
-    if (typeof index !== 'number' || !Number.isInteger(index) || index < 0 || index >= MOST_CHOICES) {
+    const index = value === undefined || value === null ? 0 : numberOf(value)
+    if (index === undefined || !Number.isInteger(index) || index < 0 || index >= MOST_CHOICES) {
       throw badUpstream('A choice has no index that can be.')
     }
     let choice = this.#choices[index]

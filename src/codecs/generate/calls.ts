@@ -1,3 +1,4 @@
+import { jsonText } from '../../core/exact-json.js'
 import type { Json, JsonObject } from '../../core/json.js'
 import type { CallPart } from '../../core/text.js'
 import { isBounded } from '../bounded.js'
@@ -8,8 +9,8 @@ import { clientName, wireName } from './names.js'
 /** Members of a call's part as they are read of `functionCall`, where `args` is whole. */
 export function callIn(id: string, wire: string, args: JsonObject): CallPart {
   const { name, custom } = clientName(wire)
-  if (!custom) return { type: 'call', id, name, arguments: JSON.stringify(args) }
-  return { type: 'call', id, name, arguments: stringOf(args.input) ?? JSON.stringify(args), custom: true }
+  if (!custom) return { type: 'call', id, name, arguments: jsonText(args) }
+  return { type: 'call', id, name, arguments: stringOf(args.input) ?? jsonText(args), custom: true }
 }
 
 /**

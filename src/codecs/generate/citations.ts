@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from '../../core/json.js'
 import type { Citation } from '../../core/text.js'
 import { given } from '../members.js'
-import { arrayOf, countOf, objectOf, stringOf } from '../read.js'
+import { arrayOf, countOf, numberOf, objectOf, stringOf } from '../read.js'
 import { ByteMap } from './byte-map.js'
 
 /** Most citations of one candidate. */
@@ -36,8 +36,9 @@ function groundingIn(grounding: JsonObject, map: ByteMap): Citation[] {
   for (const each of supports) {
     const support = objectOf(each)
     const range = rangeIn(objectOf(support?.segment) ?? {}, map)
-    for (const index of arrayOf(support?.groundingChunkIndices)) {
-      const source = typeof index === 'number' ? sources[index] : undefined
+    for (const one of arrayOf(support?.groundingChunkIndices)) {
+      const index = numberOf(one)
+      const source = index !== undefined ? sources[index] : undefined
       if (source !== undefined && found.length < MOST) found.push({ ...given(source), ...range })
     }
   }

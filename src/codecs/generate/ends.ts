@@ -1,5 +1,6 @@
 import type { Json } from '../../core/json.js'
 import type { End, EndReason } from '../../core/text.js'
+import { numberOf } from '../read.js'
 
 /** `finishReason`, and what it means. Calls end with STOP, as words do. */
 const REASONS: Readonly<Record<string, EndReason>> = {
@@ -45,7 +46,8 @@ const WORDS: Readonly<Record<EndReason, string>> = {
 
 /** The end of a candidate; undefined where the document does not end it. */
 export function endIn(reason: Json | undefined, message: Json | undefined, called: boolean): End | undefined {
-  const word = typeof reason === 'number' ? (NUMBERED[reason] ?? 'OTHER') : reason
+  const number = numberOf(reason)
+  const word = number !== undefined ? (NUMBERED[number] ?? 'OTHER') : reason
   if (typeof word !== 'string' || word === '') return undefined
   const known = (Object.hasOwn(REASONS, word) ? REASONS[word] : undefined) ?? 'other'
   if (known === 'stop') return { reason: called ? 'tool' : 'stop' }

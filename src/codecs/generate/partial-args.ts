@@ -1,4 +1,4 @@
-import { isObject, type Json, type JsonObject } from '../../core/json.js'
+import { ExactNumber, isObject, type Json, type JsonObject } from '../../core/json.js'
 import { arrayOf, badUpstream, numberOf, objectOf, stringOf } from '../read.js'
 
 /** Most steps into arguments, longest list in them, and longest text in all, in characters. */
@@ -73,6 +73,7 @@ function isTree(value: unknown): boolean {
 function valueIn(piece: JsonObject): Json | undefined {
   if (piece.nullValue !== undefined) return null
   if (typeof piece.boolValue === 'boolean') return piece.boolValue
+  if (piece.numberValue instanceof ExactNumber) return piece.numberValue
   return numberOf(piece.numberValue) ?? stringOf(piece.stringValue)
 }
 

@@ -1,4 +1,4 @@
-import { isObject, type Json, type JsonObject } from '../../core/json.js'
+import { ExactNumber, isObject, type Json, type JsonObject } from '../../core/json.js'
 
 /** Deepest schema that is rewritten; what lies deeper goes out as it is. */
 const DEEPEST = 64
@@ -73,6 +73,7 @@ function withConst(schema: JsonObject, unchecked: Set<string>): JsonObject {
   const { const: value, ...rest } = schema
   if (value === undefined) return schema
   if (value === null) return { type: 'null', ...rest }
+  if (value instanceof ExactNumber) return { type: 'number', enum: [value], ...rest }
   if (typeof value === 'string' || typeof value === 'number') return { type: typeof value, enum: [value], ...rest }
   unchecked.add('const')
   return schema

@@ -1,11 +1,12 @@
 import { createHash, randomUUID } from 'node:crypto'
 import type { Frame, StreamDecoder } from '../../core/codec.js'
 import { GatewayError } from '../../core/errors.js'
+import { parseExact } from '../../core/exact-json.js'
 import { isObject, type Json, type JsonObject } from '../../core/json.js'
 import type { End, TextEvent } from '../../core/text.js'
 import { MADE_UP } from '../made-ids.js'
 import { errorOf, streamError } from '../native-errors.js'
-import { badUpstream, objectOf, stringOf, truncated } from '../read.js'
+import { badUpstream, numberOf, objectOf, stringOf, truncated } from '../read.js'
 import { CandidateIn, candidatesOf } from './candidate-in.js'
 import { blockedEnd } from './ends.js'
 import { tierIn, usageIn } from './usage.js'
@@ -42,7 +43,7 @@ export class StreamIn implements StreamDecoder {
     if (this.#state === 'over') return []
     let document: Json
     try {
-      document = JSON.parse(data) as Json
+      document = parseExact(data)
     } catch {
       return this.fail(badUpstream('A message of its stream is no JSON.'), [])
     }
@@ -119,8 +120,9 @@ export class StreamIn implements StreamDecoder {
     out.push({ type: 'start', id, model, ...(usage !== undefined && { usage }) })
   }
 
-  private candidate(index: Json): CandidateIn {
-    if (typeof index !== 'number' || !Number.isInteger(index) || index < 0 || index >= MOST_CANDIDATES) {
+  private candidate(place: Json): CandidateIn {
+    const index = numberOf(place)
+    if (index === undefined || !Number.isInteger(index) || index < 0 || index >= MOST_CANDIDATES) {
       throw badUpstream('A candidate has no place.')
     }
     let candidate = this.#candidates.get(index)

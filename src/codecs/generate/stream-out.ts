@@ -1,6 +1,7 @@
 import type { AnswerContext, Frame, StreamEncoder } from '../../core/codec.js'
 import { errorBody } from '../../core/error-bodies.js'
 import { GatewayError } from '../../core/errors.js'
+import { jsonText } from '../../core/exact-json.js'
 import type { Json, JsonObject } from '../../core/json.js'
 import type { End, Part, Seal, TextEvent, TextUsage } from '../../core/text.js'
 import { Grounding } from './citations.js'
@@ -209,7 +210,7 @@ export class StreamOut implements StreamEncoder {
   }
 
   private document(candidates: readonly JsonObject[], more: JsonObject = {}): Frame {
-    return { data: JSON.stringify({ candidates, ...more, ...this.rest() }) }
+    return { data: jsonText({ candidates, ...more, ...this.rest() }) }
   }
 }
 

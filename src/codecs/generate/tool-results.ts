@@ -1,3 +1,4 @@
+import { jsonText } from '../../core/exact-json.js'
 import type { Json, JsonObject } from '../../core/json.js'
 import type { MediaPart, ResultPart, TextPart } from '../../core/text.js'
 import { isBounded } from '../bounded.js'
@@ -54,11 +55,11 @@ function answerOf(response: JsonObject): { text: string; object?: JsonObject; er
   if (only === 'error' && value !== undefined) {
     return typeof value === 'string'
       ? { text: value, error: true }
-      : { text: JSON.stringify(value), object: response, error: true }
+      : { text: jsonText(value), object: response, error: true }
   }
   if (typeof value === 'string' && (OUTPUTS as readonly string[]).includes(only)) return { text: value, error: false }
   if (names.length === 0) return { text: '', error: false }
-  return { text: JSON.stringify(response), object: response, error: false }
+  return { text: jsonText(response), object: response, error: false }
 }
 
 /**

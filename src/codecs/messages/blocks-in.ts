@@ -1,3 +1,4 @@
+import { jsonText } from '../../core/exact-json.js'
 import { isObject, type Json, type JsonObject } from '../../core/json.js'
 import type { CacheMark, Left, Part, Seal, TextPart } from '../../core/text.js'
 import { isBounded } from '../bounded.js'
@@ -99,7 +100,7 @@ export class BlocksIn {
       this.leave(caller.at, 'calls that code at the upstream made are known to this protocol alone')
     }
     const id = decodeCallId(block.required('id'))
-    this.add({ type: 'call', id, name: block.required('name'), arguments: JSON.stringify(input), ...about })
+    this.add({ type: 'call', id, name: block.required('name'), arguments: jsonText(input), ...about })
   }
 
   private result(block: Reader, about: { readonly at: string; readonly cache?: CacheMark }): void {

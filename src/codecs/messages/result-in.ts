@@ -1,3 +1,4 @@
+import { jsonText } from '../../core/exact-json.js'
 import { isObject, type Json, type JsonObject } from '../../core/json.js'
 import type { Part, TextResult } from '../../core/text.js'
 import { isBounded } from '../bounded.js'
@@ -73,11 +74,11 @@ function decodeCall(block: JsonObject, made: string): Part {
   if (!isBounded(input)) throw badUpstream('The input of a call is nested too deeply.')
   const given = decodeCallId(stringOf(block.id) ?? '')
   const id = given === '' ? made : given
-  if (!custom) return { type: 'call', id, name, arguments: JSON.stringify(input) }
+  if (!custom) return { type: 'call', id, name, arguments: jsonText(input) }
   return { type: 'call', id, name, arguments: customInput(input), custom: true }
 }
 
 /** The free text of a tool that was given to the service as a function of one string. */
 export function customInput(input: JsonObject): string {
-  return stringOf(input.input) ?? JSON.stringify(input)
+  return stringOf(input.input) ?? jsonText(input)
 }

@@ -1,10 +1,11 @@
 import type { JsonObject } from '../../core/json.js'
-import { badUpstream, parseEvent } from '../read.js'
+import { badUpstream, numberOf, parseEvent } from '../read.js'
 
 /** A block's index; -2 stands for one that is left out. */
-export function indexOf({ index }: JsonObject): number {
-  if (index === undefined || index === null) return -2
-  if (typeof index !== 'number' || !Number.isSafeInteger(index) || index < 0) throw badUpstream('An index is no index.')
+export function indexOf(event: JsonObject): number {
+  if (event.index === undefined || event.index === null) return -2
+  const index = numberOf(event.index)
+  if (index === undefined || !Number.isSafeInteger(index) || index < 0) throw badUpstream('An index is no index.')
   return index
 }
 

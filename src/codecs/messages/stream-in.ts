@@ -1,5 +1,6 @@
 import type { Frame, StreamDecoder } from '../../core/codec.js'
 import { GatewayError } from '../../core/errors.js'
+import { jsonText } from '../../core/exact-json.js'
 import { isObject, type Json, type JsonObject } from '../../core/json.js'
 import type { End, Seal, TextEvent } from '../../core/text.js'
 import { MadeIds } from '../made-ids.js'
@@ -203,7 +204,7 @@ export class MessagesDecoder implements StreamDecoder {
       case 'call': {
         const end: TextEvent = { type: 'part-end', candidate: 0, index: block.index }
         if (block.filled) return [end]
-        const text = JSON.stringify(block.input)
+        const text = jsonText(block.input)
         return [{ type: 'part-delta', candidate: 0, index: block.index, text }, end]
       }
       case 'held': {

@@ -1,6 +1,7 @@
 import type { AnswerContext, Frame, StreamEncoder } from '../../core/codec.js'
 import { errorBody } from '../../core/error-bodies.js'
 import { GatewayError } from '../../core/errors.js'
+import { jsonText } from '../../core/exact-json.js'
 import type { Json, JsonObject } from '../../core/json.js'
 import type { CallPart, Citation, End, Part, Seal, TextEvent, TextUsage } from '../../core/text.js'
 import { InOrder } from '../in-order.js'
@@ -255,5 +256,5 @@ export class MessagesEncoder implements StreamEncoder {
 }
 
 function frameOf(event: string, members: Readonly<Record<string, Json>>): Frame {
-  return { event, data: JSON.stringify({ type: event, ...members }) }
+  return { event, data: jsonText({ type: event, ...members }) }
 }

@@ -1,3 +1,4 @@
+import { jsonText } from '../../core/exact-json.js'
 import { isObject, type Json, type JsonObject } from '../../core/json.js'
 import { refuse } from './refuse.js'
 
@@ -35,11 +36,10 @@ export function strictSchema(schema: JsonObject, at: string | undefined, depth =
     else if (NAMED.has(keyword) && isObject(value)) {
       out.push([keyword, Object.fromEntries(Object.entries(value).map(([name, one]) => [name, inner(one)]))])
     } else if (isChecked(keyword, value)) out.push([keyword, value])
-    else if (!SILENT.has(keyword)) bounds.push(`${keyword}: ${JSON.stringify(value)}`)
+    else if (!SILENT.has(keyword)) bounds.push(`${keyword}: ${jsonText(value)}`)
   }
   if (isObjectSchema(schema)) out.push(['additionalProperties', false])
-  if (isOpen(schema.additionalProperties))
-    bounds.push(`additionalProperties: ${JSON.stringify(schema.additionalProperties)}`)
+  if (isOpen(schema.additionalProperties)) bounds.push(`additionalProperties: ${jsonText(schema.additionalProperties)}`)
   if (bounds.length === 0) return Object.fromEntries(out)
   const said = typeof schema.description === 'string' ? `${schema.description}\n\n` : ''
   return Object.fromEntries([...out, ['description', `${said}{${bounds.join(', ')}}`]])

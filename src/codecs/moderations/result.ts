@@ -1,7 +1,7 @@
 import type { AnswerContext } from '../../core/codec.js'
 import { isObject, type JsonObject } from '../../core/json.js'
 import type { TextResult } from '../../core/text.js'
-import { arrayOf, badUpstream, parseObject } from '../read.js'
+import { arrayOf, badUpstream, numberOf, parseObject } from '../read.js'
 import { CATEGORIES, memberOf } from './question.js'
 import { type Input, readInputs } from './request.js'
 
@@ -48,7 +48,7 @@ function judgement(judged: JsonObject, { parts }: Input): JsonObject {
 /** Not every protocol holds a model to the bounds of numbers: what lies beyond them stands for the bound. */
 function scoreOf(judged: JsonObject, category: string): number {
   const name = memberOf(category)
-  const score = Object.hasOwn(judged, name) ? judged[name] : undefined
-  if (typeof score !== 'number' || Number.isNaN(score)) throw badUpstream(`The model gave no score of ${category}.`)
+  const score = Object.hasOwn(judged, name) ? numberOf(judged[name]) : undefined
+  if (score === undefined) throw badUpstream(`The model gave no score of ${category}.`)
   return Math.min(1, Math.max(0, score))
 }

@@ -1,4 +1,5 @@
 import type { RequestHead } from '../../core/codec.js'
+import { jsonText } from '../../core/exact-json.js'
 import type { Held } from '../../core/fields.js'
 import { isObject, type Json, type JsonObject } from '../../core/json.js'
 import type { RankedDocument, RerankField, RerankRequest } from '../../core/rerank.js'
@@ -82,7 +83,7 @@ function textOf(document: JsonObject, fields: readonly string[]): string {
     .filter(field => Object.hasOwn(document, field))
     .map(field => {
       const value = document[field]
-      return `${field}: ${typeof value === 'string' ? value : JSON.stringify(value)}`
+      return `${field}: ${typeof value === 'string' ? value : jsonText(value)}`
     })
     .join('\n')
 }

@@ -1,7 +1,7 @@
 import { isObject, type Json, type JsonObject } from '../../core/json.js'
 import type { Part, Seal, TextEvent, TokenLogprob } from '../../core/text.js'
 import { readLogprobs } from '../logprobs.js'
-import { arrayOf, badUpstream, stringOf } from '../read.js'
+import { arrayOf, badUpstream, numberOf, stringOf } from '../read.js'
 import { readAnnotation } from './annotations.js'
 import { reasoningOf } from './items-in.js'
 import { callOf, partOfContent, partsOfItem } from './result-in.js'
@@ -265,5 +265,6 @@ function textOf(part: Part): string {
 }
 
 function placeOf(value: Json | undefined): number {
-  return typeof value === 'number' && Number.isInteger(value) && value >= 0 ? value : 0
+  const place = numberOf(value) ?? 0
+  return Number.isInteger(place) && place >= 0 ? place : 0
 }

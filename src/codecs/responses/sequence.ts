@@ -1,4 +1,5 @@
 import type { Frame } from '../../core/codec.js'
+import { jsonText } from '../../core/exact-json.js'
 import type { JsonObject } from '../../core/json.js'
 
 /** Numbers the events of a stream and writes them as frames. */
@@ -7,7 +8,7 @@ export class Sequence {
 
   /** `members` without `type` and `sequence_number`. */
   frame(type: string, members: JsonObject): Frame {
-    return { event: type, data: JSON.stringify({ type, sequence_number: this.#number++, ...members }) }
+    return { event: type, data: jsonText({ type, sequence_number: this.#number++, ...members }) }
   }
 
   /** The same from JSON text: what stands between the number and the closing brace. */

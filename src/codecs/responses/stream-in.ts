@@ -81,7 +81,8 @@ export class ResponsesStreamDecoder implements StreamDecoder {
   private other(type: string, event: JsonObject, events: TextEvent[]): void {
     if (type === '' && isObject(event.error)) throw errorInside(event, 'stream_error')
     if (type === '') throw badUpstream('An event of the stream has no type.')
-    if (typeof event.output_index === 'number' && this.#items.has(event.output_index)) {
+    const index = numberOf(event.output_index)
+    if (index !== undefined && this.#items.has(index)) {
       this.item(event, events).other(type, event, events)
     }
   }
@@ -182,8 +183,8 @@ export class ResponsesStreamDecoder implements StreamDecoder {
 }
 
 function indexOf(value: Json | undefined, fallback: number): number {
-  const index = value === undefined || value === null ? fallback : value
-  if (typeof index === 'number' && Number.isInteger(index) && index >= 0 && index < MOST_ITEMS) return index
+  const index = value === undefined || value === null ? fallback : numberOf(value)
+  if (index !== undefined && Number.isInteger(index) && index >= 0 && index < MOST_ITEMS) return index
   throw badUpstream('An item has no index that can be.')
 }
 

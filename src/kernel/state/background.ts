@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { GatewayError } from '../../core/errors.js'
+import { parseExact } from '../../core/exact-json.js'
 import { FairShares } from '../../core/fair-shares.js'
-import { isObject, type Json, type JsonObject } from '../../core/json.js'
+import { isObject, type JsonObject } from '../../core/json.js'
 import { setValue } from '../../wire/json-edit.js'
 import type { HeldBody } from '../admit.js'
 import type { Call } from '../call.js'
@@ -61,7 +62,7 @@ export class Background {
 
   /** The response as it is kept before anything has come of it. */
   private async draft(body: HeldBody, turn: Turn): Promise<OwnResponse> {
-    const document = JSON.parse(body.bytes.toString('utf8')) as Json
+    const document = parseExact(body.bytes.toString('utf8'))
     if (!isObject(document)) throw new GatewayError('bad_request', 'The body has to be a JSON object.')
     await turn.expand(document)
     turn.checkKept()

@@ -1,5 +1,6 @@
 import { GatewayError } from '../../core/errors.js'
-import { isObject, type JsonObject, parseJson } from '../../core/json.js'
+import { readExact } from '../../core/exact-json.js'
+import { isObject, type JsonObject } from '../../core/json.js'
 import type { LocalMemory } from '../inner.js'
 import { STATE_BOUNDS } from './bounds.js'
 import type { Conversation } from './conversations.js'
@@ -36,7 +37,7 @@ export class LastTurn implements LocalMemory {
   event(name: string | undefined, data: string): void {
     if (name === 'response.failed') this.failed()
     if ((name !== 'response.completed' && name !== 'response.incomplete') || this.#message.store !== false) return
-    const event = parseJson(data)
+    const event = readExact(data)
     if (!isObject(event) || !isObject(event.response)) return
     const { id, output } = event.response
     const items = Array.isArray(output) ? output.filter(isObject) : []

@@ -1,3 +1,4 @@
+import { jsonText, parseExact } from '../../core/exact-json.js'
 import type { Json } from '../../core/json.js'
 import { type Store, StoreError } from '../../core/store.js'
 import { stored } from './faults.js'
@@ -39,7 +40,7 @@ export class Recall {
    */
   async remember(owner: string, callIds: readonly string[], parts: Json): Promise<boolean> {
     const [first, ...others] = callIds
-    const value = Buffer.from(JSON.stringify({ parts }))
+    const value = Buffer.from(jsonText({ parts }))
     if (first === undefined || callIds.length > this.#bounds.calls || value.length > this.#bounds.bytes) return false
     try {
       const pointer = Buffer.from(JSON.stringify({ with: first }))
@@ -62,7 +63,7 @@ export class Recall {
 
   private async read(owner: string, id: string): Promise<Entry | undefined> {
     const record = await stored(this.#store.get(NAMESPACE, owner, id))
-    return record && (JSON.parse(Buffer.from(record.value).toString('utf8')) as Entry)
+    return record && (parseExact(Buffer.from(record.value).toString('utf8')) as unknown as Entry)
   }
 
   private async put(owner: string, key: string, value: Uint8Array): Promise<void> {

@@ -1,3 +1,4 @@
+import { jsonText, readExact } from '../../core/exact-json.js'
 import { isObject, type JsonObject, parseJson } from '../../core/json.js'
 import { SseDecoder, WireLimitError } from '../../wire/sse.js'
 import type { InnerResponse, Receiver } from '../inner.js'
@@ -130,11 +131,11 @@ export class Run implements Receiver {
       this.tell(name, data)
       return
     }
-    const event = parseJson(data)
+    const event = readExact(data)
     if (!isObject(event) || !isObject(event.response)) return
     const response = { ...event.response, background: true }
     if (!isLast) this.response = response
-    this.tell(name, JSON.stringify({ ...event, response }))
+    this.tell(name, jsonText({ ...event, response }))
     if (isLast) this.finish(response)
   }
 
@@ -145,7 +146,7 @@ export class Run implements Receiver {
 
   private last(response: JsonObject): void {
     const event = { type: 'response.failed', sequence_number: this.next, response }
-    this.tell('response.failed', JSON.stringify(event))
+    this.tell('response.failed', jsonText(event))
     this.finish(response)
   }
 

@@ -1,3 +1,4 @@
+import { jsonText, parseExact } from '../../core/exact-json.js'
 import { isObject, type Json, type JsonObject, parseJson } from '../../core/json.js'
 import { breathe, joined, utf8Text } from '../translate/steps.js'
 import type { Item } from './items.js'
@@ -61,7 +62,7 @@ export function outputOf({ response }: OwnResponse): readonly Item[] {
 
 /** Bytes of a value as JSON. */
 export function sizeOf(value: unknown): number {
-  return Buffer.byteLength(JSON.stringify(value))
+  return Buffer.byteLength(jsonText(value))
 }
 
 /** What stands at the beginning of a record, and can be read without the rest: the size of the conversation. */
@@ -96,7 +97,7 @@ export async function encodeStored(stored: StoredResponse): Promise<Buffer> {
   const pieces: Buffer[] = []
   let [size, step] = [0, 0]
   for (const line of lines) {
-    const piece = Buffer.from(`${JSON.stringify(line)}\n`)
+    const piece = Buffer.from(`${jsonText(line)}\n`)
     pieces.push(piece)
     size += piece.length
     step += piece.length
@@ -124,7 +125,7 @@ export async function decodeStored(bytes: Uint8Array): Promise<StoredResponse | 
     const end = bytes.indexOf(NEWLINE, at)
     const line = bytes.subarray(at, end < 0 ? bytes.length : end)
     // Records of former versions are one line.
-    lines.push(JSON.parse(end < 0 ? await utf8Text(Buffer.from(line)) : textOf(line)) as Json)
+    lines.push(parseExact(end < 0 ? await utf8Text(Buffer.from(line)) : textOf(line)))
     at += line.length + 1
     step += line.length
     if (step < STEP) continue

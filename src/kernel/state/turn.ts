@@ -1,4 +1,5 @@
 import { GatewayError } from '../../core/errors.js'
+import { jsonText, parseExact } from '../../core/exact-json.js'
 import type { Json, JsonObject } from '../../core/json.js'
 import type { Exchange } from '../../core/plan.js'
 import { removeMember, setValue } from '../../wire/json-edit.js'
@@ -146,11 +147,11 @@ export class Turn {
     const { before } = this
     const refersToUs = [...this.#found.values()].some(found => 'item' in found)
     if (before.by !== 'gateway' && !refersToUs) return bytes
-    const document = JSON.parse(Buffer.from(bytes).toString('utf8')) as JsonObject
+    const document = parseExact(Buffer.from(bytes).toString('utf8')) as JsonObject
     const own = itemsOf(document.input).flatMap(item => this.standsFor(item))
-    if (before.by !== 'gateway') return setValue(bytes, ['input'], JSON.stringify(own), 'always')
+    if (before.by !== 'gateway') return setValue(bytes, ['input'], jsonText(own), 'always')
     this.checkSize(sizeOf(own), own.length)
-    const input = JSON.stringify([...before.conversation.items.filter(travels), ...own])
+    const input = jsonText([...before.conversation.items.filter(travels), ...own])
     return setValue(removeMember(bytes, ['previous_response_id']), ['input'], input, 'always')
   }
 

@@ -2,6 +2,7 @@ import type { HearRequest, SpeakRequest } from '../../core/audio.js'
 import type { Codec, RequestHead } from '../../core/codec.js'
 import type { EmbedRequest } from '../../core/embed.js'
 import { GatewayError } from '../../core/errors.js'
+import { parseExact } from '../../core/exact-json.js'
 import type { EditRequest, ImageRequest } from '../../core/image.js'
 import { isObject, type JsonObject } from '../../core/json.js'
 import type { RerankRequest } from '../../core/rerank.js'
@@ -27,7 +28,7 @@ export interface Asked {
 
 /** Reads the body as the client's protocol has it. Throws `bad_request` or `invalid_parameter`. */
 export async function ask(call: Call, body: Body, server: Codec): Promise<Asked> {
-  const { document, size: own } = await documentOf(body)
+  const { document, size: own } = await documentOf(body, server)
   if (call.named && call.route?.model?.from === 'path') checkAgain(document, call.model)
   const size = own + (call.turn?.inheritedBytes ?? 0)
   await breathe(size)
@@ -43,11 +44,17 @@ export async function ask(call: Call, body: Body, server: Codec): Promise<Asked>
 }
 
 /** A body as its protocol's JSON, and about how many bytes that is. */
-async function documentOf(body: Body): Promise<{ readonly document: JsonObject; readonly size: number }> {
+async function documentOf(
+  body: Body,
+  { operation }: Codec,
+): Promise<{ readonly document: JsonObject; readonly size: number }> {
   if (body.type === 'form') return formDocument(body)
   if (body.type !== 'bytes')
     throw new GatewayError('bad_request', 'Bodies of this route are not read, so this one cannot be translated.')
-  const document: unknown = JSON.parse(await utf8Text(body.bytes))
+  const text = await utf8Text(body.bytes)
+  // Text has arguments and schemas, and reranking documents, that pass as they are.
+  const isExact = operation === 'text' || operation === 'count' || operation === 'rerank'
+  const document: unknown = isExact ? parseExact(text) : JSON.parse(text)
   if (!isObject(document)) throw new GatewayError('bad_request', 'The body has to be a JSON object.')
   return { document, size: body.bytes.length }
 }

@@ -1,5 +1,6 @@
 import type { Frame, StreamEncoder } from '../../core/codec.js'
 import { GatewayError } from '../../core/errors.js'
+import { jsonText, parseExact } from '../../core/exact-json.js'
 import { isObject } from '../../core/json.js'
 import type { Framing } from '../../core/plan.js'
 import type { TextEvent } from '../../core/text.js'
@@ -117,11 +118,11 @@ export class ClientStream {
   /** The last event follows when the response is kept: whoever has it may continue. */
   private async keep(turn: Turn, last: Frame): Promise<void> {
     const { call } = this.#attempt
-    const event: unknown = JSON.parse(last.data)
+    const event = parseExact(last.data)
     if (!isObject(event) || !isObject(event.response)) throw new Error('the last event carries the response')
     const response = await turn.keep(event.response)
     if (call.over) return
-    this.add(response === event.response ? last : { ...last, data: JSON.stringify({ ...event, response }) })
+    this.add(response === event.response ? last : { ...last, data: jsonText({ ...event, response }) })
     this.#out += closing(this.#framing)
     this.send()
     this.#attempt.complete(false)

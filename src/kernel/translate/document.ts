@@ -1,5 +1,6 @@
 import { unfold } from '../../codecs/fold.js'
 import { GatewayError } from '../../core/errors.js'
+import { jsonText, readExact } from '../../core/exact-json.js'
 import { isObject, type Json, parseJson } from '../../core/json.js'
 import { closing, contentType, encodeFrame } from '../../wire/framing.js'
 import { framingOf } from '../relay/framing.js'
@@ -55,7 +56,7 @@ export class TranslatedDocument implements Relay {
   private async translate(): Promise<void> {
     const [first, ...others] = this.#chunks
     const body = first !== undefined && others.length === 0 ? first : Buffer.concat(this.#chunks)
-    const document = this.edited(body, parseJson(await utf8Text(body)))
+    const document = this.edited(body, this.read(await utf8Text(body)))
     if (document === undefined) {
       this.refuse(body.length === 0 ? 'It is empty.' : 'It is not JSON.')
       return
@@ -77,10 +78,15 @@ export class TranslatedDocument implements Relay {
     const { response } = this.#attempt.exchange
     if (response === undefined || !isObject(document)) return document
     try {
-      return parseJson(Buffer.from(response(body)).toString('utf8'))
+      return this.read(Buffer.from(response(body)).toString('utf8'))
     } catch {
       return undefined
     }
+  }
+
+  /** Text holds arguments, whose numbers keep their digits; of vectors and the like nobody wants more than doubles. */
+  private read(text: string): Json | undefined {
+    return this.#translator.text === undefined ? parseJson(text) : readExact(text)
   }
 
   private refuse(why: string, limit?: string): void {
@@ -104,7 +110,7 @@ export async function sendDocument(
   await breathe(size)
   const document = (await call.turn?.keep(body)) ?? body
   // A string leaves with the head in one write; a buffer would be a second one.
-  const bytes = isLarge(size) ? await jsonBytes(document, size) : JSON.stringify(document)
+  const bytes = isLarge(size) ? await jsonBytes(document, size) : jsonText(document)
   if (call.over || call.begun) return
   call.usage = usage
   attempt.complete(true)

@@ -1,4 +1,5 @@
 import { StringDecoder } from 'node:string_decoder'
+import { jsonText } from '../../core/exact-json.js'
 import type { Json } from '../../core/json.js'
 import { jsonPieces } from '../../wire/json-pieces.js'
 
@@ -56,7 +57,7 @@ export async function utf8Text(bytes: Buffer): Promise<string> {
 
 /** A document as JSON in UTF-8, written in steps. `size`: about how large it is, in bytes. */
 export async function jsonBytes(document: Json, size: number): Promise<Buffer> {
-  if (!isLarge(size)) return Buffer.from(JSON.stringify(document))
+  if (!isLarge(size)) return Buffer.from(jsonText(document))
   const pieces: Buffer[] = []
   let step = 0
   let length = 0

@@ -1,5 +1,6 @@
 import { estimate } from '../../codecs/index.js'
 import type { Traits } from '../../core/codec.js'
+import { jsonText } from '../../core/exact-json.js'
 import type { Params } from '../../core/params.js'
 import type { Choice, Exchange, Route, Translation } from '../../core/plan.js'
 import { tookNothing } from '../../core/task.js'
@@ -139,7 +140,7 @@ function edited(
   const renamed = span !== undefined && (exchange.model !== model || missing !== undefined)
   const own = renamed ? splice(body, span.start, span.end, Buffer.from(name)) : body
   const relayed = missing === undefined || renamed ? own : apply(asBuffer(body), [firstMember(body, missing, name)])
-  const bytes = translated === undefined ? relayed : Buffer.from(JSON.stringify(translated.document))
+  const bytes = translated === undefined ? relayed : Buffer.from(jsonText(translated.document))
   try {
     return Buffer.from(exchange.request?.(bytes) ?? bytes).toString('utf8')
   } catch {

@@ -2,6 +2,7 @@ import { countedBy } from '../../codecs/index.js'
 import { clientName } from '../../core/client-name.js'
 import type { Codec, RequestHead, Target } from '../../core/codec.js'
 import { GatewayError } from '../../core/errors.js'
+import { parseExact } from '../../core/exact-json.js'
 import type { Carry } from '../../core/fields.js'
 import { isObject, type JsonObject } from '../../core/json.js'
 import type { Translation } from '../../core/plan.js'
@@ -23,7 +24,7 @@ interface Ask {
 
 /** Translates a body as the kernel does. Throws {@link Refused} where a codec refuses it. */
 export function translateBody({ server, client, traits, strict }: Translation, ask: Ask): TranslatedBody {
-  const body: unknown = JSON.parse(Buffer.from(ask.body).toString('utf8'))
+  const body = parseExact(Buffer.from(ask.body).toString('utf8'))
   if (!isObject(body)) throw new Refused('bad_request', 'the body is no JSON object')
   const lost: string[] = []
   const lose = (name: string, why: string): void => {

@@ -1,0 +1,172 @@
+import { randomBytes } from 'node:crypto'
+import { ExactNumber, type Json } from './json.js'
+
+/**
+ * JSON whose numbers keep their digits. `JSON.parse` tells no one how a number was written, and `JSON.stringify` lets no one
+ * say it (Node 20), so such numbers pass both as strings with a mark that no one else can know.
+ */
+const MARK = `${randomBytes(16).toString('hex')}:`
+const MARKED = new RegExp(`"${MARK}([-+.0-9eE]+)"`, 'g')
+
+/** Most numbers of one document that keep their digits; from there on they are doubles. Each costs some 100 bytes. */
+const MAX_EXACT_NUMBERS = 65_536
+
+/** Up to this many characters one search tells sooner than a walk whether there is such a number. */
+const SHORT = 2048
+/** What may be such a number, in or outside a string: many digits, an exponent, a last 0, a very small one, -0. */
+const CANDIDATE = /(?:^|[:,[])\s*(?:-?\d(?:[\d.]{15}|[\d.]*[eE]|\d*\.\d*0(?!\d)|\.0{6})|-0(?:[,\]}\s]|$))/
+
+const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
+/** Numbers of so few digits, without point and exponent, are doubles. */
+const SHORT_NUMBER = 15
+/** Characters of a string that are looked at one by one before the rest is searched. */
+const NEAR = 24
+
+const TAB = 0x09
+const LF = 0x0a
+const CR = 0x0d
+const SPACE = 0x20
+const QUOTE = 0x22
+const PLUS = 0x2b
+const COMMA = 0x2c
+const MINUS = 0x2d
+const POINT = 0x2e
+const ZERO = 0x30
+const NINE = 0x39
+const UPPER_E = 0x45
+const BACKSLASH = 0x5c
+const CLOSE_BRACKET = 0x5d
+const LOWER_E = 0x65
+const CLOSE_BRACE = 0x7d
+
+/** What `JSON.parse` makes of a text, but for numbers that a double does not hold as written. Throws `SyntaxError`. */
+export function parseExact(text: string): Json {
+  if (text.length <= SHORT && !CANDIDATE.test(text)) return JSON.parse(text) as Json
+  const marked = withMarks(text)
+  const value = JSON.parse(marked) as Json
+  return marked === text ? value : withNumbers(value)
+}
+
+/** The same; undefined where the text is not JSON. */
+export function readExact(text: string): Json | undefined {
+  try {
+    return parseExact(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** What `JSON.stringify` makes of a value, with exact numbers as they were written. */
+export function jsonText(value: unknown): string {
+  const { written } = ExactNumber
+  ExactNumber.written = markedNumber
+  met = false
+  try {
+    const text = JSON.stringify(value)
+    return met ? text.replace(MARKED, '$1') : text
+  } finally {
+    ExactNumber.written = written
+  }
+}
+
+/** Whether the value that is being written holds an exact number. */
+let met = false
+
+function markedNumber({ text }: ExactNumber): string {
+  met = true
+  return MARK + text
+}
+
+/** A JSON text with a marked string in place of each number that a double would not give back. */
+function withMarks(text: string): string {
+  let out = ''
+  let from = 0
+  let left = MAX_EXACT_NUMBERS
+  for (let at = 0; at < text.length && left > 0; ) {
+    const unit = text.charCodeAt(at)
+    if (unit === QUOTE) {
+      at = stringEnd(text, at + 1)
+    } else if (unit === MINUS || isDigit(unit)) {
+      const end = numberEnd(text, at + 1)
+      if (isExact(text, at, end) && endsValue(text, end)) {
+        out += `${text.slice(from, at)}"${MARK}${text.slice(at, end)}"`
+        from = end
+        left--
+      }
+      at = end
+    } else at++
+  }
+  return from === 0 ? text : out + text.slice(from)
+}
+
+/** Behind the quote that ends the string; the length of the text where it does not end. */
+function stringEnd(text: string, from: number): number {
+  let at = from
+  for (const near = Math.min(text.length, from + NEAR); at < near; at++) {
+    const unit = text.charCodeAt(at)
+    if (unit === QUOTE) return at + 1
+    if (unit === BACKSLASH) at++
+  }
+  for (;;) {
+    const quote = text.indexOf('"', at)
+    if (quote < 0) return text.length
+    let slashes = 0
+    while (quote - slashes > at && text.charCodeAt(quote - slashes - 1) === BACKSLASH) slashes++
+    at = quote + 1
+    if (slashes % 2 === 0) return at
+  }
+}
+
+function numberEnd(text: string, from: number): number {
+  let at = from
+  for (; at < text.length; at++) {
+    const unit = text.charCodeAt(at)
+    if (isDigit(unit) || unit === POINT || unit === PLUS || unit === MINUS) continue
+    if (unit !== LOWER_E && unit !== UPPER_E) break
+  }
+  return at
+}
+
+function isExact(text: string, start: number, end: number): boolean {
+  if (end - start <= SHORT_NUMBER && isPlain(text, start, end)) return false
+  const number = text.slice(start, end)
+  return NUMBER.test(number) && String(Number(number)) !== number
+}
+
+/** Whether a number is digits alone, and not -0. */
+function isPlain(text: string, start: number, end: number): boolean {
+  if (text.charCodeAt(start) === MINUS && text.charCodeAt(start + 1) === ZERO) return false
+  for (let at = start + 1; at < end; at++) if (!isDigit(text.charCodeAt(at))) return false
+  return true
+}
+
+/** Whether a number that ends here is a value and no key, which would make a string of what is no JSON. */
+function endsValue(text: string, from: number): boolean {
+  for (let at = from; at < text.length; at++) {
+    const unit = text.charCodeAt(at)
+    if (unit === COMMA || unit === CLOSE_BRACE || unit === CLOSE_BRACKET) return true
+    if (unit !== SPACE && unit !== LF && unit !== CR && unit !== TAB) return false
+  }
+  return true
+}
+
+function isDigit(unit: number): boolean {
+  return unit >= ZERO && unit <= NINE
+}
+
+type Holder = Record<string, Json>
+
+/** The value with numbers in place of marked strings. Iterative, for documents of any depth. */
+function withNumbers(value: Json): Json {
+  const top: Holder = { value }
+  const open = [top]
+  for (let holder = open.pop(); holder !== undefined; holder = open.pop()) {
+    for (const name in holder) {
+      const one = holder[name]
+      if (typeof one === 'string') {
+        if (one.startsWith(MARK)) holder[name] = new ExactNumber(one.slice(MARK.length))
+      } else if (typeof one === 'object' && one !== null) open.push(one as Holder)
+    }
+  }
+  return top.value ?? null
+}
