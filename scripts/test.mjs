@@ -19,6 +19,8 @@ import { Parser } from 'tap-parser'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const BUILT = join(ROOT, '.test-build')
+/** Of what one failed assertion tells beside its difference. */
+const MAX_REPORT_CHARS = 2_000
 const MAX_STDERR_CHARS = 16_384
 /** Of a test that sets none itself. */
 const TEST_TIMEOUT_SECONDS = 120
@@ -83,7 +85,7 @@ function run(file) {
     const ended = once(child, 'close')
     parser.on('complete', async results => {
       const [code, signal] = await ended
-      const failures = [...results.failures]
+      const failures = leaves.failures.length > 0 ? leaves.failures : [...results.failures]
       if (timedOut) failures.push({ fullname: `no end after ${timeoutSeconds} s` })
       else if (signal) failures.push({ fullname: `ended by ${signal}` })
       else if (code !== 0 && leaves.fail === 0) failures.push({ fullname: `exit status ${code}` })
@@ -95,15 +97,16 @@ function run(file) {
 }
 
 /** Counts assertions as a report is read: those inside subtests, but not the line that sums a subtest up. */
-function countLeaves(parser, counted = { pass: 0, fail: 0, skip: 0 }) {
+function countLeaves(parser, counted = { pass: 0, fail: 0, skip: 0, failures: [] }) {
   let sumsUpChild = false
   parser.on('child', child => {
     sumsUpChild = true
     countLeaves(child, counted)
   })
-  parser.on('assert', ({ ok, skip, todo }) => {
+  parser.on('assert', ({ ok, skip, todo, name, diag }) => {
     if (skip || todo) counted.skip += 1
     else if (!sumsUpChild) counted[ok ? 'pass' : 'fail'] += 1
+    if (!ok && !skip && !todo && !sumsUpChild) counted.failures.push({ fullname: `${parser.fullname} > ${name}`, diag })
     sumsUpChild = false
   })
   return counted
@@ -119,9 +122,12 @@ function endGroup(child, signal) {
 
 function report({ file, failures, stderr }) {
   console.log(`FAILED  ${relative(BUILT, file)}`)
-  for (const { fullname, name, diag } of failures) {
-    console.log(`  not ok ${[fullname, name].filter(Boolean).join(' > ')}`)
-    if (diag) console.log(JSON.stringify(diag, null, 2).replace(/^/gm, '    ').slice(0, 4_000))
+  for (const { fullname, diag } of failures) {
+    console.log(`  not ok ${fullname}`)
+    const { diff, found, wanted, at, stack, ...others } = diag ?? {}
+    if (diff !== undefined) console.log(String(diff).replace(/^/gm, '    '))
+    const rest = { found, wanted, at: at && `${at.fileName}:${at.lineNumber}`, stack, ...others }
+    console.log(JSON.stringify(rest, null, 2).replace(/^/gm, '    ').slice(0, MAX_REPORT_CHARS))
   }
   if (stderr.trim() !== '') console.log(stderr.replace(/^/gm, '    stderr: '))
 }

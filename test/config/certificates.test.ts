@@ -35,7 +35,7 @@ for (const [what, from, to, said] of VALIDITY) {
   t.test(`an authority's certificate that ${what} is ${said === undefined ? 'taken' : 'warned of'}`, async t => {
     const { config, told, text } = await authorityOf(t, cert)
     t.ok(config)
-    t.same(told, said === undefined ? [] : ['certificate-validity 8:67'])
+    t.same(told, said === undefined ? [] : ['certificate-validity 8:61'])
     if (said !== undefined) t.match(text, said)
   })
 }

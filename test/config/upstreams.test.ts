@@ -30,7 +30,7 @@ t.test('a kind gives what the upstream does not say, and its kind what that does
   t.equal(north?.base, 'https://api.compass.example/v9')
   t.same(north?.credential?.place, { in: 'header', name: 'authorization', scheme: 'Bearer' })
   t.equal(north?.credential?.secret?.reveal(), 'n')
-  t.same(north?.forward, { request: [], response: ['x-ratelimit-*'] })
+  t.same(north?.forward, { request: [], response: ['x-ratelimit-*'], trace: true })
   t.same(north?.timeouts, { first_byte: 90_000 })
 })
 
