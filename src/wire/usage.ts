@@ -1,6 +1,6 @@
 import { isObject } from '../core/json.js'
 import type { Usage, UsagePaths } from '../core/plan.js'
-import type { Path } from './json-path.js'
+import { EVERY, type Path } from './json-path.js'
 import { PlacedValues } from './placed-values.js'
 
 /** Whoever counts more tokens than this in one exchange has miscounted. */
@@ -193,16 +193,25 @@ function rootsOf(places: readonly Path[]): readonly Path[] {
 
 function firstCount(document: unknown, { field, places }: UsageNumber): number | undefined {
   for (const path of places) {
-    const count = follow(document, path)
-    if (isCount(count, field)) return count
+    const count = countAt(document, path, 0, field)
+    if (count !== undefined) return count
   }
   return undefined
 }
 
-function follow(document: unknown, path: Path): unknown {
-  let at = document
-  for (const name of path) at = isObject(at) && Object.hasOwn(at, name) ? at[name] : undefined
-  return at
+/** The number at a path; of several places that a `*` of it means, the first that has one. */
+function countAt(value: unknown, path: Path, depth: number, field: keyof Usage): number | undefined {
+  const name = path[depth]
+  if (name === undefined) return isCount(value, field) ? value : undefined
+  if (name !== EVERY) {
+    return isObject(value) && Object.hasOwn(value, name) ? countAt(value[name], path, depth + 1, field) : undefined
+  }
+  if (typeof value !== 'object' || value === null) return undefined
+  for (const inner of Object.values(value)) {
+    const count = countAt(inner, path, depth + 1, field)
+    if (count !== undefined) return count
+  }
+  return undefined
 }
 
 /** Only seconds may be broken. */

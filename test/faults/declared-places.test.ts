@@ -130,6 +130,16 @@ t.test('a responses stream: usage of the last event, however long it is', async 
   }
 })
 
+t.test('a chat stream whose server tells usage in its last choice, or in an object of its own', async t => {
+  const usage = { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 }
+  const choice = { index: 0, delta: {}, finish_reason: 'stop' }
+  for (const last of [{ choices: [{ ...choice, usage }] }, { choices: [choice], x_groq: { id: 'r', usage } }]) {
+    const gateway = await gatewayTo(t, stream([...events([{ choices: [{ index: 0, delta: WRONG }] }, last]), DONE]))
+    await gateway.chat({ stream: true })
+    t.match(await line(gateway), { outcome: 'ok', input_tokens: 3, output_tokens: 4, total_tokens: 7 })
+  }
+})
+
 t.test('an error inside content is no error of the answer', async t => {
   const delta = { choices: [{ index: 0, delta: { content: 'x', more: WRONG } }] }
   const gateway = await gatewayTo(t, stream([...events([delta, delta]), DONE]))

@@ -154,7 +154,11 @@ t.test('embeddings, reranking and moderations are never streams', async t => {
 })
 
 t.test('usage stands where the protocol puts it', async t => {
-  t.same(protocol('POST /v1/chat/completions').usage?.input, [['usage', 'prompt_tokens']])
+  t.same(protocol('POST /v1/chat/completions').usage?.input, [
+    ['usage', 'prompt_tokens'],
+    ['choices', '*', 'usage', 'prompt_tokens'],
+    ['x_groq', 'usage', 'prompt_tokens'],
+  ])
   t.same(protocol('POST /v1/responses').usage?.input, [
     ['usage', 'input_tokens'],
     ['response', 'usage', 'input_tokens'],
