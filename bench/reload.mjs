@@ -38,12 +38,7 @@ async function measure(models, keys) {
   const place = join(folder, `reload-${models}-${keys}`)
   mkdirSync(place)
   const main = write(place, models, keys)
-  const gateway = await startProbedGateway(upstream.port, main, port =>
-    call(port, 'm-0').then(
-      status => status === 200,
-      () => false,
-    ),
-  )
+  const gateway = await startProbedGateway(upstream.port, main, port => served(port, 'm-0'))
   const { port, ask, pid } = gateway
   await during(setTimeout(1000), port)
   const before = await ask('heap')
@@ -69,12 +64,7 @@ function write(place, models, keys) {
   const digest = name => createHash('sha256').update(name).digest('hex')
   const files = [
     ...pieces(place, 'models', models, i => `m-${i}: { upstream: up, as: real-${i} }`),
-    ...pieces(
-      place,
-      'keys',
-      keys,
-      i => `k-${i}: { secret: { hash: "sha256:${digest(`key ${i}`)}" }, models: [m-${i % models}] }`,
-    ),
+    ...pieces(place, 'keys', keys, i => `k-${i}: { secret: { hash: "sha256:${digest(`key ${i}`)}" }, models: [m-${i % models}] }`),
   ]
   const main = join(place, 'gateway.yaml')
   const base = `${process.env.BENCH_UPSTREAM ?? `http://127.0.0.1:${upstream.port}`}`
@@ -119,7 +109,7 @@ async function during(something, port) {
 }
 
 async function served(port, model) {
-  while ((await call(port, model)) !== 200) await setTimeout(20)
+  while ((await call(port, model).catch(() => undefined)) !== 200) await setTimeout(20)
 }
 
 function call(port, model) {

@@ -39,7 +39,7 @@ function read(socket, request, bytes) {
     request.start = ''
     rest = rest.subarray(end + 4)
   }
-  if (request.start.length < 200) request.start += rest.latin1Slice(0, 200)
+  if (request.start.length < 200) request.start += rest.latin1Slice(0, Math.min(200, rest.length))
   request.left -= rest.length
   if (request.left > 0) return
   request.state = 'head'
