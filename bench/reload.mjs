@@ -1,6 +1,6 @@
 // Measures a reload of large configurations beside traffic: how long the event loop stands still, the longest small request,
-// CPU time of the process from the change of a file to the new plan in service, and memory after collections beside what it
-// was before. Every round changes one model, so all the rest can be kept.
+// and memory after collections beside what it was before; and without traffic the CPU time of the process from the change of
+// a file to the new plan in service. Every round changes one model, so all the rest can be kept.
 // usage: node bench/reload.mjs [--quick]     writes bench/out/reload.json
 import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
@@ -27,10 +27,10 @@ mkdirSync(new URL('out/', import.meta.url), { recursive: true })
 const report = { node: process.version, cores, quick, rows }
 writeFileSync(new URL('out/reload.json', import.meta.url), `${JSON.stringify(report, undefined, 2)}\n`)
 console.log(`worst of ${ROUNDS} reloads${quick ? `, at ${SCALE} of the sizes` : ''}`)
-for (const [name, { pause, calm, longest, cpu, seconds, heap, rss }] of Object.entries(rows)) {
+for (const [name, { pause, calm, longest, cpu: used, seconds, heap, rss }] of Object.entries(rows)) {
   console.log(
     `${name.padEnd(14)} stall ${pause.toFixed(0)} ms (${calm.toFixed(0)} without a reload), longest request ${longest.toFixed(0)} ms, ` +
-      `CPU ${cpu.toFixed(2)} s in ${seconds.toFixed(1)} s, heap × ${heap.toFixed(2)}, resident × ${rss.toFixed(2)}`,
+      `CPU ${used.toFixed(2)} s in ${seconds.toFixed(1)} s, heap × ${heap.toFixed(2)}, resident × ${rss.toFixed(2)}`,
   )
 }
 
@@ -48,10 +48,12 @@ async function measure(models, keys) {
   const worst = { pause: 0, longest: 0, cpu: 0, seconds: 0 }
   for (let round = 0; round < ROUNDS; round += 1) {
     await ask('reset')
+    change(main, `${round}-beside-traffic`)
+    const longest = await during(served(port, `new-${round}-beside-traffic`), port)
+    const { pause } = await ask('pause')
     const [since, used] = [performance.now(), cpuOf(pid)]
     change(main, round)
-    const longest = await during(served(port, `new-${round}`), port)
-    const { pause } = await ask('pause')
+    await served(port, `new-${round}`)
     const seen = { pause, longest, cpu: cpuOf(pid) - used, seconds: (performance.now() - since) / 1000 }
     for (const name of Object.keys(worst)) worst[name] = Math.max(worst[name], seen[name])
   }
@@ -64,7 +66,12 @@ function write(place, models, keys) {
   const digest = name => createHash('sha256').update(name).digest('hex')
   const files = [
     ...pieces(place, 'models', models, i => `m-${i}: { upstream: up, as: real-${i} }`),
-    ...pieces(place, 'keys', keys, i => `k-${i}: { secret: { hash: "sha256:${digest(`key ${i}`)}" }, models: [m-${i % models}] }`),
+    ...pieces(
+      place,
+      'keys',
+      keys,
+      i => `k-${i}: { secret: { hash: "sha256:${digest(`key ${i}`)}" }, models: [m-${i % models}] }`,
+    ),
   ]
   const main = join(place, 'gateway.yaml')
   const base = `${process.env.BENCH_UPSTREAM ?? `http://127.0.0.1:${upstream.port}`}`
@@ -88,7 +95,7 @@ function pieces(place, section, count, entry) {
 }
 
 function change(main, round) {
-  writeFileSync(`${main}.next`, readFileSync(main, 'utf8').replace(/new[-\d]*: up/, `new-${round}: up`))
+  writeFileSync(`${main}.next`, readFileSync(main, 'utf8').replace(/new[-\w]*: up/, `new-${round}: up`))
   renameSync(`${main}.next`, main)
 }
 
@@ -121,8 +128,10 @@ function call(port, model) {
   })
 }
 
-/** Seconds that a process has used, all its threads together. */
+/** Seconds of CPU that a process has used, with its threads that have ended. */
 function cpuOf(pid) {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ')
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    .replace(/^.*\) /s, '')
+    .split(' ')
   return (Number(fields[11]) + Number(fields[12])) / 100
 }

@@ -48,8 +48,8 @@ export async function loadPlan(options: LoadOptions): Promise<LoadedPlan> {
   return compiled(await load(orderOf(options)), options, atOnce)
 }
 
-/** So much YAML is read in less time than a thread takes to start; some 20 ms. */
-const SMALL_TEXT = 16 * 1024
+/** Characters of YAML that are read in less time than a thread takes to start: some 10 ms. */
+const SMALL_TEXT = 8 * 1024
 
 /**
  * The same beside traffic, in slices. A large configuration is read on another thread, and what has not changed is taken from
