@@ -282,13 +282,14 @@ export type FormTransform = (form: FormChanges) => void
 /** What may be changed of a form; every other byte of it stays as it was. Parts are named as their client wrote them. */
 export interface FormChanges {
   has(name: string): boolean
-  /** The one part of that name is a text field with this value, whatever stood there. */
+  /** The one part that any reader takes for that name is a text field with this value, whatever stood there. */
   set(name: string, value: string): void
   /** All parts of that name have another one. */
   rename(from: string, to: string): void
-  remove(name: string): void
-  /** Takes out every part of another name. */
-  keep(names: readonly string[]): void
+  /** Takes out every part that some reader finds at the path or below it: `metadata[user]` is at `metadata.user`. */
+  remove(path: readonly string[]): void
+  /** Takes out every part that is not at one of the paths or below it. */
+  keep(paths: readonly (readonly string[])[]): void
 }
 
 export interface Upstream {

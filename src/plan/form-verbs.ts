@@ -2,12 +2,12 @@ import type { VerbConfig } from '../core/config.js'
 import { GatewayError } from '../core/errors.js'
 import { isObject, type Json } from '../core/json.js'
 import type { FormChanges, FormTransform } from '../core/plan.js'
-import { parsePath } from '../wire/json-path.js'
+import { EVERY, type Path, parsePath } from '../wire/json-path.js'
 
 /**
  * The verbs of a list for forms, one after the other; `undefined` where there are none. A form has fields and no members
- * inside them: what names such a member finds nothing there, and what would make one cannot be said, as {@link formFault}
- * tells. Requests for which such a verb is declared are refused, because to leave it out would be to ignore it.
+ * inside them but for those that names write in brackets, which are taken out and kept, and not moved. What would make a
+ * member cannot be said, as {@link formFault} tells. Requests for which such a verb is declared are refused, because to leave it out would be to ignore it.
  */
 export function compileFormVerbs(list: readonly VerbConfig[]): FormTransform | undefined {
   const steps = list.flatMap(step => Object.entries(step)).flatMap(([name, args]) => compileVerb(name, args))
@@ -54,16 +54,16 @@ function compileVerb(name: string, args: Json): readonly FormTransform[] {
       )
     case 'alias':
       return moves(args).map(([from, to]) => form => {
-        if (form.has(to)) form.remove(from)
+        if (form.has(to)) form.remove([from])
         else form.rename(from, to)
       })
     case 'remove':
-      return fields(args).map(field => form => form.remove(field))
+      return paths(args).map(path => form => form.remove(path))
     // A field is a text, whatever the text says.
     case 'cast':
       return []
     case 'keep':
-      return [form => form.keep(Array.isArray(args) ? args.map(String) : [])]
+      return [form => form.keep(paths(args))]
     default:
       throw new TypeError(`there is no verb ${name}`)
   }
@@ -81,8 +81,8 @@ function moves(args: Json): readonly (readonly [string, string])[] {
     .map(([from, to]) => [fieldOf(from), fieldOf(String(to))])
 }
 
-function fields(args: Json): readonly string[] {
-  return Array.isArray(args) ? args.map(String).filter(isField).map(fieldOf) : []
+function paths(args: Json): readonly Path[] {
+  return Array.isArray(args) ? args.map(String).map(parsePath) : []
 }
 
 function members(args: Json): readonly (readonly [string, Json])[] {
@@ -90,7 +90,7 @@ function members(args: Json): readonly (readonly [string, Json])[] {
 }
 
 function isField(path: string): boolean {
-  return parsePath(path).length === 1
+  return parsePath(path).length === 1 && path !== EVERY
 }
 
 function fieldOf(path: string): string {

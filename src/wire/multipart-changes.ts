@@ -1,6 +1,7 @@
+import { EVERY, type Path } from './json-path.js'
 import type { Edit } from './json-splice.js'
 import { valueEdits } from './multipart-edit.js'
-import type { FormField, FormPart } from './multipart-form.js'
+import { type FormField, type FormPart, readings } from './multipart-form.js'
 import { MultipartError } from './multipart-problems.js'
 import { parseParameters } from './parameters.js'
 
@@ -48,34 +49,35 @@ export class MultipartChanges {
   }
 
   set(name: string, value: string): void {
-    const [first, ...others] = this.named(name)
-    if (first?.field?.value === undefined) {
-      this.remove(name)
-      this.#added.set(name, value)
-      return
-    }
-    first.value = value
-    for (const other of others) other.isOut = true
+    const [first] = this.named(name)
+    const isText = first?.field?.value !== undefined
+    for (const part of this.at([name])) part.isOut = part !== first || !isText
+    if (isText) first.value = value
+    else this.#added.set(name, value)
   }
 
   rename(from: string, to: string): void {
     const parts = this.named(from)
     const added = this.#added.get(from)
     if (from === to || (parts.length === 0 && added === undefined)) return
-    this.remove(to)
-    for (const part of parts) part.name = to
+    this.remove([to])
+    for (const part of parts) {
+      part.name = to
+      part.isOut = false
+    }
     this.#added.delete(from)
     if (added !== undefined) this.#added.set(to, added)
   }
 
-  remove(name: string): void {
-    for (const part of this.named(name)) part.isOut = true
-    this.#added.delete(name)
+  remove(path: Path): void {
+    for (const part of this.at(path)) part.isOut = true
+    for (const name of this.#added.keys()) if (isBelow([name], path)) this.#added.delete(name)
   }
 
-  keep(names: readonly string[]): void {
-    for (const part of this.#parts) part.isOut ||= !names.includes(part.name)
-    for (const name of this.#added.keys()) if (!names.includes(name)) this.#added.delete(name)
+  keep(paths: readonly Path[]): void {
+    const isKept = (name: string): boolean => paths.some(path => isBelow([name], path) || isBelow(pathOf(name), path))
+    for (const part of this.#parts) part.isOut ||= !isKept(part.name)
+    for (const name of this.#added.keys()) if (!isKept(name)) this.#added.delete(name)
   }
 
   /** Throws {@link MultipartError} where the body cannot say what it is to say. */
@@ -93,6 +95,11 @@ export class MultipartChanges {
 
   private named(name: string): readonly Changed[] {
     return this.#parts.filter(part => !part.isOut && part.name === name)
+  }
+
+  /** The parts that some reader finds at a path or below it. */
+  private at(path: Path): readonly Changed[] {
+    return this.#parts.filter(part => !part.isOut && readingsOf(part).some(reading => isBelow(reading, path)))
   }
 
   /** What is taken out, each with the boundary before it. */
@@ -124,6 +131,22 @@ export class MultipartChanges {
     const at = this.#parts.length === 0 ? close : close + CRLF
     return [{ start: at, end: at, bytes: Buffer.from(`${text.slice(CRLF)}\r\n`) }]
   }
+}
+
+/** Where readers find a part: under its name as it stands, or where its brackets say. */
+function readingsOf({ part, name }: Changed): readonly Path[] {
+  // Of a part with another name since, the written one is of no matter any more.
+  const written = name === part.name ? (part.head.writtenName ?? name) : name
+  return [[name], ...[...new Set(readings(name, written))].map(pathOf)]
+}
+
+/** `a[b][]` as `a`, `b` and an element: also of brackets without a partner, as some frameworks read them. */
+function pathOf(name: string): Path {
+  return name.split('[').map((segment, index) => (index === 0 ? segment.trim() : segment.replace(/\].*$/s, '')))
+}
+
+function isBelow(place: Path, path: Path): boolean {
+  return path.length <= place.length && path.every((segment, index) => segment === EVERY || segment === place[index])
 }
 
 /** Edits of a part's head that give it another name; its file name and whatever else stands there stay. */

@@ -133,7 +133,7 @@ export class MultipartForm {
   /** The control field that some reader takes this part for. */
   private controlOf({ name, writtenName }: PartHead): string | undefined {
     for (const reading of readings(name ?? '', writtenName ?? '')) {
-      const control = this.#control.get(fold(reading))
+      const control = this.#control.get(fold(base(reading)))
       if (control !== undefined) return control
     }
     return undefined
@@ -171,14 +171,14 @@ export class MultipartForm {
 }
 
 /** Ways in which a name is read: escapes undone, as RFC 822 has it, or left, or percent-decoded as browsers write it. */
-function* readings(name: string, written: string): Generator<string> {
-  yield clean(name)
-  if (written.includes('\\')) yield clean(written)
-  if (written.includes('%')) yield clean(percentDecoded(name))
+export function* readings(name: string, written: string): Generator<string> {
+  yield name
+  if (written.includes('\\')) yield written
+  if (written.includes('%')) yield percentDecoded(name)
 }
 
 /** Without what some frameworks cut off: space around the name, and brackets that make it a list. */
-function clean(name: string): string {
+function base(name: string): string {
   const bracket = name.indexOf('[')
   return (bracket < 0 ? name : name.slice(0, bracket)).trim()
 }

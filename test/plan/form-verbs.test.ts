@@ -10,8 +10,8 @@ function changed(verbs: readonly VerbConfig[]): readonly string[] {
     has: name => name === 'a' || name === 'b',
     set: (name, value) => told.push(`set ${name}=${value}`),
     rename: (from, to) => told.push(`rename ${from} ${to}`),
-    remove: name => told.push(`remove ${name}`),
-    keep: names => told.push(`keep ${names.join()}`),
+    remove: path => told.push(`remove ${path.join('.')}`),
+    keep: paths => told.push(`keep ${paths.map(path => path.join('.')).join()}`),
   })
   return told
 }
@@ -19,13 +19,14 @@ function changed(verbs: readonly VerbConfig[]): readonly string[] {
 t.test('each verb changes fields, in the order of the list', async t => {
   t.same(changed([{ set: { x: 1, y: true } }, { keep: ['a', 'y'] }]), ['set x=1', 'set y=true', 'keep a,y'])
   t.same(changed([{ default: { a: 1, x: 'y' } }]), ['set x=y'])
-  t.same(changed([{ rename: { a: 'a[]', 'c\\.d': 'e' } }]), ['rename a a[]', 'rename c.d e'])
+  t.same(changed([{ rename: { a: 'a\\[\\]', 'c\\.d': 'e' } }]), ['rename a a[]', 'rename c.d e'])
   t.same(changed([{ alias: { a: 'b', c: 'd' } }]), ['remove a', 'rename c d'])
   t.same(compileFormVerbs([]), undefined)
 })
 
-t.test('what stands inside a field is nowhere in a form: there is nothing to take out or to move', async t => {
-  t.same(changed([{ remove: ['a.b', 'a'] }, { rename: { 'a.b': 'c' } }]), ['remove a'])
+t.test('what a name has in brackets is taken out and kept, and not moved', async t => {
+  t.same(changed([{ remove: ['a.b', 'a'] }, { rename: { 'a.b': 'c' } }]), ['remove a.b', 'remove a'])
+  t.same(changed([{ keep: ['a.*'] }]), ['keep a.*'])
 })
 
 for (const verb of [
@@ -34,6 +35,7 @@ for (const verb of [
   { set: { a: { b: 1 } } },
   { set: { a: ['x'] } },
   { default: { a: null } },
+  { set: { '*': 1 } },
   { rename: { a: 'b.c' } },
   { alias: { a: 'b.c' } },
 ]) {

@@ -54,8 +54,8 @@ t.test('nothing changes where nothing is changed', async t => {
 })
 
 t.test('a part that is taken out leaves no trace, wherever it stood', async t => {
-  t.equal(after(formOf(AB), changes => changes.remove('a')).text, formOf([['b', '2']]).bytes.toString())
-  t.equal(after(formOf(AB), changes => changes.remove('b')).text, formOf([['a', '1']]).bytes.toString())
+  t.equal(after(formOf(AB), changes => changes.remove(['a'])).text, formOf([['b', '2']]).bytes.toString())
+  t.equal(after(formOf(AB), changes => changes.remove(['b'])).text, formOf([['a', '1']]).bytes.toString())
   t.equal(after(formOf(AB), changes => changes.keep([])).text, '--B--\r\n')
   t.equal(after(formOf(AB, 'pre\r\n'), changes => changes.keep([])).text, 'pre\r\n--B--\r\n')
 })
@@ -123,8 +123,8 @@ t.test('any changes, one after the other, come to what they would come to in a l
         for (const step of steps) {
           if (step[0] === 'set') changes.set(step[1], step[2])
           else if (step[0] === 'rename') changes.rename(step[1], step[2])
-          else if (step[0] === 'remove') changes.remove(step[1])
-          else changes.keep(step[1])
+          else if (step[0] === 'remove') changes.remove([step[1]])
+          else changes.keep(step[1].map(name => [name]))
         }
       })
       const sorted = (all: readonly (readonly [string, string | undefined])[]): string => JSON.stringify(all.toSorted())
@@ -133,4 +133,28 @@ t.test('any changes, one after the other, come to what they would come to in a l
     }),
     { numRuns: 2000 },
   )
+})
+
+t.test('a field is taken out and set however its name is spelled', async t => {
+  const spelled = [['a', '1'], ['a[]', '2'], ['a[b]', '3'], [' a ', '4'], ['%61', '5'], ['a[', '6'], ['ab', '7']] as const // biome-ignore format: pairs
+  t.same(after(formOf(spelled), changes => changes.remove(['a'])).fields, [['ab', '7']])
+  t.same(after(formOf(spelled), changes => changes.set('a', 'x')).fields, [['a', 'x'], ['ab', '7']]) // biome-ignore format: pairs
+  t.same(after(formOf([['a[]', '1']]), changes => changes.set('a', 'x')).fields, [['a', 'x']])
+  t.same(after(formOf([['a[]', '1']]), changes => changes.rename('a[]', 'a')).fields, [['a', '1']])
+})
+
+t.test('what a name has in brackets is at a path', async t => {
+  const fields = [['m[secret]', '1'], ['m[s][x]', '2'], ['m[%73ecret]', '3'], ['m[a]', '4'], ['m.secret', '5'], ['l[][n]', '6'], ['l[0][n]', '7']] as const // biome-ignore format: pairs
+  const names = (change: (changes: MultipartChanges) => void) =>
+    after(formOf(fields), change).fields.map(([name]) => name)
+  t.same(
+    names(changes => changes.remove(['m', 'secret'])),
+    ['m[s][x]', 'm[a]', 'm.secret', 'l[][n]', 'l[0][n]'],
+  )
+  t.same(
+    names(changes => changes.remove(['l', '*', 'n'])),
+    ['m[secret]', 'm[s][x]', 'm[%73ecret]', 'm[a]', 'm.secret'],
+  )
+  t.same(names(changes => changes.keep([['m', 's'], ['m.secret'], ['l']])), ['m[s][x]', 'm.secret', 'l[][n]', 'l[0][n]']) // biome-ignore format: paths
+  t.same(names(changes => changes.remove(['m[a]'])).length, 6)
 })
