@@ -3,6 +3,7 @@ import type { ProtocolConfig, VerbConfig } from '../core/config.js'
 import type { Family } from '../core/errors.js'
 import type { JsonObject } from '../core/json.js'
 import type { Limits, RetryCondition, Timeouts } from '../core/limits.js'
+import type { MembersConfig } from '../core/members.js'
 import type { Params } from '../core/params.js'
 import type { Answer, Framing, RouteBody, Tunnel } from '../core/plan.js'
 import type { PollPace, TaskAction, TaskKind, TaskState } from '../core/task.js'
@@ -190,6 +191,7 @@ export interface RawKind {
   readonly credential?: RawCredential
   readonly secret?: RawSecret
   readonly headers?: RawMap<string>
+  readonly members?: MembersConfig
   readonly forward?: {
     readonly request?: readonly string[]
     readonly response?: readonly string[]

@@ -80,6 +80,7 @@ function readUpstream(
     former: off === undefined ? readFormerSecrets(raw, entry.site, context) : [],
     ...(off === undefined ? {} : { off }),
     headers: mergeHeaders(layers, context),
+    ...mergeMembers(layers),
     forward: {
       request: mergeForward(layers, 'request', context),
       response: mergeForward(layers, 'response', context),
@@ -163,6 +164,11 @@ function warnOfRepetition(
 function mergeHeaders(layers: readonly Layer[], context: Context): Record<string, string> {
   const checked = layers.map(({ value, site }) => checkHeaders(value.headers ?? {}, site.child('headers'), context))
   return toRecord(checked.flatMap(headers => Object.entries(headers)))
+}
+
+function mergeMembers(layers: readonly Layer[]): Pick<UpstreamConfig, 'members'> {
+  const declared = layers.flatMap(({ value }) => Object.entries(value.members ?? {}))
+  return declared.length === 0 ? {} : { members: toRecord(declared) }
 }
 
 function mergeForward(

@@ -4,6 +4,7 @@ import type { HeldList, HeldVerb, HolderHint, UploadSession } from './held.js'
 import type { Json, JsonObject } from './json.js'
 import type { Limits, Retry, RetryCondition, Timeouts } from './limits.js'
 import type { MediaConfig } from './media.js'
+import type { MembersConfig } from './members.js'
 import type { Params } from './params.js'
 import type { Placement } from './placement.js'
 import type { Answer, FamilyMark, ModelPointer, Pointer, RouteBody, RouteFraming, RouteLimit, Tunnel } from './plan.js'
@@ -128,6 +129,8 @@ export interface UpstreamConfig {
   readonly off?: string
   /** Sent with every request. */
   readonly headers: Readonly<Record<string, string>>
+  /** What becomes of members of requests here, in the place of what their protocol declares. */
+  readonly members?: MembersConfig
   /** Further header names (globs, lower case) that pass in each direction. */
   readonly forward: {
     readonly request: readonly string[]
@@ -219,6 +222,8 @@ export interface ProtocolConfig {
   readonly stream_error?: 'family' | 'responses'
   /** Where usage stands, in dotted paths from the top of the JSON answer or event. */
   readonly usage?: UsageConfig
+  /** What becomes of members of requests that name models, or say where the request goes. */
+  readonly members?: MembersConfig
   /** What a tunnel reads of the messages that pass: dotted paths of models' names, and types of messages with usage. */
   readonly messages?: { readonly model?: readonly string[]; readonly counted?: readonly string[] }
   /** Subprotocols that a tunnel offers upstream (globs), and those that it answers. */

@@ -4,6 +4,7 @@ import type { Family } from './errors.js'
 import type { HeldName, HolderHint, Holding, UploadSession } from './held.js'
 import type { Limits, Retry, Timeouts } from './limits.js'
 import type { MediaConfig } from './media.js'
+import type { RouteMembers } from './members.js'
 import type { Params } from './params.js'
 import type { Placement } from './placement.js'
 import type { Secret } from './secret.js'
@@ -93,6 +94,8 @@ export interface Route {
   readonly body: RouteBody
   /** Top-level members of the body, or fields of the form, that decide what happens (model, stream): they may stand only once. */
   readonly control: readonly string[]
+  /** What becomes of members that name models, or say where a request goes, beside the model itself. */
+  readonly members: RouteMembers
   /** Empty: the document fits. Absent: nothing is declared. */
   readonly validate: ((document: unknown) => readonly Violation[]) | undefined
   /** What the route does with things that upstreams keep for callers. */
@@ -339,8 +342,6 @@ export interface Protocol {
 }
 
 export interface MessageRules {
-  /** Where messages of the client may name a model; paths, split. */
-  readonly model: readonly (readonly string[])[]
   /** Values of `type` of the upstream's messages that tell usage. */
   readonly counted: readonly string[]
 }
@@ -374,6 +375,8 @@ export interface ModelTable {
    * the caller has no such model.
    */
   upstreams(caller: Caller, name?: string): ReadonlySet<string> | undefined
+  /** The name by which an upstream knows the model; undefined where the model is not served there. */
+  nameAt(name: string, upstream: string): string | undefined
 }
 
 export interface ModelEntry {

@@ -41,7 +41,10 @@ export function account(call: Call): RequestEntry {
     early: call.early,
     usage: call.usage,
     closed: call.closed,
-    dropped: call.losses?.dropped ?? NOTHING,
+    dropped:
+      call.dropped.length === 0
+        ? (call.losses?.dropped ?? NOTHING)
+        : [...call.dropped, ...(call.losses?.dropped ?? NOTHING)],
     blocked: details?.cause instanceof Blocked ? details.cause.message : undefined,
     generation: call.generation.number,
   }

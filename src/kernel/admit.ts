@@ -1,9 +1,10 @@
 import { isLeftOut, withDefault } from '../core/default-model.js'
 import { GatewayError } from '../core/errors.js'
-import { isObject } from '../core/json.js'
+import { isObject, type JsonObject } from '../core/json.js'
 import type { ModelPointer, Pointer, Route } from '../core/plan.js'
 import { JsonScanner, type ScanOptions, type ScanProblem } from '../wire/json-scan.js'
 import { parseSmall } from '../wire/json-small.js'
+import { MemberKeys } from '../wire/member-keys.js'
 import type { Call } from './call.js'
 import { type FormBody, formViolations, readForm } from './form.js'
 import { namingMembers } from './held/names.js'
@@ -27,6 +28,8 @@ export interface HeldBody {
   readonly model: Span | undefined
   /** False where somebody has looked and it names nothing that upstreams keep. */
   readonly named?: boolean
+  /** False where somebody has looked and the route's rules are about none of its members. */
+  readonly ruled?: boolean
 }
 
 export interface Span {
@@ -75,13 +78,14 @@ async function readJson(call: Call, route: Route): Promise<Body> {
     const validate = schemaOf(route)
     if (validate !== undefined) checkSchema(validate, withDefault(document, route.model))
     readPointers(call, route, name => document[name], referencesIn(document.input))
-    return { type: 'bytes', bytes, model: undefined, named: false }
+    const ruled = isRuled(document, bytes, scanOptions(route).ruled)
+    return { type: 'bytes', bytes, model: undefined, named: false, ruled }
   }
   if (scanner === undefined) {
     scanner = new JsonScanner(scanOptions(route))
     scanner.push(bytes)
   }
-  return { type: 'bytes', bytes, model: readScanned(call, route, scanner), named: scanner.seen }
+  return { type: 'bytes', bytes, model: readScanned(call, route, scanner), named: scanner.seen, ruled: scanner.ruled }
 }
 
 /** The schema of JSON bodies. */
@@ -93,11 +97,27 @@ function schemaOf(route: Route): Route['validate'] {
 function scanOptions(route: Route): ScanOptions {
   const known = SCANS.get(route)
   if (known !== undefined) return known
-  const { control, limits, names } = route
+  const { control, limits, names, members } = route
   const watched = namingMembers(names)
-  const made = { control, depth: limits.depth, members: limits.members, ...(watched && { watched }) }
+  const made = {
+    control,
+    depth: limits.depth,
+    members: limits.members,
+    ...(watched && { watched }),
+    ...(members.any.length > 0 && { ruled: new MemberKeys(members.any) }),
+  }
   SCANS.set(route, made)
   return made
+}
+
+/** Of a small document, in which no key stands with escapes: of two members of one name it has but the last. */
+function isRuled(document: JsonObject, bytes: Buffer, keys: MemberKeys | undefined): boolean {
+  if (keys === undefined) return false
+  for (const key in document) {
+    const top = keys.topName(key)
+    if (top === 'all' || (top === 'inside' && keys.belowIn(bytes.toString('utf8')))) return true
+  }
+  return false
 }
 
 const SCANS = new WeakMap<Route, ScanOptions>()

@@ -13,6 +13,7 @@ import type { Generation } from './generation.js'
 import { clientRequestId } from './heads.js'
 import type { InFlight, Kernel } from './kernel.js'
 import { linger } from './linger.js'
+import type { MemberChanges } from './members.js'
 import type { AnswerTap } from './state/answer-tap.js'
 import type { Turn, Wishes } from './state/turn.js'
 import type { Losses } from './translate/losses.js'
@@ -78,6 +79,10 @@ export class Call implements Watched, InFlight {
   upload: Upload | undefined
   /** The body, where it is held beside the request; let go of when the call is over. */
   spool: Spool | undefined
+  /** What each exchange gets otherwise than it came, where the route's rules are about anything in the request. */
+  members: ReadonlyMap<string, MemberChanges> | undefined
+  /** Members that the exchange at hand did not get. */
+  dropped: readonly string[] = []
   /** What translation left out. */
   losses: Losses | undefined
   /** The key whose place among all requests in flight this one has, once it has one. */
@@ -137,6 +142,7 @@ export class Call implements Watched, InFlight {
   /** Sends the head of the answer. `headers` is a flat name, value list that this call takes over. */
   begin(status: number, headers: string[]): void {
     headers.push('x-request-id', this.id, ...this.extraHeaders)
+    if (this.dropped.length > 0) tellDropped(headers, this.dropped)
     const early = this.upload !== undefined && !this.request.complete
     if (this.kernel.draining || early) headers.push('connection', 'close')
     if (early) linger(this.request, this.response)
@@ -258,6 +264,13 @@ export class Call implements Watched, InFlight {
     if (this.#placed !== undefined) this.kernel.inFlight.release(this.#placed)
     this.kernel.leave(this.#entered)
   }
+}
+
+/** Adds names to those that translation left out, in a flat name, value list. */
+function tellDropped(headers: string[], names: readonly string[]): void {
+  const at = headers.indexOf('x-gateway-dropped')
+  if (at < 0) headers.push('x-gateway-dropped', names.join(', '))
+  else headers[at + 1] = `${names.join(', ')}, ${headers[at + 1]}`
 }
 
 function unexpected(cause: unknown): GatewayError {

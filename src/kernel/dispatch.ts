@@ -6,6 +6,7 @@ import type { Body, HeldBody } from './admit.js'
 import { Attempt } from './attempt.js'
 import type { Call, Work } from './call.js'
 import type { Failure } from './failure.js'
+import { bodyWithMembers } from './members.js'
 import { type Asked, ask } from './translate/asked.js'
 import { answerEstimate } from './translate/estimate.js'
 import { RemoteMedia } from './translate/media.js'
@@ -75,7 +76,7 @@ export class Dispatch implements Work {
     const attempt = this.attempt(exchange, undefined)
     let request: UpstreamRequest
     try {
-      request = buildRequest(this.#call, exchange, this.#body)
+      request = buildRequest(this.#call, exchange, bodyWithMembers(this.#call, exchange, this.#body))
     } catch (cause) {
       this.#call.fail(cause)
       return
@@ -85,25 +86,28 @@ export class Dispatch implements Work {
 
   private async relayLarge(exchange: Exchange, body: HeldBody): Promise<void> {
     const call = this.#call
-    const request = await buildLargeRequest(call, exchange, body)
+    const request = await buildLargeRequest(call, exchange, bodyWithMembers(call, exchange, body))
     if (call.over || call.error !== undefined) return
     this.attempt(exchange, undefined).send(request)
   }
 
   private async translate(exchange: Exchange, translation: Translation): Promise<void> {
     const call = this.#call
-    this.#asked ??= await ask(call, this.#body, translation.server)
+    const body = bodyWithMembers(call, exchange, this.#body)
+    const asked = (body === this.#body ? this.#asked : undefined) ?? (await ask(call, body, translation.server))
+    // What one exchange gets otherwise than it came is read for that one alone.
+    if (body === this.#body) this.#asked = asked
     if (translation.client === estimate) {
-      answerEstimate(call, translation.server, this.#asked)
+      answerEstimate(call, translation.server, asked)
       return
     }
     if (call.over || call.error !== undefined) return
     const strict = call.caller?.strict === true
     this.#media ??= new RemoteMedia(call)
-    const asked = await this.#media.inlined(this.#asked, translation)
+    const whole = await this.#media.inlined(asked, translation)
     if (call.over || call.error !== undefined) return
-    const translator = translatorOf(asked, exchange, translation, strict, call.turn?.newId)
-    const request = await translatedRequest(call, exchange, translator, asked)
+    const translator = translatorOf(whole, exchange, translation, strict, call.turn?.newId)
+    const request = await translatedRequest(call, exchange, translator, whole)
     if (call.over || call.error !== undefined) return
     call.losses = translator.losses
     this.attempt(exchange, translator).send(request)

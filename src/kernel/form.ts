@@ -14,6 +14,7 @@ import { MultipartEdit } from '../wire/multipart-edit.js'
 import { type FormPart, MultipartForm } from '../wire/multipart-form.js'
 import { MultipartError, type MultipartRule } from '../wire/multipart-problems.js'
 import type { Call } from './call.js'
+import { changeFields } from './members.js'
 import { tooLarge } from './read-body.js'
 
 /** A form, held whole beside the request, so that another target may be tried. */
@@ -73,6 +74,7 @@ export function sentForm(
   const { model, named, route } = call
   const isOther = !named || exchange.model !== model
   if (route?.model?.from === 'form' && isOther && call.namesModel) changes.set(route.model.name, exchange.model)
+  changeFields(call, exchange, changes)
   exchange.form?.(changes)
   const edits = told(() => changes.edits(), undefined)
   const edit = new MultipartEdit(edits)

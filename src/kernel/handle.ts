@@ -12,6 +12,7 @@ import { checkHead } from './heads.js'
 import { holdersFor } from './held/choose.js'
 import { mayName, narrowToHolders } from './held/names.js'
 import type { Kernel } from './kernel.js'
+import { checkMembers, mayBeRuled } from './members.js'
 import { resolve } from './resolve.js'
 import type { Serve } from './state/background.js'
 import { isStateful, openTurn } from './state/open-turn.js'
@@ -46,7 +47,9 @@ async function serve(call: Call): Promise<void> {
   const body = await admit(call, route)
   if (call.over) return
   const able = known ?? (holding === undefined ? resolve(call, route) : await holdersFor(call, route, holding))
-  const exchanges = mayName(body, route.names) ? await narrowToHolders(call, route, body, able) : able
+  const holders = mayName(body, route.names) ? await narrowToHolders(call, route, body, able) : able
+  if (call.over) return
+  const exchanges = mayBeRuled(call, route, body) ? await checkMembers(call, route, body, holders) : holders
   if (call.over) return
   const offered = call.wishes === undefined ? exchanges : await continueTurn(call, call.wishes, body, exchanges)
   if (offered === undefined || call.over) return

@@ -8,7 +8,8 @@ import { type Body, type HeldBody, standsInBody } from './admit.js'
 import type { Call } from './call.js'
 import { sentForm } from './form.js'
 import type { Reach } from './generation.js'
-import { renameAgain } from './model-again.js'
+import { changesOf } from './members.js'
+import { ownQuery } from './own-query.js'
 import { declaredLength } from './read-body.js'
 import { breathe, joined } from './translate/steps.js'
 import { Upload } from './upload.js'
@@ -39,7 +40,7 @@ function headOf(call: Call, exchange: Exchange, body: Body): Omit<UpstreamReques
 
 function targetOf(call: Call, exchange: Exchange, chosen: UpstreamCall): string {
   const target = chosen.target({ ...call.params, model: exchange.model })
-  return chosen.whole === true ? target : mergeQuery(target, call.query, isHeld(call))
+  return chosen.whole === true ? target : mergeQuery(target, call.query, isHeld(call, exchange))
 }
 
 /** What asks for a part of something that an upstream keeps (RFC 9110 §14.2). */
@@ -74,15 +75,15 @@ function standing({ headers, yielding }: Reach, given: IncomingHttpHeaders): str
   })
 }
 
-/** Query parameters that stay here: callers' keys, wherever they stand, and the model, which the exchange renames. */
-function isHeld(call: Call): Held {
-  const { route, generation } = call
+/** Query parameters that stay here. */
+function isHeld(call: Call, exchange: Exchange): Held {
+  const held = changesOf(call, exchange)?.query
+  const { openQuery = true, of } = call.route?.members ?? {}
+  const query = openQuery ? undefined : of?.(exchange.upstream.name).query
   return (name, value) =>
-    (route?.model?.from === 'query' && route.model.name === name && call.namesModel) ||
-    route?.framing.parameter === name ||
-    route?.holder.some(hint => hint.from === 'query' && hint.name === name) === true ||
-    route?.caller.some(placement => placement.in === 'query' && placement.name === name) === true ||
-    !('refused' in generation.plan.keys.find(value, Date.now()))
+    held?.has(name) === true ||
+    (held === undefined && query !== undefined && query.get(name) !== 'pass') ||
+    ownQuery(call, name, value)
 }
 
 /** `headers` get what the body's framing needs. */
@@ -129,7 +130,6 @@ async function largeBody(call: Call, exchange: Exchange, body: HeldBody): Promis
 function naming(call: Call, exchange: Exchange, body: HeldBody): readonly Edit[] {
   const { named, model, route } = call
   const pointer = route?.model
-  if (pointer?.from === 'path') return named ? renameAgain(body.bytes, model, exchange.model) : UNCHANGED
   if (!standsInBody(pointer) || !call.namesModel || (named && exchange.model === model)) return UNCHANGED
   return [rename(body, pointer.name, exchange.model)]
 }

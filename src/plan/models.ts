@@ -3,6 +3,7 @@ import type { Caller, ModelEntry, ModelTable } from '../core/plan.js'
 import { atOnce, type Steps } from '../core/steps.js'
 import { Glob, isGlob, meet } from './globs.js'
 import { isName } from './names.js'
+import { asWritten } from './upstream-name.js'
 
 /** `created` of models that declare none, in seconds since the epoch: the start of 2025. It only has to stay the same. */
 const CREATED = Date.UTC(2025, 0, 1) / 1000
@@ -109,6 +110,12 @@ export class ModelCatalog implements ModelTable {
     if (config === undefined) return undefined
     const owner = config.owner ?? config.targets[0]?.upstream ?? 'gateway'
     return { id: name, created: config.created ?? CREATED, owner }
+  }
+
+  nameAt(name: string, upstream: string): string | undefined {
+    const found = isName(name) ? this.index.find(name) : undefined
+    const target = found?.model.config.targets.find(one => one.upstream === upstream)
+    return found === undefined || target === undefined ? undefined : asWritten(name, found, target.as)
   }
 
   upstreams(caller: Caller, name?: string): ReadonlySet<string> | undefined {

@@ -34,7 +34,7 @@ function compileProtocol(name: string, config: ProtocolConfig): Protocol {
     binary: binary ?? (usage === undefined ? undefined : false),
     streamError: stream_error ?? 'family',
     usage: usage && compileUsage(usage),
-    messages: { model: (messages?.model ?? []).map(parsePath), counted: messages?.counted ?? [] },
+    messages: { counted: messages?.counted ?? [] },
     subprotocols: subprotocols && compileSubprotocols(subprotocols),
     unknownModel: unknown_model && {
       status: unknown_model.status,

@@ -1,11 +1,14 @@
 import type { Config, RouteConfig, VerbConfig } from '../core/config.js'
+import { messageRules } from '../core/members.js'
 import type { DocumentPath } from '../core/path-text.js'
 import type { Route } from '../core/plan.js'
-import { namesState, STATE_MEMBERS } from '../core/stateful.js'
+import { namesState, STATE_MEMBERS, STATEFUL } from '../core/stateful.js'
 import type { Steps } from '../core/steps.js'
 import { TASK_MEMBERS } from '../core/task.js'
+import { MAX_PATHS } from '../wire/named-values.js'
 import { formFault } from './form-verbs.js'
 import { HeldKinds } from './held.js'
+import { MemberCompiler } from './members.js'
 import type { Pattern } from './pattern.js'
 import type { Problems } from './problems.js'
 import { Protocols } from './protocols.js'
@@ -20,6 +23,7 @@ export class RouteCompiler {
   readonly #protocols: Protocols
   readonly #schemas: Schemas
   readonly #held: HeldKinds
+  readonly #members: MemberCompiler
   readonly #services = new Map<string, ModelService>()
   readonly #spoken = new Map<string, ReadonlySet<string>>()
   readonly #limits: Route['limits']
@@ -29,6 +33,7 @@ export class RouteCompiler {
     this.#problems = problems
     this.#protocols = new Protocols(parts.config.protocols)
     this.#limits = pick(parts.config.limits)
+    this.#members = new MemberCompiler(parts.config)
     this.#held = new HeldKinds(parts.config.objects)
     this.#schemas = new Schemas(parts.config.schemas, compileSchema, problems)
   }
@@ -44,6 +49,8 @@ export class RouteCompiler {
       config
     const service = yield* this.#service(id, pattern, config)
     const holding = this.#held.holding(config)
+    const members = this.#members.of({ ...config, ...compacted(answer), method: pattern.method })
+    if (tunnel !== undefined) this.#checkMessages(protocol, members)
     return {
       id,
       method: pattern.method,
@@ -60,6 +67,7 @@ export class RouteCompiler {
       tunnel,
       body,
       control: controlMembers(config),
+      members,
       holding,
       names: this.#held.names(config),
       holder: config.holder,
@@ -71,6 +79,19 @@ export class RouteCompiler {
       limits: isEmpty(config.limits) ? this.#limits : { ...this.#limits, ...config.limits },
       resolve: name => service?.resolve(name),
       shipped,
+    }
+  }
+
+  /** Messages are read while they pass, which goes by few paths of names alone. */
+  #checkMessages(protocol = '', members: Route['members']): void {
+    const path = ['protocols', protocol, 'members']
+    // Nobody is called so: what holds where no upstream says anything itself.
+    if (members.of('').rules.some(rule => rule.path.includes('*')))
+      this.#problems.error(path, 'message-members', 'paths of messages of a tunnel have no *')
+    for (const name of ['', ...this.#parts.speakers.keys()]) {
+      if (messageRules(members.of(name)).length <= MAX_PATHS) continue
+      const message = `messages of a tunnel are read for ${MAX_PATHS} members at most`
+      this.#problems.error(name === '' ? path : ['upstreams', name, 'members'], 'message-members', message)
     }
   }
 
@@ -153,6 +174,11 @@ function pick({
 
 function isEmpty(settings: object): boolean {
   return Object.keys(settings).length === 0
+}
+
+/** What is compacted is a request of the stateful protocol. */
+function compacted(answer: RouteConfig['answer']): { readonly protocol?: string } {
+  return answer === 'response.compact' ? { protocol: STATEFUL } : {}
 }
 
 /** Top-level members of the body that decide what happens. */

@@ -12,14 +12,20 @@ const ODD = /[/\\%]/g
  */
 export function upstreamName(
   name: string,
-  { model: declared, star }: Found,
+  found: Found,
   as: string | undefined,
   { call, stream }: Endpoint,
 ): string | undefined {
-  const asked = as === undefined ? name : star === undefined ? as : as.replaceAll('*', () => star)
+  const declared = found.model
+  const asked = asWritten(name, found, as)
   if (!call.placesInPath('model') && !stream.placesInPath('model')) return asked
   const fromClient = as === undefined || as.includes('*')
   return DOTS.test(asked) || (fromClient && oddities(name) > oddities(declared.name)) ? undefined : asked
+}
+
+/** The name that a target gives a model. */
+export function asWritten(name: string, { star }: Found, as: string | undefined): string {
+  return as === undefined ? name : star === undefined ? as : as.replaceAll('*', () => star)
 }
 
 function oddities(text: string): number {

@@ -4,6 +4,7 @@ import { type ControlKey, type ControlNames, controlNames } from './control-name
 import * as g from './json-grammar.js'
 import { StringReader, skipDigits } from './json-runs.js'
 import { LONG, Skeleton } from './json-skeleton.js'
+import type { MemberKeys } from './member-keys.js'
 
 const BACKSLASH = 0x5c
 const OPEN_BRACE = 0x7b
@@ -21,6 +22,8 @@ export interface ScanOptions {
   readonly members: number
   /** Keys that are watched for at any depth. */
   readonly watched?: WatchedKeys
+  /** Members that rules are about. */
+  readonly ruled?: MemberKeys
 }
 
 /** Keys that stand in JSON without escapes. */
@@ -75,6 +78,9 @@ export class JsonScanner {
   #token = 0
   #isKey = false
   #seen = false
+  #ruled = false
+  /** Whether rules are about something inside of the member at the top that is being read. */
+  #isInside = false
   /** Where the value of a top-level member began, if it is an object or array. */
   #opened = 0
   /** The control name whose key has been read, until its value has been. */
@@ -115,6 +121,11 @@ export class JsonScanner {
   /** Whether a watched key, or one that could be one but for its escapes, has come. */
   get seen(): boolean {
     return this.#seen
+  }
+
+  /** Whether a member may have come that rules are about. */
+  get ruled(): boolean {
+    return this.#ruled
   }
 
   /** Ends the document; the first problem, or `undefined` where it is sound. */
@@ -204,7 +215,11 @@ export class JsonScanner {
   private endKey(at: number): number {
     this.#isKey = false
     if (this.#options.watched !== undefined && !this.#seen) this.watch(this.#options.watched.bare, at)
-    if (this.#depth !== 1) return g.COLON
+    if (this.#depth !== 1) {
+      if (this.#isInside && !this.#ruled) this.ruleInside(at)
+      return g.COLON
+    }
+    if (this.#options.ruled !== undefined && !this.#ruled) this.ruleTop(this.#options.ruled, at)
     const key = this.controlKey(this.#token + 1, at)
     if (key === undefined) return g.COLON
     if (!key.exact || this.#found.some(found => found.name === key.name)) {
@@ -221,6 +236,27 @@ export class JsonScanner {
     const from = offset >= 0 ? offset : 0
     const to = from + end - start
     this.#seen = watched.some(key => isAt(bytes, from, to, key)) || isEscaped(bytes, from, to)
+  }
+
+  private ruleTop(members: MemberKeys, end: number): void {
+    const start = this.#token + 1
+    const offset = start - this.#base
+    const top =
+      offset >= 0
+        ? members.top(this.#piece, offset, end - this.#base)
+        : members.top(this.#chunks.slice(start, end), 0, end - start)
+    this.#isInside = top === 'inside'
+    this.#ruled = top === 'all'
+  }
+
+  private ruleInside(end: number): void {
+    const { ruled } = this.#options
+    const start = this.#token + 1
+    const offset = start - this.#base
+    this.#ruled =
+      offset >= 0
+        ? ruled?.below(this.#piece, offset, end - this.#base) === true
+        : ruled?.below(this.#chunks.slice(start, end), 0, end - start) === true
   }
 
   private controlKey(start: number, end: number): ControlKey | undefined {

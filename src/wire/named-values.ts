@@ -1,4 +1,5 @@
-import { ControlNames, fold } from './control-names.js'
+import { memberName } from '../core/members.js'
+import { MemberKeys } from './member-keys.js'
 
 const QUOTE = 0x22
 const COMMA = 0x2c
@@ -9,6 +10,8 @@ const CLOSE_BRACKET = 0x5d
 const OPEN_BRACE = 0x7b
 const CLOSE_BRACE = 0x7d
 
+/** Bits of a number that is no negative one. */
+export const MAX_PATHS = 30
 /** Bytes of a string that are looked at one by one before the rest is searched. */
 const SHORT = 48
 /** Most bytes that are kept of a string that goes over several pieces: a longer one is no name. */
@@ -17,14 +20,17 @@ const KEPT = 2048
 /**
  * Finds the strings that stand at certain places of a JSON document (`session.model`), while it passes in pieces, cut
  * anywhere, and says whether each may. It only follows strings, brackets, colons and commas, so that it reads whatever
- * the most lenient of parsers reads; keys are compared as {@link fold} folds them, and of a key that stands twice both
+ * the most lenient of parsers reads; keys are compared as {@link memberName} folds them, and of a key that stands twice both
  * values count. Memory is bounded whatever the document is.
  */
 export class NamedValues {
   readonly #paths: readonly (readonly string[])[]
   readonly #allowed: (value: string) => boolean
   /** By depth: the names that one of the paths may go on with there. */
-  readonly #names: readonly ControlNames[]
+  readonly #names: readonly MemberKeys[]
+  /** Bits of the paths at which nothing may stand. */
+  readonly #barred: number
+  #stoppedAt: readonly string[] | undefined
   /** By path: how many of its names the open objects have matched. */
   readonly #matched: number[]
   #depth = 0
@@ -36,14 +42,28 @@ export class NamedValues {
   readonly #held = Buffer.alloc(KEPT)
   #heldLength = 0
 
-  /** At most 31 paths, each of at least one name. `allowed` judges the value that stands at one of them. */
-  constructor(paths: readonly (readonly string[])[], allowed: (value: string) => boolean) {
-    this.#paths = paths.map(path => path.map(fold))
+  /**
+   * At most {@link MAX_PATHS} paths, each of at least one name. `allowed` judges the value that stands at one of them;
+   * at those that are `barred` nothing may stand at all.
+   */
+  constructor(
+    named: readonly (readonly string[])[],
+    allowed: (value: string) => boolean,
+    barred: readonly (readonly string[])[] = [],
+  ) {
+    const paths = [...named, ...barred]
+    this.#paths = paths.map(path => path.map(memberName))
+    this.#barred = (2 ** paths.length - 1) & ~(2 ** named.length - 1)
     this.#allowed = allowed
     const deepest = Math.max(0, ...paths.map(path => path.length))
     this.#names = Array.from(
       { length: deepest },
-      (_, depth) => new ControlNames(paths.flatMap(path => path.slice(depth, depth + 1))),
+      (_, depth) =>
+        new MemberKeys(
+          this.#paths
+            .filter(path => path.length > depth)
+            .map(path => ({ path: path.slice(depth, depth + 1), action: 'model' })),
+        ),
     )
     this.#matched = paths.map(() => 0)
   }
@@ -83,6 +103,7 @@ export class NamedValues {
         case COLON:
           this.#armed = this.#candidate
           this.#candidate = 0
+          if ((this.#armed & this.#barred) !== 0 && !this.passes(this.#armed & this.#barred)) return false
           break
         case COMMA:
           this.#armed = 0
@@ -156,6 +177,18 @@ export class NamedValues {
     return true
   }
 
+  /** The path at which something stands where nothing may. */
+  get stoppedAt(): readonly string[] | undefined {
+    return this.#stoppedAt
+  }
+
+  private passes(barred: number): boolean {
+    this.#stoppedAt = this.#paths.find(
+      (path, index) => (barred & (1 << index)) !== 0 && this.#matched[index] === path.length - 1,
+    )
+    return this.#stoppedAt === undefined
+  }
+
   private isLeaf(armed: number): boolean {
     return this.#paths.some((path, index) => (armed & (1 << index)) !== 0 && this.#matched[index] === path.length - 1)
   }
@@ -171,7 +204,7 @@ export class NamedValues {
     for (let index = 0; index < this.#paths.length; index++) {
       const matched = this.#matched[index] ?? 0
       if (this.#depth !== matched + 1) continue
-      key ??= fold(this.text(bytes, start, end) ?? '')
+      key ??= memberName(this.text(bytes, start, end) ?? '')
       if (this.#paths[index]?.[matched] === key) found |= 1 << index
     }
     return found

@@ -63,6 +63,17 @@ t.test('F-A6 a message that names a model which may not be used does not get the
   t.match(await lineOf(gateway), { error: 'model_not_found', close: 1008, closed_by: 'gateway' })
 })
 
+t.test('models of messages get the names that the upstream knows', async t => {
+  const { client, server } = await talking(t)
+  const message = (main: string, other: string): string =>
+    `{"session":{"model":"${main}","audio":{"input":{"transcription":{"model":"${other}"}}}}, "n":1.0}`
+  client.send(textFrame(message('m', 'other'), true))
+  t.same(await server.texts.count(1), [message('real-m', 'other')])
+  client.send(textFrame(message('m', 'not-mine'), true))
+  t.match(await client.closes.count(1), [{ code: 1008 }])
+  t.equal(server.texts.items.length, 1)
+})
+
 t.test('usage is added up', async t => {
   const { client, server, gateway } = await talking(t)
   for (const tokens of [1, 2]) {

@@ -347,6 +347,33 @@ t.test('F-A6 a forbidden model is found in pieces and fragments too', async t =>
   t.same(server.texts.items, [])
 })
 
+for (const message of [
+  '{"type":"session.update","session":{"audio":{"input":{"transcription":{"model":"not-mine"}}}}}',
+  '{"session":{"input_audio_transcription":{"model":"not-mine"}}}',
+  '{"session":{"inputAudioTranscription":{"m\\u006fdel":"not-mine"}}}',
+  '{"session":{"audio":{"input":{"transcription":{"model":"other","model":"not-mine"}}}}}',
+  '{"session":{"audio":{},"audio":{"input":{"transcription":{"model":"not-mine"}}}}}',
+  '{"type":"response.create","response":{"model":"not-mine"}}',
+  '{"session":{"api_base":"http://up.example"}}',
+  '{"session":{"apiBase":null}}',
+  '{"fallbacks":["other"]}',
+]) {
+  t.test(`F-A6 a message never gets there that names further models or an address: ${message}`, async t => {
+    const { client, server } = await talking(t)
+    client.send(textFrame(message, true))
+    t.match(await client.closes.count(1), [{ code: 1008 }])
+    t.match(JSON.parse(client.texts.items[0] ?? ''), { type: 'error', error: { message: String } })
+    t.same(server.texts.items, [])
+  })
+}
+
+t.test('F-A6 the model of a transcription passes where this key may use it under the same name', async t => {
+  const { client, server } = await talking(t)
+  const message = '{"session":{"audio":{"input":{"transcription":{"model":"other"}}}}}'
+  client.send(textFrame(message, true))
+  t.same(await server.texts.count(1), [message])
+})
+
 t.test('F-A6 another model passes where this key may use it under the same name on the same upstream', async t => {
   const { client, server } = await talking(t)
   client.send(textFrame('{"session":{"model":"other"}}', true))
@@ -392,9 +419,9 @@ t.test('F-C13 nothing of the query, the model or the subprotocols gets into a he
   const path = '/v1/realtime?model=m%0d%0aevil:%201'
   t.equal((await ask(t, stage.gateway, { path })).status, 404)
   const headers = { 'sec-websocket-protocol': 'realtime, a b, é', 'x-request-id': 'a"b' }
-  const { head } = await open(t, stage, { headers, path: '/v1/realtime?model=m&x=%0d%0aevil:1' })
+  const { head } = await open(t, stage, { headers, path: '/v1/realtime?model=m&intent=%0d%0aevil:1' })
   t.notMatch(head, /evil|a"b/)
-  t.equal(stage.up.requests.items[0]?.url, '/v1/realtime?model=real-m&x=%0D%0Aevil%3A1')
+  t.equal(stage.up.requests.items[0]?.url, '/v1/realtime?model=real-m&intent=%0D%0Aevil%3A1')
 })
 
 t.test('F-C14 the upstream’s path is as it was written, whatever the model’s name', async t => {

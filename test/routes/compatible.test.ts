@@ -74,7 +74,10 @@ t.test('realtime is a raw tunnel: the model stands in the query, the key may be 
   t.match({ tunnel, model, body }, { tunnel: 'raw', model: { from: 'query', name: 'model' }, body: 'none' })
   t.same(caller[1], { in: 'subprotocol', prefix: 'openai-insecure-api-key.' })
   const { messages, subprotocols, usage } = protocol('WS /v1/realtime')
-  t.same(messages, { model: [['session', 'model']], counted: ['response.done'] })
+  t.same(messages, { counted: ['response.done'] })
+  const { rules } = route('WS /v1/realtime').members.of('any')
+  const named = rules.filter(({ action }) => action === 'model').map(({ path }) => path.join('.'))
+  t.ok(named.includes('session.model') && named.includes('session.audio.input.transcription.model'))
   t.same(subprotocols?.answer, ['realtime'])
   t.same(
     ['realtime', 'openai-beta.realtime-v1', 'openai-organization.x'].map(name => subprotocols?.pass(name)),

@@ -2,6 +2,7 @@ import { GatewayError } from '../../core/errors.js'
 import type { Answer, Route } from '../../core/plan.js'
 import { admit } from '../admit.js'
 import type { Call } from '../call.js'
+import { checkMembers, mayBeRuled } from '../members.js'
 import { unknownModel } from '../resolve.js'
 import { noResponse } from './faults.js'
 import { itemList } from './item-list.js'
@@ -69,8 +70,9 @@ async function compact(call: Call, route: Route): Promise<void> {
     throw unknownModel(call.model, makingRoute(plan) ?? route)
   }
   if (call.wishes !== undefined) call.turn = await openTurn(call, { ...call.wishes, store: false }, body)
-  const exchanges = relayed(plan, call.model)
-  if (exchanges.length === 0) throw notHere(call.model)
+  const able = relayed(plan, call.model)
+  if (able.length === 0) throw notHere(call.model)
+  const exchanges = mayBeRuled(call, route, body) ? await checkMembers(call, route, body, able) : able
   const [exchange] = call.turn?.narrow(exchanges) ?? exchanges
   if (exchange === undefined) throw notHere(call.model)
   askKeeper(call, route, exchange, '/compact', body)

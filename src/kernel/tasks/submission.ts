@@ -3,6 +3,7 @@ import type { Exchange, TaskTarget } from '../../core/plan.js'
 import type { UpstreamRequest } from '../../net/pools.js'
 import type { HeldBody } from '../admit.js'
 import { formAsJson } from '../form-json.js'
+import { bodyWithMembers, jsonWithMembers } from '../members.js'
 import { buildRequest } from '../upstream-request.js'
 import { accept, gone, type Order, type Outcome } from './acceptance.js'
 import { ask, NoAnswer } from './ask.js'
@@ -160,10 +161,12 @@ export class Submission {
     const { parameter, member } = task
     const id = parent?.task.upstreamId
     if (id !== undefined && parameter !== undefined) call.params = { ...call.params, [parameter]: id }
-    const body = id === undefined || member === undefined ? this.#order.body : withId(this.#order.body, member, id)
+    const own = bodyWithMembers(call, exchange, this.#order.body)
+    const body = id === undefined || member === undefined ? own : withId(own, member, id)
     if (body.type !== 'form' || !exchange.takesJsonAlone) return buildRequest(call, exchange, body)
     this.#asJson ??= await formAsJson(body)
-    const { headers, ...request } = buildRequest(call, exchange, this.#asJson)
+    const asJson = call.route === undefined ? this.#asJson : jsonWithMembers(call, call.route, exchange, this.#asJson)
+    const { headers, ...request } = buildRequest(call, exchange, asJson)
     const others = headers.filter((_, index) => headers[index - (index % 2)] !== 'content-type')
     return { ...request, headers: [...others, 'content-type', 'application/json'] }
   }

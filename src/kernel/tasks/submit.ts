@@ -3,6 +3,7 @@ import type { Exchange, Route, TaskRoute } from '../../core/plan.js'
 import { admit } from '../admit.js'
 import type { Call } from '../call.js'
 import { mayName, narrowToHolders } from '../held/names.js'
+import { checkMembers, mayBeRuled } from '../members.js'
 import { resolve } from '../resolve.js'
 import type { Entry } from './book.js'
 import { keyOf } from './claim.js'
@@ -25,7 +26,9 @@ export async function submit(call: Call, route: Route, task: TaskRoute): Promise
   const { tasks } = call.kernel
   const parent = await parentOf(call, task, face)
   const able = parent === undefined ? resolve(call, route) : exchangesOf(call, route, parent)
-  const exchanges = mayName(body, route.names) ? await narrowToHolders(call, route, body, able) : able
+  const holders = mayName(body, route.names) ? await narrowToHolders(call, route, body, able) : able
+  if (call.over) return
+  const exchanges = mayBeRuled(call, route, body) ? await checkMembers(call, route, body, holders) : holders
   if (call.over) return
   const origin = originOf(call)
   const hook = task.webhook === undefined ? undefined : tasks.hooks.hook(call.member(task.webhook), task.webhook)

@@ -10,7 +10,6 @@ import type { TextRequest } from '../../core/text.js'
 import type { Body } from '../admit.js'
 import type { Call } from '../call.js'
 import { formDocument } from '../form-json.js'
-import { checkAgain } from '../model-again.js'
 import { type Recalled, recallSeals } from './seals.js'
 import { breathe, utf8Text } from './steps.js'
 
@@ -29,7 +28,6 @@ export interface Asked {
 /** Reads the body as the client's protocol has it. Throws `bad_request` or `invalid_parameter`. */
 export async function ask(call: Call, body: Body, server: Codec): Promise<Asked> {
   const { document, size: own } = await documentOf(body, server)
-  if (call.named && call.route?.model?.from === 'path') checkAgain(document, call.model)
   const size = own + (call.turn?.inheritedBytes ?? 0)
   await breathe(size)
   const whole = (await call.turn?.expand(document)) ?? document

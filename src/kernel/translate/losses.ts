@@ -91,6 +91,6 @@ export function untranslatable(field: string, why: string): GatewayError {
 }
 
 /** Header-safe: clients choose the names of members that nobody knows. */
-function shown(name: string): string {
+export function shown(name: string): string {
   return name.slice(0, LONGEST).replace(/[^\x21-\x2b\x2d-\x7e]/g, '?')
 }

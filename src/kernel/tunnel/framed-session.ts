@@ -10,6 +10,8 @@ import { ABNORMAL, closeError, GOING_AWAY, POLICY, UPSTREAM_FAILED } from './ver
 /** Time for both sides to end their connections once the session ends, milliseconds. */
 const CLOSING = 2000
 
+const NOT_JSON = new GatewayError('bad_request', 'A message that names a model has to be JSON.')
+
 type Sockets = ConstructorParameters<typeof MessageSocket>[0]
 type Side = 'client' | 'upstream'
 
@@ -32,7 +34,7 @@ export class FramedSession implements Session {
   constructor(place: Place, client: Sockets, upstream: Sockets) {
     const { call } = place
     this.#place = place
-    this.#messages = new Messages(place)
+    this.#messages = new Messages(place, true)
     this.#ends = { client: this.end('client', client), upstream: this.end('upstream', upstream) }
     call.kernel.tunnels.add(this)
     if (call.kernel.draining) this.drain()
@@ -58,12 +60,12 @@ export class FramedSession implements Session {
     this.#moved = now
     if (from === 'client') call.bytesIn += data.length
     else call.bytesOut += data.length
-    if (isText && !this.read(from, data)) return
-    if (!this.#ends[to].socket.send(data, isText)) this.#ends[from].socket.pause()
+    const passed = isText ? this.read(from, data) : data
+    if (passed !== undefined && !this.#ends[to].socket.send(passed, isText)) this.#ends[from].socket.pause()
   }
 
-  /** False where the message may not pass. */
-  private read(from: Side, data: Buffer): boolean {
+  /** The message as it passes on; undefined where it may not. */
+  private read(from: Side, data: Buffer): Buffer | undefined {
     const { call, route } = this.#place
     const { usage } = this.#messages
     if (from === 'upstream') {
@@ -71,16 +73,27 @@ export class FramedSession implements Session {
       usage?.push(data, 0, data.length)
       usage?.end()
       call.usage = usage?.usage
-      return true
+      return data
     }
     this.#messages.begin()
     this.#messages.push(data, 0, data.length)
-    const error = this.#messages.refusal
-    if (error === undefined) return true
+    const renamed = this.#messages.refusal === undefined ? this.renamed(data) : undefined
+    if (renamed !== undefined) return renamed
+    const error = this.#messages.refusal ?? NOT_JSON
     const event = { type: 'error', event_id: `event_${call.id}`, ...errorBody(error, route.errors, call.id) }
     this.#ends.client.socket.send(JSON.stringify(event), true)
     this.leave(POLICY, 'a message names a model that may not be used', error)
-    return false
+    return undefined
+  }
+
+  /** Undefined where a message that is to be changed is no JSON. */
+  private renamed(data: Buffer): Buffer | undefined {
+    try {
+      return this.#messages.renamed(data)
+    } catch (error) {
+      if (error instanceof SyntaxError) return undefined
+      throw error
+    }
   }
 
   private closed(by: Side, to: Side, code: number, reason: string): void {

@@ -4,6 +4,7 @@ import type { Exchange, Route } from '../../core/plan.js'
 import { acceptOf } from '../../core/socket-key.js'
 import type { TunnelRequest } from '../../net/raw-tunnel.js'
 import type { Call } from '../call.js'
+import { bodyWithMembers } from '../members.js'
 import { responseHeaders } from '../response-headers.js'
 import { buildRequest } from '../upstream-request.js'
 
@@ -31,7 +32,7 @@ export function checkHandshake({ method, headers }: IncomingMessage): void {
  * offered, so the frames of both sides are ones that can be read.
  */
 export function upstreamHandshake(call: Call, route: Route, exchange: Exchange): TunnelRequest {
-  const { path, headers: flat } = buildRequest(call, exchange, { type: 'none' })
+  const { path, headers: flat } = buildRequest(call, exchange, bodyWithMembers(call, exchange, { type: 'none' }))
   const headers: Record<string, string> = Object.create(null)
   for (let index = 0; index + 1 < flat.length; index += 2) {
     const [name = '', value = ''] = [flat[index], flat[index + 1]]

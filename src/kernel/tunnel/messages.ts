@@ -1,46 +1,84 @@
 import { GatewayError } from '../../core/errors.js'
+import { type MemberRule, messageRules } from '../../core/members.js'
+import { findMembers } from '../../wire/find-members.js'
+import { apply } from '../../wire/json-splice.js'
 import { MessageUsage } from '../../wire/message-usage.js'
 import { NamedValues } from '../../wire/named-values.js'
 import type { Place } from './attempt.js'
 import { modelJudge } from './model-judge.js'
 
-/** What a session's messages are read for: which models the client's name, and what the upstream's say was used. */
+/**
+ * What a session's messages are read for: which models the client's name, whether they say where they are to go, and what
+ * the upstream's say was used.
+ */
 export class Messages {
   /** Undefined where nothing is told of that. */
   readonly usage: MessageUsage | undefined
   /** Whether a message of the client may name a model at all. */
   readonly mayName: boolean
   readonly #named: NamedValues
+  readonly #judge: (name: string) => string | undefined
+  readonly #rules: readonly MemberRule[]
   /** The model that may not be used, as far as it is known. */
   #refused: string | undefined
+  /** Whether a model of the message at hand has another name upstream. */
+  #renames = false
 
-  constructor({ call, route, exchange }: Place) {
-    const { messages, usage } = route.protocol ?? { messages: { model: [], counted: [] }, usage: undefined }
+  /** `changes`: messages are passed on whole, and may be changed before that. */
+  constructor({ call, route, exchange }: Place, changes: boolean) {
+    const { messages, usage } = route.protocol ?? { messages: { counted: [] }, usage: undefined }
     this.usage = usage && messages.counted.length > 0 ? new MessageUsage(messages.counted, usage) : undefined
-    this.mayName = messages.model.length > 0
-    const judge = modelJudge(call, route, exchange)
-    this.#named = new NamedValues(messages.model, name => {
-      if (judge(name)) return true
-      this.#refused = name
-      return false
-    })
+    const rules = messageRules(route.members.of(exchange.upstream.name))
+    this.#rules = rules.filter(({ action }) => action === 'model' || action === 'same')
+    const barred = rules.filter(({ action }) => action === 'drop' || action === 'refuse').map(({ path }) => path)
+    this.mayName = rules.length > 0
+    this.#judge = modelJudge(call, exchange)
+    const judged = (name: string): boolean => {
+      const known = this.#judge(name)
+      if (known === name) return true
+      if (known === undefined || !changes) this.#refused = name
+      else this.#renames = true
+      return this.#refused === undefined
+    }
+    const named = this.#rules.map(({ path }) => path)
+    this.#named = new NamedValues(named, judged, barred)
   }
 
   /** A message of the client begins. */
   begin(): void {
+    this.#renames = false
     this.#named.begin()
   }
 
-  /** More of it; false where it names a model that this caller may not use. */
+  /** More of it; false where it names a model that this caller may not use, or says where it is to go. */
   push(bytes: Buffer, start: number, end: number): boolean {
     if (this.#named.push(bytes, start, end)) return true
     this.#refused ??= ''
     return false
   }
 
+  /** A whole message, which may pass, with the upstream's names of the models that it names. */
+  renamed(message: Buffer): Buffer {
+    if (!this.#renames) return message
+    const { names } = findMembers(message, this.#rules)
+    const edits = names.map(({ text, start, end }) => {
+      const name = this.#judge(text)
+      // The two readers would have to differ for that.
+      if (name === undefined) throw new SyntaxError('a model that may not be used')
+      return { start, end, bytes: Buffer.from(JSON.stringify(name)) }
+    })
+    return apply(message, edits)
+  }
+
   /** Why a message may not pass; undefined where all may. */
   get refusal(): GatewayError | undefined {
     if (this.#refused === undefined) return undefined
+    const { stoppedAt } = this.#named
+    if (stoppedAt !== undefined) {
+      const param = stoppedAt.join('.')
+      const message = `'${param}' is not taken: where a session goes is for the gateway to say.`
+      return new GatewayError('invalid_parameter', message, { param })
+    }
     const name = this.#refused.slice(0, 256)
     return new GatewayError('model_not_found', `The model \`${name}\` does not exist, or this session may not use it.`)
   }

@@ -1,16 +1,16 @@
-import type { Exchange, Route } from '../../core/plan.js'
+import type { Exchange } from '../../core/plan.js'
 import type { Call } from '../call.js'
 
 /**
- * Whether a message of the client may name a model. The bytes pass as they are, so what counts is which model the upstream
- * understands by that name: the one that the session was opened with, or another that this caller may use under the very
- * same name on the same upstream.
+ * The name by which the upstream of a session knows a model that a message of the client names: the one that the session
+ * was opened with, by either of its names, or another that this caller may use on the same upstream. Undefined for others.
  */
-export function modelJudge({ caller }: Call, route: Route, { upstream, model }: Exchange): (name: string) => boolean {
+export function modelJudge(
+  { caller, generation, model: asked }: Call,
+  { upstream, model }: Exchange,
+): (name: string) => string | undefined {
   return name => {
-    if (name === model) return true
-    if (caller?.may(name) !== true) return false
-    const groups = route.resolve(name)?.groups ?? []
-    return groups.some(({ exchanges }) => exchanges.some(one => one.upstream === upstream && one.model === name))
+    if (name === model || name === asked) return model
+    return caller?.may(name) === true ? generation.plan.models.nameAt(name, upstream.name) : undefined
   }
 }

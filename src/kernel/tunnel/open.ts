@@ -6,6 +6,7 @@ import { authenticate } from '../authenticate.js'
 import { Call } from '../call.js'
 import { checkHead } from '../heads.js'
 import type { Kernel } from '../kernel.js'
+import { checkMembers, mayBeRuled } from '../members.js'
 import { resolve } from '../resolve.js'
 import { checkOrigin, SOCKET_METHOD } from '../upgrade.js'
 import { TunnelDispatch } from './dispatch.js'
@@ -41,9 +42,10 @@ async function open(call: Call, response: HandshakeResponse, socket: Duplex, hea
   call.takePlace()
   checkHandshake(request)
   if (kernel.draining) throw new GatewayError('unavailable', 'The gateway is shutting down.', { retryAfter: 1000 })
-  await admit(call, route)
+  const body = await admit(call, route)
   if (call.over) return
-  const exchanges = resolve(call, route)
+  const able = resolve(call, route)
+  const exchanges = mayBeRuled(call, route, body) ? await checkMembers(call, route, body, able) : able
   const release = kernel.tunnels.take(call.caller.name, plan.limits.sessions)
   response.once('close', release)
   call.stream = true

@@ -21,7 +21,7 @@ export class Reading {
   readonly messages: Messages
 
   constructor(place: Place, told: Told) {
-    const messages = new Messages(place)
+    const messages = new Messages(place, false)
     this.messages = messages
     this.up = new FrameReader(true, messages.mayName, upSink(messages, told))
     this.down = new FrameReader(false, messages.usage !== undefined, downSink(place, messages, told))

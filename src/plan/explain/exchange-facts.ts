@@ -87,7 +87,7 @@ function factsOf(exchange: Exchange, request: Resolved): Omit<ExchangeFacts, 'gr
     upstream: upstream.name,
     model,
     method: call.method,
-    url: upstream.origin + mergeQuery(target, request.query, isHeld(request.route)),
+    url: upstream.origin + mergeQuery(target, request.query, isHeld(request.route, exchange)),
     headers: headerLines(upstream.shownHeaders),
     ...(translation === undefined ? {} : { translation: translationFacts(translation, translated) }),
     ...(body === undefined ? {} : { body }),
@@ -98,9 +98,11 @@ function factsOf(exchange: Exchange, request: Resolved): Omit<ExchangeFacts, 'gr
   }
 }
 
-/** The caller's key and the model stay here, and what says where things are to be. */
-function isHeld(route: Route): Held {
+/** The caller's key and the model stay here, what says where things are to be, and what is not known of a body's route. */
+function isHeld(route: Route, { upstream }: Exchange): Held {
+  const { openQuery, of } = route.members
   return name =>
+    (!openQuery && of(upstream.name).query.get(name) !== 'pass') ||
     route.caller.some(place => place.in === 'query' && place.name === name) ||
     route.holder.some(hint => hint.from === 'query' && hint.name === name) ||
     (route.model?.from === 'query' && route.model.name === name)

@@ -1,0 +1,221 @@
+import { GatewayError } from '../core/errors.js'
+import { type MemberRule, type MemberRules, memberName } from '../core/members.js'
+import { type DocumentPath, pathText } from '../core/path-text.js'
+import type { Exchange, FormChanges, Route } from '../core/plan.js'
+import { type FoundMembers, findMembers } from '../wire/find-members.js'
+import { apply, type Edit } from '../wire/json-splice.js'
+import type { Body, HeldBody } from './admit.js'
+import type { Call } from './call.js'
+import type { FormBody } from './form.js'
+import { ownQuery } from './own-query.js'
+import { shown, untranslatable } from './translate/losses.js'
+import { breathe } from './translate/steps.js'
+
+/** Most models that one request may name. */
+const MAX_NAMES = 64
+/** What the native protocol writes before a model's name. */
+const COLLECTION = 'models/'
+
+/** What goes out otherwise than it came, for one exchange, because it names models or says where the request is to go. */
+export interface MemberChanges {
+  readonly edits: readonly Edit[]
+  /** Fields of forms by the names that clients wrote: their new text, or undefined where they are taken out. */
+  readonly fields: ReadonlyMap<string, string | undefined>
+  /** Parameters of the query that stay here. */
+  readonly query: ReadonlySet<string>
+  /** Client's names of what is taken out. */
+  readonly dropped: readonly string[]
+}
+
+/** Whether the route's rules may be about anything in a request. */
+export function mayBeRuled({ query }: Call, { members }: Route, body: Body): boolean {
+  if (query !== undefined && query.size > 0) return true
+  if (members.any.length === 0) return false
+  if (body.type === 'bytes') return body.ruled !== false
+  return body.type === 'form' && body.form.parts.some(({ part }) => ruleOf(part.name, members.any) !== undefined)
+}
+
+/**
+ * Those of the exchanges that can serve a request with all the models that it names, and what each of them gets: models
+ * have their names there, and what the rules do not let pass is not in it. Throws where nothing can be served like that.
+ */
+export async function checkMembers(
+  call: Call,
+  route: Route,
+  body: Body,
+  exchanges: readonly Exchange[],
+): Promise<readonly Exchange[]> {
+  if (body.type === 'bytes') await breathe(body.bytes.length)
+  const found = new Map<MemberRules, FoundMembers>()
+  const changes = new Map<string, MemberChanges>()
+  let refusal: unknown
+  for (const exchange of exchanges) {
+    const rules = route.members.of(exchange.upstream.name)
+    const members = found.get(rules) ?? membersOf(body, rules.rules)
+    found.set(rules, members)
+    try {
+      changes.set(placeOf(exchange), changesFor(call, route, exchange, members, rules))
+    } catch (cause) {
+      refusal ??= cause
+    }
+  }
+  if (changes.size === 0 && refusal !== undefined) throw refusal
+  call.members = changes
+  return exchanges.filter(exchange => changes.has(placeOf(exchange)))
+}
+
+/** The same for every exchange with that model of that upstream, also for one whose call is another. */
+function placeOf({ upstream, model }: Exchange): string {
+  return `${upstream.name} ${model}`
+}
+
+/** What {@link checkMembers} found for an exchange. */
+export function changesOf({ members }: Call, exchange: Exchange): MemberChanges | undefined {
+  return members?.get(placeOf(exchange))
+}
+
+/** The body as an exchange gets it. Forms are changed on their way out. */
+export function bodyWithMembers<T extends Body>(call: Call, exchange: Exchange, body: T): T {
+  const changes = changesOf(call, exchange)
+  call.dropped = changes?.dropped ?? NOTHING
+  if (changes === undefined || changes.edits.length === 0 || body.type !== 'bytes') return body
+  return { ...body, bytes: apply(body.bytes, changes.edits), model: undefined }
+}
+
+/** A form that goes out as JSON, as an exchange gets it. */
+export function jsonWithMembers(call: Call, route: Route, exchange: Exchange, body: HeldBody): HeldBody {
+  if (call.members === undefined) return body
+  const rules = route.members.of(exchange.upstream.name)
+  const { edits } = changesFor(call, route, exchange, findMembers(body.bytes, rules.rules), rules)
+  return edits.length === 0 ? body : { ...body, bytes: apply(body.bytes, edits), model: undefined }
+}
+
+/** The changes of a form that an exchange gets. */
+export function changeFields(call: Call, exchange: Exchange, form: FormChanges): void {
+  for (const [name, text] of changesOf(call, exchange)?.fields ?? []) {
+    if (text === undefined) form.remove(name)
+    else form.set(name, text)
+  }
+}
+
+const NOTHING: readonly string[] = []
+const EMPTY: FoundMembers = { names: [], refused: [], dropped: [], removals: [] }
+
+function membersOf(body: Body, rules: readonly MemberRule[]): FoundMembers {
+  if (rules.length === 0) return EMPTY
+  if (body.type === 'bytes') return body.ruled === false ? EMPTY : findMembers(body.bytes, rules)
+  return body.type === 'form' ? fieldsOf(body, rules) : EMPTY
+}
+
+/** Offsets mean nothing in forms, whose fields have one name each. */
+function fieldsOf({ form }: FormBody, rules: readonly MemberRule[]): FoundMembers {
+  const found = { ...EMPTY, names: [] as FoundMembers['names'][number][], refused: [] as DocumentPath[] }
+  const dropped: DocumentPath[] = []
+  for (const { part, field } of form.parts) {
+    const at = [part.name]
+    const action = ruleOf(part.name, rules)?.action
+    // A file is the name of nothing.
+    if (action === 'refuse' || (field === undefined && action !== undefined && action !== 'drop'))
+      found.refused.push(at)
+    else if (action === 'drop') dropped.push(at)
+    else if (action !== undefined) found.names.push({ action, at, text: field?.value ?? '', start: 0, end: 0 })
+  }
+  return { ...found, dropped }
+}
+
+/** The rule about a field of a form, however servers may read its name: `models[]`, `tools[0][model]`, `tools.0.model`. */
+function ruleOf(field: string, rules: readonly MemberRule[]): MemberRule | undefined {
+  const written = memberName(field)
+    .split(/[^\p{L}\p{N}]+/u)
+    .filter(segment => !INDEX.test(segment))
+  return rules.find(({ path }) => {
+    const named = path.filter(segment => segment !== '*')
+    return named.length > 0 && named.every((segment, index) => segment === written[index])
+  })
+}
+
+/** A place in a list, or nothing between two signs. */
+const INDEX = /^\d*$/
+
+function changesFor(
+  call: Call,
+  route: Route,
+  exchange: Exchange,
+  { names, refused, dropped, removals }: FoundMembers,
+  rules: MemberRules,
+): MemberChanges {
+  const [first] = refused
+  if (first !== undefined) throw refusedMember(pathText(first))
+  if (names.length > MAX_NAMES) {
+    throw new GatewayError('invalid_parameter', `The request names more than ${MAX_NAMES} models.`, { limit: 'models' })
+  }
+  const query = heldQuery(call, route, exchange, rules)
+  const out = [...dropped.map(pathText), ...[...query].map(name => `?${name}`)].map(shown)
+  if (call.caller?.strict === true && out[0] !== undefined) throw untranslatable(out[0], WHY)
+  const edits = [...removals]
+  const fields = new Map<string, string | undefined>(dropped.map(at => [String(at[0]), undefined]))
+  for (const { action, at, text, start, end } of names) {
+    const name = action === 'same' ? repeated(call, exchange, text, at) : named(call, exchange, text, at)
+    if (name === text) continue
+    if (end > start) edits.push({ start, end, bytes: Buffer.from(JSON.stringify(name)) })
+    fields.set(String(at[0]), name)
+  }
+  return { edits, fields, query, dropped: out }
+}
+
+const WHY = 'it would choose who serves the request, which the gateway does'
+
+function refusedMember(param: string): GatewayError {
+  const name = shown(param)
+  const message = `'${name}' is not taken: where a request goes, and with which credential, is for the gateway to say.`
+  return new GatewayError('invalid_parameter', message, { param: name, familyCode: 'unknown_parameter' })
+}
+
+/** The name by which the upstream knows a model that the caller may use. */
+function named(call: Call, { upstream, model }: Exchange, text: string, at: DocumentPath): string {
+  if (text === call.model) return model
+  const name = call.caller?.may(text) === true ? call.generation.plan.models.nameAt(text, upstream.name) : undefined
+  if (name !== undefined) return name
+  const param = shown(pathText(at))
+  const message = `The model \`${text.slice(0, 256)}\` of '${param}' does not exist, or you may not use it with this one.`
+  throw new GatewayError('model_not_found', message, { param })
+}
+
+function repeated({ model }: Call, exchange: Exchange, text: string, at: DocumentPath): string {
+  const prefix = text.startsWith(COLLECTION) && !model.startsWith(COLLECTION) ? COLLECTION : ''
+  if (text.slice(prefix.length) === model) return prefix + exchange.model
+  const param = shown(pathText(at))
+  throw new GatewayError('invalid_parameter', `'${param}' has to be the model of the path, '${model}'.`, { param })
+}
+
+/** Names of the parameters that do not pass though they are the client's. */
+function heldQuery(
+  call: Call,
+  { members }: Route,
+  { upstream }: Exchange,
+  { query }: MemberRules,
+): ReadonlySet<string> {
+  const held = new Set<string>()
+  for (const [name, value] of call.query ?? []) {
+    const action = actionOf(name, query) ?? (members.openQuery ? 'pass' : 'drop')
+    if (action === 'pass' || ownQuery(call, name, value)) continue
+    if (action === 'refuse') throw refusedMember(`?${name}`)
+    const isNamed = action === 'model' && call.caller?.may(value) === true
+    if (isNamed && call.generation.plan.models.nameAt(value, upstream.name) === value) continue
+    if (action !== 'drop') throw refusedMember(`?${name}`)
+    held.add(name)
+  }
+  return held
+}
+
+/** As for members, whatever may be taken for a declared name is; but what passes has that very name. */
+function actionOf(
+  name: string,
+  query: MemberRules['query'],
+): 'model' | 'same' | 'drop' | 'refuse' | 'pass' | undefined {
+  const exact = query.get(name)
+  if (exact !== undefined) return exact
+  const plain = memberName(name)
+  for (const [declared, action] of query) if (action !== 'pass' && memberName(declared) === plain) return action
+  return undefined
+}

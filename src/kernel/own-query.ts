@@ -1,0 +1,17 @@
+import type { Call } from './call.js'
+
+/**
+ * Whether a parameter of the query is for the gateway itself: callers' keys, wherever they stand, and the model, which the
+ * exchange renames.
+ */
+export function ownQuery(call: Call, name: string, value: string): boolean {
+  const { route, generation } = call
+  return (
+    (route?.model?.from === 'query' && route.model.name === name && call.namesModel) ||
+    route?.framing.parameter === name ||
+    route?.session?.parameter === name ||
+    route?.holder.some(hint => hint.from === 'query' && hint.name === name) === true ||
+    route?.caller.some(placement => placement.in === 'query' && placement.name === name) === true ||
+    !('refused' in generation.plan.keys.find(value, Date.now()))
+  )
+}

@@ -1,0 +1,96 @@
+import { type MemberRule, memberName } from '../core/members.js'
+
+const BACKSLASH = 0x5c
+/** The longest way to write one character of a name (`\u006d`), and separators in between. */
+const WRITTEN = 8
+/** Keys of clients that are kept in mind. */
+const MAX_KNOWN = 256
+/** A pair of bytes, both of which are told by their low seven bits where they are ASCII. */
+const PAIRS = 1 << 14
+
+/**
+ * Tells at a glance whether a document may have one of the members that rules are about, so that those without one, nearly
+ * all of them, are never walked through: by the names at the top, and of members with more below by the names in there.
+ */
+export class MemberKeys {
+  /** By the name at the top: whether all of it is meant. */
+  readonly #top = new Map<string, boolean>()
+  readonly #below = new Set<string>()
+  /** Whether a name may begin with these two bytes. */
+  readonly #begins = new Uint8Array(PAIRS)
+  /** What keys of clients have been found to be: mostly they are the same few. */
+  readonly #known = new Map<string, 'all' | 'inside' | 'none'>()
+  #longest = 0
+
+  constructor(rules: readonly MemberRule[]) {
+    for (const { path } of rules) {
+      const [first = '', ...rest] = path
+      const named = rest.filter(segment => segment !== '*')
+      this.#top.set(first, this.#top.get(first) === true || named.length === 0)
+      this.#learn(first)
+      const last = named.at(-1)
+      if (last === undefined) continue
+      this.#below.add(last)
+      this.#learn(last)
+    }
+  }
+
+  /** Of a key at the top, without its quotes: `all` and `inside` where rules are about it, or about something inside. */
+  top(bytes: Buffer, start: number, end: number): 'all' | 'inside' | undefined {
+    if (!this.mayBe(bytes, start, end)) return undefined
+    return this.topName(written(bytes, start, end))
+  }
+
+  /** The same of a key that has been decoded. */
+  topName(key: string): 'all' | 'inside' | undefined {
+    const known = this.#known.get(key)
+    if (known !== undefined) return known === 'none' ? undefined : known
+    const all = this.#top.get(memberName(key)) ?? this.#top.get('*')
+    const found = all === undefined ? undefined : all ? 'all' : 'inside'
+    if (this.#known.size < MAX_KNOWN) this.#known.set(key, found ?? 'none')
+    return found
+  }
+
+  /** Whether a key inside of such a member is one that rules name. */
+  below(bytes: Buffer, start: number, end: number): boolean {
+    return this.mayBe(bytes, start, end) && this.#below.has(memberName(written(bytes, start, end)))
+  }
+
+  /** Whether a text without escapes holds such a key anywhere. */
+  belowIn(text: string): boolean {
+    const plain = memberName(text)
+    for (const name of this.#below) if (plain.includes(name)) return true
+    return false
+  }
+
+  /** False where the key is none of the names: told by its first two bytes and its length. */
+  mayBe(bytes: Buffer, start: number, end: number): boolean {
+    if (end - start > this.#longest) return false
+    const [one = 0, two = 0] = [bytes[start], end - start > 1 ? bytes[start + 1] : 0]
+    // What begins in a way of its own is looked at.
+    return one >= 0x80 || two >= 0x80 || this.#begins[(one << 7) | two] === 1
+  }
+
+  #learn(name: string): void {
+    this.#longest = Math.max(this.#longest, name.length * WRITTEN)
+    if (name === '*') {
+      this.#begins.fill(1)
+      this.#longest = Number.MAX_SAFE_INTEGER
+      return
+    }
+    const odd = ['_', '-', '\\']
+    const cases = (letter: string): readonly string[] => [letter, letter.toUpperCase(), ...odd]
+    for (const one of cases(name.charAt(0))) {
+      for (const two of odd.includes(one) ? ALL : cases(name.charAt(1))) {
+        this.#begins[(one.charCodeAt(0) << 7) | two.charCodeAt(0)] = 1
+      }
+    }
+  }
+}
+
+const ALL = Array.from({ length: 0x80 }, (_, code) => String.fromCharCode(code))
+
+function written(bytes: Buffer, start: number, end: number): string {
+  const text = bytes.toString('utf8', start, end)
+  return bytes.subarray(start, end).includes(BACKSLASH) ? String(JSON.parse(`"${text}"`)) : text
+}
