@@ -158,9 +158,16 @@ function changesFor(
     const name = action === 'same' ? repeated(call, exchange, text, at) : named(call, exchange, text, at)
     if (name === text) continue
     if (end > start) edits.push({ start, end, bytes: Buffer.from(JSON.stringify(name)) })
-    fields.set(String(at[0]), name)
+    else fields.set(onlyField(names, at), name)
   }
   return { edits, fields, query, dropped: out }
+}
+
+/** A field of a form can be given another text where no other one has its name. */
+function onlyField(names: FoundMembers['names'], [name]: DocumentPath): string {
+  const param = shown(String(name))
+  if (names.filter(({ at }) => at[0] === name).length === 1) return String(name)
+  throw new GatewayError('invalid_parameter', `The field '${param}' may stand only once.`, { param })
 }
 
 const WHY = 'it would choose who serves the request, which the gateway does'
