@@ -8,6 +8,15 @@ import { type RecordedSession, recordedSessions } from '../helpers/recorded-sess
 const sessions = recordedSessions()
 const skip = sessions.length === 0
 
+/** Models that the sessions have what is said written down by: declared as they are, their names pass. */
+const transcribers = sessions.flatMap(({ messages }) =>
+  messages.flatMap(({ from, text }) => {
+    const session = from === 'client' ? JSON.parse(text).session : undefined
+    return session?.audio?.input?.transcription?.model ?? session?.input_audio_transcription?.model ?? []
+  }),
+)
+const MODELS = [...new Set<string>(transcribers)].map(name => `  ${JSON.stringify(name)}: up\n`).join('')
+
 const FRAMED = 'routes: { WS /v1/realtime: { protocol: realtime, model: query.model, tunnel: framed } }\n'
 
 /** Where the servers count, beside the response or in it, and what the log calls it. */
@@ -58,7 +67,7 @@ t.test('recorded sessions are enough to mean something', { skip }, async t => {
 
 for (const tunnel of ['raw', 'framed'] as const) {
   t.test(`recorded sessions pass through a ${tunnel} tunnel, and what they used is metered`, { skip }, async t => {
-    const stage = await startRealtime(t, tunnel === 'framed' ? FRAMED : '')
+    const stage = await startRealtime(t, MODELS + (tunnel === 'framed' ? FRAMED : ''))
     for (const [index, session] of sessions.entries()) {
       const { client, server } = await open(t, stage)
       const sent = await replay(session, client, server)

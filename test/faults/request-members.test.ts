@@ -250,7 +250,7 @@ t.test(
       t.ok(error.param?.includes(name), name)
     }
     compatibleError(t, await edit(['models', Buffer.from('m'), 'text/plain']), 400)
-  compatibleError(t, await edit(['models[]', 'm'], ['models[]', 'alias']), 400)
+    compatibleError(t, await edit(['models[]', 'm'], ['models[]', 'alias']), 400)
     compatibleError(t, await edit(['api_base', 'http://up.example']), 400)
     t.equal(upstream.requests.items.length, 0)
     const answer = await edit(['models[]', 'alias'], ['provider[order][]', 'x'])

@@ -28,7 +28,7 @@ export async function stage(t: Test): Promise<Stage> {
   const upstream = await startRawUpstream(t)
   const scripts = new Map<string, Script>()
   upstream.answer(peer => scripts.get(peer.request.header('x-request-id') ?? '')?.(peer))
-  const upstreams = `upstreams: { up: ${upstreamYaml(upstream.origin)} }`
+  const upstreams = `upstreams: { up: ${upstreamYaml(upstream.origin, 'members: { provider: pass, preset: pass }')} }`
   const yaml = `version: 1\n${CALLER}\n${upstreams}\nmodels: { "*": up }\nlog: { level: error }\n`
   const gateway = await startTestGateway(t, yaml)
   const refused = new Set<Replay>()
