@@ -1,3 +1,5 @@
+import { statSync, truncateSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
 import { postgresConfig, redisConfig, storeYaml } from '../helpers/store-kinds.js'
 import { freePort, startPostgres, startRedis, withoutPostgres, withoutRedis } from '../helpers/store-servers.js'
@@ -6,6 +8,8 @@ import { run } from './bin.js'
 const yaml = (store: string): string => `version: 1\nkeys: {}\nupstreams: {}\nmodels: {}\nstore: ${store}\n`
 t.setTimeout(300_000)
 
+/** Of the file, bytes. */
+const PAGE = 4096
 const quiet = { NODE_NO_WARNINGS: '1' }
 
 t.test('a file store is checked before, while and after it is made', async t => {
@@ -19,6 +23,31 @@ t.test('a file store is checked before, while and after it is made', async t => 
     stdout: /file: schema 2, a record was written, read and removed in [\d.]+ ms/,
   })
 })
+
+t.test(
+  'a file that was cut short or emptied is told by check, migrate and serve alike, and ends none by a signal',
+  async t => {
+    for (const part of [0, 0.5]) {
+      const cwd = t.testdir({ 'gateway.yaml': yaml('{ type: file, path: ./data }') })
+      await run(['store', 'migrate'], { cwd, env: quiet })
+      const file = join(cwd, 'data/store/data.mdb')
+      truncateSync(file, Math.floor((statSync(file).size / PAGE) * part) * PAGE)
+      for (const command of [
+        ['store', 'check'],
+        ['store', 'migrate'],
+        ['serve', 'gateway.yaml', '--port', '0'],
+      ]) {
+        const { code, signal, stderr } = await run(command, { cwd, env: quiet })
+        t.match({ code, signal }, { code: Number, signal: null }, command.join(' '))
+        t.not(code, 0)
+        t.match(
+          stderr,
+          /data\.mdb is (empty|cut short|not a store).*restore it from a backup, or move the whole folder away/,
+        )
+      }
+    }
+  },
+)
 
 t.test('a memory store has nothing to migrate', async t => {
   const cwd = t.testdir({ 'gateway.yaml': yaml('{ type: memory }') })
