@@ -93,7 +93,7 @@ export function jsonWithMembers(call: Call, route: Route, exchange: Exchange, bo
 /** The changes of a form that an exchange gets. */
 export function changeFields(call: Call, exchange: Exchange, form: FormChanges): void {
   for (const [name, text] of changesOf(call, exchange)?.fields ?? []) {
-    if (text === undefined) form.remove(name)
+    if (text === undefined) form.remove([name])
     else form.set(name, text)
   }
 }
