@@ -81,6 +81,12 @@ export function startRealtimeGateway(upstream) {
   return serve('gateway', 'realtime.yaml', upstream)
 }
 
+/** An upstream that pushes as fast as it is let. `sizes`: MiB in each stream, characters in each event. */
+export async function startPushingUpstream(...sizes) {
+  const port = await freePort()
+  return start('upstream', port, process.execPath, [here('pushing-upstream.mjs'), port, ...sizes])
+}
+
 /** An upstream that works while nobody waits. */
 export async function startTaskUpstream() {
   const port = await freePort()

@@ -3,6 +3,7 @@ import type { EmbedField, EmbedRequest, EmbedResult } from './embed.js'
 import type { Carry, Field, Held } from './fields.js'
 import type { EditField, EditRequest, ImageField, ImageRequest, ImageResult } from './image.js'
 import type { Json, JsonObject } from './json.js'
+import type { Overflow } from './long-text.js'
 import type { RerankField, RerankRequest, RerankResult } from './rerank.js'
 import type { Counted, Left, MediaPart, TextEvent, TextRequest, TextResult } from './text.js'
 
@@ -171,6 +172,8 @@ export interface AnswerContext {
   readonly body: JsonObject
   /** Says that something of the answer cannot be shown in this protocol. */
   readonly lose: (what: string, why: string) => void
+  /** For text that has to wait for the end of a stream. */
+  readonly overflow?: Overflow
 }
 
 /** We are the client: we speak this protocol to an upstream. */

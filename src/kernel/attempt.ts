@@ -39,6 +39,11 @@ export class Attempt implements UpstreamHandler, Source {
   #relay: Relay | undefined
   #status: number | undefined
   #noted = false
+  /** The client has to take what it was sent before anything more is read. */
+  #paused = false
+  /** What has come and waits for that, and how the transfer ended after it. */
+  #rest: Buffer | undefined
+  #ending: 'whole' | Error | undefined
   /** Where the watchdog has it, while it lingers. */
   #watched = 0
 
@@ -101,23 +106,42 @@ export class Attempt implements UpstreamHandler, Source {
 
   onResponseData(_controller: UpstreamController, chunk: Buffer): void {
     madeBuffers(chunk.length)
-    this.#relay?.data(chunk)
+    const relay = this.#relay
+    if (relay === undefined) return
+    if (relay.step === undefined || chunk.length <= relay.step) relay.data(chunk)
+    else this.pass(relay, relay.step, chunk)
   }
 
   onResponseEnd(): void {
     this.#pool?.finished(this.key)
-    if (this.#phase === 'over') return
-    if (this.#phase === 'lingering') this.stop()
-    else this.#relay?.end()
+    if (this.#rest === undefined) this.ended('whole')
+    else this.#ending = 'whole'
   }
 
   onResponseError(_controller: UpstreamController, cause: Error): void {
     this.#pool?.finished(this.key)
-    if (this.#phase === 'over') return
-    if (this.#phase === 'lingering') {
-      this.stop()
-      return
+    if (this.#rest === undefined) this.ended(cause)
+    else this.#ending = cause
+  }
+
+  /** Gives the relay as much of a chunk as the client takes; the rest waits as the bytes that it is. */
+  private pass(relay: Relay, step: number, chunk: Buffer): void {
+    let at = 0
+    while (at < chunk.length && !this.#paused && this.#phase !== 'over') {
+      relay.data(chunk.subarray(at, at + step))
+      at += step
     }
+    this.#rest = at < chunk.length && this.#phase !== 'over' ? chunk.subarray(at) : undefined
+  }
+
+  private ended(how: 'whole' | Error): void {
+    if (this.#phase === 'over') return
+    if (this.#phase === 'lingering') this.stop()
+    else if (how === 'whole') this.#relay?.end()
+    else this.broken(how)
+  }
+
+  private broken(cause: Error): void {
     const begun = this.#relay !== undefined
     const { condition, error } = classify(cause, this.#phase === 'connect')
     if (this.#relay?.broken(error) === true) return
@@ -131,17 +155,20 @@ export class Attempt implements UpstreamHandler, Source {
     this.#since = performance.now()
   }
 
-  pause(): void {
-    this.#controller?.pause()
-  }
-
   readonly resume = (): void => {
     this.#since = performance.now()
-    if (this.#phase !== 'over') this.#controller?.resume()
+    this.#paused = false
+    const [relay, rest] = [this.#relay, this.#rest]
+    if (relay?.step !== undefined && rest !== undefined) this.pass(relay, relay.step, rest)
+    if (this.#paused || this.#phase === 'over') return
+    if (this.#ending === undefined) this.#controller?.resume()
+    else this.ended(this.#ending)
   }
 
   write(bytes: Uint8Array): void {
-    if (!this.call.write(bytes, this.resume)) this.pause()
+    if (this.call.write(bytes, this.resume)) return
+    this.#paused = true
+    this.#controller?.pause()
   }
 
   complete(upstreamEnded: boolean): void {
@@ -196,7 +223,7 @@ export class Attempt implements UpstreamHandler, Source {
         if (now - Math.max(this.#since, this.call.upload?.moved ?? 0) > timeouts.first_byte) this.silent()
         break
       case 'content':
-        if (this.#controller?.paused !== true && now - this.#since > timeouts.idle) this.late('idle', 'first_byte')
+        if (!this.#paused && now - this.#since > timeouts.idle) this.late('idle', 'first_byte')
         break
       case 'lingering':
         if (now - this.#since > LINGER) this.stop()
@@ -229,6 +256,7 @@ export class Attempt implements UpstreamHandler, Source {
     if (this.#phase === 'lingering') this.call.kernel.watchdog.delete(this.#watched)
     if (this.#phase === 'queue') this.#pool?.withdraw(this)
     this.#phase = 'over'
+    this.#rest = undefined
     this.#controller?.abort(new Error('the exchange is over'))
   }
 

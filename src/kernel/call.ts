@@ -7,6 +7,7 @@ import { type ERROR_CODES, type Family, GatewayError } from '../core/errors.js'
 import { jsonText } from '../core/exact-json.js'
 import { NO_PARAMS, type Params } from '../core/params.js'
 import type { Caller, Route, Usage } from '../core/plan.js'
+import type { OverflowFile } from '../stores/overflow.js'
 import type { Spool } from '../stores/spool.js'
 import { account } from './account.js'
 import type { Generation } from './generation.js'
@@ -83,6 +84,8 @@ export class Call implements Watched, InFlight {
   members: ReadonlyMap<string, MemberChanges> | undefined
   /** Members that the exchange at hand did not get. */
   dropped: readonly string[] = []
+  /** Text of a translated stream that waits for its end; let go of when the call is over. */
+  overflow: OverflowFile | undefined
   /** What translation left out. */
   losses: Losses | undefined
   /** The key whose place among all requests in flight this one has, once it has one. */
@@ -258,6 +261,7 @@ export class Call implements Watched, InFlight {
     this.bytesIn = this.upload?.size ?? this.bytesIn
     this.work?.cancel()
     void this.spool?.dispose()
+    this.overflow?.close()
     this.kernel.watchdog.delete(this.#watched)
     this.kernel.sink.record(account(this))
     this.generation.release()

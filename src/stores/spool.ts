@@ -1,6 +1,7 @@
 import { FairShares } from '../core/fair-shares.js'
 import { StoreError } from '../core/store.js'
 import { BLOCK, Blocks } from './blocks.js'
+import { OverflowFile } from './overflow.js'
 import { prepareTempFolder, TempFile } from './temp-file.js'
 
 /** Sizes in bytes. */
@@ -77,6 +78,11 @@ export class Spooler {
     })
     this.#spools.add(spool)
     return spool
+  }
+
+  /** A place for text of one answer to a caller. Whoever opens it closes it, however things end. */
+  overflow(key: string): OverflowFile {
+    return new OverflowFile({ folder: this.#options.folder, disk: bytes => this.reserve(key, bytes) })
   }
 
   /** Disposes of all bodies. */

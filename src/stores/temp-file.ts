@@ -3,6 +3,7 @@ import { type FileHandle, mkdir, open, readdir, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { madeBuffers } from '../core/dead-buffers.js'
 
+/** How files begin that {@link prepareTempFolder} may remove. */
 const PREFIX = 'gateway-spool-'
 const NAME = /^gateway-spool-[0-9a-f]{32}$/
 
@@ -21,7 +22,7 @@ export class TempFile {
   }
 
   static async create(folder: string): Promise<TempFile> {
-    const path = join(folder, PREFIX + randomBytes(16).toString('hex'))
+    const path = tempPath(folder)
     const handle = await open(path, 'wx+', 0o600)
     return new TempFile(handle, (await removed(path)) ? undefined : path)
   }
@@ -46,6 +47,11 @@ export class TempFile {
     await this.#handle.close()
     if (this.#path !== undefined) await removed(this.#path)
   }
+}
+
+/** A name that nobody else has. */
+export function tempPath(folder: string): string {
+  return join(folder, PREFIX + randomBytes(16).toString('hex'))
 }
 
 /**

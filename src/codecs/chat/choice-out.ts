@@ -1,6 +1,7 @@
 import type { AnswerContext, Frame } from '../../core/codec.js'
 import { jsonText } from '../../core/exact-json.js'
 import type { JsonObject } from '../../core/json.js'
+import { LongText } from '../../core/long-text.js'
 import type { CallPart, Citation, Part, ReasoningPart, Seal, TextEvent, TokenLogprob } from '../../core/text.js'
 import { writeAnnotation, writeLogprobs } from './annotations.js'
 import { writeEnd } from './finish.js'
@@ -26,7 +27,7 @@ class OpenPart {
   readonly before: number
   length = 0
   /** The thought so far, for the entry that seals it. */
-  text = ''
+  text: LongText | undefined
   /** Citations of the whole text, which are told when it is known how long that is. */
   readonly waiting: Citation[] = []
 
@@ -169,7 +170,8 @@ export class ChoiceEncoder {
         if (logprobs === undefined) return [this.chunk(`"content":${JSON.stringify(text)}`)]
         return [this.chunkWithLogprobs(text, logprobs)]
       case 'reasoning': {
-        open.text += text
+        open.text ??= new LongText(this.#answer.overflow)
+        open.text.append(text)
         // Thoughts are one text here: between two of them stands a blank line.
         const gap = this.#thought === 'closed' ? '\n\n' : ''
         this.#thought = 'open'
@@ -231,7 +233,9 @@ export class ChoiceEncoder {
     const sealed = part.seal !== undefined && isProof(part.seal)
     // Behind a sealed thought nothing is put between, so that the text of the next one is what its seal is for.
     if (this.#thought === 'open') this.#thought = sealed ? 'none' : 'closed'
-    return sealed ? [this.chunk(`"reasoning_details":[${jsonText(detailOf(part, open.text))}]`)] : NOTHING
+    return sealed
+      ? [this.chunk(`"reasoning_details":[${jsonText(detailOf(part, open.text?.toString() ?? ''))}]`)]
+      : NOTHING
   }
 
   private chunk(delta: string): Frame {

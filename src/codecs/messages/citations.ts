@@ -1,4 +1,5 @@
 import { isObject, type Json, type JsonObject } from '../../core/json.js'
+import type { LongText } from '../../core/long-text.js'
 import type { Citation } from '../../core/text.js'
 import { arrayOf, stringOf } from '../read.js'
 
@@ -28,7 +29,10 @@ function addressOf(source: string | undefined): string | undefined {
  * The citation for a client: in its own words, or as a result of a web search where there is an address. `text` is that
  * of the part, as far as it is known. Undefined where the protocol has no form for it.
  */
-export function encodeCitation({ own, url, title, quote, start, end }: Citation, text: string): JsonObject | undefined {
+export function encodeCitation(
+  { own, url, title, quote, start, end }: Citation,
+  text: Pick<LongText, 'slice'>,
+): JsonObject | undefined {
   if (own?.of === 'messages') return own.value
   if (url === undefined) return undefined
   const cited_text = quote ?? (start === undefined || end === undefined ? '' : text.slice(start, end))

@@ -3,6 +3,7 @@ import { errorBody } from '../../core/error-bodies.js'
 import { GatewayError } from '../../core/errors.js'
 import { jsonText } from '../../core/exact-json.js'
 import type { Json, JsonObject } from '../../core/json.js'
+import { LongText } from '../../core/long-text.js'
 import type { CallPart, Citation, End, Part, Seal, TextEvent, TextUsage } from '../../core/text.js'
 import { InOrder } from '../in-order.js'
 import { wrapSeal } from '../seal.js'
@@ -21,7 +22,7 @@ interface Current {
   readonly part: Part
   opened: boolean
   /** Text so far, for citations that quote it, and those whose place has not come yet. */
-  text: string
+  readonly text: LongText
   readonly waiting: Citation[]
 }
 
@@ -121,7 +122,7 @@ export class MessagesEncoder implements StreamEncoder {
   private partStart(part: Part, frames: Frame[]): void {
     if (this.#state === 'before') this.start('', '', undefined, frames)
     if (this.#current !== undefined) this.partEnd(undefined, frames)
-    this.#current = { part, opened: false, text: '', waiting: [] }
+    this.#current = { part, opened: false, text: new LongText(this.#answer.overflow), waiting: [] }
     switch (part.type) {
       case 'text':
       case 'refusal':
@@ -158,7 +159,7 @@ export class MessagesEncoder implements StreamEncoder {
       if (type !== 'text' && type !== 'refusal') return
       this.open({ type: 'text', text: '' }, 'text_delta","text', frames)
     }
-    if (current.part.type === 'text') current.text += text
+    if (current.part.type === 'text') current.text.append(text)
     const free = current.part.type === 'call' && current.part.custom === true
     frames.push(this.deltaFrame(free ? JSON.stringify(text).slice(1, -1) : text))
   }

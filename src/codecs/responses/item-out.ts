@@ -1,5 +1,6 @@
 import type { AnswerContext, Frame } from '../../core/codec.js'
 import type { JsonObject } from '../../core/json.js'
+import { LongText } from '../../core/long-text.js'
 import type { CallPart, Citation, Part, Seal, TextEvent, TokenLogprob } from '../../core/text.js'
 import { wrapSeal } from '../seal.js'
 import { loseCitation, writeAnnotation } from './annotations.js'
@@ -19,7 +20,7 @@ export class ItemOut {
   readonly #id: string
   /** JSON text of the members that all events of this item share. */
   readonly #where: string
-  #text = ''
+  readonly #text: LongText
   readonly #annotations: JsonObject[] = []
   /** Citations of the whole text, which are told when it is known how long that is. */
   readonly #waiting: Citation[] = []
@@ -32,6 +33,7 @@ export class ItemOut {
     this.part = part
     this.place = place
     this.#sequence = sequence
+    this.#text = new LongText(answer.overflow)
     this.#answer = answer
     this.#id = part.type === 'reasoning' && part.id?.startsWith('rs_') === true ? part.id : answer.newId(prefixOf(part))
     this.#where = `"item_id":${JSON.stringify(this.#id)},"output_index":${place}`
@@ -100,7 +102,7 @@ export class ItemOut {
   /** The events that end it, and the item as it then is. */
   close(seal: Seal | undefined): { readonly frames: readonly Frame[]; readonly done: JsonObject } {
     const { part } = this
-    const text = this.#text
+    const text = this.#text.toString()
     switch (part.type) {
       case 'text': {
         const cited = this.#waiting.flatMap(citation => this.annotate(citation))
@@ -133,42 +135,45 @@ export class ItemOut {
         }
       }
       case 'reasoning':
-        return this.closeReasoning(seal ?? part.seal)
+        return this.closeReasoning(text, seal ?? part.seal)
       case 'call':
-        return this.closeCall(part)
+        return this.closeCall(text, part)
       default:
         return { done: this.#whole, frames: [this.done(this.#whole)] }
     }
   }
 
-  private closeReasoning(seal: Seal | undefined): { readonly frames: readonly Frame[]; readonly done: JsonObject } {
+  private closeReasoning(
+    text: string,
+    seal: Seal | undefined,
+  ): { readonly frames: readonly Frame[]; readonly done: JsonObject } {
     const { seal: _seal, ...part } = this.part
     const bare = part.type === 'reasoning' ? part : { type: 'reasoning' as const, text: '' }
-    const item = reasoningItem({ ...bare, text: this.#text }, this.#id)
+    const item = reasoningItem({ ...bare, text }, this.#id)
     const done = seal === undefined ? item : { ...item, encrypted_content: wrapSeal(seal, PROTOCOL, bare) }
     if (!this.#summaryOpen) return { done, frames: [this.done(done)] }
-    const summary = { summary_index: 0, part: { type: 'summary_text', text: this.#text } }
+    const summary = { summary_index: 0, part: { type: 'summary_text', text } }
     return {
       done,
       frames: [
-        this.event('response.reasoning_summary_text.done', { summary_index: 0, text: this.#text }),
+        this.event('response.reasoning_summary_text.done', { summary_index: 0, text }),
         this.event('response.reasoning_summary_part.done', summary),
         this.done(done),
       ],
     }
   }
 
-  private closeCall(part: CallPart): { readonly frames: readonly Frame[]; readonly done: JsonObject } {
-    const done = callItem({ ...part, arguments: this.#text }, this.#id, 'completed')
+  private closeCall(text: string, part: CallPart): { readonly frames: readonly Frame[]; readonly done: JsonObject } {
+    const done = callItem({ ...part, arguments: text }, this.#id, 'completed')
     const ended =
       part.custom === true
-        ? this.event('response.custom_tool_call_input.done', { input: this.#text })
+        ? this.event('response.custom_tool_call_input.done', { input: text })
         : this.event('response.function_call_arguments.done', { name: part.name, arguments: done.arguments ?? '{}' })
     return { done, frames: [ended, this.done(done)] }
   }
 
   private grow(text: string, logprobs = '[]'): readonly Frame[] {
-    this.#text += text
+    this.#text.append(text)
     const delta = JSON.stringify(text)
     switch (this.part.type) {
       case 'text':

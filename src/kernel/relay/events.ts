@@ -8,8 +8,9 @@ import { decodeSse, encodeSse, SseDecoder } from '../../wire/sse.js'
 import { SseRelay } from '../../wire/sse-relay.js'
 import { Tail } from '../../wire/tail.js'
 import { sumOfUsage } from '../../wire/usage.js'
+import { InnerResponse } from '../inner.js'
 import { endsInError, tellsOfFailure } from './error-events.js'
-import type { Relay, Source } from './relay.js'
+import { type Relay, type Source, STEP } from './relay.js'
 import { holdsSecret } from './secrets.js'
 
 const BLANK_LINE = Buffer.from('\n\n')
@@ -22,6 +23,8 @@ const LONGEST_PRELUDE = 16 * 1024
  * the protocol's own last event, or by an error event of the client's family; never by silence.
  */
 export class EventRelay implements Relay {
+  /** Where each event is written anew, or becomes a message of its own. */
+  readonly step: number | undefined
   readonly #attempt: Source
   readonly #status: number
   readonly #headers: string[]
@@ -43,6 +46,7 @@ export class EventRelay implements Relay {
     this.#headers = headers
     const { route } = attempt
     const { line, event } = route.limits
+    if (attempt.exchange.response !== undefined || attempt.call.response instanceof InnerResponse) this.step = STEP
     const paths = route.protocol?.usage
     this.#usage = paths && new EventUsage(paths)
     this.#stream = new SseRelay({

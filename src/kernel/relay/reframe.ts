@@ -7,7 +7,7 @@ import { type EndMembers, endMembers } from '../../wire/end-members.js'
 import { closing, contentType, encodeFrame } from '../../wire/framing.js'
 import { type Numbers, usagePlaces } from '../../wire/usage.js'
 import type { Frames } from './frames.js'
-import type { Relay, Source } from './relay.js'
+import { type Relay, type Source, STEP } from './relay.js'
 import { holdsSecret } from './secrets.js'
 
 /**
@@ -15,6 +15,7 @@ import { holdsSecret } from './secrets.js'
  * and the upstream sends events, or the other way round.
  */
 export class ReframeRelay implements Relay {
+  readonly step = STEP
   readonly #attempt: Source
   readonly #status: number
   readonly #headers: string[]

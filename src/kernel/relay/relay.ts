@@ -4,8 +4,17 @@ import type { Exchange, Route } from '../../core/plan.js'
 import type { Call } from '../call.js'
 import type { UpstreamAnswer } from '../failure.js'
 
+/**
+ * Bytes of a stream that are decoded before the client is looked at again. A read of 64 KiB can hold thousands of events
+ * that become five times as much for another protocol: a client that is slower than the upstream would have all of it
+ * waiting. Most events come alone and are shorter.
+ */
+export const STEP = 4 * 1024
+
 /** The way of one answer from upstream to client. */
 export interface Relay {
+  /** Bytes that it is given at most at a time, where more may become of them; see {@link STEP}. */
+  readonly step?: number | undefined
   data(chunk: Buffer): void
   /** The upstream's transfer ended in good order. */
   end(): void

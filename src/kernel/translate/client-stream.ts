@@ -36,10 +36,12 @@ export class ClientStream {
   constructor(attempt: Source, translator: TextTranslator, framing: Framing, headers: string[]) {
     this.#attempt = attempt
     this.#translator = translator
-    this.#encoder = translator.encoder()
+    const { call } = attempt
+    call.overflow ??= call.kernel.spooler.overflow(call.key)
+    this.#encoder = translator.encoder(call.overflow)
     this.#framing = framing
     this.#headers = headers
-    this.#seals = translator.server.server.returnsSeals ? undefined : new SealGatherer()
+    this.#seals = translator.server.server.returnsSeals ? undefined : new SealGatherer(call.overflow)
   }
 
   get over(): boolean {

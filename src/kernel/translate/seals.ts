@@ -1,4 +1,5 @@
 import type { Json } from '../../core/json.js'
+import { LongText, type Overflow } from '../../core/long-text.js'
 import type { CallPart, Part, ReasoningPart, Seal, TextEvent, TextRequest, Turn } from '../../core/text.js'
 import type { Call } from '../call.js'
 
@@ -27,8 +28,17 @@ export type Recalled = ReadonlyMap<number, Sealed>
  */
 export class SealGatherer {
   /** Thoughts and calls by their index, in the order in which they began. */
-  readonly #parts = new Map<number, { readonly part: ReasoningPart | CallPart; text: string; seal: Seal | undefined }>()
+  readonly #parts = new Map<
+    number,
+    { readonly part: ReasoningPart | CallPart; text: LongText; seal: Seal | undefined }
+  >()
+  readonly #overflow: Overflow | undefined
   #size = 0
+
+  /** `overflow`: for thoughts that are long. */
+  constructor(overflow?: Overflow) {
+    this.#overflow = overflow
+  }
 
   event(event: TextEvent): void {
     if (!('index' in event) || event.candidate !== 0) return
@@ -36,7 +46,8 @@ export class SealGatherer {
       case 'part-start': {
         const { part } = event
         if (part.type !== 'reasoning' && part.type !== 'call') return
-        const text = part.type === 'reasoning' ? part.text : ''
+        const text = new LongText(this.#overflow)
+        if (part.type === 'reasoning') text.append(part.text)
         this.#size += text.length
         this.#parts.set(event.index, { part, text, seal: part.seal })
         return
@@ -45,7 +56,7 @@ export class SealGatherer {
         const thought = this.#parts.get(event.index)
         if (thought?.part.type !== 'reasoning') return
         this.#size += event.text.length
-        if (this.#size <= MOST) thought.text += event.text
+        if (this.#size <= MOST) thought.text.append(event.text)
         return
       }
       case 'part-end': {
@@ -81,7 +92,7 @@ export class SealGatherer {
     let waiting: ReasoningPart[] = []
     for (const { part, text, seal } of this.#parts.values()) {
       if (part.type === 'reasoning') {
-        waiting.push({ ...part, text, ...(seal !== undefined && { seal }) })
+        waiting.push({ ...part, text: text.toString(), ...(seal !== undefined && { seal }) })
         continue
       }
       thoughts.push(...waiting.map(thought => ({ part: thought, before: part.id })))

@@ -3,7 +3,7 @@ import type { StreamDecoder } from '../../core/codec.js'
 import { GatewayError } from '../../core/errors.js'
 import type { TextEvent } from '../../core/text.js'
 import type { Frames } from '../relay/frames.js'
-import type { Relay, Source } from '../relay/relay.js'
+import { type Relay, type Source, STEP } from '../relay/relay.js'
 import { type ClientStream, conditionOf } from './client-stream.js'
 import { sendDocument } from './document.js'
 import type { TextTranslator } from './text.js'
@@ -14,6 +14,7 @@ import { toldError } from './told.js'
  * a whole answer and the upstream gives streams only.
  */
 export class TranslatedStream implements Relay {
+  readonly step = STEP
   readonly #attempt: Source
   readonly #frames: Frames
   readonly #decoder: StreamDecoder

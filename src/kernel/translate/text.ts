@@ -10,6 +10,7 @@ import type {
   UpstreamError,
 } from '../../core/codec.js'
 import type { Json, JsonObject } from '../../core/json.js'
+import type { Overflow } from '../../core/long-text.js'
 import type { Exchange, Translation, Usage } from '../../core/plan.js'
 import type { TextEvent, TextRequest, TextResult, TextUsage } from '../../core/text.js'
 import type { Call } from '../call.js'
@@ -104,8 +105,9 @@ export class TextTranslator implements Translator {
     return this.#isForced ? new UnforcedDecoder(named) : named
   }
 
-  encoder(): StreamEncoder {
-    return this.server.server.encodeStream(this.#answer)
+  /** `overflow`: for text that has to wait for the stream's end. */
+  encoder(overflow: Overflow): StreamEncoder {
+    return this.server.server.encodeStream({ ...this.#answer, overflow })
   }
 
   error(status: number, body: Json | undefined): UpstreamError {

@@ -1,0 +1,118 @@
+import { once } from 'node:events'
+import { Socket } from 'node:net'
+import { setTimeout } from 'node:timers/promises'
+import t from 'tap'
+import { chunk, startStream } from '../helpers/answers.js'
+import type { Peer } from '../helpers/raw-upstream.js'
+import { CLIENTS, clientOf, FOUR, type TextClient } from '../helpers/text-clients.js'
+import { FOUR_UPSTREAMS, type TextUpstream, upstreamOf } from '../helpers/text-upstreams.js'
+import { type Stage, startStage } from '../helpers/translation-stage.js'
+
+/**
+ * Clients that do not read, before an upstream that pushes as fast as it is let: what waits for them in the gateway is
+ * bounded by what the client takes, and not by what one read of the upstream becomes. ALL_PAIRS=1 tries every pair.
+ */
+
+t.setTimeout(300_000)
+
+/** Bytes that may wait to be written to one client. */
+const MOST_WAITING = 128 * 1024
+/** More than all kernel buffers on the way take. */
+const FLOOD = 64 * 1024 * 1024
+/** Who has not got rid of anything for so long is held up, milliseconds. Too short a time lets a test prove less, not fail. */
+const QUIET = 500
+const READ = 64 * 1024
+
+/** Pushes one piece again and again, many in each chunk, until nothing more is taken; how many bytes were. */
+async function flood({ socket }: Peer, piece: string): Promise<number> {
+  const block = chunk(piece.repeat(Math.ceil(READ / piece.length)))
+  let sent = 0
+  while (sent < FLOOD && !socket.destroyed) {
+    sent += block.length
+    if (socket.write(block)) continue
+    const drained = once(socket, 'drain').then(() => true)
+    if (!(await Promise.race([drained, setTimeout(QUIET, false)]))) return sent
+  }
+  return sent
+}
+
+/** The gateway's end of a client's connection; both are in this process. */
+function endOf(client: Socket): Socket | undefined {
+  const handles = (process as unknown as { _getActiveHandles(): unknown[] })._getActiveHandles()
+  return handles.find(
+    (one): one is Socket => one instanceof Socket && one.remotePort === client.localPort && one !== client,
+  )
+}
+
+interface Stalled {
+  readonly sent: number
+  /** Bytes that wait in the gateway's socket. */
+  readonly waiting: number
+  leave(): Promise<void>
+}
+
+/** Lets an upstream push events that say `said` to a client that does not read, until both stand still. */
+async function stall(stage: Stage, client: TextClient, upstream: TextUpstream, said: string): Promise<Stalled> {
+  const at = upstream.pieces.findIndex(piece => piece.includes('two '))
+  let stopped = (_sent: number): void => undefined
+  const sent = new Promise<number>(resolve => {
+    stopped = resolve
+  })
+  const model = stage.play(upstream.protocol, async peer => {
+    await startStream(peer, { headers: { 'content-type': upstream.contentType } })
+    for (const piece of upstream.pieces.slice(0, at)) await peer.send(chunk(piece))
+    stopped(await flood(peer, (upstream.pieces[at] ?? '').replace('two ', said)))
+    await peer.gone()
+  })
+  const raw = await stage.open(client, model, true)
+  await raw.head()
+  raw.socket.pause()
+  const bytes = await sent
+  const { connection } = await stage.upstream.requests.find(one => stage.asked(model).includes(one))
+  return {
+    sent: bytes,
+    waiting: endOf(raw.socket)?.writableLength ?? Number.POSITIVE_INFINITY,
+    leave: async () => {
+      raw.socket.resetAndDestroy()
+      await stage.upstream.closes.find(one => one === connection)
+      await stage.gateway.log.find(one => one.msg === 'request' && one.model === model)
+    },
+  }
+}
+
+const pairs = FOUR.flatMap(client => FOUR_UPSTREAMS.map(upstream => [client, upstream] as const)).filter(
+  ([client, upstream], index) =>
+    client.protocol !== upstream.protocol &&
+    (process.env.ALL_PAIRS === '1' || index % 4 === (Math.floor(index / 4) + 1) % 4),
+)
+const reframed = CLIENTS.filter(({ name }) => name === 'generate, ndjson').map(
+  client => [client, upstreamOf('generate')] as const,
+)
+
+t.test('short events: a read of the upstream is decoded no further than the client takes it', async t => {
+  const stage = await startStage(t)
+  for (const [client, upstream] of [...pairs, ...reframed]) {
+    await t.test(`${client.name} < ${upstream.name}`, async t => {
+      const { sent, waiting, leave } = await stall(stage, client, upstream, 'a')
+      t.ok(sent < FLOOD, `held up after ${sent} bytes`)
+      t.ok(waiting <= MOST_WAITING, `${waiting} bytes wait`)
+      await leave()
+    })
+  }
+})
+
+t.test('long events: text that the last events repeat waits on the disk, and is given back', async t => {
+  const stage = await startStage(t)
+  for (const client of [clientOf('responses'), clientOf('messages')]) {
+    await t.test(client.name, async t => {
+      const { sent, waiting, leave } = await stall(stage, client, upstreamOf('chat'), 'word '.repeat(400))
+      t.ok(sent < FLOOD, `held up after ${sent} bytes`)
+      t.ok(waiting <= MOST_WAITING, `${waiting} bytes wait`)
+      const { disk } = stage.gateway.gateway.held
+      // What has left the upstream is in kernels, in one read of it, or has been said.
+      t.ok(disk > 0, `${disk} bytes of text are on the disk`)
+      await leave()
+      t.equal(stage.gateway.gateway.held.disk, 0)
+    })
+  }
+})
