@@ -1,9 +1,12 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { WebSocket, WebSocketServer } from 'ws'
+import { MessageQueue } from './message-queue.js'
 
-/** Bytes that may wait for a slow client; with more, `send` asks for a pause. */
-const HIGH = 256 * 1024
+/** Bytes that may wait for a slow side; with more, `send` asks for a pause. */
+const HIGH = 64 * 1024
+/** What each message that waits takes besides its bytes, about. */
+const MESSAGE_COST = 512
 /** Bytes that may wait at all: a client that sends pings and reads nothing is given up. */
 const MOST = 64 * 1024 * 1024
 
@@ -27,6 +30,8 @@ export interface SocketHandler {
 export class FramedSocket {
   readonly #socket: WebSocket
   #handler: SocketHandler | undefined
+  /** Messages that are not written yet. */
+  #unwritten = 0
   #full = false
 
   constructor(socket: WebSocket) {
@@ -49,8 +54,9 @@ export class FramedSocket {
   /** False where the client is slower: `drained` tells when to go on. */
   send(text: string): boolean {
     if (this.#socket.readyState !== WebSocket.OPEN) return true
+    this.#unwritten++
     this.#socket.send(text, () => this.taken())
-    this.#full ||= this.#socket.bufferedAmount > HIGH
+    this.#full ||= waiting(this.#socket, this.#unwritten) > HIGH
     return !this.#full
   }
 
@@ -68,7 +74,8 @@ export class FramedSocket {
   }
 
   private taken(): void {
-    if (!this.#full || this.#socket.bufferedAmount > HIGH / 2) return
+    this.#unwritten--
+    if (!this.#full || waiting(this.#socket, this.#unwritten) > HIGH / 2) return
     this.#full = false
     this.#handler?.drained()
   }
@@ -78,6 +85,11 @@ export class FramedSocket {
     if (this.#socket.bufferedAmount > MOST) this.#socket.terminate()
     else if (this.#socket.readyState === WebSocket.OPEN) this.#socket.pong(data)
   }
+}
+
+/** What a side holds that is slower than the other one: nothing where all has gone to the system. */
+function waiting({ bufferedAmount }: WebSocket, messages: number): number {
+  return bufferedAmount === 0 ? 0 : bufferedAmount + messages * MESSAGE_COST
 }
 
 /**
@@ -122,10 +134,18 @@ export interface MessageHandler {
   closed(code: number, reason: string): void
 }
 
-/** One side of a session whose messages are passed on, each of them whole. */
+/**
+ * One side of a session whose messages are passed on, each of them whole. A read of the other side can hold thousands of
+ * tiny ones, which all come although it is paused: what this side is too slow for waits as bytes, and not as that many
+ * writes.
+ */
 export class MessageSocket {
   readonly #socket: WebSocket
   readonly #handler: MessageHandler
+  /** Messages that are not written yet. */
+  #unwritten = 0
+  #full = false
+  readonly #queue = new MessageQueue()
   #fault = 0
 
   constructor(socket: WebSocket, handler: MessageHandler) {
@@ -137,19 +157,38 @@ export class MessageSocket {
       const code = 'code' in error ? error.code : undefined
       this.#fault = code === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH' ? 1009 : 1006
     })
-    socket.on('close', (code, reason) =>
-      handler.closed(this.#fault === 0 ? code : this.#fault, reason.toString('utf8')),
-    )
+    socket.on('close', (code, reason) => {
+      this.#queue.clear()
+      handler.closed(this.#fault === 0 ? code : this.#fault, reason.toString('utf8'))
+    })
     this.#handler = handler
   }
 
   /** False where it is slower: `drained` tells when to go on. */
   send(data: Buffer | string, isText: boolean): boolean {
     if (this.#socket.readyState !== WebSocket.OPEN) return true
-    this.#socket.send(data, { binary: !isText }, () => {
-      if (this.#socket.bufferedAmount <= HIGH / 2) this.#handler.drained()
-    })
-    return this.#socket.bufferedAmount <= HIGH
+    if (this.#full) this.#queue.push(typeof data === 'string' ? Buffer.from(data) : data, isText)
+    else this.write(data, isText)
+    return !this.#full
+  }
+
+  private write(data: Buffer | string, isText: boolean): void {
+    this.#unwritten++
+    this.#socket.send(data, { binary: !isText }, this.#taken)
+    this.#full ||= waiting(this.#socket, this.#unwritten) > HIGH
+  }
+
+  readonly #taken = (): void => {
+    this.#unwritten--
+    if (!this.#full || waiting(this.#socket, this.#unwritten) > HIGH / 2) return
+    this.#full = false
+    while (!this.#full && this.#queue.length > 0) this.#queue.shift((data, isText) => this.write(data, isText))
+    if (!this.#full) this.#handler.drained()
+  }
+
+  /** What waits goes out, whatever the other side takes: nothing follows it. */
+  private flush(): void {
+    while (this.#queue.length > 0) this.#queue.shift((data, isText) => this.write(data, isText))
   }
 
   pause(): void {
@@ -167,6 +206,7 @@ export class MessageSocket {
   /** Begins the closing handshake; codes that never stand in a frame close without one. */
   close(code: number, reason: string): void {
     this.resume()
+    if (this.#socket.readyState === WebSocket.OPEN) this.flush()
     if (code === 1005 || code === 1006) this.#socket.close()
     else this.#socket.close(code, reason)
   }

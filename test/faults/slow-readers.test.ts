@@ -1,6 +1,4 @@
-import { once } from 'node:events'
 import { Socket } from 'node:net'
-import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import { chunk, startStream } from '../helpers/answers.js'
 import type { Peer } from '../helpers/raw-upstream.js'
@@ -15,25 +13,22 @@ import { type Stage, startStage } from '../helpers/translation-stage.js'
 
 t.setTimeout(300_000)
 
-/** Bytes that may wait to be written to one client. */
-const MOST_WAITING = 128 * 1024
+/** Bytes that may wait to be written to one client beside what its socket holds before it asks for a pause. */
+const MOST_WAITING = 16 * 1024
 /** More than all kernel buffers on the way take. */
 const FLOOD = 64 * 1024 * 1024
-/** Who has not got rid of anything for so long is held up, milliseconds. Too short a time lets a test prove less, not fail. */
-const QUIET = 500
+/** Turns of the event loop without any move after which nothing moves. */
+const TURNS = 500
 const READ = 64 * 1024
 
-/** Pushes one piece again and again, many in each chunk, until nothing more is taken; how many bytes were. */
-async function flood({ socket }: Peer, piece: string): Promise<number> {
+/** Pushes one piece again and again, many in each chunk, as long as it is taken. */
+function flood({ socket }: Peer, piece: string): void {
   const block = chunk(piece.repeat(Math.ceil(READ / piece.length)))
-  let sent = 0
-  while (sent < FLOOD && !socket.destroyed) {
-    sent += block.length
-    if (socket.write(block)) continue
-    const drained = once(socket, 'drain').then(() => true)
-    if (!(await Promise.race([drained, setTimeout(QUIET, false)]))) return sent
+  const more = (): void => {
+    while (!socket.destroyed && socket.bytesWritten < FLOOD) if (!socket.write(block)) return
   }
-  return sent
+  socket.on('drain', more)
+  more()
 }
 
 /** The gateway's end of a client's connection; both are in this process. */
@@ -45,39 +40,53 @@ function endOf(client: Socket): Socket | undefined {
 }
 
 interface Stalled {
+  /** Bytes that the upstream got rid of. */
   readonly sent: number
-  /** Bytes that wait in the gateway's socket. */
+  /** Bytes that waited in the gateway's socket at most, beside its high-water mark. */
   readonly waiting: number
   leave(): Promise<void>
 }
 
-/** Lets an upstream push events that say `said` to a client that does not read, until both stand still. */
+/** Lets an upstream push events that say `said` to a client that does not read, until all stand still. */
 async function stall(stage: Stage, client: TextClient, upstream: TextUpstream, said: string): Promise<Stalled> {
   const at = upstream.pieces.findIndex(piece => piece.includes('two '))
-  let stopped = (_sent: number): void => undefined
-  const sent = new Promise<number>(resolve => {
-    stopped = resolve
-  })
   const model = stage.play(upstream.protocol, async peer => {
     await startStream(peer, { headers: { 'content-type': upstream.contentType } })
     for (const piece of upstream.pieces.slice(0, at)) await peer.send(chunk(piece))
-    stopped(await flood(peer, (upstream.pieces[at] ?? '').replace('two ', said)))
+    flood(peer, (upstream.pieces[at] ?? '').replace('two ', said))
     await peer.gone()
   })
   const raw = await stage.open(client, model, true)
   await raw.head()
   raw.socket.pause()
-  const bytes = await sent
   const { connection } = await stage.upstream.requests.find(one => stage.asked(model).includes(one))
+  const [pushing, sending] = [stage.upstream.connections.items[connection], endOf(raw.socket)]
+  if (pushing === undefined || sending === undefined) throw new Error('both connections are open')
+  const most = await standsStill(pushing, sending)
   return {
-    sent: bytes,
-    waiting: endOf(raw.socket)?.writableLength ?? Number.POSITIVE_INFINITY,
+    sent: pushing.bytesWritten - pushing.writableLength,
+    waiting: most - sending.writableHighWaterMark,
     leave: async () => {
       raw.socket.resetAndDestroy()
       await stage.upstream.closes.find(one => one === connection)
       await stage.gateway.log.find(one => one.msg === 'request' && one.model === model)
     },
   }
+}
+
+/** Until neither of two sockets that have something to write gets rid of any of it; how much the second one had at most. */
+async function standsStill(pushing: Socket, sending: Socket): Promise<number> {
+  const sockets = [pushing, sending]
+  const look = (): string => sockets.map(one => `${one.bytesWritten} ${one.writableLength}`).join(' ')
+  let most = 0
+  for (let still = 0, last = ''; still < TURNS; ) {
+    await new Promise(resolve => setImmediate(resolve))
+    const now = look()
+    still = now === last && sockets.every(one => one.writableLength > 0) ? still + 1 : 0
+    last = now
+    most = Math.max(most, sending.writableLength)
+  }
+  return most
 }
 
 const pairs = FOUR.flatMap(client => FOUR_UPSTREAMS.map(upstream => [client, upstream] as const)).filter(

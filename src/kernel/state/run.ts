@@ -8,6 +8,8 @@ import { type OwnResponse, sizeOf } from './stored.js'
 const MOST_EVENTS = 2 * 1024 * 1024
 /** The same where somebody who reads them is that far behind. */
 const MOST_UNREAD = 8 * 1024 * 1024
+/** What an event takes besides its characters, about. */
+const EVENT_COST = 128
 const LIMITS = { line: 16 * 1024 * 1024, event: 16 * 1024 * 1024 }
 /** Most of a refusal that is read. */
 const MOST_REFUSAL = 64 * 1024
@@ -152,21 +154,25 @@ export class Run implements Receiver {
 
   private tell(name: string, data: string): void {
     const frame = `event: ${name}\ndata: ${data}\n\n`
-    this.#size += frame.length
+    this.#size += frame.length + EVENT_COST
     this.#events.push(frame)
     for (const follower of this.#followers) follower.more()
     if (this.#size > MOST_EVENTS) this.forget()
   }
 
-  /** Lets go of the older half, but of nothing that has yet to be read within bounds, and never of the newest event. */
+  /**
+   * Lets go of the older half, but of nothing that has yet to be read within bounds, and never of the newest event. Past
+   * those bounds the whole older half goes at once: one event at a time would move all others each time.
+   */
   private forget(): void {
     let unread = this.next
-    for (const { next } of this.#followers) unread = Math.min(unread, next)
+    if (this.#size <= MOST_UNREAD) for (const { next } of this.#followers) unread = Math.min(unread, next)
     let count = 0
     for (; count < this.#events.length - 1 && this.#size > MOST_EVENTS / 2; count++) {
-      if (this.#first + count >= unread && this.#size <= MOST_UNREAD) break
-      this.#size -= this.#events[count]?.length ?? 0
+      if (this.#first + count >= unread) break
+      this.#size -= (this.#events[count]?.length ?? 0) + EVENT_COST
     }
+    if (count === 0) return
     this.#events.splice(0, count)
     this.#first += count
   }
