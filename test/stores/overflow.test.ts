@@ -20,7 +20,7 @@ function spooler(
 
 t.test('what was written can be read, has no name, and is given back', async t => {
   const stage = spooler(t, 1e6)
-  const file = stage.spooler.overflow()
+  const file = stage.spooler.overflow('key')
   t.equal(file.write(BLOCK), 0)
   t.equal(file.write(Buffer.from('b'.repeat(10))), 1024)
   t.equal(stage.spooler.use.disk, 1034)
@@ -35,7 +35,7 @@ t.test('what was written can be read, has no name, and is given back', async t =
 
 t.test('past the limit of the spool, text stays in memory', async t => {
   const stage = spooler(t, 2048)
-  const file = stage.spooler.overflow()
+  const file = stage.spooler.overflow('key')
   t.same([file.write(BLOCK), file.write(BLOCK), file.write(BLOCK)], [0, 1024, undefined])
   t.equal(file.read(1024, 1024).toString(), BLOCK.toString())
   file.close()
@@ -45,7 +45,7 @@ t.test('past the limit of the spool, text stays in memory', async t => {
 t.test('where there can be no file, text stays in memory', { skip: process.getuid?.() === 0 }, async t => {
   const stage = spooler(t, 1e6)
   chmodSync(join(stage.folder, '..'), 0o500)
-  const file = stage.spooler.overflow()
+  const file = stage.spooler.overflow('key')
   t.equal(file.write(BLOCK), undefined)
   file.close()
   t.equal(stage.spooler.use.disk, 0)
