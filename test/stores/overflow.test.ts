@@ -34,7 +34,7 @@ t.test('what was written can be read, has no name, and is given back', async t =
 })
 
 t.test('past the limit of the spool, text stays in memory', async t => {
-  const stage = spooler(t, 2048)
+  const stage = spooler(t, 2300)
   const file = stage.spooler.overflow('key')
   t.same([file.write(BLOCK), file.write(BLOCK), file.write(BLOCK)], [0, 1024, undefined])
   t.equal(file.read(1024, 1024).toString(), BLOCK.toString())
