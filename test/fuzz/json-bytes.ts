@@ -18,7 +18,7 @@ const IN_STRINGS = fc.oneof(
 /** How often: mostly once, else around the sizes at which readers change their ways, in bytes or characters. */
 const TIMES = fc.oneof(
   { arbitrary: fc.integer({ min: 1, max: 3 }), weight: 8 },
-  { arbitrary: around(16, 48, 64, 1024), weight: 6 },
+  { arbitrary: around(16, 64, 128, 1024), weight: 6 },
   { arbitrary: around(4096), weight: 2 },
 )
 

@@ -113,7 +113,7 @@ t.test('random bytes are accepted where JSON.parse accepts them', async () => {
 })
 
 t.test('control characters are found in strings of any length, wherever they stand', async t => {
-  for (const size of [1, 20, 47, 48, 49, 63, 64, 65, 1023, 1024, 1025, 5000, 70_000]) {
+  for (const size of [1, 20, 63, 64, 65, 127, 128, 129, 143, 144, 145, 1023, 1024, 1025, 5000, 70_000]) {
     for (const control of ['\n', '\u0000', '\u001f']) {
       const text = `{"a":"${'x'.repeat(size)}${control}${'x'.repeat(100)}"}`
       const [bytes, problem] = [Buffer.from(text), { rule: 'syntax', at: 6 + size }]
