@@ -17,6 +17,8 @@ export const LIMITS: Limits = {
   depth: 64,
   members: 10_000,
   conversation_items: 10_000,
+  values: 1_000_000,
+  memory: 256 * MIB,
   parts: 256,
   field: 1 * MIB,
   fields: 4 * MIB,

@@ -14,12 +14,14 @@ const SIZES: ReadonlySet<string> = new Set([
   'line',
   'event',
   'response',
+  'memory',
 ] satisfies (keyof Limits)[])
 const COUNTS: ReadonlySet<string> = new Set([
   'header_count',
   'depth',
   'members',
   'conversation_items',
+  'values',
   'parts',
   'connections',
   'queue',

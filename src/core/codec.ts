@@ -36,6 +36,8 @@ export interface TextServer {
   decodeRequest(body: JsonObject, head: RequestHead): TextRequest
   encodeResult(result: TextResult, answer: AnswerContext): JsonObject
   encodeStream(answer: AnswerContext): StreamEncoder
+  /** What answers repeat of the client's body, where it is little: all else is dropped once the request is sent. */
+  answerBody?(body: JsonObject): JsonObject
   /** Every member that requests of this protocol can have (dotted, `[]` for elements of arrays), and what holds it. */
   readonly fields: Readonly<Record<string, Held>>
   /** Whether clients of this protocol send seals back in fields of their own; where not, the gateway keeps them. */
@@ -163,7 +165,8 @@ export interface RequestHead {
 }
 
 export interface AnswerContext {
-  readonly request: TextRequest
+  /** All that answers need of the request. */
+  readonly request: Pick<TextRequest, 'model' | 'streamUsage'>
   /** A new id: 32 hex digits behind the prefix. */
   newId(prefix: string): string
   /** Seconds since the epoch when the request came. */

@@ -41,10 +41,19 @@ const CLOSE_BRACE = 0x7d
 
 /** What `JSON.parse` makes of a text, but for numbers that a double does not hold as written. Throws `SyntaxError`. */
 export function parseExact(text: string): Json {
-  if (text.length <= SHORT && !CANDIDATE.test(text)) return JSON.parse(text) as Json
-  const marked = withMarks(text)
-  const value = JSON.parse(marked) as Json
-  return marked === text ? value : withNumbers(value)
+  return exactParser()(text)
+}
+
+/** The same for a document that is parsed in parts, which share its most exact numbers. */
+export function exactParser(): (part: string) => Json {
+  let left = MAX_EXACT_NUMBERS
+  return part => {
+    if (part.length <= SHORT && !CANDIDATE.test(part)) return JSON.parse(part) as Json
+    const marked = withMarks(part, left)
+    const value = JSON.parse(marked.text) as Json
+    left -= marked.count
+    return marked.count === 0 ? value : withNumbers(value)
+  }
 }
 
 /** The same; undefined where the text is not JSON. */
@@ -78,11 +87,11 @@ function markedNumber({ text }: ExactNumber): string {
 }
 
 /** A JSON text with a marked string in place of each number that a double would not give back. */
-function withMarks(text: string): string {
+function withMarks(text: string, most: number): { readonly text: string; readonly count: number } {
   let out = ''
   let from = 0
-  let left = MAX_EXACT_NUMBERS
-  for (let at = 0; at < text.length && left > 0; ) {
+  let count = 0
+  for (let at = 0; at < text.length && count < most; ) {
     const unit = text.charCodeAt(at)
     if (unit === QUOTE) {
       at = stringEnd(text, at + 1)
@@ -91,12 +100,12 @@ function withMarks(text: string): string {
       if (isExact(text, at, end) && endsValue(text, end)) {
         out += `${text.slice(from, at)}"${MARK}${text.slice(at, end)}"`
         from = end
-        left--
+        count++
       }
       at = end
     } else at++
   }
-  return from === 0 ? text : out + text.slice(from)
+  return { text: count === 0 ? text : out + text.slice(from), count }
 }
 
 /** Behind the quote that ends the string; the length of the text where it does not end. */

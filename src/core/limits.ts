@@ -14,6 +14,10 @@ export interface Limits {
   readonly members: number
   /** Most items of a conversation that is stored, for `previous_response_id`. */
   readonly conversation_items: number
+  /** Most JSON values (objects, lists, strings, numbers and words) in one request, or in one answer that is parsed. */
+  readonly values: number
+  /** Memory for the objects of all requests that are translated at once, and as much for those of answers. */
+  readonly memory: number
   /** Most parts of a form. */
   readonly parts: number
   /** Largest value of a text field of a form. */

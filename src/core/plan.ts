@@ -72,7 +72,17 @@ export type Answer = (typeof ANSWERS)[number]
 export type RouteBody = 'json' | 'multipart' | 'raw' | 'none'
 
 /** Bounds that may differ for one route. */
-export type RouteLimit = 'body' | 'line' | 'event' | 'response' | 'depth' | 'members' | 'parts' | 'field' | 'fields'
+export type RouteLimit =
+  | 'body'
+  | 'line'
+  | 'event'
+  | 'response'
+  | 'depth'
+  | 'members'
+  | 'values'
+  | 'parts'
+  | 'field'
+  | 'fields'
 
 export interface Route {
   /** `POST /v1/chat/completions`, the key in YAML. The method `WS` stands for WebSockets. */

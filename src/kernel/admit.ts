@@ -2,6 +2,7 @@ import { isLeftOut, withDefault } from '../core/default-model.js'
 import { GatewayError } from '../core/errors.js'
 import { isObject, type JsonObject } from '../core/json.js'
 import type { ModelPointer, Pointer, Route } from '../core/plan.js'
+import { mostHeapOf } from '../wire/json-cost.js'
 import { JsonScanner, type ScanOptions, type ScanProblem } from '../wire/json-scan.js'
 import { parseSmall } from '../wire/json-small.js'
 import { MemberKeys } from '../wire/member-keys.js'
@@ -24,6 +25,8 @@ export type Body =
 export interface HeldBody {
   readonly type: 'bytes'
   readonly bytes: Buffer
+  /** What it takes as objects, in bytes of heap at most; absent: nothing but its size is known. */
+  readonly heap?: number
   /** Where the model's name stands, if it has been found on the way. */
   readonly model: Span | undefined
   /** False where somebody has looked and it names nothing that upstreams keep. */
@@ -71,21 +74,26 @@ async function readJson(call: Call, route: Route): Promise<Body> {
   const bytes = await readBody(call.request, route.limits.body, piece => {
     scanner ??= new JsonScanner(scanOptions(route))
     scanner.push(piece)
+    call.bytesIn += piece.length
+    // Nothing of a body that is refused need be held while the rest of it comes.
+    return !scanner.failed
   })
-  call.bytesIn = bytes.length
+  if (scanner?.failed !== true) call.bytesIn = bytes.length
   const document = scanner === undefined ? parseSmall(bytes, scanOptions(route)) : undefined
   if (document !== undefined) {
     const validate = schemaOf(route)
     if (validate !== undefined) checkSchema(validate, withDefault(document, route.model))
     readPointers(call, route, name => document[name], referencesIn(document.input))
     const ruled = isRuled(document, bytes, scanOptions(route).ruled)
-    return { type: 'bytes', bytes, model: undefined, named: false, ruled }
+    return { type: 'bytes', bytes, heap: mostHeapOf(bytes.length), model: undefined, named: false, ruled }
   }
   if (scanner === undefined) {
     scanner = new JsonScanner(scanOptions(route))
     scanner.push(bytes)
   }
-  return { type: 'bytes', bytes, model: readScanned(call, route, scanner), named: scanner.seen, ruled: scanner.ruled }
+  const { heap } = scanner
+  const model = readScanned(call, route, scanner)
+  return { type: 'bytes', bytes, heap, model, named: scanner.seen, ruled: scanner.ruled }
 }
 
 /** The schema of JSON bodies. */
@@ -103,6 +111,7 @@ function scanOptions(route: Route): ScanOptions {
     control,
     depth: limits.depth,
     members: limits.members,
+    values: limits.values,
     ...(watched && { watched }),
     ...(members.any.length > 0 && { ruled: new MemberKeys(members.any) }),
   }
@@ -192,6 +201,10 @@ function malformed(problem: ScanProblem, route: Route): GatewayError {
         `An object of the JSON body has more than ${route.limits.members} members.`,
         { limit: 'members' },
       )
+    case 'values':
+      return new GatewayError('bad_request', `The JSON body has more than ${route.limits.values} values.`, {
+        limit: 'values',
+      })
     case 'not-object':
       return new GatewayError('bad_request', 'The body has to be a JSON object.')
     case 'syntax':

@@ -155,6 +155,11 @@ export class Attempt implements UpstreamHandler, Source {
     this.#since = performance.now()
   }
 
+  pause(): void {
+    this.#paused = true
+    this.#controller?.pause()
+  }
+
   readonly resume = (): void => {
     this.#since = performance.now()
     this.#paused = false
@@ -166,9 +171,7 @@ export class Attempt implements UpstreamHandler, Source {
   }
 
   write(bytes: Uint8Array): void {
-    if (this.call.write(bytes, this.resume)) return
-    this.#paused = true
-    this.#controller?.pause()
+    if (!this.call.write(bytes, this.resume)) this.pause()
   }
 
   complete(upstreamEnded: boolean): void {

@@ -15,6 +15,7 @@ import { clientRequestId } from './heads.js'
 import type { InFlight, Kernel } from './kernel.js'
 import { linger } from './linger.js'
 import type { MemberChanges } from './members.js'
+import type { MemoryLease } from './memory.js'
 import type { AnswerTap } from './state/answer-tap.js'
 import type { Turn, Wishes } from './state/turn.js'
 import type { Losses } from './translate/losses.js'
@@ -86,6 +87,8 @@ export class Call implements Watched, InFlight {
   dropped: readonly string[] = []
   /** Text of a translated stream that waits for its end; let go of when the call is over. */
   overflow: OverflowFile | undefined
+  #memory: MemoryLease | undefined
+  #answerMemory: MemoryLease | undefined
   /** What translation left out. */
   losses: Losses | undefined
   /** The key whose place among all requests in flight this one has, once it has one. */
@@ -109,6 +112,18 @@ export class Call implements Watched, InFlight {
     this.#watched = kernel.watchdog.add(this)
     response.on('close', () => this.close())
     if (response.socket === null) this.watchSocket()
+  }
+
+  /** What this call's request takes as objects. */
+  get memory(): MemoryLease {
+    this.#memory ??= this.kernel.memory.requests.lease(this.caller?.name ?? '')
+    return this.#memory
+  }
+
+  /** What this call's answer takes, where it is gathered while it comes. */
+  get answerMemory(): MemoryLease {
+    this.#answerMemory ??= this.kernel.memory.answers.lease(this.caller?.name ?? '')
+    return this.#answerMemory
   }
 
   /** The client went away, or the answer is out: nothing more can be sent. */
@@ -262,6 +277,8 @@ export class Call implements Watched, InFlight {
     this.work?.cancel()
     void this.spool?.dispose()
     this.overflow?.close()
+    this.#memory?.end()
+    this.#answerMemory?.end()
     this.kernel.watchdog.delete(this.#watched)
     this.kernel.sink.record(account(this))
     this.generation.release()

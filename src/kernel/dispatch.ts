@@ -110,6 +110,11 @@ export class Dispatch implements Work {
     const request = await translatedRequest(call, exchange, translator, whole)
     if (call.over || call.error !== undefined) return
     call.losses = translator.losses
+    // While the upstream works nothing is held of the request but its bytes; for another target it is read anew.
+    if (!this.#media.holds && translator.letGo()) {
+      this.#asked = undefined
+      call.memory.release()
+    }
     this.attempt(exchange, translator).send(request)
   }
 

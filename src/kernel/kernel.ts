@@ -5,6 +5,7 @@ import type { Limits } from '../core/limits.js'
 import type { Store } from '../core/store.js'
 import { Spooler } from '../stores/spool.js'
 import type { Generation } from './generation.js'
+import { capacityOf, Memory } from './memory.js'
 import { Roster } from './roster.js'
 import { STATE_BOUNDS, type StateBounds } from './state/bounds.js'
 import { State } from './state/state.js'
@@ -34,6 +35,8 @@ export class Kernel {
   /** WebSockets that clients have open. */
   readonly sockets = new FairShares(MAX_SOCKETS)
   readonly tunnels = new Tunnels(this.sockets)
+  /** Heap for the objects of requests and answers that are translated. Two, so that no answer waits for requests that wait for it. */
+  readonly memory: { readonly requests: Memory; readonly answers: Memory }
   #generation: Generation
   /** Requests in flight. */
   readonly calls = new Roster<InFlight>()
@@ -56,6 +59,8 @@ export class Kernel {
     this.inFlight = new FairShares(generation.plan.limits.in_flight)
     const { path, body, memory, disk } = generation.plan.spool
     this.spooler = new Spooler({ folder: path, body, memory, disk })
+    const capacity = capacityOf(generation.plan.limits.memory)
+    this.memory = { requests: new Memory(capacity), answers: new Memory(capacity) }
     this.state = new State(store, this.stateBounds(), error => this.onStoreFault(error))
     this.tasks = new Tasks(this)
   }
@@ -80,6 +85,9 @@ export class Kernel {
     const last = this.#generation
     this.#generation = next
     this.inFlight.total = next.plan.limits.in_flight
+    const capacity = capacityOf(next.plan.limits.memory)
+    this.memory.requests.resize(capacity)
+    this.memory.answers.resize(capacity)
     last.retire()
   }
 

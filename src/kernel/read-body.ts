@@ -24,13 +24,19 @@ export function invite(request: IncomingMessage, response: ServerResponse, limit
 }
 
 /**
- * The whole body, at most `limit` bytes. Each piece but that of a body in one piece is shown to `onPiece` as it arrives,
- * and a large body is put together in steps, so that nothing holds the event loop for long. Rejects when the client breaks off.
+ * The whole body, at most `limit` bytes. Each piece but that of a body in one piece is shown to `onPiece` as it arrives;
+ * where that answers false, nothing is kept from then on, and an empty body comes out. A large one is put together in
+ * steps, so that nothing holds the event loop for long. Rejects when the client breaks off.
  */
-export function readBody(request: IncomingMessage, limit: number, onPiece: (piece: Buffer) => void): Promise<Buffer> {
+export function readBody(
+  request: IncomingMessage,
+  limit: number,
+  onPiece: (piece: Buffer) => boolean,
+): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let size = 0
+    let kept = true
     request.on('data', (chunk: Buffer) => {
       size += chunk.length
       if (size > limit) {
@@ -38,11 +44,14 @@ export function readBody(request: IncomingMessage, limit: number, onPiece: (piec
         reject(tooLarge(limit))
         return
       }
-      if (chunks.length === 1 && chunks[0] !== undefined) onPiece(chunks[0])
-      chunks.push(chunk)
-      if (chunks.length > 1) onPiece(chunk)
+      if (chunks.length === 1 && chunks[0] !== undefined) kept = onPiece(chunks[0])
+      if (chunks.length > 0 || !kept) kept = onPiece(chunk) && kept
+      if (kept) chunks.push(chunk)
+      else chunks.length = 0
     })
-    request.on('end', () => resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : joined(chunks, size)))
+    request.on('end', () => {
+      resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : joined(chunks, kept ? size : 0))
+    })
     const gone = (): void => {
       // Node closes every request; only one that did not end was broken off.
       if (!request.complete) reject(new GatewayError('client_gone', 'The client went away.', { phase: 'upload' }))

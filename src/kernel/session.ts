@@ -2,10 +2,12 @@ import type { IncomingMessage } from 'node:http'
 import { compatibleError } from '../core/error-bodies.js'
 import { GatewayError } from '../core/errors.js'
 import { jsonText } from '../core/exact-json.js'
+import type { Limits } from '../core/limits.js'
 import type { FramedSocket, SocketHandler } from '../net/framed-socket.js'
 import { replaceMembers } from '../wire/json-edit.js'
 import { InnerRequest } from './inner.js'
 import { LifeSigns } from './life-signs.js'
+import type { MemoryLease } from './memory.js'
 import { readMessage, streamId } from './socket-message.js'
 import { errorEvent, marked, SocketTurn } from './socket-turn.js'
 import type { Serve } from './state/background.js'
@@ -36,7 +38,9 @@ export class ResponseSession implements SocketHandler {
   readonly #serve: Serve
   readonly #url: string
   readonly #headers: readonly string[]
-  readonly #mostWaiting: number
+  readonly #limits: Pick<Limits, 'body' | 'values'>
+  /** What the message at hand takes as objects. */
+  readonly #memory: MemoryLease
   readonly #last = new LastTurn()
   readonly #onEnd: () => void
   readonly #opened = performance.now()
@@ -48,13 +52,20 @@ export class ResponseSession implements SocketHandler {
   #beginning = false
   #state: 'open' | 'leaving' | 'over' = 'open'
 
-  /** `mostWaiting`: characters of all messages that wait. */
-  constructor(socket: FramedSocket, request: IncomingMessage, mostWaiting: number, serve: Serve, onEnd: () => void) {
+  constructor(
+    socket: FramedSocket,
+    request: IncomingMessage,
+    limits: Pick<Limits, 'body' | 'values'>,
+    memory: MemoryLease,
+    serve: Serve,
+    onEnd: () => void,
+  ) {
     this.#socket = socket
     this.#serve = serve
     this.#url = request.url ?? ''
     this.#headers = innerHeaders(request.rawHeaders)
-    this.#mostWaiting = mostWaiting
+    this.#limits = limits
+    this.#memory = memory
     this.#onEnd = onEnd
     socket.handle(this)
   }
@@ -64,7 +75,7 @@ export class ResponseSession implements SocketHandler {
   message(text: string): void {
     this.alive()
     if (this.#state !== 'open') return
-    if (this.#waiting.length >= MOST_WAITING || this.#waitingBytes + text.length > this.#mostWaiting) {
+    if (this.#waiting.length >= MOST_WAITING || this.#waitingBytes + text.length > this.#limits.body) {
       this.leave(POLICY, 'too many requests at once')
       return
     }
@@ -90,6 +101,7 @@ export class ResponseSession implements SocketHandler {
     this.#state = 'over'
     this.#waiting = []
     this.#turn?.answer.destroy()
+    this.#memory.end()
     this.#onEnd()
   }
 
@@ -126,6 +138,7 @@ export class ResponseSession implements SocketHandler {
       })
       .finally(() => {
         this.#beginning = false
+        if (this.#turn === undefined) this.#memory.release()
         if (this.#state === 'leaving' && this.#turn === undefined)
           this.#socket.close(GOING_AWAY, 'the gateway is shutting down')
         else this.next()
@@ -134,14 +147,13 @@ export class ResponseSession implements SocketHandler {
 
   private async begin(text: string): Promise<void> {
     await breathe(text.length)
-    const message = readMessage(text)
+    const bytes = Buffer.from(text)
+    const message = await readMessage(bytes, this.#limits.values, this.#memory)
     const stream = streamId(message)
     if (message.generate === false) {
       for (const event of this.#last.warm(message)) this.#socket.send(marked(jsonText(event), stream))
       return
     }
-    await breathe(text.length)
-    const bytes = Buffer.from(text)
     await breathe(text.length)
     const body = replaceMembers(bytes, ENVELOPE, 'stream', 'true')
     // The client, or the process, may be leaving by now.
@@ -155,6 +167,8 @@ export class ResponseSession implements SocketHandler {
 
   private ended(): void {
     this.#turn = undefined
+    this.#last.asked({})
+    this.#memory.release()
     if (this.#state === 'leaving') this.#socket.close(GOING_AWAY, 'the gateway is shutting down')
     else if (performance.now() - this.#opened > LONGEST_LIFE) this.expire()
     else queueMicrotask(() => this.next())

@@ -1,12 +1,21 @@
 import { GatewayError } from '../core/errors.js'
-import { parseExact } from '../core/exact-json.js'
 import { isObject, type Json, type JsonObject } from '../core/json.js'
+import type { MemoryLease } from './memory.js'
+import { costInTurns, parsed } from './translate/steps.js'
 
-/** A client's message. Throws `bad_request` or `invalid_parameter` where the message is none that is served here. */
-export function readMessage(text: string): JsonObject {
+/**
+ * A client's message of at most `most` values, for whose objects `memory` makes room first. Throws `bad_request` or
+ * `invalid_parameter` where the message is none that is served here, `unavailable` where there is no room in time.
+ */
+export async function readMessage(bytes: Buffer, most: number, memory: MemoryLease): Promise<JsonObject> {
+  const { values, heap } = await costInTurns(bytes, most)
+  if (values > most)
+    throw new GatewayError('bad_request', `The message has more than ${most} values.`, { limit: 'values' })
+  const room = memory.reserve(heap)
+  if (room !== undefined) await room
   let message: Json
   try {
-    message = parseExact(text)
+    message = await parsed(bytes, { exact: true })
   } catch {
     throw new GatewayError('bad_request', 'The message is not valid JSON.')
   }

@@ -165,11 +165,12 @@ function pick({
   response,
   depth,
   members,
+  values,
   parts,
   field,
   fields,
 }: Config['limits']): Route['limits'] {
-  return { body, line, event, response, depth, members, parts, field, fields }
+  return { body, line, event, response, depth, members, values, parts, field, fields }
 }
 
 function isEmpty(settings: object): boolean {

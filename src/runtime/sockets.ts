@@ -47,7 +47,8 @@ export class Sockets {
     const session = new ResponseSession(
       opened,
       request,
-      route.limits.body,
+      route.limits,
+      this.#kernel.memory.requests.lease(''),
       (inner, answer) => handle(this.#kernel, inner, answer),
       () => {
         sockets.release(key)

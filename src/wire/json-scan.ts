@@ -1,6 +1,7 @@
 import { asBuffer, isAt } from './bytes.js'
 import { Chunks } from './chunks.js'
 import { type ControlKey, type ControlNames, controlNames } from './control-names.js'
+import { heapOf } from './json-cost.js'
 import * as g from './json-grammar.js'
 import { StringReader, skipDigits } from './json-runs.js'
 import { LONG, Skeleton } from './json-skeleton.js'
@@ -20,6 +21,8 @@ export interface ScanOptions {
   readonly depth: number
   /** Most members of one object. */
   readonly members: number
+  /** Most values of the whole document; absent: any number. */
+  readonly values?: number
   /** Keys that are watched for at any depth. */
   readonly watched?: WatchedKeys
   /** Members that rules are about. */
@@ -44,7 +47,7 @@ export interface Found {
 
 /** The first thing that is wrong, at an absolute offset in bytes; `name` is the control name at fault. */
 export interface ScanProblem {
-  readonly rule: 'syntax' | 'duplicate' | 'depth' | 'members' | 'not-object'
+  readonly rule: 'syntax' | 'duplicate' | 'depth' | 'members' | 'values' | 'not-object'
   readonly at: number
   readonly name?: string
 }
@@ -71,6 +74,10 @@ export class JsonScanner {
   /** By depth: whether the open container is an object, and how many members it has so far. */
   readonly #objects: boolean[] = [false]
   readonly #counts: number[] = [0]
+  readonly #mostValues: number
+  #values = 0
+  /** Objects, lists and members. */
+  #nodes = 0
   #depth = 0
   #state = g.START
   #problem: ScanProblem | undefined
@@ -92,6 +99,7 @@ export class JsonScanner {
   constructor(options: ScanOptions) {
     this.#options = options
     this.#control = controlNames(options.control)
+    this.#mostValues = options.values ?? Number.POSITIVE_INFINITY
   }
 
   /** Reads on. Cheap and without effect once there is a problem. */
@@ -126,6 +134,16 @@ export class JsonScanner {
   /** Whether a member may have come that rules are about. */
   get ruled(): boolean {
     return this.#ruled
+  }
+
+  /** Whether there is a problem: what is pushed from now on is not looked at. */
+  get failed(): boolean {
+    return this.#problem !== undefined
+  }
+
+  /** Most bytes of heap that the document takes as objects. */
+  get heap(): number {
+    return heapOf(this.#chunks.length, this.#values, this.#nodes)
   }
 
   /** Ends the document; the first problem, or `undefined` where it is sound. */
@@ -193,6 +211,7 @@ export class JsonScanner {
   private open(object: boolean, at: number): number {
     if (this.#depth === 1) this.#opened = at
     if (this.#depth === this.#options.depth) return this.fail('depth', at)
+    this.#nodes++
     const depth = ++this.#depth
     this.#objects[depth] = object
     this.#counts[depth] = 0
@@ -207,6 +226,7 @@ export class JsonScanner {
 
   private beginKey(at: number): number {
     if (this.count() > this.#options.members) return this.fail('members', at)
+    this.#nodes++
     this.#token = at
     this.#isKey = true
     return g.STRING
@@ -275,6 +295,7 @@ export class JsonScanner {
 
   /** A value has ended; what may follow it. */
   private endValue(start: number, end: number): number {
+    if (++this.#values > this.#mostValues) return this.fail('values', end)
     if (this.#depth === 0) return g.DONE
     if (this.#wanted !== undefined && this.#depth === 1) {
       this.#found.push({ name: this.#wanted, start, end })

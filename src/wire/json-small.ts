@@ -1,5 +1,6 @@
 import { isObject, type JsonObject } from '../core/json.js'
 import { type ControlNames, controlNames } from './control-names.js'
+import { mayExceed } from './json-cost.js'
 import type { ScanOptions } from './json-scan.js'
 
 /** Bodies up to this many bytes are worth a try. From there on scanning is as cheap, and twice as cheap where the text is not ASCII. */
@@ -11,7 +12,7 @@ const SMALL = 1024
  * the scanner then decides, and tells what is wrong.
  */
 export function parseSmall(body: Buffer, options: ScanOptions): JsonObject | undefined {
-  if (body.length > SMALL) return undefined
+  if (body.length > SMALL || (options.values !== undefined && mayExceed(body.length, options.values))) return undefined
   const text = body.toString('utf8')
   // An escaped key would have to be decoded to be compared with the control names.
   if (text.includes('\\u') || mayBeOver(text, options)) return undefined

@@ -32,6 +32,8 @@ export const LIMITS: Limits = {
   fields: 4 * 1024 * 1024,
   members: 10_000,
   conversation_items: 10_000,
+  values: 1_000_000,
+  memory: 256 * 1024 * 1024,
   line: 1024 * 1024,
   event: 4 * 1024 * 1024,
   response: 64 * 1024 * 1024,

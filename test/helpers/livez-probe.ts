@@ -25,6 +25,7 @@ const timer = setInterval(() => {
     if (response.statusCode !== 200) failures++
     response.resume().on('end', () => {
       times.push(performance.now() - started)
+      if (times.length === 1) parentPort?.postMessage('ready')
       close()
     })
   }).on('error', () => {

@@ -180,7 +180,7 @@ function sendTo(
 
 async function pulse<T>(origin: string, work: () => Promise<T>): Promise<{ result: T; pulse: Pulse }> {
   const worker = new Worker(new URL('./livez-probe.js', import.meta.url), { workerData: { origin } })
-  await once(worker, 'online')
+  await once(worker, 'message')
   const ended = once(worker, 'message') as Promise<[ProbeReport]>
   const result = await work()
   worker.postMessage('end')

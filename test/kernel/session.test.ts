@@ -3,6 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { WebSocket } from 'ws'
+import { Memory } from '../../src/kernel/memory.js'
 import { ResponseSession } from '../../src/kernel/session.js'
 import { acceptSocket } from '../../src/net/framed-socket.js'
 import { Journal } from '../helpers/journal.js'
@@ -26,7 +27,8 @@ async function connected(
       new ResponseSession(
         opened,
         request,
-        1000,
+        { body: 1000, values: 100 },
+        new Memory(1_000_000).lease(''),
         () => undefined,
         () => ended.push(true),
       ),

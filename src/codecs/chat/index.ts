@@ -5,7 +5,7 @@ import { PROTOCOL } from './reasoning.js'
 import { decodeRequest } from './request-in.js'
 import { encodeRequest } from './request-out.js'
 import { decodeResult } from './result-in.js'
-import { encodeResult } from './result-out.js'
+import { encodeResult, isLegacy } from './result-out.js'
 import { ChatStreamDecoder } from './stream-in.js'
 import { ChatStreamEncoder } from './stream-out.js'
 
@@ -17,6 +17,8 @@ export const chat: TextCodec = {
     decodeRequest,
     encodeResult,
     encodeStream: answer => new ChatStreamEncoder(answer),
+    // Only in which form the client wants calls.
+    answerBody: body => (isLegacy({ body }) ? { functions: [] } : {}),
     fields: CHAT_FIELDS,
     // Clients may send `reasoning_details` and `extra_content` back, but few do.
     returnsSeals: false,

@@ -33,7 +33,7 @@ export function encodeResult(result: TextResult, answer: AnswerContext): JsonObj
 }
 
 /** Whether the client speaks the older form, in which an answer holds one `function_call`. */
-export function isLegacy({ body }: AnswerContext): boolean {
+export function isLegacy({ body }: Pick<AnswerContext, 'body'>): boolean {
   return Array.isArray(body.functions) && !Array.isArray(body.tools)
 }
 

@@ -22,6 +22,7 @@ export const generate: TextCodec = {
     decodeRequest,
     encodeResult,
     encodeStream: answer => new StreamOut(answer),
+    answerBody: () => ({}),
     fields: GENERATE_FIELDS,
     returnsSeals: true,
   },

@@ -18,6 +18,7 @@ export const messages: TextCodec = {
     decodeRequest,
     encodeResult,
     encodeStream: answer => new MessagesEncoder(answer),
+    answerBody: () => ({}),
     fields: MESSAGES_FIELDS,
     returnsSeals: true,
   },

@@ -1,9 +1,11 @@
 import { isBounded } from '../../codecs/bounded.js'
 import { GatewayError } from '../../core/errors.js'
 import type { Holding } from '../../core/held.js'
-import { isObject, type JsonObject, parseJson } from '../../core/json.js'
+import { isObject, type JsonObject } from '../../core/json.js'
+import { answerDocument, answerLease, malformedAnswer } from '../answer-document.js'
 import type { Relay, Source } from '../relay/relay.js'
 import type { UpstreamHeaders } from '../response-headers.js'
+import { joined } from '../translate/steps.js'
 import { ownerOf } from './choose.js'
 import { idIn } from './holdings.js'
 import { textAt } from './read-object.js'
@@ -41,19 +43,26 @@ export class HeldRelay implements Relay {
   }
 
   end(): void {
-    const body = Buffer.concat(this.#held)
-    const document = body.length === 0 ? {} : parseJson(body.toString('utf8'))
-    if (!isObject(document)) {
-      this.refuse('It is not a JSON object.')
-      return
+    this.read().catch((cause: unknown) => {
+      const isTheirs = cause instanceof GatewayError && cause.code === 'bad_upstream_response'
+      if (isTheirs) this.#attempt.failed('bad_response', cause)
+      else this.#attempt.call.fail(cause)
+    })
+  }
+
+  private async read(): Promise<void> {
+    const memory = answerLease(this.#attempt)
+    try {
+      const body = await joined(this.#held, this.#size)
+      const document = body.length === 0 ? {} : await answerDocument(body, this.#attempt, memory)
+      if (!isObject(document)) throw malformedAnswer('It is not a JSON object.')
+      // What is written down is made JSON again.
+      if (!isBounded(document)) throw malformedAnswer('It is nested too deeply.')
+      this.#attempt.complete(true)
+      await this.finish(body, document)
+    } finally {
+      memory.end()
     }
-    // What is written down is made JSON again.
-    if (!isBounded(document)) {
-      this.refuse('It is nested too deeply.')
-      return
-    }
-    this.#attempt.complete(true)
-    this.finish(body, document).catch((cause: unknown) => this.#attempt.call.fail(cause))
   }
 
   broken(): boolean {
@@ -92,8 +101,6 @@ export class HeldRelay implements Relay {
   }
 
   private refuse(why: string, limit?: string): void {
-    const details = limit === undefined ? { phase: 'body' } : { phase: 'body', limit }
-    const error = new GatewayError('bad_upstream_response', `The upstream sent a malformed answer. ${why}`, details)
-    this.#attempt.failed('bad_response', error)
+    this.#attempt.failed('bad_response', malformedAnswer(why, limit))
   }
 }

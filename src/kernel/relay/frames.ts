@@ -2,6 +2,7 @@ import type { Frame } from '../../core/codec.js'
 import { GatewayError } from '../../core/errors.js'
 import { parseJson } from '../../core/json.js'
 import type { Route } from '../../core/plan.js'
+import { costNow } from '../../wire/json-cost.js'
 import { JsonStreamDecoder } from '../../wire/json-stream.js'
 import { SseDecoder, WireLimitError } from '../../wire/sse.js'
 
@@ -22,12 +23,15 @@ const BLANK_LINE = Buffer.from('\n\n')
 class EventFrames implements Frames {
   readonly #decoder: SseDecoder
 
-  constructor({ line, event }: Route['limits']) {
+  readonly #values: number
+
+  constructor({ line, event, values }: Route['limits']) {
+    this.#values = values
     this.#decoder = new SseDecoder({ line, event })
   }
 
   push(chunk: Buffer): readonly Frame[] {
-    return limited(() => this.#decoder.push(chunk), 'sse_')
+    return limited(() => this.#decoder.push(chunk), 'sse_', this.#values)
   }
 
   /** Some servers leave out the last blank line: the end of the transfer stands for it. */
@@ -40,12 +44,15 @@ class EventFrames implements Frames {
 class DocumentFrames implements Frames {
   readonly #decoder: JsonStreamDecoder
 
-  constructor({ event }: Route['limits']) {
+  readonly #values: number
+
+  constructor({ event, values }: Route['limits']) {
+    this.#values = values
     this.#decoder = new JsonStreamDecoder({ event })
   }
 
   push(chunk: Buffer): readonly Frame[] {
-    return limited(() => this.#decoder.push(chunk), 'json_').map(data => ({ data }))
+    return limited(() => this.#decoder.push(chunk).map(data => ({ data })), 'json_', this.#values)
   }
 
   end(): readonly Frame[] | 'cut' {
@@ -53,9 +60,15 @@ class DocumentFrames implements Frames {
   }
 }
 
-function limited<T>(read: () => T, prefix: string): T {
+/** Deepest nesting of a message, and the characters that it takes at least: a bracket for each level, and one to close it. */
+const MAX_DEPTH = 2000
+const DEEP = 2 * MAX_DEPTH
+
+function limited(read: () => readonly Frame[], prefix: string, values: number): readonly Frame[] {
   try {
-    return read()
+    const frames = read()
+    for (const { data } of frames) if (data.length > DEEP) checkMessage(data, values)
+    return frames
   } catch (cause) {
     if (!(cause instanceof WireLimitError)) throw cause
     throw new GatewayError('bad_upstream_response', 'The upstream sent a malformed event.', {
@@ -63,4 +76,14 @@ function limited<T>(read: () => T, prefix: string): T {
       limit: prefix + cause.limit,
     })
   }
+}
+
+/** Throws where a message would take too much as objects. */
+function checkMessage(data: string, most: number): void {
+  const { values, depth } = costNow(Buffer.from(data), most)
+  if (values <= most && depth <= MAX_DEPTH) return
+  throw new GatewayError('bad_upstream_response', 'The upstream sent a malformed event.', {
+    phase: 'event',
+    limit: values > most ? 'values' : 'depth',
+  })
 }

@@ -2,6 +2,8 @@ import { GatewayError } from '../../core/errors.js'
 import { isObject } from '../../core/json.js'
 import type { UsagePaths } from '../../core/plan.js'
 import { PassingUsage, usageOf } from '../../wire/usage.js'
+import { answerDocument, answerLease, malformedAnswer } from '../answer-document.js'
+import { joined } from '../translate/steps.js'
 import { errorOfStatus } from '../upstream-errors.js'
 import { statusOfError } from './error-document.js'
 import { giveUp } from './refusal.js'
@@ -66,14 +68,43 @@ export class JsonRelay implements Relay {
       call.end()
       return
     }
+    if (this.#size > HOLD) {
+      this.rewriteLarge(this.#held).catch((cause: unknown) => this.fail(cause))
+      return
+    }
     const body = this.whole(this.#held)
-    if (body === undefined) return
+    if (body !== undefined) this.send(body)
+  }
+
+  private send(body: Uint8Array | string): void {
+    const { call } = this.#attempt
     this.#attempt.complete(true)
     this.#headers.push('content-length', String(body.length))
     call.begin(this.#status, this.#headers)
     // One Latin-1 string leaves with the head in one write; a buffer would be a second one.
     if (typeof body === 'string') call.endLatin1(body)
     else call.end(body)
+  }
+
+  /** A large answer that is to be rewritten: its objects are made in steps, and once there is room for them. */
+  private async rewriteLarge(held: readonly Buffer[]): Promise<void> {
+    const { call, exchange } = this.#attempt
+    const memory = answerLease(this.#attempt)
+    try {
+      const body = await joined(held, this.#size)
+      const document = await answerDocument(body, this.#attempt, memory)
+      if (call.over || !this.judge(document, body)) return
+      const rewritten = exchange.response?.(body) ?? body
+      if (!call.over) this.send(rewritten)
+    } finally {
+      memory.end()
+    }
+  }
+
+  private fail(cause: unknown): void {
+    const isTheirs = cause instanceof GatewayError && cause.code === 'bad_upstream_response'
+    if (isTheirs) this.#attempt.failed('bad_response', cause)
+    else this.#attempt.call.fail(cause)
   }
 
   broken(error: GatewayError): boolean {
@@ -97,24 +128,30 @@ export class JsonRelay implements Relay {
       // Latin-1 keeps every byte one character: enough to check the grammar, and several times cheaper than UTF-8.
       const text = body.toString('latin1')
       const document: unknown = JSON.parse(text)
-      const { call, route } = this.#attempt
-      const { binary, usage: paths, streamError } = route.protocol ?? {}
-      // Where nothing is declared of a protocol's answers, nobody knows what they mean by an error.
-      const status = binary === false ? statusOfError(document) : undefined
-      if (status !== undefined) {
-        this.report(status, body)
-        return undefined
-      }
-      if (paths !== undefined) call.usage = usageOf(document, paths)
-      if (streamError === 'responses' && isObject(document) && document.status === 'failed') {
-        // It passes as it is: the response exists, and says itself that it failed.
-        call.error = new GatewayError('upstream_failed', 'The upstream reported an error.', { phase: 'content' })
-      }
+      if (!this.judge(document, body)) return undefined
       return this.#attempt.exchange.response?.(body) ?? text
     } catch (cause) {
       this.refuse(body.length === 0 ? 'It is empty.' : 'It is not JSON.', undefined, cause)
       return undefined
     }
+  }
+
+  /** Notes what the answer says of itself; false where that is an error, which has been reported. */
+  private judge(document: unknown, body: Buffer): boolean {
+    const { call, route } = this.#attempt
+    const { binary, usage: paths, streamError } = route.protocol ?? {}
+    // Where nothing is declared of a protocol's answers, nobody knows what they mean by an error.
+    const status = binary === false ? statusOfError(document) : undefined
+    if (status !== undefined) {
+      this.report(status, body)
+      return false
+    }
+    if (paths !== undefined) call.usage = usageOf(document, paths)
+    if (streamError === 'responses' && isObject(document) && document.status === 'failed') {
+      // It passes as it is: the response exists, and says itself that it failed.
+      call.error = new GatewayError('upstream_failed', 'The upstream reported an error.', { phase: 'content' })
+    }
+    return true
   }
 
   private stream(held: readonly Buffer[]): void {
@@ -147,8 +184,6 @@ export class JsonRelay implements Relay {
   }
 
   private refuse(why: string, limit?: string, cause?: unknown): void {
-    const details = limit === undefined ? { phase: 'body', cause } : { phase: 'body', cause, limit }
-    const error = new GatewayError('bad_upstream_response', `The upstream sent a malformed answer. ${why}`, details)
-    this.#attempt.failed('bad_response', error)
+    this.#attempt.failed('bad_response', malformedAnswer(why, limit, cause))
   }
 }

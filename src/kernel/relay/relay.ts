@@ -33,6 +33,9 @@ export interface Source {
   readonly mayYield: boolean
   /** Content came: the idle time-out starts anew. Comments and pings do not count. */
   content(): void
+  /** Holds the upstream back until {@link resume}. */
+  pause(): void
+  readonly resume: () => void
   /** Sends bytes to the client; holds the upstream back while the client is slower. */
   write(bytes: Uint8Array): void
   /** The client's answer is complete; where the upstream's transfer is not, it has a moment left to end by itself. */

@@ -1,9 +1,12 @@
 import { isObject, type Json, parseJson } from '../../core/json.js'
+import { parseWithin } from '../../wire/json-within.js'
 import { SseDecoder, WireLimitError } from '../../wire/sse.js'
 import { IdTap } from './id-tap.js'
 
 /** What is looked at of one document, or of one piece of a stream, at most, in bytes. */
 const MOST = 8 * 1024 * 1024
+/** Most values of a document that is looked at. */
+const MOST_VALUES = 250_000
 /** The event that carries a whole item, by which a piece of a stream is known to hold one. */
 const ITEM_DONE = 'response.output_item.done'
 const MARK = Buffer.from(ITEM_DONE)
@@ -76,7 +79,7 @@ class DocumentItems {
   }
 
   end(): void {
-    const document = this.#pieces && parseJson(Buffer.concat(this.#pieces).toString('utf8'))
+    const document = this.#pieces && parseWithin(Buffer.concat(this.#pieces), MOST_VALUES)
     this.#pieces = undefined
     const ids = isObject(document) ? idsOf(document.output) : []
     if (ids.length > 0) this.#told.items(ids)

@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { GatewayError } from '../../core/errors.js'
-import { parseExact } from '../../core/exact-json.js'
 import { FairShares } from '../../core/fair-shares.js'
 import { isObject, type JsonObject } from '../../core/json.js'
 import { setValue } from '../../wire/json-edit.js'
 import type { HeldBody } from '../admit.js'
+import { documentOfBody } from '../body-document.js'
 import type { Call } from '../call.js'
 import { InnerRequest, InnerResponse } from '../inner.js'
 import type { Conversations } from './conversations.js'
@@ -44,7 +44,7 @@ export class Background {
     if (!turn.wishes.store) throw refused('A response that runs in the background has to be stored.', 'store')
     const inner = setValue(setValue(body.bytes, ['background'], 'false', 'always'), ['stream'], 'true', 'always')
     this.takePlace(turn.owner)
-    const kept = await this.draft(body, turn).catch((error: unknown) => {
+    const kept = await this.draft(call, body, turn).catch((error: unknown) => {
       this.#places.release(turn.owner)
       throw error
     })
@@ -61,8 +61,8 @@ export class Background {
   }
 
   /** The response as it is kept before anything has come of it. */
-  private async draft(body: HeldBody, turn: Turn): Promise<OwnResponse> {
-    const document = parseExact(body.bytes.toString('utf8'))
+  private async draft(call: Call, body: HeldBody, turn: Turn): Promise<OwnResponse> {
+    const document = await documentOfBody(call, body, { exact: true })
     if (!isObject(document)) throw new GatewayError('bad_request', 'The body has to be a JSON object.')
     await turn.expand(document)
     turn.checkKept()

@@ -1,8 +1,9 @@
 import { GatewayError } from '../../core/errors.js'
-import { isObject, type Json } from '../../core/json.js'
+import { isObject } from '../../core/json.js'
 import type { Route } from '../../core/plan.js'
 import { namesState, STATEFUL } from '../../core/stateful.js'
 import type { Body } from '../admit.js'
+import { documentOfBody } from '../body-document.js'
 import type { Call } from '../call.js'
 import { InnerRequest, type Inside } from '../inner.js'
 import { breathe } from '../translate/steps.js'
@@ -52,17 +53,19 @@ export async function openTurn(call: Call, wishes: Wishes, body: Body): Promise<
   // Whoever began a run in the background keeps its response.
   const kept = responseId === undefined ? wishes : { ...wishes, store: false }
   const turn = new Turn(conversations, owner, call.model, kept, before, responseId)
-  await turn.meet(wishes.references ?? (await referencesOf(body)))
+  await turn.meet(wishes.references ?? (await referencesOf(call, body)))
   inside?.local?.began(turn)
   return turn
 }
 
 /** From the whole body, where a look at its form did not show all of it. */
-async function referencesOf(body: Body): Promise<readonly string[]> {
+async function referencesOf(call: Call, body: Body): Promise<readonly string[]> {
   if (body.type !== 'bytes' || !mayRefer(body.bytes)) return []
   await breathe(body.bytes.length)
-  const document = JSON.parse(body.bytes.toString('utf8')) as Json
-  return isObject(document) ? referencesIn(document.input) : []
+  const document = await documentOfBody(call, body, { isKnown: name => name === 'input' })
+  const references = isObject(document) ? referencesIn(document.input) : []
+  call.memory.release()
+  return references
 }
 
 async function findBefore(

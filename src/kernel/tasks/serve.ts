@@ -1,8 +1,9 @@
 import { GatewayError } from '../../core/errors.js'
-import { isObject, type Json, parseJson } from '../../core/json.js'
+import { isObject, type Json } from '../../core/json.js'
 import type { Route, TaskRoute } from '../../core/plan.js'
 import type { TaskAction, TaskKind } from '../../core/task.js'
 import { admit } from '../admit.js'
+import { documentOfBody } from '../body-document.js'
 import type { Call } from '../call.js'
 import { errorOfStatus } from '../upstream-errors.js'
 import { NoAnswer } from './ask.js'
@@ -97,7 +98,8 @@ async function list(call: Call, _route: Route, { kind }: TaskRoute): Promise<voi
 /** Those of the caller's tasks that the body names; what it names beside them is left out. */
 async function select(call: Call, route: Route, { kind, member = '' }: TaskRoute): Promise<void> {
   const body = await admit(call, route)
-  const document = body.type === 'bytes' ? parseJson(body.bytes.toString('utf8')) : undefined
+  const document =
+    body.type === 'bytes' ? await documentOfBody(call, body, { isKnown: name => name === member }) : undefined
   const named = isObject(document) ? document[member] : undefined
   const ids = new Set(Array.isArray(named) ? (named as readonly Json[]).map(String) : [])
   if (ids.size > LARGEST) throw refused(member, `'${member}' has to hold at most ${LARGEST} ids.`)

@@ -3,6 +3,7 @@ import { type Json, type JsonObject, parseJson } from '../../core/json.js'
 import type { Plan, TaskCall, TaskTarget } from '../../core/plan.js'
 import type { TaskCallName, TaskShape } from '../../core/task.js'
 import type { UpstreamRequest } from '../../net/pools.js'
+import { parseWithin } from '../../wire/json-within.js'
 import type { Generation } from '../generation.js'
 import { type Answer, ask } from './ask.js'
 import type { Task } from './record.js'
@@ -11,6 +12,8 @@ import type { Task } from './record.js'
 const WAITING = 1 / 3
 /** Largest answer about a task beside the result that may stand in it, bytes. */
 const MOST = 4 * 1024 * 1024
+/** Most values of one. */
+const MOST_VALUES = 100_000
 
 /** What follows a task, as the configuration of the moment has it; undefined where its route or upstream is gone. */
 export function targetOf(plan: Plan, task: Task): TaskTarget | undefined {
@@ -74,7 +77,7 @@ export function documentOf(answer: Answer, call: Pick<TaskCall, 'response'>): Js
 
 /** The same, and the bytes that it was read from. */
 export function readDocument({ body }: Answer, { response }: Pick<TaskCall, 'response'>): ReadDocument {
-  const plain = parseJson(body.toString('utf8'))
+  const plain = parseWithin(body, MOST_VALUES)
   if (plain === undefined || !isBounded(plain)) return { document: undefined, bytes: body }
   if (response === undefined) return { document: plain, bytes: body }
   try {

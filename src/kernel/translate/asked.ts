@@ -2,16 +2,18 @@ import type { HearRequest, SpeakRequest } from '../../core/audio.js'
 import type { Codec, RequestHead } from '../../core/codec.js'
 import type { EmbedRequest } from '../../core/embed.js'
 import { GatewayError } from '../../core/errors.js'
-import { parseExact } from '../../core/exact-json.js'
 import type { EditRequest, ImageRequest } from '../../core/image.js'
 import { isObject, type JsonObject } from '../../core/json.js'
 import type { RerankRequest } from '../../core/rerank.js'
 import type { TextRequest } from '../../core/text.js'
 import type { Body } from '../admit.js'
+import { documentOfBody } from '../body-document.js'
 import type { Call } from '../call.js'
 import { formDocument } from '../form-json.js'
+import { embeddedCost } from './embedded.js'
+import { knownMembers } from './known.js'
 import { type Recalled, recallSeals } from './seals.js'
-import { breathe, utf8Text } from './steps.js'
+import { breathe, isLarge } from './steps.js'
 
 /** The client's request, read once for all targets that it is translated to. */
 export interface Asked {
@@ -27,13 +29,17 @@ export interface Asked {
 
 /** Reads the body as the client's protocol has it. Throws `bad_request` or `invalid_parameter`. */
 export async function ask(call: Call, body: Body, server: Codec): Promise<Asked> {
-  const { document, size: own } = await documentOf(body, server)
+  const earlier = HEAP_OF_TURNS * (call.turn?.inheritedBytes ?? 0)
+  const room = earlier === 0 ? undefined : call.memory.reserve(earlier)
+  if (room !== undefined) await room
+  const { document, size: own } = await documentOf(call, body, server)
   const size = own + (call.turn?.inheritedBytes ?? 0)
   await breathe(size)
   const whole = (await call.turn?.expand(document)) ?? document
   await breathe(size)
   try {
     const request = server.server.decodeRequest(whole, headOf(call))
+    if (isLarge(size) && 'turns' in request) await holdEmbedded(call, request)
     const recalled = await recalledFor(call, request, server)
     return { body: document, size, request, inherited: call.turn?.inherited ?? 0, recalled }
   } catch (cause) {
@@ -41,18 +47,41 @@ export async function ask(call: Call, body: Body, server: Codec): Promise<Asked>
   }
 }
 
+/** JSON that stands in strings may become objects, too. */
+async function holdEmbedded(call: Call, { turns }: TextRequest): Promise<void> {
+  const most = call.route?.limits.values ?? 0
+  const { values, heap } = await embeddedCost(
+    turns.map(({ parts }) => parts),
+    most,
+  )
+  if (values > most)
+    throw new GatewayError('bad_request', `The calls of the body have more than ${most} values.`, { limit: 'values' })
+  const room = call.memory.reserve(heap)
+  if (room !== undefined) await room
+}
+
+/** Bytes of heap for each byte of a conversation that is kept here: its items are many, and dense. */
+const HEAP_OF_TURNS = 8
+/** Characters of base64 for each byte of a file. */
+const BASE64 = 4 / 3
+
 /** A body as its protocol's JSON, and about how many bytes that is. */
 async function documentOf(
+  call: Call,
   body: Body,
-  { operation }: Codec,
+  server: Codec,
 ): Promise<{ readonly document: JsonObject; readonly size: number }> {
-  if (body.type === 'form') return formDocument(body)
+  if (body.type === 'form') {
+    const room = call.memory.reserve(Math.ceil(body.spool.length * BASE64))
+    if (room !== undefined) await room
+    return formDocument(body)
+  }
   if (body.type !== 'bytes')
     throw new GatewayError('bad_request', 'Bodies of this route are not read, so this one cannot be translated.')
-  const text = await utf8Text(body.bytes)
+  const { operation } = server
   // Text has arguments and schemas, and reranking documents, that pass as they are.
   const isExact = operation === 'text' || operation === 'count' || operation === 'rerank'
-  const document: unknown = isExact ? parseExact(text) : JSON.parse(text)
+  const document = await documentOfBody(call, body, { isKnown: knownMembers(server), exact: isExact })
   if (!isObject(document)) throw new GatewayError('bad_request', 'The body has to be a JSON object.')
   return { document, size: body.bytes.length }
 }

@@ -31,6 +31,10 @@ export class CountTranslator implements Translator {
     return this.#client.encodeRequest(this.#request, this.#target)
   }
 
+  letGo(): boolean {
+    return false
+  }
+
   headers(): readonly string[] {
     return this.#client.headers?.(this.#request, this.#target) ?? []
   }

@@ -1,14 +1,24 @@
 import { unfold } from '../../codecs/fold.js'
 import { GatewayError } from '../../core/errors.js'
-import { jsonText, readExact } from '../../core/exact-json.js'
-import { isObject, type Json, parseJson } from '../../core/json.js'
+import { jsonText } from '../../core/exact-json.js'
+import type { Json } from '../../core/json.js'
+import type { Transform } from '../../core/plan.js'
+import type { TextResult } from '../../core/text.js'
+import { asBuffer } from '../../wire/bytes.js'
 import { closing, contentType, encodeFrame } from '../../wire/framing.js'
+import { answerDocument, answerLease, holdAnswer, malformedAnswer } from '../answer-document.js'
+import type { MemoryLease } from '../memory.js'
 import { framingOf } from '../relay/framing.js'
 import type { Relay, Source } from '../relay/relay.js'
 import { type ClientStream, conditionOf } from './client-stream.js'
-import { breathe, isLarge, jsonBytes, utf8Text } from './steps.js'
+import { embeddedCost } from './embedded.js'
+import { breathe, isLarge, joined, jsonBytes } from './steps.js'
 import { toldError } from './told.js'
 import type { TranslatedBody, TranslatedBytes, TranslatedFrames, Translator } from './translator.js'
+
+const EMPTY = Buffer.alloc(0)
+const SPACE = 0x20
+const OPEN_BRACE = 0x7b
 
 /**
  * Takes an upstream's whole JSON answer and sends it in the client's protocol: as a document, or as a stream where the
@@ -34,15 +44,18 @@ export class TranslatedDocument implements Relay {
     if (this.#given) return
     this.#attempt.content()
     this.#size += chunk.length
-    if (this.#size > this.#attempt.route.limits.response) this.refuse('It is too large to be translated.', 'response')
-    else this.#chunks.push(chunk)
+    this.#chunks.push(chunk)
+    if (this.#size <= this.#attempt.route.limits.response) return
+    this.#given = true
+    this.#chunks.length = 0
+    this.#attempt.failed('bad_response', malformedAnswer('It is too large to be translated.', 'response'))
   }
 
   end(): void {
     if (this.#given) return
     this.#given = true
     this.translate().catch((cause: unknown) => {
-      if (!(cause instanceof GatewayError)) this.#attempt.call.fail(cause)
+      if (!(cause instanceof GatewayError) || cause.code === 'unavailable') this.#attempt.call.fail(cause)
       else this.#attempt.failed(conditionOf(cause), toldError(cause, this.#attempt, this.#headers))
     })
   }
@@ -54,46 +67,61 @@ export class TranslatedDocument implements Relay {
   settle(): void {}
 
   private async translate(): Promise<void> {
-    const [first, ...others] = this.#chunks
-    const body = first !== undefined && others.length === 0 ? first : Buffer.concat(this.#chunks)
-    const document = this.edited(body, this.read(await utf8Text(body)))
-    if (document === undefined) {
-      this.refuse(body.length === 0 ? 'It is empty.' : 'It is not JSON.')
-      return
+    const memory = answerLease(this.#attempt)
+    try {
+      const document = await this.read(memory)
+      if (!this.#attempt.call.over) await this.show(document, memory)
+    } finally {
+      memory.end()
     }
+  }
+
+  /** The document, with the changes that are declared for JSON answers. */
+  private async read(memory: MemoryLease): Promise<Json> {
+    const body = this.#chunks.length === 1 ? this.#chunks[0] : await joined(this.#chunks, this.#size)
+    this.#chunks.length = 0
+    const attempt = this.#attempt
+    // Text holds arguments, whose numbers keep their digits; of vectors and the like no one wants more than doubles.
+    const exact = this.#translator.text !== undefined
+    return answerDocument(changed(body ?? EMPTY, attempt.exchange.response), attempt, memory, exact)
+  }
+
+  private async show(document: Json, memory: MemoryLease): Promise<void> {
     await breathe(this.#size)
-    if (this.#stream !== undefined && this.#translator.text !== undefined) {
-      for (const event of unfold(this.#translator.text.result(document))) this.#stream.event(event)
+    const { text } = this.#translator
+    const result = text?.result(document)
+    if (result !== undefined && isLarge(this.#size)) await this.holdEmbedded(result, memory)
+    if (this.#stream !== undefined && result !== undefined) {
+      for (const event of unfold(result)) this.#stream.event(event)
       this.#stream.flush()
       return
     }
-    const translated = this.#translator.document(document)
+    const translated =
+      text !== undefined && result !== undefined ? text.show(result) : this.#translator.document(document)
     if ('content' in translated) sendBytes(this.#attempt, this.#translator, translated, this.#headers)
     else if ('frames' in translated) sendFrames(this.#attempt, this.#translator, translated, this.#headers)
     else await sendDocument(this.#attempt, this.#translator, translated, this.#headers, this.#size)
   }
 
-  /** With the changes that are declared for JSON answers; they are made of what is JSON. */
-  private edited(body: Buffer, document: Json | undefined): Json | undefined {
-    const { response } = this.#attempt.exchange
-    if (response === undefined || !isObject(document)) return document
-    try {
-      return this.read(Buffer.from(response(body)).toString('utf8'))
-    } catch {
-      return undefined
-    }
+  /** Makes room for what stands as text in the answer's calls. */
+  private async holdEmbedded({ candidates }: TextResult, memory: MemoryLease): Promise<void> {
+    const { route } = this.#attempt
+    const { values, heap } = await embeddedCost(
+      candidates.map(({ parts }) => parts),
+      route.limits.values,
+    )
+    if (values > route.limits.values) throw malformedAnswer('It has too many values.', 'values')
+    await holdAnswer(memory, heap)
   }
+}
 
-  /** Text holds arguments, whose numbers keep their digits; of vectors and the like nobody wants more than doubles. */
-  private read(text: string): Json | undefined {
-    return this.#translator.text === undefined ? parseJson(text) : readExact(text)
-  }
-
-  private refuse(why: string, limit?: string): void {
-    this.#given = true
-    const details = limit === undefined ? { phase: 'body' } : { phase: 'body', limit }
-    const error = new GatewayError('bad_upstream_response', `The upstream sent a malformed answer. ${why}`, details)
-    this.#attempt.failed('bad_response', error)
+/** Changes are made of objects; of what is not JSON parsing tells. */
+function changed(body: Buffer, change: Transform | undefined): Buffer {
+  if (change === undefined || body.find(byte => byte > SPACE) !== OPEN_BRACE) return body
+  try {
+    return asBuffer(change(body))
+  } catch (cause) {
+    throw malformedAnswer('It is not JSON.', undefined, cause)
   }
 }
 

@@ -20,9 +20,10 @@ export interface Tables {
  */
 export class Losses {
   readonly #tables: Tables
-  readonly #asked: Pick<Asked, 'body' | 'inherited'>
+  #asked: Pick<Asked, 'body' | 'inherited'>
   readonly #strict: boolean
   readonly #dropped = new Map<string, string>()
+  readonly #names = new Map<string, string>()
 
   constructor(tables: Tables, asked: Pick<Asked, 'body' | 'inherited'>, strict: boolean) {
     this.#tables = tables
@@ -35,13 +36,27 @@ export class Losses {
     for (const { field, why } of members) this.drop(this.own(field), why)
   }
 
+  /** Drops the body: from now on losses of answers are noted alone, by names that need none. */
+  letGo(): void {
+    this.#asked = { body: {}, inherited: this.#asked.inherited }
+  }
+
   /** What an encoder says of a canonical field; see `Target.lose`. */
   readonly lose = (field: string, at?: string, why?: string): void => {
     const carry = this.#tables.carries[field]
-    const name = this.own(at ?? clientName(this.#tables.fields, field, this.#asked.body))
+    const name = this.own(at ?? this.nameOf(field))
     if (typeof carry === 'object' && 'refused' in carry) throw untranslatable(name, why ?? carry.refused)
     if (why === undefined && typeof carry === 'object' && 'approximated' in carry) return
     this.drop(name, why ?? (typeof carry === 'object' && 'dropped' in carry ? carry.dropped : 'it is not known there'))
+  }
+
+  /** Looked for once: an encoder may lose the same of each of many parts. */
+  private nameOf(field: string): string {
+    const known = this.#names.get(field)
+    if (known !== undefined) return known
+    const name = clientName(this.#tables.fields, field, this.#asked.body)
+    this.#names.set(field, name)
+    return name
   }
 
   /** The client's own name of an item: those of earlier turns stand before it. */

@@ -52,6 +52,11 @@ export class RemoteMedia {
     }
   }
 
+  /** Whether something was fetched, which is held as long as the call lasts. */
+  get holds(): boolean {
+    return this.#found.size > 0
+  }
+
   /** The call is over: nothing more is fetched for it. */
   cancel(): void {
     this.#stop?.abort()
@@ -68,6 +73,10 @@ export class RemoteMedia {
     const earlier: Fetched = { count: this.#found.size, bytes: this.#bytes }
     this.#stop ??= new AbortController()
     const documents = await fetcher.fetchAll(wishes, this.#stop.signal, earlier)
+    const room = this.#call.memory.reserve(
+      documents.reduce((sum, { bytes }) => sum + Math.ceil((bytes.length * 4) / 3), 0),
+    )
+    if (room !== undefined) await room
     for (const [index, { mime, bytes }] of documents.entries()) {
       const url = wishes[index]?.url ?? ''
       if (this.#found.has(url)) continue

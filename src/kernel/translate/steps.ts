@@ -1,10 +1,15 @@
 import { StringDecoder } from 'node:string_decoder'
-import { jsonText } from '../../core/exact-json.js'
+import { exactParser, jsonText } from '../../core/exact-json.js'
 import type { Json } from '../../core/json.js'
+import { costNow, costOf, type JsonCost } from '../../wire/json-cost.js'
+import { parseSteps } from '../../wire/json-parse.js'
 import { jsonPieces } from '../../wire/json-pieces.js'
 
 /** Documents over this size are worked on in several turns of the event loop, in bytes. */
 const LARGE = 256 * 1024
+
+/** Documents over this size are parsed in several turns: dense ones take ten times as long as text does. */
+const DENSE = 64 * 1024
 
 /** Bytes that are read or written in one turn. */
 const STEP = 2 * 1024 * 1024
@@ -53,6 +58,34 @@ export async function utf8Text(bytes: Buffer): Promise<string> {
   }
   await breathe(bytes.length)
   return text + decoder.end()
+}
+
+/** Runs to its end what pauses now and then, with a turn of the event loop at each pause. */
+async function inTurns<T>(steps: Generator<void, T>): Promise<T> {
+  for (;;) {
+    const step = steps.next()
+    if (step.done === true) return step.value
+    await new Promise<void>(resolve => setImmediate(resolve))
+  }
+}
+
+/** How a document is read. */
+export interface Reading {
+  /** Of top-level members that it denies, objects and lists may be left empty. */
+  readonly isKnown?: ((name: string) => boolean) | undefined
+  /** Whether numbers keep their digits: see {@link parseExact}. */
+  readonly exact?: boolean
+}
+
+/** The document that JSON in UTF-8 is, parsed in steps. Throws `SyntaxError`. */
+export async function parsed(bytes: Buffer, { isKnown, exact = false }: Reading = {}): Promise<Json> {
+  const parse = exact ? exactParser() : (JSON.parse as (text: string) => Json)
+  return bytes.length <= DENSE ? parse(bytes.toString('utf8')) : inTurns(parseSteps(bytes, { parse, isKnown }))
+}
+
+/** What a JSON text has and takes, counted in steps; see {@link costOf}. */
+export async function costInTurns(bytes: Buffer, most: number): Promise<JsonCost> {
+  return bytes.length <= DENSE ? costNow(bytes, most) : inTurns(costOf(bytes, most))
 }
 
 /** A document as JSON in UTF-8, written in steps. `size`: about how large it is, in bytes. */

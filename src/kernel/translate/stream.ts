@@ -6,6 +6,7 @@ import type { Frames } from '../relay/frames.js'
 import { type Relay, type Source, STEP } from '../relay/relay.js'
 import { type ClientStream, conditionOf } from './client-stream.js'
 import { sendDocument } from './document.js'
+import { StreamMemory } from './stream-memory.js'
 import type { TextTranslator } from './text.js'
 import { toldError } from './told.js'
 
@@ -19,6 +20,7 @@ export class TranslatedStream implements Relay {
   readonly #frames: Frames
   readonly #decoder: StreamDecoder
   readonly #out: ClientStream | Sum
+  readonly #memory: StreamMemory
 
   constructor(
     attempt: Source,
@@ -31,6 +33,7 @@ export class TranslatedStream implements Relay {
     this.#frames = frames
     this.#decoder = translator.decoder()
     this.#out = out ?? new Sum(attempt, translator, headers)
+    this.#memory = new StreamMemory(attempt.call.answerMemory, out === undefined || translator.repeats)
   }
 
   data(chunk: Buffer): void {
@@ -40,12 +43,31 @@ export class TranslatedStream implements Relay {
       return
     }
     this.guarded(() => {
+      this.#memory.chunk(chunk.length)
       for (const frame of this.#frames.push(chunk)) {
-        for (const event of this.#decoder.push(frame)) out.event(event)
+        for (const event of this.#decoder.push(frame)) {
+          this.#memory.event(event)
+          out.event(event)
+        }
         if (out.over) break
       }
+      if (!out.over) this.hold()
     })
     out.flush()
+  }
+
+  /** The upstream is held back while there is no room for what has been gathered. */
+  private hold(): void {
+    const room = this.#memory.reserve()
+    if (room === undefined) return
+    this.#attempt.pause()
+    room.then(this.#attempt.resume, (cause: unknown) => {
+      this.guarded(() => {
+        throw cause
+      })
+      this.#out.flush()
+      this.#attempt.resume()
+    })
   }
 
   end(): void {
@@ -120,7 +142,10 @@ class Sum {
   flush(): void {
     if (this.#state === 'failed' && this.#error !== undefined) {
       this.#state = 'over'
-      this.#attempt.failed(conditionOf(this.#error), toldError(this.#error, this.#attempt, this.#headers))
+      const { call } = this.#attempt
+      // No other target would find more room.
+      if (this.#error.code === 'unavailable' && this.#error.details.limit === 'memory') call.fail(this.#error)
+      else this.#attempt.failed(conditionOf(this.#error), toldError(this.#error, this.#attempt, this.#headers))
     } else if (this.#state === 'whole') {
       this.#state = 'over'
       const shown = this.#translator.show(this.#fold.result())

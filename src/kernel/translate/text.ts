@@ -25,13 +25,13 @@ export class TextTranslator implements Translator {
   readonly text = this
   readonly server: Pick<TextCodec, 'server' | 'protocol'>
   readonly #client: TextCodec
-  readonly #request: TextRequest
+  #request: TextRequest
   /** The same, but for the answer's form, where the model gives that by calling a tool, and for names it would refuse. */
-  readonly #sent: TextRequest
+  #sent: TextRequest
   readonly #isForced: boolean
   readonly #names: NarrowNames | undefined
   readonly #target: Target
-  readonly #answer: AnswerContext
+  #answer: AnswerContext
   readonly #seals = new SealGatherer()
 
   constructor(
@@ -68,6 +68,23 @@ export class TextTranslator implements Translator {
   encode(): JsonObject {
     this.losses.left(this.#request.left)
     return this.#client.client.encodeRequest(this.#sent, this.#target)
+  }
+
+  /** Whether the client's protocol ends a stream with all that was in it. */
+  get repeats(): boolean {
+    return this.server.server.answerBody === undefined
+  }
+
+  letGo(): boolean {
+    const { answerBody } = this.server.server
+    if (answerBody === undefined) return false
+    const { model, stream, streamUsage } = this.#request
+    const bare: TextRequest = { model, stream, streamUsage, system: [], turns: [], tools: [], left: [] }
+    this.#answer = { ...this.#answer, request: bare, body: answerBody(this.#answer.body) }
+    this.#request = bare
+    this.#sent = bare
+    this.losses.letGo()
+    return true
   }
 
   headers(): readonly string[] {

@@ -27,6 +27,8 @@ export interface Translator {
   readonly losses: Losses
   /** The request as the upstream takes it. Throws `untranslatable`. */
   encode(): JsonObject
+  /** Drops what only the request is made of. False where its answers need that, too. */
+  letGo(): boolean
   /** Headers that it needs beside the upstream's own: flat name, value list. */
   headers(): readonly string[]
   /** An upstream's whole answer in the client's protocol. Throws `bad_upstream_response`. */

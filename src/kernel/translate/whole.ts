@@ -38,6 +38,10 @@ export class WholeTranslator implements Translator {
     return this.#client.encodeRequest(this.#request, this.#target)
   }
 
+  letGo(): boolean {
+    return false
+  }
+
   headers(): readonly string[] {
     return []
   }

@@ -73,7 +73,7 @@ function bodyOf(route: Route, { body }: Ask): Uint8Array | undefined {
 
 function scan({ body: form, control, limits, ...route }: Route, body: Uint8Array): JsonScanner {
   const validate = form === 'multipart' ? route.validateJson : route.validate
-  const scanner = new JsonScanner({ control, depth: limits.depth, members: limits.members })
+  const scanner = new JsonScanner({ control, depth: limits.depth, members: limits.members, values: limits.values })
   scanner.push(body)
   const problem = scanner.end()
   if (problem !== undefined) throw malformed(problem, limits)
@@ -82,7 +82,7 @@ function scan({ body: form, control, limits, ...route }: Route, body: Uint8Array
   return scanner
 }
 
-function malformed({ rule, at, name }: ScanProblem, { depth, members }: Route['limits']): Refused {
+function malformed({ rule, at, name }: ScanProblem, { depth, members, values }: Route['limits']): Refused {
   switch (rule) {
     case 'duplicate':
       return new Refused('duplicate_parameter', `"${name}" stands twice in the body`)
@@ -94,6 +94,8 @@ function malformed({ rule, at, name }: ScanProblem, { depth, members }: Route['l
       return new Refused('bad_request', `the body is nested deeper than ${depth} levels`)
     case 'members':
       return new Refused('bad_request', `an object of the body has more than ${members} members`)
+    case 'values':
+      return new Refused('bad_request', `the body has more than ${values} values`)
   }
 }
 

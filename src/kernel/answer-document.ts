@@ -1,0 +1,50 @@
+import { GatewayError } from '../core/errors.js'
+import type { Json } from '../core/json.js'
+import type { MemoryLease } from './memory.js'
+import type { Source } from './relay/relay.js'
+import { costInTurns, parsed } from './translate/steps.js'
+
+/** Deepest nesting of an answer: what works on documents goes down into them. */
+const MAX_DEPTH = 2000
+
+/** Room for the objects of one whole answer. To be ended when they are dropped. */
+export function answerLease({ call }: Pick<Source, 'call'>): MemoryLease {
+  return call.kernel.memory.answers.lease(call.caller?.name ?? '')
+}
+
+/**
+ * The document of an upstream's whole answer, parsed in steps once there is room for its objects. Throws
+ * `bad_upstream_response` where it is none, or over a limit, and `unavailable` where no room came in time. `exact`: its numbers
+ * keep their digits.
+ */
+export async function answerDocument(
+  body: Buffer,
+  { route }: Source,
+  memory: MemoryLease,
+  exact = false,
+): Promise<Json> {
+  if (body.length === 0) throw malformedAnswer('It is empty.')
+  const { values, depth, heap } = await costInTurns(body, route.limits.values)
+  if (values > route.limits.values) throw malformedAnswer('It has too many values.', 'values')
+  if (depth > MAX_DEPTH) throw malformedAnswer('It is nested too deep.', 'depth')
+  await holdAnswer(memory, heap)
+  try {
+    return await parsed(body, { exact })
+  } catch (cause) {
+    throw malformedAnswer('It is not JSON.', undefined, cause)
+  }
+}
+
+/** Makes room for so much more of an answer; undefined where it is there at once. Throws `bad_upstream_response` where there can be none. */
+export function holdAnswer(memory: MemoryLease, heap: number): Promise<void> | undefined {
+  if (memory.exceeds(heap)) throw malformedAnswer('It is too large to be read.', 'memory')
+  return memory.reserve(heap)
+}
+
+export function malformedAnswer(why: string, limit?: string, cause?: unknown): GatewayError {
+  return new GatewayError('bad_upstream_response', `The upstream sent a malformed answer. ${why}`, {
+    phase: 'body',
+    cause,
+    ...(limit !== undefined && { limit }),
+  })
+}

@@ -1,0 +1,219 @@
+import { getHeapStatistics } from 'node:v8'
+import { GatewayError } from '../core/errors.js'
+
+/** Longest wait for memory. */
+const MAX_WAIT_MS = 10_000
+/** Most requests that wait for it; each holds its body meanwhile. */
+const MAX_WAITING = 1024
+/** What a client that was refused is told to wait. */
+const RETRY_AFTER_MS = 1000
+
+/** Share of all memory up to which a request is small: it passes larger ones that wait. */
+const SMALL = 1 / 16
+/** Share that large requests may fill; the rest is for small ones. */
+const LARGE = 3 / 4
+/** Share of the heap that one {@link Memory} may hold at most: there are two, for requests and answers. */
+const HEAP = 1 / 4
+
+/** What is declared, as far as the heap of this process allows it. */
+export function capacityOf(declared: number): number {
+  return Math.min(declared, Math.floor(getHeapStatistics().heap_size_limit * HEAP))
+}
+
+interface Waiter {
+  readonly lease: MemoryLease
+  readonly bytes: number
+  readonly timer: NodeJS.Timeout
+  grant(): void
+}
+
+/**
+ * Counts the heap that parsed documents take, over all requests: it is reserved before a document is parsed and given
+ * back when its objects are dropped. Who finds no room waits, for a bounded time. Of those that wait the owner who holds
+ * the least comes first, so that one key cannot keep another from its first request.
+ */
+export class Memory {
+  #capacity: number
+  /** Milliseconds. */
+  readonly #wait: number
+  #held = 0
+  readonly #owners = new Map<string, number>()
+  readonly #waiting: Waiter[] = []
+
+  constructor(capacity: number, wait = MAX_WAIT_MS) {
+    this.#capacity = capacity
+    this.#wait = wait
+  }
+
+  /** Another capacity from now on; what is held stays. */
+  resize(capacity: number): void {
+    this.#capacity = capacity
+    this.serve()
+  }
+
+  /** Bytes that are reserved now. */
+  get held(): number {
+    return this.#held
+  }
+
+  get waiting(): number {
+    return this.#waiting.length
+  }
+
+  lease(owner: string): MemoryLease {
+    return new MemoryLease(this, owner)
+  }
+
+  /** Whether no time of waiting would make room for so much. */
+  exceeds(bytes: number): boolean {
+    return bytes > this.#capacity * LARGE
+  }
+
+  /** Only for leases. Undefined where the bytes are reserved at once. Rejects with `unavailable` or `too_large`. */
+  reserve(lease: MemoryLease, bytes: number): Promise<void> | undefined {
+    if (this.exceeds(lease.bytes + bytes)) throw tooLarge()
+    const isSmall = this.isSmall(bytes)
+    if (this.fits(bytes) && !this.#waiting.some(other => isSmall === this.isSmall(other.bytes))) {
+      this.add(lease, bytes)
+      return undefined
+    }
+    if (this.#waiting.length >= MAX_WAITING) throw noRoom()
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        this.remove(lease)
+        reject(noRoom())
+        this.serve()
+      }, this.#wait)
+      this.#waiting.push({ lease, bytes, timer, grant: resolve })
+    })
+  }
+
+  /** Only for leases. */
+  give(lease: MemoryLease, bytes: number): void {
+    const left = (this.#owners.get(lease.owner) ?? 0) - bytes
+    this.#held -= bytes
+    if (left > 0) this.#owners.set(lease.owner, left)
+    else this.#owners.delete(lease.owner)
+    this.serve()
+  }
+
+  /** Only for leases: does not wait any more. */
+  leave(lease: MemoryLease): void {
+    const waiter = this.remove(lease)
+    if (waiter === undefined) return
+    clearTimeout(waiter.timer)
+    waiter.grant()
+    this.serve()
+  }
+
+  private remove(lease: MemoryLease): Waiter | undefined {
+    const index = this.#waiting.findIndex(waiter => waiter.lease === lease)
+    return index < 0 ? undefined : this.#waiting.splice(index, 1)[0]
+  }
+
+  private serve(): void {
+    for (let next = this.next(); next !== undefined; next = this.next()) {
+      this.#waiting.splice(this.#waiting.indexOf(next), 1)
+      clearTimeout(next.timer)
+      this.add(next.lease, next.bytes)
+      next.grant()
+    }
+  }
+
+  /** Of the small ones that of the owner who holds the least, and if that has no room, the same of the large ones. */
+  private next(): Waiter | undefined {
+    const small = this.first(true)
+    if (small !== undefined && this.fits(small.bytes)) return small
+    const large = this.first(false)
+    return large !== undefined && this.fits(large.bytes) ? large : undefined
+  }
+
+  private first(small: boolean): Waiter | undefined {
+    let best: Waiter | undefined
+    for (const waiter of this.#waiting) {
+      if (this.isSmall(waiter.bytes) !== small) continue
+      if (best === undefined || this.heldBy(waiter) < this.heldBy(best)) best = waiter
+    }
+    return best
+  }
+
+  private heldBy({ lease }: Waiter): number {
+    return this.#owners.get(lease.owner) ?? 0
+  }
+
+  private add(lease: MemoryLease, bytes: number): void {
+    this.#held += bytes
+    this.#owners.set(lease.owner, (this.#owners.get(lease.owner) ?? 0) + bytes)
+    lease.granted(bytes)
+  }
+
+  private isSmall(bytes: number): boolean {
+    return bytes <= this.#capacity * SMALL
+  }
+
+  private fits(bytes: number): boolean {
+    return this.#held + bytes <= this.#capacity * (this.isSmall(bytes) ? 1 : LARGE)
+  }
+}
+
+/** What one request holds of a {@link Memory}. */
+export class MemoryLease {
+  readonly owner: string
+  readonly #memory: Memory
+  #bytes = 0
+  #ended = false
+
+  constructor(memory: Memory, owner: string) {
+    this.#memory = memory
+    this.owner = owner
+  }
+
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  /** Whether no time of waiting would make room for so many bytes more. */
+  exceeds(bytes: number): boolean {
+    return this.#memory.exceeds(this.#bytes + bytes)
+  }
+
+  /**
+   * Holds so many bytes more; undefined where they are there at once. Throws, or rejects, with `unavailable` where there
+   * is no room in time, and with `too_large` where there could never be. Once the lease has ended nothing is held.
+   */
+  reserve(bytes: number): Promise<void> | undefined {
+    return this.#ended ? undefined : this.#memory.reserve(this, bytes)
+  }
+
+  /** Only for {@link Memory}. */
+  granted(bytes: number): void {
+    this.#bytes += bytes
+  }
+
+  /** Gives everything back; more may be reserved again. */
+  release(): void {
+    const bytes = this.#bytes
+    if (bytes === 0) return
+    this.#bytes = 0
+    this.#memory.give(this, bytes)
+  }
+
+  /** Gives everything back for good, and waits no more. */
+  end(): void {
+    this.#ended = true
+    this.#memory.leave(this)
+    this.release()
+  }
+}
+
+function noRoom(): GatewayError {
+  return new GatewayError('unavailable', 'Too much is being translated at the moment.', {
+    retryAfter: RETRY_AFTER_MS,
+    limit: 'memory',
+    phase: 'memory',
+  })
+}
+
+function tooLarge(): GatewayError {
+  return new GatewayError('too_large', 'The body is too large to be translated.', { limit: 'memory' })
+}

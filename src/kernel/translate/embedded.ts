@@ -1,0 +1,32 @@
+import type { Part } from '../../core/text.js'
+import { heapOf, type JsonCost } from '../../wire/json-cost.js'
+import { costInTurns } from './steps.js'
+
+/**
+ * What the JSON takes that stands in strings of parts, counted in steps: some protocols have the arguments of calls, and
+ * the results of tools, as text, and others as objects. Stops past `most` values.
+ */
+export async function embeddedCost(
+  lists: readonly (readonly Part[])[],
+  most: number,
+): Promise<Omit<JsonCost, 'depth'>> {
+  let values = 0
+  let heap = 0
+  for (const text of textsOf(lists)) {
+    if (values > most) break
+    const cost = await costInTurns(Buffer.from(text), most - values)
+    values += cost.values
+    heap += cost.heap - heapOf(text.length, 0, 0)
+  }
+  return { values, heap: Math.max(heap, 0) }
+}
+
+function* textsOf(lists: readonly (readonly Part[])[]): Generator<string, void> {
+  for (const parts of lists) {
+    for (const part of parts) {
+      if (part.type === 'call') yield part.arguments
+      else if (part.type === 'result')
+        for (const inner of part.parts) if (inner.type === 'text' && inner.text.startsWith('{')) yield inner.text
+    }
+  }
+}

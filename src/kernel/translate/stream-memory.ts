@@ -1,0 +1,57 @@
+import type { TextEvent } from '../../core/text.js'
+import { holdAnswer } from '../answer-document.js'
+import type { MemoryLease } from '../memory.js'
+
+/** Bytes that are reserved at a time. */
+const STEP = 16 * 1024
+/** A character takes two bytes at most. */
+const PER_CHARACTER = 2
+
+/**
+ * What one translated stream gathers: all of it where the answer is added up or repeated at its end, else the arguments
+ * of calls, which some protocols have whole only.
+ */
+export class StreamMemory {
+  readonly #lease: MemoryLease
+  readonly #whole: boolean
+  readonly #calls = new Map<number, number>()
+  #gathered = 0
+
+  constructor(lease: MemoryLease, whole: boolean) {
+    this.#lease = lease
+    this.#whole = whole
+  }
+
+  chunk(bytes: number): void {
+    if (this.#whole) this.#gathered += PER_CHARACTER * bytes
+  }
+
+  event(event: TextEvent): void {
+    if (this.#whole) return
+    switch (event.type) {
+      case 'part-start':
+        if (event.part.type === 'call') this.grow(event.index, event.part.arguments.length)
+        break
+      case 'part-delta':
+        if (this.#calls.has(event.index)) this.grow(event.index, event.text.length)
+        break
+      case 'part-end':
+        this.#gathered -= this.#calls.get(event.index) ?? 0
+        this.#calls.delete(event.index)
+        break
+      default:
+    }
+  }
+
+  /** Reserves for what has been gathered; undefined where there is room at once. Throws, or rejects, where there is none. */
+  reserve(): Promise<void> | undefined {
+    const missing = this.#gathered - this.#lease.bytes
+    return missing <= 0 ? undefined : holdAnswer(this.#lease, missing + STEP)
+  }
+
+  private grow(index: number, characters: number): void {
+    const bytes = PER_CHARACTER * characters
+    this.#calls.set(index, (this.#calls.get(index) ?? 0) + bytes)
+    this.#gathered += bytes
+  }
+}

@@ -1,0 +1,252 @@
+import type { Json } from '../core/json.js'
+import * as g from './json-grammar.js'
+import { StringReader } from './json-runs.js'
+
+/** Bytes that are read and parsed in one turn of the event loop, but for longer strings. */
+const STEP = 32 * 1024
+
+/** Bytes of a string that are looked through in one turn. */
+const PAUSE = 256 * 1024
+
+const OPEN_BRACE = 0x7b
+const OPEN_BRACKET = 0x5b
+
+export interface StepOptions {
+  /** Of top-level members of an object that it denies, lists and objects are never made. */
+  readonly isKnown?: ((name: string) => boolean) | undefined
+  /** Parses the parts; `JSON.parse` where absent. */
+  readonly parse?: (text: string) => Json
+  /** Bytes between two yields. */
+  readonly step?: number
+}
+
+/**
+ * `JSON.parse` of a text in UTF-8 with a `yield` every 32 KiB; each byte is parsed once. Where the document is an object,
+ * lists and objects of members that `isKnown` denies are never made: an empty one stands there, or one with a 0 in it.
+ * Throws `SyntaxError`.
+ */
+export function parseSteps(
+  text: Buffer,
+  { isKnown, parse = JSON.parse, step = STEP }: StepOptions = {},
+): Generator<void, Json> {
+  return new StepParser(text, isKnown, parse, step).steps()
+}
+
+/** A list or object that is open at this place of the text, or, outermost, what holds the document. */
+class Open {
+  object = false
+  /** What has been made of it, once a step has ended inside of it. */
+  made: Json[] | Record<string, Json> | undefined
+  /** Where that begins which has not been made. */
+  from = 0
+  /** Where the member or element at hand begins, and the colon of that member stands. */
+  item = 0
+  colon = 0
+  /** Whether the value at hand is made by itself, as is all that stands before it. */
+  apart = false
+  /** Whether it is not made at all. */
+  skipped = false
+
+  begin(object: boolean, at: number): void {
+    this.object = object
+    this.made = undefined
+    this.from = at
+    this.item = at
+    this.apart = false
+    this.skipped = false
+  }
+}
+
+class StepParser {
+  readonly #text: Buffer
+  readonly #isKnown: ((name: string) => boolean) | undefined
+  readonly #open: Open[] = [new Open()]
+  readonly #parse: (text: string) => Json
+  readonly #step: number
+  #depth = 0
+
+  constructor(text: Buffer, isKnown: StepOptions['isKnown'], parse: (text: string) => Json, step: number) {
+    this.#text = text
+    this.#parse = parse
+    this.#isKnown = isKnown
+    this.#step = step
+  }
+
+  *steps(): Generator<void, Json> {
+    const text = this.#text
+    const { length } = text
+    const first = text.find(byte => byte > 0x20)
+    if (first !== OPEN_BRACE && first !== OPEN_BRACKET) return this.#parse(text.toString('utf8'))
+    const strings = new StringReader(text)
+    let state: number = g.VALUE
+    let isKey = false
+    let cut = this.#step
+    let pause = PAUSE
+    for (let at = 0; at < length; ) {
+      if (state === g.STRING) {
+        at = strings.skip(at)
+        if (at >= length) break
+      }
+      const step: number = g.GRAMMAR[(state << 8) | (text[at] ?? 0)] ?? g.SYNTAX
+      switch (step) {
+        case 64 satisfies typeof g.OPEN_OBJECT:
+          this.open(true, at)
+          state = g.FIRST_MEMBER
+          break
+        case 65 satisfies typeof g.OPEN_ARRAY:
+          this.open(false, at)
+          state = g.FIRST_ELEMENT
+          break
+        case 66 satisfies typeof g.CLOSE:
+          this.close(at, state === g.FIRST_MEMBER || state === g.FIRST_ELEMENT)
+          state = this.after()
+          break
+        case 67 satisfies typeof g.BEGIN_KEY:
+        case 68 satisfies typeof g.BEGIN_STRING:
+          isKey = step === g.BEGIN_KEY
+          state = g.STRING
+          break
+        case 69 satisfies typeof g.END_STRING:
+          state = isKey ? g.COLON : this.after()
+          isKey = false
+          break
+        case 128 satisfies typeof g.BEGIN_SCALAR:
+          state = g.SCALAR
+          break
+        case 70 satisfies typeof g.END_LITERAL:
+        case 129 satisfies typeof g.END_NUMBER:
+          state = this.after()
+          break
+        case 71 satisfies typeof g.NEXT_MEMBER:
+        case 72 satisfies typeof g.NEXT_ELEMENT:
+          this.next(at, at >= cut)
+          state = step === g.NEXT_MEMBER ? g.MEMBER : g.VALUE
+          if (at >= cut) {
+            cut = at + this.#step
+            pause = at + PAUSE
+            yield
+          }
+          break
+        case 73 satisfies typeof g.SYNTAX:
+          throw new SyntaxError(`malformed JSON at byte ${at}`)
+        default:
+          // The value behind a colon.
+          if (state === g.COLON && step === g.VALUE) this.top.colon = at
+          state = step
+      }
+      if (step < g.REREAD) at++
+      if (at < pause) continue
+      pause = at + PAUSE
+      yield
+    }
+    if (state !== g.DONE) throw new SyntaxError('the JSON ends too early')
+    return this.result()
+  }
+
+  private get top(): Open {
+    return this.at(this.#depth)
+  }
+
+  private at(depth: number): Open {
+    const open = this.#open[depth]
+    if (open === undefined) throw new Error('nothing is open there')
+    return open
+  }
+
+  /** What may follow a value that has ended. */
+  private after(): number {
+    if (this.#depth === 0) return g.DONE
+    return this.top.object ? g.AFTER_MEMBER : g.AFTER_ELEMENT
+  }
+
+  private open(object: boolean, at: number): void {
+    const { top: parent } = this
+    const skipped = parent.skipped || (this.#depth === 1 && this.isUnknown(parent))
+    if (skipped && !parent.skipped) this.unfold(1)
+    const child = this.#open[++this.#depth] ?? new Open()
+    this.#open[this.#depth] = child
+    child.begin(object, at + 1)
+    child.skipped = skipped
+  }
+
+  private isUnknown(root: Open): boolean {
+    return root.object && this.#isKnown?.(this.keyOf(root)) === false
+  }
+
+  private close(at: number, isEmpty: boolean): void {
+    const closed = this.top
+    this.#depth--
+    const parent = this.top
+    if (closed.skipped && !parent.skipped) {
+      this.put(parent, closed.object ? (isEmpty ? {} : { 0: 0 }) : isEmpty ? [] : [0])
+    } else if (closed.made !== undefined && !closed.apart) this.make(closed, at)
+  }
+
+  /** Past the comma at `at`; `cut`: what came before it is made now. */
+  private next(at: number, cut: boolean): void {
+    const { top } = this
+    if (cut) this.cut(at)
+    if (top.apart || cut) top.from = at + 1
+    top.apart = false
+    top.item = at + 1
+  }
+
+  /** Makes all that is whole before the comma at `at`. */
+  private cut(at: number): void {
+    if (this.top.skipped) return
+    this.unfold(this.#depth - 1)
+    const { top } = this
+    this.stand(this.#depth)
+    if (!top.apart) this.make(top, at)
+  }
+
+  /** Makes, down to this depth, what stands before the values at hand, which are made by themselves. */
+  private unfold(depth: number): void {
+    for (let level = 0; level <= depth; level++) {
+      const open = this.stand(level)
+      if (!open.apart && open.item > open.from) this.make(open, open.item - 1)
+      open.apart = true
+    }
+  }
+
+  /** What is open at this depth, made: empty, if nothing of it was. */
+  private stand(depth: number): Open {
+    const open = this.at(depth)
+    if (open.made !== undefined) return open
+    open.made = open.object ? {} : []
+    if (depth > 0) this.put(this.at(depth - 1), open.made)
+    return open
+  }
+
+  private make(open: Open, end: number): void {
+    const inside = this.#text.toString('utf8', open.from, end)
+    if (open.object) {
+      const part = this.#parse(`{${inside}}`) as Readonly<Record<string, Json>>
+      for (const name of Object.keys(part)) define(open.made as Record<string, Json>, name, part[name] as Json)
+    } else {
+      for (const item of this.#parse(`[${inside}]`) as Json[]) (open.made as Json[]).push(item)
+    }
+  }
+
+  /** The value at hand of a list or object. */
+  private put(open: Open, value: Json): void {
+    if (open.object) define(open.made as Record<string, Json>, this.keyOf(open), value)
+    else (open.made as Json[]).push(value)
+  }
+
+  private keyOf({ item, colon }: Open): string {
+    return JSON.parse(this.#text.toString('utf8', item, colon)) as string
+  }
+
+  private result(): Json {
+    const { top } = this
+    if (top.made !== undefined) return (top.made as Json[])[0] as Json
+    return this.#parse(this.#text.toString('utf8'))
+  }
+}
+
+/** As `JSON.parse` does it: `__proto__` is a name like any other. */
+function define(object: Record<string, Json>, name: string, value: Json): void {
+  if (name !== '__proto__') object[name] = value
+  else Object.defineProperty(object, name, { value, writable: true, enumerable: true, configurable: true })
+}
