@@ -20,6 +20,8 @@ const SPACES = 0x20202020
 export class StringReader {
   readonly #bytes: Buffer
   readonly #view: DataView
+  /** Where the last search began: what it found is the first only from there on. */
+  #searched = 0
   #quote = -1
   #backslash = -1
 
@@ -87,8 +89,11 @@ export class StringReader {
 
   /** Position of the first quote or backslash from `from` on; the length of the piece where there is none. */
   private search(from: number): number {
-    if (this.#quote < from) this.#quote = next(this.#bytes, QUOTE, from)
-    if (this.#backslash < from) this.#backslash = next(this.#bytes, BACKSLASH, from)
+    // Whoever goes back, as a cursor does that enters an object it has passed over, may be before what was found.
+    const back = from < this.#searched
+    this.#searched = from
+    if (back || this.#quote < from) this.#quote = next(this.#bytes, QUOTE, from)
+    if (back || this.#backslash < from) this.#backslash = next(this.#bytes, BACKSLASH, from)
     return Math.min(this.#quote, this.#backslash)
   }
 }

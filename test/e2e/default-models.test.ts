@@ -96,9 +96,9 @@ t.test('a form gets the name as one more part, or in the field that is empty', a
 
 t.test('a WebSocket may leave it out of its query', async t => {
   const { gateway, up } = await startRealtime(t, 'default_models: { realtime: m }\n')
-  for (const path of ['/v1/realtime?other=1', '/v1/realtime?model=&other=1']) {
+  for (const path of ['/v1/realtime?intent=chat', '/v1/realtime?model=&intent=chat']) {
     t.equal((await ask(t, gateway, { path })).status, 101)
-    t.equal(up.requests.items.at(-1)?.url, '/v1/realtime?model=real-m&other=1')
+    t.equal(up.requests.items.at(-1)?.url, '/v1/realtime?model=real-m&intent=chat')
   }
 })
 

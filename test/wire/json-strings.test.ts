@@ -1,6 +1,8 @@
+import { deepEqual } from 'node:assert/strict'
 import t from 'tap'
 import { parsePath } from '../../src/wire/json-path.js'
 import { stringsAt } from '../../src/wire/json-strings.js'
+import { fc } from '../helpers/property.js'
 
 function found(json: string, path: string): readonly string[] {
   const texts: string[] = []
@@ -30,4 +32,22 @@ t.test('escapes in names and texts are read', async t => {
 
 t.test('what is no JSON object is refused', async t => {
   for (const json of ['', '[]', '"a"', '{"a"', '{"a":1}x']) t.throws(() => found(json, 'a'), SyntaxError)
+})
+
+t.test('strings that are long, inside of what has been passed over', async () => {
+  const texts = fc.array(fc.string({ maxLength: 400 }), { maxLength: 6 })
+  fc.assert(
+    fc.property(
+      fc.array(fc.record({ before: texts, a: fc.record({ b: texts, c: fc.string({ maxLength: 400 }) }) })),
+      list => {
+        const found: string[] = []
+        stringsAt(Buffer.from(JSON.stringify({ list })), ['list', '*', 'a', 'b'], text => found.push(text))
+        deepEqual(
+          found,
+          list.flatMap(({ a }) => a.b),
+        )
+      },
+    ),
+    { numRuns: 500 },
+  )
 })
