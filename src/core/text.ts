@@ -293,6 +293,8 @@ export interface TextUsage extends Counted {
   readonly reasoning?: number
   readonly inputAudio?: number
   readonly outputAudio?: number
+  /** Only where `input` and `output` are both unknown. */
+  readonly total?: number
 }
 
 /** One whole answer. */

@@ -1,29 +1,34 @@
 import { isObject, parseJson } from '../core/json.js'
+import { startsAt } from './bytes.js'
 import type { Path } from './json-path.js'
 import { PlacedValues } from './placed-values.js'
 
-/** Longest JSON, in bytes, that is searched once for all names; in longer ones each name is found sooner by itself. */
-const SHORT = 4096
 /** Longest JSON, in bytes, that is parsed; of longer ones the declared places alone are read. */
 const PARSED = 16 * 1024
+const COLON = 0x3a
+const NULL = Buffer.from('null')
 
 /** Places of members without which a stream is not whole, where its protocol has no event that ends it: one stands in some message. */
 export class EndMembers {
   readonly #paths: readonly Path[]
-  readonly #keys: readonly string[]
-  readonly #set: RegExp
+  readonly #keys: readonly Buffer[]
 
   /** Of a path, `*` is any element of an array or any member of an object; the last name of each is a plain identifier. */
   constructor(paths: readonly Path[]) {
     this.#paths = paths
-    this.#keys = [...new Set(paths.map(path => `"${path.at(-1)}"`))]
-    this.#set = new RegExp(`(?:${this.#keys.join('|')})\\s*:\\s*(?!null)\\S`)
+    this.#keys = [...new Set(paths.map(path => `"${path.at(-1)}"`))].map(key => Buffer.from(key))
   }
 
   /** A quick look that says no to almost every message: whether a member of such a name, not null, stands anywhere in it. */
   mayStandIn(message: Buffer): boolean {
-    if (message.length > SHORT && !this.#keys.some(key => message.includes(key))) return false
-    return this.#set.test(message.toString('latin1'))
+    for (const key of this.#keys) {
+      for (let at = message.indexOf(key); at >= 0; at = message.indexOf(key, at)) {
+        at += key.length
+        const colon = afterSpace(message, at)
+        if (message[colon] === COLON && !startsAt(message, afterSpace(message, colon + 1), NULL)) return true
+      }
+    }
+    return false
   }
 
   /** Whether JSON has one of the members at its place, and no null there. */
@@ -38,6 +43,13 @@ export class EndMembers {
   standAt(document: unknown): boolean {
     return this.#paths.some(path => hasValue(document, path, 0))
   }
+}
+
+/** Of JSON, or of the lines of an event that hold it. */
+function afterSpace(bytes: Buffer, from: number): number {
+  let at = from
+  while (bytes[at] === 0x20 || (bytes[at] ?? 0xff) <= 0x0d) at++
+  return at
 }
 
 /** Undefined where something else ends such streams. */

@@ -45,6 +45,32 @@ for (const [title, last] of ENDS) {
   })
 }
 
+const choice = (finish_reason: string | null, delta: object = {}): object => ({ index: 0, delta, finish_reason })
+const STOPPED = `data: ${JSON.stringify({ object: 'chat.completion.chunk', choices: [choice('stop')] })}\n\n`
+const COUNTED = 'data: {"object":"chat.completion.chunk","choices":[],"usage":{"prompt_tokens":3}}\n\n'
+
+for (const rest of [[STOPPED], [STOPPED, COUNTED], [`${STOPPED.trimEnd()}\n`]]) {
+  t.test('a chat stream without [DONE] is whole after a finish_reason and a clean end', async t => {
+    const { answer, gateway } = await streamed(t, stream([...THREE, ...rest]))
+    t.equal(answer.text, [...THREE, ...rest].join(''))
+    const line = await gateway.log.find(line => line.msg === 'request')
+    t.match(line, { outcome: 'ok', truncated: undefined })
+  })
+}
+
+t.test('a chat stream without [DONE] has broken off where its transfer breaks, or no choice has ended', async t => {
+  const inArguments = { tool_calls: [{ index: 0, function: { arguments: '{"finish_reason":"stop"}' } }] }
+  const open = `data: ${JSON.stringify({ object: 'chat.completion.chunk', choices: [choice(null, inArguments)] })}\n\n`
+  const scripts = [
+    brokenStream([...THREE, STOPPED], reset),
+    brokenStream([...THREE, STOPPED], finish),
+    stream([...THREE, open, COUNTED]),
+  ]
+  for (const script of scripts) {
+    t.equal(streamError(t, (await streamed(t, script)).answer).code, 'upstream_truncated')
+  }
+})
+
 t.test('F-U6 a stream that has begun is never tried again', async t => {
   const [first, second] = [await startRawUpstream(t), await startRawUpstream(t)]
   first.answer(brokenStream(THREE, reset))

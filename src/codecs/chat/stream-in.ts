@@ -14,8 +14,9 @@ import { readUsage } from './usage.js'
 const NOTHING: readonly TextEvent[] = []
 
 /**
- * Events of a stream of CreateChatCompletionStreamResponse. It has come to its end when `[DONE]` has come after a
- * `finish_reason` for every choice, or, as some servers forget that, after usage; anything else is broken off.
+ * Events of a stream of CreateChatCompletionStreamResponse. It is whole when every choice has a `finish_reason` and either
+ * `[DONE]` or the end of the transfer follows: some servers never send `[DONE]`, others send it after usage and forget the
+ * `finish_reason`. Anything else is broken off.
  */
 export class ChatStreamDecoder implements StreamDecoder {
   readonly #choices: (ChoiceDecoder | undefined)[] = []
@@ -41,7 +42,9 @@ export class ChatStreamDecoder implements StreamDecoder {
 
   end(): readonly TextEvent[] {
     if (this.#done) return NOTHING
-    return this.fail(truncated(), [])
+    return this.#choices.every(choice => choice === undefined || choice.ended)
+      ? this.finish()
+      : this.fail(truncated(), [])
   }
 
   private read(chunk: JsonObject, events: TextEvent[]): void {
@@ -52,13 +55,14 @@ export class ChatStreamDecoder implements StreamDecoder {
     } else if (!isObject(chunk.usage) && chunk.object !== 'chat.completion.chunk') {
       throw badUpstream('An event of the stream is no chunk.')
     }
-    if (isObject(chunk.usage)) this.#usage = readUsage(chunk.usage) ?? this.#usage
+    this.count(chunk.usage)
     if (typeof chunk.service_tier === 'string') this.#serviceTier = chunk.service_tier
   }
 
   private readChoice(choice: Json, chunk: JsonObject, events: TextEvent[]): void {
     if (!isObject(choice)) throw badUpstream('A choice is no object.')
     if (this.#ids === undefined) this.start(chunk, events)
+    this.count(choice.usage)
     const state = this.choiceAt(choice.index)
     const delta = choice.delta ?? choice.message
     const logprobs = readLogprobs(objectOf(choice.logprobs)?.content)
@@ -67,6 +71,12 @@ export class ChatStreamDecoder implements StreamDecoder {
     if (typeof reason !== 'string' || reason === '') return
     if (reason === 'error') throw errorInside(choice.error === undefined ? chunk : choice, 'stream_error')
     state.finish(reason, choice.stop_reason, this.sourcesOf(chunk), events)
+  }
+
+  /** Later counts replace earlier ones; what they leave out stays. */
+  private count(usage: Json | undefined): void {
+    const counted = readUsage(usage)
+    if (counted !== undefined) this.#usage = { ...this.#usage, ...counted }
   }
 
   private start(chunk: JsonObject, events: TextEvent[]): void {

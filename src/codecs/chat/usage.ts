@@ -2,6 +2,7 @@ import type { Json, JsonObject } from '../../core/json.js'
 import type { TextUsage } from '../../core/text.js'
 import { given } from '../members.js'
 import { compact, countOf, objectOf } from '../read.js'
+import { tokenCounts, totalOf } from '../token-counts.js'
 
 /**
  * `usage` of an answer. Servers differ in where they tell of cached tokens, and some leave thoughts out of
@@ -17,9 +18,9 @@ export function readUsage(value: Json | undefined): TextUsage | undefined {
   const reasoning = countOf(completion?.reasoning_tokens)
   const total = countOf(usage.total_tokens)
   const apart = (reasoning ?? 0) > 0 && total === (input ?? 0) + (said ?? 0) + (reasoning ?? 0)
+  const output = apart && reasoning !== undefined ? (said ?? 0) + reasoning : said
   const read = given({
-    input,
-    output: apart && reasoning !== undefined ? (said ?? 0) + reasoning : said,
+    ...tokenCounts(input, output, total),
     cached: first(prompt?.cached_tokens, usage.prompt_cache_hit_tokens, usage.num_cached_tokens, usage.cached_tokens),
     cacheWrite: countOf(prompt?.cache_write_tokens),
     reasoning,
@@ -44,7 +45,7 @@ export function writeUsage(usage: TextUsage): JsonObject {
   return compact({
     prompt_tokens: input,
     completion_tokens: output,
-    total_tokens: input + output,
+    total_tokens: totalOf(usage),
     prompt_tokens_details: Object.keys(prompt).length > 0 ? prompt : undefined,
     completion_tokens_details: Object.keys(completion).length > 0 ? completion : undefined,
   })

@@ -276,10 +276,10 @@ t.test('some servers say twice why a choice ended, or only in words of their own
   t.match(fold(decode(twice)).usage, { input: 3 })
 })
 
-t.test('a stream ends well only with [DONE], behind a reason or usage', async t => {
+t.test('a stream ends well behind a reason, or with [DONE] behind usage', async t => {
   const truncated = [{ type: 'error', error: { code: 'upstream_truncated' } }]
   const whole = streamOf([{ content: 'a' }])
-  t.match(decode(whole.slice(0, -1)).slice(-1), truncated, 'without [DONE]')
+  t.match(decode(whole.slice(0, -1)).slice(-1), [{ type: 'finish' }], 'without [DONE]')
   t.match(decode([delta({ content: 'a' }), DONE]).slice(-1), truncated, 'without a reason')
   t.match(decode([DONE]), truncated, 'without anything')
   t.match(decode([]), truncated, 'an empty stream')
@@ -334,4 +334,36 @@ t.test('a stream of ever more parts is stopped', async t => {
     events = decoder.push(delta(i % 2 === 0 ? { content: 'a' } : { reasoning_content: 'b' }))
   }
   t.match(events.at(-1), { type: 'error', error: { code: 'bad_upstream_response' } })
+})
+
+t.test('a stream without [DONE] is whole when every choice has ended, and cut otherwise', async t => {
+  const end = (frames: readonly Frame[]): readonly TextEvent[] => {
+    const decoder = chat.client.decodeStream()
+    for (const one of frames) decoder.push(one)
+    return decoder.end()
+  }
+  const whole = streamOf([{ content: 'a' }], 'stop', { usage: USAGE }).slice(0, -1)
+  t.match(end(whole), [{ type: 'finish', usage: { input: 3, output: 2 } }])
+  const other = frame({ ...HEAD, choices: [{ index: 1, delta: { content: 'b' }, finish_reason: null }] })
+  t.match(end([...whole, other]), [{ type: 'error', error: { code: 'upstream_truncated' } }])
+  t.match(end([...whole.slice(0, -1), frame({ ...HEAD, choices: [], usage: USAGE })]), [{ type: 'error' }])
+  t.match(end([]), [{ type: 'error', error: { code: 'upstream_truncated' } }])
+})
+
+t.test('partial usage is kept, and later counts join earlier ones', async t => {
+  const usage = (...told: readonly JsonObject[]): unknown =>
+    fold(
+      decode([
+        ...streamOf([{ content: 'a' }]).slice(0, -1),
+        ...told.map(usage => frame({ ...HEAD, choices: [], usage })),
+        DONE,
+      ]),
+    ).usage
+  t.strictSame(usage({ completion_tokens: 2 }), { output: 2 })
+  t.strictSame(usage({ prompt_tokens: 3 }, { completion_tokens: 2 }), { input: 3, output: 2 })
+  t.strictSame(usage({ completion_tokens: 2, total_tokens: 5 }), { input: 3, output: 2 })
+  t.strictSame(usage({ total_tokens: 5 }), { total: 5 })
+  t.strictSame(usage({ prompt_tokens: 3 }, {}), { input: 3 })
+  const inChoice = frame({ ...HEAD, choices: [{ index: 0, delta: {}, finish_reason: 'stop', usage: USAGE }] })
+  t.match(fold(decode([delta({ content: 'a' }), inChoice, DONE])).usage, { input: 3, output: 2 })
 })
