@@ -25,7 +25,8 @@ function read(body: Json): JsonObject {
 }
 
 function resultOf(document: JsonObject, embeddings: readonly Json[]): EmbedResult {
-  const input = countOf(objectOf(document.usageMetadata)?.promptTokenCount)
+  const counts = objectOf(document.usageMetadata)
+  const input = countOf(counts?.promptTokenCount) ?? countOf(counts?.totalTokenCount)
   return {
     model: '',
     vectors: embeddings.map(embedding => readVector(objectOf(embedding)?.values)),

@@ -6,7 +6,7 @@ import { isObject, type Json, type JsonObject } from '../../core/json.js'
 import type { End, TextEvent } from '../../core/text.js'
 import { MADE_UP } from '../made-ids.js'
 import { errorOf, streamError } from '../native-errors.js'
-import { badUpstream, numberOf, objectOf, stringOf, truncated } from '../read.js'
+import { badUpstream, compact, numberOf, objectOf, stringOf, truncated } from '../read.js'
 import { CandidateIn, candidatesOf } from './candidate-in.js'
 import { blockedEnd } from './ends.js'
 import { tierIn, usageIn } from './usage.js'
@@ -96,9 +96,8 @@ export class StreamIn implements StreamDecoder {
     if (error !== undefined) throw streamError(error)
     if (!MARKS.some(mark => document[mark] !== undefined)) throw badUpstream('A document of it is no answer.')
     const usage = objectOf(document.usageMetadata)
-    if (usage !== undefined && (usage.promptTokenCount !== undefined || usage.totalTokenCount !== undefined)) {
-      this.#usage = usage
-    }
+    // Each document may leave out what an earlier one has told.
+    if (usage !== undefined) this.#usage = compact(this.#usage ?? {}, usage)
     if (this.#state === 'empty') this.start(document, out)
     const candidates = candidatesOf(document)
     for (let i = 0; i < candidates.length; i++) {

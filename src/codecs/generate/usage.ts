@@ -2,6 +2,7 @@ import type { Json, JsonObject } from '../../core/json.js'
 import type { TextUsage } from '../../core/text.js'
 import { given } from '../members.js'
 import { arrayOf, countOf, objectOf, stringOf } from '../read.js'
+import { tokenCounts, totalOf } from '../token-counts.js'
 import { tierOf, wireTier } from './tiers.js'
 
 /**
@@ -16,10 +17,8 @@ export function usageIn(usage: JsonObject | undefined): TextUsage | undefined {
   const candidates = countOf(usage.candidatesTokenCount) ?? countOf(usage.responseTokenCount)
   const reasoning = countOf(usage.thoughtsTokenCount)
   const total = countOf(usage.totalTokenCount)
-  const rest = total !== undefined && input !== undefined && total >= input ? total - input : undefined
   const read = given({
-    input,
-    output: sum(candidates, reasoning) ?? rest,
+    ...tokenCounts(input, sum(candidates, reasoning), total),
     cached: countOf(usage.cachedContentTokenCount),
     reasoning,
     inputAudio: audioIn(usage.promptTokensDetails),
@@ -51,7 +50,7 @@ export function usageOut(usage: TextUsage, tier: string | undefined): JsonObject
   const out: Record<string, Json> = {}
   if (input !== undefined) out.promptTokenCount = input
   if (output !== undefined) out.candidatesTokenCount = Math.max(output - (reasoning ?? 0), 0)
-  out.totalTokenCount = (input ?? 0) + (output ?? 0)
+  out.totalTokenCount = totalOf(usage)
   if (reasoning !== undefined) out.thoughtsTokenCount = reasoning
   if (cached !== undefined) out.cachedContentTokenCount = cached
   if (input !== undefined) out.promptTokensDetails = detailsOut(input, inputAudio)

@@ -11,14 +11,15 @@ export function decodeUsage(usage: JsonObject | undefined): TextUsage | undefine
   const cacheWrite = countOf(usage.cache_creation_input_tokens)
   const output = countOf(usage.output_tokens)
   const reasoning = countOf(objectOf(usage.output_tokens_details)?.thinking_tokens)
-  if (own === undefined && output === undefined) return undefined
-  return given({
-    input: own === undefined ? undefined : own + (cached ?? 0) + (cacheWrite ?? 0),
+  const inputs = [own, cached, cacheWrite].filter(count => count !== undefined)
+  const read = given({
+    input: inputs.length === 0 ? undefined : inputs.reduce((sum, count) => sum + count),
     output,
     cached,
     cacheWrite,
     reasoning,
   })
+  return Object.keys(read).length === 0 ? undefined : read
 }
 
 /** What both the message and the last event of a stream tell; 0 where it is not known. */

@@ -2,6 +2,7 @@ import type { Json, JsonObject } from '../../core/json.js'
 import type { TextUsage } from '../../core/text.js'
 import { given } from '../members.js'
 import { compact, countOf, objectOf } from '../read.js'
+import { tokenCounts, totalOf } from '../token-counts.js'
 
 /** `usage` of a response: input counts cached tokens, output counts thoughts. */
 export function readUsage(value: Json | undefined): TextUsage | undefined {
@@ -9,8 +10,7 @@ export function readUsage(value: Json | undefined): TextUsage | undefined {
   if (usage === undefined) return undefined
   const input = objectOf(usage.input_tokens_details)
   const read = given({
-    input: countOf(usage.input_tokens),
-    output: countOf(usage.output_tokens),
+    ...tokenCounts(countOf(usage.input_tokens), countOf(usage.output_tokens), countOf(usage.total_tokens)),
     cached: countOf(input?.cached_tokens),
     cacheWrite: countOf(input?.cache_write_tokens),
     reasoning: countOf(objectOf(usage.output_tokens_details)?.reasoning_tokens),
@@ -26,6 +26,6 @@ export function writeUsage(usage: TextUsage): JsonObject {
     input_tokens_details: compact({ cached_tokens: cached, cache_write_tokens: cacheWrite }),
     output_tokens: output,
     output_tokens_details: { reasoning_tokens: reasoning },
-    total_tokens: input + output,
+    total_tokens: totalOf(usage),
   }
 }

@@ -65,6 +65,6 @@ export class WholeTranslator implements Translator {
 
 /** Some operations make nothing that is counted. */
 function usageOf({ input, output }: Counted): Usage | undefined {
-  if (input === undefined) return undefined
+  if (input === undefined) return output === undefined ? undefined : { output }
   return output === undefined ? { input, total: input } : { input, output, total: input + output }
 }
