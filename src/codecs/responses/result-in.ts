@@ -44,10 +44,13 @@ export function decodeResult(body: Json): TextResult {
   }
 }
 
-function refuseUnfinished(response: JsonObject): void {
+export function refuseUnfinished(response: JsonObject): void {
   if (response.status === 'failed' || isObject(response.error)) throw errorInside(response, 'content')
   if (response.status === 'cancelled') {
     throw new GatewayError('upstream_failed', 'The upstream cancelled the answer.', { phase: 'content' })
+  }
+  if (response.status === 'in_progress' || response.status === 'queued') {
+    throw badUpstream(`Its response is not finished: its status is '${response.status}'.`)
   }
 }
 

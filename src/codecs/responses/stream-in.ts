@@ -6,7 +6,7 @@ import { errorInside } from '../compatible-errors.js'
 import { MadeIds } from '../made-ids.js'
 import { arrayOf, badUpstream, numberOf, objectOf, parseEvent, stringOf, truncated } from '../read.js'
 import { ItemIn } from './item-in.js'
-import { endOf, MOST_ITEMS } from './result-in.js'
+import { endOf, MOST_ITEMS, refuseUnfinished } from './result-in.js'
 import { carriedSeal, carrierPlace } from './seal-carrier.js'
 import { readUsage } from './usage.js'
 
@@ -144,6 +144,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
   }
 
   private finish(response: JsonObject, events: TextEvent[]): void {
+    refuseUnfinished(response)
     this.start(response, events)
     this.settle(arrayOf(response.output), events)
     const states = [...this.#items.values()]

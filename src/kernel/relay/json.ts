@@ -147,11 +147,21 @@ export class JsonRelay implements Relay {
       return false
     }
     if (paths !== undefined) call.usage = usageOf(document, paths)
-    if (streamError === 'responses' && isObject(document) && document.status === 'failed') {
-      // It passes as it is: the response exists, and says itself that it failed.
-      call.error = new GatewayError('upstream_failed', 'The upstream reported an error.', { phase: 'content' })
-    }
+    if (streamError === 'responses' && isObject(document)) this.judgeStatus(document.status)
     return true
+  }
+
+  /** A response that failed, or is not finished, passes as it is: it exists, and says so itself. */
+  private judgeStatus(status: unknown): void {
+    const { call } = this.#attempt
+    const isDue = call.turn !== undefined && !call.turn.wishes.background
+    if (status === 'failed') {
+      call.error = new GatewayError('upstream_failed', 'The upstream reported an error.', { phase: 'content' })
+    } else if (isDue && (status === 'in_progress' || status === 'queued')) {
+      call.error = new GatewayError('bad_upstream_response', 'The upstream sent a response that is not finished.', {
+        phase: 'content',
+      })
+    }
   }
 
   private stream(held: readonly Buffer[]): void {

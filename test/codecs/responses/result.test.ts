@@ -88,6 +88,8 @@ t.test('answers that are none', async t => {
     [response(Array.from({ length: 10_001 }, () => CALL)), 'bad_upstream_response'],
     [response([], { status: 'failed', error: { code: 'server_error', message: 'Boom.' } }), 'upstream_failed'],
     [response([], { status: 'cancelled' }), 'upstream_failed'],
+    [response([], { status: 'in_progress' }), 'bad_upstream_response'],
+    [response([], { status: 'queued' }), 'bad_upstream_response'],
     [response([], { status: 'failed', error: { code: 'rate_limit_exceeded', message: 'Slow.' } }), 'rate_limited'],
   ] as const)
     t.throws(() => responses.client.decodeResult(body), { name: 'GatewayError', code })
