@@ -1,3 +1,4 @@
+import { freeTextTools } from '../../codecs/free-text-tools.js'
 import { countedBy } from '../../codecs/index.js'
 import { narrowNames } from '../../codecs/narrow-names.js'
 import type { CountCodec, Target, UpstreamError } from '../../core/codec.js'
@@ -21,10 +22,12 @@ export class CountTranslator implements Translator {
     this.#server = server.server
     this.#client = client.client
     const request = asked.request as TextRequest
-    this.#request = narrowNames(request, countedBy(client).protocol)?.request(request) ?? request
+    const { protocol } = countedBy(client)
+    const named = narrowNames(request, protocol)?.request(request) ?? request
     const tables = { fields: countedBy(server).server.fields, carries: countedBy(client).client.carries }
     this.losses = new Losses(tables, asked, false)
     this.#target = { model: exchange.model, traits: translation.traits, lose: this.losses.miss }
+    this.#request = freeTextTools(named, protocol)?.request(named, this.#target) ?? named
   }
 
   encode(): JsonObject {

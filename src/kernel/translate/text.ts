@@ -1,4 +1,5 @@
 import { forceTool, UnforceStream, unforceResult } from '../../codecs/forced-tool.js'
+import { FreeTextStream, type FreeTextTools, freeTextTools } from '../../codecs/free-text-tools.js'
 import { type NarrowNames, narrowNames } from '../../codecs/narrow-names.js'
 import type {
   AnswerContext,
@@ -26,10 +27,11 @@ export class TextTranslator implements Translator {
   readonly server: Pick<TextCodec, 'server' | 'protocol'>
   readonly #client: TextCodec
   #request: TextRequest
-  /** The same, but for the answer's form, where the model gives that by calling a tool, and for names it would refuse. */
+  /** The same, but for the answer's form, where the model gives that by calling a tool, free text, and names it would refuse. */
   #sent: TextRequest
   readonly #isForced: boolean
   readonly #names: NarrowNames | undefined
+  readonly #freeText: FreeTextTools | undefined
   readonly #target: Target
   #answer: AnswerContext
   readonly #seals = new SealGatherer()
@@ -55,7 +57,9 @@ export class TextTranslator implements Translator {
     const forced = translation.traits.structured === 'tool' ? forceTool(this.#request, this.#target) : this.#request
     this.#isForced = forced !== this.#request
     this.#names = narrowNames(forced, client.protocol)
-    this.#sent = this.#names?.request(forced) ?? forced
+    const named = this.#names?.request(forced) ?? forced
+    this.#freeText = freeTextTools(named, client.protocol)
+    this.#sent = this.#freeText?.request(named, this.#target) ?? named
     this.#answer = {
       request: this.#request,
       newId,
@@ -107,7 +111,8 @@ export class TextTranslator implements Translator {
 
   result(answer: Json): TextResult {
     const said = this.#client.client.decodeResult(answer)
-    const result = this.#names?.result(said) ?? said
+    const heard = this.#freeText?.result(said) ?? said
+    const result = this.#names?.result(heard) ?? heard
     return this.#isForced ? unforceResult(result) : result
   }
 
@@ -118,7 +123,8 @@ export class TextTranslator implements Translator {
 
   decoder(): StreamDecoder {
     const decoder = this.#client.client.decodeStream()
-    const named = this.#names === undefined ? decoder : new RenamedDecoder(decoder, this.#names)
+    const heard = this.#freeText === undefined ? decoder : new FreeTextDecoder(decoder, this.#freeText)
+    const named = this.#names === undefined ? heard : new RenamedDecoder(heard, this.#names)
     return this.#isForced ? new UnforcedDecoder(named) : named
   }
 
@@ -129,6 +135,25 @@ export class TextTranslator implements Translator {
 
   error(status: number, body: Json | undefined): UpstreamError {
     return this.#client.client.decodeError(status, body)
+  }
+}
+
+/** Gives calls of tools that take free text that text. */
+class FreeTextDecoder implements StreamDecoder {
+  readonly #decoder: StreamDecoder
+  readonly #freeText: FreeTextStream
+
+  constructor(decoder: StreamDecoder, tools: FreeTextTools) {
+    this.#decoder = decoder
+    this.#freeText = new FreeTextStream(tools)
+  }
+
+  push(frame: Frame): readonly TextEvent[] {
+    return this.#decoder.push(frame).flatMap(event => this.#freeText.push(event))
+  }
+
+  end(): readonly TextEvent[] {
+    return this.#decoder.end().flatMap(event => this.#freeText.push(event))
   }
 }
 

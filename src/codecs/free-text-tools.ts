@@ -1,0 +1,141 @@
+import type { Target } from '../core/codec.js'
+import { jsonText } from '../core/exact-json.js'
+import type { JsonObject } from '../core/json.js'
+import type { CustomTool, FunctionTool, Part, TextEvent, TextRequest, TextResult, Tool, Turn } from '../core/text.js'
+import { badUpstream, objectOf, parseObject, stringOf } from './read.js'
+
+/**
+ * Names that a tool can keep in protocols that know functions alone. Those that begin as the codecs' own rewritten names
+ * are left to the codecs.
+ */
+const LEGAL: Readonly<Record<string, RegExp>> = {
+  messages: /^(?!gw1c?_)[a-zA-Z0-9_-]{1,128}$/,
+  generate: /^(?!gwc?__)[A-Za-z_][A-Za-z0-9_:.-]{0,127}$/,
+}
+
+/** Most characters of the arguments of one call that has to be whole before its text is known. */
+const MAX_ARGUMENTS = 16 * 1024 * 1024
+
+/**
+ * Tools that take free text, for a request to a `protocol` that knows functions alone: each becomes a function of one
+ * text, under the client's name for it, because instructions speak of it by that name. Undefined where there is none.
+ */
+export function freeTextTools(request: TextRequest, protocol: string): FreeTextTools | undefined {
+  const legal = LEGAL[protocol]
+  if (legal === undefined) return undefined
+  const functions = new Set(request.tools.filter(({ type }) => type === 'function').map(({ name }) => name))
+  const isKept = (name: string): boolean => legal.test(name) && !functions.has(name)
+  const names = new Set<string>()
+  for (const tool of request.tools) if (tool.type === 'custom' && isKept(tool.name)) names.add(tool.name)
+  for (const { parts } of request.turns) {
+    for (const part of parts)
+      if (part.type === 'call' && part.custom === true && isKept(part.name)) names.add(part.name)
+  }
+  return names.size === 0 ? undefined : new FreeTextTools(names)
+}
+
+export class FreeTextTools {
+  readonly #names: ReadonlySet<string>
+
+  constructor(names: ReadonlySet<string>) {
+    this.#names = names
+  }
+
+  request(request: TextRequest, { lose }: Pick<Target, 'lose'>): TextRequest {
+    return {
+      ...request,
+      tools: request.tools.map(tool => this.tool(tool, lose)),
+      turns: request.turns.map(turn => this.turn(turn)),
+    }
+  }
+
+  result(result: TextResult): TextResult {
+    const candidates = result.candidates.map(candidate => ({
+      ...candidate,
+      parts: candidate.parts.map(part => (this.isFreeText(part) ? freeTextOf(part) : part)),
+    }))
+    return { ...result, candidates }
+  }
+
+  isFreeText(part: Part): part is Call {
+    return part.type === 'call' && this.#names.has(part.name)
+  }
+
+  private tool(tool: Tool, lose: Target['lose']): Tool {
+    if (tool.type !== 'custom' || !this.#names.has(tool.name)) return tool
+    lose('customTools', tool.at, tool.format && 'nothing holds its input to the grammar')
+    return functionOf(tool)
+  }
+
+  private turn(turn: Turn): Turn {
+    if (!turn.parts.some(part => this.isFreeText(part))) return turn
+    return { ...turn, parts: turn.parts.map(part => (this.isFreeText(part) ? functionCallOf(part) : part)) }
+  }
+}
+
+type Call = Extract<Part, { readonly type: 'call' }>
+
+/** A grammar stands in the description, where the model reads it. */
+function functionOf({ type: _type, format, description, ...rest }: CustomTool): FunctionTool {
+  const grammar = stringOf(objectOf(format?.grammar)?.definition) ?? stringOf(format?.definition)
+  const said = [description, grammar && `The input has to follow this grammar:\n${grammar}`].filter(Boolean)
+  const schema: JsonObject = { type: 'object', properties: { input: { type: 'string' } }, required: ['input'] }
+  return { ...rest, type: 'function', ...(said.length > 0 && { description: said.join('\n\n') }), schema }
+}
+
+function functionCallOf(part: Call): Call {
+  if (part.custom !== true) return part
+  const { custom: _custom, ...call } = part
+  return { ...call, arguments: jsonText({ input: part.arguments }) }
+}
+
+function freeTextOf(part: Call): Call {
+  return { ...part, arguments: textOf(part.arguments), custom: true }
+}
+
+/** What the model wrote of the one text; all of it where it wrote something else. */
+function textOf(json: string): string {
+  return stringOf(parseObject(json)?.input) ?? json
+}
+
+/** Gives calls of such tools their text: it is known when their arguments, which come as JSON, are whole. */
+export class FreeTextStream {
+  readonly #tools: FreeTextTools
+  readonly #open = new Map<string, { readonly pieces: string[]; length: number }>()
+
+  constructor(tools: FreeTextTools) {
+    this.#tools = tools
+  }
+
+  push(event: TextEvent): readonly TextEvent[] {
+    switch (event.type) {
+      case 'part-start': {
+        const { part } = event
+        if (!this.#tools.isFreeText(part) || part.custom === true) return [event]
+        this.#open.set(keyOf(event), { pieces: [part.arguments], length: part.arguments.length })
+        return [{ ...event, part: { ...part, arguments: '', custom: true } }]
+      }
+      case 'part-delta': {
+        const call = this.#open.size === 0 ? undefined : this.#open.get(keyOf(event))
+        if (call === undefined) return [event]
+        call.length += event.text.length
+        if (call.length > MAX_ARGUMENTS) throw badUpstream('The arguments of a call are too long.')
+        call.pieces.push(event.text)
+        return []
+      }
+      case 'part-end': {
+        const call = this.#open.size === 0 ? undefined : this.#open.get(keyOf(event))
+        if (call === undefined) return [event]
+        this.#open.delete(keyOf(event))
+        const { candidate, index } = event
+        return [{ type: 'part-delta', candidate, index, text: textOf(call.pieces.join('')) }, event]
+      }
+      default:
+        return [event]
+    }
+  }
+}
+
+function keyOf({ candidate, index }: { readonly candidate: number; readonly index: number }): string {
+  return `${candidate}:${index}`
+}

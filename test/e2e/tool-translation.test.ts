@@ -1,0 +1,114 @@
+import t from 'tap'
+import { json, stream } from '../helpers/answers.js'
+import { proveNoLeak } from '../helpers/canaries.js'
+import { FOUR } from '../helpers/text-clients.js'
+import { type Stage, startStage } from '../helpers/translation-stage.js'
+
+// Tools that upstreams of other protocols do not have as clients send them.
+
+type Members = Readonly<Record<string, unknown>>
+
+const responses = FOUR.find(({ protocol }) => protocol === 'responses')!
+const sse = (event: Members): string => `event: ${String(event.type)}\ndata: ${JSON.stringify(event)}\n\n`
+
+/** An answer that calls one tool, whole and streamed, by each protocol that is not the client's. */
+const CALLS: Readonly<Record<string, (name: string, args: Members) => readonly [whole: Members, streamed: string[]]>> =
+  {
+    chat: (name, args) => {
+      const call = { id: 'call_1', type: 'function', function: { name, arguments: JSON.stringify(args) } }
+      const chunk = (delta: Members, finish_reason: string | null): Members => ({
+        id: 'c',
+        object: 'chat.completion.chunk',
+        choices: [{ index: 0, delta, finish_reason }],
+      })
+      const message = { role: 'assistant', content: null, tool_calls: [call] }
+      return [
+        { id: 'c', choices: [{ index: 0, message, finish_reason: 'tool_calls' }] },
+        [chunk({ tool_calls: [{ index: 0, ...call }] }, null), chunk({}, 'tool_calls')].map(
+          one => `data: ${JSON.stringify(one)}\n\n`,
+        ),
+      ]
+    },
+    messages: (name, input) => {
+      const message = {
+        id: 'm',
+        type: 'message',
+        role: 'assistant',
+        model: 'u',
+        usage: { input_tokens: 1, output_tokens: 1 },
+      }
+      const text = JSON.stringify(input)
+      const half = Math.floor(text.length / 2)
+      const delta = (partial_json: string): Members => ({
+        type: 'content_block_delta',
+        index: 0,
+        delta: { type: 'input_json_delta', partial_json },
+      })
+      return [
+        { ...message, stop_reason: 'tool_use', content: [{ type: 'tool_use', id: 'toolu_1', name, input }] },
+        [
+          { type: 'message_start', message: { ...message, content: [] } },
+          {
+            type: 'content_block_start',
+            index: 0,
+            content_block: { type: 'tool_use', id: 'toolu_1', name, input: {} },
+          },
+          delta(text.slice(0, half)),
+          delta(text.slice(half)),
+          { type: 'content_block_stop', index: 0 },
+          { type: 'message_delta', delta: { stop_reason: 'tool_use' }, usage: { output_tokens: 1 } },
+          { type: 'message_stop' },
+        ].map(sse),
+      ]
+    },
+    generate: (name, args) => {
+      const parts = [{ functionCall: { name, args } }]
+      const answer = { candidates: [{ content: { role: 'model', parts }, finishReason: 'STOP' }], modelVersion: 'u' }
+      return [answer, [`data: ${JSON.stringify(answer)}\n\n`]]
+    },
+  }
+
+type Item = Members & { readonly name?: string; readonly input?: string }
+
+/** The items of the answer to this request, whole and out of the last event of a stream, and what the upstream got. */
+async function answers(stage: Stage, protocol: string, call: readonly [string, Members], request: Members) {
+  const [whole, streamed] = CALLS[protocol]!(...call)
+  const found: { items: readonly Item[]; sent: string; dropped: string | undefined; events: string }[] = []
+  for (const isStream of [false, true]) {
+    const model = stage.play(protocol, isStream ? stream(streamed) : json(whole))
+    const answer = await stage.ask(responses, model, isStream, request)
+    if (answer.status !== 200) throw new Error(answer.text)
+    const last = answer.text.trimEnd().split('data: ').at(-1) ?? ''
+    const { output } = (isStream ? JSON.parse(last).response : answer.json()) as { output: readonly Item[] }
+    const sent = String(stage.asked(model)[0]?.body)
+    found.push({ items: output, sent, dropped: answer.header('x-gateway-dropped'), events: answer.text })
+  }
+  return found
+}
+
+const PATCH = { type: 'custom', name: 'apply_patch', description: 'Patches.' }
+
+t.test('tools that take free text keep their name', async t => {
+  const stage = await startStage(t)
+  for (const protocol of ['messages', 'generate']) {
+    const input = [
+      { role: 'user', content: 'hi' },
+      { type: 'custom_tool_call', call_id: 'call_0', name: 'apply_patch', input: 'before' },
+      { type: 'custom_tool_call_output', call_id: 'call_0', output: 'ok' },
+    ]
+    const request = { tools: [PATCH], input, tool_choice: { type: 'custom', name: 'apply_patch' } }
+    for (const { items, sent } of await answers(stage, protocol, ['apply_patch', { input: '*** "go"\n' }], request)) {
+      t.match(items.at(-1), { type: 'custom_tool_call', name: 'apply_patch', input: '*** "go"\n' }, protocol)
+      t.notMatch(sent, /gw1?c_/, `${protocol} is told the client's name`)
+      t.match(sent, /"input":"before"/)
+    }
+    for (const { items } of await answers(stage, protocol, ['apply_patch', { patch: 1 }], request)) {
+      t.match(items.at(-1), { type: 'custom_tool_call', input: '{"patch":1}' }, 'what is no such text comes whole')
+    }
+    const both = { tools: [PATCH, { type: 'function', name: 'apply_patch', parameters: null, strict: false }] }
+    const sent = (await answers(stage, protocol, ['apply_patch', { a: 1 }], both))[0]?.sent ?? ''
+    t.match(sent, /gw1?c__?apply_patch|gwc__apply/, 'where a function has the name, it is another one')
+  }
+})
+
+proveNoLeak(t)
