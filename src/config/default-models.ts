@@ -14,6 +14,8 @@ import type { ReadUpstream } from './upstreams.js'
 interface Known {
   readonly models: ReadonlyMap<string, ReadModel>
   readonly upstreams: ReadonlyMap<string, ReadUpstream>
+  /** Names of models in which something else is wrong too. */
+  readonly modelNames: ReadonlyMap<string, unknown>
 }
 
 /**
@@ -69,14 +71,14 @@ function refuseProtocol(
 ): void {
   const message = `no route has the protocol ${quoted(protocol)} and requests that could leave their model out`
   const names = [...open].flatMap(name => name ?? [])
-  report.error('dangling-reference', site, message, { on: 'key', meant: () => suggest(protocol, names) })
+  report.error('dangling-reference', site, message, { on: 'key', meant: () => suggest(protocol, names), of: 'routes' })
 }
 
 function checkModel(
   name: string,
   protocol: string,
   site: Site,
-  { models, upstreams }: Known,
+  { models, upstreams, modelNames }: Known,
   { report }: Context,
 ): void {
   if (name.includes('*')) {
@@ -86,10 +88,11 @@ function checkModel(
   const model =
     models.get(name) ?? [...models].find(([pattern]) => pattern.includes('*') && matches(pattern, name))?.[1]
   if (model === undefined) {
+    if (modelNames.has(name)) return
     const meant = suggest(name, models.keys())
     const there = meant === undefined ? listed(models.keys()) : undefined
     const message = `no model is called ${quoted(name)}${there === undefined ? '' : `; there are: ${there}`}`
-    report.error('dangling-reference', site, message, { meant: () => meant })
+    report.error('dangling-reference', site, message, { meant: () => meant, of: 'models' })
     return
   }
   const speaking = [

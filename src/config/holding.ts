@@ -78,6 +78,7 @@ export function checkHolding(
     report.error('dangling-reference', place, `no object is called ${quoted(name)}`, {
       on,
       meant: () => suggest(name, objects.keys()),
+      of: 'objects',
     })
   }
 }

@@ -125,6 +125,9 @@ function warnOfUnknownModels(patterns: readonly string[], site: Site, models: Kn
   for (const [index, pattern] of patterns.entries()) {
     if (models.has(pattern)) continue
     const message = `no model is called ${quoted(pattern)}, so this lets nothing through`
-    report.warn('unknown-model', site.child(index), message, { meant: () => suggest(pattern, models.names) })
+    report.warn('unknown-model', site.child(index), message, {
+      meant: () => suggest(pattern, models.names),
+      of: 'models',
+    })
   }
 }

@@ -53,23 +53,25 @@ export class Kinds {
         )
         return undefined
       }
-      const parent = this.#find(name, place)
+      const parent = this.#find(name, place, innermost.kind)
       if (parent === undefined) return undefined
       layers.unshift(parent)
     }
     return layers
   }
 
-  #find(name: string, from: Site): Layer | undefined {
+  /** `asking` is the kind that builds on it, which is no kind to suggest. */
+  #find(name: string, from: Site, asking: string | undefined): Layer | undefined {
     const own = this.#own.get(name)
     if (own !== undefined) return own.value && { value: own.value, site: own.site, kind: name }
     if (!this.#shipped.has(name)) this.#shipped.set(name, this.#open(name))
     const layer = this.#shipped.get(name)
     if (layer === undefined && !shippedNames(this.#folder).includes(name)) {
-      const meant = suggest(name, this.names)
-      const known = meant === undefined ? listed(this.names) : undefined
+      const others = this.names.filter(other => other !== asking)
+      const meant = suggest(name, others) ?? onlyOneStarting(name, others)
+      const known = meant === undefined ? listed(others) : undefined
       const message = `no kind of upstream is called ${quoted(name)}${known === undefined ? '' : `; there are: ${known}`}`
-      this.#context.report.error('unknown-kind', from, message, { meant: () => meant })
+      this.#context.report.error('unknown-kind', from, message, { meant: () => meant, of: 'kinds' })
     }
     return layer
   }
@@ -80,6 +82,12 @@ export class Kinds {
     if (document === undefined || document.misfits.size > 0 || !isObject(document.tree.value)) return undefined
     return { value: document.tree.value as RawKind, site: new Site(document, []), kind: name }
   }
+}
+
+/** `azure` → `azure-openai`, where no other kind starts so. */
+function onlyOneStarting(name: string, kinds: readonly string[]): string | undefined {
+  const starting = kinds.filter(kind => kind.startsWith(`${name}-`))
+  return starting.length === 1 ? starting[0] : undefined
 }
 
 /** The layer nearest to the upstream that has a field. */

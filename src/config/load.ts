@@ -103,7 +103,7 @@ function assemble(main: Document, documents: readonly Document[], options: LoadO
   const known = { upstreams: upstreamEntries, objects }
   const read = readRoutes(shippedRoutes, gather(documents, 'routes', report), known, context)
   const defaultModels = gather(documents, 'default_models', report)
-  const routes = withDefaultModels(read, defaultModels, { models, upstreams }, context)
+  const routes = withDefaultModels(read, defaultModels, { models, upstreams, modelNames: modelEntries }, context)
   const settings = readSettings(main, options.overrides ?? {}, context)
   const schemas = readRequestSchemas(gather(documents, 'schemas', report), routes, root, context)
   // Routes of an interface that could not be opened are not known: what they serve is not out of reach.

@@ -131,5 +131,5 @@ export function checkUpstream(name: string, site: Site, upstreams: Entries<RawUp
   const meant = suggest(name, upstreams.keys())
   const known = meant === undefined ? listed(upstreams.keys()) : undefined
   const message = `no upstream is called ${quoted(name)}${known === undefined ? '' : `; there are: ${known}`}`
-  report.error('dangling-reference', site, message, { meant: () => meant })
+  report.error('dangling-reference', site, message, { meant: () => meant, of: 'upstreams' })
 }

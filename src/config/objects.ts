@@ -30,6 +30,7 @@ export function checkObjects(objects: Entries<RawObject>, { report }: Context): 
       report.error('dangling-reference', site.child('brings', name), `no object is called ${quoted(name)}`, {
         on: 'key',
         meant: () => suggest(name, objects.keys()),
+        of: 'objects',
       })
     }
   }

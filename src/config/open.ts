@@ -56,7 +56,7 @@ function readSource(path: string, { files, report }: Context): Source | undefine
     const rule = result.failure === 'too-large' ? 'too-large' : 'unreadable-file'
     const message =
       result.failure === 'too-large'
-        ? `the file is too large: ${result.reason}`
+        ? `the file is too large: ${result.reason}; move entries into files of their own, and name those under include`
         : `cannot read this file: ${result.reason}`
     report.add({ severity: 'error', rule, path: '', message, position: { file: path, line: 1, column: 1 }, length: 1 })
     return undefined

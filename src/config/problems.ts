@@ -43,6 +43,11 @@ export function shownFile(file: string): string {
   return path === '' || path.startsWith('..') || isAbsolute(path) ? file : path
 }
 
+/** A name in quotes; a list or mapping as it is to be written. */
+export function quotedSuggestion(suggestion: string): string {
+  return /^[[{]/.test(suggestion) ? suggestion : `"${suggestion}"`
+}
+
 function format(problem: Problem, paint: Paint): string {
   const { file, line, column } = problem.position
   const mark = problem.severity === 'error' ? paint.error : paint.warning
@@ -57,7 +62,8 @@ function format(problem: Problem, paint: Paint): string {
       `  ${paint.margin(`${margin} |`)} ${mark(caret(text, problem))}`,
     )
   }
-  if (problem.suggestion !== undefined) lines.push(`  ${margin}   did you mean "${safe(problem.suggestion)}"?`)
+  if (problem.suggestion !== undefined)
+    lines.push(`  ${margin}   did you mean ${safe(quotedSuggestion(problem.suggestion))}?`)
   return `${lines.join('\n')}\n`
 }
 

@@ -44,7 +44,8 @@ export interface RawGateway extends RawRoutesFile {
 export type RawMap<T> = Readonly<Record<string, T>>
 export type RawLimits = Partial<Readonly<Record<keyof Limits, string | number>>>
 export type RawTimeouts = Partial<Readonly<Record<keyof Timeouts, string>>>
-export type RawRetry = { readonly attempts?: number; readonly on?: readonly RetryCondition[] }
+export type RawRetryCondition = RetryCondition | '4xx' | '5xx'
+export type RawRetry = { readonly attempts?: number; readonly on?: readonly RawRetryCondition[] }
 
 export interface RawSpool {
   readonly path?: string

@@ -125,7 +125,7 @@ function refuseMuteTargets(
     if (!isMute(upstream)) continue
     const speaks = listed(upstream.endpoints.keys())
     const message = `no route leads here: ${quoted(target.upstream)} speaks ${speaks ?? 'many protocols'}, and no route has such a protocol`
-    report.error('unreachable-target', site, message)
+    report.error('unreachable-target', site, message, { of: 'routes' })
   }
 }
 
@@ -144,6 +144,7 @@ function checkServes(
       const known = [...spoken.keys()].flatMap(protocol => [protocol, taskFamily(protocol)])
       report.error('dangling-reference', place, `no route has the protocol ${quoted(name)}`, {
         meant: () => suggest(name, known),
+        of: 'routes',
       })
       continue
     }
@@ -223,7 +224,10 @@ function checkRoutes({ routes, upstreams }: Parts, { report }: Context): void {
       })
     } else if (!config.shipped && !spoken.has(protocol) && upstreams.size > 0) {
       const message = `no upstream speaks ${quoted(protocol)}, so nothing answers here`
-      report.warn('unspoken-protocol', site.child('protocol'), message, { meant: () => suggest(protocol, spoken) })
+      report.warn('unspoken-protocol', site.child('protocol'), message, {
+        meant: () => suggest(protocol, spoken),
+        of: 'upstreams',
+      })
     }
   }
 }
@@ -243,7 +247,11 @@ function checkEndpoints(
       if (available === undefined) {
         if (site.document.shipped || known.has(protocol)) continue
         const message = `no route has the protocol ${quoted(protocol)}, so nobody calls this`
-        report.warn('unused-protocol', site, message, { on: 'key', meant: () => suggest(protocol, known) })
+        report.warn('unused-protocol', site, message, {
+          on: 'key',
+          meant: () => suggest(protocol, known),
+          of: 'routes',
+        })
         continue
       }
       for (const name of params) {

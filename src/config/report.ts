@@ -14,6 +14,8 @@ export interface Details {
   readonly meant?: () => string | undefined
   /** The line holds a secret and must not be shown. */
   readonly secret?: boolean
+  /** The section whose names are asked for: where it could not be read at all, nothing can be said of them. */
+  readonly of?: string
   /** A more exact place than the path gives. */
   readonly spot?: Spot
 }
@@ -22,7 +24,13 @@ export interface Details {
 export class Report {
   readonly #problems: Problem[] = []
   readonly #counts = { error: 0, warning: 0 }
+  readonly #lost = new Set<string>()
   readonly #told = new Set<string>()
+
+  /** Notes that a section does not fit as a whole, so that no name in it is known. */
+  lose(section: string): void {
+    this.#lost.add(section)
+  }
 
   error(rule: string, site: Site, message: string, details: Details = {}): void {
     this.#tell('error', rule, site, message, details)
@@ -57,7 +65,7 @@ export class Report {
   }
 
   #tell(severity: Problem['severity'], rule: string, site: Site, message: string, details: Details): void {
-    if (this.#isFull(severity)) return
+    if (this.#isFull(severity) || (details.of !== undefined && this.#lost.has(details.of))) return
     const spot = details.spot ?? site.document.spot(site.path, details.on ?? 'value')
     const suggestion = this.#problems.length < MOST_SUGGESTIONS ? details.meant?.() : undefined
     this.add({

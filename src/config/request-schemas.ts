@@ -6,7 +6,8 @@ import type { Entries, Entry } from './entries.js'
 import { openFile } from './open.js'
 import { listed, quoted } from './report.js'
 import type { ReadRoute } from './routes.js'
-import { compileSchema, SchemaError, shippedSchema, shippedSchemaNames } from './schemas.js'
+import { SchemaError } from './schema-faults.js'
+import { compileSchema, shippedSchema, shippedSchemaNames } from './schemas.js'
 import { suggest } from './suggest.js'
 
 /** Request schemas that routes refer to, by name: the user's, which are compiled to see that they can be, or shipped ones. */
@@ -28,6 +29,7 @@ export function readRequestSchemas(
       const message = `no request schema is called ${quoted(name)}${known === undefined ? '' : `; schemas has: ${known}`}`
       context.report.error('dangling-reference', site, message, {
         meant: () => suggest(name, [...own.keys(), ...shippedSchemaNames(shippedRoot)]),
+        of: 'schemas',
       })
     }
   }
@@ -57,7 +59,9 @@ function readOwn({ site, value }: Entry<string | JsonObject>, context: Context):
     return schema
   } catch (error) {
     if (!(error instanceof SchemaError)) throw error
-    context.report.error('bad-schema', found.site, `this schema cannot be used: ${error.message}`, { on: 'key' })
+    const { message, path, meant, on } = error
+    const site = found.site.child(...path)
+    context.report.error('bad-schema', site, `this schema cannot be used: ${message}`, { on, meant: () => meant })
     return undefined
   }
 }

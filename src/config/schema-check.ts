@@ -6,7 +6,7 @@ import { problemOf } from './schema-problems.js'
 import { type FileType, fileValidator } from './validators.js'
 
 /** Sections that hold entries by name. */
-const NAMED = new Set(['keys', 'kinds', 'upstreams', 'models', 'protocols', 'routes', 'schemas'])
+const NAMED = new Set(['keys', 'kinds', 'upstreams', 'models', 'protocols', 'objects', 'routes', 'schemas'])
 /** Keywords whose inner errors say more. */
 const WRAPPERS = new Set(['if', 'anyOf', 'propertyNames'])
 /** Keywords that may fail several times at one place, once for each member. */
@@ -23,17 +23,42 @@ export function checkSchema(document: Document, type: FileType, report: Report):
   if (validate(document.tree.value)) return
   const errors = (validate.errors ?? []).filter(error => !WRAPPERS.has(error.keyword))
   const mistyped = new Set(errors.filter(error => error.keyword === 'type').map(error => error.instancePath))
+  const renamed = renamedKeys(errors, document, type)
   const told = new Set(document.tree.faults.map(fault => JSON.stringify([fault.path, ''])))
   for (const error of errors) {
     if (mistyped.has(error.instancePath) && error.keyword !== 'type' && error.propertyName === undefined) continue
     const path = pathOf(error, document)
     const identity = JSON.stringify([path, PER_MEMBER.has(error.keyword) ? error.params : ''])
-    document.misfits.add(entryOf(path, type))
-    if (told.has(identity)) continue
+    const entry = entryOf(path, type)
+    document.misfits.add(entry)
+    if (NAMED.has(entry)) report.lose(entry)
+    if (
+      told.has(identity) ||
+      (error.keyword === 'required' && renamed.has(memberOf(error, error.params.missingProperty)))
+    )
+      continue
     told.add(identity)
     const { rule, message, site, ...details } = problemOf(error, new Site(document, path), type)
     report.error(rule, site, message, details)
   }
+}
+
+/** Keys that are missing because they stand there under another name, by the path of their mapping. */
+function renamedKeys(errors: readonly ErrorObject[], document: Document, type: FileType): ReadonlySet<string> {
+  const required = new Set(errors.filter(({ keyword }) => keyword === 'required').map(error => error.instancePath))
+  const unknown = errors.filter(
+    ({ keyword, instancePath }) => keyword === 'additionalProperties' && required.has(instancePath),
+  )
+  return new Set(
+    unknown.map(error => {
+      const { meant } = problemOf(error, new Site(document, pathOf(error, document)), type)
+      return memberOf(error, meant?.())
+    }),
+  )
+}
+
+function memberOf({ instancePath }: ErrorObject, name: unknown): string {
+  return JSON.stringify([instancePath, name])
 }
 
 /** The entry that a path lies in: a section of the file, or an entry of a section that holds named entries. */

@@ -1,8 +1,10 @@
 import type { ErrorObject } from 'ajv'
 import { Site } from './document.js'
+import { ownWord } from './foreign-words.js'
 import { type Details, listed, quoted } from './report.js'
 import { alternative, messageOf, series, shown } from './schema-words.js'
 import { looksLikeKey } from './secret-lines.js'
+import { spaceMissing, unspacedKey } from './separators.js'
 import { suggest } from './suggest.js'
 import type { FileType } from './validators.js'
 
@@ -43,6 +45,15 @@ const PURPOSES: Readonly<Record<string, string>> = {
 
 /** Turns an error of a validator into a problem for people. `site` is where it stands, see `pathOf`. */
 export function problemOf(error: ErrorObject, site: Site, type: FileType): SchemaProblem {
+  const unspaced = unspacedIn(error, site)
+  if (unspaced !== undefined) {
+    return {
+      rule: 'syntax',
+      site,
+      message: spaceMissing(unspaced),
+      on: typeof error.data === 'string' ? 'value' : 'key',
+    }
+  }
   switch (error.keyword) {
     case 'additionalProperties':
       return unknownKey(error, site, type)
@@ -53,6 +64,22 @@ export function problemOf(error: ErrorObject, site: Site, type: FileType): Schem
     default:
       return isLiteralSecret(error) ? literalSecret(error, site) : badValue(error, site)
   }
+}
+
+/** The key of what was to be a mapping, but has no space after its colon: a text, or a key without a value. */
+function unspacedIn({ keyword, params, data, parentSchema }: ErrorObject, site: Site): string | undefined {
+  if (parentSchema?.['x-secret'] === true) return undefined
+  if (keyword === 'additionalProperties') {
+    const key = unspacedKey(String(params.additionalProperty))
+    return key !== undefined && Object.hasOwn(parentSchema?.properties ?? {}, key) ? key : undefined
+  }
+  if (keyword === 'type' && data === null) return unspacedKey(String(site.path.at(-1)))
+  const wantsMore = keyword === 'type' ? [params.type].flat().includes('object') : isNamePattern(parentSchema)
+  return wantsMore && typeof data === 'string' ? unspacedKey(data) : undefined
+}
+
+function isNamePattern(schema: ErrorObject['parentSchema']): boolean {
+  return String(schema?.patternErrorMessage).startsWith('expected a name of letters')
 }
 
 function badValue(error: ErrorObject, site: Site): SchemaProblem {
@@ -78,6 +105,11 @@ function unknownKey(error: ErrorObject, site: Site, type: FileType): SchemaProbl
   const name = String(error.params.additionalProperty)
   if (type === 'routes' && site.path.length === 1 && MAIN_ONLY.has(name)) {
     return { rule, site, message: `unknown key ${quoted(name)}; it may stand in the main file only`, on: 'key' }
+  }
+  const foreign = ownWord(site)
+  if (foreign !== undefined) {
+    const message = `unknown key ${quoted(name)}: ${foreign.hint}`
+    return { rule, site, message, on: 'key', meant: () => foreign.meant, secret: foreign.hint.includes('secret') }
   }
   const allowed = Object.keys(error.parentSchema?.properties ?? {})
   const meant = suggest(name, allowed)
@@ -112,13 +144,36 @@ function isLiteralSecret(error: ErrorObject): boolean {
 }
 
 function literalSecret(error: ErrorObject, site: Site): SchemaProblem {
-  const message = error.keyword === 'type' ? literalSecretMessage(String(error.data), site) : messageOf(error)
-  return { rule: 'literal-secret', site, message, secret: true }
+  const written = String(error.data)
+  const message = error.keyword === 'type' ? literalSecretMessage(written, site) : messageOf(error)
+  return { rule: 'literal-secret', site, message, secret: true, meant: () => referenceMeant(error, site) }
+}
+
+/** Forms in which other programs name a variable. What could be a secret itself is never among them. */
+const NAMED_VARIABLES: readonly RegExp[] = [
+  /^\$\{([A-Za-z_]\w*)\}$/,
+  /^\$([A-Z_][A-Z0-9_]*)$/,
+  /^(?:env[:.]|os\.environ[/.]|process\.env\.|env\/)\$?([A-Z_][A-Z0-9_]*)$/,
+  /^((?:[A-Z][A-Z0-9]*_)+(?:KEY|TOKEN|SECRET|PASSWORD))$/,
+]
+
+/** `{ env: X }` where a variable's name was written in the place of the reference to it. */
+function referenceMeant(error: ErrorObject, site: Site): string | undefined {
+  const name = variableNamed(String(error.data))
+  if (name === undefined) return undefined
+  if (error.keyword !== 'type') return site.path.at(-1) === 'env' ? name : undefined
+  const reference = `{ env: ${name} }`
+  return site.path[0] === 'keys' && site.path.length === 2 ? `{ secret: ${reference} }` : reference
+}
+
+function variableNamed(written: string): string | undefined {
+  const name = NAMED_VARIABLES.map(form => form.exec(written)?.[1]).find(found => found !== undefined)
+  return name === undefined || looksLikeKey(name) ? undefined : name
 }
 
 function literalSecretMessage(written: string, site: Site): string {
   const isKey = site.path[0] === 'keys'
-  const inserted = /^\$\{([A-Z_][A-Z0-9_]*)\}$/.exec(written)?.[1]
+  const inserted = /^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$/.exec(written)?.[1]
   const reference = `{ env: ${inserted ?? variableFor(site)} }`
   const whole = isKey && site.path.length === 2 ? `{ secret: ${reference} }` : reference
   if (inserted !== undefined) return `a secret is named, not inserted: write ${whole}`

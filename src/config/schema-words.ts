@@ -72,7 +72,8 @@ export function alternative(error: ErrorObject): string | undefined {
   const text = String(data)
   if (isDuration(error)) return duration(text)
   if (isSize(error)) return text.replace(/^(\d+) ?([kmg])i?b?$/i, (_, count, unit) => `${count}${unit.toUpperCase()}iB`)
-  if (keyword === 'type' && params.type === 'array' && typeof data === 'string' && data.length <= 60) return `[${data}]`
+  if (keyword === 'type' && params.type === 'array' && typeof data === 'string' && data.length <= 60)
+    return asList(data)
   if (parentSchema?.type === 'boolean')
     return /^(yes|on)$/i.test(text) ? 'true' : /^(no|off)$/i.test(text) ? 'false' : undefined
   if (keyword === 'pattern' && /^[a-z]+ \//.test(text)) return text.replace(/^[a-z]+/, method => method.toUpperCase())
@@ -82,6 +83,12 @@ export function alternative(error: ErrorObject): string | undefined {
   if (keyword === 'pattern' && words.includes('a name of small letters') && /^[\w.-]+$/.test(text))
     return text.toLowerCase()
   return undefined
+}
+
+/** `a` → `[a]`, `a, b` → `[a, b]`, and with the quotes that YAML needs: `*` → `["*"]`. */
+function asList(text: string): string {
+  const items = text.split(/\s*,\s*/).map(item => (/^[\w./][\w./*-]*$/.test(item) ? item : JSON.stringify(item)))
+  return `[${items.join(', ')}]`
 }
 
 /** `messages[0].name` → `messages.0.name`, `items[].id` → `items.*.id`, `a["b.c"]` → `a.b\\.c`, where that is a path. */

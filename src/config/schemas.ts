@@ -5,13 +5,9 @@ import type * as AjvModule from 'ajv'
 import { isObject, type JsonObject } from '../core/json.js'
 import type { Violation } from '../core/plan.js'
 import { REQUEST_OPTIONS } from './ajv-options.js'
+import { SchemaError, schemaFault } from './schema-faults.js'
 import type { Validator } from './validators.js'
 import { violationsOf } from './violations.js'
-
-/** A schema that cannot be used; the message says why, in words for its author. */
-export class SchemaError extends Error {
-  override readonly name = 'SchemaError'
-}
 
 export type RequestCheck = (document: unknown) => readonly Violation[]
 
@@ -60,19 +56,13 @@ function toCheck(validate: Validator): RequestCheck {
 }
 
 function compile(schema: JsonObject): Validator {
-  if (schema.$async !== undefined) throw new SchemaError('$async has no place in a request schema')
+  if (schema.$async !== undefined) throw new SchemaError('$async has no place in a request schema', ['$async'])
   // ajv is loaded only where a user brings a schema: it takes longer than all the rest of a start.
   const { Ajv }: typeof AjvModule = require('ajv')
+  const ajv = new Ajv({ ...REQUEST_OPTIONS, logger: false })
   try {
-    return new Ajv({ ...REQUEST_OPTIONS, logger: false }).compile(schema)
+    return ajv.compile(schema)
   } catch (error) {
-    throw new SchemaError(reasonOf(error, schema))
+    throw schemaFault(error, schema, ajv)
   }
-}
-
-function reasonOf(error: unknown, schema: JsonObject): string {
-  const message = error instanceof Error ? error.message : String(error)
-  if (message.startsWith('no schema with key or ref'))
-    return `only draft-07 is understood, not ${JSON.stringify(schema.$schema)}`
-  return message.replace(/^strict mode: /, '')
 }

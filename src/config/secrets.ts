@@ -4,6 +4,7 @@ import { Secret } from '../core/secret.js'
 import type { Context } from './context.js'
 import type { Site } from './document.js'
 import type { RawSecret } from './raw.js'
+import { looksLikeKey } from './secret-lines.js'
 
 /** Largest secret file. */
 const MOST_BYTES = 64 * 1024
@@ -19,6 +20,11 @@ export type SecretResult =
 
 /** Reads `{ env }` or `{ file }`. What is read goes into headers, so it must be printable ASCII on one line. */
 export function readSecret(raw: RawSecret, site: Site, context: Context): SecretResult {
+  if (raw.file === undefined && /[a-z]/.test(raw.env ?? '') && looksLikeKey(raw.env ?? '')) {
+    const message = 'expected the name of an environment variable, and this looks like a secret itself'
+    context.report.error('literal-secret', site.child('env'), message, { secret: true })
+    return 'broken'
+  }
   const result = raw.file === undefined ? fromVariable(raw.env ?? '', context) : fromFile(raw.file, site, context)
   if (result === 'broken' || !('secret' in result) || /^[\x20-\x7e]*$/.test(result.secret.reveal())) return result
   const holder = raw.file === undefined ? `the variable ${raw.env}` : 'the file'

@@ -1,8 +1,8 @@
-import type { Limits, Retry, Timeouts } from '../core/limits.js'
+import type { Limits, Retry, RetryCondition, Timeouts } from '../core/limits.js'
 import type { Context } from './context.js'
 import { fillIn } from './context.js'
 import type { Site } from './document.js'
-import type { RawLimits, RawRetry, RawTimeouts } from './raw.js'
+import type { RawLimits, RawRetry, RawRetryCondition, RawTimeouts } from './raw.js'
 import { parseDuration, parseSize } from './units.js'
 
 const SIZES: ReadonlySet<string> = new Set([
@@ -50,8 +50,15 @@ export function readTimeouts(raw: RawTimeouts | undefined, site: Site, context: 
 export function readRetry(raw: RawRetry | undefined): Partial<Retry> {
   return {
     ...(raw?.attempts === undefined ? {} : { attempts: raw.attempts }),
-    ...(raw?.on === undefined ? {} : { on: raw.on }),
+    ...(raw?.on === undefined ? {} : { on: [...new Set(raw.on.flatMap(expandCondition))] }),
   }
+}
+
+/** `5xx` stands for all hundred statuses. */
+function expandCondition(condition: RawRetryCondition): readonly RetryCondition[] {
+  if (condition !== '4xx' && condition !== '5xx') return [condition]
+  const first = condition === '4xx' ? 400 : 500
+  return Array.from({ length: 100 }, (_, index) => first + index)
 }
 
 function membersOf<K extends string, V>(raw: Partial<Readonly<Record<K, V>>> | undefined): [K, V][] {

@@ -1,4 +1,5 @@
 import { isCollection, isScalar, type ParsedNode, parseDocument, visit, type YAMLError } from 'yaml'
+import { missingComma, missingSpace } from './separators.js'
 import type { Source } from './source.js'
 
 /** `uniqueKeys` would compare every key with every other; the tree checks them in linear time. */
@@ -21,6 +22,9 @@ export const LOCAL = new Set<YAMLError['code']>([
 
 /** Hints look at this much of a line, so that no line makes them slow. */
 const LONGEST_HINTED = 300
+
+/** Blanks that are passed over between what is missing and what follows. */
+const MAX_HINTED_BLANKS = 300
 
 /** What to say of a fault, and the offsets that it is about. */
 export interface Explanation {
@@ -46,6 +50,8 @@ export function explainSyntax(fault: YAMLError, source: Source): Explanation {
     const start = at - source.offsetInLine(at) + text.indexOf('*')
     return { message: `a name that starts with * needs quotes: "${starred}"`, start, end: start + starred.length }
   }
+  const separator = missingSeparator(fault, source, at)
+  if (separator !== undefined) return separator
   const unquoted = UNQUOTED.find(form => form.line.test(text))
   if (unquoted !== undefined) return { message: unquoted.message, start: at }
   const open = /end with a [\]}]|^Missing closing/.test(fault.message) ? findOpen(source) : undefined
@@ -59,6 +65,19 @@ export function explainSyntax(fault: YAMLError, source: Source): Explanation {
   const message = WORDS[fault.code] ?? 'this is not YAML; check the quotes, brackets and indentation before it'
   const blanks = /^ */.exec(text.slice(source.offsetInLine(at)))?.[0].length ?? 0
   return { message, start: fault.code === 'TAB_AS_INDENT' ? at : at + blanks }
+}
+
+function missingSeparator({ code, message }: YAMLError, source: Source, at: number): Explanation | undefined {
+  const inFlow = code === 'BLOCK_IN_FLOW' || (code === 'MISSING_CHAR' && message.includes('between flow'))
+  if (inFlow)
+    return missingComma(source, at) ?? (code === 'MISSING_CHAR' ? missingInList(message, source, at) : undefined)
+  return code === 'MISSING_CHAR' || code === 'MULTILINE_IMPLICIT_KEY' ? missingSpace(source, at) : undefined
+}
+
+function missingInList(message: string, source: Source, at: number): Explanation | undefined {
+  if (!message.includes('flow sequence')) return undefined
+  const blanks = /^\s*/.exec(source.text.slice(at, at + MAX_HINTED_BLANKS))?.[0].length ?? 0
+  return { message: 'a comma is missing before this', start: at + blanks }
 }
 
 /** Offset of the last bracket or quote that has no partner. */

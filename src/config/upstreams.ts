@@ -126,8 +126,7 @@ function readBase(layers: readonly Layer[], upstream: Site, off: boolean, { repo
   const layer = last(layers, 'base')
   const text = layer?.value.base
   if (layer === undefined || text === undefined) {
-    if (!off)
-      report.error('missing-key', upstream, '"base" is missing here: the address of the upstream', { on: 'key' })
+    if (!off) report.error('missing-key', upstream, `"base" is missing here: ${addressForm(layers)}`, { on: 'key' })
     return NOWHERE
   }
   const result = parseBase(
@@ -138,6 +137,14 @@ function readBase(layers: readonly Layer[], upstream: Site, off: boolean, { repo
   // A variable that is not set has been told already.
   if (!text.includes('${')) report.error('bad-base', layer.site.child('base'), result.fault)
   return NOWHERE
+}
+
+/** What the address looks like, as far as the description of a kind shows it: "Set `base` to https://…". */
+function addressForm(layers: readonly Layer[]): string {
+  const shown = layers.flatMap(
+    ({ value }) => /`base` to (https?:\/\/[^\s,;]+[^\s,;.])/.exec(value.description ?? '')?.[1] ?? [],
+  )
+  return `the address of the upstream${shown[0] === undefined ? '' : `, such as ${shown[0]}`}`
 }
 
 /** An address that ends as calls begin, which no server wants. Shown as it is written: a variable may hold anything. */

@@ -1,5 +1,5 @@
 import { sep } from 'node:path'
-import { shownFile } from '../../config/problems.js'
+import { quotedSuggestion, shownFile } from '../../config/problems.js'
 import type { Problem } from '../../core/problems.js'
 
 /** A file relative to the working directory where it lies below it, with slashes on every platform. */
@@ -10,5 +10,5 @@ export function fileName(file: string): string {
 /** Path, message and suggestion in one line of text. */
 export function sentence({ path, message, suggestion }: Problem): string {
   const where = path === '' ? '' : `${path}: `
-  return `${where}${message}${suggestion === undefined ? '' : `; did you mean "${suggestion}"?`}`
+  return `${where}${message}${suggestion === undefined ? '' : `; did you mean ${quotedSuggestion(suggestion)}?`}`
 }

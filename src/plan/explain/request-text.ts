@@ -70,13 +70,20 @@ function exchangeLines(exchange: ExchangeFacts): readonly string[] {
             ? 'sent once: the body is passed on as it comes'
             : once
               ? 'no'
-              : `${retry.attempts} attempts in all, after ${retry.on.join(', ')}`,
+              : `${retry.attempts} attempts in all, after ${conditions(retry.on)}`,
         ],
         ...(body ?? '').split('\n').map((line, index) => [index === 0 ? 'body' : '', line]),
       ].filter(([name, value]) => name !== 'body' || value !== ''),
       '   ',
     ),
   ]
+}
+
+/** All hundred statuses of a class as `5xx`. */
+function conditions(on: readonly (string | number)[]): string {
+  const whole = [4, 5].filter(digit => on.filter(one => Math.floor(Number(one) / 100) === digit).length === 100)
+  const others = on.filter(one => !whole.includes(Math.floor(Number(one) / 100)))
+  return [...others, ...whole.map(digit => `${digit}xx`)].join(', ')
 }
 
 function translationRows({

@@ -1,0 +1,135 @@
+import type { Site } from './document.js'
+
+/** What a key that other gateways and SDKs have is called here. */
+export interface OwnWord {
+  readonly hint: string
+  /** The key of ours, where it stands in the same place. */
+  readonly meant?: string
+}
+
+const SECRET: OwnWord = { hint: 'the secret is named, never written: secret: { env: NAME }', meant: 'secret' }
+const BASE: OwnWord = { hint: 'the address of an upstream is its base', meant: 'base' }
+const KIND: OwnWord = { hint: 'what an upstream is, its kind says', meant: 'kind' }
+const UPSTREAM: OwnWord = { hint: 'the name of the upstream that serves the model', meant: 'upstream' }
+const UPSTREAMS: OwnWord = { hint: 'providers are upstreams, by name', meant: 'upstreams' }
+const MODELS: OwnWord = {
+  hint: 'models stand at the top of the file, each with its upstream: models: { NAME: UPSTREAM }',
+}
+const KEYS: OwnWord = {
+  hint: 'callers have keys, by name: keys: { me: { secret: { env: GATEWAY_KEY } } }',
+  meant: 'keys',
+}
+const AS: OwnWord = { hint: 'the name that the upstream has for the model is "as"', meant: 'as' }
+const FALLBACKS: OwnWord = { hint: 'what is tried in turn is a list: models: { NAME: [FIRST, SECOND] }' }
+const LISTEN: OwnWord = { hint: 'where the gateway listens: listen: { host: 127.0.0.1, port: 8080 }', meant: 'listen' }
+const ELSEWHERE = 'in upstreams: { NAME: { kind: openai, secret: { env: NAME }, base: https://… } }'
+const RATES: OwnWord = {
+  hint: 'there are no limits of rates; limits has those of sizes, connections and requests in flight',
+}
+const BUDGETS: OwnWord = { hint: 'there are no budgets; the request log has what each key used' }
+
+const COMMON: Readonly<Record<string, OwnWord>> = {
+  ratelimit: RATES,
+  ratelimits: RATES,
+  rpm: RATES,
+  tpm: RATES,
+  rpmlimit: RATES,
+  tpmlimit: RATES,
+  budget: BUDGETS,
+  budgets: BUDGETS,
+  maxbudget: BUDGETS,
+}
+
+const OF_UPSTREAMS: Readonly<Record<string, OwnWord>> = {
+  ...COMMON,
+  apikey: SECRET,
+  apikeyenv: SECRET,
+  apitoken: SECRET,
+  accesstoken: SECRET,
+  authtoken: SECRET,
+  token: SECRET,
+  key: SECRET,
+  auth: SECRET,
+  baseurl: BASE,
+  apibase: BASE,
+  apiurl: BASE,
+  url: BASE,
+  uri: BASE,
+  endpoint: BASE,
+  address: BASE,
+  host: BASE,
+  provider: KIND,
+  type: KIND,
+  model: MODELS,
+  models: MODELS,
+  modellist: MODELS,
+}
+
+/** By section; keys in small letters, without dashes and underscores. */
+const WORDS: Readonly<Record<string, Readonly<Record<string, OwnWord>>>> = {
+  '': {
+    ...COMMON,
+    apikey: { hint: `secrets of upstreams stand there, ${ELSEWHERE}; callers have keys` },
+    baseurl: { hint: `addresses stand with their upstreams, ${ELSEWHERE}` },
+    apibase: { hint: `addresses stand with their upstreams, ${ELSEWHERE}` },
+    url: { hint: `addresses stand with their upstreams, ${ELSEWHERE}` },
+    modellist: { ...MODELS, meant: 'models' },
+    providers: UPSTREAMS,
+    backends: UPSTREAMS,
+    endpoints: UPSTREAMS,
+    targets: UPSTREAMS,
+    apikeys: KEYS,
+    virtualkeys: KEYS,
+    users: KEYS,
+    clients: KEYS,
+    fallbacks: FALLBACKS,
+    server: LISTEN,
+    port: LISTEN,
+    host: LISTEN,
+    routersettings: { hint: 'these are limits, timeouts and retry' },
+    generalsettings: { hint: 'these are limits, timeouts and retry' },
+  },
+  keys: {
+    ...COMMON,
+    apikey: SECRET,
+    key: SECRET,
+    token: SECRET,
+    value: SECRET,
+    allowedmodels: { hint: 'the models that a key may use', meant: 'models' },
+    modellist: { hint: 'the models that a key may use', meant: 'models' },
+    expiresat: { hint: 'the last day of a key', meant: 'expires' },
+  },
+  kinds: OF_UPSTREAMS,
+  upstreams: OF_UPSTREAMS,
+  models: {
+    ...COMMON,
+    apikey: { hint: `the secret stands with the upstream, ${ELSEWHERE}` },
+    baseurl: { hint: `the address stands with the upstream, ${ELSEWHERE}` },
+    apibase: { hint: `the address stands with the upstream, ${ELSEWHERE}` },
+    url: { hint: `the address stands with the upstream, ${ELSEWHERE}` },
+    provider: UPSTREAM,
+    kind: UPSTREAM,
+    model: AS,
+    modelname: AS,
+    name: AS,
+    fallback: FALLBACKS,
+    fallbacks: FALLBACKS,
+    upstreams: FALLBACKS,
+  },
+}
+
+/** Our word for an unknown key at `site`, where another gateway has such a key there. */
+export function ownWord(site: Site): OwnWord | undefined {
+  const section = site.path.length === 1 ? '' : String(site.path[0])
+  const inEntry = site.path.length === 1 || isEntryOf(site)
+  const words = WORDS[section]
+  const word = String(site.path.at(-1)).toLowerCase().replaceAll(/[-_]/g, '')
+  return inEntry && words !== undefined && Object.hasOwn(words, word) ? words[word] : undefined
+}
+
+/** Keys of an entry itself, and of the targets of a model. */
+function isEntryOf({ path }: Site): boolean {
+  const isTarget =
+    path[0] === 'models' && typeof path.at(-2) === 'number' && (path.length === 4 || path[2] === 'targets')
+  return path.length === 3 || isTarget
+}
