@@ -6,6 +6,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
 import { cores, folder, KEY, rss, startProbedGateway, startPushingUpstream, stop, stopAll } from './processes.mjs'
 
 const quick = process.argv.includes('--quick')
@@ -62,7 +63,7 @@ const lanes = Object.keys(LANES).filter(name => wanted.length === 0 || wanted.so
 const rows = []
 console.log(`${READERS} readers of ${BYTES_A_SECOND} bytes a second, ${MIB} MiB each; KiB a stream, ms`)
 console.log(
-  `${'lane'.padEnd(28)}${['rss', 'heap+ext', 'left', 'pushed', 'p50', 'p99', 'most'].map(w => w.padStart(9)).join('')}`,
+  `${'lane'.padEnd(28)}${['rss', 'heap+ext', 'left', 'pushed', 'p50', 'p99', 'most', 'loop', 'loop p99', 'heap'].map(w => w.padStart(9)).join('')}`,
 )
 for (const lane of lanes) {
   const row = await measure(lane)
@@ -90,6 +91,7 @@ async function measure(lane) {
   await warm(gateway, asked)
   const before = await gateway.ask('heap')
   const pushedBefore = await pushed(upstream)
+  await gateway.ask('reset')
   const probe = probing(gateway)
   const readers = await Promise.all(Array.from({ length: READERS }, () => read(gateway, asked)))
   let most = 0
@@ -102,7 +104,7 @@ async function measure(lane) {
     still = now - last < 1024 * 1024 ? still + 1 : 0
     last = now
   }
-  const times = probe.stop().toSorted((a, b) => a - b)
+  const times = (await probe.stop()).toSorted((a, b) => a - b)
   const during = await gateway.ask('heap')
   await Promise.all(readers.map(leave))
   await setTimeout(500)
@@ -118,6 +120,9 @@ async function measure(lane) {
     p50: times[Math.floor(times.length / 2)],
     p99: times[Math.floor(times.length * 0.99)],
     most: times.at(-1),
+    loop: during.pause,
+    usual: during.usual,
+    heap: kib(during.heapUsed - before.heapUsed),
   }
 }
 
@@ -158,28 +163,14 @@ async function leave({ socket, timer }) {
   await closed
 }
 
-/** Asks for /livez every 20 ms, each on a connection of its own. */
+/** Asks for /livez until it is stopped. */
 function probing(gateway) {
-  const times = []
-  let isOver = false
-  const one = async () => {
-    const since = performance.now()
-    const socket = connect({ host: '127.0.0.1', port: gateway.port })
-    socket.on('error', () => undefined)
-    socket.write('GET /livez HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n')
-    await new Promise(resolve => socket.resume().once('close', resolve))
-    times.push(performance.now() - since)
-  }
-  const loop = async () => {
-    while (!isOver) {
-      void one()
-      await setTimeout(20)
-    }
-  }
-  void loop()
+  const thread = new Worker(new URL('livez.mjs', import.meta.url), { workerData: gateway.port })
   return {
-    stop: () => {
-      isOver = true
+    stop: async () => {
+      thread.postMessage('stop')
+      const [times] = await once(thread, 'message')
+      await thread.terminate()
       return times
     },
   }

@@ -9,6 +9,7 @@ import { openRelay } from './relay/open.js'
 import type { Relay, Source } from './relay/relay.js'
 import { openTranslation } from './translate/open.js'
 import type { Translator } from './translate/translator.js'
+import type { Worker } from './turns.js'
 import { classify, noConnection } from './upstream-errors.js'
 
 /** Time that an upstream gets to end its transfer after its stream has ended, before the connection is broken off. */
@@ -21,7 +22,7 @@ const LINGER = 1000
 type Phase = 'queue' | 'connect' | 'first_byte' | 'content' | 'lingering' | 'over'
 
 /** One try at one target: the upstream's side of a call. */
-export class Attempt implements UpstreamHandler, Source {
+export class Attempt implements UpstreamHandler, Source, Worker {
   readonly call: Call
   readonly route: Route
   readonly exchange: Exchange
@@ -41,7 +42,7 @@ export class Attempt implements UpstreamHandler, Source {
   #noted = false
   /** The client has to take what it was sent before anything more is read. */
   #paused = false
-  /** What has come and waits for that, and how the transfer ended after it. */
+  /** What has come and waits for that, or for its turn, and how the transfer ended after it. */
   #rest: Buffer | undefined
   #ending: 'whole' | Error | undefined
   /** Where the watchdog has it, while it lingers. */
@@ -108,8 +109,12 @@ export class Attempt implements UpstreamHandler, Source {
     madeBuffers(chunk.length)
     const relay = this.#relay
     if (relay === undefined) return
-    if (relay.step === undefined || chunk.length <= relay.step) relay.data(chunk)
-    else this.pass(relay, relay.step, chunk)
+    if (relay.step === undefined) {
+      relay.data(chunk)
+      return
+    }
+    this.#rest = chunk
+    this.work()
   }
 
   onResponseEnd(): void {
@@ -124,14 +129,46 @@ export class Attempt implements UpstreamHandler, Source {
     else this.#ending = cause
   }
 
-  /** Gives the relay as much of a chunk as the client takes; the rest waits as the bytes that it is. */
-  private pass(relay: Relay, step: number, chunk: Buffer): void {
-    let at = 0
-    while (at < chunk.length && !this.#paused && this.#phase !== 'over') {
-      relay.data(chunk.subarray(at, at + step))
-      at += step
+  /** Gives the relay what has come, as far as the client takes it and while it is this answer's turn. */
+  private work(): void {
+    const { turns } = this.call.kernel
+    while (this.#rest !== undefined && !this.#paused) {
+      if (!turns.take(this, this.stepOf(this.#rest))) {
+        this.#controller?.pause()
+        return
+      }
+      this.step(this.#rest)
     }
-    this.#rest = at < chunk.length && this.#phase !== 'over' ? chunk.subarray(at) : undefined
+  }
+
+  turn(): void {
+    try {
+      if (this.#rest !== undefined && !this.#paused) this.step(this.#rest)
+      this.goOn()
+    } catch (cause) {
+      this.#rest = undefined
+      this.#controller?.abort(cause as Error)
+    }
+  }
+
+  /** One step; what is left waits as the bytes that it is. */
+  private step(chunk: Buffer): void {
+    const size = this.stepOf(chunk)
+    this.#rest = size < chunk.length ? chunk.subarray(size) : undefined
+    this.#relay?.data(this.#rest === undefined ? chunk : chunk.subarray(0, size))
+    if (this.#phase === 'over') this.#rest = undefined
+  }
+
+  private stepOf(chunk: Buffer): number {
+    return Math.min(chunk.length, this.#relay?.step ?? chunk.length)
+  }
+
+  /** After a pause: with what waits, and then with what the upstream has. */
+  private goOn(): void {
+    this.work()
+    if (this.#rest !== undefined || this.#paused || this.#phase === 'over') return
+    if (this.#ending === undefined) this.#controller?.resume()
+    else this.ended(this.#ending)
   }
 
   private ended(how: 'whole' | Error): void {
@@ -163,11 +200,7 @@ export class Attempt implements UpstreamHandler, Source {
   readonly resume = (): void => {
     this.#since = performance.now()
     this.#paused = false
-    const [relay, rest] = [this.#relay, this.#rest]
-    if (relay?.step !== undefined && rest !== undefined) this.pass(relay, relay.step, rest)
-    if (this.#paused || this.#phase === 'over') return
-    if (this.#ending === undefined) this.#controller?.resume()
-    else this.ended(this.#ending)
+    this.goOn()
   }
 
   write(bytes: Uint8Array): void {

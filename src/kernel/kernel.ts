@@ -11,6 +11,7 @@ import { STATE_BOUNDS, type StateBounds } from './state/bounds.js'
 import { State } from './state/state.js'
 import { Tasks } from './tasks/tasks.js'
 import { Tunnels } from './tunnel/tunnels.js'
+import { Turns } from './turns.js'
 import { Watchdog } from './watchdog.js'
 
 /** Most WebSockets of a process, sessions and tunnels together. */
@@ -25,6 +26,8 @@ export interface InFlight {
 /** What all requests of a process share. */
 export class Kernel {
   readonly watchdog = new Watchdog()
+  /** Answers that come faster than they can be worked on. */
+  readonly turns = new Turns()
   readonly sink: Sink
   /** What outlives a request. */
   readonly store: Store

@@ -37,6 +37,9 @@ const KEEP_ALIVE = 15_000
 /** A response head over this many bytes is an error of the upstream. */
 const MAX_HEAD = 64 * 1024
 
+/** Bytes of an answer that its socket holds at most before it stops to read, beside one read. An option of `net.connect`. */
+const READ_AHEAD = { highWaterMark: 16 * 1024 }
+
 interface Waiter {
   readonly request: UpstreamRequest
   readonly handler: UpstreamHandler
@@ -57,7 +60,7 @@ export class UpstreamPool {
       connections: settings.connections,
       pipelining: 1,
       // The kernel's watchdog keeps the exact times; this only frees a socket that hangs in its handshake.
-      connect: { timeout: settings.connect + 1000, keepAlive: true, keepAliveInitialDelay: 30_000 },
+      connect: { timeout: settings.connect + 1000, keepAlive: true, keepAliveInitialDelay: 30_000, ...READ_AHEAD },
       headersTimeout: 0,
       bodyTimeout: 0,
       keepAliveTimeout: KEEP_ALIVE,

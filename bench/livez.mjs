@@ -1,0 +1,27 @@
+// A thread that asks for /livez every 20 ms, each time on a connection of its own, and tells how long each took when it is
+// asked to stop: readers at work in the thread beside it do not count.
+import { connect } from 'node:net'
+import { setTimeout } from 'node:timers/promises'
+import { parentPort, workerData } from 'node:worker_threads'
+
+const EVERY_MS = 20
+const times = []
+let isOver = false
+
+parentPort.once('message', () => {
+  isOver = true
+  parentPort.postMessage(times)
+})
+while (!isOver) {
+  void one()
+  await setTimeout(EVERY_MS)
+}
+
+async function one() {
+  const since = performance.now()
+  const socket = connect({ host: '127.0.0.1', port: workerData })
+  socket.on('error', () => undefined)
+  socket.write('GET /livez HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n')
+  await new Promise(resolve => socket.resume().once('close', resolve))
+  times.push(performance.now() - since)
+}

@@ -1,0 +1,54 @@
+import t from 'tap'
+import { Turns, type Worker } from '../../src/kernel/turns.js'
+
+const KIB = 1024
+
+/** Works for a millisecond a step. */
+class Slow implements Worker {
+  done = 0
+  constructor(
+    private readonly turns: Turns,
+    private readonly steps: number,
+    private readonly log: Slow[],
+  ) {}
+
+  work(): void {
+    while (this.done < this.steps && this.turns.take(this, 64 * KIB)) this.step()
+  }
+
+  turn(): void {
+    this.step()
+    this.work()
+  }
+
+  private step(): void {
+    const end = performance.now() + 1
+    while (performance.now() < end);
+    this.done++
+    this.log.push(this)
+  }
+}
+
+t.test('little is worked on at once', t => {
+  const turns = new Turns()
+  const worker = { turn: () => t.fail('does not wait') }
+  for (let count = 0; count < 16; count++) t.ok(turns.take(worker, 4 * KIB))
+  t.end()
+})
+
+t.test('past the time of a turn all others have theirs, and who waits goes on in order', async t => {
+  const turns = new Turns()
+  const log: Slow[] = []
+  const workers = [1, 2, 3].map(() => new Slow(turns, 10, log))
+  for (const worker of workers) worker.work()
+  let most = 0
+  for (let last = 0; log.length < 30; last = log.length) {
+    most = Math.max(most, log.length - last)
+    await new Promise(resolve => setImmediate(resolve))
+  }
+  // The first step of each turn is free, and a step may begin just before its end.
+  t.ok(most <= 6, `${most} steps of a millisecond in one turn`)
+  t.ok(workers.every(({ done }) => done === 10))
+  const waited = log.slice(most)
+  for (const worker of workers) t.ok(waited.slice(0, 8).includes(worker), 'each has its turn')
+})
