@@ -9,6 +9,7 @@ import type { Call } from '../call.js'
 import { InnerRequest, InnerResponse } from '../inner.js'
 import type { Conversations } from './conversations.js'
 import { blankResponse } from './echo.js'
+import { EventShares } from './event-shares.js'
 import { stored } from './faults.js'
 import { Following } from './following.js'
 import { innerHeaders } from './inner-headers.js'
@@ -33,6 +34,7 @@ export class Background {
   readonly #conversations: Conversations
   readonly #runs = new Map<string, Run>()
   readonly #places = new FairShares(MAX_RUNNING)
+  readonly #shares = new EventShares()
   #beat: NodeJS.Timeout | undefined
 
   constructor(conversations: Conversations) {
@@ -48,8 +50,8 @@ export class Background {
       this.#places.release(turn.owner)
       throw error
     })
-    const run = new Run(turn.owner, kept, ended => this.ended(ended))
-    this.#runs.set(addressOf(run), run)
+    const run = new Run(turn.owner, kept, this.#shares, ended => this.ended(ended))
+    this.add(run)
     this.#beat ??= setInterval(() => this.beat(), BEAT).unref()
     const { method = '', url = '', rawHeaders } = call.request
     const request = new InnerRequest(method, url, innerHeaders(rawHeaders), inner, { responseId: turn.id })
@@ -124,9 +126,20 @@ export class Background {
 
   /** Its events can be read for a while yet, unless its key has more such runs than others and there are too many. */
   private retire(run: Run): void {
-    setTimeout(() => void this.#runs.delete(addressOf(run)), KEEP_ENDED).unref()
+    setTimeout(() => this.delete(run), KEEP_ENDED).unref()
     const ended = [...this.#runs.values()].filter(one => one.ended)
-    if (ended.length > MAX_ENDED) this.#runs.delete(addressOf(oldestOfMost(ended)))
+    if (ended.length > MAX_ENDED) this.delete(oldestOfMost(ended))
+  }
+
+  /** The others have smaller shares now. */
+  private add(run: Run): void {
+    this.#runs.set(addressOf(run), run)
+    this.#shares.add(run.owner)
+    for (const one of this.#runs.values()) one.trim()
+  }
+
+  private delete(run: Run): void {
+    if (this.#runs.delete(addressOf(run))) this.#shares.delete(run.owner)
   }
 
   /** Shows other processes that the runs are alive, and learns of those that were cancelled there. */

@@ -48,7 +48,7 @@ export class Following implements Work, Follower {
       const frame = run.event(this.next)
       if (frame === undefined) break
       this.next++
-      if (!call.write(Buffer.from(frame), this.resume)) this.#state = 'waiting'
+      if (!call.write(frame, this.resume)) this.#state = 'waiting'
     }
     if (this.#state !== 'open') return
     if (!run.has(this.next)) this.breakOff(tooSlow(), undefined)

@@ -2,14 +2,12 @@ import { jsonText, readExact } from '../../core/exact-json.js'
 import { isObject, type JsonObject, parseJson } from '../../core/json.js'
 import { SseDecoder, WireLimitError } from '../../wire/sse.js'
 import type { InnerResponse, Receiver } from '../inner.js'
+import { EventLog } from './event-log.js'
+import type { EventShares } from './event-shares.js'
 import { type OwnResponse, sizeOf } from './stored.js'
 
-/** What is kept of a run's events, so that they can be read again, in characters. Past it the oldest are let go of. */
-const MOST_EVENTS = 2 * 1024 * 1024
-/** The same where somebody who reads them is that far behind. */
-const MOST_UNREAD = 8 * 1024 * 1024
-/** What an event takes besides its characters, about. */
-const EVENT_COST = 128
+/** How much more than its share a run keeps for somebody who reads its events and is that far behind. */
+const UNREAD = 4
 const LIMITS = { line: 16 * 1024 * 1024, event: 16 * 1024 * 1024 }
 /** Most of a refusal that is read. */
 const MOST_REFUSAL = 64 * 1024
@@ -34,10 +32,9 @@ export class Run implements Receiver {
   readonly #onEnd: (run: Run) => void
   readonly #decoder = new SseDecoder(LIMITS)
   readonly #followers = new Set<Follower>()
-  /** The newest events, as frames of an event stream, and the number of the first of them. */
-  #events: string[] = []
-  #first = 0
-  #size = 0
+  readonly #shares: Pick<EventShares, 'of'>
+  /** The newest events, as frames of an event stream. */
+  readonly #events = new EventLog()
   #status = 0
   #refusal = ''
   #answer: InnerResponse | undefined
@@ -46,11 +43,12 @@ export class Run implements Receiver {
   /** Nothing more will come. */
   ended = false
 
-  /** `draft` is the response as it was kept when the run began. */
-  constructor(owner: string, draft: OwnResponse, onEnd: (run: Run) => void) {
+  /** `draft` is the response as it was kept when the run began. `shares`: what it may keep of its events. */
+  constructor(owner: string, draft: OwnResponse, shares: Pick<EventShares, 'of'>, onEnd: (run: Run) => void) {
     this.owner = owner
     this.id = draft.id
     this.#draft = draft
+    this.#shares = shares
     this.response = draft.response
     this.#onEnd = onEnd
   }
@@ -66,17 +64,17 @@ export class Run implements Receiver {
 
   /** The sequence number of the next event. */
   get next(): number {
-    return this.#first + this.#events.length
+    return this.#events.next
   }
 
   /** Whether the events from that number on can all be read, now or when they come. */
   has(sequence: number): boolean {
-    return sequence >= this.#first
+    return sequence >= this.#events.first
   }
 
   /** The event of that number as a frame of an event stream; undefined where it has yet to come, or is let go of. */
-  event(sequence: number): string | undefined {
-    return this.#events[sequence - this.#first]
+  event(sequence: number): Buffer | undefined {
+    return this.#events.at(sequence)
   }
 
   /** Tells `follower` whenever there is more, and once at the end, until the answer is called. */
@@ -153,28 +151,18 @@ export class Run implements Receiver {
   }
 
   private tell(name: string, data: string): void {
-    const frame = `event: ${name}\ndata: ${data}\n\n`
-    this.#size += frame.length + EVENT_COST
-    this.#events.push(frame)
+    this.#events.append(`event: ${name}\ndata: ${data}\n\n`)
     for (const follower of this.#followers) follower.more()
-    if (this.#size > MOST_EVENTS) this.forget()
+    this.trim()
   }
 
-  /**
-   * Lets go of the older half, but of nothing that has yet to be read within bounds, and never of the newest event. Past
-   * those bounds the whole older half goes at once: one event at a time would move all others each time.
-   */
-  private forget(): void {
+  /** Lets go of older events than its share has room for, but within bounds of nothing that has yet to be read. */
+  trim(): void {
+    const share = this.#shares.of(this.owner)
+    if (this.#events.size <= share) return
     let unread = this.next
-    if (this.#size <= MOST_UNREAD) for (const { next } of this.#followers) unread = Math.min(unread, next)
-    let count = 0
-    for (; count < this.#events.length - 1 && this.#size > MOST_EVENTS / 2; count++) {
-      if (this.#first + count >= unread) break
-      this.#size -= (this.#events[count]?.length ?? 0) + EVENT_COST
-    }
-    if (count === 0) return
-    this.#events.splice(0, count)
-    this.#first += count
+    if (this.#events.size <= UNREAD * share) for (const { next } of this.#followers) unread = Math.min(unread, next)
+    this.#events.trim(share, unread)
   }
 
   private finish(response: JsonObject): void {

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { EventShares } from '../../../src/kernel/state/event-shares.js'
 import { Run } from '../../../src/kernel/state/run.js'
 import type { OwnResponse } from '../../../src/kernel/state/stored.js'
 
@@ -20,7 +21,7 @@ const frame = (event: { readonly type: string }): Buffer =>
 
 t.test('what a run in the background gave counts towards the size of its conversation', async t => {
   const output = [{ type: 'message', id: 'msg_1', content: [{ type: 'output_text', text: 'é'.repeat(50) }] }]
-  const run = new Run('ann', DRAFT, () => undefined)
+  const run = new Run('ann', DRAFT, new EventShares(), () => undefined)
   run.head(200)
   run.data(frame({ type: 'response.completed', response: { id: 'resp_1', status: 'completed', output } } as never))
   t.equal(run.ended, true)
@@ -34,19 +35,19 @@ t.test('whatever ends a run, its events end once, with one that says how', async
     [(run: Run) => run.broken(), 'failed'],
     [(run: Run) => run.end(), 'failed'],
   ] as const) {
-    const run = new Run('ann', DRAFT, () => undefined)
+    const run = new Run('ann', DRAFT, new EventShares(), () => undefined)
     run.head(200)
     run.data(frame({ type: 'response.created', response: { id: 'resp_1', status: 'in_progress' } } as never))
     end(run)
     run.broken()
     t.equal(run.next, 2)
-    t.match(run.event(1), /^event: response\.failed\n/)
+    t.match(String(run.event(1)), /^event: response\.failed\n/)
     t.match(run.kept.response, { status })
   }
 })
 
 t.test('of many events the newest are kept, by the numbers that they had', async t => {
-  const run = new Run('ann', DRAFT, () => undefined)
+  const run = new Run('ann', DRAFT, new EventShares(), () => undefined)
   run.head(200)
   for (let n = 0; n < 50; n++) {
     run.data(frame({ type: 'response.output_text.delta', sequence_number: n, delta: 'x'.repeat(100_000) } as never))
@@ -55,14 +56,14 @@ t.test('of many events the newest are kept, by the numbers that they had', async
   t.equal(run.has(0), false)
   t.equal(run.event(0), undefined)
   t.equal(run.has(40), true)
-  t.match(run.event(49), '"sequence_number":49')
+  t.match(String(run.event(49)), '"sequence_number":49')
   run.data(frame({ type: 'response.output_text.delta', delta: 'x'.repeat(3_000_000) } as never))
   t.equal(run.event(50)?.length, 3_000_000 + run.event(50)!.indexOf('xx') + 4, 'the newest one stays, however large')
   t.equal(run.has(49), false)
 })
 
 t.test('an event over every bound ends the run, and what makes it', async t => {
-  const run = new Run('ann', DRAFT, () => undefined)
+  const run = new Run('ann', DRAFT, new EventShares(), () => undefined)
   let destroyed = 0
   run.begin({ destroy: () => void destroyed++ } as never)
   run.head(200)

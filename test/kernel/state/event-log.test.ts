@@ -1,0 +1,34 @@
+import t from 'tap'
+import { EventLog } from '../../../src/kernel/state/event-log.js'
+
+const KIB = 1024
+
+t.test('every event is found by its number, small ones and large ones', t => {
+  const log = new EventLog()
+  const frames = Array.from(
+    { length: 5000 },
+    (_, n) => `data: é${n}${'x'.repeat(n % 1000 === 7 ? 50 * KIB : n % 40)}\n\n`,
+  )
+  for (const frame of frames) log.append(frame)
+  t.equal(log.next, 5000)
+  t.ok(frames.every((frame, n) => String(log.at(n)) === frame))
+  t.equal(log.at(-1), undefined)
+  t.equal(log.at(5000), undefined)
+  const bytes = frames.reduce((sum, frame) => sum + Buffer.byteLength(frame), 0)
+  t.ok(log.size < 1.6 * bytes, `${log.size} bytes of memory for ${bytes}`)
+  t.end()
+})
+
+t.test('the oldest go first, none that has to be read yet, and never the newest', t => {
+  const log = new EventLog()
+  for (let n = 0; n < 1000; n++) log.append(`data: ${String(n).padStart(KIB, '0')}\n\n`)
+  log.trim(200 * KIB, 900)
+  t.ok(log.size <= 200 * KIB && log.size > 180 * KIB)
+  t.equal(log.at(log.first - 1), undefined)
+  t.match(String(log.at(log.first)), `0${log.first}\n`)
+  log.trim(0, 900)
+  t.ok(log.first <= 900 && log.first > 880, 'what is unread stays')
+  log.trim(0, log.next)
+  t.match(String(log.at(999)), '0999\n')
+  t.end()
+})
