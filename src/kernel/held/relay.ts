@@ -3,6 +3,7 @@ import { GatewayError } from '../../core/errors.js'
 import type { Holding } from '../../core/held.js'
 import { isObject, type JsonObject } from '../../core/json.js'
 import { answerDocument, answerLease, malformedAnswer } from '../answer-document.js'
+import type { MemoryLease } from '../memory.js'
 import type { Relay, Source } from '../relay/relay.js'
 import type { UpstreamHeaders } from '../response-headers.js'
 import { joined } from '../translate/steps.js'
@@ -43,25 +44,34 @@ export class HeldRelay implements Relay {
   }
 
   end(): void {
-    this.read().catch((cause: unknown) => {
-      const isTheirs = cause instanceof GatewayError && cause.code === 'bad_upstream_response'
-      if (isTheirs) this.#attempt.failed('bad_response', cause)
-      else this.#attempt.call.fail(cause)
-    })
+    this.answer().catch((cause: unknown) => this.#attempt.call.fail(cause))
   }
 
-  private async read(): Promise<void> {
+  private async answer(): Promise<void> {
     const memory = answerLease(this.#attempt)
     try {
       const body = await joined(this.#held, this.#size)
-      const document = body.length === 0 ? {} : await answerDocument(body, this.#attempt, memory)
-      if (!isObject(document)) throw malformedAnswer('It is not a JSON object.')
-      // What is written down is made JSON again.
-      if (!isBounded(document)) throw malformedAnswer('It is nested too deeply.')
+      const document = await this.read(body, memory)
+      if (document === undefined) return
       this.#attempt.complete(true)
       await this.finish(body, document)
     } finally {
       memory.end()
+    }
+  }
+
+  /** Undefined where the answer is a bad one, which has been reported: another target may be asked. */
+  private async read(body: Buffer, memory: MemoryLease): Promise<JsonObject | undefined> {
+    try {
+      const document = body.length === 0 ? {} : await answerDocument(body, this.#attempt, memory)
+      if (!isObject(document)) throw malformedAnswer('It is not a JSON object.')
+      // What is written down is made JSON again.
+      if (!isBounded(document)) throw malformedAnswer('It is nested too deeply.')
+      return document
+    } catch (cause) {
+      if (!(cause instanceof GatewayError) || cause.code !== 'bad_upstream_response') throw cause
+      this.#attempt.failed('bad_response', cause)
+      return undefined
     }
   }
 
