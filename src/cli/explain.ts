@@ -1,16 +1,18 @@
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { DEFAULT_FILE, type Define, example } from './command.js'
-import { CommandError, EXIT, type Io } from './io.js'
-import { mustLoad } from './loading.js'
+import { InvalidArgumentError } from 'commander'
+import { type Define, example } from './command.js'
+import { CommandError, EXIT, type Io, print } from './io.js'
+import { mustLoad, STANDARD_INPUT } from './loading.js'
+import { fileOf, type SourceOptions, takesSource, withVariables } from './source.js'
 
-interface Options {
-  readonly file: string
+interface Options extends SourceOptions {
   readonly model?: string
   readonly key?: string
   readonly stream?: boolean
   readonly body?: string
   readonly json?: boolean
+  readonly expect?: number
 }
 
 /** A body larger than this is not one to explain. */
@@ -18,16 +20,21 @@ const LARGEST_BODY = 32 * 1024 * 1024
 
 /** `gateway explain`: the plan, or what would become of one request. Nothing is sent. */
 export const explainCommand: Define = (parent, io, end) => {
-  parent
-    .command('explain')
-    .description('print the plan; with a method and a path, what would become of such a request (nothing is sent)')
+  takesSource(parent.command('explain'))
+    .description(
+      'print the plan; with a method and a path, what would become of such a request (nothing is sent): exit code 0 it would be sent, 1 refused',
+    )
     .argument('[method]', 'method of a request; one argument alone is the file')
     .argument('[path]', 'path of a request')
-    .option('-f, --file <file>', 'configuration file', DEFAULT_FILE)
     .option('--model <name>', 'model that the request names, where no body says so')
     .option('--key <name>', "name of the caller's key in the file, never the key itself")
     .option('--stream', 'the request asks for a stream, where no body says so')
     .option('--body <file>', 'body of the request; "-" reads standard input')
+    .option(
+      '--expect <status>',
+      'status of the refusal that is expected (200 for none); exit code 0 where it is so',
+      status,
+    )
     .option('--json', 'print the same facts as JSON')
     .addHelpText(
       'after',
@@ -39,8 +46,12 @@ export const explainCommand: Define = (parent, io, end) => {
 }
 
 async function explain(first: string | undefined, path: string | undefined, options: Options, io: Io): Promise<number> {
-  const file = path === undefined && first !== undefined ? fileOf(first) : options.file
-  const { plan, config } = await mustLoad(file, io)
+  const alone = path === undefined && first !== undefined ? aloneFile(first) : undefined
+  const file = fileOf(alone, options)
+  if (file === STANDARD_INPUT && options.body === STANDARD_INPUT) {
+    throw new CommandError('standard input can be the file or the body, not both')
+  }
+  const { plan, config } = await mustLoad(file, await withVariables(io, options))
   const { explainPlan, explainRequest, planFacts, requestFacts } = await import('../plan/explain.js')
   if (first === undefined || path === undefined) {
     io.stdout.write(options.json ? document(planFacts(plan, config)) : explainPlan(plan, config))
@@ -49,8 +60,25 @@ async function explain(first: string | undefined, path: string | undefined, opti
   const { model, key, stream } = options
   const body = options.body === undefined ? undefined : await readBody(options.body, io)
   const request = { method: first.toUpperCase(), path, model, key, stream, body }
-  io.stdout.write(options.json ? document(requestFacts(plan, request)) : explainRequest(plan, request))
-  return EXIT.ok
+  const facts = requestFacts(plan, request)
+  io.stdout.write(options.json ? document(facts) : explainRequest(plan, request))
+  const status = facts.error?.status ?? SERVED
+  const { expect = SERVED } = options
+  if (status === expect) return EXIT.ok
+  if (options.expect !== undefined) print(io.stderr, `expected ${expect}, but the request would be ${outcome(status)}`)
+  return EXIT.failed
+}
+
+/** Stands for a request that is not refused here; what its upstream answers is not known. */
+const SERVED = 200
+
+function outcome(status: number): string {
+  return status === SERVED ? 'served' : `refused with ${status}`
+}
+
+function status(text: string): number {
+  if (!/^[1-5]\d\d$/.test(text)) throw new InvalidArgumentError('A status is a number such as 200 or 404.')
+  return Number(text)
 }
 
 function document(facts: object): string {
@@ -58,7 +86,7 @@ function document(facts: object): string {
 }
 
 /** One argument alone is a file, as with the other commands, unless it reads as a method without a path, or as a path without a method. */
-function fileOf(argument: string): string {
+function aloneFile(argument: string): string {
   const isPath = argument.startsWith('/') && !existsSync(argument)
   if (isPath || /^[A-Za-z]+$/.test(argument)) throw new CommandError('give a method and a path, as in GET /v1/models')
   return argument

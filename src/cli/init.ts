@@ -11,6 +11,7 @@ interface Options {
   readonly base?: Readonly<Record<string, string>>
   readonly keyEnv: string
   readonly force?: boolean
+  readonly json?: true
 }
 
 /** `gateway init`: writes a gateway.yaml; asks on a terminal, takes options elsewhere. */
@@ -23,6 +24,7 @@ export const initCommand: Define = (parent, io, end) => {
     .option('--base <name=url>', 'where a provider is reached, for those with no address of their own', base)
     .option('--key-env <name>', "variable that holds the callers' key", variable, 'GATEWAY_KEY')
     .option('--force', 'overwrite the file')
+    .option('--json', 'print one object: the file, whether it is valid, what to do next')
     .addHelpText(
       'after',
       example('gateway init', 'gateway init --provider list', 'gateway init team.yaml --provider simulator'),
@@ -50,6 +52,11 @@ async function write(file: string, chosen: readonly Chosen[], options: Options, 
   })
   const { plan, problems } = await check(file, io)
   await tell(problems, io.stderr, io)
+  if (options.json) {
+    const facts = { file, valid: plan !== undefined, next: steps(file, chosen, io) }
+    print(io.stdout, JSON.stringify(facts, undefined, 2))
+    return plan === undefined ? EXIT.failed : EXIT.ok
+  }
   print(io.stdout, `${paints(coloured(io.stdout, io.env)).green(file)} is written. What to do next:\n`)
   for (const step of steps(file, chosen, io)) print(io.stdout, `  ${step}`)
   return plan === undefined ? EXIT.failed : EXIT.ok

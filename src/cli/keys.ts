@@ -7,6 +7,7 @@ import { coloured, EXIT, type Io, paints, print } from './io.js'
 interface Options {
   readonly models?: readonly string[]
   readonly expires?: string
+  readonly json?: true
 }
 
 /** `gateway keys new NAME`: makes a key, prints it once, and prints the YAML that lets its holder in. */
@@ -22,6 +23,7 @@ export const keysCommand: Define = (parent, io, end) => {
       'last day (2030-12-31, until its end in UTC) or moment (2030-12-31T18:00:00Z) of the key',
       date,
     )
+    .option('--json', 'print one object: name, key, hash and the entry of `keys`')
     .addHelpText('after', example('gateway keys new team-search --models "swift-*,embed-small" --expires 2030-12-31'))
     .action(async (name: string, options: Options) => end(await newKeyFor(name, options, io)))
 }
@@ -30,8 +32,15 @@ async function newKeyFor(name: string, options: Options, io: Io): Promise<number
   const { newKey } = await import('../runtime/generated-keys.js')
   const { bold, dim } = paints(coloured(io.stdout, io.env))
   const key = newKey().reveal()
+  const sha256 = createHash('sha256').update(key).digest('hex')
+  if (options.json) {
+    const { models, expires } = options
+    const hash = `sha256:${sha256}`
+    print(io.stdout, JSON.stringify({ name, key, hash, entry: { secret: { hash }, models, expires } }, undefined, 2))
+    return EXIT.ok
+  }
   print(io.stdout, `${bold(key)}  ${dim('# this is the only time that it is shown')}\n`)
-  print(io.stdout, keyLines(name, createHash('sha256').update(key).digest('hex'), options))
+  print(io.stdout, keyLines(name, sha256, options))
   return EXIT.ok
 }
 

@@ -1,4 +1,5 @@
 import { access, constants, stat } from 'node:fs/promises'
+import type { SecretsMode } from '../config/context.js'
 import type { Config } from '../core/config.js'
 import type { Plan } from '../core/plan.js'
 import type { Problem } from '../core/problems.js'
@@ -11,15 +12,33 @@ export interface Ready {
   readonly config: Config
 }
 
+/** The name of the file that comes through standard input; what it includes is relative to the working directory. */
+export const STANDARD_INPUT = '-'
+/** Most of standard input that is read: more than any file may hold. */
+const MAX_INPUT_BYTES = 4 * 1024 * 1024
+
+async function readInput({ stdin }: Io): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of stdin) {
+    const bytes = Buffer.from(chunk)
+    size += bytes.length
+    if (size > MAX_INPUT_BYTES) throw new CommandError(`standard input has more than ${MAX_INPUT_BYTES} bytes`)
+    chunks.push(bytes)
+  }
+  return Buffer.concat(chunks)
+}
+
 /** Reads and compiles a file without making keys. Throws {@link CommandError} where there is no such file. */
-export async function check(file: string, io: Io): Promise<LoadedPlan> {
-  await mustExist(file)
+export async function check(file: string, io: Io, secrets: SecretsMode = 'leave'): Promise<LoadedPlan> {
+  const text = file === STANDARD_INPUT ? await readInput(io) : undefined
+  if (text === undefined) await mustExist(file)
   const [{ loadPlan }, { generatedKey }] = await Promise.all([
     import('../runtime/load.js'),
     import('../runtime/generated-keys.js'),
   ])
   const generated = (name: string, folder: string) => generatedKey(folder, name, false)
-  return loadPlan({ file, env: io.env, generated })
+  return loadPlan({ file, env: io.env, generated, secrets, ...(text === undefined ? {} : { text }) })
 }
 
 /** For commands that need a plan: tells the problems on stderr and ends the command where there is none. */

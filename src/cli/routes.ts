@@ -1,28 +1,42 @@
 import { HEALTH_PATHS } from '../core/health-paths.js'
 import type { Route } from '../core/plan.js'
-import { DEFAULT_FILE, type Define, example } from './command.js'
-import { coloured, EXIT, type Io, paints } from './io.js'
+import { type Define, example } from './command.js'
+import { coloured, EXIT, type Io, paints, print } from './io.js'
 import { mustLoad, type Ready } from './loading.js'
+import { FILE_WORDS, fileOf, type SourceOptions, takesSource, withVariables } from './source.js'
 import { table } from './table.js'
 
 const HEAD = ['method', 'path', 'serves', 'models', 'schema', 'from']
 
-/** `gateway routes`: one line for each route that the file serves, the health routes included. */
-export const routesCommand: Define = (parent, io, end) => {
-  parent
-    .command('routes')
-    .description('list the routes that a configuration serves')
-    .argument('[file]', 'configuration file', DEFAULT_FILE)
-    .addHelpText('after', example('gateway routes gateway.yaml'))
-    .action(async (file: string) => end(await routes(file, io)))
+interface Options extends SourceOptions {
+  readonly json?: true
 }
 
-async function routes(file: string, io: Io): Promise<number> {
-  const ready = await mustLoad(file, io)
+/** `gateway routes`: one line for each route that the file serves, the health routes included. */
+export const routesCommand: Define = (parent, io, end) => {
+  takesSource(parent.command('routes'))
+    .description('list the routes that a configuration serves')
+    .argument('[file]', FILE_WORDS)
+    .option('--json', 'print a list of objects')
+    .addHelpText('after', example('gateway routes gateway.yaml'))
+    .action(async (file: string | undefined, options: Options) => end(await routes(fileOf(file, options), options, io)))
+}
+
+async function routes(file: string, options: Options, io: Io): Promise<number> {
+  const ready = await mustLoad(file, await withVariables(io, options))
   const { bold } = paints(coloured(io.stdout, io.env))
   const rows = [...ready.plan.routes.map(route => row(route, ready)), ...HEALTH]
+  if (options.json) {
+    print(io.stdout, JSON.stringify(rows.map(asObject), undefined, 2))
+    return EXIT.ok
+  }
   io.stdout.write(`${table({ head: HEAD, rows, paint: bold })}\n`)
   return EXIT.ok
+}
+
+/** A row without its empty cells. */
+function asObject(cells: readonly string[]): Record<string, string> {
+  return Object.fromEntries(HEAD.flatMap((name, index) => (cells[index] ? [[name, cells[index]]] : [])))
 }
 
 const HEALTH = HEALTH_PATHS.map(path => ['GET', path, 'health', '', '', 'gateway'])

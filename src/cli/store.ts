@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import type { Store } from '../core/store.js'
 import type { SchemaFacts, StoreConfig, StoreEvents } from '../core/store-config.js'
-import { DEFAULT_FILE, type Define, example } from './command.js'
+import { type Define, example } from './command.js'
 import { CommandError, coloured, EXIT, type Io, paints, print } from './io.js'
 import { mustLoad } from './loading.js'
+import { FILE_WORDS, fileOf, type SourceOptions, takesSource, withVariables } from './source.js'
 
 /** How long the record of a check is kept where the check itself cannot take it out, milliseconds. */
 const MINUTE = 60_000
@@ -11,30 +12,44 @@ const MINUTE = 60_000
 /** `gateway store check` and `gateway store migrate`: the store of a configuration, without a gateway. */
 export const storeCommand: Define = (parent, io, end) => {
   const store = parent.command('store').description('look after the store of a configuration')
-  store
-    .command('check')
+  takesSource(store.command('check'))
     .description('say whether the store can be used, by writing and reading a record; exit code 0 it can, 1 it cannot')
-    .argument('[file]', 'configuration file', DEFAULT_FILE)
+    .argument('[file]', FILE_WORDS)
+    .option('--json', 'print one object')
     .addHelpText('after', example('gateway store check', 'gateway store check gateway.yaml'))
-    .action(async (file: string) => end(await withStore(file, io, check)))
-  store
-    .command('migrate')
+    .action(async (file: string | undefined, options: Options) =>
+      end(await withStore(fileOf(file, options), options, io, check)),
+    )
+  takesSource(store.command('migrate'))
     .description('bring the store to the schema of this version, as the next start would')
-    .argument('[file]', 'configuration file', DEFAULT_FILE)
+    .argument('[file]', FILE_WORDS)
+    .option('--json', 'print one object')
     .addHelpText('after', example('gateway store migrate'))
-    .action(async (file: string) => end(await withStore(file, io, migrate)))
+    .action(async (file: string | undefined, options: Options) =>
+      end(await withStore(fileOf(file, options), options, io, migrate)),
+    )
+}
+
+interface Options extends SourceOptions {
+  readonly json?: true
 }
 
 interface Tools {
   readonly config: StoreConfig
   inspect(): Promise<SchemaFacts | undefined>
   open(): Promise<Store>
-  say(line: string): void
+  /** Prints the line, or with --json the facts. */
+  say(line: string, facts: object): void
 }
 
-async function withStore(file: string, io: Io, act: (tools: Tools) => Promise<void>): Promise<number> {
+async function withStore(
+  file: string,
+  options: Options,
+  io: Io,
+  act: (tools: Tools) => Promise<void>,
+): Promise<number> {
   const [{ plan }, { inspectStore, openStore }] = await Promise.all([
-    mustLoad(file, io),
+    withVariables(io, options).then(ready => mustLoad(file, ready)),
     import('../runtime/stores.js'),
   ])
   const { yellow } = paints(coloured(io.stderr, io.env))
@@ -49,7 +64,7 @@ async function withStore(file: string, io: Io, act: (tools: Tools) => Promise<vo
       config,
       inspect: () => inspectStore(config, { ...events, warn: () => undefined }),
       open: () => openStore(config, events),
-      say: line => print(io.stdout, line),
+      say: (line, facts) => print(io.stdout, options.json ? JSON.stringify({ type: config.type, ...facts }) : line),
     })
     return EXIT.ok
   } catch (error) {
@@ -61,17 +76,28 @@ async function withStore(file: string, io: Io, act: (tools: Tools) => Promise<vo
 async function check({ config, inspect, open, say }: Tools): Promise<void> {
   const facts = await inspect()
   if (facts !== undefined && facts.written === undefined) {
-    return say(`${config.type}: nothing is there yet (the first start, or gateway store migrate, makes it)`)
+    return say(`${config.type}: nothing is there yet (the first start, or gateway store migrate, makes it)`, {
+      usable: true,
+      known: facts.known,
+    })
   }
   if (facts !== undefined && Number(facts.written) < facts.known) {
     const { written, known } = facts
-    return say(`${config.type}: schema ${written}; the next start, or gateway store migrate, brings it to ${known}`)
+    return say(`${config.type}: schema ${written}; the next start, or gateway store migrate, brings it to ${known}`, {
+      usable: true,
+      written,
+      known,
+    })
   }
   const store = await open()
   try {
     const milliseconds = await roundTrip(store)
     const schema = facts === undefined ? '' : `schema ${facts.known}, `
-    say(`${config.type}: ${schema}a record was written, read and removed in ${milliseconds.toFixed(1)} ms`)
+    say(`${config.type}: ${schema}a record was written, read and removed in ${milliseconds.toFixed(1)} ms`, {
+      usable: true,
+      ...facts,
+      milliseconds,
+    })
   } finally {
     await store.close()
   }
@@ -81,10 +107,16 @@ async function migrate({ config, inspect, open, say }: Tools): Promise<void> {
   const before = await inspect()
   await (await open()).close()
   const after = await inspect()
-  if (before === undefined || after === undefined) return say(`${config.type}: has no schema to migrate`)
-  if (before.written === after.written) return say(`${config.type}: schema ${after.written} already`)
+  if (before === undefined || after === undefined)
+    return say(`${config.type}: has no schema to migrate`, { migrated: false })
+  if (before.written === after.written)
+    return say(`${config.type}: schema ${after.written} already`, { migrated: false, to: after.written })
   const from = before.written === undefined ? 'nothing' : `schema ${before.written}`
-  say(`${config.type}: from ${from} to schema ${after.written}`)
+  say(`${config.type}: from ${from} to schema ${after.written}`, {
+    migrated: true,
+    from: before.written,
+    to: after.written,
+  })
 }
 
 async function roundTrip(store: Store): Promise<number> {

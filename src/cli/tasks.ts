@@ -1,13 +1,13 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { TASK_KINDS, TASK_STATES, type TaskKind } from '../core/task.js'
 import type { Task, TaskStore } from '../runtime/task-store.js'
-import { DEFAULT_FILE, type Define, example } from './command.js'
+import { type Define, example } from './command.js'
 import { CommandError, coloured, EXIT, type Io, paints, print } from './io.js'
 import { mustLoad } from './loading.js'
+import { fileOf, type SourceOptions, takesSource, withVariables } from './source.js'
 import { table } from './table.js'
 
-interface Options {
-  readonly file: string
+interface Options extends SourceOptions {
   readonly json?: true
   readonly owner?: string
 }
@@ -49,8 +49,7 @@ export const tasksCommand: Define = (parent, io, end) => {
 }
 
 function shared(command: Command): Command {
-  return command
-    .option('--file <file>', 'configuration file', DEFAULT_FILE)
+  return takesSource(command)
     .option('--owner <key>', 'only of the key of this name')
     .option('--json', 'print JSON: one object, or one a line')
 }
@@ -96,7 +95,7 @@ async function cancel(id: string, options: Options, io: Io): Promise<number> {
 }
 
 async function withStore(options: Options, io: Io, work: (store: TaskStore) => Promise<number>): Promise<number> {
-  const { plan } = await mustLoad(options.file, io)
+  const { plan } = await mustLoad(fileOf(undefined, options), await withVariables(io, options))
   const [{ TaskStore }, { StartError }] = await Promise.all([
     import('../runtime/task-store.js'),
     import('../runtime/problems.js'),

@@ -1,47 +1,95 @@
 import { Option } from 'commander'
+import { ABSENT_SECRET } from '../config/secret-rule.js'
+import type { Config } from '../core/config.js'
 import type { LoadedPlan } from '../runtime/load.js'
-import { DEFAULT_FILE, type Define, example } from './command.js'
+import { type Define, example } from './command.js'
 import { CommandError, coloured, EXIT, type Io, paints, print } from './io.js'
-import { check, tell } from './loading.js'
+import { check, STANDARD_INPUT, tell } from './loading.js'
 import { nextSignal } from './signals.js'
+import { FILE_WORDS, fileOf, type SourceOptions, takesSource, withVariables } from './source.js'
 
-interface Options {
+interface Options extends SourceOptions {
   readonly format: 'text' | 'json' | 'github' | 'sarif'
   readonly strict?: boolean
   readonly watch?: boolean
+  readonly secrets?: 'require' | 'assume'
 }
 
 /** `gateway validate`: what `serve` does before it starts, and no more. */
 export const validateCommand: Define = (parent, io, end) => {
-  parent
-    .command('validate')
+  takesSource(parent.command('validate'))
     .description('check a configuration; exit code 0 valid, 1 not valid, 2 no such file')
-    .argument('[file]', 'configuration file', DEFAULT_FILE)
+    .argument('[files...]', FILE_WORDS)
     .addOption(
       new Option('--format <format>', 'how problems are told')
         .choices(['text', 'json', 'github', 'sarif'])
         .default('text'),
     )
-    .option('--strict', 'let warnings fail too')
+    .option('--strict', 'let warnings fail too, but for those of secrets that are not there')
+    .addOption(
+      new Option(
+        '--secrets <mode>',
+        'secrets that are not there: an error, or taken as if they were there (as under CI, where this says nothing)',
+      ).choices(['require', 'assume']),
+    )
     .option('--watch', 'check again whenever a file changes, until Ctrl-C')
-    .addHelpText('after', example('gateway validate', 'gateway validate gateway.yaml --format github --strict'))
-    .action(async (file: string, options: Options) => end(await validate(file, options, io)))
+    .addHelpText(
+      'after',
+      example('gateway validate', 'gateway validate gateway.yaml --format github --strict --secrets assume'),
+    )
+    .action(async (files: readonly string[], options: Options) => {
+      end(await validate(files, options, await withVariables(io, options)))
+    })
 }
 
-async function validate(file: string, options: Options, io: Io): Promise<number> {
-  const loaded = await check(file, io)
-  await report(loaded, file, options, io)
-  return options.watch === true ? follow(loaded, file, options, io) : exitCode(loaded, options)
+async function validate(files: readonly string[], options: Options, io: Io): Promise<number> {
+  const named = files.length > 1 && options.file === undefined ? files : [fileOf(files[0], options)]
+  if (named.filter(file => file === STANDARD_INPUT).length > 1) throw new CommandError('standard input is one file')
+  if (options.watch === true) {
+    const [file = '', ...others] = named
+    if (others.length > 0 || file === STANDARD_INPUT) throw new CommandError('--watch is for one file on disk')
+    const loaded = await check(file, io, modeOf(options, io))
+    await report([{ file, loaded }], options, io)
+    return follow(loaded, file, options, io)
+  }
+  const checked: Checked[] = []
+  let unreadable: number = EXIT.ok
+  for (const file of named) {
+    try {
+      checked.push({ file, loaded: await check(file, io, modeOf(options, io)) })
+    } catch (error) {
+      if (!(error instanceof CommandError) || named.length === 1) throw error
+      print(io.stderr, error.message)
+      unreadable = error.exit
+    }
+  }
+  await report(checked, options, io)
+  return Math.max(unreadable, ...checked.map(({ loaded }) => exitCode(loaded, options)))
+}
+
+interface Checked {
+  readonly file: string
+  readonly loaded: LoadedPlan
+}
+
+/** `CI` is set by nearly every service that runs builds, and secrets are seldom there. */
+function modeOf({ secrets }: Options, io: Io): 'require' | 'assume' | 'leave' {
+  const isCi = io.env.CI !== undefined && !/^(|0|false)$/i.test(io.env.CI)
+  return secrets ?? (isCi ? 'assume' : 'leave')
 }
 
 function exitCode({ plan, problems }: LoadedPlan, { strict }: Options): number {
-  return plan === undefined || (strict === true && problems.length > 0) ? EXIT.failed : EXIT.ok
+  const counting = problems.filter(({ rule }) => rule !== ABSENT_SECRET)
+  return plan === undefined || (strict === true && counting.length > 0) ? EXIT.failed : EXIT.ok
 }
 
-async function report(loaded: LoadedPlan, file: string, options: Options, io: Io): Promise<void> {
-  if (options.format === 'text') return reportText(loaded, file, io)
+async function report(checked: readonly Checked[], options: Options, io: Io): Promise<void> {
+  if (options.format === 'text') {
+    for (const { file, loaded } of checked) await reportText(loaded, file, io)
+    return
+  }
   const { FORMATS } = await import('./formats/index.js')
-  const text = FORMATS[options.format](loaded.problems)
+  const text = FORMATS[options.format](checked.flatMap(({ loaded }) => loaded.problems))
   if (text !== '') print(io.stdout, text)
 }
 
@@ -58,6 +106,18 @@ async function reportText({ plan, config, problems }: LoadedPlan, file: string, 
     count(plan.routes.length, 'route'),
   ]
   print(io.stdout, `${green(file)} is valid: ${facts.join(', ')}`)
+  for (const line of absentOf(config)) print(io.stdout, `  ${line}`)
+}
+
+/** What is off because its secret is not there: no fault of the file. */
+function absentOf({ upstreams, keys }: Config): readonly string[] {
+  const off = Object.entries(upstreams).flatMap(([name, one]) =>
+    one.off === undefined || one.off === 'disabled' ? [] : [`the upstream ${name} is off: ${one.off}`],
+  )
+  const unusable = Object.entries(keys).flatMap(([name, { absent }]) =>
+    absent === undefined ? [] : [`the key ${name} cannot be used: ${absent}`],
+  )
+  return [...off, ...unusable]
 }
 
 /** `2 problems, 1 warning` */
@@ -84,13 +144,14 @@ async function follow(first: LoadedPlan, file: string, options: Options, io: Io)
     onError: error => print(io.stderr, error.message),
     onChange: async () => {
       const before = last
-      last = await check(file, io).catch(unreadable)
+      last = await check(file, io, modeOf(options, io)).catch(unreadable)
       if (last instanceof CommandError) {
         if (!(before instanceof CommandError)) print(io.stderr, last.message)
         return
       }
       await watch.update(last.sources, last.watch)
-      if (before instanceof CommandError || before.digest !== last.digest) await report(last, file, options, io)
+      if (before instanceof CommandError || before.digest !== last.digest)
+        await report([{ file, loaded: last }], options, io)
     },
   })
   await nextSignal('SIGINT', 'SIGTERM')

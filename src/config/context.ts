@@ -4,11 +4,18 @@ import type { Files } from './files.js'
 import { quoted, type Report } from './report.js'
 import { interpolate, type Variables } from './variables.js'
 
+/**
+ * What becomes of secrets that are not there: `leave` switches off what needs them, `assume` checks as if they were there,
+ * `require` makes each an error.
+ */
+export type SecretsMode = 'leave' | 'assume' | 'require'
+
 /** What every step of one load shares. */
 export interface Context {
   readonly report: Report
   readonly variables: Variables
   readonly files: Files
+  readonly secrets: SecretsMode
   /** Milliseconds since the epoch. */
   readonly now: number
   /** How much text of the user's may still be read. */

@@ -12,7 +12,7 @@ export function readCredentialSecret(
   raw: RawUpstream,
   layers: readonly Layer[],
   context: Context,
-): { secret?: Secret; off?: string } {
+): { secret?: Secret; off?: string; assumed?: boolean } {
   if (raw.disabled === true) return { off: 'disabled' }
   for (const { value, site } of layers) {
     if (value.secret !== undefined && value.credential?.secret !== undefined) {
@@ -32,14 +32,14 @@ export function readCredentialSecret(
   const written = direct ? value.secret : value.credential?.secret
   const result = written === undefined ? 'broken' : readSecret(fillIn(written, place, context), place, context)
   if (result === 'broken') return {}
-  return 'secret' in result ? { secret: result.secret } : { off: result.absent }
+  return 'secret' in result ? { secret: result.secret, assumed: result.assumed === true } : { off: result.absent }
 }
 
 /** Secrets that the upstream had before; those that are not there any more are left out. */
 export function readFormerSecrets({ former = [] }: RawUpstream, upstream: Site, context: Context): readonly Secret[] {
   return former.flatMap((written, index) => {
     const place = upstream.child('former', index)
-    const result = readSecret(fillIn(written, place, context), place, context)
+    const result = readSecret(fillIn(written, place, context), place, context, false)
     return result !== 'broken' && 'secret' in result ? [result.secret] : []
   })
 }

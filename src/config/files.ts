@@ -18,6 +18,12 @@ const REASONS: Readonly<Record<string, string>> = {
 /** Reads files for one load and remembers each of them, found or not: those are what a watcher must follow. */
 export class Files {
   readonly #digests = new Map<string, string>()
+  readonly #given: ReadonlyMap<string, Buffer>
+
+  /** `given` are files that exist in memory alone, by absolute path. */
+  constructor(given: ReadonlyMap<string, Buffer> = new Map()) {
+    this.#given = given
+  }
 
   /** Absolute paths of all files that were asked for. */
   get paths(): readonly string[] {
@@ -40,10 +46,16 @@ export class Files {
   /** Reads a regular file of at most `limit` bytes. */
   read(path: string, limit: number): FileResult {
     this.#digests.set(path, '')
-    const result = readBounded(path, limit)
+    const given = this.#given.get(path)
+    const result = given === undefined ? readBounded(path, limit) : bounded(given, limit)
     if ('bytes' in result) this.#digests.set(path, createHash('sha256').update(result.bytes).digest('hex'))
     return result
   }
+}
+
+function bounded(bytes: Buffer, limit: number): FileResult {
+  if (bytes.length <= limit) return { bytes }
+  return { failure: 'too-large', reason: `it has ${bytes.length} bytes; ${limit} are allowed` }
 }
 
 function readBounded(path: string, limit: number): FileResult {

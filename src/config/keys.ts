@@ -69,7 +69,7 @@ function readOne(written: RawKeySecret, site: Site, context: Context): readonly 
     })
     return []
   }
-  const result = readSecret(raw, site, context)
+  const result = readSecret(raw, site, context, raw.generate !== true)
   if (result === 'broken') return []
   if ('absent' in result) {
     if (result.empty) {
@@ -81,7 +81,8 @@ function readOne(written: RawKeySecret, site: Site, context: Context): readonly 
   if (result.secret.reveal().length < SHORTEST) {
     context.report.warn('weak-secret', site, `this key has fewer than ${SHORTEST} characters and can be guessed`)
   }
-  return [{ secret: { type: 'plain', ...result } }]
+  const { secret, file } = result
+  return [{ secret: { type: 'plain', secret, ...(file === undefined ? {} : { file }) } }]
 }
 
 /** Two names for one secret: nobody could say who called. */

@@ -4,7 +4,7 @@ import type { Config, ProtocolConfig } from '../core/config.js'
 import { packageRoot } from '../core/package-root.js'
 import { parsePathText } from '../core/path-text.js'
 import type { Problem } from '../core/problems.js'
-import type { Context } from './context.js'
+import type { Context, SecretsMode } from './context.js'
 import { withDefaultModels } from './default-models.js'
 import { type Document, Site, type Spot } from './document.js'
 import { type Entry, gather, sectionOf } from './entries.js'
@@ -12,6 +12,7 @@ import { Files } from './files.js'
 import { openUserFiles } from './include.js'
 import { readKeys } from './keys.js'
 import { Kinds, shippedNames } from './kinds.js'
+import { lint } from './lints.js'
 import { Locator } from './locate.js'
 import { readModels } from './models.js'
 import { checkObjects, objectConfig } from './objects.js'
@@ -22,6 +23,7 @@ import { checkReachable } from './reachable.js'
 import { listed, quoted, Report } from './report.js'
 import { readRequestSchemas } from './request-schemas.js'
 import { readRoutes } from './routes.js'
+import { ABSENT_SECRET } from './secret-rule.js'
 import { suggest } from './suggest.js'
 import { readTask } from './tasks.js'
 import { readUpstreams } from './upstreams.js'
@@ -31,7 +33,11 @@ export interface LoadOptions {
   /** The main file, absolute or relative to the working directory. */
   readonly file: string
   readonly env: Environment
+  /** What the main file holds, where it is not on disk; paths in it are relative to the folder of `file`. */
+  readonly text?: Buffer
   readonly overrides?: Overrides
+  /** `leave` unless something else is said. */
+  readonly secrets?: SecretsMode
   /** Folder that holds the shipped `routes/` and `schemas/`; the package's own unless a test says otherwise. */
   readonly shipped?: string
   /** Characters of YAML that may be read, shipped files left out; beyond that {@link TooMuchText} is thrown. */
@@ -58,7 +64,8 @@ export async function load(options: LoadOptions): Promise<Loaded> {
   const context: Context = {
     report: new Report(),
     variables: new Variables(options.env),
-    files: new Files(),
+    files: new Files(options.text === undefined ? undefined : new Map([[resolve(options.file), options.text]])),
+    secrets: options.secrets ?? 'leave',
     now: Date.now(),
     budget: { characters: options.mostText ?? Number.POSITIVE_INFINITY },
   }
@@ -120,7 +127,12 @@ function assemble(main: Document, documents: readonly Document[], options: LoadO
     routes: record(routes, route => route.config),
     schemas,
   }
-  if (!report.failed) warnOfNothing(main, config, context)
+  if (!report.failed) {
+    const entries = { modelEntries, keyEntries, kindEntries, upstreamEntries }
+    const shippedKinds = shippedNames(join(root, 'routes/kinds'))
+    lint({ main, ...entries, models, upstreams, routes, timeouts: settings.timeouts, shippedKinds }, context)
+    warnOfNothing(main, config, context)
+  }
   return {
     config,
     locator: new Locator(main, { keys: keyEntries, models, objects, protocols, routes, upstreams }),
@@ -153,8 +165,10 @@ function warnOfNothing(main: Document, { keys, models, routes }: Config, { repor
     const cure = 'add keys: { me: { secret: { env: GATEWAY_KEY, generate: true } } }'
     report.warn('no-keys', new Site(main, []), `there are no keys, ${refused}: ${cure}`)
   } else if (absent) {
-    const reasons = listed(Object.values(keys).flatMap(key => key.absent ?? [])) ?? 'all are disabled'
-    report.warn('no-keys', new Site(main, ['keys']), `no key can be used, ${refused}: ${reasons}`, { on: 'key' })
+    const missing = Object.values(keys).flatMap(key => key.absent ?? [])
+    const reasons = listed(missing) ?? (missing.length === 0 ? 'all are disabled' : 'none of their secrets is there')
+    const rule = missing.length === 0 ? 'no-keys' : ABSENT_SECRET
+    report.warn(rule, new Site(main, ['keys']), `no key can be used, ${refused}: ${reasons}`, { on: 'key' })
   }
   if (Object.keys(models).length === 0 && !Object.values(routes).some(route => route.upstream !== undefined)) {
     report.warn('no-models', new Site(main, []), 'there are no models, so no request can be served')

@@ -157,8 +157,8 @@ function checkServes(
 
 /**
  * Targets that no attempt gets to: there are fewer attempts than targets, or nothing leads on from one target to the next.
- * A target that serves what those before it do not is the first one there. What is off does not count, so this may change
- * with the environment: a warning.
+ * A target that serves what those before it do not is the first one there. What is disabled does not count; what wants its
+ * secret does, so that this does not depend on the environment.
  */
 function warnOfLateTargets(
   model: ReadModel,
@@ -183,7 +183,7 @@ function warnOfLateTargets(
   for (const [index, target] of targets.entries()) {
     const upstream = upstreams.get(target.upstream)
     const site = model.targets[index]
-    if (upstream === undefined || upstream.config.off !== undefined || site === undefined) continue
+    if (upstream === undefined || upstream.config.off === 'disabled' || site === undefined) continue
     const speaks = [...upstream.endpoints.keys()]
     const isLate =
       before.length >= reached &&

@@ -46,14 +46,7 @@ const PURPOSES: Readonly<Record<string, string>> = {
 /** Turns an error of a validator into a problem for people. `site` is where it stands, see `pathOf`. */
 export function problemOf(error: ErrorObject, site: Site, type: FileType): SchemaProblem {
   const unspaced = unspacedIn(error, site)
-  if (unspaced !== undefined) {
-    return {
-      rule: 'syntax',
-      site,
-      message: spaceMissing(unspaced),
-      on: typeof error.data === 'string' ? 'value' : 'key',
-    }
-  }
+  if (unspaced !== undefined) return spaceProblem(unspaced, error, site)
   switch (error.keyword) {
     case 'additionalProperties':
       return unknownKey(error, site, type)
@@ -76,6 +69,14 @@ function unspacedIn({ keyword, params, data, parentSchema }: ErrorObject, site: 
   if (keyword === 'type' && data === null) return unspacedKey(String(site.path.at(-1)))
   const wantsMore = keyword === 'type' ? [params.type].flat().includes('object') : isNamePattern(parentSchema)
   return wantsMore && typeof data === 'string' ? unspacedKey(data) : undefined
+}
+
+/** Told at what holds it: the rest of the key may be a secret. */
+function spaceProblem(key: string, { data, params }: ErrorObject, site: Site): SchemaProblem {
+  const isText = typeof data === 'string'
+  const holder = isText ? site : new Site(site.document, site.path.slice(0, -1))
+  const secret = looksLikeKey(isText ? data : String(params.additionalProperty ?? site.path.at(-1)))
+  return { rule: 'syntax', site: holder, message: spaceMissing(key), on: isText ? 'value' : 'key', secret }
 }
 
 function isNamePattern(schema: ErrorObject['parentSchema']): boolean {

@@ -10,6 +10,8 @@ const MOST_LINES_UP = 100
 const LONGEST_LINE = 500
 
 const KEY = /([\w-]+)["']?\s*:(?=\s|$)/g
+/** A key without a space after its colon, as in `secret:x`. */
+const UNSPACED_KEY = /([\w-]+)["']?:(?=[^\s/:])/g
 const SECRET_WORD = /secret|token(?!s)|passw|passphrase|authori[sz]ation|bearer|credential|(?:^|[-_]|api)key$/i
 const VARIABLE = /^["']?[A-Z_][A-Z0-9_]*["']?(?=[\s,}\]#]|$)/
 const HASH = /^["']?sha256:[0-9a-fA-F]{64}["']?(?=[\s,}\]#]|$)/
@@ -56,6 +58,7 @@ export function looksLikeKey(text: string): boolean {
 
 function secretOnLine(line: string): boolean {
   if (SCALAR_UNDER_KEYS.test(line) || URL_WITH_SECRET.test(line)) return true
+  for (const match of line.matchAll(UNSPACED_KEY)) if (isSecretWord(match[1] ?? '')) return true
   for (const match of line.matchAll(KEY)) {
     const key = match[1] ?? ''
     const value = withoutAnchor(line.slice(match.index + match[0].length))

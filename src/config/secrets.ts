@@ -4,7 +4,9 @@ import { Secret } from '../core/secret.js'
 import type { Context } from './context.js'
 import type { Site } from './document.js'
 import type { RawSecret } from './raw.js'
+import { quoted } from './report.js'
 import { looksLikeKey } from './secret-lines.js'
+import { ABSENT_SECRET } from './secret-rule.js'
 
 /** Largest secret file. */
 const MOST_BYTES = 64 * 1024
@@ -12,25 +14,43 @@ const MOST_BYTES = 64 * 1024
 /** What a reference to a secret led to. */
 export type SecretResult =
   /** `file` is where it was read, absolute. */
-  | { readonly secret: Secret; readonly file?: string }
+  | { readonly secret: Secret; readonly file?: string; readonly assumed?: true }
   /** Nothing is there; the text says what: `NORTH_API_KEY is not set`. */
   | { readonly absent: string; readonly empty: boolean }
   /** There is a problem, and the report has it. */
   | 'broken'
 
 /** Reads `{ env }` or `{ file }`. What is read goes into headers, so it must be printable ASCII on one line. */
-export function readSecret(raw: RawSecret, site: Site, context: Context): SecretResult {
+export function readSecret(raw: RawSecret, site: Site, context: Context, needed = true): SecretResult {
   if (raw.file === undefined && /[a-z]/.test(raw.env ?? '') && looksLikeKey(raw.env ?? '')) {
     const message = 'expected the name of an environment variable, and this looks like a secret itself'
     context.report.error('literal-secret', site.child('env'), message, { secret: true })
     return 'broken'
   }
   const result = raw.file === undefined ? fromVariable(raw.env ?? '', context) : fromFile(raw.file, site, context)
+  if (result !== 'broken' && 'absent' in result && !result.empty)
+    return withoutSecret(raw, result, site, needed ? context : undefined)
   if (result === 'broken' || !('secret' in result) || /^[\x20-\x7e]*$/.test(result.secret.reveal())) return result
   const holder = raw.file === undefined ? `the variable ${raw.env}` : 'the file'
   const message = `${holder} holds a line break, a control character or a letter that is not ASCII; a secret is one line of ASCII`
   context.report.error('bad-secret', site, message)
   return 'broken'
+}
+
+/** `context` is absent where nothing needs the secret. */
+function withoutSecret(raw: RawSecret, absent: SecretResult, site: Site, context: Context | undefined): SecretResult {
+  if (context === undefined || absent === 'broken' || !('absent' in absent)) return absent
+  const { report, secrets } = context
+  // One variable is one secret, so that two keys that share it are told.
+  if (secrets === 'assume') return { secret: new Secret(`assumed secret of ${raw.env ?? raw.file}`), assumed: true }
+  if (secrets === 'require') report.error(ABSENT_SECRET, site, `this secret is not there: ${absent.absent}`)
+  else if (raw.file !== undefined)
+    report.warn(
+      ABSENT_SECRET,
+      site.child('file'),
+      `there is no file ${quoted(raw.file)}, so what needs this secret is off`,
+    )
+  return absent
 }
 
 /** Lower-case hex of sha256 over the UTF-8 secret. */

@@ -58,9 +58,9 @@ function readUpstream(
 ): ReadUpstream | undefined {
   const written = kinds.layers(raw, entry.site)
   if (written === undefined) return undefined
-  const { secret, off } = readCredentialSecret(raw, written, context)
+  const { secret, off, assumed = false } = readCredentialSecret(raw, written, context)
   // What is off needs no variables: they are told only of what is on.
-  const told = off === undefined ? context : { ...context, report: new Report() }
+  const told = off === undefined && !assumed ? context : { ...context, report: new Report() }
   const layers = written.map(layer => filled(layer, entry.site, told))
   const endpoints = mergeSpeaks(layers, context)
   const credential = mergeCredential(layers, secret, context)

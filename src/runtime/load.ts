@@ -1,3 +1,4 @@
+import type { SecretsMode } from '../config/context.js'
 import { type Loaded, load } from '../config/load.js'
 import { TooMuchText } from '../config/open.js'
 import { compileSchema } from '../config/schemas.js'
@@ -19,8 +20,12 @@ export interface LoadOptions {
   /** The configuration file, absolute or relative to the working directory. */
   readonly file: string
   readonly env: Readonly<Record<string, string | undefined>>
+  /** What the file holds, where it is not on disk. */
+  readonly text?: Buffer
   /** Settings of the command line; they win over the file. */
   readonly overrides?: Overrides
+  /** What becomes of secrets that are not there; see `config/context.ts`. */
+  readonly secrets?: SecretsMode
   /** Gives the kept key of that name, made on first start; absent where keys are not to be made (`validate`). */
   readonly generated?: (keyName: string, dataFolder: string) => Secret | undefined
 }
@@ -45,7 +50,9 @@ export interface Running {
 
 /** File to plan: what `validate` does, and `serve` before it starts. */
 export async function loadPlan(options: LoadOptions): Promise<LoadedPlan> {
-  return compiled(await load(orderOf(options)), options, atOnce)
+  const { text, secrets = 'leave' } = options
+  const order = { ...orderOf(options), secrets, ...(text === undefined ? {} : { text }) }
+  return compiled(await load(order), options, atOnce)
 }
 
 /** Characters of YAML that are read in less time than a thread takes to start: some 10 ms. */

@@ -49,7 +49,7 @@ t.test('explain --json gives the same facts as data', async t => {
   t.notMatch(plan.stdout, env.NORTH_KEY)
   const args = ['explain', 'POST', '/v1/chat/completions', '--model', 'none', '--json']
   const request = await run(args, { cwd, env })
-  t.equal(request.code, 0)
+  t.equal(request.code, 1)
   t.match(JSON.parse(request.stdout), { error: { status: 404, code: 'model_not_found' } })
 })
 
@@ -73,4 +73,34 @@ t.test('explain of a file that does not compile exits 1', async t => {
   const { code, stderr } = await run(['explain'], { cwd: t.testdir({ 'gateway.yaml': BAD }), env })
   t.equal(code, 1)
   t.match(stderr, 'gateway.yaml:6:')
+})
+
+t.test('explain exits 1 where the request would be refused, and says so where something else is expected', async t => {
+  const cwd = t.testdir({ 'gateway.yaml': GOOD })
+  const explain = (model: string, ...more: readonly string[]) =>
+    run(['explain', 'POST', '/v1/chat/completions', '--model', model, ...more], { cwd, env })
+  t.equal((await explain('north-text')).code, 0)
+  t.equal((await explain('none')).code, 1)
+  t.equal((await explain('none', '--expect', '404')).code, 0)
+  t.equal((await explain('north-text', '--expect', '200')).code, 0)
+  const served = await explain('north-text', '--expect', '404')
+  t.match(served.stderr, 'expected 404, but the request would be served')
+  t.equal(served.code, 1)
+  const other = await explain('none', '--expect', '403')
+  t.match(other.stderr, 'expected 403, but the request would be refused with 404')
+  t.equal(other.code, 1)
+  t.equal((await explain('none', '--expect', 'no')).code, 2)
+})
+
+t.test('explain takes the file from standard input, and variables from a file', async t => {
+  const cwd = t.testdir({ 'gateway.yaml': GOOD, '.env': `NORTH_KEY=${env.NORTH_KEY}\nTEST_KEY=${TEST_KEY}\n` })
+  const plain = await run(['explain'], { cwd, env })
+  t.strictSame(await run(['explain', '-', '--env-file', '.env'], { cwd, input: GOOD }), plain)
+  t.strictSame(await run(['explain', '-f', '-', '--env-file', '.env'], { cwd, input: GOOD }), plain)
+  const twice = await run(['explain', 'POST', '/v1/chat/completions', '-f', '-', '--body', '-'], {
+    cwd,
+    env,
+    input: GOOD,
+  })
+  t.equal(twice.code, 2)
 })

@@ -138,3 +138,9 @@ t.test('a terminal that is closed ends init, and nothing is written', async t =>
   t.match(shown(), 'nothing was written')
   t.throws(() => readFileSync(file))
 })
+
+t.test('init --json says what was written and what is next', async t => {
+  const { code, stdout } = await run(['init', 'team.yaml', '--provider', 'simulator', '--json'], { cwd: t.testdir() })
+  t.equal(code, 0)
+  t.match(JSON.parse(stdout), { file: 'team.yaml', valid: true, next: [/serve team\.yaml/] })
+})

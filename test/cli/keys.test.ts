@@ -60,3 +60,10 @@ t.test('a bad name, list or date is refused, and no key is printed', async t => 
     t.match(stderr, /^error: /)
   }
 })
+
+t.test('keys new --json prints one object', async t => {
+  const { stdout } = await run(['keys', 'new', 'team', '--models', 'a,b-*', '--json'])
+  const { key, ...rest } = JSON.parse(stdout)
+  const hash = `sha256:${createHash('sha256').update(key).digest('hex')}`
+  t.strictSame(rest, { name: 'team', hash, entry: { secret: { hash }, models: ['a', 'b-*'] } })
+})

@@ -43,3 +43,19 @@ t.test('routes without a file says so and exits 2', async t => {
   t.equal(code, 2)
   t.match(stderr, 'there is no gateway.yaml')
 })
+
+t.test('routes --json lists the same routes as objects; the file may come from standard input', async t => {
+  const cwd = t.testdir({ 'gateway.yaml': GOOD })
+  const { code, stdout } = await run(['routes', '-f', '-', '--json'], { cwd, env, input: MORE })
+  t.equal(code, 0)
+  const routes: readonly Record<string, string>[] = JSON.parse(stdout)
+  t.match(
+    routes.find(({ path }) => path === '/v1/chat/completions'),
+    { method: 'POST', serves: 'chat', models: '1 of 2' },
+  )
+  t.match(
+    routes.find(({ path }) => path === '/readyz'),
+    { serves: 'health', from: 'gateway' },
+  )
+  t.equal((await run(['routes', 'gateway.yaml', '-f', 'gateway.yaml'], { cwd, env })).code, 2)
+})

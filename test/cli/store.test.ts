@@ -91,3 +91,13 @@ t.test('a password that is not set is named', async t => {
   t.equal(code, 1)
   t.match(stderr, 'error: the store cannot be used: REDIS_PASSWORD is not set')
 })
+
+t.test('store check and migrate say the same with --json', async t => {
+  const cwd = t.testdir({ 'gateway.yaml': yaml('{ type: file, path: ./data }') })
+  const json = async (...args: readonly string[]) =>
+    JSON.parse((await run(['store', ...args, '--json'], { cwd, env: quiet })).stdout)
+  t.match(await json('check'), { type: 'file', usable: true, known: Number })
+  t.match(await json('migrate', '-f', 'gateway.yaml'), { type: 'file', migrated: true })
+  t.match(await json('migrate'), { type: 'file', migrated: false })
+  t.match(await json('check'), { type: 'file', usable: true, milliseconds: Number })
+})

@@ -10,7 +10,10 @@ t.test('validate says what a valid file holds, and exits 0', async t => {
   const cwd = t.testdir({ 'gateway.yaml': GOOD })
   const { code, stdout, stderr } = await run(['validate'], { cwd, env })
   t.equal(stderr, '')
-  t.match(stdout, /^gateway\.yaml is valid: 2 upstreams, 2 models, \d+ routes\n$/)
+  t.match(
+    stdout,
+    /^gateway\.yaml is valid: 2 upstreams, 2 models, \d+ routes\n {2}the upstream north is off: NORTH_KEY is not set\n$/,
+  )
   t.equal(code, 0)
 })
 
@@ -106,4 +109,83 @@ t.test('validate --watch tells that a file is back, and ends with 2 while it is 
   await bin.until(/there is no gateway\.yaml[\s\S]*there is no gateway\.yaml/)
   bin.child.kill('SIGINT')
   t.equal((await bin.ended).code, 2)
+})
+
+const FILED = '  filed: { kind: openai, secret: { file: ./none } }\n'
+const WANTING = `${GOOD.replace('models:\n', `${FILED}models:\n`)}  placed: filed\n  both: [north, sim]\n`
+
+t.test('validate --strict passes without secrets, and tells what is off', async t => {
+  const cwd = t.testdir({ 'gateway.yaml': WANTING })
+  const { code, stdout } = await run(['validate', '--strict'], { cwd })
+  t.match(stdout, 'the upstream north is off: NORTH_KEY is not set')
+  t.match(stdout, 'the key local cannot be used: TEST_KEY is not set')
+  t.match(stdout, 'there is no file "./none"')
+  t.equal(code, 0)
+})
+
+t.test('validate --secrets require fails for each secret that is not there', async t => {
+  const cwd = t.testdir({ 'gateway.yaml': WANTING })
+  const { code, stdout } = await run(['validate', '--secrets', 'require'], { cwd, env })
+  t.match(stdout, /upstreams\.north\.secret {2}this secret is not there: NORTH_KEY is not set/)
+  t.match(stdout, /upstreams\.filed\.secret {2}this secret is not there: \.\/none does not exist/)
+  t.match(stdout, 'is not valid: 2 problems')
+  t.equal(code, 1)
+  const all = { ...env, NORTH_KEY: 'north-secret' }
+  const whole = await run(['validate', '--secrets', 'require'], { cwd: t.testdir({ 'gateway.yaml': GOOD }), env: all })
+  t.equal(whole.code, 0, whole.stdout)
+})
+
+t.test('validate --secrets assume says nothing of them; so does CI', async t => {
+  const cwd = t.testdir({ 'gateway.yaml': WANTING })
+  const assumed = await run(['validate', '--strict', '--secrets', 'assume'], { cwd })
+  t.match(assumed.stdout, /^gateway\.yaml is valid: [^\n]*\n$/)
+  t.equal(assumed.code, 0)
+  t.strictSame(await run(['validate', '--strict'], { cwd, env: { CI: 'true' } }), assumed)
+  const required = await run(['validate', '--secrets', 'require'], { cwd, env: { CI: 'true' } })
+  t.equal(required.code, 1, 'what is said wins over CI')
+})
+
+t.test('warnings are the same with and without secrets', async t => {
+  const late = `${GOOD}  late: { targets: [sim, north], retry: { attempts: 1 } }\n`
+  const cwd = t.testdir({ 'gateway.yaml': late })
+  for (const more of [{}, { NORTH_KEY: 'north-secret' }]) {
+    const { code, stdout } = await run(['validate', '--strict'], { cwd, env: { ...env, ...more } })
+    t.match(stdout, 'this target is never tried')
+    t.equal(code, 1)
+  }
+})
+
+t.test('validate takes several files, and the worst decides', async t => {
+  const cwd = t.testdir({ 'a.yaml': GOOD, 'b.yaml': BAD })
+  const both = await run(['validate', 'a.yaml', 'b.yaml'], { cwd, env })
+  t.match(both.stdout, /^a\.yaml is valid[\s\S]*^b\.yaml is not valid/m)
+  t.equal(both.code, 1)
+  const missing = await run(['validate', 'none.yaml', 'a.yaml', '--format', 'json'], { cwd, env })
+  t.match(missing.stderr, 'there is no none.yaml')
+  t.strictSame(JSON.parse(missing.stdout), { valid: true, problems: [] })
+  t.equal(missing.code, 2)
+})
+
+t.test('validate reads standard input, with what it includes', async t => {
+  const more = 'models: { more: sim }\n'
+  const cwd = t.testdir({ 'more.yaml': more })
+  const good = await run(['validate', '-'], { cwd, env, input: `${GOOD}include: [more.yaml]\n` })
+  t.match(good.stdout, /^- is valid: 2 upstreams, 3 models/)
+  const bad = await run(['validate', '-'], { cwd, env, input: BAD })
+  t.match(bad.stdout, /^-:6:\d+ {2}upstreams\.sim/m)
+  t.equal(bad.code, 1)
+})
+
+t.test('validate takes variables from files; the environment wins', async t => {
+  const cwd = t.testdir({
+    'gateway.yaml': GOOD,
+    '.env': `TEST_KEY=${TEST_KEY}\nNORTH_KEY=""\n`,
+    more: 'NORTH_KEY=abc\n',
+  })
+  const args = ['validate', '--secrets', 'require', '--env-file', '.env', '--env-file', 'more']
+  t.equal((await run(args, { cwd })).code, 0)
+  t.match((await run([...args], { cwd, env: { TEST_KEY: 'short' } })).stdout, 'fewer than 16 characters')
+  const none = await run(['validate', '--env-file', 'none'], { cwd })
+  t.match(none.stderr, /none.*(cannot be read|not found)/, 'some versions of the runtime read such options themselves')
+  t.not(none.code, 0)
 })

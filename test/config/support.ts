@@ -61,3 +61,8 @@ upstreams:
 models:
   sim-text: sim
 `
+
+/** Problems but for upstreams that no model of a trial uses. */
+export function faults({ problems }: Pick<Loaded, 'problems'>): Loaded['problems'] {
+  return problems.filter(({ rule }) => rule !== 'unused-upstream')
+}

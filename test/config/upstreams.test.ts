@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { load } from '../../src/config/load.js'
 import type { UpstreamConfig } from '../../src/core/config.js'
-import { BASE, folderWith, SHIPPED, type Trial, tryLoad } from './support.js'
+import { BASE, faults, folderWith, SHIPPED, type Trial, tryLoad } from './support.js'
 
 async function withUpstream(
   t: Test,
@@ -53,7 +53,7 @@ t.test("a user's kind may build on a shipped one", async t => {
     {},
     '  mine: { kind: compass, base: https://mine.example, secret: { env: MINE } }\n',
   )
-  t.same(problems, [])
+  t.same(faults({ problems }), [])
   t.match(north, { base: 'https://mine.example', off: 'MINE is not set' })
 })
 
