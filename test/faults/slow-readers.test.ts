@@ -1,6 +1,7 @@
 import { Socket } from 'node:net'
 import t from 'tap'
 import { chunk, startStream } from '../helpers/answers.js'
+import { withResolvers } from '../helpers/journal.js'
 import type { Peer } from '../helpers/raw-upstream.js'
 import { CLIENTS, clientOf, FOUR, type TextClient } from '../helpers/text-clients.js'
 import { FOUR_UPSTREAMS, type TextUpstream, upstreamOf } from '../helpers/text-upstreams.js'
@@ -20,6 +21,10 @@ const FLOOD = 64 * 1024 * 1024
 /** Turns of the event loop without any move after which nothing moves. */
 const TURNS = 500
 const READ = 64 * 1024
+/** Bytes of one upstream that may be read in one turn of the event loop: as much as one look of the runtime brings is 2 MiB. */
+const MOST_AT_ONCE = 512 * 1024
+/** Bytes that wait in the kernel when the gateway looks. */
+const PUSHED = 4 * 1024 * 1024
 
 /** Pushes one piece again and again, many in each chunk, as long as it is taken. */
 function flood({ socket }: Peer, piece: string): void {
@@ -31,11 +36,12 @@ function flood({ socket }: Peer, piece: string): void {
   more()
 }
 
-/** The gateway's end of a client's connection; both are in this process. */
+/** The gateway's end of a client's or an upstream's connection; both are in this process. */
 function endOf(client: Socket): Socket | undefined {
   const handles = (process as unknown as { _getActiveHandles(): unknown[] })._getActiveHandles()
   return handles.find(
-    (one): one is Socket => one instanceof Socket && one.remotePort === client.localPort && one !== client,
+    (one): one is Socket =>
+      one instanceof Socket && one.remotePort === client.localPort && one.localPort === client.remotePort,
   )
 }
 
@@ -125,3 +131,39 @@ t.test('long events: text that the last events repeat waits on the disk, and is 
     })
   }
 })
+
+t.test('an upstream that pushes more than can be worked on gives others their turn after a few reads', async t => {
+  const stage = await startStage(t)
+  for (const upstream of [upstreamOf('chat'), upstreamOf('messages')]) {
+    await t.test(upstream.name, async t => {
+      const most = await readAtOnce(stage, clientOf('generate'), upstream)
+      t.ok(most <= MOST_AT_ONCE, `${most} bytes in one turn of the event loop`)
+    })
+  }
+})
+
+/** Bytes of the upstream that the gateway reads in one turn of the event loop at most, for a client that reads. */
+async function readAtOnce(stage: Stage, client: TextClient, upstream: TextUpstream): Promise<number> {
+  const at = upstream.pieces.findIndex(piece => piece.includes('two '))
+  const piece = upstream.pieces[at] ?? ''
+  const pushed = withResolvers<Socket>()
+  const model = stage.play(upstream.protocol, async peer => {
+    await startStream(peer, { headers: { 'content-type': upstream.contentType } })
+    for (const first of upstream.pieces.slice(0, at)) await peer.send(chunk(first))
+    peer.socket.write(chunk(piece.repeat(Math.ceil(PUSHED / piece.length))))
+    pushed.resolve(peer.socket)
+    await peer.gone()
+  })
+  const raw = await stage.open(client, model, true)
+  raw.socket.resume()
+  const receiving = endOf(await pushed.promise)
+  if (receiving === undefined) throw new Error('the connection is open')
+  let most = 0
+  for (let last = receiving.bytesRead; receiving.bytesRead < PUSHED; ) {
+    await new Promise(resolve => setImmediate(resolve))
+    most = Math.max(most, receiving.bytesRead - last)
+    last = receiving.bytesRead
+  }
+  raw.socket.resetAndDestroy()
+  return most
+}
