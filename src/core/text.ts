@@ -204,6 +204,8 @@ export type Tool = FunctionTool | CustomTool | HostedTool
 interface ToolBase {
   /** `tools[0]`. */
   readonly at?: string
+  /** What the client calls it, where it stands in a group of tools: `name` is then made of both. */
+  readonly within?: { readonly namespace: string; readonly name: string }
   readonly cache?: CacheMark
 }
 

@@ -111,4 +111,88 @@ t.test('tools that take free text keep their name', async t => {
   }
 })
 
+const WEATHER = {
+  type: 'function',
+  name: 'get',
+  description: 'Reads it.',
+  parameters: { type: 'object' },
+  strict: false,
+}
+const GROUP = {
+  type: 'namespace',
+  name: 'weather',
+  description: 'The weather.',
+  tools: [WEATHER, { ...WEATHER, name: 'set' }],
+}
+
+t.test('a group of tools becomes one list, and its calls come back as the client has them', async t => {
+  const stage = await startStage(t)
+  for (const protocol of ['chat', 'messages', 'generate']) {
+    const input = [
+      { role: 'user', content: 'hi' },
+      { type: 'function_call', call_id: 'call_0', namespace: 'weather', name: 'set', arguments: '{}' },
+      { type: 'function_call_output', call_id: 'call_0', output: 'ok' },
+    ]
+    const request = { tools: [GROUP, { ...WEATHER, name: 'other' }], input }
+    for (const { items, sent, dropped } of await answers(
+      stage,
+      protocol,
+      ['weather__get', { city: 'Oslo' }],
+      request,
+    )) {
+      const call = { type: 'function_call', namespace: 'weather', name: 'get', arguments: '{"city":"Oslo"}' }
+      t.match(items.at(-1), call, protocol)
+      t.equal(dropped, undefined, 'nothing is lost')
+      t.match(sent, /"name":"weather__get","description":"The weather\.\\n\\nReads it\."/)
+      t.match(sent, /"name":"weather__set"/g, 'the call of the turn before has the same name')
+    }
+    for (const { items } of await answers(stage, protocol, ['other', {}], request)) {
+      t.match(items.at(-1), { name: 'other', namespace: undefined })
+    }
+    const chosen = { ...request, tool_choice: { type: 'function', namespace: 'weather', name: 'get' } }
+    for (const { sent } of await answers(stage, protocol, ['weather__get', {}], chosen)) {
+      t.match(sent, /("tool_choice":|"allowedFunctionNames":)[^}]*"weather__get"/)
+    }
+  }
+})
+
+t.test('names that would be one name are told apart', async t => {
+  const stage = await startStage(t)
+  const tools = [{ ...WEATHER, name: 'weather__get' }, GROUP]
+  const [plain] = await answers(stage, 'chat', ['weather__get', {}], { tools })
+  t.match(plain?.items.at(-1), { name: 'weather__get', namespace: undefined })
+  const [, own = ''] = /"name":"(weather__get_[0-9a-f]{8})"/.exec(plain?.sent ?? '') ?? []
+  const [grouped] = await answers(stage, 'chat', [own, {}], { tools })
+  t.match(grouped?.items.at(-1), { name: 'get', namespace: 'weather' })
+})
+
+t.test(
+  'a tool without counterpart is dropped and named; refused where it is forced, or nothing may be lost',
+  async t => {
+    const strict = '  "strict-*": { upstream: messages, strict: true }\n'
+    const stage = await startStage(t, { models: strict })
+    const tools = [{ type: 'computer_use_preview', display_width: 1, display_height: 1, environment: 'linux' }, WEATHER]
+    for (const protocol of ['chat', 'messages', 'generate']) {
+      for (const { dropped, sent } of await answers(stage, protocol, ['get', {}], { tools })) {
+        t.match(dropped, /tools\[0\]/, protocol)
+        t.notMatch(sent, /computer_use/)
+      }
+      const model = stage.play(protocol, json({}))
+      const forced = [
+        { tools, tool_choice: { type: 'computer_use_preview' } },
+        { tools: tools.slice(0, 1), tool_choice: 'required' },
+        { tools, tool_choice: { type: 'allowed_tools', mode: 'required', tools: [{ type: 'computer_use_preview' }] } },
+      ]
+      for (const request of forced) {
+        const answer = await stage.ask(responses, model, false, request)
+        t.equal(answer.status, 400)
+        t.match(answer.json(), { error: { param: 'tool_choice', message: /'computer_use_preview'/ } })
+      }
+      t.same(stage.asked(model), [], 'nothing was asked')
+    }
+    const answer = await stage.ask(responses, 'strict-1', false, { tools })
+    t.match(answer.json(), { error: { param: 'tools[0]', message: /'computer_use_preview'/ } })
+  },
+)
+
 proveNoLeak(t)

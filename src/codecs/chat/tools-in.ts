@@ -79,7 +79,9 @@ export function readToolChoice(body: Reader, left: Left[]): ToolChoice | undefin
   const object = body.object(name)
   if (object === undefined) return undefined
   if (name === 'function_call') return { type: 'tool', name: object.required('name') }
-  const type = object.string('type')
+  // Some clients leave the type out and name the function alone.
+  const type =
+    object.string('type') ?? (object.has('custom') ? 'custom' : object.has('function') ? 'function' : undefined)
   if (type === 'function' || type === 'custom') {
     return { type: 'tool', name: object.object(type)?.required('name') ?? object.required('name') }
   }

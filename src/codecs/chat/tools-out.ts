@@ -2,6 +2,7 @@ import type { Target } from '../../core/codec.js'
 import { isObject, type Json, type JsonObject } from '../../core/json.js'
 import type { CustomTool, HostedTool, TextRequest, Tool, ToolChoice } from '../../core/text.js'
 import { searchLoss, searchSettings } from '../hosted-settings.js'
+import { loseHosted, withoutLost } from '../lose-hosted.js'
 import { compact } from '../read.js'
 import { PROTOCOL } from './reasoning.js'
 import { SEARCH_OPTIONS } from './tools-in.js'
@@ -15,7 +16,7 @@ export function writeTools(request: TextRequest, target: Target): Record<string,
     if (tool.type !== 'hosted') tools.push(writeTool(tool))
     else if (tool.of === PROTOCOL && tool.name !== SEARCH_OPTIONS) tools.push(tool.value)
     else if (tool.kind === 'web_search') search = writeSearch(tool, target)
-    else target.lose(tool.kind === 'code_execution' ? 'hostedCode' : 'hostedOther', tool.at)
+    else loseHosted(tool, request, target, tool.kind === 'code_execution' ? 'hostedCode' : 'hostedOther')
   }
   const choice = request.toolChoice === undefined ? undefined : writeToolChoice(request.toolChoice, request.tools)
   // Servers refuse both of these where there are no tools to choose among.
@@ -70,7 +71,10 @@ function writeToolChoice(choice: ToolChoice, tools: readonly Tool[]): Json {
     case 'tool':
       return reference(choice.name, tools)
     case 'subset': {
-      const allowed = { mode: choice.mode, tools: choice.names.map(name => reference(name, tools)) }
+      const allowed = {
+        mode: choice.mode,
+        tools: withoutLost(choice.names, tools, PROTOCOL).map(name => reference(name, tools)),
+      }
       return { type: 'allowed_tools', allowed_tools: allowed }
     }
     default:

@@ -255,7 +255,7 @@ export const GENERATE_CARRIES: Readonly<Record<Field, Carry>> = {
   customTools: { approximated: 'as functions with one text, `input`, as their argument' },
   hostedWebSearch: { approximated: 'without its settings' },
   hostedCode: { approximated: 'without its settings' },
-  hostedOther: { refused: 'no such tool runs at upstreams of this protocol' },
+  hostedOther: { dropped: 'no such tool runs at upstreams of this protocol' },
   toolChoice: 'carried',
   toolSubset: { approximated: 'calls out of a subset are checked against their schemas' },
   parallelTools: { dropped: 'parallel calls cannot be switched off here' },

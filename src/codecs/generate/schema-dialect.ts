@@ -10,6 +10,9 @@ const NATIVE = new Set([
   ...['anyOf', 'minItems', 'maxItems', 'minLength', 'maxLength', 'minProperties', 'maxProperties', 'propertyOrdering'],
 ])
 
+/** The dialect's types by their numbers, which some clients send. */
+const TYPES = ['TYPE_UNSPECIFIED', 'STRING', 'NUMBER', 'INTEGER', 'BOOLEAN', 'ARRAY', 'OBJECT', 'NULL'] as const
+
 /** 64-bit numbers, which the dialect writes as text. */
 const COUNTS = new Set(['minItems', 'maxItems', 'minLength', 'maxLength', 'minProperties', 'maxProperties'])
 
@@ -39,7 +42,11 @@ function member(out: Record<string, Json>, name: string, value: Json, at: string
     case 'propertyOrdering':
       return
     case 'type':
-      if (value !== 'TYPE_UNSPECIFIED') out.type = typeof value === 'string' ? typeName(value) : value
+      {
+        const type = typeof value === 'number' ? TYPES[value] : value
+        if (type !== undefined && type !== 'TYPE_UNSPECIFIED')
+          out.type = typeof type === 'string' ? typeName(type) : type
+      }
       return
     case 'format':
       // The dialect marks strings with an enumeration so; to JSON Schema it is a format that nobody knows.

@@ -2,6 +2,7 @@ import type { Target } from '../../core/codec.js'
 import type { Json, JsonObject } from '../../core/json.js'
 import type { CustomTool, FunctionTool, HostedTool, TextRequest, Tool, ToolChoice } from '../../core/text.js'
 import { containerLoss, searchLoss, searchSettings } from '../hosted-settings.js'
+import { loseHosted } from '../lose-hosted.js'
 import { objectOf, stringOf } from '../read.js'
 import { wireName } from './names.js'
 import { schemaOut } from './schema-out.js'
@@ -29,7 +30,7 @@ export function toolsOut(request: TextRequest, target: Target): readonly JsonObj
         functions.push(customOut(tool))
         break
       case 'hosted': {
-        const value = hostedOut(tool, target)
+        const value = hostedOut(tool, request, target)
         if (value !== undefined) hosted.push(value)
       }
     }
@@ -78,7 +79,7 @@ function isNothing(value: Json | undefined): boolean {
 
 const OF_FETCHING = ['allowed_domains', 'blocked_domains', 'max_uses', 'max_content_tokens', 'citations']
 
-function hostedOut(tool: HostedTool, target: Target): JsonObject | undefined {
+function hostedOut(tool: HostedTool, request: TextRequest, target: Target): JsonObject | undefined {
   if (tool.of === PROTOCOL) return tool.value
   switch (tool.kind) {
     case 'web_search':
@@ -93,8 +94,7 @@ function hostedOut(tool: HostedTool, target: Target): JsonObject | undefined {
       }
       return { [HOSTED.web_fetch]: {} }
     case 'other':
-      target.lose('hostedOther', tool.at)
-      return undefined
+      return loseHosted(tool, request, target)
   }
 }
 

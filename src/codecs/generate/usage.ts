@@ -50,7 +50,7 @@ export function usageOut(usage: TextUsage, tier: string | undefined): JsonObject
   const out: Record<string, Json> = {}
   if (input !== undefined) out.promptTokenCount = input
   if (output !== undefined) out.candidatesTokenCount = Math.max(output - (reasoning ?? 0), 0)
-  out.totalTokenCount = totalOf(usage)
+  if (input !== undefined || usage.total !== undefined) out.totalTokenCount = totalOf(usage)
   if (reasoning !== undefined) out.thoughtsTokenCount = reasoning
   if (cached !== undefined) out.cachedContentTokenCount = cached
   if (input !== undefined) out.promptTokensDetails = detailsOut(input, inputAudio)

@@ -156,7 +156,7 @@ export const MESSAGES_CARRIES: Readonly<Record<Field, Carry>> = {
   customTools: approximated('functions of one string; a grammar goes into the description'),
   hostedWebSearch: approximated('its own web search, with its domains and the place of the user'),
   hostedCode: approximated('its own code execution'),
-  hostedOther: refused('it has no such tool'),
+  hostedOther: { dropped: 'it has no such tool' },
   toolChoice: 'carried',
   toolSubset: approximated('the other tools are left out'),
   parallelTools: 'carried',

@@ -3,6 +3,7 @@ import type { Target } from '../../core/codec.js'
 import type { Json, JsonObject } from '../../core/json.js'
 import type { CustomTool, FunctionTool, HostedTool, TextRequest, Tool, ToolChoice } from '../../core/text.js'
 import { containerLoss, searchLoss, searchSettings } from '../hosted-settings.js'
+import { loseHosted } from '../lose-hosted.js'
 import { objectOf, stringOf } from '../read.js'
 import { marked, toolName } from './blocks-out.js'
 import { strictSchema } from './strict-schema.js'
@@ -18,7 +19,7 @@ export function encodeTools(request: TextRequest, target: Target): ToolsOut {
   const chosen = toolChoice?.type === 'subset' ? subset(request.tools, toolChoice.names, target) : request.tools
   const servers = chosen.find(isServers)?.value ?? {}
   const listed = chosen.filter(tool => !isServers(tool))
-  const tools = listed.map(tool => encodeTool(tool, target)).filter(tool => tool !== undefined)
+  const tools = listed.map(tool => encodeTool(tool, request, target)).filter(tool => tool !== undefined)
   if (tools.length === 0) {
     if (toolChoice !== undefined && demandsCall(toolChoice)) target.lose('toolChoice', undefined, 'there are no tools')
     return servers
@@ -66,7 +67,7 @@ function encodeChoice(
   }
 }
 
-function encodeTool(tool: Tool, target: Target): JsonObject | undefined {
+function encodeTool(tool: Tool, request: TextRequest, target: Target): JsonObject | undefined {
   switch (tool.type) {
     case 'function':
       return marked(encodeFunction(tool, target), tool.cache)
@@ -74,7 +75,7 @@ function encodeTool(tool: Tool, target: Target): JsonObject | undefined {
       target.lose('customTools', tool.at, tool.format && 'nothing holds its input to the grammar')
       return marked(encodeCustom(tool), tool.cache)
     case 'hosted':
-      return encodeHosted(tool, target)
+      return encodeHosted(tool, request, target)
   }
 }
 
@@ -120,7 +121,7 @@ const OWN_TOOLS = {
   code_execution: { type: 'code_execution_20250825', name: 'code_execution' },
 } as const
 
-function encodeHosted(tool: HostedTool, target: Target): JsonObject | undefined {
+function encodeHosted(tool: HostedTool, request: TextRequest, target: Target): JsonObject | undefined {
   const { kind, of, value, at } = tool
   if (of === 'messages') return value
   switch (kind) {
@@ -132,8 +133,7 @@ function encodeHosted(tool: HostedTool, target: Target): JsonObject | undefined 
     case 'web_fetch':
       return OWN_TOOLS.web_fetch
     case 'other':
-      target.lose('hostedOther', at)
-      return undefined
+      return loseHosted(tool, request, target)
   }
 }
 

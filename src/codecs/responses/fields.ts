@@ -130,7 +130,7 @@ export const RESPONSES_CARRIES: Readonly<Record<Field, Carry>> = {
   customTools: 'carried',
   hostedWebSearch: { approximated: 'with its context size, domains and the place of the user' },
   hostedCode: { approximated: 'in a container of the upstream' },
-  hostedOther: { refused: 'responses know no such tool at the upstream' },
+  hostedOther: { dropped: 'responses know no such tool at the upstream' },
   toolChoice: 'carried',
   toolSubset: 'carried',
   parallelTools: 'carried',

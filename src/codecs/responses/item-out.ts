@@ -61,7 +61,7 @@ export class ItemOut {
         ]
       case 'call':
         return [
-          this.added(callItem({ ...part, arguments: '' }, this.#id, 'in_progress')),
+          this.added(callItem({ ...part, arguments: '' }, this.#id, 'in_progress', this.#answer)),
           ...(part.arguments === '' ? [] : this.grow(part.arguments)),
         ]
       default: {
@@ -164,11 +164,14 @@ export class ItemOut {
   }
 
   private closeCall(text: string, part: CallPart): { readonly frames: readonly Frame[]; readonly done: JsonObject } {
-    const done = callItem({ ...part, arguments: text }, this.#id, 'completed')
+    const done = callItem({ ...part, arguments: text }, this.#id, 'completed', this.#answer)
     const ended =
       part.custom === true
         ? this.event('response.custom_tool_call_input.done', { input: text })
-        : this.event('response.function_call_arguments.done', { name: part.name, arguments: done.arguments ?? '{}' })
+        : this.event('response.function_call_arguments.done', {
+            name: done.name ?? '',
+            arguments: done.arguments ?? '{}',
+          })
     return { done, frames: [ended, this.done(done)] }
   }
 

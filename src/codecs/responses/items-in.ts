@@ -6,6 +6,7 @@ import { unwrapThought } from '../seal.js'
 import { readAnnotation } from './annotations.js'
 import { GatheredTurns } from './gathered-turns.js'
 import { readMedia } from './media.js'
+import type { Namespaces } from './namespaces.js'
 import { PROTOCOL } from './protocol.js'
 import { carrierPlace } from './seal-carrier.js'
 
@@ -16,7 +17,7 @@ export interface Conversation {
 }
 
 /** `input`, or another member of its form: a text, or items of any type. Throws `invalid_parameter`. */
-export function readInput(body: Reader, left: Left[], member = 'input'): Conversation {
+export function readInput(body: Reader, left: Left[], names: Namespaces, member = 'input'): Conversation {
   const input = body.raw(member)
   if (typeof input === 'string') {
     return { system: [], turns: [{ role: 'user', parts: [{ type: 'text', text: input, at: member }], at: member }] }
@@ -24,7 +25,7 @@ export function readInput(body: Reader, left: Left[], member = 'input'): Convers
   const gathered = new GatheredTurns()
   for (const item of body.objects(member) ?? []) {
     const place = item.value.type === 'reasoning' ? carrierPlace(item.value) : undefined
-    if (place === undefined) gathered.add(readItem(item, left))
+    if (place === undefined) gathered.add(readItem(item, left, names))
     else gathered.carry(item.value, place)
   }
   const { turns } = gathered
@@ -38,18 +39,17 @@ export function readInput(body: Reader, left: Left[], member = 'input'): Convers
 
 const MESSAGE_MEMBERS = new Set(['type', 'role', 'content', 'id', 'status', 'phase'])
 const REASONING_MEMBERS = new Set(['type', 'id', 'status', 'summary', 'content', 'encrypted_content', 'redacted'])
-const CALL_MEMBERS = new Set(['type', 'id', 'status', 'call_id', 'name', 'arguments', 'input'])
-const RESULT_MEMBERS = new Set(['type', 'id', 'status', 'call_id', 'name', 'output'])
+const CALL_MEMBERS = new Set(['type', 'id', 'status', 'call_id', 'name', 'namespace', 'arguments', 'input'])
+const RESULT_MEMBERS = new Set(['type', 'id', 'status', 'call_id', 'name', 'namespace', 'output'])
 const PART_MEMBERS = new Set([
   ...['type', 'text', 'annotations', 'logprobs', 'refusal', 'image_url', 'detail', 'file_id', 'file_data', 'file_url'],
   ...['filename', 'input_audio', 'data', 'format', 'video_url', 'prompt_cache_breakpoint'],
 ])
 const WHY = {
   caller: 'other protocols do not say who calls a function',
-  namespace: 'other protocols know no namespaces of functions',
 }
 
-function readItem(item: Reader, left: Left[]): Turn {
+function readItem(item: Reader, left: Left[], names: Namespaces): Turn {
   const type = typeOf(item)
   const { at } = item
   switch (type) {
@@ -57,10 +57,10 @@ function readItem(item: Reader, left: Left[]): Turn {
       return readMessage(item, left)
     case 'function_call':
     case 'custom_tool_call':
-      return { role: 'assistant', at, parts: [readCall(item, type, left)] }
+      return { role: 'assistant', at, parts: [readCall(item, type, left, names)] }
     case 'function_call_output':
     case 'custom_tool_call_output':
-      return { role: 'user', at, parts: [readResult(item, type, left)] }
+      return { role: 'user', at, parts: [readResult(item, type, left, names)] }
     case 'reasoning':
       leaveOthers(item, REASONING_MEMBERS, left)
       return { role: 'assistant', at, parts: [reasoningOf(item.value, at)] }
@@ -139,22 +139,23 @@ function readKind(part: Reader, left: Left[]): Part {
   }
 }
 
-function readCall(item: Reader, type: 'function_call' | 'custom_tool_call', left: Left[]): CallPart {
+function readCall(item: Reader, type: 'function_call' | 'custom_tool_call', left: Left[], names: Namespaces): CallPart {
   leaveOthers(item, CALL_MEMBERS, left, WHY)
   const custom = type === 'custom_tool_call'
   return {
     type: 'call',
     id: item.required('call_id'),
-    name: item.required('name'),
+    name: names.nameOf(item.value, item.required('name')),
     arguments: item.string(custom ? 'input' : 'arguments') ?? '',
     at: item.at,
     ...given({ item: item.string('id'), custom: custom ? (true as const) : undefined }),
   }
 }
 
-function readResult(item: Reader, type: string, left: Left[]): ResultPart {
+function readResult(item: Reader, type: string, left: Left[], names: Namespaces): ResultPart {
   leaveOthers(item, RESULT_MEMBERS, left, WHY)
   const output = item.raw('output')
+  const name = item.string('name')
   const at = item.path('output')
   const parts: (TextPart | ReturnType<typeof readMedia>)[] = []
   if (typeof output === 'string') parts.push({ type: 'text', text: output, at })
@@ -171,7 +172,7 @@ function readResult(item: Reader, type: string, left: Left[]): ResultPart {
     parts,
     at: item.at,
     ...given({
-      name: item.string('name'),
+      name: name === undefined ? undefined : names.nameOf(item.value, name),
       custom: type === 'custom_tool_call_output' ? (true as const) : undefined,
     }),
   }

@@ -3,6 +3,7 @@ import type { JsonObject } from '../../core/json.js'
 import type { CallPart, Part, ReasoningPart, RefusalPart, TextPart, TokenLogprob } from '../../core/text.js'
 import { wrapSeal } from '../seal.js'
 import { loseCitation, writeAnnotation } from './annotations.js'
+import { clientNames } from './namespaces.js'
 import { PROTOCOL } from './protocol.js'
 import { carrierItem, isSealable, loseSeal } from './seal-carrier.js'
 
@@ -24,7 +25,7 @@ function writePart(part: Part, answer: AnswerContext, status: string): JsonObjec
     case 'reasoning':
       return reasoningItem(part, answer.newId('rs_'))
     case 'call':
-      return callItem(part, answer.newId(part.custom === true ? 'ctc_' : 'fc_'), 'completed')
+      return callItem(part, answer.newId(part.custom === true ? 'ctc_' : 'fc_'), 'completed', answer)
     case 'hosted':
       if (part.of === PROTOCOL) return part.value
       answer.lose('hosted', 'traces of tools that ran at an upstream of another protocol have no place here')
@@ -73,9 +74,15 @@ export function reasoningItem(part: ReasoningPart, id: string): JsonObject {
   }
 }
 
-export function callItem(part: CallPart, id: string, status: string): JsonObject {
-  const { id: call_id, name } = part
-  if (part.custom === true) return { type: 'custom_tool_call', id, status, call_id, name, input: part.arguments }
+export function callItem(
+  part: CallPart,
+  id: string,
+  status: string,
+  { request }: Pick<AnswerContext, 'request'>,
+): JsonObject {
+  const { id: call_id } = part
+  const names = clientNames(request.tools, part.name)
+  if (part.custom === true) return { type: 'custom_tool_call', id, status, call_id, ...names, input: part.arguments }
   const text = part.arguments === '' && status === 'completed' ? '{}' : part.arguments
-  return { type: 'function_call', id, status, call_id, name, arguments: text }
+  return { type: 'function_call', id, status, call_id, ...names, arguments: text }
 }

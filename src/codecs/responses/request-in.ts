@@ -7,6 +7,7 @@ import { given, leaveOthers, UNKNOWN } from '../members.js'
 import { Reader } from '../read.js'
 import { RESPONSES_FIELDS } from './fields.js'
 import { onlyText, readInput } from './items-in.js'
+import { Namespaces } from './namespaces.js'
 import { PROTOCOL } from './protocol.js'
 import { readToolChoice, readTools } from './tools-in.js'
 
@@ -14,8 +15,10 @@ import { readToolChoice, readTools } from './tools-in.js'
 export function decodeRequest(value: JsonObject, head: RequestHead): TextRequest {
   const body = new Reader(value)
   const left: Left[] = []
-  const { system, turns } = readInput(body, left)
-  const instructions = readInstructions(body, left)
+  const names = new Namespaces(body.objects('tools') ?? [])
+  const tools = readTools(body, left, names)
+  const { system, turns } = readInput(body, left, names)
+  const instructions = readInstructions(body, left, names)
   const text = body.object('text')
   return {
     model: head.model,
@@ -23,10 +26,10 @@ export function decodeRequest(value: JsonObject, head: RequestHead): TextRequest
     streamUsage: true,
     system: [...instructions, ...system],
     turns: [...readKept(body), ...turns],
-    tools: readTools(body, left),
+    tools,
     ...readSettings(body),
     ...given({
-      toolChoice: readToolChoice(body),
+      toolChoice: readToolChoice(body, names),
       parallelTools: body.boolean('parallel_tool_calls'),
       maxTokens: body.number('max_output_tokens'),
       temperature: body.number('temperature'),
@@ -41,11 +44,11 @@ export function decodeRequest(value: JsonObject, head: RequestHead): TextRequest
 }
 
 /** A text, or items with the roles of instructions. */
-function readInstructions(body: Reader, left: Left[]): readonly TextPart[] {
+function readInstructions(body: Reader, left: Left[], names: Namespaces): readonly TextPart[] {
   const instructions = body.raw('instructions')
   if (instructions === undefined) return []
   if (typeof instructions === 'string') return [{ type: 'text', text: instructions, at: 'instructions' }]
-  const read = readInput(body, left, 'instructions')
+  const read = readInput(body, left, names, 'instructions')
   return [...read.system, ...read.turns.flatMap(turn => turn.parts).map(onlyText)]
 }
 

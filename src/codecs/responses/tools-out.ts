@@ -1,8 +1,8 @@
 import type { Target } from '../../core/codec.js'
-import type { Field } from '../../core/fields.js'
 import type { Json, JsonObject } from '../../core/json.js'
 import type { HostedTool, TextRequest, Tool, ToolChoice } from '../../core/text.js'
 import { containerLoss, searchLoss, searchSettings } from '../hosted-settings.js'
+import { loseHosted, withoutLost } from '../lose-hosted.js'
 import { compact } from '../read.js'
 import { PROTOCOL } from './protocol.js'
 
@@ -10,7 +10,7 @@ import { PROTOCOL } from './protocol.js'
 export function writeTools(request: TextRequest, target: Target): Readonly<Record<string, Json | undefined>> {
   const tools = request.tools.flatMap(tool => {
     if (tool.cache !== undefined) target.lose('cacheMarks', tool.at)
-    return writeTool(tool, target) ?? []
+    return writeTool(tool, request, target) ?? []
   })
   if (tools.length === 0) {
     const { toolChoice } = request
@@ -25,7 +25,7 @@ export function writeTools(request: TextRequest, target: Target): Readonly<Recor
   }
 }
 
-function writeTool(tool: Tool, target: Target): JsonObject | undefined {
+function writeTool(tool: Tool, request: TextRequest, target: Target): JsonObject | undefined {
   switch (tool.type) {
     case 'function': {
       const { name, description, schema, strict } = tool
@@ -41,15 +41,8 @@ function writeTool(tool: Tool, target: Target): JsonObject | undefined {
       return compact({ type: 'custom', name, description, format })
     }
     case 'hosted':
-      return tool.of === PROTOCOL ? tool.value : writeHosted(tool, target)
+      return tool.of === PROTOCOL ? tool.value : writeHosted(tool, request, target)
   }
-}
-
-const FIELDS: Readonly<Record<HostedTool['kind'], Field>> = {
-  web_search: 'hostedWebSearch',
-  code_execution: 'hostedCode',
-  web_fetch: 'hostedOther',
-  other: 'hostedOther',
 }
 
 const SEARCH_SETTINGS = new Set(['size', 'place', 'allowed'] as const)
@@ -66,10 +59,11 @@ function writeSearch(tool: HostedTool, target: Target): JsonObject {
   })
 }
 
-function writeHosted(tool: HostedTool, target: Target): JsonObject | undefined {
+function writeHosted(tool: HostedTool, request: TextRequest, target: Target): JsonObject | undefined {
   if (tool.kind === 'web_search') return writeSearch(tool, target)
-  target.lose(FIELDS[tool.kind], tool.at, tool.kind === 'code_execution' ? containerLoss(tool) : undefined)
-  return tool.kind === 'code_execution' ? { type: 'code_interpreter', container: { type: 'auto' } } : undefined
+  if (tool.kind !== 'code_execution') return loseHosted(tool, request, target)
+  target.lose('hostedCode', tool.at, containerLoss(tool))
+  return { type: 'code_interpreter', container: { type: 'auto' } }
 }
 
 function writeChoice(choice: ToolChoice, tools: readonly Tool[]): Json {
@@ -77,7 +71,11 @@ function writeChoice(choice: ToolChoice, tools: readonly Tool[]): Json {
     case 'tool':
       return reference(choice.name, tools)
     case 'subset':
-      return { type: 'allowed_tools', mode: choice.mode, tools: choice.names.map(name => reference(name, tools)) }
+      return {
+        type: 'allowed_tools',
+        mode: choice.mode,
+        tools: withoutLost(choice.names, tools, PROTOCOL).map(name => reference(name, tools)),
+      }
     default:
       return choice.type
   }

@@ -105,7 +105,12 @@ export function untranslatable(field: string, why: string): GatewayError {
   return new GatewayError('untranslatable', `The model cannot be given '${field}': ${why}.`, { param: field })
 }
 
-/** Header-safe: clients choose the names of members that nobody knows. */
+/** Header-safe: clients choose the names of members that nobody knows. Percent-encoded, as in URLs, and cut. */
 export function shown(name: string): string {
-  return name.slice(0, LONGEST).replace(/[^\x21-\x2b\x2d-\x7e]/g, '?')
+  const safe = name.slice(0, LONGEST).replace(/[^\x21-\x24\x26-\x2b\x2d-\x7e]/gu, escaped)
+  return safe.length <= LONGEST ? safe : safe.slice(0, LONGEST).replace(/%.?$/, '')
+}
+
+function escaped(letter: string): string {
+  return Array.from(Buffer.from(letter), byte => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`).join('')
 }

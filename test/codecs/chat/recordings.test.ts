@@ -14,8 +14,6 @@ const skip = exchanges.length === 0 && 'no recordings'
 const BROKEN: Readonly<Record<string, string>> = {
   'test_tool_use_failed_error_streaming.yaml #0': 'upstream_failed',
   'test_openrouter_stream_error.yaml #0': 'upstream_failed',
-  // No [DONE] after the last chunk.
-  'chat_streaming_responses_perplexity_sonar_supports_streaming_responses.yml #0': 'upstream_truncated',
   // Two streams in one file.
   'cererebras-structured-output-tools.1.chunks.txt': 'bad_upstream_response',
 }

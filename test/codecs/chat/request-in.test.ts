@@ -226,6 +226,8 @@ t.test('tools and the choice among them', async t => {
   ])
   for (const word of ['auto', 'none', 'required']) t.same(choose(word), { type: word })
   t.same(choose({ type: 'function', function: { name: 'weather' } }), { type: 'tool', name: 'weather' })
+  t.same(choose({ function: { name: 'weather' } }), { type: 'tool', name: 'weather' }, 'some leave the type out')
+  t.same(choose({ custom: { name: 'shell' } }), { type: 'tool', name: 'shell' })
   t.same(choose({ type: 'custom', custom: { name: 'shell' } }), { type: 'tool', name: 'shell' })
   t.same(
     choose({

@@ -138,14 +138,23 @@ t.test('a search tool of another protocol keeps its place and size', async t => 
   t.match(target.lost, [{ field: 'hostedWebSearch', at: 'tools[0]' }])
 })
 
-t.test('tools of other protocols that run at the upstream are refused by name', async t => {
-  const hosted = { type: 'hosted', name: 'bash', of: 'messages', value: {}, at: 'tools[0]' } as const
-  t.throws(() => encode({ tools: [{ ...hosted, kind: 'code_execution' }] }), {
-    code: 'untranslatable',
-    message: /tools\[0\]/,
-  })
-  t.throws(() => encode({ tools: [{ ...hosted, kind: 'other' }] }), { code: 'untranslatable' })
-})
+t.test(
+  'tools of other protocols that run at the upstream are left out by name, and refused where they are forced',
+  async t => {
+    const hosted = { type: 'hosted', name: 'bash', of: 'messages', value: {}, at: 'tools[0]' } as const
+    for (const [kind, field] of [
+      ['code_execution', 'hostedCode'],
+      ['other', 'hostedOther'],
+    ] as const) {
+      const { body, target } = encode({ tools: [{ ...hosted, kind }] })
+      t.equal(body.tools, undefined)
+      t.match(target.lost, [{ field, at: 'tools[0]', why: /'bash'/ }])
+      const toolChoice = { type: 'tool', name: 'bash' } as const
+      const refusal = { code: 'untranslatable', message: /'bash'/, details: { param: 'tool_choice' } }
+      t.throws(() => encode({ tools: [{ ...hosted, kind }], toolChoice }), refusal)
+    }
+  },
+)
 
 t.test('more than four stop sequences are cut, and that is said', async t => {
   const { body, target } = encode({ stop: ['a', 'b', 'c', 'd', 'e'] })

@@ -42,6 +42,30 @@ t.test('example, formats of enumerations, types that are none', async t => {
   same(t, { type: 'STRING', format: 'date-time' }, { type: 'string', format: 'date-time' })
 })
 
+t.test('types by their numbers', async t => {
+  const properties = {
+    a: { type: 1 },
+    b: { type: 5, items: { type: 3 } },
+    c: { type: 2 },
+    d: { type: 4 },
+    e: { type: 0 },
+  }
+  same(
+    t,
+    { type: 6, properties, nullable: true },
+    {
+      type: ['object', 'null'],
+      properties: {
+        a: { type: 'string' },
+        b: { type: 'array', items: { type: 'integer' } },
+        c: { type: 'number' },
+        d: { type: 'boolean' },
+        e: {},
+      },
+    },
+  )
+})
+
 t.test('JSON Schema stays as it is', async t => {
   const schema = {
     $defs: { a_b: { type: ['string', 'null'] } },

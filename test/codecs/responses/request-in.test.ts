@@ -371,7 +371,7 @@ t.test('the choice of a tool, in all its forms', async t => {
   t.same(choice({ type: 'function', name: 'f' }), { type: 'tool', name: 'f' })
   t.same(choice({ type: 'custom', name: 'c' }), { type: 'tool', name: 'c' })
   t.same(choice({ type: 'web_search_preview' }), { type: 'tool', name: 'web_search_preview' })
-  t.same(choice({ type: 'mcp', server_label: 'a', name: 'b' }), { type: 'tool', name: 'b' })
+  t.same(choice({ type: 'mcp', server_label: 'a', name: 'b' }), { type: 'tool', name: 'mcp' })
   const tools = [{ type: 'function', name: 'f' }, { type: 'image_generation' }]
   t.same(choice({ type: 'allowed_tools', mode: 'required', tools }), {
     ...{ type: 'subset', mode: 'required', names: ['f', 'image_generation'] },
@@ -417,8 +417,8 @@ t.test('members of items and tools that nothing holds are named', async t => {
       tools: [{ type: 'function', name: 'f', defer_loading: true }],
     }),
     [
-      ...['input[0].y', 'input[0].content[0].x', 'input[1].namespace', 'input[1].caller', 'input[2].z'],
-      ...['input[3].w', 'tools[0].defer_loading'],
+      ...['tools[0].defer_loading', 'input[0].y', 'input[0].content[0].x', 'input[1].caller', 'input[2].z'],
+      'input[3].w',
     ],
   )
 })
