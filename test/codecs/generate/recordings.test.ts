@@ -39,7 +39,8 @@ function saidRaw(documents: readonly JsonObject[]): Said {
   const all = parts(documents)
   const texts = all.filter(({ text }) => typeof text === 'string')
   const usage = documents.map(({ usageMetadata }) => usageMetadata).filter(isObject)
-  const last = usage.findLast(each => each.totalTokenCount !== undefined) ?? {}
+  // Each document may leave out what an earlier one has told.
+  const last: JsonObject = Object.assign({}, ...usage)
   const called = all.some(({ functionCall }) => functionCall !== undefined)
   const hosted = ['executableCode', 'codeExecutionResult', 'functionResponse', 'toolCall', 'toolResponse']
   return {
@@ -71,7 +72,10 @@ function saidRaw(documents: readonly JsonObject[]): Said {
       .slice(-1),
     usage: {
       input: number(last.promptTokenCount) + number(last.toolUsePromptTokenCount),
-      output: number(last.totalTokenCount) - number(last.promptTokenCount) - number(last.toolUsePromptTokenCount),
+      output:
+        last.totalTokenCount === undefined
+          ? number(last.candidatesTokenCount) + number(last.thoughtsTokenCount)
+          : number(last.totalTokenCount) - number(last.promptTokenCount) - number(last.toolUsePromptTokenCount),
       reasoning: number(last.thoughtsTokenCount),
     },
   }
