@@ -166,7 +166,7 @@ export interface RequestHead {
 
 export interface AnswerContext {
   /** All that answers need of the request. */
-  readonly request: Pick<TextRequest, 'model' | 'streamUsage'>
+  readonly request: Pick<TextRequest, 'model' | 'streamUsage'> & Partial<Pick<TextRequest, 'tools'>>
   /** A new id: 32 hex digits behind the prefix. */
   newId(prefix: string): string
   /** Seconds since the epoch when the request came. */

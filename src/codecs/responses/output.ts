@@ -81,7 +81,7 @@ export function callItem(
   { request }: Pick<AnswerContext, 'request'>,
 ): JsonObject {
   const { id: call_id } = part
-  const names = clientNames(request.tools, part.name)
+  const names = clientNames(request.tools ?? [], part.name)
   if (part.custom === true) return { type: 'custom_tool_call', id, status, call_id, ...names, input: part.arguments }
   const text = part.arguments === '' && status === 'completed' ? '{}' : part.arguments
   return { type: 'function_call', id, status, call_id, ...names, arguments: text }

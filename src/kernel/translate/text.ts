@@ -13,7 +13,7 @@ import type {
 import type { Json, JsonObject } from '../../core/json.js'
 import type { Overflow } from '../../core/long-text.js'
 import type { Exchange, Translation, Usage } from '../../core/plan.js'
-import type { TextEvent, TextRequest, TextResult, TextUsage } from '../../core/text.js'
+import type { FunctionTool, TextEvent, TextRequest, TextResult, TextUsage } from '../../core/text.js'
 import type { Call } from '../call.js'
 import type { Asked } from './asked.js'
 import { Losses } from './losses.js'
@@ -83,7 +83,11 @@ export class TextTranslator implements Translator {
     const { answerBody } = this.server.server
     if (answerBody === undefined) return false
     const { model, stream, streamUsage } = this.#request
-    const bare: TextRequest = { model, stream, streamUsage, system: [], turns: [], tools: [], left: [] }
+    // Calls of tools that stand in groups need the way back to the client's names.
+    const tools = this.#request.tools.flatMap(({ type, name, within }): readonly FunctionTool[] =>
+      type === 'hosted' || within === undefined ? [] : [{ type: 'function', name, within }],
+    )
+    const bare: TextRequest = { model, stream, streamUsage, system: [], turns: [], tools, left: [] }
     this.#answer = { ...this.#answer, request: bare, body: answerBody(this.#answer.body) }
     this.#request = bare
     this.#sent = bare
