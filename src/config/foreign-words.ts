@@ -22,7 +22,7 @@ const KEYS: OwnWord = {
 const AS: OwnWord = { hint: 'the name that the upstream has for the model is "as"', meant: 'as' }
 const FALLBACKS: OwnWord = { hint: 'what is tried in turn is a list: models: { NAME: [FIRST, SECOND] }' }
 const LISTEN: OwnWord = { hint: 'where the gateway listens: listen: { host: 127.0.0.1, port: 8080 }', meant: 'listen' }
-const ELSEWHERE = 'in upstreams: { NAME: { kind: openai, secret: { env: NAME }, base: https://… } }'
+const ELSEWHERE = 'in upstreams: { NAME: { kind: KIND, secret: { env: NAME }, base: https://… } }'
 const RATES: OwnWord = {
   hint: 'there are no limits of rates; limits has those of sizes, connections and requests in flight',
 }

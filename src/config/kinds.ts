@@ -84,7 +84,7 @@ export class Kinds {
   }
 }
 
-/** `azure` → `azure-openai`, where no other kind starts so. */
+/** The one kind whose name begins with this word and a dash. */
 function onlyOneStarting(name: string, kinds: readonly string[]): string | undefined {
   const starting = kinds.filter(kind => kind.startsWith(`${name}-`))
   return starting.length === 1 ? starting[0] : undefined

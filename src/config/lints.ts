@@ -30,7 +30,7 @@ export function lint(linted: Linted, context: Context): void {
   warnOfTimeouts(linted, context)
 }
 
-/** What regular expressions have and names of models have not. `gpt-4.*` is a glob that makes sense. */
+/** What regular expressions have and names of models have not. `model-4.*` is a glob that makes sense. */
 const REGEX_LIKE = /(?<!\d)\.[*+]|^\^|\$$|\||\\|\(\?|\[[^\]]+\][*+?]?/
 
 function warnOfPatterns({ modelEntries, keyEntries }: Linted, { report }: Context): void {
@@ -45,7 +45,7 @@ function warnOfPatterns({ modelEntries, keyEntries }: Linted, { report }: Contex
   }
 }
 
-/** The glob for a simple expression: `^gpt-.*$` → `gpt-*`. */
+/** The glob for a simple expression: `^model-.*$` → `model-*`. */
 function asGlob(name: string): string | undefined {
   const glob = name
     .replace(/^\^/, '')

@@ -46,8 +46,8 @@ t.test('the members of the body that decide what happens are its control members
 })
 
 t.test("limits are everybody's but for those that the route sets", async t => {
-  const { line, event, response, depth, members, parts, field, fields } = LIMITS
-  const others = { line, event, response, depth, members, parts, field, fields }
+  const { line, event, response, depth, members, values, parts, field, fields } = LIMITS
+  const others = { line, event, response, depth, members, values, parts, field, fields }
   t.same(routeFrom(routeOf({ limits: { body: 10 } })).limits, { body: 10, ...others })
 })
 
