@@ -21,6 +21,7 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const BUILT = join(ROOT, '.test-build')
 /** Of what one failed assertion tells beside its difference. */
 const MAX_REPORT_CHARS = 2_000
+const MAX_LINE_CHARS = 400
 const MAX_STDERR_CHARS = 16_384
 /** Of a test that sets none itself. */
 const TEST_TIMEOUT_SECONDS = 120
@@ -124,12 +125,21 @@ function endGroup(child, signal) {
   }
 }
 
+/** A difference, with its long lines cut. */
+function shortLines(text) {
+  return text
+    .split('\n')
+    .map(line => `    ${line.slice(0, MAX_LINE_CHARS)}`)
+    .join('\n')
+    .slice(0, 4 * MAX_REPORT_CHARS)
+}
+
 function report({ file, failures, stderr }) {
   console.log(`FAILED  ${relative(BUILT, file)}`)
   for (const { fullname, diag } of failures) {
     console.log(`  not ok ${fullname}`)
     const { diff, found, wanted, at, stack, ...others } = diag ?? {}
-    if (diff !== undefined) console.log(String(diff).replace(/^/gm, '    '))
+    if (diff !== undefined) console.log(shortLines(String(diff)))
     const rest = { found, wanted, at: at && `${at.fileName}:${at.lineNumber}`, stack, ...others }
     console.log(JSON.stringify(rest, null, 2).replace(/^/gm, '    ').slice(0, MAX_REPORT_CHARS))
   }

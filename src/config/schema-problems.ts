@@ -155,7 +155,7 @@ const NAMED_VARIABLES: readonly RegExp[] = [
   /^\$\{([A-Za-z_]\w*)\}$/,
   /^\$([A-Z_][A-Z0-9_]*)$/,
   /^(?:env[:.]|os\.environ[/.]|process\.env\.|env\/)\$?([A-Z_][A-Z0-9_]*)$/,
-  /^((?:[A-Z][A-Z0-9]*_)+(?:KEY|TOKEN|SECRET|PASSWORD))$/,
+  /^([A-Z][A-Z0-9_]*_(?:KEY|TOKEN|SECRET|PASSWORD))$/,
 ]
 
 /** `{ env: X }` where a variable's name was written in the place of the reference to it. */

@@ -23,7 +23,7 @@ function* tokens(value: Json): Generator<string, void> {
   if (typeof value === 'string' && value.length > PIECE) {
     yield* tokensOfString(value)
   } else if (typeof value !== 'object' || value === null || left(value, PIECE) > 0) {
-    yield jsonText(value)
+    yield value === undefined ? 'null' : jsonText(value)
   } else if (Array.isArray(value)) {
     yield* tokensOfList(value)
   } else {
