@@ -4,6 +4,7 @@ import { InvalidArgumentError } from 'commander'
 import { type Define, example } from './command.js'
 import { CommandError, EXIT, type Io, print } from './io.js'
 import { mustLoad, STANDARD_INPUT } from './loading.js'
+import { readAll } from './read-all.js'
 import { fileOf, type SourceOptions, takesSource, withVariables } from './source.js'
 
 interface Options extends SourceOptions {
@@ -94,16 +95,8 @@ function aloneFile(argument: string): string {
 
 async function readBody(from: string, io: Io): Promise<Buffer> {
   try {
-    const chunks: Buffer[] = []
-    let size = 0
     const source = from === '-' ? io.stdin : [await readFile(from)]
-    for await (const chunk of source) {
-      const bytes = Buffer.from(chunk)
-      size += bytes.length
-      if (size > LARGEST_BODY) throw new CommandError(`the body is larger than ${LARGEST_BODY} bytes`)
-      chunks.push(bytes)
-    }
-    return Buffer.concat(chunks)
+    return await readAll(source, LARGEST_BODY, `the body is larger than ${LARGEST_BODY} bytes`)
   } catch (error) {
     if (error instanceof CommandError) throw error
     throw new CommandError(`${from} cannot be read (${error instanceof Error && 'code' in error ? error.code : error})`)

@@ -5,6 +5,7 @@ import type { Plan } from '../core/plan.js'
 import type { Problem } from '../core/problems.js'
 import type { LoadedPlan } from '../runtime/load.js'
 import { CommandError, coloured, EXIT, type Io, type Output } from './io.js'
+import { readAll } from './read-all.js'
 
 /** A file that compiled. */
 export interface Ready {
@@ -16,22 +17,11 @@ export interface Ready {
 export const STANDARD_INPUT = '-'
 /** Most of standard input that is read: more than any file may hold. */
 const MAX_INPUT_BYTES = 4 * 1024 * 1024
-
-async function readInput({ stdin }: Io): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  let size = 0
-  for await (const chunk of stdin) {
-    const bytes = Buffer.from(chunk)
-    size += bytes.length
-    if (size > MAX_INPUT_BYTES) throw new CommandError(`standard input has more than ${MAX_INPUT_BYTES} bytes`)
-    chunks.push(bytes)
-  }
-  return Buffer.concat(chunks)
-}
+const INPUT_TOO_LARGE = `standard input has more than ${MAX_INPUT_BYTES} bytes`
 
 /** Reads and compiles a file without making keys. Throws {@link CommandError} where there is no such file. */
 export async function check(file: string, io: Io, secrets: SecretsMode = 'leave'): Promise<LoadedPlan> {
-  const text = file === STANDARD_INPUT ? await readInput(io) : undefined
+  const text = file === STANDARD_INPUT ? await readAll(io.stdin, MAX_INPUT_BYTES, INPUT_TOO_LARGE) : undefined
   if (text === undefined) await mustExist(file)
   const [{ loadPlan }, { generatedKey }] = await Promise.all([
     import('../runtime/load.js'),

@@ -9,7 +9,7 @@ const MAX_DEPTH = 2000
 
 /** Room for the objects of one whole answer. To be ended when they are dropped. */
 export function answerLease({ call }: Pick<Source, 'call'>): MemoryLease {
-  return call.kernel.memory.answers.lease(call.caller?.name ?? '')
+  return call.kernel.memory.answers.lease(call.key)
 }
 
 /**

@@ -116,13 +116,13 @@ export class Call implements Watched, InFlight {
 
   /** What this call's request takes as objects. */
   get memory(): MemoryLease {
-    this.#memory ??= this.kernel.memory.requests.lease(this.caller?.name ?? '')
+    this.#memory ??= this.kernel.memory.requests.lease(this.key)
     return this.#memory
   }
 
   /** What this call's answer takes, where it is gathered while it comes. */
   get answerMemory(): MemoryLease {
-    this.#answerMemory ??= this.kernel.memory.answers.lease(this.caller?.name ?? '')
+    this.#answerMemory ??= this.kernel.memory.answers.lease(this.key)
     return this.#answerMemory
   }
 
