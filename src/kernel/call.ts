@@ -131,7 +131,7 @@ export class Call implements Watched, InFlight {
     return this.#settled
   }
 
-  /** What scarce things are shared by: the name of the caller's key. All who need none count as one. */
+  /** The name of the caller's key: whose records these are, and by what scarce things are shared. Callers without a key count as one. */
   get key(): string {
     return this.caller?.name ?? ''
   }

@@ -87,7 +87,7 @@ const INDEX = /^\d*$/
 
 async function ownOf(call: Call, kind: HeldKind, text: string): Promise<Held> {
   const id = idIn(text, kind)
-  const held = id === undefined ? undefined : await call.kernel.state.holdings.find(call.caller?.name ?? '', kind, id)
+  const held = id === undefined ? undefined : await call.kernel.state.holdings.find(call.key, kind, id)
   if (held === undefined) throw noObject(kind, text)
   return held
 }

@@ -18,7 +18,7 @@ const KEEP = 48 * 3_600_000
 export async function resumed(call: Call, route: Route): Promise<readonly Exchange[] | undefined> {
   const id = route.session === undefined ? undefined : call.query?.get(route.session.parameter)
   if (id === undefined || id === null) return undefined
-  const place = { namespace: NAMESPACE, owner: call.caller?.name ?? '', key: id }
+  const place = { namespace: NAMESPACE, owner: call.key, key: id }
   const record = isPlace(place) ? await stored(call.kernel.store.get(place.namespace, place.owner, id)) : undefined
   const known = record && parseJson(Buffer.from(record.value).toString('utf8'))
   if (!isObject(known)) throw new GatewayError('not_found', 'No such upload.')
@@ -53,7 +53,7 @@ export async function openSession(
   const id = newId('')
   const created = Date.now()
   const value = Buffer.from(JSON.stringify({ upstream: upstream.name, target: url.pathname + url.search }))
-  const owner = call.caller?.name ?? ''
+  const owner = call.key
   await stored(
     call.kernel.store.create({ namespace: NAMESPACE, owner, key: id, created, expires: created + KEEP, value }),
   )

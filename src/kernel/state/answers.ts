@@ -94,5 +94,5 @@ function ask(call: Call, route: Route, found: Exclude<StoredResponse, OwnRespons
 }
 
 function ownerOf(call: Call): string {
-  return call.caller?.name ?? ''
+  return call.key
 }

@@ -45,7 +45,7 @@ export function readWishes(inBody: (name: string) => unknown, references?: reado
  * a word to any upstream.
  */
 export async function openTurn(call: Call, wishes: Wishes, body: Body): Promise<Turn> {
-  const owner = call.caller?.name ?? ''
+  const owner = call.key
   const inside = call.request instanceof InnerRequest ? call.request.inside : undefined
   const before = await findBefore(call, owner, wishes, inside)
   const { conversations } = call.kernel.state

@@ -182,7 +182,7 @@ async function find(call: Call, { kind, parameter = '' }: TaskRoute): Promise<En
 }
 
 function ownerOf(call: Call): string {
-  return call.caller?.name ?? ''
+  return call.key
 }
 
 function refused(param: string, message: string): GatewayError {

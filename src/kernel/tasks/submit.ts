@@ -39,7 +39,7 @@ export async function submit(call: Call, route: Route, task: TaskRoute): Promise
   const draft: Task = {
     id: newTaskId(),
     kind: task.kind,
-    owner: call.caller?.name ?? '',
+    owner: call.key,
     route: route.id,
     model: call.model,
     phase: 'submitting',
