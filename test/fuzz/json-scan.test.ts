@@ -4,7 +4,7 @@ import { findValue } from '../../src/wire/json-edit.js'
 import { JsonScanner, type ScanOptions } from '../../src/wire/json-scan.js'
 import { parseSmall } from '../../src/wire/json-small.js'
 import { cut, places } from '../wire/cuts.js'
-import { parseObject } from '../wire/json-documents.js'
+import { parseContainer, parseObject } from '../wire/json-documents.js'
 import { bytesOf, jsonParts } from './json-bytes.js'
 import { fuzz } from './run.js'
 
@@ -43,7 +43,8 @@ fuzz('the reader that edits takes what JSON.parse takes', {
       equal((error as Error).name, 'SyntaxError')
       isSound = false
     }
-    equal(isSound, parsed(bytes) !== undefined)
+    // It edits arrays too, which no request is.
+    equal(isSound, parseContainer(bytes.toString('utf8')) !== undefined)
   },
 })
 

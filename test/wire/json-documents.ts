@@ -61,11 +61,15 @@ export const mutants: fc.Arbitrary<string> = fc
 
 /** The object that `JSON.parse` makes of a text; `undefined` where it makes none. */
 export function parseObject(text: string): Record<string, unknown> | undefined {
+  const value = parseContainer(text)
+  return Array.isArray(value) ? undefined : (value as Record<string, unknown> | undefined)
+}
+
+/** The object or array that `JSON.parse` makes of a text; `undefined` where it makes neither. */
+export function parseContainer(text: string): object | undefined {
   try {
     const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : undefined
+    return typeof value === 'object' && value !== null ? value : undefined
   } catch {
     return undefined
   }
