@@ -111,10 +111,13 @@ export interface CallPart {
   readonly tokens: readonly string[]
 }
 
-/** The text of the last user turn; empty where there is none. */
+/**
+ * What the user asks: the last text of the last user turn; empty where there is none. Programs put texts of their own
+ * before it in the same turn (the environment, reminders), and translation joins turns of one role.
+ */
 export function lastUserText(turns: readonly Turn[]): string {
-  const turn = turns.findLast(each => each.role === 'user')
-  return textOf(turn?.parts ?? [])
+  const parts = turns.findLast(turn => turn.role === 'user')?.parts ?? []
+  return parts.flatMap(part => (part.type === 'text' && part.text.trim() !== '' ? [part.text] : [])).at(-1) ?? ''
 }
 
 /** All text parts, one a line. */

@@ -1,3 +1,5 @@
+import { isObject, type JsonObject } from '../../core/json.js'
+import type { Hints } from '../schema/hinted.js'
 import { instanceOf } from '../schema/instance.js'
 import type { CallPart, Citation, ReplyPart, TextPart, TextReply, TextRequest, Tool } from './conversation.js'
 import { lastUserText } from './conversation.js'
@@ -55,8 +57,20 @@ function call(request: TextRequest, tool: Tool, index: number): CallPart {
   const text = lastUserText(request.turns)
   if (tool.kind === 'custom') return { type: 'call', tool, tokens: tokenize(text.slice(0, LONGEST_CUSTOM_INPUT)) }
   const schema = { type: 'object', ...tool.schema }
-  const value = instanceOf(schema, request.seed.fork('arguments', index), hintsIn(text))
+  const hints = hintsIn(text)
+  const value = instanceOf(withoutExtras(schema, hints), request.seed.fork('arguments', index), hints)
   return { type: 'call', tool, tokens: tokenize(JSON.stringify(value)) }
+}
+
+/**
+ * A model gives the arguments that a tool requires, and the others only where it was told them: invented limits and offsets
+ * make real tools fail. A schema that does not say what it requires is filled in whole.
+ */
+function withoutExtras(schema: JsonObject, hints: Hints): JsonObject {
+  const { required, properties } = schema
+  if (!Array.isArray(required) || !isObject(properties)) return schema
+  const given = Object.entries(properties).filter(([name]) => required.includes(name) || hints.has(name))
+  return { ...schema, properties: Object.fromEntries(given) }
 }
 
 function content(request: TextRequest): string {

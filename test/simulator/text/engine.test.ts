@@ -38,6 +38,12 @@ function calledBy(request: TextRequest): readonly string[] {
   return compose(request).parts.flatMap(part => (part.type === 'call' ? [part.tool.name] : []))
 }
 
+/** The arguments of the first call. */
+function argumentsOf(request: TextRequest): unknown {
+  const call = compose(request).parts.find(part => part.type === 'call')
+  return JSON.parse(call?.tokens.join('') ?? 'null')
+}
+
 const WEATHER = tool('get_weather', { city: { type: 'string' }, days: { type: 'integer', minimum: 1 } })
 const TIME = tool('get_time')
 
@@ -104,6 +110,20 @@ t.test('left to choose, it calls the tools that the text names, in the order of 
   t.same(calledBy(ask('Use get_time, then get_weather.', { tools, parallel: false })), ['get_time'])
   t.same(calledBy(ask('How are you?', { tools })), [])
   t.same(calledBy(ask('forget_timeless', { tools })), [])
+})
+
+t.test('texts that programs put before the question, in the same turn, are not the question', async t => {
+  const parts = ['<environment> shell: get_weather, city=Oslo </environment>', 'Use get_time', ' \n']
+  const turns: Turn[] = [{ role: 'user', parts: parts.map(text => ({ type: 'text', text })) }]
+  t.same(calledBy(ask('', { turns, tools: [WEATHER, TIME] })), ['get_time'])
+  t.match(textOf(ask('', { turns })), /^You said: "Use get_time"\./)
+})
+
+t.test('arguments that a tool does not require are given only where the text says them', async t => {
+  const properties = { path: { type: 'string' }, offset: { type: 'integer' }, limit: { type: 'integer' } }
+  const read: Tool = { kind: 'function', name: 'read', schema: { type: 'object', properties, required: ['path'] } }
+  t.same(argumentsOf(ask('read path=/tmp/note.txt', { tools: [read] })), { path: '/tmp/note.txt' })
+  t.same(argumentsOf(ask('read path=a.txt limit=3', { tools: [read] })), { path: 'a.txt', limit: 3 })
 })
 
 t.test('where it must call, it calls what is named, else the first', async t => {
