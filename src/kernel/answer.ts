@@ -10,7 +10,7 @@ import { STATE_ANSWERS } from './state/answers.js'
 export function answer(call: Call, route: Route, serve: Serve): void | Promise<void> {
   if (route.holding !== undefined) return listHeld(call, route.holding, serve)
   const ofState = route.answer && STATE_ANSWERS[route.answer]
-  if (ofState !== undefined) return ofState(call, route)
+  if (ofState !== undefined) return ofState(call, route, serve)
   const { caller } = call
   const { models, routes } = call.generation.plan
   if (caller === undefined) throw new Error('an answer needs a caller')

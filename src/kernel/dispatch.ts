@@ -34,12 +34,21 @@ export class Dispatch implements Work {
   #asked: Asked | undefined
   #media: RemoteMedia | undefined
   readonly #started = performance.now()
+  readonly #otherwise: (failure: Failure) => boolean
 
-  constructor(call: Call, route: Route, body: Body, exchanges: readonly Exchange[]) {
+  /** `otherwise` is asked about the last failure: where it is true, the caller answers the request in another way. */
+  constructor(
+    call: Call,
+    route: Route,
+    body: Body,
+    exchanges: readonly Exchange[],
+    otherwise: (failure: Failure) => boolean = () => false,
+  ) {
     this.#call = call
     this.#route = route
     this.#body = body
     this.#exchanges = exchanges
+    this.#otherwise = otherwise
   }
 
   start(): void {
@@ -131,6 +140,7 @@ export class Dispatch implements Work {
     const call = this.#call
     if (call.over || call.begun || call.error !== undefined) return
     if (this.mayTryAgain(exchange, failure)) this.try()
+    else if (this.#otherwise(failure)) this.#attempt = undefined
     else if (failure.answer !== undefined) passAnswer(call, failure.answer, failure.error)
     else call.fail(failure.error)
   }

@@ -2,21 +2,22 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { outOfDescriptors } from '../core/descriptors.js'
 import { type Family, GatewayError } from '../core/errors.js'
 import type { Exchange, Match, Miss } from '../core/plan.js'
-import { admit, type Body } from './admit.js'
+import { admit, type Body, type HeldBody } from './admit.js'
 import { answer } from './answer.js'
 import { authenticate } from './authenticate.js'
 import { Call } from './call.js'
 import { cors } from './cors.js'
 import { Dispatch } from './dispatch.js'
+import type { Failure } from './failure.js'
 import { checkHead } from './heads.js'
 import { holdersFor } from './held/choose.js'
 import { mayName, narrowToHolders } from './held/names.js'
 import type { Kernel } from './kernel.js'
 import { checkMembers, mayBeRuled } from './members.js'
 import { resolve } from './resolve.js'
-import type { Serve } from './state/background.js'
+import { refusesBackground, type Serve } from './state/background.js'
 import { isStateful, openTurn } from './state/open-turn.js'
-import type { Wishes } from './state/turn.js'
+import type { Turn, Wishes } from './state/turn.js'
 import { isSigned, serveTask } from './tasks/serve.js'
 
 /** A request's way: arrive, match, authenticate, admit, resolve, dispatch; relay and account follow from there. */
@@ -53,7 +54,23 @@ async function serve(call: Call): Promise<void> {
   if (call.over) return
   const offered = call.wishes === undefined ? exchanges : await continueTurn(call, call.wishes, body, exchanges)
   if (offered === undefined || call.over) return
-  new Dispatch(call, route, body, offered).start()
+  new Dispatch(call, route, body, offered, runsHere(call, body)).start()
+}
+
+/** Where an upstream that speaks the protocol runs nothing in the background, the gateway does. */
+function runsHere(call: Call, body: Body): ((failure: Failure) => boolean) | undefined {
+  const { turn } = call
+  if (turn?.wishes.background !== true || !turn.wishes.store || body.type !== 'bytes') return undefined
+  return failure => {
+    const isOurs = refusesBackground(failure)
+    if (isOurs) startHere(call, body, turn, true).catch((cause: unknown) => call.fail(cause))
+    return isOurs
+  }
+}
+
+function startHere(call: Call, body: HeldBody, turn: Turn, relayed: boolean): Promise<void> {
+  const serveInside: Serve = (request, response) => handle(call.kernel, request, response)
+  return call.kernel.state.background.start(call, body, turn, serveInside, relayed)
 }
 
 /** The exchanges that can go on with the conversation; undefined where the response runs in the background and is answered. */
@@ -68,8 +85,7 @@ async function continueTurn(
   call.turn = turn
   const offered = turn.narrow(exchanges)
   if (!turn.wishes.background || offered[0]?.translation === undefined || body.type !== 'bytes') return offered
-  const serveInside: Serve = (request, response) => handle(call.kernel, request, response)
-  await call.kernel.state.background.start(call, body, turn, serveInside)
+  await startHere(call, body, turn, false)
   return undefined
 }
 

@@ -55,7 +55,8 @@ function headersOf(rawHeaders: readonly string[]): Record<string, string> {
 
 /** Takes an answer inside the process. */
 export interface Receiver {
-  head(status: number): void
+  /** `headers` is a flat name, value list. */
+  head(status: number, headers: readonly string[]): void
   /** False where no more should come until {@link InnerResponse.resume}. */
   data(bytes: Buffer): boolean
   /** The answer is whole. */
@@ -79,7 +80,8 @@ export class InnerResponse extends ServerResponse {
 
   override writeHead(status: number, ...rest: unknown[]): this {
     super.writeHead(status, ...(rest as [string[]]))
-    this.#receiver.head(status)
+    const headers = rest.find(one => Array.isArray(one)) as readonly string[] | undefined
+    this.#receiver.head(status, headers ?? [])
     return this
   }
 

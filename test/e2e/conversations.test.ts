@@ -439,11 +439,6 @@ t.test('what can only be done to responses in the background is refused for othe
   })
 })
 
-t.test('compacting takes an upstream that can do it', async t => {
-  const { sdk } = await stage(t)
-  t.match(await refusalOf(sdk.responses.compact({ model: 'm', input: 'a' })), { status: 400, code: 'untranslatable' })
-})
-
 t.test('an upstream that speaks the protocol but keeps nothing has its conversations kept here', async t => {
   const up = await startRawUpstream(t)
   const calls =

@@ -1,17 +1,15 @@
 import { GatewayError } from '../../core/errors.js'
 import type { Answer, Route } from '../../core/plan.js'
-import { admit } from '../admit.js'
 import type { Call } from '../call.js'
-import { checkMembers, mayBeRuled } from '../members.js'
-import { unknownModel } from '../resolve.js'
+import type { Serve } from './background.js'
+import { compact } from './compact.js'
 import { noResponse } from './faults.js'
 import { itemList } from './item-list.js'
-import { askKeeper, keeperOf, makingRoute, notHere, relayed } from './kept.js'
-import { openTurn } from './open-turn.js'
+import { askKeeper, keeperOf } from './kept.js'
 import type { OwnResponse, StoredResponse } from './stored.js'
 
 /** Answers about responses that were made before. */
-export const STATE_ANSWERS: Partial<Record<Answer, (call: Call, route: Route) => Promise<void>>> = {
+export const STATE_ANSWERS: Partial<Record<Answer, (call: Call, route: Route, serve: Serve) => Promise<void>>> = {
   response: show,
   'response.delete': remove,
   'response.input_items': inputItems,
@@ -59,23 +57,6 @@ async function cancel(call: Call, route: Route): Promise<void> {
     throw new GatewayError('bad_request', 'Only responses that run in the background can be cancelled.')
   }
   call.answer(200, (await call.kernel.state.background.cancel(ownerOf(call), found)).response)
-}
-
-/** Compacting is a thing of the model: an upstream does it, or nobody. */
-async function compact(call: Call, route: Route): Promise<void> {
-  const body = await admit(call, route)
-  if (call.over) return
-  const { plan } = call.generation
-  if (call.caller?.may(call.model) !== true || makingRoute(plan)?.resolve(call.model) === undefined) {
-    throw unknownModel(call.model, makingRoute(plan) ?? route)
-  }
-  if (call.wishes !== undefined) call.turn = await openTurn(call, { ...call.wishes, store: false }, body)
-  const able = relayed(plan, call.model)
-  if (able.length === 0) throw notHere(call.model)
-  const exchanges = mayBeRuled(call, route, body) ? await checkMembers(call, route, body, able) : able
-  const [exchange] = call.turn?.narrow(exchanges) ?? exchanges
-  if (exchange === undefined) throw notHere(call.model)
-  askKeeper(call, route, exchange, '/compact', body)
 }
 
 /** Throws `not_found` where the caller has no such response. */

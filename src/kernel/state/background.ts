@@ -1,11 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { GatewayError } from '../../core/errors.js'
 import { FairShares } from '../../core/fair-shares.js'
-import { isObject, type JsonObject } from '../../core/json.js'
+import { isObject, type JsonObject, parseJson } from '../../core/json.js'
 import { setValue } from '../../wire/json-edit.js'
 import type { HeldBody } from '../admit.js'
 import { documentOfBody } from '../body-document.js'
 import type { Call } from '../call.js'
+import type { Failure } from '../failure.js'
 import { InnerRequest, InnerResponse } from '../inner.js'
 import type { Conversations } from './conversations.js'
 import { blankResponse } from './echo.js'
@@ -41,10 +42,14 @@ export class Background {
     this.#conversations = conversations
   }
 
-  /** Begins a run and answers the client: with the response as it is now, or with its events as they come. */
-  async start(call: Call, body: HeldBody, turn: Turn, serve: Serve): Promise<void> {
+  /**
+   * Begins a run and answers the client: with the response as it is now, or with its events as they come. `relayed`: the
+   * upstream speaks the protocol itself; it is to keep nothing, since the response is kept here, by an id of ours.
+   */
+  async start(call: Call, body: HeldBody, turn: Turn, serve: Serve, relayed = false): Promise<void> {
     if (!turn.wishes.store) throw refused('A response that runs in the background has to be stored.', 'store')
-    const inner = setValue(setValue(body.bytes, ['background'], 'false', 'always'), ['stream'], 'true', 'always')
+    const streamed = setValue(setValue(body.bytes, ['background'], 'false', 'always'), ['stream'], 'true', 'always')
+    const inner = relayed ? setValue(streamed, ['store'], 'false', 'always') : streamed
     this.takePlace(turn.owner)
     const kept = await this.draft(call, body, turn).catch((error: unknown) => {
       this.#places.release(turn.owner)
@@ -160,6 +165,18 @@ export class Background {
     }
   }
 }
+
+/** Whether an upstream refuses a request because it runs nothing in the background. */
+export function refusesBackground({ condition, answer }: Failure): boolean {
+  if (answer === undefined || !REFUSALS.has(condition)) return false
+  const body = parseJson(answer.body.toString('utf8'))
+  const error = isObject(body) && isObject(body.error) ? body.error : undefined
+  if (typeof error?.param === 'string' && error.param !== '') return error.param === 'background'
+  return typeof error?.message === 'string' && /\bbackground\b/i.test(error.message)
+}
+
+/** Statuses by which upstreams say that they do not know a parameter. */
+const REFUSALS = new Set<unknown>([400, 422, 501])
 
 function lost(response: JsonObject): JsonObject {
   const error = { code: 'server_error', message: 'The gateway stopped while this response was being made.' }

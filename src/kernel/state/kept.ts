@@ -1,8 +1,8 @@
-import { GatewayError } from '../../core/errors.js'
 import type { Exchange, Plan, Route, Call as UpstreamCall } from '../../core/plan.js'
 import type { Body } from '../admit.js'
 import type { Call } from '../call.js'
 import { Dispatch } from '../dispatch.js'
+import type { Failure } from '../failure.js'
 import { isStateful } from './open-turn.js'
 import type { KeptResponse } from './stored.js'
 
@@ -24,9 +24,19 @@ export function relayed(plan: Plan, model: string): readonly Exchange[] {
   return groups.flatMap(group => group.exchanges).filter(exchange => exchange.translation === undefined)
 }
 
-/** Asks the upstream that keeps a response about it, and passes its answer on. `below` is a path behind that of making one. */
-export function askKeeper(call: Call, route: Route, exchange: Exchange, below: string, body = NO_BODY): void {
-  new Dispatch(call, route, body, [belowOf(exchange, route.method, below)]).start()
+/**
+ * Asks the upstream that keeps a response about it, and passes its answer on. `below` is a path behind that of making one;
+ * `otherwise` as {@link Dispatch} has it.
+ */
+export function askKeeper(
+  call: Call,
+  route: Route,
+  exchange: Exchange,
+  below: string,
+  body = NO_BODY,
+  otherwise?: (failure: Failure) => boolean,
+): void {
+  new Dispatch(call, route, body, [belowOf(exchange, route.method, below)], otherwise).start()
 }
 
 /** The exchange with another path and method: `/v1/responses?v=1` and `/x` make `/v1/responses/x?v=1`. */
@@ -41,12 +51,4 @@ export function belowOf(exchange: Exchange, method: string, below: string): Exch
     },
   }
   return { ...exchange, call, streamCall: call, request: undefined, response: undefined }
-}
-
-export function notHere(model: string): GatewayError {
-  return new GatewayError(
-    'untranslatable',
-    `The model '${model}' is served by an upstream that cannot compact conversations.`,
-    { param: 'model' },
-  )
 }

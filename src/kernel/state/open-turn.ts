@@ -7,6 +7,7 @@ import { documentOfBody } from '../body-document.js'
 import type { Call } from '../call.js'
 import { InnerRequest, type Inside } from '../inner.js'
 import { breathe } from '../translate/steps.js'
+import { isCompaction, mayHoldCompaction } from './compactions.js'
 import { mayRefer, referencesIn } from './references.js'
 import { type Before, Turn, type Wishes } from './turn.js'
 
@@ -54,8 +55,15 @@ export async function openTurn(call: Call, wishes: Wishes, body: Body): Promise<
   const kept = responseId === undefined ? wishes : { ...wishes, store: false }
   const turn = new Turn(conversations, owner, call.model, kept, before, responseId)
   await turn.meet(wishes.references ?? (await referencesOf(call, body)))
+  if (mayBeCompacted(turn, body)) turn.open = await call.kernel.state.compactions.opener(owner)
   inside?.local?.began(turn)
   return turn
+}
+
+/** Whether the conversation may hold an item that stands for a summary of ours. */
+function mayBeCompacted({ before }: Turn, body: Body): boolean {
+  if (before.by === 'gateway' && before.conversation.items.some(isCompaction)) return true
+  return body.type === 'bytes' && mayHoldCompaction(body.bytes)
 }
 
 /** From the whole body, where a look at its form did not show all of it. */

@@ -133,7 +133,8 @@ export class Run implements Receiver {
     }
     const event = readExact(data)
     if (!isObject(event) || !isObject(event.response)) return
-    const response = { ...event.response, background: true }
+    // Upstreams that speak the protocol have names of their own for what is kept here.
+    const response = { ...event.response, id: this.id, background: true, store: true }
     if (!isLast) this.response = response
     this.tell(name, jsonText({ ...event, response }))
     if (isLast) this.finish(response)

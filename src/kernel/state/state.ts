@@ -2,6 +2,7 @@ import type { Store } from '../../core/store.js'
 import { Holdings } from '../held/holdings.js'
 import { Background } from './background.js'
 import type { StateBounds } from './bounds.js'
+import { Compactions } from './compactions.js'
 import { Conversations } from './conversations.js'
 import { Recall } from './recall.js'
 
@@ -9,12 +10,14 @@ import { Recall } from './recall.js'
 export class State {
   readonly conversations: Conversations
   readonly background: Background
+  readonly compactions: Compactions
   readonly recall: Recall
   readonly holdings: Holdings
 
   constructor(store: Store, bounds: StateBounds, onFault: (error: unknown) => void) {
     this.conversations = new Conversations(store, bounds, undefined, onFault)
     this.background = new Background(this.conversations)
+    this.compactions = new Compactions(store)
     this.recall = new Recall(store)
     this.holdings = new Holdings(store)
   }

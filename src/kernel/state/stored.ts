@@ -55,7 +55,7 @@ export function isLost(stored: OwnResponse, now: number): boolean {
 }
 
 /** What the response gave, in the form in which later turns take it in. */
-export function outputOf({ response }: OwnResponse): readonly Item[] {
+export function outputOf({ response }: Pick<OwnResponse, 'response'>): readonly Item[] {
   const { output } = response
   return Array.isArray(output) ? output.filter(isObject) : []
 }

@@ -3,6 +3,7 @@ import { jsonText, parseExact } from '../../core/exact-json.js'
 import type { Json, JsonObject } from '../../core/json.js'
 import type { Exchange } from '../../core/plan.js'
 import { removeMember, setValue } from '../../wire/json-edit.js'
+import type { OpenItem } from './compactions.js'
 import type { Conversation, Conversations, Found } from './conversations.js'
 import { itemElsewhere, previousElsewhere, tooManyItems } from './faults.js'
 import { newId } from './ids.js'
@@ -40,6 +41,8 @@ export class Turn {
   readonly before: Before
   readonly owner: string
   readonly #conversations: Conversations
+  /** Where the conversation may hold compaction items of ours: what upstreams get in their place. */
+  open: OpenItem | undefined
   readonly #model: string
   readonly #created = Date.now()
   #named = false
@@ -133,10 +136,12 @@ export class Turn {
     const own = await this.#conversations.resolve(this.owner, itemsOf(document.input), earlier)
     this.#input = own
     this.#inputBytes = undefined
-    if (this.before.by === 'nobody') return Array.isArray(document.input) ? { ...document, input: own } : document
+    if (this.before.by === 'nobody') {
+      return Array.isArray(document.input) ? { ...document, input: this.opened(own) } : document
+    }
     this.checkSize(this.inputBytes, own.length)
     const { previous_response_id: _, ...rest } = document
-    return { ...rest, input: [...earlier, ...own] }
+    return { ...rest, input: this.opened([...earlier, ...own]) }
   }
 
   /**
@@ -146,13 +151,17 @@ export class Turn {
   relayed(bytes: Uint8Array): Uint8Array {
     const { before } = this
     const refersToUs = [...this.#found.values()].some(found => 'item' in found)
-    if (before.by !== 'gateway' && !refersToUs) return bytes
+    if (before.by !== 'gateway' && !refersToUs && this.open === undefined) return bytes
     const document = parseExact(Buffer.from(bytes).toString('utf8')) as JsonObject
     const own = itemsOf(document.input).flatMap(item => this.standsFor(item))
-    if (before.by !== 'gateway') return setValue(bytes, ['input'], jsonText(own), 'always')
+    if (before.by !== 'gateway') return setValue(bytes, ['input'], jsonText(this.opened(own)), 'always')
     this.checkSize(sizeOf(own), own.length)
-    const input = jsonText([...before.conversation.items.filter(travels), ...own])
+    const input = jsonText(this.opened([...before.conversation.items.filter(travels), ...own]))
     return setValue(removeMember(bytes, ['previous_response_id']), ['input'], input, 'always')
+  }
+
+  private opened(items: readonly Item[]): readonly Item[] {
+    return this.open === undefined ? items : items.map(this.open)
   }
 
   /** What an upstream gets in an item's place: of a reference to what is kept here, that. */

@@ -1,6 +1,6 @@
-import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto'
 import type { Store } from '../../core/store.js'
-import { stored } from '../state/faults.js'
+import { SharedSecret } from '../shared-secret.js'
 
 /** What a link leads to, and until when, seconds since the epoch. */
 export interface Linked {
@@ -9,41 +9,22 @@ export interface Linked {
   readonly expires: number
 }
 
-const NAMESPACE = 'secrets'
-const OWNER = 'gateway'
-const KEY = 'links'
-const BYTES = 64
 const NONCE = 12
 const TAG = 16
-/** A secret does not expire by itself. */
-const NEVER = Date.UTC(9999, 0, 1)
 
 /** Signs links to what tasks made, with a secret that all processes on the same store share. */
 export class Links {
-  readonly #store: Store
-  #signer: Promise<LinkSigner> | undefined
+  readonly #secret: SharedSecret
+  #signer: LinkSigner | undefined
 
   constructor(store: Store) {
-    this.#store = store
+    this.#secret = new SharedSecret(store, 'links')
   }
 
-  /** Made on first use. Throws `unavailable` where the store does not answer. */
-  signer(): Promise<LinkSigner> {
-    if (this.#signer !== undefined) return this.#signer
-    const signer = this.read().then(secret => new LinkSigner(secret))
-    this.#signer = signer
-    signer.catch(() => {
-      this.#signer = undefined
-    })
-    return signer
-  }
-
-  private async read(): Promise<Uint8Array> {
-    const place = { namespace: NAMESPACE, owner: OWNER, key: KEY }
-    const draft = { ...place, created: Date.now(), expires: NEVER, value: randomBytes(BYTES) }
-    const record = (await stored(this.#store.create(draft))) ?? (await stored(this.#store.get(NAMESPACE, OWNER, KEY)))
-    if (record === undefined) throw new Error('the secret of links was taken out')
-    return record.value
+  /** Throws `unavailable` where the store does not answer. */
+  async signer(): Promise<LinkSigner> {
+    this.#signer ??= new LinkSigner(await this.#secret.bytes())
+    return this.#signer
   }
 }
 

@@ -94,7 +94,7 @@ export function requestFacts(plan: CompiledPlan, ask: Ask): RequestFacts {
 
 function keptText({ answer }: Route): string {
   return answer === 'response.compact'
-    ? "asked of the model's upstream, where that keeps responses itself"
+    ? "asked of the model's upstream; where that does not compact, its model writes a summary"
     : "from the gateway's store, or asked of the upstream that keeps the response"
 }
 

@@ -1,0 +1,92 @@
+import { GatewayError } from '../core/errors.js'
+import type { Call, Work } from './call.js'
+import { InnerRequest, InnerResponse, type Inside } from './inner.js'
+import type { Serve } from './state/background.js'
+import { innerHeaders } from './state/inner-headers.js'
+
+/** The whole answer to a request that was made inside the process. */
+export interface InsideAnswer {
+  readonly status: number
+  /** A flat name, value list. */
+  readonly headers: readonly string[]
+  readonly body: Buffer
+}
+
+export interface InsideAsk {
+  readonly method: string
+  readonly path: string
+  readonly body: Uint8Array
+  readonly inside?: Inside
+  /** Largest answer that is taken, bytes. */
+  readonly mostBytes: number
+}
+
+/**
+ * Makes a request on behalf of a call, with the head of the call's own, and gives the whole answer. The call's end ends it.
+ * Rejects with `client_gone` where the call is over, and with `bad_upstream_response` where the answer breaks off or is too large.
+ */
+export function askInside(call: Call, serve: Serve, ask: InsideAsk): Promise<InsideAnswer> {
+  const { method, path, body, inside = {} } = ask
+  const request = new InnerRequest(method, path, innerHeaders(call.request.rawHeaders), body, inside)
+  return new Promise((resolve, reject) => {
+    const asking = new Asking(ask.mostBytes, resolve, reject)
+    const answer = new InnerResponse(request, asking)
+    asking.begin(answer)
+    call.work = asking
+    serve(request, answer)
+  })
+}
+
+class Asking implements Work {
+  readonly #mostBytes: number
+  readonly #resolve: (answer: InsideAnswer) => void
+  readonly #reject: (error: GatewayError) => void
+  readonly #pieces: Buffer[] = []
+  #size = 0
+  #status = 0
+  #headers: readonly string[] = []
+  #answer: InnerResponse | undefined
+
+  constructor(mostBytes: number, resolve: (answer: InsideAnswer) => void, reject: (error: GatewayError) => void) {
+    this.#mostBytes = mostBytes
+    this.#resolve = resolve
+    this.#reject = reject
+  }
+
+  begin(answer: InnerResponse): void {
+    this.#answer = answer
+  }
+
+  check(): void {
+    // The inner request has time limits of its own.
+  }
+
+  cancel(): void {
+    this.#answer?.destroy()
+  }
+
+  cut(): boolean {
+    return false
+  }
+
+  head(status: number, headers: readonly string[]): void {
+    this.#status = status
+    this.#headers = headers
+  }
+
+  data(bytes: Buffer): boolean {
+    this.#size += bytes.length
+    if (this.#size <= this.#mostBytes) this.#pieces.push(bytes)
+    else this.cancel()
+    return true
+  }
+
+  end(): void {
+    this.#resolve({ status: this.#status, headers: this.#headers, body: Buffer.concat(this.#pieces) })
+  }
+
+  broken(): void {
+    const why = this.#size > this.#mostBytes ? 'is too large' : 'broke off'
+    this.#reject(new GatewayError('bad_upstream_response', `The answer of the upstream ${why}.`, { phase: 'body' }))
+  }
+}

@@ -1,0 +1,42 @@
+import { randomBytes } from 'node:crypto'
+import type { Store } from '../core/store.js'
+import { stored } from './state/faults.js'
+
+const NAMESPACE = 'secrets'
+const OWNER = 'gateway'
+const BYTES = 64
+/** A secret does not expire by itself. */
+const NEVER = Date.UTC(9999, 0, 1)
+
+/** 64 random bytes that all processes on one store share. They are made on first use. */
+export class SharedSecret {
+  readonly #store: Store
+  readonly #key: string
+  #bytes: Promise<Uint8Array> | undefined
+
+  /** `key` tells secrets for different purposes apart. */
+  constructor(store: Store, key: string) {
+    this.#store = store
+    this.#key = key
+  }
+
+  /** Throws `unavailable` where the store does not answer. */
+  bytes(): Promise<Uint8Array> {
+    if (this.#bytes !== undefined) return this.#bytes
+    const bytes = this.read()
+    this.#bytes = bytes
+    bytes.catch(() => {
+      this.#bytes = undefined
+    })
+    return bytes
+  }
+
+  private async read(): Promise<Uint8Array> {
+    const place = { namespace: NAMESPACE, owner: OWNER, key: this.#key }
+    const draft = { ...place, created: Date.now(), expires: NEVER, value: randomBytes(BYTES) }
+    const made = await stored(this.#store.create(draft))
+    const record = made ?? (await stored(this.#store.get(NAMESPACE, OWNER, this.#key)))
+    if (record === undefined) throw new Error(`the shared secret '${this.#key}' was removed from the store`)
+    return record.value
+  }
+}

@@ -1,0 +1,139 @@
+import { GatewayError } from '../../core/errors.js'
+import { jsonText, parseExact } from '../../core/exact-json.js'
+import { isObject, type Json, type JsonObject } from '../../core/json.js'
+import type { Route } from '../../core/plan.js'
+import { admit, type HeldBody } from '../admit.js'
+import { askInside, type InsideAnswer } from '../ask-inside.js'
+import { documentOfBody } from '../body-document.js'
+import type { Call } from '../call.js'
+import type { Failure } from '../failure.js'
+import { checkMembers, mayBeRuled } from '../members.js'
+import { unknownModel } from '../resolve.js'
+import type { Serve } from './background.js'
+import { newId } from './ids.js'
+import { type Item, itemsOf, typeOf, withIds } from './items.js'
+import { askKeeper, makingRoute, relayed } from './kept.js'
+import { openTurn } from './open-turn.js'
+import { outputOf, sizeOf } from './stored.js'
+
+/** Bytes of the user's messages, as JSON, that stay beside a summary; the latest ones. */
+const MAX_KEPT_BYTES = 64 * 1024
+/** By these an upstream says that it does not compact conversations. */
+const NOT_SERVED = new Set<unknown>([404, 405, 501])
+
+/** What the model is asked to do with the conversation. */
+const REQUEST =
+  'Write a summary of the conversation so far. It will stand in place of the conversation, for whoever continues it: say ' +
+  'what the user wants, what has been done and found out, which decisions were made and why, names, numbers, paths and ' +
+  'identifiers that are still needed, exactly, and what is left to do. Answer with the summary alone, and call no tools.'
+
+/** Members of the client's request that the request for a summary has too. */
+const CARRIED = [
+  ...['model', 'previous_response_id', 'conversation', 'instructions', 'tools'],
+  ...['reasoning', 'service_tier', 'prompt_cache_key', 'prompt_cache_retention', 'safety_identifier', 'user'],
+] as const
+
+/**
+ * Makes a conversation shorter. Upstreams that can do so are asked; for the others, the model writes a summary, which goes
+ * back to the client sealed.
+ */
+export async function compact(call: Call, route: Route, serve: Serve): Promise<void> {
+  const body = await admit(call, route)
+  if (call.over) return
+  const { plan } = call.generation
+  const maker = makingRoute(plan)
+  if (call.caller?.may(call.model) !== true || maker?.resolve(call.model) === undefined) {
+    throw unknownModel(call.model, maker ?? route)
+  }
+  if (body.type !== 'bytes') throw new GatewayError('bad_request', 'The body has to be a JSON object.')
+  if (call.wishes !== undefined) call.turn = await openTurn(call, { ...call.wishes, store: false }, body)
+  const able = relayed(plan, call.model)
+  const exchanges = mayBeRuled(call, route, body) ? await checkMembers(call, route, body, able) : able
+  const before = call.turn?.before.by
+  const [exchange] = exchanges.length > 0 || before === 'upstream' ? (call.turn?.narrow(exchanges) ?? exchanges) : []
+  const summarize = (): void => {
+    summary(call, maker, body, serve).catch((cause: unknown) => call.fail(cause))
+  }
+  if (exchange === undefined) return summarize()
+  askKeeper(call, route, exchange, '/compact', body, ({ condition }: Failure) => {
+    const isOurs = NOT_SERVED.has(condition)
+    if (isOurs) summarize()
+    return isOurs
+  })
+}
+
+async function summary(call: Call, maker: Route, body: HeldBody, serve: Serve): Promise<void> {
+  const document = await documentOfBody(call, body, { exact: true })
+  if (!isObject(document)) throw new GatewayError('bad_request', 'The body has to be a JSON object.')
+  const path = maker.id.slice(maker.id.indexOf(' ') + 1)
+  const own = itemsOf(document.input)
+  const ask = Buffer.from(jsonText(requestFor(document, own)))
+  call.memory.release()
+  const mostBytes = maker.limits.response
+  const answer = await askInside(call, serve, { method: 'POST', path, body: ask, mostBytes })
+  if (call.over) return
+  if (answer.status !== 200) return passOn(call, answer)
+  const response = parseExact(answer.body.toString('utf8'))
+  const text = isObject(response) ? textOf(response) : ''
+  if (text === '') {
+    throw new GatewayError('bad_upstream_response', 'The model wrote no summary of the conversation.', {
+      phase: 'content',
+    })
+  }
+  const id = newId('resp_')
+  const sealed = await call.kernel.state.compactions.seal(call.key, text)
+  const compaction = { type: 'compaction', id: newId('cmp_'), encrypted_content: sealed }
+  const earlier = call.turn?.before.by === 'gateway' ? call.turn.before.conversation.items : []
+  call.answer(200, {
+    id,
+    object: 'response.compaction',
+    created_at: Math.floor(Date.now() / 1000),
+    output: [...withIds(keptMessages([...earlier, ...own]), id), compaction],
+    usage: isObject(response) ? (response.usage ?? null) : null,
+  })
+}
+
+/** The request that has the model write the summary; the gateway keeps nothing of it. */
+function requestFor(document: JsonObject, own: readonly Item[]): JsonObject {
+  const said: [string, Json][] = CARRIED.flatMap(name => {
+    const value = document[name]
+    return value === undefined || value === null ? [] : [[name, value]]
+  })
+  const { tools } = document
+  return {
+    ...Object.fromEntries(said),
+    ...(Array.isArray(tools) && tools.length > 0 && { tool_choice: 'none' }),
+    input: [...own, { type: 'message', role: 'user', content: [{ type: 'input_text', text: REQUEST }] }],
+    store: false,
+    stream: false,
+  }
+}
+
+/** The user's latest messages, as many as there is room for. */
+function keptMessages(items: readonly Item[]): readonly Item[] {
+  const kept: Item[] = []
+  let bytes = 0
+  for (const item of [...items].reverse()) {
+    if (typeOf(item) !== 'message' || item.role !== 'user') continue
+    bytes += sizeOf(item)
+    if (bytes > MAX_KEPT_BYTES) break
+    kept.unshift(item)
+  }
+  return kept
+}
+
+function textOf(response: JsonObject): string {
+  const parts = outputOf({ response }).flatMap(({ content }) => (Array.isArray(content) ? content : []))
+  return parts.flatMap(part => (isObject(part) && typeof part.text === 'string' ? [part.text] : [])).join('')
+}
+
+/** Headers of the inner answer that belong to its own bytes. */
+const LEFT = /^(content-type|content-length|x-request-id|connection|transfer-encoding)$/i
+
+/** The model could not be asked: its refusal is the answer. */
+function passOn(call: Call, { status, headers, body }: InsideAnswer): void {
+  const passed = headers.flatMap((name, index) =>
+    index % 2 === 0 && !LEFT.test(name) ? [name, headers[index + 1] ?? ''] : [],
+  )
+  call.answerBytes(status, body, passed)
+}
