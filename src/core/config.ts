@@ -224,6 +224,8 @@ export interface ProtocolConfig {
   readonly usage?: UsageConfig
   /** What becomes of members of requests that name models, or say where the request goes. */
   readonly members?: MembersConfig
+  /** Where answers hold vectors, and which member of requests says how these are written. */
+  readonly vectors?: { readonly at: string; readonly format: string; readonly unless?: readonly string[] }
   /** What a tunnel reads of the messages that pass: dotted paths of models' names, and types of messages with usage. */
   readonly messages?: { readonly model?: readonly string[]; readonly counted?: readonly string[] }
   /** Subprotocols that a tunnel offers upstream (globs), and those that it answers. */

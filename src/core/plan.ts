@@ -343,12 +343,26 @@ export interface Protocol {
   readonly binary: boolean | undefined
   readonly streamError: 'family' | 'responses'
   readonly usage: UsagePaths | undefined
+  readonly vectors: VectorRule | undefined
   /** What a tunnel reads of the messages that pass. */
   readonly messages: MessageRules
   readonly subprotocols: Subprotocols | undefined
   readonly unknownModel:
     | { readonly status: number; readonly param: string | undefined; readonly message: string | undefined }
     | undefined
+}
+
+/** How vectors are written: as numbers, or as base64 of little-endian 32-bit floats. */
+export type VectorForm = 'float' | 'base64'
+
+/** Where answers hold vectors, and which members of requests say how these are written. */
+export interface VectorRule {
+  /** Path, split; `*` is any element or member. */
+  readonly at: readonly string[]
+  /** The member that says {@link VectorForm}; `float` where it is absent. */
+  readonly format: string
+  /** Members that ask for other forms, in the place of that one. */
+  readonly unless: readonly string[]
 }
 
 export interface MessageRules {

@@ -1,8 +1,9 @@
 import { isLeftOut, withDefault } from '../core/default-model.js'
 import { GatewayError } from '../core/errors.js'
-import { isObject, type JsonObject } from '../core/json.js'
+import { isObject, type JsonObject, parseJson } from '../core/json.js'
 import type { ModelPointer, Pointer, Route } from '../core/plan.js'
 import { mostHeapOf } from '../wire/json-cost.js'
+import { findValue } from '../wire/json-edit.js'
 import { JsonScanner, type ScanOptions, type ScanProblem } from '../wire/json-scan.js'
 import { parseSmall } from '../wire/json-small.js'
 import { MemberKeys } from '../wire/member-keys.js'
@@ -12,6 +13,7 @@ import { namingMembers } from './held/names.js'
 import { hasBody, invite, readBody } from './read-body.js'
 import { readsState, readWishes } from './state/open-turn.js'
 import { referencesIn } from './state/references.js'
+import { wantedVectors } from './vectors.js'
 
 /** The request's body, as far as it had to be read to decide what happens. */
 export type Body =
@@ -84,6 +86,7 @@ async function readJson(call: Call, route: Route): Promise<Body> {
     const validate = schemaOf(route)
     if (validate !== undefined) checkSchema(validate, withDefault(document, route.model))
     readPointers(call, route, name => document[name], referencesIn(document.input))
+    readVectors(call, route, name => document[name])
     const ruled = isRuled(document, bytes, scanOptions(route).ruled)
     return { type: 'bytes', bytes, heap: mostHeapOf(bytes.length), model: undefined, named: false, ruled }
   }
@@ -92,7 +95,7 @@ async function readJson(call: Call, route: Route): Promise<Body> {
     scanner.push(bytes)
   }
   const { heap } = scanner
-  const model = readScanned(call, route, scanner)
+  const model = readScanned(call, route, scanner, bytes)
   return { type: 'bytes', bytes, heap, model, named: scanner.seen, ruled: scanner.ruled }
 }
 
@@ -132,7 +135,7 @@ function isRuled(document: JsonObject, bytes: Buffer, keys: MemberKeys | undefin
 const SCANS = new WeakMap<Route, ScanOptions>()
 
 /** Where the model's name stands. */
-function readScanned(call: Call, route: Route, scanner: JsonScanner): Span | undefined {
+function readScanned(call: Call, route: Route, scanner: JsonScanner, bytes: Buffer): Span | undefined {
   const problem = scanner.end()
   if (problem !== undefined) throw malformed(problem, route)
   const validate = schemaOf(route)
@@ -146,6 +149,7 @@ function readScanned(call: Call, route: Route, scanner: JsonScanner): Span | und
   // A long skeleton may lack the tail of the items.
   const isWhole = isObject(shape) && skeleton.length < MOST_SHAPE
   readPointers(call, route, inBody, isWhole ? referencesIn(shape.input) : undefined)
+  readVectors(call, route, name => (isObject(shape) ? shape[name] : valueIn(bytes, name)))
   return standsInBody(route.model) ? scanner.found(route.model.name) : undefined
 }
 
@@ -242,6 +246,16 @@ function readPointers(call: Call, route: Route, inBody: InBody, references?: rea
   if (route.task !== undefined) call.member = inBody
   if (readsState(route)) call.wishes = readWishes(inBody, references)
   call.stream = typeof route.stream === 'string' ? route.stream === 'always' : readStream(call, route.stream, inBody)
+}
+
+function readVectors(call: Call, { protocol }: Route, inBody: InBody): void {
+  if (protocol?.vectors !== undefined) call.vectors = wantedVectors(protocol.vectors, inBody)
+}
+
+/** The value of a top-level member of a sound document of which there is no skeleton. */
+function valueIn(bytes: Buffer, name: string): unknown {
+  const found = findValue(bytes, [name])
+  return found && parseJson(bytes.toString('utf8', found.start, found.end))
 }
 
 /** Characters of a skeleton that is surely whole. */

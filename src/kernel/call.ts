@@ -6,7 +6,7 @@ import { errorBody } from '../core/error-bodies.js'
 import { type ERROR_CODES, type Family, GatewayError } from '../core/errors.js'
 import { jsonText } from '../core/exact-json.js'
 import { NO_PARAMS, type Params } from '../core/params.js'
-import type { Caller, Route, Usage } from '../core/plan.js'
+import type { Caller, Route, Usage, VectorForm } from '../core/plan.js'
 import type { OverflowFile } from '../stores/overflow.js'
 import type { Spool } from '../stores/spool.js'
 import { account } from './account.js'
@@ -75,6 +75,8 @@ export class Call implements Watched, InFlight {
   turn: Turn | undefined
   /** Values of the body's top-level members, as far as they were read, where the route is about tasks. */
   member: (name: string) => unknown = () => undefined
+  /** How the request wants vectors written; absent: it is not about vectors, or they pass as they come. */
+  vectors: VectorForm | undefined
   /** Looks at the answer as it goes out. */
   tap: AnswerTap | undefined
   /** The body, where it is passed on as it comes. */

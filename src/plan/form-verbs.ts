@@ -21,7 +21,7 @@ export function compileFormVerbs(list: readonly VerbConfig[]): FormTransform | u
 export function formFault(verb: VerbConfig): string | undefined {
   for (const [name, args] of Object.entries(verb)) {
     if (name === 'wrap') return 'a form cannot be wrapped'
-    if (name === 'map' || name === 'split') return `${name} is for JSON: write forms: json`
+    if (name === 'map' || name === 'only' || name === 'split') return `${name} is for JSON: write forms: json`
     if (name !== 'set' && name !== 'default' && name !== 'rename' && name !== 'alias') continue
     for (const [path, value] of members(args)) {
       const target = name === 'rename' || name === 'alias' ? String(value) : path

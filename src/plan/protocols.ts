@@ -22,7 +22,7 @@ export class Protocols {
 }
 
 function compileProtocol(name: string, config: ProtocolConfig): Protocol {
-  const { end, binary, stream_error, usage, messages, subprotocols, unknown_model } = config
+  const { end, binary, stream_error, usage, vectors, messages, subprotocols, unknown_model } = config
   return {
     name,
     end: end && {
@@ -34,6 +34,7 @@ function compileProtocol(name: string, config: ProtocolConfig): Protocol {
     binary: binary ?? (usage === undefined ? undefined : false),
     streamError: stream_error ?? 'family',
     usage: usage && compileUsage(usage),
+    vectors: vectors && { at: parsePath(vectors.at), format: vectors.format, unless: vectors.unless ?? [] },
     messages: { counted: messages?.counted ?? [] },
     subprotocols: subprotocols && compileSubprotocols(subprotocols),
     unknownModel: unknown_model && {

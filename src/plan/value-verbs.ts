@@ -1,7 +1,16 @@
 import { isObject, type Json, parseJson } from '../core/json.js'
 import type { Transform } from '../core/plan.js'
 import { asBuffer } from '../wire/bytes.js'
-import { changeValues, findValue, type Path, parsePath, removeMember, setValue, within } from '../wire/json-edit.js'
+import {
+  changeValues,
+  findValue,
+  type Path,
+  parsePath,
+  removeMember,
+  removeWhere,
+  setValue,
+  within,
+} from '../wire/json-edit.js'
 import { starsOf } from '../wire/json-path.js'
 import type { Verb } from './verbs.js'
 
@@ -24,6 +33,24 @@ export const map: Verb = {
       const values = new Map(Object.entries(table))
       return value => (typeof value === 'string' || typeof value === 'number' ? values.get(String(value)) : undefined)
     }),
+}
+
+/** `{ path: [values] }`: takes the value out that stands there unless it is one of these. */
+export const only: Verb = {
+  name: 'only',
+  compile: args => {
+    if (!isObject(args)) throw new TypeError('a mapping was expected')
+    const steps = Object.entries(args).map(([dotted, list]): Transform => {
+      if (!Array.isArray(list)) throw new TypeError('a list was expected')
+      const path = parsePath(dotted)
+      const known = new Set<unknown>(list)
+      return document =>
+        removeWhere(document, path, bytes => {
+          return bytes.length > LONGEST || !known.has(parseJson(bytes.toString('utf8')))
+        })
+    })
+    return chain(steps)
+  },
 }
 
 /** `{ path: { at, into } }`: cuts the text that stands there and puts its parts at other paths. */

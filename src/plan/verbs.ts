@@ -10,7 +10,7 @@ import {
   setValue,
   wrapValue,
 } from '../wire/json-edit.js'
-import { cast, map, split } from './value-verbs.js'
+import { cast, map, only, split } from './value-verbs.js'
 
 /** A verb of the configuration language: its arguments, as written, become edits of a document's bytes. */
 export interface Verb {
@@ -71,7 +71,7 @@ export const wrap: Verb = {
 }
 
 const VERBS: ReadonlyMap<string, Verb> = new Map(
-  [set, defaults, rename, alias, remove, keep, wrap, cast, map, split].map(verb => [verb.name, verb]),
+  [set, defaults, rename, alias, remove, keep, wrap, cast, map, only, split].map(verb => [verb.name, verb]),
 )
 
 /** The verbs of a list, one after the other; `undefined` where there are none. */

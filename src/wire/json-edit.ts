@@ -80,6 +80,15 @@ export function removeMember(doc: Uint8Array, path: Path): Uint8Array {
   return editor.result()
 }
 
+/** The same for those values at `path` that `isOut` says it of. */
+export function removeWhere(doc: Uint8Array, path: Path, isOut: (written: Buffer) => boolean): Uint8Array {
+  const editor = new Editor(doc)
+  for (const { container, item } of editor.places(path)) {
+    if (isOut(editor.cursor.doc.subarray(item.start, item.end))) editor.remove(container, item)
+  }
+  return editor.result()
+}
+
 /**
  * Gives the value at `from` the name `to`, whose own value, if it has one, is lost. Within one object only the key's
  * bytes change; else the value's bytes move, and array indices in `to` count as if `from` were gone. The document stays

@@ -37,6 +37,11 @@ const VERBS: Readonly<Record<string, Step>> = {
         (typeof found === 'string' || typeof found === 'number') && Object.hasOwn(table as object, String(found))
       return isKnown ? model.set(value, path, (table as Record<string, unknown>)[String(found)], 'always') : value
     }),
+  only: (doc, args: Record<string, readonly unknown[]>) =>
+    Object.entries(args).reduce<unknown>((value, [path, list]) => {
+      const out = places(value, split(path)).filter(place => !list.includes(model.find(value, place)))
+      return out.reduceRight(model.remove, value)
+    }, doc),
 }
 
 export function applied(doc: unknown, verbs: readonly VerbConfig[]): unknown {

@@ -45,6 +45,7 @@ const verb: fc.Arbitrary<VerbConfig> = fc.oneof(
   path.map(at => ({ wrap: { [at]: 'w' } })),
   path.map(at => ({ cast: { [at]: 'string' } })),
   path.map(at => ({ map: { [at]: { x: 'mapped', 1: 2 } } })),
+  path.map(at => ({ only: { [at]: ['x', 1] } })),
 )
 
 function transformed(text: string, verbs: readonly VerbConfig[]): string {

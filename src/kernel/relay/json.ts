@@ -1,10 +1,12 @@
 import { GatewayError } from '../../core/errors.js'
-import { isObject } from '../../core/json.js'
+import { isObject, type Json } from '../../core/json.js'
 import type { UsagePaths } from '../../core/plan.js'
+import { asBuffer } from '../../wire/bytes.js'
 import { PassingUsage, usageOf } from '../../wire/usage.js'
 import { answerDocument, answerLease, malformedAnswer } from '../answer-document.js'
-import { joined } from '../translate/steps.js'
+import { joined, jsonBytes, parsed } from '../translate/steps.js'
 import { errorOfStatus } from '../upstream-errors.js'
+import { isOtherForm, rewriteVectors } from '../vectors.js'
 import { statusOfError } from './error-document.js'
 import { giveUp } from './refusal.js'
 import type { Relay, Source } from './relay.js'
@@ -30,12 +32,15 @@ export class JsonRelay implements Relay {
   #passing: PassingUsage | undefined
   #held: Buffer[] | undefined = []
   #size = 0
+  /** Whether the answer is held until its end, however large it is. */
+  #isRewritten: boolean
 
   constructor(attempt: Source, status: number, headers: string[], length: number | undefined) {
     this.#attempt = attempt
     this.#status = status
     this.#headers = headers
     this.#length = length
+    this.#isRewritten = attempt.exchange.response !== undefined
   }
 
   data(chunk: Buffer): void {
@@ -48,12 +53,20 @@ export class JsonRelay implements Relay {
       return
     }
     this.#held.push(chunk)
-    const { exchange, route } = this.#attempt
-    if (exchange.response !== undefined) {
-      if (this.#size > route.limits.response) this.refuse('It is too large to be rewritten.', 'response')
+    this.#isRewritten ||= this.#size > HOLD && this.hasOtherVectors(this.#held)
+    if (this.#isRewritten) {
+      const { response } = this.#attempt.route.limits
+      if (this.#size > response) this.refuse('It is too large to be rewritten.', 'response')
     } else if (this.#size > HOLD) {
       this.stream(this.#held)
     }
+  }
+
+  /** Whether its vectors are not written as the client asked. */
+  private hasOtherVectors(pieces: readonly Buffer[]): boolean {
+    const { call, route } = this.#attempt
+    const rule = route.protocol?.vectors
+    return rule !== undefined && call.vectors !== undefined && isOtherForm(rule, call.vectors, pieces)
   }
 
   end(): void {
@@ -68,12 +81,18 @@ export class JsonRelay implements Relay {
       call.end()
       return
     }
-    if (this.#size > HOLD) {
-      this.rewriteLarge(this.#held).catch((cause: unknown) => this.fail(cause))
+    if (this.#size > HOLD || this.mayHaveOtherVectors(this.#held)) {
+      this.rewrite(this.#held).catch((cause: unknown) => this.fail(cause))
       return
     }
     const body = this.whole(this.#held)
     if (body !== undefined) this.send(body)
+  }
+
+  /** What is changed by declared verbs has to be changed before that can be seen. */
+  private mayHaveOtherVectors(held: readonly Buffer[]): boolean {
+    const { call, exchange } = this.#attempt
+    return call.vectors !== undefined && (exchange.response !== undefined || this.hasOtherVectors(held))
   }
 
   private send(body: Uint8Array | string): void {
@@ -86,19 +105,29 @@ export class JsonRelay implements Relay {
     else call.end(body)
   }
 
-  /** A large answer that is to be rewritten: its objects are made in steps, and once there is room for them. */
-  private async rewriteLarge(held: readonly Buffer[]): Promise<void> {
+  /** A large answer that is to be rewritten, or one of vectors: its objects are made in steps, and once there is room for them. */
+  private async rewrite(held: readonly Buffer[]): Promise<void> {
     const { call, exchange } = this.#attempt
     const memory = answerLease(this.#attempt)
     try {
       const body = await joined(held, this.#size)
       const document = await answerDocument(body, this.#attempt, memory)
       if (call.over || !this.judge(document, body)) return
-      const rewritten = exchange.response?.(body) ?? body
+      const changed = asBuffer(exchange.response?.(body) ?? body)
+      const rewritten = this.hasOtherVectors([changed])
+        ? await this.withVectors(changed === body ? document : await parsed(changed), changed.length)
+        : changed
       if (!call.over) this.send(rewritten)
     } finally {
       memory.end()
     }
+  }
+
+  private async withVectors(document: Json, size: number): Promise<Buffer> {
+    const { call, route } = this.#attempt
+    const rule = route.protocol?.vectors
+    if (rule !== undefined && call.vectors !== undefined) await rewriteVectors(document, rule, call.vectors)
+    return jsonBytes(document, size)
   }
 
   private fail(cause: unknown): void {

@@ -1,0 +1,80 @@
+import { readVector, toBase64 } from '../codecs/vectors.js'
+import { isObject, type Json } from '../core/json.js'
+import type { VectorForm, VectorRule } from '../core/plan.js'
+import { EVERY, type Path } from '../wire/json-path.js'
+import { breathe } from './translate/steps.js'
+
+/** Numbers that are rewritten in one turn of the event loop. */
+const MAX_NUMBERS_PER_TURN = 256 * 1024
+const SPACE = 0x20
+const COLON = 0x3a
+
+/** How a request wants vectors written; undefined where they pass as they come. `member`: of the body, by its name. */
+export function wantedVectors(
+  { format, unless }: VectorRule,
+  member: (name: string) => unknown,
+): VectorForm | undefined {
+  const said = member(format)
+  if (said === 'float' || said === 'base64') return said
+  const isOther = isThere(said) || unless.some(name => isThere(member(name)))
+  return isOther ? undefined : 'float'
+}
+
+function isThere(value: unknown): boolean {
+  return value !== undefined && value !== null
+}
+
+/** Whether the beginning of an answer shows its first vector in another form than the wanted one. */
+export function isOtherForm({ at }: VectorRule, wanted: VectorForm, pieces: readonly Buffer[]): boolean {
+  const head = pieces.length === 1 && pieces[0] !== undefined ? pieces[0] : Buffer.concat(pieces)
+  const key = `"${at.at(-1) ?? ''}"`
+  const other = wanted === 'base64' ? '[' : '"'
+  for (let found = head.indexOf(key); found >= 0; found = head.indexOf(key, found + 1)) {
+    const colon = afterSpace(head, found + key.length)
+    // It may be a value, too, as in `"object":"embedding"`.
+    if (head[colon] === COLON) return head[afterSpace(head, colon + 1)] === other.charCodeAt(0)
+  }
+  return false
+}
+
+function afterSpace(bytes: Buffer, from: number): number {
+  let at = from
+  while ((bytes[at] ?? SPACE + 1) <= SPACE) at++
+  return at
+}
+
+/**
+ * Rewrites the vectors of a document in the wanted form, in its place; in several turns of the event loop where they are
+ * many. Throws `bad_upstream_response` where a text is no sequence of 32-bit floats.
+ */
+export async function rewriteVectors(document: Json, { at }: VectorRule, wanted: VectorForm): Promise<void> {
+  let numbers = 0
+  for (const [holder, key] of placesOf(document, at)) {
+    const value = holder[key]
+    if (wanted === 'base64' ? !isVector(value) : typeof value !== 'string') continue
+    const vector = readVector(value)
+    holder[key] = wanted === 'base64' ? toBase64(vector) : vector
+    numbers += vector.length
+    if (numbers < MAX_NUMBERS_PER_TURN) continue
+    numbers = 0
+    await breathe(Number.POSITIVE_INFINITY)
+  }
+}
+
+/** Lists of other things, as of vectors for each token, have no such form. */
+function isVector(value: Json | undefined): boolean {
+  return Array.isArray(value) && value.length > 0 && value.every(one => typeof one === 'number')
+}
+
+type Holder = Record<string, Json>
+
+/** What a path leads to, each as the object or list that holds it and the name by which it does. */
+function* placesOf(value: Json, [segment, ...rest]: Path): Generator<readonly [Holder, string], void> {
+  if (segment === undefined || !(isObject(value) || Array.isArray(value))) return
+  const holder = value as Holder
+  for (const key of segment === EVERY ? Object.keys(value) : [segment]) {
+    if (!Object.hasOwn(holder, key)) continue
+    if (rest.length === 0) yield [holder, key]
+    else yield* placesOf(holder[key] ?? null, rest)
+  }
+}
