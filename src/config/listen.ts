@@ -1,5 +1,6 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { dirname, resolve } from 'node:path'
+import { parseNetwork } from '../core/client-address.js'
 import type { FileContent, ListenConfig } from '../core/config.js'
 import { Secret } from '../core/secret.js'
 import { warnOfValidity } from './certificates.js'
@@ -23,12 +24,16 @@ export function readListen(written: RawListen, site: Site, overrides: ListenOver
   const origins = raw.cors?.origins.map((origin, index) =>
     readOrigin(origin, site.child('cors', 'origins', index), context),
   )
+  const proxies = raw.trusted_proxies?.map((network, index) =>
+    readNetwork(network, site.child('trusted_proxies', index), context),
+  )
   return {
     host: overrides.host ?? raw.host ?? LISTEN.host,
     port: overrides.port ?? readPort(raw.port, site.child('port'), context),
     backlog: raw.backlog ?? LISTEN.backlog,
     ...(tls === undefined ? {} : { tls }),
     ...(origins === undefined ? {} : { cors: { origins } }),
+    ...(proxies === undefined ? {} : { trusted_proxies: proxies }),
   }
 }
 
@@ -49,6 +54,13 @@ function readOrigin(text: string, site: Site, { report }: Context): string {
   report.error('bad-value', site, 'expected an origin as browsers send it: scheme, host and port, nothing else', {
     meant: () => meant,
   })
+  return text
+}
+
+function readNetwork(text: string, site: Site, { report }: Context): string {
+  if (parseNetwork(text) === undefined) {
+    report.error('bad-value', site, 'expected an address or a network, such as 192.0.2.10 or 10.0.0.0/8')
+  }
   return text
 }
 

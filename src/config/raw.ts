@@ -143,6 +143,7 @@ export interface RawListen {
   readonly backlog?: number
   readonly tls?: { readonly cert: string; readonly key: string }
   readonly cors?: { readonly origins: readonly string[] }
+  readonly trusted_proxies?: readonly string[]
 }
 
 export interface RawPlacement {

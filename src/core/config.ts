@@ -52,6 +52,8 @@ export interface ListenConfig {
   /** Absolute paths of PEM files and what stood in them. */
   readonly tls?: { readonly cert: FileContent; readonly key: FileContent }
   readonly cors?: { readonly origins: readonly string[] }
+  /** Networks whose word on where a request came from is taken. */
+  readonly trusted_proxies?: readonly string[]
 }
 
 export interface FileContent {

@@ -13,6 +13,8 @@ export interface AttemptNote {
   /** The upstream's status, where it gave one. */
   readonly status: number | undefined
   readonly milliseconds: number
+  /** Why it failed, where another one followed; of the last one the entry itself has it. */
+  readonly cause?: string | undefined
 }
 
 /** What is known of one settled request. Durations in milliseconds. Holds no body, no header value and no secret. */
@@ -26,6 +28,8 @@ export interface RequestEntry {
   readonly route: string | undefined
   /** What was asked for where no route has it: the path, cut, without its query. */
   readonly path?: string | undefined
+  /** Address that the request came from. */
+  readonly client?: string | undefined
   readonly key: string | undefined
   readonly model: string | undefined
   readonly upstream: string | undefined
@@ -36,6 +40,9 @@ export interface RequestEntry {
   readonly cause: string | undefined
   readonly phase: string | undefined
   readonly limit: string | undefined
+  /** Which field or header of the request was refused, cut, and by which rule (`required`, `type`, `range`, …). */
+  readonly param?: string | undefined
+  readonly rule?: string | undefined
   readonly attempts: readonly AttemptNote[]
   readonly milliseconds: { readonly first: number | undefined; readonly total: number }
   readonly bytes: { readonly in: number; readonly out: number }

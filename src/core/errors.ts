@@ -129,6 +129,8 @@ export interface ErrorDetails {
   readonly status?: number
   /** The field or header at fault, as the client wrote it: `messages[3].role`. */
   readonly param?: string | undefined
+  /** Which rule the request breaks, for the log: `required`, `type`, `duplicate`, `syntax`, … */
+  readonly rule?: string | undefined
   /** Milliseconds to wait before another attempt. */
   readonly retryAfter?: number | undefined
   /** Further headers of the answer: flat name, value list. */

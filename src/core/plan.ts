@@ -26,6 +26,7 @@ export interface Plan {
   readonly webhooks: WebhookConfig | undefined
   readonly keys: KeyRing
   readonly models: ModelTable
+  readonly off: SwitchedOff
   readonly routes: readonly Route[]
   readonly upstreams: ReadonlyMap<string, Upstream>
   /**
@@ -401,6 +402,18 @@ export interface ModelTable {
   upstreams(caller: Caller, name?: string): ReadonlySet<string> | undefined
   /** The name by which an upstream knows the model; undefined where the model is not served there. */
   nameAt(name: string, upstream: string): string | undefined
+}
+
+/** What is declared and not served because upstreams are off, with reasons for the operator. */
+export interface SwitchedOff {
+  /** Upstreams that are off, by name. */
+  readonly upstreams: ReadonlyMap<string, string>
+  /** Models, as declared, none of whose upstreams is on. */
+  readonly models: ReadonlyMap<string, string>
+  /** Why no route can serve a model of that name; undefined where an upstream of it is on. */
+  whyNot(model: string): string | undefined
+  /** Why none of these upstreams can be asked; undefined where one can. */
+  reason(upstreams: readonly string[]): string | undefined
 }
 
 export interface ModelEntry {

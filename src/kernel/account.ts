@@ -1,11 +1,15 @@
 import type { Outcome, RequestEntry } from '../core/entry.js'
-import type { GatewayError } from '../core/errors.js'
+import type { ErrorCode, GatewayError } from '../core/errors.js'
 import { Blocked } from '../net/media-url.js'
 import type { Call } from './call.js'
+import type { Failure } from './failure.js'
 import { traceId } from './heads.js'
+import { shortened } from './upstream-words.js'
 
 /** Characters of a path that the log shows. */
 const LONGEST_PATH = 200
+/** A client's own names of fields stand in it. */
+const MAX_PARAM_CHARACTERS = 200
 
 const NOTHING: readonly string[] = []
 
@@ -19,6 +23,7 @@ export function account(call: Call): RequestEntry {
     method: call.request.method ?? '',
     route: call.route?.id,
     path: pathOf(call),
+    client: call.client,
     key: call.caller?.name,
     model: call.model === '' ? undefined : call.model,
     upstream: call.attempts.at(-1)?.upstream,
@@ -29,6 +34,8 @@ export function account(call: Call): RequestEntry {
     cause: causeOf(call.error),
     phase: details?.phase,
     limit: details?.limit,
+    param: details?.param?.slice(0, MAX_PARAM_CHARACTERS),
+    rule: ruleOf(call.error),
     attempts: call.attempts,
     milliseconds: {
       first: call.firstByte === undefined ? undefined : round(call.firstByte - call.started),
@@ -62,13 +69,43 @@ function outcomeOf(error: GatewayError | undefined, status: number): Outcome {
   return error.status < 500 ? 'client_error' : 'upstream_error'
 }
 
+/** Refusals of the gateway's own for what a request says. */
+const OF_REQUESTS: Partial<Record<ErrorCode, true>> = {
+  bad_request: true,
+  invalid_parameter: true,
+  duplicate_parameter: true,
+  untranslatable: true,
+}
+
+/** Which rule a refused request breaks: the one that the refusal names, else what the client is told of it. */
+function ruleOf(error: GatewayError | undefined): string | undefined {
+  if (error === undefined || OF_REQUESTS[error.code] === undefined) return undefined
+  const { rule, familyCode, limit, param } = error.details
+  return rule ?? familyCode ?? limit ?? (param === undefined ? undefined : 'value')
+}
+
+/** Errors whose message, where they have no cause, is what the upstream said or did. It has been cleaned for the client. */
+const BY_UPSTREAM: Partial<Record<ErrorCode, true>> = {
+  upstream_rejected: true,
+  upstream_failed: true,
+  rate_limited: true,
+  bad_upstream_response: true,
+}
+
 /** A stack only for faults of our own; else one line. */
-function causeOf(error: GatewayError | undefined): string | undefined {
+export function causeOf(error: GatewayError | undefined): string | undefined {
   const cause = error?.details.cause
-  if (cause === undefined) return undefined
+  if (cause === undefined) return error !== undefined && BY_UPSTREAM[error.code] ? shortened(error.message) : undefined
   if (!(cause instanceof Error)) return String(cause)
   if (error?.code === 'internal') return cause.stack
   return 'code' in cause ? `${String(cause.code)}: ${cause.message}` : cause.message
+}
+
+/** Keeps why an attempt failed that another one follows. */
+export function noteCause({ attempts }: Call, { error }: Failure): void {
+  const last = attempts.pop()
+  const cause = causeOf(error)
+  if (last !== undefined) attempts.push(cause === undefined ? last : { ...last, cause })
 }
 
 function round(milliseconds: number): number {

@@ -1,7 +1,7 @@
 import { isLeftOut, withDefault } from '../core/default-model.js'
 import { GatewayError } from '../core/errors.js'
 import { isObject, type JsonObject, parseJson } from '../core/json.js'
-import type { ModelPointer, Pointer, Route } from '../core/plan.js'
+import type { ModelPointer, Pointer, Route, Violation } from '../core/plan.js'
 import { mostHeapOf } from '../wire/json-cost.js'
 import { findValue } from '../wire/json-edit.js'
 import { JsonScanner, type ScanOptions, type ScanProblem } from '../wire/json-scan.js'
@@ -65,7 +65,8 @@ async function readFields(call: Call, route: Route): Promise<Body> {
   const body = await readForm(call, route)
   const { validate } = route
   if (validate !== undefined) {
-    checkSchema(form => formViolations(validate(form), body), withDefault(body.document, route.model))
+    const check = (form: unknown): readonly Violation[] => formViolations(validate(form), body)
+    checkSchema(check, withDefault(body.document, route.model), call, body.value)
   }
   readPointers(call, route, body.value)
   return body
@@ -84,9 +85,10 @@ async function readJson(call: Call, route: Route): Promise<Body> {
   const document = scanner === undefined ? parseSmall(bytes, scanOptions(route)) : undefined
   if (document !== undefined) {
     const validate = schemaOf(route)
-    if (validate !== undefined) checkSchema(validate, withDefault(document, route.model))
-    readPointers(call, route, name => document[name], referencesIn(document.input))
-    readVectors(call, route, name => document[name])
+    const inBody: InBody = name => document[name]
+    if (validate !== undefined) checkSchema(validate, withDefault(document, route.model), call, inBody)
+    readPointers(call, route, inBody, referencesIn(document.input))
+    readVectors(call, route, inBody)
     const ruled = isRuled(document, bytes, scanOptions(route).ruled)
     return { type: 'bytes', bytes, heap: mostHeapOf(bytes.length), model: undefined, named: false, ruled }
   }
@@ -141,11 +143,11 @@ function readScanned(call: Call, route: Route, scanner: JsonScanner, bytes: Buff
   const validate = schemaOf(route)
   const skeleton = validate === undefined ? '' : scanner.skeleton()
   const shape: unknown = skeleton === '' ? undefined : JSON.parse(skeleton)
-  if (validate !== undefined) checkSchema(validate, withDefault(shape, route.model))
   const inBody: InBody = name => {
     const found = scanner.found(name)
     return found === undefined || found.value !== undefined ? found?.value : {}
   }
+  if (validate !== undefined) checkSchema(validate, withDefault(shape, route.model), call, inBody)
   // A long skeleton may lack the tail of the items.
   const isWhole = isObject(shape) && skeleton.length < MOST_SHAPE
   readPointers(call, route, inBody, isWhole ? referencesIn(shape.input) : undefined)
@@ -190,39 +192,52 @@ function hasJsonType({ request }: Call): boolean {
 }
 
 function malformed(problem: ScanProblem, route: Route): GatewayError {
+  const { rule } = problem
   switch (problem.rule) {
     case 'duplicate':
       return new GatewayError('duplicate_parameter', `The parameter '${problem.name}' may stand only once.`, {
         param: problem.name,
+        rule,
       })
     case 'depth':
       return new GatewayError('bad_request', `The JSON body is nested deeper than ${route.limits.depth} levels.`, {
         limit: 'depth',
+        rule,
       })
     case 'members':
       return new GatewayError(
         'bad_request',
         `An object of the JSON body has more than ${route.limits.members} members.`,
-        { limit: 'members' },
+        { limit: 'members', rule },
       )
     case 'values':
       return new GatewayError('bad_request', `The JSON body has more than ${route.limits.values} values.`, {
         limit: 'values',
+        rule,
       })
     case 'not-object':
-      return new GatewayError('bad_request', 'The body has to be a JSON object.')
+      return new GatewayError('bad_request', 'The body has to be a JSON object.', { rule })
     case 'syntax':
-      return new GatewayError('bad_request', `The body is not valid JSON (at byte ${problem.at}).`)
+      return new GatewayError('bad_request', `The body is not valid JSON (at byte ${problem.at}).`, { rule })
   }
 }
 
-function checkSchema(validate: NonNullable<Route['validate']>, document: unknown): void {
+function checkSchema(validate: NonNullable<Route['validate']>, document: unknown, call: Call, inBody: InBody): void {
   const violation = validate(document)[0]
   if (violation === undefined) return
+  noteModel(call, inBody)
   throw new GatewayError('invalid_parameter', violation.message, {
     param: violation.param === '' ? undefined : violation.param,
+    rule: violation.rule,
     familyCode: FAMILY_CODES[violation.rule],
   })
+}
+
+/** For the log of a request that is refused before its model is asked for. */
+function noteModel(call: Call, inBody: InBody): void {
+  const pointer = call.route?.model
+  const named = pointer && readPointer(call, pointer, inBody)
+  if (typeof named === 'string' && named.length <= LONGEST_MODEL) call.model = named
 }
 
 /** As the compatible family's clients know them. */
@@ -275,6 +290,7 @@ function readModel(call: Call, pointer: ModelPointer, inBody: InBody): string {
     if (byDefault !== undefined) return byDefault
     throw new GatewayError('invalid_parameter', `Missing required parameter: '${pointer.name}'.`, {
       param: pointer.name,
+      rule: 'required',
       familyCode: 'missing_required_parameter',
     })
   }
@@ -283,6 +299,7 @@ function readModel(call: Call, pointer: ModelPointer, inBody: InBody): string {
     `'${pointer.name}' has to be a string of at most ${LONGEST_MODEL} characters.`,
     {
       param: pointer.name,
+      rule: typeof value === 'string' ? 'length' : 'type',
     },
   )
 }
@@ -297,6 +314,7 @@ function readStream(call: Call, pointer: Pointer, inBody: InBody): boolean {
   } else if (pointer.from === 'path' || pointer.from === 'query') return value === 'true' || value === '1'
   throw new GatewayError('invalid_parameter', `'${pointer.name}' has to be true or false.`, {
     param: pointer.name,
+    rule: 'type',
     familyCode: 'invalid_type',
   })
 }

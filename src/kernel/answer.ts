@@ -4,6 +4,7 @@ import type { Call } from './call.js'
 import { listHeld } from './held/list.js'
 import type { Serve } from './held/look.js'
 import { type MethodsOf, modelShape } from './model-shapes.js'
+import { NOT_ALLOWED, whyNot } from './resolve.js'
 import { STATE_ANSWERS } from './state/answers.js'
 
 /** Answers of the gateway's own: the models that the presented key may use, in the shape of the caller's family; and state. */
@@ -26,7 +27,10 @@ export function answer(call: Call, route: Route, serve: Serve): void | Promise<v
   const name = route.model === undefined ? '' : (call.params[route.model.name] ?? '')
   call.model = name
   const entry = models.find(name, caller)
-  if (entry === undefined) throw new GatewayError('model_not_found', shape.unknown(name), { param: 'model' })
+  if (entry === undefined) {
+    const cause = caller.may(name) ? whyNot(call) : NOT_ALLOWED
+    throw new GatewayError('model_not_found', shape.unknown(name), { param: 'model', cause })
+  }
   call.answer(200, shape.one(entry, methods))
 }
 

@@ -1,6 +1,6 @@
 import { GatewayError } from '../core/errors.js'
 import type { Call, Work } from './call.js'
-import { InnerRequest, InnerResponse, type Inside } from './inner.js'
+import { connectedFrom, InnerRequest, InnerResponse, type Inside } from './inner.js'
 import type { Serve } from './state/background.js'
 import { innerHeaders } from './state/inner-headers.js'
 
@@ -27,7 +27,8 @@ export interface InsideAsk {
  */
 export function askInside(call: Call, serve: Serve, ask: InsideAsk): Promise<InsideAnswer> {
   const { method, path, body, inside = {} } = ask
-  const request = new InnerRequest(method, path, innerHeaders(call.request.rawHeaders), body, inside)
+  const head = innerHeaders(call.request.rawHeaders)
+  const request = new InnerRequest(method, path, head, body, { ...inside, connected: connectedFrom(call.request) })
   return new Promise((resolve, reject) => {
     const asking = new Asking(ask.mostBytes, resolve, reject)
     const answer = new InnerResponse(request, asking)

@@ -12,6 +12,7 @@ import type { Spool } from '../stores/spool.js'
 import { account } from './account.js'
 import type { Generation } from './generation.js'
 import { clientRequestId } from './heads.js'
+import { connectedFrom } from './inner.js'
 import type { InFlight, Kernel } from './kernel.js'
 import { linger } from './linger.js'
 import type { MemberChanges } from './members.js'
@@ -39,6 +40,8 @@ export class Call implements Watched, InFlight {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly id: string
+  /** Address of the client, or of the proxy that stands for it. */
+  readonly client: string | undefined
   readonly started = performance.now()
   /** The raw path, still encoded, and the query, parsed only where there is one. */
   readonly path: string
@@ -106,6 +109,8 @@ export class Call implements Watched, InFlight {
     this.request = request
     this.response = response
     this.id = clientRequestId(request) ?? randomUUID()
+    // Read now: a socket forgets it when it is closed.
+    this.client = this.generation.clients.of(connectedFrom(request), request.headers['x-forwarded-for'])
     const url = request.url ?? ''
     const mark = url.indexOf('?')
     this.path = mark < 0 ? url : url.slice(0, mark)

@@ -2,6 +2,7 @@ import { estimate } from '../codecs/index.js'
 import type { GatewayError } from '../core/errors.js'
 import type { Exchange, Route, Translation } from '../core/plan.js'
 import type { UpstreamRequest } from '../net/pools.js'
+import { noteCause } from './account.js'
 import type { Body, HeldBody } from './admit.js'
 import { Attempt } from './attempt.js'
 import type { Call, Work } from './call.js'
@@ -139,8 +140,10 @@ export class Dispatch implements Work {
   private failed(exchange: Exchange, failure: Failure): void {
     const call = this.#call
     if (call.over || call.begun || call.error !== undefined) return
-    if (this.mayTryAgain(exchange, failure)) this.try()
-    else if (this.#otherwise(failure)) this.#attempt = undefined
+    if (this.mayTryAgain(exchange, failure)) {
+      noteCause(call, failure)
+      this.try()
+    } else if (this.#otherwise(failure)) this.#attempt = undefined
     else if (failure.answer !== undefined) passAnswer(call, failure.answer, failure.error)
     else call.fail(failure.error)
   }

@@ -1,3 +1,4 @@
+import { ClientAddresses } from '../core/client-address.js'
 import type { Plan, Upstream } from '../core/plan.js'
 import { MediaFetcher } from '../net/media.js'
 import type { PoolSettings, Pools, UpstreamPool } from '../net/pools.js'
@@ -33,6 +34,7 @@ export class Generation {
   readonly number: number
   /** Absent where nothing may be fetched. */
   readonly media: MediaFetcher | undefined
+  readonly clients: ClientAddresses
   readonly #pools: Pools
   readonly #settings: readonly PoolSettings[]
   readonly #reach = new Map<Upstream, Reach>()
@@ -43,6 +45,7 @@ export class Generation {
     this.plan = plan
     this.number = number
     this.media = fetcherOf(plan.media)
+    this.clients = new ClientAddresses(plan.listen.trusted_proxies)
     this.#pools = pools
     const settings: PoolSettings[] = []
     for (const upstream of [...plan.upstreams.values()].flatMap(one => [one, ...one.former])) {

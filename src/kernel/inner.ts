@@ -10,6 +10,13 @@ export interface Inside {
   readonly responseId?: string
   /** What only the connection that it came by remembers. */
   readonly local?: LocalMemory
+  /** Address of the other end of the connection that it came by. */
+  readonly connected?: string | undefined
+}
+
+/** Address of the other end of the connection that a request came by; undefined where the connection is gone. */
+export function connectedFrom(request: IncomingMessage): string | undefined {
+  return request instanceof InnerRequest ? request.inside.connected : request.socket.remoteAddress
 }
 
 /** The conversation that a connection carries on without anything being kept elsewhere. */

@@ -2,23 +2,31 @@ import { GatewayError } from '../core/errors.js'
 import type { Choice, Exchange, Group, Route } from '../core/plan.js'
 import type { Call } from './call.js'
 
+export const NOT_ALLOWED = 'the key may not use this model'
+
 /**
  * The ways to serve this call, best first. A model that nobody has, one that this key may not use and one whose
  * upstreams are all switched off answer alike.
  */
 export function resolve(call: Call, route: Route): readonly Exchange[] {
   if (route.model !== undefined && call.caller?.may(call.model) !== true) {
-    throw unknownModel(call.model, route, 'the key may not use this model')
+    throw unknownModel(call.model, route, NOT_ALLOWED)
   }
   const choice = route.resolve(call.model)
   if (choice === undefined) {
-    throw route.model === undefined ? switchedOff() : unknownModel(call.model, route, 'nothing serves this model here')
+    throw route.model === undefined ? switchedOff(call, route) : unknownModel(call.model, route, whyNot(call))
   }
   return order(choice, Math.random)
 }
 
-function switchedOff(): GatewayError {
-  return new GatewayError('unavailable', 'The upstream of this endpoint is switched off.')
+/** Why nothing serves a model that the caller may use, for the log. */
+export function whyNot({ generation, model }: Call): string {
+  return generation.plan.off.whyNot(model) ?? 'no upstream of this model serves this route'
+}
+
+function switchedOff({ generation }: Call, { speakers }: Route): GatewayError {
+  const cause = generation.plan.off.reason([...speakers])
+  return new GatewayError('unavailable', 'The upstream of this endpoint is switched off.', { cause })
 }
 
 /** `cause` is for the log alone: it is not told apart for the caller. */

@@ -5,7 +5,7 @@ import { jsonText } from '../core/exact-json.js'
 import type { Limits } from '../core/limits.js'
 import type { FramedSocket, SocketHandler } from '../net/framed-socket.js'
 import { replaceMembers } from '../wire/json-edit.js'
-import { InnerRequest } from './inner.js'
+import { connectedFrom, InnerRequest } from './inner.js'
 import { LifeSigns } from './life-signs.js'
 import type { MemoryLease } from './memory.js'
 import { readMessage, streamId } from './socket-message.js'
@@ -38,6 +38,7 @@ export class ResponseSession implements SocketHandler {
   readonly #serve: Serve
   readonly #url: string
   readonly #headers: readonly string[]
+  readonly #connected: string | undefined
   readonly #limits: Pick<Limits, 'body' | 'values'>
   /** What the message at hand takes as objects. */
   readonly #memory: MemoryLease
@@ -64,6 +65,7 @@ export class ResponseSession implements SocketHandler {
     this.#serve = serve
     this.#url = request.url ?? ''
     this.#headers = innerHeaders(request.rawHeaders)
+    this.#connected = connectedFrom(request)
     this.#limits = limits
     this.#memory = memory
     this.#onEnd = onEnd
@@ -159,7 +161,10 @@ export class ResponseSession implements SocketHandler {
     // The client, or the process, may be leaving by now.
     if (this.#state !== 'open') return
     this.#last.asked(message)
-    const request = new InnerRequest(SOCKET_METHOD, this.#url, this.#headers, body, { local: this.#last })
+    const request = new InnerRequest(SOCKET_METHOD, this.#url, this.#headers, body, {
+      local: this.#last,
+      connected: this.#connected,
+    })
     const turn = new SocketTurn(request, stream, this.#socket, this.#last, () => this.ended())
     this.#turn = turn
     this.#serve(request, turn.answer)

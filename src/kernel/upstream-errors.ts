@@ -63,9 +63,16 @@ function timeout(phase: string, cause: unknown): GatewayError {
   return new GatewayError('upstream_timeout', 'The upstream did not answer in time.', { phase, cause })
 }
 
-/** The error that an upstream's status stands for. The gateway's own credential is never the client's business. */
-export function errorOfStatus(status: number, headers: Readonly<Record<string, unknown>>): GatewayError {
-  const cause = `upstream status ${status}`
+/**
+ * The error that an upstream's status stands for. The gateway's own credential is never the client's business. `said` is
+ * what the upstream says of it, for the log.
+ */
+export function errorOfStatus(
+  status: number,
+  headers: Readonly<Record<string, unknown>>,
+  said?: string | undefined,
+): GatewayError {
+  const cause = `upstream status ${status}${said === undefined ? '' : `: ${said}`}`
   const phase = 'status'
   if (status < 300 || status === 304) {
     return new GatewayError('bad_upstream_response', 'The upstream sent a malformed answer.', { cause, phase })
@@ -75,7 +82,7 @@ export function errorOfStatus(status: number, headers: Readonly<Record<string, u
       'bad_upstream_response',
       'The upstream redirected the request; redirects are not followed.',
       {
-        cause: `${cause} to ${hostOf(headers.location)}`,
+        cause: `upstream status ${status} to ${hostOf(headers.location)}`,
         phase,
       },
     )

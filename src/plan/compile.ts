@@ -9,6 +9,7 @@ import { type CompileProblem, Problems } from './problems.js'
 import { Router } from './router.js'
 import { RouteCompiler } from './routes.js'
 import type { CompileSchema } from './schemas.js'
+import { OffList } from './switched-off.js'
 import { compileUpstreams } from './upstreams.js'
 import { compileVerbs } from './verbs.js'
 
@@ -41,6 +42,7 @@ export class CompiledPlan implements Plan {
   readonly webhooks: Plan['webhooks']
   readonly keys: DigestRing
   readonly models: ModelCatalog
+  readonly off: Plan['off']
   readonly routes: readonly Route[]
   readonly upstreams: ReadonlyMap<string, Upstream>
   readonly #router: Router
@@ -48,7 +50,7 @@ export class CompiledPlan implements Plan {
   constructor(
     config: Config,
     digest: string,
-    parts: Pick<CompiledPlan, 'keys' | 'models' | 'routes' | 'upstreams'>,
+    parts: Pick<CompiledPlan, 'keys' | 'models' | 'off' | 'routes' | 'upstreams'>,
     router: Router,
   ) {
     this.digest = digest
@@ -62,6 +64,7 @@ export class CompiledPlan implements Plan {
     this.webhooks = config.webhooks
     this.keys = parts.keys
     this.models = parts.models
+    this.off = parts.off
     this.routes = parts.routes
     this.upstreams = parts.upstreams
     this.#router = router
@@ -90,6 +93,10 @@ export function* compiling(config: Config, digest: string, tools: Tools, before?
     routes: yield* compileRoutes(config, compiler, router, problems),
     keys: yield* compileKeys(config.keys, tools.generated, problems, before?.keys),
     models: new ModelCatalog(index, name => compiler.serves(name)),
+    off: new OffList(
+      index,
+      [...speakers.values()].map(speaker => speaker.upstream),
+    ),
     upstreams: new Map([...speakers].map(([name, speaker]) => [name, speaker.upstream])),
   }
   return { plan: new CompiledPlan(config, digest, parts, router), problems: problems.found }

@@ -7,7 +7,8 @@ import type { Writable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Config } from '../core/config.js'
 import { GatewayError } from '../core/errors.js'
-import type { Plan } from '../core/plan.js'
+import type { Placement } from '../core/placement.js'
+import type { Caller, Plan } from '../core/plan.js'
 import type { Problem } from '../core/problems.js'
 import { atOnce, inSlices, type Steps } from '../core/steps.js'
 import type { Store } from '../core/store.js'
@@ -26,6 +27,7 @@ import { OneAfterAnother } from './one-after-another.js'
 import { ConfigError, StartError } from './problems.js'
 import { needsRestart, type StartSettings } from './restart.js'
 import { applyLimits, createServer } from './server.js'
+import { shownEntries } from './shown.js'
 import { Sockets } from './sockets.js'
 import { StoreState } from './store-state.js'
 import { openStore } from './stores.js'
@@ -40,6 +42,8 @@ export interface StartOptions extends Omit<LoadOptions, 'env'> {
   /** Where log lines go. Default: standard error, in batches. */
   readonly log?: Writable
 }
+
+const BEARER: readonly Placement[] = [{ in: 'header', name: 'authorization', scheme: 'Bearer' }]
 
 /** Time that WebSockets get for their closing handshake when the process ends, milliseconds. */
 const CLOSING = 1000
@@ -113,6 +117,7 @@ export class Gateway {
       valid: true,
       problems: [],
       restart: [],
+      off: plan.off,
       store: { type: plan.store.type, state },
     }
     this.#server = createServer(
@@ -122,7 +127,10 @@ export class Gateway {
         if (answerHealth(request, response, this.#health, one => this.#knows(one))) return
         handle(this.#kernel, request, response)
       },
-      code => this.#log.info({ parse_error: code }, 'request refused before it could be read'),
+      (code, connected) => {
+        const client = this.#kernel.generation.clients.of(connected, undefined)
+        this.#log.info({ parse_error: code, client }, 'request refused before it could be read')
+      },
       (request, socket, head) => {
         this.#sockets.open(request, socket, head).catch((error: Error) => {
           socket.destroy()
@@ -181,7 +189,14 @@ export class Gateway {
     await this.#sweep()
     this.#kernel.tasks.start()
     this.#log.info({ address: this.origin, generation: 1, digest: this.plan.digest }, 'listening')
+    this.#tellOfOff(this.plan)
     this.#tellOfDescriptors(this.plan)
+  }
+
+  /** Their callers are told that the models do not exist. */
+  #tellOfOff({ off: { upstreams, models } }: Plan): void {
+    if (upstreams.size === 0) return
+    this.#log.warn({ upstreams: shownEntries(upstreams), models: shownEntries(models) }, 'upstreams are off')
   }
 
   /** Under load such a process refuses what its limits would allow. */
@@ -280,6 +295,7 @@ export class Gateway {
     this.#health.valid = true
     this.#health.problems = []
     this.#health.restart = needsRestart(this.#first, plan)
+    this.#health.off = plan.off
     const told = warnings.length > 0 ? { warnings: warnings.map(briefly) } : {}
     this.#log.info({ generation: generation.number, digest: plan.digest, ...told }, 'reloaded')
     for (const { name, off } of plan.upstreams.values()) {
@@ -310,12 +326,12 @@ export class Gateway {
     this.#server.setSecureContext({ cert: tls.cert.content.reveal(), key: tls.key.content.reveal() })
   }
 
-  #knows(request: Parameters<typeof authenticate>[0]): boolean {
+  /** Whose key the request presents. */
+  #knows(request: Parameters<typeof authenticate>[0]): Caller | undefined {
     try {
-      authenticate(request, undefined, [{ in: 'header', name: 'authorization', scheme: 'Bearer' }], this.plan.keys)
-      return true
+      return authenticate(request, undefined, BEARER, this.plan.keys)
     } catch {
-      return false
+      return undefined
     }
   }
 

@@ -1,5 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Caller, SwitchedOff } from '../core/plan.js'
 import type { Problem } from '../core/problems.js'
+import { shownEntries } from './shown.js'
 
 /** What the health routes and, later, the metrics tell of a running gateway. */
 export interface Health {
@@ -14,19 +16,22 @@ export interface Health {
   problems: readonly Problem[]
   /** Settings that the files ask for and that only a restart can apply. */
   restart: readonly string[]
+  /** What the plan declares and does not serve. */
+  off: SwitchedOff
   /** Requests that need no store are served without one, so that it decides nothing about being ready. */
   readonly store: { readonly type: string; readonly state: { readonly reason: string | undefined } }
 }
 
 /**
  * Answers `/livez` and `/readyz`; false for any other path. `/livez` says that the process runs; `/readyz` says whether
- * it takes work, and with `?verbose` and a key that the gateway knows, what is wrong with the files on disk.
+ * it takes work, and with `?verbose` and a key that the gateway knows, what is wrong with the files on disk and which
+ * models of that key are off. `known` gives whose key a request presents.
  */
 export function answerHealth(
   request: IncomingMessage,
   response: ServerResponse,
   health: Health,
-  known: (request: IncomingMessage) => boolean,
+  known: (request: IncomingMessage) => Caller | undefined,
 ): boolean {
   const url = request.url ?? ''
   if (url !== '/livez' && url !== '/readyz' && url !== '/readyz?verbose') return false
@@ -35,21 +40,36 @@ export function answerHealth(
     return true
   }
   if (url === '/livez') send(response, 200, { status: 'live' })
-  else send(response, health.draining ? 503 : 200, readiness(health, url.endsWith('?verbose') && known(request)))
+  else
+    send(
+      response,
+      health.draining ? 503 : 200,
+      readiness(health, url.endsWith('?verbose') ? known(request) : undefined),
+    )
   return true
 }
 
-function readiness(health: Health, verbose: boolean): object {
+function readiness(health: Health, caller: Caller | undefined): object {
   const { draining, generation, digest, reloads, valid, problems, restart, store } = health
   const config = { valid, generation, digest: digest.slice(0, 16), reloads, problems: problems.length }
   const { reason } = store.state
   const body = {
     status: draining ? 'draining' : 'ready',
     config,
-    store: { type: store.type, usable: reason === undefined, ...(verbose && reason !== undefined && { reason }) },
+    store: {
+      type: store.type,
+      usable: reason === undefined,
+      ...(caller !== undefined && reason !== undefined && { reason }),
+    },
   }
-  if (!verbose) return body
-  return { ...body, problems: problems.map(describe), needs_restart: restart }
+  if (caller === undefined) return body
+  return { ...body, problems: problems.map(describe), needs_restart: restart, off: offFor(caller, health.off) }
+}
+
+/** Of models only those that the key may use: of others it is not even told that they exist. */
+function offFor(caller: Caller, off: SwitchedOff): object {
+  const models = new Map([...off.models].filter(([name]) => caller.may(name)))
+  return { upstreams: shownEntries(off.upstreams), models: shownEntries(models) }
 }
 
 function describe(problem: Problem): string {

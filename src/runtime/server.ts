@@ -27,7 +27,7 @@ export function createServer(
   listen: ListenConfig,
   limits: Limits,
   onRequest: Listener,
-  onParseError: (code: string) => void,
+  onParseError: (code: string, client: string | undefined) => void,
   onSocket: SocketListener,
 ): Server | HttpsServer {
   const options: ServerOptions & UpgradeChoice = {
@@ -63,7 +63,9 @@ export function createServer(
   })
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
     // A client that resets its connection sends nothing that could be refused.
-    if (error.code !== 'ECONNRESET' && error.code !== 'EPIPE') onParseError(error.code ?? error.name)
+    if (error.code !== 'ECONNRESET' && error.code !== 'EPIPE') {
+      onParseError(error.code ?? error.name, (socket as Socket).remoteAddress)
+    }
     answerUnparsed(error, socket as Socket)
   })
   return server

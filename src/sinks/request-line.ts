@@ -11,6 +11,7 @@ export function requestLine(entry: RequestEntry, level: string, time: string): s
     string('trace', entry.trace) +
     string('route', entry.route) +
     string('path', entry.path) +
+    string('client', entry.client) +
     string('key', entry.key) +
     string('model', entry.model) +
     string('upstream', entry.upstream) +
@@ -20,6 +21,8 @@ export function requestLine(entry: RequestEntry, level: string, time: string): s
     string('cause', entry.cause) +
     string('phase', entry.phase) +
     string('limit', entry.limit) +
+    string('param', entry.param) +
+    string('rule', entry.rule) +
     attempts(entry) +
     duration('first_ms', milliseconds.first) +
     duration('total_ms', milliseconds.total) +

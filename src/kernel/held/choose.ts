@@ -43,7 +43,7 @@ function makers(call: Call, route: Route): readonly Exchange[] {
   if (route.model !== undefined) return resolve(call, route)
   const hint = hinted(call, route)
   const reached = caller === undefined ? undefined : generation.plan.models.upstreams(caller, hint?.model)
-  if (reached === undefined) throw unknownModel(hint?.model ?? '', route)
+  if (reached === undefined) throw unknownModel(hint?.model ?? '', route, 'the key has no such model')
   const exchange = exchangesOf(route).find(({ upstream }) => reached.has(upstream.name))
   if (exchange !== undefined) return [exchange]
   // Clients ask again after 503, which helps only where somebody who is switched off could hold it.

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { HeldKind } from '../../core/held.js'
 import type { Call, Work } from '../call.js'
-import { InnerRequest, InnerResponse } from '../inner.js'
+import { connectedFrom, InnerRequest, InnerResponse } from '../inner.js'
 import { innerHeaders } from '../state/inner-headers.js'
 import { ownerOf } from './choose.js'
 import type { Held } from './holdings.js'
@@ -66,7 +66,10 @@ class Looking implements Work {
 
   /** Resolves when the answer is over, whatever it is. */
   ask(path: string): Promise<void> {
-    const inner = new InnerRequest('GET', path, innerHeaders(this.#call.request.rawHeaders), Buffer.alloc(0), {})
+    const { request } = this.#call
+    const inner = new InnerRequest('GET', path, innerHeaders(request.rawHeaders), Buffer.alloc(0), {
+      connected: connectedFrom(request),
+    })
     return new Promise(resolve => {
       const over = (): void => {
         this.#answers.delete(answer)

@@ -25,6 +25,13 @@ export function tellsOfFailure(bytes: Buffer): boolean {
   return isObject(event) && event.type === FAILED
 }
 
+/** The data of the event that reports the error, or of the last one. `bytes` are events, or such data alone. */
+export function errorData(bytes: Uint8Array): string {
+  const last = decodeSse(bytes).slice(-LAST).reverse()
+  const found = last.find(({ data }) => data.includes(ERROR) || data.includes(FAILED)) ?? last[0]
+  return found?.data ?? Buffer.from(bytes).toString('utf8')
+}
+
 /** Whether a document holds an error that says something. */
 function reportsError(document: unknown): boolean {
   if (!isObject(document)) return false

@@ -9,7 +9,8 @@ import { SseRelay } from '../../wire/sse-relay.js'
 import { Tail } from '../../wire/tail.js'
 import { sumOfUsage } from '../../wire/usage.js'
 import { InnerResponse } from '../inner.js'
-import { endsInError, tellsOfFailure } from './error-events.js'
+import { saidIn } from '../upstream-words.js'
+import { endsInError, errorData, tellsOfFailure } from './error-events.js'
 import { type Relay, type Source, STEP } from './relay.js'
 import { holdsSecret } from './secrets.js'
 
@@ -136,7 +137,7 @@ export class EventRelay implements Relay {
   private forward(bytes: Buffer): boolean {
     const lastWords = this.lastWords(bytes)
     const failure = this.#stream.failure ?? lastWords
-    if (failure !== undefined && holdsSecret(failure, this.#attempt)) return this.conceal()
+    if (failure !== undefined && holdsSecret(failure, this.#attempt)) return this.conceal(failure)
     this.#failed = this.#stream.failure !== undefined || (lastWords !== undefined && tellsOfFailure(lastWords))
     if (!this.#begun) {
       this.#failed ||= this.#stream.content <= 1 && endsInError(bytes)
@@ -152,7 +153,11 @@ export class EventRelay implements Relay {
 
   /** An error is the first thing that the stream says: another target may do better; else it is passed on. */
   private failedAtOnce(bytes: Buffer): boolean {
-    const error = new GatewayError('upstream_failed', 'The upstream failed to answer.', { phase: 'stream_error' })
+    const cause = saidIn(errorData(bytes), this.#attempt)
+    const error = new GatewayError('upstream_failed', 'The upstream failed to answer.', {
+      phase: 'stream_error',
+      cause,
+    })
     this.#attempt.failed(500, error, {
       status: this.#status,
       headers: this.#headers,
@@ -167,8 +172,9 @@ export class EventRelay implements Relay {
   }
 
   /** A credential of ours stands in the upstream's error: the client gets one that says less. */
-  private conceal(): boolean {
-    const error = new GatewayError('upstream_failed', 'The upstream failed.', { phase: 'stream_error' })
+  private conceal(failure: Uint8Array): boolean {
+    const cause = saidIn(errorData(failure), this.#attempt)
+    const error = new GatewayError('upstream_failed', 'The upstream failed.', { phase: 'stream_error', cause })
     this.#done = true
     if (this.#begun) this.breakOff(error)
     else this.#attempt.failed(500, error)
@@ -194,7 +200,11 @@ export class EventRelay implements Relay {
     const { call } = this.#attempt
     this.settle()
     if (this.#failed || endsInError(this.#tail.bytes())) {
-      call.error = new GatewayError('upstream_failed', 'The upstream reported an error.', { phase: 'stream_error' })
+      const cause = saidIn(errorData(this.#stream.failure ?? this.#tail.bytes()), this.#attempt)
+      call.error = new GatewayError('upstream_failed', 'The upstream reported an error.', {
+        phase: 'stream_error',
+        cause,
+      })
     }
     this.#done = true
     this.#attempt.complete(upstreamEnded)

@@ -1,11 +1,12 @@
 import { GatewayError } from '../../core/errors.js'
-import { isObject, type Json } from '../../core/json.js'
+import { isObject, type Json, type JsonObject } from '../../core/json.js'
 import type { UsagePaths } from '../../core/plan.js'
 import { asBuffer } from '../../wire/bytes.js'
 import { PassingUsage, usageOf } from '../../wire/usage.js'
 import { answerDocument, answerLease, malformedAnswer } from '../answer-document.js'
 import { joined, jsonBytes, parsed } from '../translate/steps.js'
 import { errorOfStatus } from '../upstream-errors.js'
+import { saidIn } from '../upstream-words.js'
 import { isOtherForm, rewriteVectors } from '../vectors.js'
 import { statusOfError } from './error-document.js'
 import { giveUp } from './refusal.js'
@@ -176,16 +177,17 @@ export class JsonRelay implements Relay {
       return false
     }
     if (paths !== undefined) call.usage = usageOf(document, paths)
-    if (streamError === 'responses' && isObject(document)) this.judgeStatus(document.status)
+    if (streamError === 'responses' && isObject(document)) this.judgeStatus(document)
     return true
   }
 
   /** A response that failed, or is not finished, passes as it is: it exists, and says so itself. */
-  private judgeStatus(status: unknown): void {
+  private judgeStatus({ status, error }: JsonObject): void {
     const { call } = this.#attempt
     const isDue = call.turn !== undefined && !call.turn.wishes.background
     if (status === 'failed') {
-      call.error = new GatewayError('upstream_failed', 'The upstream reported an error.', { phase: 'content' })
+      const cause = saidIn(JSON.stringify(error ?? null), this.#attempt)
+      call.error = new GatewayError('upstream_failed', 'The upstream reported an error.', { phase: 'content', cause })
     } else if (isDue && (status === 'in_progress' || status === 'queued')) {
       call.error = new GatewayError('bad_upstream_response', 'The upstream sent a response that is not finished.', {
         phase: 'content',
@@ -219,7 +221,8 @@ export class JsonRelay implements Relay {
 
   /** The upstream reports an error: it counts, and is passed on, as if it had come with its status. */
   private report(status: number, body: Buffer): void {
-    giveUp(this.#attempt, status, errorOfStatus(status, {}), { status, headers: this.#headers, body })
+    const error = errorOfStatus(status, {}, saidIn(body, this.#attempt))
+    giveUp(this.#attempt, status, error, { status, headers: this.#headers, body })
   }
 
   private refuse(why: string, limit?: string, cause?: unknown): void {

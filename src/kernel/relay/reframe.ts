@@ -6,6 +6,7 @@ import type { Framing, UsagePaths } from '../../core/plan.js'
 import { type EndMembers, endMembers } from '../../wire/end-members.js'
 import { closing, contentType, encodeFrame } from '../../wire/framing.js'
 import { type Numbers, usagePlaces } from '../../wire/usage.js'
+import { saidIn } from '../upstream-words.js'
 import type { Frames } from './frames.js'
 import { type Relay, type Source, STEP } from './relay.js'
 import { holdsSecret } from './secrets.js'
@@ -128,7 +129,8 @@ export class ReframeRelay implements Relay {
   /** A message that is no object, or that tells of an error: the upstream's own words pass, if no secret is in them. */
   private refuse(frame: Frame, message: JsonObject | undefined): void {
     if (message === undefined) throw new GatewayError('bad_upstream_response', MALFORMED, { phase: 'event' })
-    const error = new GatewayError('upstream_failed', 'The upstream failed.', { phase: 'stream_error' })
+    const cause = saidIn(frame.data, this.#attempt)
+    const error = new GatewayError('upstream_failed', 'The upstream failed.', { phase: 'stream_error', cause })
     if (holdsSecret(frame.data, this.#attempt)) {
       this.fail(error, 500)
       return

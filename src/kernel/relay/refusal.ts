@@ -4,6 +4,7 @@ import { parseJson } from '../../core/json.js'
 import type { UpstreamAnswer } from '../failure.js'
 import { responseHeaders, type UpstreamHeaders } from '../response-headers.js'
 import { errorOfStatus, presentable } from '../upstream-errors.js'
+import { saidIn } from '../upstream-words.js'
 import type { Relay, Source } from './relay.js'
 
 /** What is kept of a refusal's body; a larger one is not passed on. */
@@ -59,7 +60,8 @@ export class RefusalRelay implements Relay {
 
   private fail(): void {
     const body = Buffer.concat(this.#chunks)
-    const error = errorOfStatus(this.refusesCredential(body) ? 401 : this.#status, this.#headers)
+    const said = this.#size <= MOST ? saidIn(body, this.#attempt) : undefined
+    const error = errorOfStatus(this.refusesCredential(body) ? 401 : this.#status, this.#headers, said)
     const headers = responseHeaders(this.#headers, this.#attempt.exchange)
     const answer = { status: this.#status, headers, body }
     giveUp(this.#attempt, this.#status, error, this.#size <= MOST ? answer : undefined)

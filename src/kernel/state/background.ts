@@ -7,7 +7,7 @@ import type { HeldBody } from '../admit.js'
 import { documentOfBody } from '../body-document.js'
 import type { Call } from '../call.js'
 import type { Failure } from '../failure.js'
-import { InnerRequest, InnerResponse } from '../inner.js'
+import { connectedFrom, InnerRequest, InnerResponse } from '../inner.js'
 import type { Conversations } from './conversations.js'
 import { blankResponse } from './echo.js'
 import { EventShares } from './event-shares.js'
@@ -59,7 +59,10 @@ export class Background {
     this.add(run)
     this.#beat ??= setInterval(() => this.beat(), BEAT).unref()
     const { method = '', url = '', rawHeaders } = call.request
-    const request = new InnerRequest(method, url, innerHeaders(rawHeaders), inner, { responseId: turn.id })
+    const request = new InnerRequest(method, url, innerHeaders(rawHeaders), inner, {
+      responseId: turn.id,
+      connected: connectedFrom(call.request),
+    })
     const answer = new InnerResponse(request, run)
     run.begin(answer)
     serve(request, answer)

@@ -8,7 +8,7 @@ import { documentOfBody } from '../body-document.js'
 import type { Call } from '../call.js'
 import type { Failure } from '../failure.js'
 import { checkMembers, mayBeRuled } from '../members.js'
-import { unknownModel } from '../resolve.js'
+import { NOT_ALLOWED, unknownModel, whyNot } from '../resolve.js'
 import type { Serve } from './background.js'
 import { newId } from './ids.js'
 import { type Item, itemsOf, typeOf, withIds } from './items.js'
@@ -42,8 +42,9 @@ export async function compact(call: Call, route: Route, serve: Serve): Promise<v
   if (call.over) return
   const { plan } = call.generation
   const maker = makingRoute(plan)
-  if (call.caller?.may(call.model) !== true || maker?.resolve(call.model) === undefined) {
-    throw unknownModel(call.model, maker ?? route)
+  const isAllowed = call.caller?.may(call.model) === true
+  if (!isAllowed || maker?.resolve(call.model) === undefined) {
+    throw unknownModel(call.model, maker ?? route, isAllowed ? whyNot(call) : NOT_ALLOWED)
   }
   if (body.type !== 'bytes') throw new GatewayError('bad_request', 'The body has to be a JSON object.')
   if (call.wishes !== undefined) call.turn = await openTurn(call, { ...call.wishes, store: false }, body)

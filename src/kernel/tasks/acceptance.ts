@@ -4,6 +4,7 @@ import { TASK_BUSY } from '../../core/task.js'
 import type { Body } from '../admit.js'
 import type { Call } from '../call.js'
 import { errorOfStatus, retryAfter } from '../upstream-errors.js'
+import { saidIn } from '../upstream-words.js'
 import type { Answer } from './ask.js'
 import type { Entry } from './book.js'
 import { digestOf } from './claim.js'
@@ -48,7 +49,12 @@ export async function accept(
   if (UNSURE.has(status)) return { type: 'open' }
   if (status < 200 || status >= 300) {
     const retry = TASK_BUSY.has(status) && exchange.retry.covers(status)
-    return { type: 'refused', error: errorOfStatus(status, headers), answer, retry }
+    return {
+      type: 'refused',
+      error: errorOfStatus(status, headers, saidIn(answer.body, { call: order.call, exchange })),
+      answer,
+      retry,
+    }
   }
   const { document, bytes } = readDocument(answer, { response: exchange.response })
   const verdict = verdictOf(document, target.shape)

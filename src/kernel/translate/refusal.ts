@@ -3,6 +3,7 @@ import { parseJson } from '../../core/json.js'
 import type { Relay, Source } from '../relay/relay.js'
 import type { UpstreamHeaders } from '../response-headers.js'
 import { errorOfStatus } from '../upstream-errors.js'
+import { saidIn } from '../upstream-words.js'
 import { translatedHeaders } from './headers.js'
 import { toldError } from './told.js'
 import type { Translator } from './translator.js'
@@ -59,13 +60,12 @@ export class TranslatedRefusal implements Relay {
   }
 
   private read(): GatewayError {
-    const plain = errorOfStatus(this.#status, this.#headers)
+    const body = this.#size <= MOST ? Buffer.concat(this.#chunks).toString('utf8') : ''
+    const cause = body === '' ? undefined : saidIn(body, this.#attempt)
+    const plain = errorOfStatus(this.#status, this.#headers, cause)
     if (plain.code === 'upstream_auth' || this.#status < 400) return plain
-    const said = this.#translator.error(
-      this.#status,
-      this.#size <= MOST ? parseJson(Buffer.concat(this.#chunks).toString('utf8')) : undefined,
-    )
-    if (said.code !== undefined && OF_CREDENTIAL.has(said.code)) return errorOfStatus(401, this.#headers)
+    const said = this.#translator.error(this.#status, this.#size <= MOST ? parseJson(body) : undefined)
+    if (said.code !== undefined && OF_CREDENTIAL.has(said.code)) return errorOfStatus(401, this.#headers, cause)
     const details: ErrorDetails = {
       ...plain.details,
       ...(FAILURES.has(this.#status) && { status: this.#status }),

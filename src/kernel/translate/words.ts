@@ -19,7 +19,10 @@ const CREDENTIALS: readonly (readonly [RegExp, string])[] = [
  * An upstream's words as a client may see them: without our credential, without the upstream's address, without what
  * looks like a credential, and cut to a bound. Undefined where there are none.
  */
-export function cleanedWords(text: string | undefined, { call, exchange }: Source): string | undefined {
+export function cleanedWords(
+  text: string | undefined,
+  { call, exchange }: Pick<Source, 'call' | 'exchange'>,
+): string | undefined {
   if (text === undefined || text === '') return undefined
   let words = text.slice(0, LONGEST)
   for (const secret of call.generation.reach(exchange.upstream).secrets) {

@@ -8,6 +8,7 @@ import type { Call } from '../call.js'
 import type { Failure } from '../failure.js'
 import { responseHeaders } from '../response-headers.js'
 import { classify, errorOfStatus, presentable } from '../upstream-errors.js'
+import { saidIn } from '../upstream-words.js'
 import type { ClientSide } from './dispatch.js'
 import { FramedSession } from './framed-session.js'
 import { chosen, clientAnswer, passedLines, upstreamHandshake } from './handshake.js'
@@ -197,7 +198,7 @@ export class TunnelAttempt implements TunnelHandler {
 
   private refusedWith(status: number, headers: IncomingHttpHeaders, body: Buffer | undefined): void {
     const { call, exchange } = this.#place
-    const error = status < 300 ? noSocket(status) : errorOfStatus(status, headers)
+    const error = status < 300 ? noSocket(status) : errorOfStatus(status, headers, body && saidIn(body, this.#place))
     if (error.code === 'upstream_auth') call.kernel.onRefusedCredential()
     const isShown = status >= 400 && error.code !== 'upstream_auth' && body !== undefined
     const answer =

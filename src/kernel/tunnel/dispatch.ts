@@ -1,6 +1,7 @@
 import type { Duplex } from 'node:stream'
 import type { GatewayError } from '../../core/errors.js'
 import type { Exchange, Route } from '../../core/plan.js'
+import { noteCause } from '../account.js'
 import type { Call, Work } from '../call.js'
 import type { Failure } from '../failure.js'
 import { passAnswer } from '../upstream-errors.js'
@@ -61,8 +62,10 @@ export class TunnelDispatch implements Work {
     const call = this.#call
     if (call.over || call.begun || call.error !== undefined) return
     const isLeft = this.#next < this.#exchanges.length && this.#next < retry.attempts
-    if (isLeft && retry.covers(failure.condition)) this.try()
-    else if (failure.answer !== undefined) passAnswer(call, failure.answer, failure.error)
+    if (isLeft && retry.covers(failure.condition)) {
+      noteCause(call, failure)
+      this.try()
+    } else if (failure.answer !== undefined) passAnswer(call, failure.answer, failure.error)
     else call.fail(failure.error)
   }
 }

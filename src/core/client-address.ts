@@ -1,0 +1,65 @@
+import { BlockList, isIP, isIPv4 } from 'node:net'
+
+/** Entries of `x-forwarded-for` that are looked at, from its end: more proxies than that stand in no row. */
+const MAX_HOPS = 32
+/** IPv4 addresses as a socket that takes both families has them (RFC 4291, 2.5.5.2). */
+const MAPPED = /^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i
+
+/** `10.0.0.0/8`, `fd00::/8` or one address; undefined where the text is neither. */
+export function parseNetwork(text: string): { readonly address: string; readonly prefix: number } | undefined {
+  const [, address = '', written] = /^([0-9A-Fa-f.:]+)(?:\/(\d{1,3}))?$/.exec(text) ?? []
+  const family = isIP(address)
+  const bits = family === 4 ? 32 : 128
+  const prefix = written === undefined ? bits : Number(written)
+  return family === 0 || prefix > bits ? undefined : { address, prefix }
+}
+
+/** Tells who sent a request: its connection's other end, or, behind proxies that are trusted, the client that they name. */
+export class ClientAddresses {
+  readonly #proxies: BlockList | undefined
+
+  /** `proxies` are networks that {@link parseNetwork} takes. */
+  constructor(proxies: readonly string[] = []) {
+    if (proxies.length === 0) return
+    this.#proxies = new BlockList()
+    for (const text of proxies) {
+      const network = parseNetwork(text)
+      if (network !== undefined) this.#proxies.addSubnet(network.address, network.prefix, familyOf(network.address))
+    }
+  }
+
+  /**
+   * `connected` is the address of the connection's other end. Each trusted proxy has put the address that it was called
+   * from behind what it was sent, so the list is read from its end up to the first that is not trusted: what stands
+   * before that one is the client's own word.
+   */
+  of(connected: string | undefined, forwardedFor: string | string[] | undefined): string | undefined {
+    if (connected === undefined) return undefined
+    let address = connected.replace(MAPPED, '')
+    if (this.#proxies === undefined || forwardedFor === undefined) return address
+    const hops = String(forwardedFor).split(',')
+    const least = Math.max(0, hops.length - MAX_HOPS)
+    for (let index = hops.length - 1; index >= least && this.#isTrusted(address); index--) {
+      const next = addressIn(hops[index] ?? '')
+      if (next === undefined) break
+      address = next
+    }
+    return address
+  }
+
+  #isTrusted(address: string): boolean {
+    return this.#proxies?.check(address, familyOf(address)) === true
+  }
+}
+
+/** Some proxies write a port, too: `192.0.2.1:5000`, `[2001:db8::1]:5000`. */
+function addressIn(hop: string): string | undefined {
+  const text = hop.trim()
+  const [, bracketed, dotted] = /^(?:\[([^\]]+)\]|(\d+\.\d+\.\d+\.\d+))(?::\d{1,5})?$/.exec(text) ?? []
+  const address = (bracketed ?? dotted ?? text).replace(MAPPED, '')
+  return isIP(address) === 0 ? undefined : address
+}
+
+function familyOf(address: string): 'ipv4' | 'ipv6' {
+  return isIPv4(address) ? 'ipv4' : 'ipv6'
+}

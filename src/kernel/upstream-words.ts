@@ -1,0 +1,75 @@
+import { isObject, type Json, parseJson } from '../core/json.js'
+import type { Source } from './relay/relay.js'
+import { cleanedWords } from './translate/words.js'
+
+/** Characters of an upstream's error that are looked at, and that the log shows. */
+const MAX_READ_CHARACTERS = 4000
+const MAX_SHOWN_CHARACTERS = 500
+/** Characters of a secret that are one still: upstreams like to quote the beginning or the end of a key. */
+const MIN_SECRET_CHARACTERS = 8
+/** Depth at which a message is looked for. */
+const MAX_DEPTH = 5
+
+/** Members in which errors say what is wrong, the likeliest first. */
+const MESSAGES = ['message', 'error', 'detail', 'error_description', 'msg', 'reason', 'title', 'errors', 'response']
+/** Members that name the kind of error. */
+const NAMES = ['code', 'type', 'status']
+
+const HIDDEN = '[hidden]'
+
+/**
+ * What an upstream's error says, for the log: its message, in one line, cut, without anything of the upstream's
+ * credential. Undefined where it says nothing. It is the upstream's own text and may quote the request.
+ */
+export function saidIn(body: Uint8Array | string, source: Pick<Source, 'call' | 'exchange'>): string | undefined {
+  const text = (typeof body === 'string' ? body : Buffer.from(body).toString('utf8')).trim()
+  const document = parseJson(text)
+  const words = (document === undefined ? undefined : messageIn(document, 0)) ?? withoutTags(text)
+  const cleaned = cleanedWords(words.slice(0, MAX_READ_CHARACTERS), source) ?? ''
+  const { secrets } = source.call.generation.reach(source.exchange.upstream)
+  const hidden = secrets.reduce(withoutParts, cleaned)
+  return shortened(hidden) || undefined
+}
+
+/** In one line, and cut. */
+export function shortened(text: string): string {
+  const line = text.replace(/[\s\p{Cc}]+/gu, ' ').trim()
+  return line.length > MAX_SHOWN_CHARACTERS ? `${line.slice(0, MAX_SHOWN_CHARACTERS)}…` : line
+}
+
+function messageIn(value: Json, depth: number): string | undefined {
+  if (typeof value === 'string') return value
+  if (depth > MAX_DEPTH) return undefined
+  if (Array.isArray(value)) return messageIn((value as readonly Json[])[0] ?? null, depth + 1)
+  if (!isObject(value)) return undefined
+  for (const name of MESSAGES) {
+    const inner = value[name]
+    const message = inner === undefined ? undefined : messageIn(inner, depth + 1)
+    if (message !== undefined && message !== '') return named(message, value)
+  }
+  return undefined
+}
+
+/** `insufficient_quota: You exceeded …` */
+function named(message: string, error: Readonly<Record<string, Json>>): string {
+  const name = NAMES.map(member => error[member]).find(value => typeof value === 'string' && value !== 'error')
+  return typeof name === 'string' && !message.includes(name) ? `${name}: ${message}` : message
+}
+
+/** Pages of HTML that servers before the upstream send. */
+function withoutTags(text: string): string {
+  return text.slice(0, MAX_READ_CHARACTERS).replace(/<[^<>]*>/g, ' ')
+}
+
+function withoutParts(words: string, secret: string): string {
+  let result = ''
+  for (let at = 0; at < words.length; ) {
+    let length = 0
+    if (secret.includes(words.slice(at, at + MIN_SECRET_CHARACTERS))) {
+      while (at + length < words.length && secret.includes(words.slice(at, at + length + 1))) length++
+    }
+    result += length < MIN_SECRET_CHARACTERS ? words[at] : HIDDEN
+    at += length < MIN_SECRET_CHARACTERS ? 1 : length
+  }
+  return result
+}
