@@ -48,6 +48,11 @@ export const ERROR_CODES = {
     retry: 'never',
     meaning: 'The model does not exist or the key may not use it. Both answer alike.',
   },
+  model_not_supported: {
+    status: 404,
+    retry: 'never',
+    meaning: 'The model exists, and the key may use it, but not with this operation; the message says with which.',
+  },
   method_not_allowed: {
     status: 405,
     retry: 'never',

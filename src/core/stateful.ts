@@ -8,7 +8,7 @@ const COUNTED = 'responses.input_tokens'
  * Members of its requests that say so, or that name what is kept: they may stand only once, so that no upstream reads
  * another one than we did.
  */
-export const STATE_MEMBERS = ['previous_response_id', 'store', 'background', 'conversation', 'input'] as const
+export const STATE_MEMBERS = ['previous_response_id', 'store', 'background', 'conversation', 'input', 'prompt'] as const
 
 /** Whether requests of this protocol, or for this answer of the gateway's own, name conversations. */
 export function namesState(protocol: string | undefined, answer: string | undefined): boolean {

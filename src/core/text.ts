@@ -109,12 +109,21 @@ export interface MediaPart extends PartBase {
   readonly transcript?: string
 }
 
-/** `base64` has no white space and no `data:` head. `file` is an id that only the protocol `of` knows. */
+/**
+ * `base64` has no white space and no `data:` head. `file` is an id that only the protocol `of` knows; of what is no file
+ * `why` says why nothing else can stand for it.
+ */
 export type MediaSource =
   | { readonly base64: string }
   | { readonly url: string }
   | { readonly text: string }
-  | { readonly file: string; readonly of: string }
+  | FileSource
+
+export interface FileSource {
+  readonly file: string
+  readonly of: string
+  readonly why?: string
+}
 
 /** What the model thought before it went on. `text` is empty where it is hidden, and then there is a seal. */
 export interface ReasoningPart extends PartBase {

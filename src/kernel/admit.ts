@@ -11,7 +11,7 @@ import type { Call } from './call.js'
 import { type FormBody, formViolations, readForm } from './form.js'
 import { namingMembers } from './held/names.js'
 import { hasBody, invite, readBody } from './read-body.js'
-import { readsState, readWishes } from './state/open-turn.js'
+import { checkInput, isStateful, readsState, readWishes } from './state/open-turn.js'
 import { referencesIn } from './state/references.js'
 import { wantedVectors } from './vectors.js'
 
@@ -199,6 +199,10 @@ function malformed(problem: ScanProblem, route: Route): GatewayError {
         param: problem.name,
         rule,
       })
+    case 'variant': {
+      const message = `Unknown parameter. Did you mean '${problem.name}'? It has to be written exactly so.`
+      return new GatewayError('invalid_parameter', message, { param: problem.name, familyCode: 'unknown_parameter' })
+    }
     case 'depth':
       return new GatewayError('bad_request', `The JSON body is nested deeper than ${route.limits.depth} levels.`, {
         limit: 'depth',
@@ -259,6 +263,7 @@ const nothing: InBody = () => undefined
 function readPointers(call: Call, route: Route, inBody: InBody, references?: readonly string[]): void {
   if (route.model !== undefined) call.model = readModel(call, route.model, inBody)
   if (route.task !== undefined) call.member = inBody
+  if (isStateful(route)) checkInput(inBody)
   if (readsState(route)) call.wishes = readWishes(inBody, references)
   call.stream = typeof route.stream === 'string' ? route.stream === 'always' : readStream(call, route.stream, inBody)
 }

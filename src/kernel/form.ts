@@ -174,6 +174,7 @@ function gone(): GatewayError {
 const CODES: Readonly<Partial<Record<MultipartRule, GatewayError['code']>>> = {
   'content-type': 'unsupported_media_type',
   duplicate: 'duplicate_parameter',
+  variant: 'invalid_parameter',
   control: 'invalid_parameter',
 }
 
@@ -188,6 +189,7 @@ function told<T>(read: () => T, form: MultipartForm | undefined): T {
     throw new GatewayError(CODES[rule] ?? 'bad_request', message, {
       param,
       ...(limit === undefined ? {} : { limit }),
+      ...(rule === 'variant' && { familyCode: 'unknown_parameter' }),
       cause: error,
     })
   }

@@ -14,7 +14,8 @@ export function resolve(call: Call, route: Route): readonly Exchange[] {
   }
   const choice = route.resolve(call.model)
   if (choice === undefined) {
-    throw route.model === undefined ? switchedOff(call, route) : unknownModel(call.model, route, whyNot(call))
+    if (route.model === undefined) throw switchedOff(call, route)
+    throw unsupportedModel(call, route) ?? unknownModel(call.model, route, whyNot(call))
   }
   return order(choice, Math.random)
 }
@@ -27,6 +28,26 @@ export function whyNot({ generation, model }: Call): string {
 function switchedOff({ generation }: Call, { speakers }: Route): GatewayError {
   const cause = generation.plan.off.reason([...speakers])
   return new GatewayError('unavailable', 'The upstream of this endpoint is switched off.', { cause })
+}
+
+/** Most operations that an error names. */
+const MAX_NAMED = 4
+
+/** A model that the caller has, but for other operations; undefined where nothing serves it now. */
+function unsupportedModel(call: Call, route: Route): GatewayError | undefined {
+  const { model, caller, generation } = call
+  const { plan } = generation
+  if (caller === undefined || plan.models.find(model, caller) === undefined) return undefined
+  const serving = plan.routes.filter(one => one.model !== undefined && one.shipped && one.resolve(model) !== undefined)
+  const others = serving.slice(0, MAX_NAMED).map(({ id }) => id)
+  const more = serving.length > MAX_NAMED ? ', …' : ''
+  const instead = others.length === 0 ? '' : ` It can be used with ${others.join(', ')}${more}.`
+  const own = route.protocol?.unknownModel
+  return new GatewayError('model_not_supported', `The model \`${model}\` cannot be used with ${route.id}.${instead}`, {
+    ...(own === undefined ? {} : { status: own.status }),
+    param: 'model',
+    cause: whyNot(call),
+  })
 }
 
 /** `cause` is for the log alone: it is not told apart for the caller. */

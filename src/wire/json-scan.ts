@@ -47,7 +47,7 @@ export interface Found {
 
 /** The first thing that is wrong, at an absolute offset in bytes; `name` is the control name at fault. */
 export interface ScanProblem {
-  readonly rule: 'syntax' | 'duplicate' | 'depth' | 'members' | 'values' | 'not-object'
+  readonly rule: 'syntax' | 'duplicate' | 'variant' | 'depth' | 'members' | 'values' | 'not-object'
   readonly at: number
   readonly name?: string
 }
@@ -242,9 +242,8 @@ export class JsonScanner {
     if (this.#options.ruled !== undefined && !this.#ruled) this.ruleTop(this.#options.ruled, at)
     const key = this.controlKey(this.#token + 1, at)
     if (key === undefined) return g.COLON
-    if (!key.exact || this.#found.some(found => found.name === key.name)) {
-      return this.fail('duplicate', this.#token, key.name)
-    }
+    if (!key.exact) return this.fail('variant', this.#token, key.name)
+    if (this.#found.some(found => found.name === key.name)) return this.fail('duplicate', this.#token, key.name)
     this.#wanted = key.name
     return g.COLON
   }

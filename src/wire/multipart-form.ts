@@ -120,9 +120,12 @@ export class MultipartForm {
     const control = this.controlOf(head)
     const isField = isText(head)
     if (control !== undefined) {
-      if (head.writtenName !== control || this.#seen.has(control)) {
-        const message = `The field '${control}' may stand only once, under exactly this name.`
-        throw new MultipartError('duplicate', message, { name: control })
+      if (head.writtenName !== control) {
+        const message = `Unknown field. Did you mean '${control}'? It has to be written exactly so.`
+        throw new MultipartError('variant', message, { name: control })
+      }
+      if (this.#seen.has(control)) {
+        throw new MultipartError('duplicate', `The field '${control}' may stand only once.`, { name: control })
       }
       this.#seen.add(control)
       if (!isField || !isPlain(head)) throw notText(control)

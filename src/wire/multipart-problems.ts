@@ -24,7 +24,8 @@ export interface FormLimits extends MultipartLimits {
  * - `truncated`: the body ends before its closing boundary;
  * - `head`: a part's headers are malformed;
  * - `disposition`: a part's `content-disposition` is missing, malformed, or can be read in several ways;
- * - `duplicate`: a control field stands twice, or under a name that some reader takes for it;
+ * - `duplicate`: a control field stands twice;
+ * - `variant`: a field has a name that some reader takes for a control field's;
  * - `control`: a control field is no plain text;
  * - `value`: a new value of a field cannot be written into this body;
  * - `limit`: the body is over a bound.
@@ -37,6 +38,7 @@ export type MultipartRule =
   | 'head'
   | 'disposition'
   | 'duplicate'
+  | 'variant'
   | 'control'
   | 'value'
   | 'limit'

@@ -57,7 +57,11 @@ function partsOf(form: MultipartForm, body: Buffer): readonly string[] {
   )
 }
 
-const CODES: Partial<Record<MultipartRule, string>> = { duplicate: 'duplicate_parameter', control: 'invalid_parameter' }
+const CODES: Partial<Record<MultipartRule, string>> = {
+  duplicate: 'duplicate_parameter',
+  variant: 'invalid_parameter',
+  control: 'invalid_parameter',
+}
 
 /** What is wrong with how the gateway dealt with a body; nothing where it did right. */
 async function complaint(

@@ -1,6 +1,6 @@
 import type { Target } from '../../core/codec.js'
 import type { JsonObject } from '../../core/json.js'
-import type { MediaPart, Part } from '../../core/text.js'
+import type { FileSource, MediaPart, Part } from '../../core/text.js'
 import { formatOfAudio } from '../audio-format.js'
 import { dataUrl, urlOf } from '../data-url.js'
 import { PROTOCOL } from './reasoning.js'
@@ -95,9 +95,9 @@ function writeTextDocument(part: MediaPart, text: string, target: Target): reado
   ]
 }
 
-function writeFileId(part: MediaPart, source: { file: string; of: string }, target: Target): readonly JsonObject[] {
-  if (source.of !== PROTOCOL) {
-    target.lose('fileId', part.at)
+function writeFileId(part: MediaPart, source: FileSource, target: Target): readonly JsonObject[] {
+  if (source.of !== PROTOCOL || source.why !== undefined) {
+    target.lose('fileId', part.at, source.why)
     return []
   }
   const filename = part.name === undefined ? {} : { filename: part.name }

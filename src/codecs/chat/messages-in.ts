@@ -96,7 +96,12 @@ class History {
   private readAudio(message: Reader): MediaPart[] {
     const id = message.object('audio')?.string('id')
     if (id === undefined) return []
-    return [{ type: 'media', kind: 'audio', source: { file: id, of: PROTOCOL }, at: message.path('audio') }]
+    const source = {
+      file: id,
+      of: PROTOCOL,
+      why: 'audio of an earlier answer is known to the upstream that spoke it alone',
+    }
+    return [{ type: 'media', kind: 'audio', source, at: message.path('audio') }]
   }
 
   private addResult(message: Reader, role: 'tool' | 'function'): void {

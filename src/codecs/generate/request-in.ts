@@ -95,7 +95,8 @@ function cachedIn(body: Reader): Turn[] {
   const file = body.string('cachedContent')
   if (file === undefined || file === '') return []
   const at = 'cachedContent'
-  return [{ role: 'user', parts: [{ type: 'media', kind: 'document', source: { file, of: PROTOCOL }, at }], at }]
+  const source = { file, of: PROTOCOL, why: 'cached content is known to the upstream that keeps it alone' }
+  return [{ role: 'user', parts: [{ type: 'media', kind: 'document', source, at }], at }]
 }
 
 function turnsIn(body: Reader, request: PartsReader): Turn[] {

@@ -109,7 +109,7 @@ export class TurnsOut {
       this.details.push(part.detail)
     }
     const data = mediaData(part)
-    if (data === undefined) this.#target.lose('fileId', at)
+    if (data === undefined) this.#target.lose('fileId', at, 'file' in part.source ? part.source.why : undefined)
     else {
       // Data have no name here: that of a file stands before it.
       if (part.kind === 'document' && part.name) content.parts.push(textOut(part.name))

@@ -1,6 +1,6 @@
 import type { Target } from '../../core/codec.js'
 import type { JsonObject } from '../../core/json.js'
-import type { MediaPart } from '../../core/text.js'
+import type { FileSource, MediaPart } from '../../core/text.js'
 import { textOfBase64 } from './media-in.js'
 import { refuse } from './refuse.js'
 
@@ -73,13 +73,9 @@ function textSource(data: string): JsonObject {
   return { type: 'text', media_type: 'text/plain', data }
 }
 
-function fileSource(
-  { file, of }: { readonly file: string; readonly of: string },
-  at: string | undefined,
-  target: Target,
-): JsonObject {
+function fileSource({ file, of, why }: FileSource, at: string | undefined, target: Target): JsonObject {
   if (of === 'messages') return { type: 'file', file_id: file }
-  target.lose('fileId', at)
+  target.lose('fileId', at, why)
   throw refuse(at, 'the file lies at another upstream')
 }
 

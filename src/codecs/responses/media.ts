@@ -62,7 +62,7 @@ function readAudio(part: Reader): MediaPart {
 export function writeMedia(part: MediaPart, target: Target): JsonObject | undefined {
   const { source, kind, name } = part
   if ('file' in source) {
-    if (source.of !== PROTOCOL) return lost('fileId', part, target)
+    if (source.of !== PROTOCOL || source.why !== undefined) return lost('fileId', part, target, source.why)
     const type = kind === 'image' ? 'input_image' : 'input_file'
     return compact({ type, file_id: source.file, detail: kind === 'image' ? (part.detail ?? 'auto') : undefined })
   }
@@ -87,8 +87,8 @@ export function writeMedia(part: MediaPart, target: Target): JsonObject | undefi
   }
 }
 
-function lost(field: Field, part: MediaPart, target: Target): undefined {
-  target.lose(field, part.at)
+function lost(field: Field, part: MediaPart, target: Target, why?: string): undefined {
+  target.lose(field, part.at, why)
   return undefined
 }
 

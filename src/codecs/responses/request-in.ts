@@ -52,16 +52,19 @@ function readInstructions(body: Reader, left: Left[], names: Namespaces): readon
   return [...read.system, ...read.turns.flatMap(turn => turn.parts).map(onlyText)]
 }
 
-/** Members that name a part of the prompt which lies at one upstream of this protocol. */
-const KEPT = ['prompt', 'conversation'] as const
+/** Members that name a part of the prompt which lies at one upstream of this protocol, and why no other can have it. */
+const KEPT = {
+  prompt: 'a stored prompt is known to the upstream that keeps it alone, and the request is translated for another one',
+  conversation: 'a conversation is known to the upstream that keeps it alone',
+} as const
 
 /** Nothing can be answered without that part, so it is refused elsewhere, as any file of another upstream is. */
 function readKept(body: Reader): Turn[] {
-  return KEPT.flatMap((at): Turn[] => {
+  return Object.entries(KEPT).flatMap(([at, why]): Turn[] => {
     const value = body.raw(at)
     if (value === undefined) return []
     const file = typeof value === 'string' ? value : (body.object(at)?.string('id') ?? '')
-    return [{ role: 'user', at, parts: [{ type: 'media', kind: 'document', source: { file, of: PROTOCOL }, at }] }]
+    return [{ role: 'user', at, parts: [{ type: 'media', kind: 'document', source: { file, of: PROTOCOL, why }, at }] }]
   })
 }
 

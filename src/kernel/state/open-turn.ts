@@ -21,6 +21,18 @@ export function readsState(route: Pick<Route, 'protocol' | 'lane' | 'answer'>): 
   return namesState(route.protocol?.name, route.answer)
 }
 
+/** Members of which one has to say what is to be answered. */
+const ASKING = ['input', 'previous_response_id', 'conversation', 'prompt'] as const
+
+/** Throws `invalid_parameter` where nothing is asked: upstreams say so in many ways, and some answer all the same. */
+export function checkInput(inBody: (name: string) => unknown): void {
+  if (ASKING.some(name => (inBody(name) ?? null) !== null)) return
+  throw new GatewayError('invalid_parameter', "Missing required parameter: 'input'.", {
+    param: 'input',
+    familyCode: 'missing_required_parameter',
+  })
+}
+
 /** What a request says of its conversation; `references` absent where they are not known yet. Throws `invalid_parameter`. */
 export function readWishes(inBody: (name: string) => unknown, references?: readonly string[]): Wishes {
   const previous = inBody('previous_response_id')

@@ -86,6 +86,8 @@ function malformed({ rule, at, name }: ScanProblem, { depth, members, values }: 
   switch (rule) {
     case 'duplicate':
       return new Refused('duplicate_parameter', `"${name}" stands twice in the body`)
+    case 'variant':
+      return new Refused('invalid_parameter', `a parameter of the body has to be written exactly so: "${name}"`)
     case 'syntax':
       return new Refused('bad_request', `the body is not JSON (at byte ${at})`)
     case 'not-object':
