@@ -675,7 +675,7 @@ t.test('a model of such an upstream is unknown on every other route', async t =>
   for (const [path, body] of asks) {
     const answer = await post(path, body)
     t.equal(answer.status, 404)
-    t.match(answer.json(), { error: { code: 'model_not_found' } })
+    t.match(answer.json(), { error: { code: 'model_not_supported' } })
   }
   t.equal(upstream.requests.items.length, 0)
 })
