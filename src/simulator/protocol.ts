@@ -18,7 +18,7 @@ export interface Protocol {
   /** JSON, a multipart form, either, or any bytes. */
   readonly body: 'json' | 'form' | 'form-or-json' | 'bytes' | 'none'
   readonly family: Family
-  /** Names to list as models of this operation; any other name that begins with `sim-` serves as well. */
+  /** Names to list as models of this operation; any other name serves as well. */
   readonly models: readonly string[]
   /** Faults that neither the model's name nor a header brings: those of the task that is asked for. */
   readonly recall?: (asked: Pick<Call, 'parameter' | 'body'>) => Recalled | undefined

@@ -1,4 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 
 export type FilmTool = 'ffprobe' | 'ffmpeg'
 
@@ -47,10 +50,38 @@ export async function decode(file: Uint8Array): Promise<Buffer> {
   return output
 }
 
+/** What ffprobe makes of a sound that comes as a file; durations of some containers are told at their end alone. */
+export async function probeSound(file: Uint8Array): Promise<{ readonly codec: string; readonly seconds: number }> {
+  return asFile(file, async path => {
+    const { output } = await run('ffprobe', ['-v', 'error', '-show_streams', '-show_format', '-of', 'json', path])
+    const { streams, format } = JSON.parse(output.toString())
+    return { codec: streams[0].codec_name, seconds: Number(format.duration) }
+  })
+}
+
+/** Every sample of a sound at 24 kHz; throws at anything that is not right. */
+export async function decodeSound(file: Uint8Array): Promise<Int16Array> {
+  const asked = ['-f', 's16le', '-ar', '24000', '-ac', '1', '-']
+  const { output, errors } = await run('ffmpeg', ['-v', 'error', '-xerror', '-i', '-', ...asked], file)
+  if (errors !== '') throw new Error(errors)
+  return new Int16Array(new Uint8Array(output).buffer)
+}
+
+async function asFile<T>(file: Uint8Array, use: (path: string) => Promise<T>): Promise<T> {
+  const folder = await mkdtemp(join(tmpdir(), 'sound-'))
+  try {
+    const path = join(folder, 'file')
+    await writeFile(path, file)
+    return await use(path)
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+}
+
 function run(
   tool: FilmTool,
   options: readonly string[],
-  input: Uint8Array,
+  input: Uint8Array = new Uint8Array(),
 ): Promise<{ output: Buffer; errors: string }> {
   return new Promise((resolve, reject) => {
     const child = spawn(tool, options, { timeout: 60_000 })

@@ -76,7 +76,7 @@ t.test('message blocks: an image, counting, models, and errors as the SDK knows 
     ['sim-messages'],
   )
   const ask = (model: string) => client.messages.create({ ...request, model, max_tokens: 100 })
-  t.ok((await failure(ask('other'))) instanceof Anthropic.NotFoundError)
+  t.ok((await failure(ask('other?status=404'))) instanceof Anthropic.NotFoundError)
   t.ok((await failure(ask('sim-messages?status=429'))) instanceof Anthropic.RateLimitError)
   t.ok((await failure(ask('sim-messages?status=529'))) instanceof Anthropic.InternalServerError)
   const broken = client.messages.stream({ ...request, model: 'sim-messages?error-after=4', max_tokens: 100 })
@@ -151,7 +151,7 @@ t.test('native: counting, embeddings, models, and errors as the SDK knows them',
   for await (const { name } of await models.list()) names.push(name)
   t.same(names, ['models/sim-video', 'models/sim-generate', 'models/sim-embed', 'models/sim-image'])
   t.match(await models.get({ model: 'sim-generate' }), { name: 'models/sim-generate' })
-  const error = await failure(models.generateContent({ model: 'other', contents: 'Hi' }))
+  const error = await failure(models.generateContent({ model: 'other%3Fstatus=404', contents: 'Hi' }))
   t.ok(error instanceof ApiError)
   t.match(error, { status: 404 })
 })
@@ -179,5 +179,8 @@ t.test('compatible: both of its text protocols, reasoning and all', async t => {
     reasoning_effort: 'low',
   })
   t.match(chat.choices[0]?.message, { reasoning_content: /\S/ })
-  t.ok((await failure(client.responses.create({ ...asked, input: 'x', model: 'x' }))) instanceof OpenAI.BadRequestError)
+  t.ok(
+    (await failure(client.responses.create({ ...asked, input: 'x', model: 'x?status=400' }))) instanceof
+      OpenAI.BadRequestError,
+  )
 })

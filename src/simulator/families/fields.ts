@@ -73,8 +73,13 @@ export class Fields {
   /** The value of a member that must be there. */
   need<T>(name: string, read: (this: Fields, name: string) => T | undefined): T {
     const value = read.call(this, name)
-    if (value === undefined) throw this.#words.missing(this.param(name))
+    if (value === undefined) throw this.missing(name)
     return value
+  }
+
+  /** The refusal of a body that lacks this member. */
+  missing(name: string): SimulatorError {
+    return this.#words.missing(this.param(name))
   }
 
   string(name: string): string | undefined {
@@ -107,6 +112,17 @@ export class Fields {
     const listed = values.find(each => each === value)
     if (listed === undefined) throw this.#words.notListed(this.param(name), value, values)
     return listed
+  }
+
+  /** The strings of a list, each one of these values; a member that is missing is an empty list. */
+  someOf<T extends string>(name: string, values: readonly T[]): readonly T[] {
+    return (this.array(name) ?? []).map((value, index) => {
+      const param = this.#words.item(this.param(name), index)
+      if (typeof value !== 'string') throw this.#words.wrongType(param, 'a string', describe(value))
+      const listed = values.find(each => each === value)
+      if (listed === undefined) throw this.#words.notListed(param, value, values)
+      return listed
+    })
   }
 
   array(name: string): readonly Json[] | undefined {

@@ -44,12 +44,6 @@ export function unsupportedParameter(param: string, instead?: string): Simulator
   return new SimulatorError(400, message, { param, code: 'unsupported_parameter' })
 }
 
-/** As most endpoints of the family say it; the responses protocol has its own way. */
-export function unknownModel(model: string): SimulatorError {
-  const message = `The model \`${model}\` does not exist or you do not have access to it.`
-  return new SimulatorError(404, message, { code: 'model_not_found' })
-}
-
 export function tooLong(param: string, most: number, length: number): SimulatorError {
   const message =
     `Invalid '${param}': array too long. Expected an array with maximum length ${most}, ` +

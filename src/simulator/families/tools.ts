@@ -15,7 +15,10 @@ export function toolList(body: Fields, name: string): readonly Fields[] | undefi
 /** A tool from the object that holds its name and parameters. */
 export function describedTool(kind: Tool['kind'], definition: Fields): Tool {
   const name = definition.need('name', definition.string)
-  if (/^[\w-]{1,64}$/.test(name)) return { kind, name, schema: definition.fields('parameters')?.object }
+  const description = definition.string('description')
+  if (/^[\w-]{1,64}$/.test(name)) {
+    return { kind, name, description, schema: definition.fields('parameters')?.object }
+  }
   const param = definition.param('name')
   throw wrongValue(param, `Invalid '${param}': string does not match pattern. Expected '^[a-zA-Z0-9_-]+$'.`)
 }

@@ -1,8 +1,6 @@
-import { SimulatorError } from '../errors.js'
 import { compatible } from '../families/compatible.js'
 import { json, type Protocol } from '../protocol.js'
 import { EPOCH } from '../seed.js'
-import { isSimulated } from './model.js'
 
 /** `GET /v1/models`. */
 export const modelList: Protocol = {
@@ -21,10 +19,7 @@ export const modelById: Protocol = {
   body: 'none',
   family: compatible,
   models: [],
-  answer: ({ parameter: id }) => {
-    if (isSimulated(id)) return json(model(id))
-    throw new SimulatorError(404, `The model '${id}' does not exist`, { param: 'model', code: 'model_not_found' })
-  },
+  answer: ({ parameter: id }) => json(model(id)),
 }
 
 function model(id: string): object {

@@ -26,8 +26,15 @@ export function hinted(schema: JsonObject, hint: string | undefined): Json | und
   }
 }
 
-const UNSURE = ['$ref', 'anyOf', 'oneOf', 'const', 'pattern', 'format'] as const
+const UNSURE = ['$ref', 'anyOf', 'oneOf', 'const', 'pattern'] as const
+
+const FORMATS: ReadonlyMap<unknown, RegExp> = new Map([
+  ['email', /^[\w.+-]+@[\w-]+(?:\.[\w-]+)+$/],
+  ['uri', /^https?:\/\/\S+$/],
+  ['date', /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])$/],
+])
 
 function fits(schema: JsonObject, hint: string): boolean {
+  if (schema.format !== undefined && FORMATS.get(schema.format)?.test(hint) !== true) return false
   return hint.length >= bound(schema.minLength, 0) && hint.length <= bound(schema.maxLength, hint.length)
 }

@@ -97,7 +97,7 @@ function read(request: IncomingMessage, entry: Entry): Wanted {
       throw compatible.usual(400)
     }
     const { model, faults } = readModelName(searchParams.get('model') ?? '')
-    modelOf(new Fields(model === '' ? {} : { model }))
+    modelOf(new Fields({ model }))
     return { model, faults: { ...readFaultHeader(entry.headers['x-simulate']), ...faults }, refusal: undefined }
   } catch (error) {
     if (error instanceof SimulatorError) return { model: '', faults: NO_FAULTS, refusal: error }

@@ -1,9 +1,14 @@
+import { readAac } from './aac.js'
+import { commentIn } from './comments.js'
+import { flacSeconds } from './flac.js'
+import { mp3Seconds, readTag } from './mp3.js'
+import { oggSeconds } from './opus.js'
 import { chunksOf, spokenText } from './wav.js'
 
 /** A recording, as far as the simulator understands it. */
 export interface Heard {
   readonly container: string
-  /** Seconds; of containers other than WAV an estimate by their size. */
+  /** Seconds, as the container tells them; else an estimate by the size. */
   readonly duration: number
   /** What is said in it, where the simulator's own speech made it; empty where all of it is silence. */
   readonly text: string | undefined
@@ -29,7 +34,32 @@ const COMPRESSED = 16_000
 export function hear(file: Buffer): Heard | undefined {
   if (file.toString('latin1', 0, 4) === 'RIFF' && file.toString('latin1', 8, 12) === 'WAVE') return hearWav(file)
   const mark = MARKS.find(([, offset, text]) => file.toString('latin1', offset, offset + text.length) === text)
-  return mark && { container: mark[0], duration: file.length / COMPRESSED, text: undefined }
+  if (mark === undefined) return undefined
+  const [container] = mark
+  const { text, seconds } = read(container, file)
+  return { container, duration: seconds ?? file.length / COMPRESSED, text }
+}
+
+interface Told {
+  readonly text: string | undefined
+  readonly seconds: number | undefined
+}
+
+function read(container: string, file: Buffer): Told {
+  switch (container) {
+    case 'mp3': {
+      const { text, end } = readTag(file)
+      return { text, seconds: mp3Seconds(file, end) }
+    }
+    case 'aac':
+      return readAac(file) ?? { text: undefined, seconds: undefined }
+    case 'ogg':
+      return { text: commentIn(file), seconds: oggSeconds(file) }
+    case 'flac':
+      return { text: commentIn(file), seconds: flacSeconds(file) }
+    default:
+      return { text: undefined, seconds: undefined }
+  }
 }
 
 function hearWav(file: Buffer): Heard | undefined {

@@ -27,20 +27,34 @@ export function samplesOf({ text, speed }: Utterance): number {
   return samples
 }
 
-/** The samples, in little-endian bytes, some tenths of a second at a time. Each letter has a tone of its own. */
-export function* speak({ text, pitch, speed }: Utterance): Generator<Buffer> {
-  let piece: Buffer[] = []
-  let samples = 0
+/** A stretch of one tone. */
+export interface Tone {
+  /** Hertz; 0 is silence. */
+  readonly frequency: number
+  readonly samples: number
+}
+
+/** The tones of a text, some tenths of a second at a time. Each letter has one of its own. */
+export function* tonesOf({ text, pitch, speed }: Utterance): Generator<readonly Tone[]> {
+  let piece: Tone[] = []
+  let length = 0
   for (const character of text) {
-    const length = samplesFor(character, speed)
-    piece.push(tone(frequencyOf(character, pitch), length))
-    samples += length
-    if (samples < PIECE) continue
-    yield Buffer.concat(piece)
+    const samples = samplesFor(character, speed)
+    piece.push({ frequency: frequencyOf(character, pitch), samples })
+    length += samples
+    if (length < PIECE) continue
+    yield piece
     piece = []
-    samples = 0
+    length = 0
   }
-  if (piece.length > 0) yield Buffer.concat(piece)
+  if (piece.length > 0) yield piece
+}
+
+/** The samples, in little-endian bytes. */
+export function* speak(utterance: Utterance): Generator<Buffer> {
+  for (const tones of tonesOf(utterance)) {
+    yield Buffer.concat(tones.map(({ frequency, samples }) => tone(frequency, samples)))
+  }
 }
 
 function samplesFor(character: string, speed: number): number {

@@ -51,6 +51,7 @@ export interface Tool {
   /** A `function` takes JSON arguments after its schema, a `custom` tool any text. */
   readonly kind: 'function' | 'custom'
   readonly name: string
+  readonly description?: string | undefined
   readonly schema: JsonObject | undefined
 }
 

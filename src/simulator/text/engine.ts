@@ -3,6 +3,7 @@ import type { Hints } from '../schema/hinted.js'
 import { instanceOf } from '../schema/instance.js'
 import type { CallPart, Citation, ReplyPart, TextPart, TextReply, TextRequest, Tool } from './conversation.js'
 import { lastUserText } from './conversation.js'
+import { heldIn } from './held.js'
 import { hintsIn } from './hints.js'
 import { filler, saying, THOUGHTS } from './sayings.js'
 import { tokenize } from './tokens.js'
@@ -57,7 +58,7 @@ function call(request: TextRequest, tool: Tool, index: number): CallPart {
   const text = lastUserText(request.turns)
   if (tool.kind === 'custom') return { type: 'call', tool, tokens: tokenize(text.slice(0, LONGEST_CUSTOM_INPUT)) }
   const schema = { type: 'object', ...tool.schema }
-  const hints = hintsIn(text)
+  const { hints } = heldIn(text, tool.schema)
   const value = instanceOf(withoutExtras(schema, hints), request.seed.fork('arguments', index), hints)
   return { type: 'call', tool, tokens: tokenize(JSON.stringify(value)) }
 }

@@ -45,7 +45,6 @@ t.test('faults stand in the name of the model here, too', async t => {
   const file = await said('Hello.')
   const ask = (model: string): Promise<unknown> => client.audio.transcriptions.create({ model, file })
   t.match(await failure(ask('sim-transcribe?status=429')), { status: 429 })
-  t.match(await failure(ask('gpt-4o-transcribe')), { status: 404 })
   t.match(await ask('sim-transcribe?usage=none'), { text: 'Hello.', usage: undefined })
 })
 

@@ -155,7 +155,12 @@ t.test('the first call is signed when the model thinks, and the signature is ask
   }
   const [{ thoughtSignature: signature, ...bare }] = calls
   t.match(await next(calls[0]), { status: 200 })
-  t.match(await next({ ...bare, thoughtSignature: 'skip_thought_signature_validator' }), { status: 200 })
+  for (const placeholder of ['skip_thought_signature_validator', 'context_engineering_is_the_way_to_go']) {
+    const encoded = Buffer.from(placeholder).toString('base64')
+    for (const thoughtSignature of [placeholder, encoded, encoded.replace(/=+$/, '')]) {
+      t.match(await next({ ...bare, thoughtSignature }), { status: 200 }, thoughtSignature)
+    }
+  }
   t.match(await next({ ...bare, thought_signature: signature.replace(/=+$/, '') }), { status: 200 })
   t.match(await next(bare), { status: 400, message: /missing a thought_signature .* function call `get_weather`/ })
   t.match(await next({ ...bare, thoughtSignature: 'Zm9yZWlnbg==' }), { status: 400, message: /not valid/ })
@@ -323,7 +328,7 @@ t.test('models are listed page by page, with what they can do', async t => {
   ])
   t.equal(pages.length, 4)
   t.match(await get('/sim-a/b'), { name: 'models/sim-a/b' })
-  t.match(await get('/other'), { error: { code: 404, status: 'NOT_FOUND' } })
+  t.match(await get('/other%3Fstatus=404'), { error: { code: 404, status: 'NOT_FOUND' } })
 })
 
 t.test('errors have the code, the status and, where asked for, the time to wait', async t => {
@@ -333,9 +338,9 @@ t.test('errors have the code, the status and, where asked for, the time to wait'
   t.match(JSON.parse(limited.text), {
     error: { code: 429, status: 'RESOURCE_EXHAUSTED', details: [{ '@type': /RetryInfo$/, retryDelay: '7s' }] },
   })
-  const unknown = await post(upstream, '/v1beta/models/other:generateContent', body())
+  const unknown = await post(upstream, '/v1beta/models/other%3Fstatus=404:generateContent', body())
   t.match(JSON.parse(unknown.text), {
-    error: { code: 404, status: 'NOT_FOUND', message: /^models\/other is not found/ },
+    error: { code: 404, status: 'NOT_FOUND' },
   })
   const path = await post(upstream, '/v1beta/other', {})
   t.match(JSON.parse(path.text), { error: { code: 404, status: 'NOT_FOUND' } })

@@ -87,11 +87,6 @@ for (const [title, more, error] of REFUSED) {
   })
 }
 
-t.test('refused: an unknown model', async t => {
-  const answer = await post(await simulator(t), PATH, { ...ASK, model: 'x' })
-  t.match([answer.status, JSON.parse(answer.text).error], [404, { code: 'model_not_found' }])
-})
-
 t.test('faults strike images, too', async t => {
   const upstream = await simulator(t)
   const stream = await post(upstream, PATH, {

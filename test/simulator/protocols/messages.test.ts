@@ -296,16 +296,17 @@ t.test('models, page by page, for those who put their key where this family does
     last_id: 'sim-messages',
   })
   t.match((await get('/sim-other')).json, { type: 'model', id: 'sim-other' })
-  t.match(await get('/other'), { status: 404, json: { type: 'error', error: { type: 'not_found_error' } } })
+  const gone = await get('/other%3Fstatus=404')
+  t.match(gone, { status: 404, json: { type: 'error', error: { type: 'not_found_error' } } })
 })
 
-t.test('an unknown model, another method, an overload', async t => {
+t.test('a model that is not there, another method, an overload', async t => {
   const upstream = await simulator(t)
-  const unknown = await post(upstream, PATH, body({ model: 'another' }))
+  const unknown = await post(upstream, PATH, body({ model: 'another?status=404' }))
   t.match(unknown, { status: 404 })
   t.match(JSON.parse(unknown.text), {
     type: 'error',
-    error: { type: 'not_found_error', message: 'model: another' },
+    error: { type: 'not_found_error', message: 'Not found' },
     request_id: /^req_/,
   })
   t.match(await (await fetch(`${upstream.origin}${PATH}`)).json(), { error: { type: 'invalid_request_error' } })

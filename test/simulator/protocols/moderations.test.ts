@@ -46,11 +46,10 @@ t.test('every published word is found, in its category, and only as a word', asy
   t.equal(innocent.results[0]?.flagged, false)
 })
 
-t.test('refused: no input, none in the list, a part of another type, an unknown model', async t => {
+t.test('refused: no input, none in the list, a part of another type', async t => {
   const upstream = await simulator(t)
   const refused = async (body: object) => JSON.parse((await post(upstream, '/v1/moderations', body)).text).error
   t.match(await refused({}), { code: 'missing_required_parameter', param: 'input' })
   t.match(await refused({ input: [] }), { code: 'empty_array', param: 'input' })
   t.match(await refused({ input: [{ type: 'x' }] }), { code: 'invalid_value', param: 'input[0].type' })
-  t.match(await refused({ input: 'a', model: 'x' }), { code: 'model_not_found' })
 })

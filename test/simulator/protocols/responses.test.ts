@@ -199,12 +199,6 @@ t.test('a stream that breaks down says so, and the response has failed', async t
 })
 
 const BAD: readonly (readonly [title: string, more: object, status: number, error: object])[] = [
-  [
-    'an unknown model',
-    { model: 'x' },
-    400,
-    { code: 'model_not_found', param: 'model', message: "The requested model 'x' does not exist." },
-  ],
   ['no model', { model: undefined }, 400, { code: 'missing_required_parameter', param: 'model' }],
   ['no input', { input: undefined }, 400, { code: 'missing_required_parameter' }],
   ['input of another type', { input: 5 }, 400, { code: 'invalid_type', param: 'input' }],

@@ -1,3 +1,4 @@
+import { toFile } from 'openai'
 import t from 'tap'
 import { spokenText } from '../../../src/simulator/sound/wav.js'
 import { dataOf, open, post, sdk, simulator } from '../support.js'
@@ -69,13 +70,19 @@ for (const [title, more, error] of REFUSED) {
   })
 }
 
-for (const format of ['mp3', 'opus', 'aac', 'flac']) {
-  t.test(`refused: ${format}, which cannot be made here, and the message says what can`, async t => {
-    const answer = await post(await simulator(t), PATH, { ...ASK, response_format: format })
-    t.equal(answer.status, 400)
-    const { code, param, message } = JSON.parse(answer.text).error
-    t.same([code, param], ['unsupported_value', 'response_format'])
-    t.match(message, /'wav' and 'pcm'/)
+const TYPES = { mp3: 'audio/mpeg', opus: 'audio/ogg', aac: 'audio/aac', flac: 'audio/flac' }
+
+for (const [format, type] of Object.entries(TYPES)) {
+  t.test(`${format}: its type, and the text comes back from a transcription`, async t => {
+    const upstream = await simulator(t)
+    const answer = await post(upstream, PATH, { ...ASK, response_format: format })
+    t.equal(answer.status, 200)
+    t.equal(answer.headers['content-type'], type)
+    const file = await toFile(answer.body, `speech.${format}`)
+    const { text } = await sdk(upstream).audio.transcriptions.create({ model: 'sim-transcribe', file })
+    t.equal(text, ASK.input)
+    const cut = await post(upstream, PATH, { ...ASK, model: 'sim-speech?truncate=50', response_format: format })
+    t.equal(cut.headers['content-length'], String(answer.body.length), 'its length is known beforehand')
   })
 }
 

@@ -1,3 +1,4 @@
+import { DETAILS } from '../../families/choices.js'
 import type { Fields } from '../../families/fields.js'
 import { missing, notListed, wrongValue } from '../../families/refusals.js'
 import type { Part } from '../../text/conversation.js'
@@ -33,6 +34,7 @@ function contentPart(part: Fields, allowed: readonly string[]): Part {
 
 function image(part: Fields): Part {
   const image = part.need('image_url', part.fields)
+  image.oneOf('detail', DETAILS)
   return { type: 'media', media: mediaFrom('image', { uri: link(image, 'url') }) }
 }
 

@@ -1,4 +1,5 @@
 import { SimulatorError } from '../../errors.js'
+import { checkChoices, EFFORTS, LEVELS } from '../../families/choices.js'
 import { Fields } from '../../families/fields.js'
 import { readFormat } from '../../families/format.js'
 import { readStop, readStream, type StreamOptions } from '../../families/options.js'
@@ -27,13 +28,20 @@ export interface ChatRequest {
   readonly image: Pixels | undefined
 }
 
+const MODALITIES = ['text', 'audio', 'image'] as const
+
 /** Reads the body of `POST /v1/chat/completions`. Throws where it is not one. */
 export function readChat({ body: object, faults, seed }: Call): ChatRequest {
   const body = new Fields(object)
   const model = modelOf(body)
   const turns = readMessages(body)
   checkSampling(body, faults)
-  if (body.strings('modalities').includes('audio')) throw noAudio()
+  checkChoices(body)
+  body.oneOf('verbosity', LEVELS)
+  body.fields('web_search_options')?.oneOf('search_context_size', LEVELS)
+  const modalities = body.someOf('modalities', MODALITIES)
+  if (modalities.includes('audio')) throw noAudio()
+  const effort = body.oneOf('reasoning_effort', EFFORTS)
   const { tools, choice, legacy } = readTools(body)
   const text: TextRequest = {
     turns,
@@ -43,19 +51,18 @@ export function readChat({ body: object, faults, seed }: Call): ChatRequest {
     format: readFormat(body.fields('response_format')),
     limit: limitOf(body, faults.reasoning === true),
     stop: readStop(body),
-    effort: effortFrom(body.string('reasoning_effort'), faults),
+    effort: effortFrom(effort, faults),
     length: faults.tokens,
     seed,
   }
-  const reasoned = body.string('reasoning_effort') !== undefined
+  const reasoned = effort !== undefined
   const n = body.integer('n', { min: 1, max: 128 }) ?? 1
-  const image = imageOf(body, n)
+  const image = modalities.includes('image') ? imageOf(body, n) : undefined
   return { model, text, n, stream: readStream(body), logprobs: logprobsOf(body), legacy, reasoned, image }
 }
 
 /** `modalities` with images among them, as servers of such models have it; their shape stands in `image_config`. */
-function imageOf(body: Fields, n: number): Pixels | undefined {
-  if (!body.strings('modalities').includes('image')) return undefined
+function imageOf(body: Fields, n: number): Pixels {
   const config = body.fields('image_config')
   const pixels = pixelsOf(config?.string('aspect_ratio'), config?.string('image_size'))
   if (pixels === undefined) throw wrongValue('image_config', "Invalid 'image_config': there is no such shape.")

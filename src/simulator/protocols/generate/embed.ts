@@ -9,7 +9,6 @@ import { countTokens } from '../../text/tokens.js'
 import { embedText } from '../embeddings/vectors.js'
 import { readParts } from './contents.js'
 import { readMessage } from './proto.js'
-import { modelOf } from './request.js'
 import { JSON_HEADERS } from './stream.js'
 import { WIRE } from './wire.js'
 
@@ -25,7 +24,6 @@ export const embedContent: Protocol = {
   family: native,
   models: ['sim-embed'],
   answer: call => {
-    modelOf(call, 'embedContent')
     const request = nativeFields(readMessage(WIRE, 'EmbedContentRequest', call.body))
     const { values, tokens } = embed(request)
     return answer({ embedding: { values } }, tokens, call)
@@ -40,14 +38,13 @@ export const batchEmbedContents: Protocol = {
   family: native,
   models: ['sim-embed'],
   answer: call => {
-    const model = modelOf(call, 'embedContent')
     const requests = nativeFields(readMessage(WIRE, 'BatchEmbedContentsRequest', call.body)).list('requests') ?? []
     if (requests.length === 0) throw badArgument('* BatchEmbedContentsRequest.requests: requests is not specified\n')
     if (requests.length > MOST_REQUESTS) {
       throw badArgument(`* BatchEmbedContentsRequest.requests: at most ${MOST_REQUESTS} requests can be in one batch\n`)
     }
     const embedded = requests.map(request => {
-      checkModel(request, model)
+      checkModel(request, call.parameter)
       return embed(request)
     })
     const tokens = embedded.reduce((sum, each) => sum + each.tokens, 0)

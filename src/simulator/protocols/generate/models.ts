@@ -1,7 +1,5 @@
-import { SimulatorError } from '../../errors.js'
 import { native } from '../../families/native.js'
 import { json, type Protocol } from '../../protocol.js'
-import { isSimulated } from '../model.js'
 import { JSON_HEADERS } from './stream.js'
 
 const MOST = 1000
@@ -29,10 +27,7 @@ export const nativeModelById: Protocol = {
   body: 'none',
   family: native,
   models: [],
-  answer: ({ parameter: name }) => {
-    if (isSimulated(name)) return json(model(name), 200, JSON_HEADERS)
-    throw new SimulatorError(404, `Model is not found: models/${name.slice(0, 200)} for api version v1beta`)
-  },
+  answer: ({ parameter: name }) => json(model(name), 200, JSON_HEADERS),
 }
 
 const GENERATES = ['generateContent', 'countTokens']

@@ -4,7 +4,6 @@ import { MOST_PIXELS, pixelsOf, RESOLUTIONS } from '../../image/shapes.js'
 import { type Call, json, type Protocol } from '../../protocol.js'
 import { says } from '../../text/words.js'
 import { readMessage } from './proto.js'
-import { modelOf } from './request.js'
 import { JSON_HEADERS } from './stream.js'
 import { WIRE } from './wire.js'
 
@@ -23,7 +22,6 @@ export const predict: Protocol = {
 }
 
 function answer(call: Call): object {
-  const model = modelOf(call, 'predict')
   const body = nativeFields(readMessage(WIRE, 'PredictRequest', call.body))
   const [instance, ...others] = body.list('instances') ?? []
   if (instance === undefined || others.length > 0) throw badArgument('Exactly one instance is supported.')
@@ -38,6 +36,8 @@ function answer(call: Call): object {
   if (mimeType !== 'image/png') throw badArgument(`The simulator writes no ${mimeType.slice(0, 100)}, only image/png.`)
   if (says(prompt, 'simulate_block')) return parameters.boolean('includeRaiReason') ? { predictions: [BLOCKED] } : {}
   const seed = call.seed.fork('image')
-  const images = Array.from({ length: count }, (_, index) => picture(model, prompt, pixels, seed.fork('one', index)))
+  const images = Array.from({ length: count }, (_, index) =>
+    picture(call.parameter, prompt, pixels, seed.fork('one', index)),
+  )
   return { predictions: images.map(bytesBase64Encoded => ({ mimeType, bytesBase64Encoded })) }
 }

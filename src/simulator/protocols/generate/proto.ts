@@ -2,8 +2,13 @@ import { isObject, type Json, type JsonObject } from '../../../core/json.js'
 import { describe } from '../../families/fields.js'
 import { badArgument } from '../../families/native.js'
 
-/** What a field holds: a scalar, any JSON, a message of the table, or a list or map of one of them. */
-export type FieldType = Scalar | { readonly message: string } | { readonly list: FieldType } | { readonly map: string }
+/** What a field holds: a scalar, any JSON, one of some names, a message of the table, or a list or map of one of them. */
+export type FieldType =
+  | Scalar
+  | { readonly names: readonly string[] }
+  | { readonly message: string }
+  | { readonly list: FieldType }
+  | { readonly map: string }
 type Scalar = 'string' | 'bytes' | 'bool' | 'int32' | 'int64' | 'number' | 'struct' | 'json'
 
 /** The fields of each message, by their names in camelCase. */
@@ -11,7 +16,7 @@ export type Messages = Readonly<Record<string, Readonly<Record<string, FieldType
 
 /**
  * Reads a JSON document as the protocol's JSON mapping does: names in camelCase or snake_case, whole numbers also as
- * strings, bytes in either base64 alphabet, nothing that the message does not have. The result has camelCase names, and
+ * strings, bytes in either base64 alphabet, names of choices also in small letters or as their number, nothing that the message does not have. The result has camelCase names, and
  * no member that was null. Throws {@link SimulatorError}.
  */
 export function readMessage(messages: Messages, name: string, value: JsonObject, path = ''): JsonObject {
@@ -29,6 +34,7 @@ export function readMessage(messages: Messages, name: string, value: JsonObject,
 
 function readField(messages: Messages, type: FieldType, value: Json, path: string): Json {
   if (typeof type === 'string') return readScalar(type, value, path)
+  if ('names' in type) return readName(type.names, value, path)
   if ('message' in type) {
     if (!isObject(value)) throw wrong(path, type.message, value)
     return readMessage(messages, type.message, value, path)
@@ -44,6 +50,12 @@ function readField(messages: Messages, type: FieldType, value: Json, path: strin
     return [key, readMessage(messages, type.map, item, `${path}[0].value`)] as const
   })
   return Object.fromEntries(entries)
+}
+
+/** A number counts the names from 0; one that has no name yet may be a newer client's, as may be in the mapping. */
+function readName(names: readonly string[], value: Json, path: string): Json {
+  if (typeof value === 'number' && Number.isInteger(value)) return names[value] ?? value
+  return fit(typeof value === 'string' && names.includes(value.toUpperCase()), value, path, 'TYPE_ENUM')
 }
 
 function readScalar(type: Scalar, value: Json, path: string): Json {

@@ -7,7 +7,6 @@ import type { Faults } from '../../faults/table.js'
 import { MOST_PIXELS, type Pixels, pixelsOf } from '../../image/shapes.js'
 import type { Call } from '../../protocol.js'
 import type { TextRequest, Turn } from '../../text/conversation.js'
-import { isSimulated } from '../model.js'
 import { readFormat, readThinking } from './config.js'
 import { readContents, readParts, turnsOf } from './contents.js'
 import { readMessage } from './proto.js'
@@ -39,8 +38,7 @@ const MOST_CANDIDATES = 8
 
 /** Reads the body of `:generateContent` and `:streamGenerateContent`. Throws where it is not one. */
 export function readGenerate(call: Call): GenerateRequest {
-  const model = modelOf(call, 'generateContent')
-  return readRequest(readMessage(WIRE, 'GenerateContentRequest', call.body), model, call)
+  return readRequest(readMessage(WIRE, 'GenerateContentRequest', call.body), call.parameter, call)
 }
 
 /** Reads a request whose names and types have been checked. */
@@ -75,15 +73,6 @@ export function readRequest(object: JsonObject, model: string, { faults, seed }:
     voice: voiceOf(config, modalities, n),
     transcript: transcriptOf(contents),
   }
-}
-
-/** The model of the path. Throws where nobody knows it. */
-export function modelOf({ parameter: model }: Call, method: string): string {
-  if (isSimulated(model)) return model
-  const message =
-    `models/${model.slice(0, 200)} is not found for API version v1beta, or is not supported for ${method}. ` +
-    'Call ListModels to see the list of available models and their supported methods.'
-  throw new SimulatorError(404, message)
 }
 
 function systemTurns(body: Fields): readonly Turn[] {

@@ -3,7 +3,15 @@ import { isSealed, seal } from '../../seals.js'
 import type { Said, Speech } from './contents.js'
 
 /** What clients may put in the place of a signature, for calls that another model made. */
-const UNSIGNED = ['skip_thought_signature_validator', 'context_engineering_is_the_way_to_go']
+const PLACEHOLDERS = ['skip_thought_signature_validator', 'context_engineering_is_the_way_to_go']
+
+/** The field is one of bytes, so libraries encode the placeholder (once, or over an encoded one) and others send it bare. */
+const UNSIGNED = new Set(
+  PLACEHOLDERS.flatMap(text => {
+    const once = Buffer.from(text).toString('base64')
+    return [text, once, Buffer.from(once).toString('base64')].map(bare)
+  }),
+)
 
 /** The signature of a call, or of a text where there is no name. */
 export function signatureOf(name?: string): string {
@@ -26,7 +34,7 @@ export function checkSignatures(speeches: readonly Speech[], thinking: boolean):
 
 function checkSignature({ fields, part }: Said): void {
   const signature = fields.string('thoughtSignature')
-  if (signature === undefined || UNSIGNED.includes(signature)) return
+  if (signature === undefined || UNSIGNED.has(bare(signature))) return
   const expected = signatureOf(part?.type === 'call' ? part.name : undefined)
   if (isSealed('generate.part', signature) && plain(signature) === plain(expected)) return
   throw badArgument('Thought signature is not valid.')
@@ -41,6 +49,11 @@ function checkFirst({ parts }: Speech): void {
       'correctly, and missing thought_signature may lead to degraded model performance. Additional data, function ' +
       `call \`${said.part.name}\`, position ${first + 1}.`,
   )
+}
+
+/** A base64 text without its padding, in the alphabet that most clients use. */
+function bare(base64: string): string {
+  return base64.replace(/=+$/, '').replaceAll('-', '+').replaceAll('_', '/')
 }
 
 /** In one alphabet, without padding. */

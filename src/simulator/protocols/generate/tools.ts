@@ -24,7 +24,8 @@ function readTool(declaration: Fields): Tool {
     throw badField(declaration.path, 'parameters and parameters_json_schema are mutually exclusive')
   }
   const schema = own === undefined ? standard : jsonSchema(own.object)
-  return { kind: 'function', name, schema: isObject(schema) ? schema : undefined }
+  const description = declaration.string('description')
+  return { kind: 'function', name, description, schema: isObject(schema) ? schema : undefined }
 }
 
 const BAD_NAME =

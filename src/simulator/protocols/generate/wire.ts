@@ -1,5 +1,16 @@
 import type { FieldType, Messages } from './proto.js'
 
+const TASKS = [
+  ...['RETRIEVAL_QUERY', 'RETRIEVAL_DOCUMENT', 'SEMANTIC_SIMILARITY', 'CLASSIFICATION', 'CLUSTERING'],
+  ...['QUESTION_ANSWERING', 'FACT_VERIFICATION', 'CODE_RETRIEVAL_QUERY'],
+]
+const HARMS = [
+  ...['UNSPECIFIED', 'DEROGATORY', 'TOXICITY', 'VIOLENCE', 'SEXUAL', 'MEDICAL', 'DANGEROUS', 'HARASSMENT'],
+  ...['HATE_SPEECH', 'SEXUALLY_EXPLICIT', 'DANGEROUS_CONTENT', 'CIVIC_INTEGRITY', 'IMAGE_HATE'],
+  ...['IMAGE_DANGEROUS_CONTENT', 'IMAGE_HARASSMENT', 'IMAGE_SEXUALLY_EXPLICIT', 'JAILBREAK'],
+]
+const THRESHOLDS = ['BLOCK_LOW_AND_ABOVE', 'BLOCK_MEDIUM_AND_ABOVE', 'BLOCK_ONLY_HIGH', 'BLOCK_NONE', 'OFF']
+
 /** The messages of the native protocol's requests (its API reference), as far as the simulator looks into them. */
 export const WIRE: Messages = {
   GenerateContentRequest: {
@@ -11,7 +22,7 @@ export const WIRE: Messages = {
     toolConfig: one('ToolConfig'),
     safetySettings: many('SafetySetting'),
     cachedContent: 'string',
-    serviceTier: 'string',
+    serviceTier: names('UNSPECIFIED', 'STANDARD', 'FLEX', 'PRIORITY'),
     store: 'bool',
     labels: 'struct',
   },
@@ -23,14 +34,14 @@ export const WIRE: Messages = {
   EmbedContentRequest: {
     model: 'string',
     content: one('Content'),
-    taskType: 'string',
+    taskType: names('TASK_TYPE_UNSPECIFIED', ...TASKS),
     title: 'string',
     outputDimensionality: 'int32',
     embedContentConfig: one('EmbedContentConfig'),
   },
   BatchEmbedContentsRequest: { model: 'string', requests: many('EmbedContentRequest') },
   EmbedContentConfig: {
-    taskType: 'string',
+    taskType: names('TASK_TYPE_UNSPECIFIED', ...TASKS),
     title: 'string',
     outputDimensionality: 'int32',
     autoTruncate: 'bool',
@@ -53,7 +64,7 @@ export const WIRE: Messages = {
     thoughtSignature: 'bytes',
     videoMetadata: 'struct',
     mediaResolution: 'json',
-    mediaProcessing: 'string',
+    mediaProcessing: names('MEDIA_PROCESSING_UNSPECIFIED', 'STATIC', 'AGENTIC'),
     partMetadata: 'struct',
   },
   Blob: { mimeType: 'string', data: 'bytes', displayName: 'string' },
@@ -65,7 +76,7 @@ export const WIRE: Messages = {
     response: 'struct',
     parts: many('FunctionResponsePart'),
     willContinue: 'bool',
-    scheduling: 'string',
+    scheduling: names('SCHEDULING_UNSPECIFIED', 'SILENT', 'WHEN_IDLE', 'INTERRUPT'),
   },
   FunctionResponsePart: { inlineData: one('Blob'), fileData: one('FileData') },
   Tool: {
@@ -86,7 +97,7 @@ export const WIRE: Messages = {
     parametersJsonSchema: 'json',
     response: one('Schema'),
     responseJsonSchema: 'json',
-    behavior: 'string',
+    behavior: names('UNSPECIFIED', 'BLOCKING', 'NON_BLOCKING'),
   },
   ToolConfig: {
     functionCallingConfig: one('FunctionCallingConfig'),
@@ -94,7 +105,11 @@ export const WIRE: Messages = {
     includeServerSideToolInvocations: 'bool',
   },
   FunctionCallingConfig: { mode: 'string', allowedFunctionNames: { list: 'string' } },
-  SafetySetting: { category: 'string', threshold: 'string', method: 'string' },
+  SafetySetting: {
+    category: names(...HARMS.map(harm => `HARM_CATEGORY_${harm}`)),
+    threshold: names('HARM_BLOCK_THRESHOLD_UNSPECIFIED', ...THRESHOLDS),
+    method: names('HARM_BLOCK_METHOD_UNSPECIFIED', 'SEVERITY', 'PROBABILITY'),
+  },
   GenerationConfig: {
     temperature: 'number',
     topP: 'number',
@@ -113,7 +128,7 @@ export const WIRE: Messages = {
     responseLogprobs: 'bool',
     logprobs: 'int32',
     thinkingConfig: one('ThinkingConfig'),
-    mediaResolution: 'string',
+    mediaResolution: names(...['UNSPECIFIED', 'LOW', 'MEDIUM', 'HIGH'].map(level => `MEDIA_RESOLUTION_${level}`)),
     speechConfig: 'struct',
     imageConfig: 'struct',
     translationConfig: 'struct',
@@ -123,7 +138,7 @@ export const WIRE: Messages = {
   },
   ThinkingConfig: { includeThoughts: 'bool', thinkingBudget: 'int32', thinkingLevel: 'string' },
   Schema: {
-    type: 'string',
+    type: names('TYPE_UNSPECIFIED', 'STRING', 'NUMBER', 'INTEGER', 'BOOLEAN', 'ARRAY', 'OBJECT', 'NULL'),
     format: 'string',
     title: 'string',
     description: 'string',
@@ -154,4 +169,8 @@ function one(message: string): FieldType {
 
 function many(message: string): FieldType {
   return { list: { message } }
+}
+
+function names(...names: readonly string[]): FieldType {
+  return { names }
 }

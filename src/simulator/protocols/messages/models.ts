@@ -1,8 +1,6 @@
-import { SimulatorError } from '../../errors.js'
 import { messageBlocks } from '../../families/messages.js'
 import { json, type Protocol, type RequestHeaders } from '../../protocol.js'
 import { EPOCH } from '../../seed.js'
-import { isSimulated } from '../model.js'
 
 const MOST = 1000
 const USUAL = 20
@@ -46,10 +44,7 @@ export const messageModelById: Protocol = {
   body: 'none',
   family: messageBlocks,
   models: [],
-  answer: ({ parameter: id }) => {
-    if (isSimulated(id)) return json(model(id))
-    throw new SimulatorError(404, `model: ${id}`)
-  },
+  answer: ({ parameter: id }) => json(model(id)),
 }
 
 function model(id: string): object {

@@ -1,4 +1,3 @@
-import { SimulatorError } from '../../errors.js'
 import type { Fields } from '../../families/fields.js'
 import { invalid, messageFields } from '../../families/messages.js'
 import type { Call } from '../../protocol.js'
@@ -48,7 +47,7 @@ export function readCountRequest(call: Call): MessagesRequest {
 }
 
 function read(body: Fields, limit: number, { faults, seed }: Call): MessagesRequest {
-  const model = modelOf(body, unknownModel)
+  const model = modelOf(body)
   const system = body.raw('system') === undefined ? [] : readBlocks(body, 'system', 'system')
   const messages = readMessages(body)
   const { effort, omitted } = readThinking(body, limit, faults)
@@ -115,8 +114,4 @@ function piecesOf(
 
 function piece({ part, mark }: Block, old: boolean): Piece {
   return { tokens: part === undefined ? 0 : partTokens(part), mark, old }
-}
-
-function unknownModel(model: string): SimulatorError {
-  return new SimulatorError(404, `model: ${model}`)
 }

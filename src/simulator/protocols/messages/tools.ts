@@ -31,11 +31,11 @@ function readTool(tool: Fields): Tool {
   if (!/^[\w-]{1,128}$/.test(name)) {
     throw invalid(`${tool.path}.custom.name`, "String should match pattern '^[a-zA-Z0-9_-]{1,128}$'")
   }
-  tool.string('description')
+  const description = tool.string('description')
   const schema = tool.need('input_schema', tool.fields)
   if (schema.need('type', schema.string) !== 'object') throw invalid(schema.param('type'), "Input should be 'object'")
   if (tool.boolean('strict')) checkStrict(schema.object, schema.path)
-  return { kind: 'function', name, schema: schema.object }
+  return { kind: 'function', name, description, schema: schema.object }
 }
 
 function readChoice(body: Fields, tools: readonly Tool[], listed: number): Pick<ToolSet, 'choice' | 'parallel'> {

@@ -1,8 +1,7 @@
 import { compatible } from '../../families/compatible.js'
 import { Fields } from '../../families/fields.js'
-import { emptyArray, missing, notListed, unknownModel } from '../../families/refusals.js'
+import { emptyArray, missing, notListed } from '../../families/refusals.js'
 import { json, type Protocol } from '../../protocol.js'
-import { isSimulated } from '../model.js'
 import { judge } from './judge.js'
 
 const DEFAULT_MODEL = 'sim-moderate'
@@ -22,7 +21,6 @@ export const moderations: Protocol = {
   answer: ({ body: object, seed }) => {
     const body = new Fields(object)
     const model = body.string('model') ?? DEFAULT_MODEL
-    if (!isSimulated(model)) throw unknownModel(model)
     const results = readInputs(body).map(({ text, kinds }, index) => judge(text, kinds, seed.fork('result', index)))
     return json({ id: `modr-${seed.fork('id').letters(29)}`, model, results })
   },

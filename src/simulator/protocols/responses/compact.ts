@@ -8,7 +8,6 @@ import { promptTokens } from '../../text/usage.js'
 import { modelOf } from '../model.js'
 import { readHistory } from './history.js'
 import { readInput } from './input.js'
-import { unknownModel } from './request.js'
 
 /** As if a short summary had been written. */
 const SUMMARY = 16
@@ -23,7 +22,7 @@ export const compact: Protocol = {
   answer: call => {
     const { seed, memory, faults } = call
     const body = new Fields(call.body)
-    modelOf(body, unknownModel)
+    modelOf(body)
     const history = readHistory(body, call)
     const { turns, items } = readInput(body, history, memory, seed)
     const all = [...history.items, ...items]

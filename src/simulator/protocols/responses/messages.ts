@@ -1,3 +1,4 @@
+import { DETAILS } from '../../families/choices.js'
 import type { Fields } from '../../families/fields.js'
 import { missing, notListed } from '../../families/refusals.js'
 import type { Media, Part, ResultPart, Turn } from '../../text/conversation.js'
@@ -39,6 +40,7 @@ function part(part: Fields): Part {
     case 'refusal':
       return { type: 'text', text: part.need('refusal', part.string) }
     case 'input_image':
+      part.oneOf('detail', DETAILS)
       return media('image', part.string('image_url') ?? part.need('file_id', part.string))
     case 'input_file':
       return file(part)

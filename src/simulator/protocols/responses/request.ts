@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../../core/json.js'
 import { SimulatorError } from '../../errors.js'
+import { checkChoices, EFFORTS, LEVELS } from '../../families/choices.js'
 import { Fields } from '../../families/fields.js'
 import { readFormat } from '../../families/format.js'
 import { checkSampling, effortFrom } from '../../families/sampling.js'
@@ -11,6 +12,12 @@ import { readInput } from './input.js'
 import { readTools } from './tools.js'
 
 const LEAST_LIMIT = 16
+const SUMMARIES = ['auto', 'concise', 'detailed'] as const
+const INCLUDED = [
+  ...(['file_search_call.results', 'web_search_call.results', 'web_search_call.action.sources'] as const),
+  ...(['message.input_image.image_url', 'computer_call_output.output.image_url'] as const),
+  ...(['code_interpreter_call.outputs', 'reasoning.encrypted_content', 'message.output_text.logprobs'] as const),
+] as const
 
 export interface ResponsesRequest {
   readonly body: Fields
@@ -33,11 +40,17 @@ export interface ResponsesRequest {
 export function readResponses(call: Call): ResponsesRequest {
   const { faults, seed, memory } = call
   const body = new Fields(call.body)
-  const model = modelOf(body, unknownModel)
+  const model = modelOf(body)
   checkSampling(body, faults)
   const { tools, choice } = readTools(body)
+  checkChoices(body)
+  body.oneOf('truncation', ['auto', 'disabled'])
+  const form = body.fields('text')
+  form?.oneOf('verbosity', LEVELS)
   const reasoning = body.fields('reasoning')
-  const include = body.strings('include')
+  const effort = reasoning?.oneOf('effort', EFFORTS)
+  const summary = reasoning?.oneOf('summary', SUMMARIES) ?? reasoning?.oneOf('generate_summary', SUMMARIES)
+  const include = body.someOf('include', INCLUDED)
   const top = body.integer('top_logprobs', { min: 0, max: 20 })
   if (body.boolean('background')) throw unsupported('background')
   const history = readHistory(body, call)
@@ -47,10 +60,10 @@ export function readResponses(call: Call): ResponsesRequest {
     tools,
     choice,
     parallel: body.boolean('parallel_tool_calls') ?? true,
-    format: readFormat(body.fields('text')?.fields('format')),
+    format: readFormat(form?.fields('format')),
     limit: body.integer('max_output_tokens', { min: LEAST_LIMIT }),
     stop: [],
-    effort: effortFrom(reasoning?.string('effort'), faults),
+    effort: effortFrom(effort, faults),
     length: faults.tokens,
     seed,
   }
@@ -61,15 +74,10 @@ export function readResponses(call: Call): ResponsesRequest {
     input: [...history.items, ...items],
     stream: body.boolean('stream') ?? false,
     store: body.boolean('store') ?? true,
-    summary: (reasoning?.string('summary') ?? reasoning?.string('generate_summary')) !== undefined,
+    summary: summary !== undefined,
     sealed: include.includes('reasoning.encrypted_content'),
     logprobs: include.includes('message.output_text.logprobs') || top !== undefined ? (top ?? 0) : undefined,
   }
-}
-
-export function unknownModel(model: string): SimulatorError {
-  const message = `The requested model '${model}' does not exist.`
-  return new SimulatorError(400, message, { param: 'model', code: 'model_not_found' })
 }
 
 function unsupported(param: string): SimulatorError {

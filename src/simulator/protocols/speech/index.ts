@@ -1,12 +1,13 @@
 import { compatible } from '../../families/compatible.js'
 import { spoiled } from '../../faults/usage.js'
 import { EVENT_STREAM, type Protocol, type StreamEvent } from '../../protocol.js'
-import { samplesOf, speak } from '../../sound/speak.js'
-import { SAMPLE_BYTES, SAMPLE_RATE, wavHead } from '../../sound/wav.js'
+import { SOUND_FORMATS, type SoundFormat } from '../../sound/formats.js'
+import { samplesOf } from '../../sound/speak.js'
+import { SAMPLE_RATE } from '../../sound/wav.js'
 import { countTokens } from '../../text/tokens.js'
 import { readSpeechRequest, type SpeechRequest } from './request.js'
 
-/** `POST /v1/audio/speech`: a tone for each letter, in WAV files that hold the text as well, or as bare samples. */
+/** `POST /v1/audio/speech`: a tone for each letter, in files that hold the text as well, or as bare samples. */
 export const speech: Protocol = {
   method: 'POST',
   path: '/v1/audio/speech',
@@ -15,12 +16,11 @@ export const speech: Protocol = {
   models: ['sim-speech'],
   answer: ({ body, faults, requestId }) => {
     const request = readSpeechRequest({ body })
-    const samples = samplesOf(utterance(request)) * SAMPLE_BYTES
-    const head = request.format === 'wav' ? wavHead(request.input, samples) : Buffer.alloc(0)
-    const pieces = sound(request, head)
+    const format: SoundFormat = SOUND_FORMATS[request.format]
+    const pieces = format.pieces(utterance(request))
     if (!request.events) {
-      const headers = { 'content-type': `audio/${request.format}` }
-      return { kind: 'bytes', headers, length: head.length + samples, pieces }
+      const headers = { 'content-type': format.type }
+      return { kind: 'bytes', headers, length: format.length(utterance(request)), pieces }
     }
     return {
       kind: 'events',
@@ -33,11 +33,6 @@ export const speech: Protocol = {
 
 function utterance({ input, pitch, speed }: SpeechRequest) {
   return { text: input, pitch, speed }
-}
-
-function* sound(request: SpeechRequest, head: Buffer): Generator<Buffer> {
-  if (head.length > 0) yield head
-  yield* speak(utterance(request))
 }
 
 /** Without names of their own: the `type` tells them apart, as in other streams of audio. */

@@ -1,7 +1,8 @@
 import { SimulatorError } from '../../errors.js'
 import { Fields } from '../../families/fields.js'
-import { missing, notListed, unsupportedValue, wrongType, wrongValue } from '../../families/refusals.js'
+import { missing, notListed, wrongType, wrongValue } from '../../families/refusals.js'
 import type { Call } from '../../protocol.js'
+import { SOUND_FORMATS } from '../../sound/formats.js'
 import { modelOf } from '../model.js'
 
 export interface SpeechRequest {
@@ -14,12 +15,10 @@ export interface SpeechRequest {
   readonly events: boolean
 }
 
-export type Format = (typeof MADE)[number]
+export type Format = keyof typeof SOUND_FORMATS
 
 const FIELDS = ['model', 'input', 'voice', 'instructions', 'response_format', 'speed', 'stream_format']
-const MADE = ['wav', 'pcm'] as const
-/** What the protocol has and only a codec can make. */
-const NOT_MADE = ['mp3', 'opus', 'aac', 'flac']
+const FORMATS = Object.keys(SOUND_FORMATS) as readonly Format[]
 const LONGEST = 4096
 const SPEEDS = { min: 0.25, max: 4 }
 const OWN_VOICE = 'voice_'
@@ -42,7 +41,7 @@ export function readSpeechRequest({ body: object }: Pick<Call, 'body'>): SpeechR
     input,
     instructions: readText(body, 'instructions') ?? '',
     pitch: readVoice(body),
-    format: readFormat(body.string('response_format') ?? 'wav'),
+    format: body.oneOf('response_format', FORMATS) ?? 'wav',
     speed: body.number('speed', SPEEDS) ?? 1,
     events: body.oneOf('stream_format', ['audio', 'sse']) === 'sse',
   }
@@ -73,11 +72,4 @@ export function pitchOf(voice: string, param: string): number {
   const pitch = Object.hasOwn(VOICES, voice) ? VOICES[voice] : undefined
   if (pitch === undefined) throw notListed(param, voice, Object.keys(VOICES))
   return pitch
-}
-
-function readFormat(format: string): Format {
-  const made = MADE.find(each => each === format)
-  if (made !== undefined) return made
-  if (!NOT_MADE.includes(format)) throw notListed('response_format', format, MADE)
-  throw unsupportedValue('response_format', format, "The simulator has no codecs: it makes 'wav' and 'pcm'.")
 }

@@ -1,10 +1,8 @@
-import { SimulatorError } from '../../errors.js'
 import type { Fields } from '../../families/fields.js'
 import { badArgument, native, nativeFields } from '../../families/native.js'
 import { type Call, json, type Protocol } from '../../protocol.js'
 import type { Course } from '../../tasks/course.js'
 import type { Task } from '../../tasks/task.js'
-import { isSimulated } from '../model.js'
 import { begin, find, originOf, polled, recallOf } from './begin.js'
 import { artefact } from './bytes.js'
 import { sides } from './deferred.js'
@@ -31,10 +29,6 @@ const predict: Protocol = {
   models: ['sim-video'],
   answer: call => {
     const model = call.parameter
-    if (!isSimulated(model)) {
-      const message = `models/${model.slice(0, 200)} is not found for API version v1beta, or is not supported for predictLongRunning.`
-      throw new SimulatorError(404, message)
-    }
     const body = nativeFields(call.body).only(['instances', 'parameters'])
     const parameters = body.fields('parameters') ?? nativeFields({})
     const seconds = wholeNumber(parameters, 'durationSeconds', 8, MOST_SECONDS)

@@ -1,10 +1,9 @@
 import type { Json } from '../../../core/json.js'
 import { SimulatorError } from '../../errors.js'
 import { Fields } from '../../families/fields.js'
-import { unknownModel, unknownParameter, wrongType, wrongValue } from '../../families/refusals.js'
+import { unknownParameter, wrongType, wrongValue } from '../../families/refusals.js'
 import type { FormFile } from '../../form.js'
 import type { Call } from '../../protocol.js'
-import { isSimulated } from '../model.js'
 import type { Video } from './begin.js'
 
 export const MOST_SECONDS = 60
@@ -34,9 +33,7 @@ export function readVideo({ body: object, files }: Pick<Call, 'body' | 'files'>)
 
 /** The model that a body names, or the usual one. */
 export function modelIn(body: Fields): string {
-  const model = body.string('model') ?? MODEL
-  if (!isSimulated(model)) throw unknownModel(model)
-  return model
+  return body.string('model') ?? MODEL
 }
 
 export function readPrompt(body: Fields, name = 'prompt'): string {

@@ -206,7 +206,6 @@ t.test('refusals', async t => {
     [{ prompt: ' ' }, 400, { param: 'prompt' }],
     [{ prompt: 'x'.repeat(32_001) }, 400, { param: 'prompt', code: 'string_above_max_length' }],
     [{ prompt: 'simulate_block' }, 400, { code: 'moderation_blocked' }],
-    [{ model: 'other' }, 404, { code: 'model_not_found' }],
     [{ seconds: 4 }, 400, { param: 'seconds', code: 'invalid_type' }],
     [{ seconds: '0' }, 400, { param: 'seconds' }],
     [{ seconds: '61' }, 400, { param: 'seconds' }],

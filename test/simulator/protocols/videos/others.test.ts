@@ -135,7 +135,7 @@ t.test('operations that end badly, and refusals of the native protocol', async t
   t.match(await ended('failed'), { done: true, error: { code: 13, message: String } })
   t.match((await ended('blocked')).response.generateVideoResponse, { raiMediaFilteredCount: 1 })
   t.same((await ended('empty')).response.generateVideoResponse, {})
-  t.match(await begin('other'), { status: 404, body: { error: { status: 'NOT_FOUND' } } })
+  t.match(await begin('other?status=404'), { status: 404, body: { error: { status: 'NOT_FOUND' } } })
   for (const body of [{}, { instances: [] }, { instances: [{}] }, { instances: [{ prompt: 'x' }], other: 1 }]) {
     t.match(await begin('sim-video', body), { status: 400, body: { error: { status: 'INVALID_ARGUMENT' } } })
   }

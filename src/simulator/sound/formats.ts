@@ -1,0 +1,43 @@
+import { aac, aacLength } from './aac.js'
+import { flac, flacLength } from './flac.js'
+import { mp3, mp3Length } from './mp3.js'
+import { opus, opusLength } from './opus.js'
+import { samplesOf, speak, type Utterance } from './speak.js'
+import { SAMPLE_BYTES, wavHead } from './wav.js'
+
+/** A way to write what is said. */
+export interface SoundFormat {
+  /** Its media type. */
+  readonly type: string
+  /** Bytes in all. */
+  readonly length: (utterance: Utterance) => number
+  /** Some tenths of a second at a time. */
+  readonly pieces: (utterance: Utterance) => Iterable<Buffer>
+}
+
+/** By the names that the speech protocol has for them. */
+export const SOUND_FORMATS = {
+  wav: { type: 'audio/wav', length: wavLength, pieces: wav },
+  pcm: { type: 'audio/pcm', length: pcmLength, pieces: speak },
+  mp3: { type: 'audio/mpeg', length: mp3Length, pieces: mp3 },
+  opus: { type: 'audio/ogg', length: opusLength, pieces: opus },
+  aac: { type: 'audio/aac', length: aacLength, pieces: aac },
+  flac: { type: 'audio/flac', length: flacLength, pieces: flac },
+} as const satisfies Record<string, SoundFormat>
+
+function pcmLength(utterance: Utterance): number {
+  return samplesOf(utterance) * SAMPLE_BYTES
+}
+
+function wavLength(utterance: Utterance): number {
+  return head(utterance).length + pcmLength(utterance)
+}
+
+function* wav(utterance: Utterance): Generator<Buffer> {
+  yield head(utterance)
+  yield* speak(utterance)
+}
+
+function head(utterance: Utterance): Buffer {
+  return wavHead(utterance.text, pcmLength(utterance))
+}
