@@ -65,4 +65,9 @@ export interface RequestEntry {
 /** Where settled requests go. `record` never throws and never waits. */
 export interface Sink {
   record(entry: RequestEntry): void
+  /** Whether lines of these levels are written: what goes into them is gathered only then. */
+  readonly debugs: boolean
+  readonly traces: boolean
+  debug(fields: object, message: string): void
+  trace(fields: object, message: string): void
 }

@@ -7,6 +7,7 @@ import type { Call } from './call.js'
 import type { Failure } from './failure.js'
 import { openRelay } from './relay/open.js'
 import type { Relay, Source } from './relay/relay.js'
+import { tellAnswered, tellSent } from './trail.js'
 import { openTranslation } from './translate/open.js'
 import type { Translator } from './translate/translator.js'
 import type { Worker } from './turns.js'
@@ -72,6 +73,7 @@ export class Attempt implements UpstreamHandler, Source, Worker {
     const { pool } = this.call.generation.reach(this.exchange.upstream)
     // A request that the library refuses fails within this very call, and has its place to give back then.
     this.#pool = pool
+    if (this.call.kernel.sink.debugs) tellSent(this.call, this.exchange, request)
     const dispatched = pool.dispatch(request, this)
     if (dispatched === 'waiting') this.enter('queue')
     else if (dispatched === 'full') this.failed('queue', noConnection('queue'))
@@ -100,6 +102,7 @@ export class Attempt implements UpstreamHandler, Source, Worker {
     if (status < 200 || this.#phase === 'over') return
     this.#controller = controller
     this.#status = status
+    if (this.call.kernel.sink.debugs) tellAnswered(this.call, this.exchange, status, headers)
     const { translator } = this
     this.#relay =
       translator === undefined ? openRelay(this, status, headers) : openTranslation(this, translator, status, headers)

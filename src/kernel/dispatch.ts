@@ -8,6 +8,7 @@ import { Attempt } from './attempt.js'
 import type { Call, Work } from './call.js'
 import type { Failure } from './failure.js'
 import { bodyWithMembers } from './members.js'
+import { tellFailed } from './trail.js'
 import { type Asked, ask } from './translate/asked.js'
 import { answerEstimate } from './translate/estimate.js'
 import { RemoteMedia } from './translate/media.js'
@@ -140,7 +141,9 @@ export class Dispatch implements Work {
   private failed(exchange: Exchange, failure: Failure): void {
     const call = this.#call
     if (call.over || call.begun || call.error !== undefined) return
-    if (this.mayTryAgain(exchange, failure)) {
+    const again = this.mayTryAgain(exchange, failure)
+    if (call.kernel.sink.debugs) tellFailed(call, exchange, failure, again ? this.#exchanges[this.#next] : undefined)
+    if (again) {
       noteCause(call, failure)
       this.try()
     } else if (this.#otherwise(failure)) this.#attempt = undefined

@@ -19,6 +19,7 @@ import { refusesBackground, type Serve } from './state/background.js'
 import { isStateful, openTurn } from './state/open-turn.js'
 import type { Turn, Wishes } from './state/turn.js'
 import { isSigned, serveTask } from './tasks/serve.js'
+import { tellArrival, tellWays } from './trail.js'
 
 /** A request's way: arrive, match, authenticate, admit, resolve, dispatch; relay and account follow from there. */
 export function handle(kernel: Kernel, request: IncomingMessage, response: ServerResponse): void {
@@ -32,6 +33,7 @@ async function serve(call: Call): Promise<void> {
   const matched = plan.match(request.method ?? '', call.path, request.headers)
   call.family = familyOf(request, matched)
   call.route = matched.route
+  if (call.kernel.sink.debugs) tellArrival(call)
   checkHead(request, plan.limits)
   if (call.kernel.crowded.has(request.socket)) throw outOfDescriptors()
   if (cors(call, matched)) return
@@ -54,6 +56,7 @@ async function serve(call: Call): Promise<void> {
   if (call.over) return
   const offered = call.wishes === undefined ? exchanges : await continueTurn(call, call.wishes, body, exchanges)
   if (offered === undefined || call.over) return
+  if (call.kernel.sink.debugs) tellWays(call, offered)
   new Dispatch(call, route, body, offered, runsHere(call, body)).start()
 }
 

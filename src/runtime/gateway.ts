@@ -18,6 +18,7 @@ import { handle } from '../kernel/handle.js'
 import { Kernel } from '../kernel/kernel.js'
 import { Pools } from '../net/pools.js'
 import { type Log, openLog } from '../sinks/log.js'
+import { changesBetween } from './changes.js'
 import { descriptorLimit, descriptorsWanted, onCrowded } from './descriptors.js'
 import { Embedded } from './embedded.js'
 import { answerHealth, type Health } from './health.js'
@@ -72,6 +73,10 @@ export class Gateway {
   /** Keys that nobody can present, each with the reason. */
   #unusable: ReadonlyMap<string, string>
   #reread = 0
+  /** Whether somebody asked for the reload that comes next; else the files are said to have changed. */
+  #isAsked = false
+  /** How the last reload failed, where it did. */
+  #failure: string | undefined
   /** Most that the process may have open, where the system says so. */
   readonly #descriptors = descriptorLimit()
   /** Requests that the drain did not wait for. */
@@ -225,7 +230,7 @@ export class Gateway {
       sources: loaded.sources,
       folders: loaded.watch,
       onChange: async () => {
-        await this.reload()
+        await this.#reloads.run()
       },
       onError: error => this.#log.warn({ error: error.message }, 'watching the configuration failed; trying again'),
     })
@@ -234,34 +239,52 @@ export class Gateway {
 
   /** Reads the files again; calls that come while they are being read share one further reading. */
   reload(): Promise<LoadedPlan> {
+    this.#isAsked = true
     return this.#reloads.run()
   }
 
   async #reload(): Promise<LoadedPlan> {
-    const loaded = await this.#load()
+    const isAsked = this.#isAsked
+    this.#isAsked = false
+    this.#log.debug({ asked: isAsked }, 'the configuration is read again')
+    const loaded = await this.#load(isAsked)
     if (this.#health.draining) return loaded
     this.#loaded = loaded
     await this.follow(loaded)
     const { plan, config } = loaded
-    if (plan === undefined || config === undefined) this.#refuse(loaded)
+    if (plan === undefined || config === undefined) this.#refuse(loaded, isAsked)
     else if (plan === this.plan) this.#unchanged(loaded)
     else await this.#apply({ plan, config }, loaded.problems)
     return loaded
   }
 
-  async #load(): Promise<LoadedPlan> {
+  async #load(isAsked: boolean): Promise<LoadedPlan> {
     try {
       return await reloadPlan(this.#options, this.#running)
     } catch (error) {
-      this.#health.reloads.failed++
-      this.#health.valid = false
-      this.#log.error({ error: messageOf(error) }, 'reload failed; the last good plan goes on')
+      this.#failed({ error: messageOf(error) }, messageOf(error), isAsked)
       throw error
     }
   }
 
+  /**
+   * A save that fails may be looked at more than once, since what it names is watched from then on: it counts once, unless
+   * somebody asks for it. `same` tells one failure from another.
+   */
+  #failed(fields: object, same: string, isAsked: boolean): void {
+    if (this.#failure === same && !isAsked) {
+      this.#log.debug({}, 'the files fail as before')
+      return
+    }
+    this.#failure = same
+    this.#health.reloads.failed++
+    this.#health.valid = false
+    this.#log.error(fields, 'reload failed; the last good plan goes on')
+  }
+
   #unchanged({ problems: warnings }: LoadedPlan): void {
     this.#health.reloads.unchanged++
+    this.#failure = undefined
     // What is told may change with the time alone: certificates expire.
     if (warnings.length > 0) this.#log.warn({ warnings: warnings.map(briefly) }, 'the files are unchanged')
     if (!this.#health.valid) this.#log.info({ generation: this.#health.generation }, 'the files are valid again')
@@ -269,18 +292,18 @@ export class Gateway {
     this.#health.problems = []
   }
 
-  #refuse(loaded: LoadedPlan): void {
-    this.#health.reloads.failed++
-    this.#health.valid = false
-    this.#health.problems = loaded.problems
+  #refuse({ problems, digest }: LoadedPlan, isAsked: boolean): void {
+    this.#health.problems = problems
     const { generation } = this.#health
-    this.#log.error({ generation, problems: loaded.problems.map(briefly) }, 'reload failed; the last good plan goes on')
+    const told = problems.map(briefly)
+    this.#failed({ generation, problems: told }, digest + JSON.stringify(told), isAsked)
   }
 
   async #apply(next: Running, warnings: readonly Problem[]): Promise<void> {
     const { plan, config } = next
     await this.#embedded.prepare(plan)
     const withoutSecret = await inSlices(unusable(config))
+    const changes = await inSlices(changesBetween(this.#running.config, config))
     if (this.#health.draining) return
     const before = this.plan
     const generation = new Generation(plan, this.#health.generation + 1, this.#pools, this.#embedded)
@@ -292,12 +315,13 @@ export class Gateway {
     this.#health.generation = generation.number
     this.#health.digest = plan.digest
     this.#health.reloads.applied++
+    this.#failure = undefined
     this.#health.valid = true
     this.#health.problems = []
     this.#health.restart = needsRestart(this.#first, plan)
     this.#health.off = plan.off
     const told = warnings.length > 0 ? { warnings: warnings.map(briefly) } : {}
-    this.#log.info({ generation: generation.number, digest: plan.digest, ...told }, 'reloaded')
+    this.#log.info({ generation: generation.number, digest: plan.digest, ...changes, ...told }, 'reloaded')
     for (const { name, off } of plan.upstreams.values()) {
       const was = before.upstreams.get(name)?.off
       if (off !== undefined && off !== was) this.#log.warn({ upstream: name, reason: off }, 'an upstream is off')

@@ -4,7 +4,7 @@ import type { RequestEntry, Sink } from '../core/entry.js'
 import { LineWriter } from './line-writer.js'
 import { requestLine } from './request-line.js'
 
-type Severity = 'info' | 'warn' | 'error'
+type Severity = Exclude<LogLevel, 'fatal' | 'silent'>
 
 /** Where lines go. */
 interface Lines {
@@ -21,6 +21,8 @@ export function openLog(level: LogLevel, stream?: Writable): Log {
 export class Log implements Sink {
   readonly #lines: Lines
   #least = 0
+  debugs = false
+  traces = false
 
   constructor(level: LogLevel, lines: Lines) {
     this.#lines = lines
@@ -30,11 +32,21 @@ export class Log implements Sink {
   /** Writes lines of this level and above from now on. */
   level(level: LogLevel): void {
     this.#least = LOG_LEVELS.indexOf(level)
+    this.debugs = this.#wants('debug')
+    this.traces = this.#wants('trace')
   }
 
   record(entry: RequestEntry): void {
     const severity = entry.outcome === 'upstream_error' || entry.outcome === 'gateway_error' ? 'warn' : 'info'
     if (this.#wants(severity)) this.#lines.write(requestLine(entry, severity, time()))
+  }
+
+  trace(fields: object, message: string): void {
+    this.#event('trace', fields, message)
+  }
+
+  debug(fields: object, message: string): void {
+    this.#event('debug', fields, message)
   }
 
   info(fields: object, message: string): void {

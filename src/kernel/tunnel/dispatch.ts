@@ -4,6 +4,7 @@ import type { Exchange, Route } from '../../core/plan.js'
 import { noteCause } from '../account.js'
 import type { Call, Work } from '../call.js'
 import type { Failure } from '../failure.js'
+import { tellFailed } from '../trail.js'
 import { passAnswer } from '../upstream-errors.js'
 import { TunnelAttempt } from './attempt.js'
 import type { HandshakeResponse } from './response.js'
@@ -58,11 +59,13 @@ export class TunnelDispatch implements Work {
     this.#attempt.start()
   }
 
-  private failed({ retry }: Exchange, failure: Failure): void {
+  private failed(exchange: Exchange, failure: Failure): void {
     const call = this.#call
     if (call.over || call.begun || call.error !== undefined) return
-    const isLeft = this.#next < this.#exchanges.length && this.#next < retry.attempts
-    if (isLeft && retry.covers(failure.condition)) {
+    const isLeft = this.#next < this.#exchanges.length && this.#next < exchange.retry.attempts
+    const again = isLeft && exchange.retry.covers(failure.condition)
+    if (call.kernel.sink.debugs) tellFailed(call, exchange, failure, again ? this.#exchanges[this.#next] : undefined)
+    if (again) {
       noteCause(call, failure)
       this.try()
     } else if (failure.answer !== undefined) passAnswer(call, failure.answer, failure.error)

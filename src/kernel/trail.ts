@@ -1,0 +1,99 @@
+import type { Exchange } from '../core/plan.js'
+import type { UpstreamRequest } from '../net/pools.js'
+import { causeOf } from './account.js'
+import type { Call } from './call.js'
+import type { Failure } from './failure.js'
+
+/**
+ * Lines of the levels `debug` (what becomes of a request, step by step) and `trace` (the headers of both sides). They hold
+ * no body and no secret. Callers ask `sink.debugs` first, so that other levels pay for nothing.
+ */
+
+/** Characters of a path, and of a header's value. */
+const MAX_CHARACTERS = 200
+/** Ways that are named. */
+const MAX_WAYS = 10
+/** Headers whose values may be secrets, whoever sends them. */
+const SECRET_NAMES = /auth|cookie|key|token|secret|password|credential|signature|sec-websocket-protocol/i
+const HIDDEN = '[hidden]'
+
+export function tellArrival(call: Call): void {
+  const { request, route, client } = call
+  const fields = { method: request.method, path: call.path.slice(0, MAX_CHARACTERS), route: route?.id, client }
+  tell(call, fields, 'a request arrived')
+  // Keys may stand in headers of any name.
+  const placed = (route?.caller ?? []).flatMap(place => (place.in === 'header' ? [place.name.toLowerCase()] : []))
+  tellHeaders(call, {}, 'headers of the request', () => shownHeaders(request.rawHeaders, placed, []))
+}
+
+/** `exchanges` are in the order in which they would be asked. */
+export function tellWays(call: Call, exchanges: readonly Exchange[]): void {
+  const { caller, model, stream, bytesIn } = call
+  const ways = exchanges.slice(0, MAX_WAYS).map(nameOf)
+  const more = exchanges.length > MAX_WAYS ? { more_ways: exchanges.length - MAX_WAYS } : {}
+  const named = model === '' ? {} : { model }
+  tell(call, { key: caller?.name, ...named, stream, bytes_in: bytesIn, ways, ...more }, 'a request was admitted')
+}
+
+export function tellSent(call: Call, exchange: Exchange, request: UpstreamRequest): void {
+  const { translation } = exchange
+  const { body } = request
+  const chosen = call.stream ? exchange.streamCall : exchange.call
+  const translated = translation && `${translation.server.protocol} to ${translation.client.protocol}`
+  const { secrets } = call.generation.reach(exchange.upstream)
+  const bytes = body instanceof Uint8Array ? body.length : undefined
+  const side = sideOf(exchange)
+  tell(call, { ...side, call: chosen.text, translated, bytes }, 'an upstream is asked')
+  tellHeaders(call, side, 'headers sent to an upstream', () => shownHeaders(request.headers, [], secrets))
+}
+
+export function tellAnswered(
+  call: Call,
+  exchange: Exchange,
+  status: number,
+  answered: Readonly<Record<string, string | readonly string[] | undefined>>,
+): void {
+  const { secrets } = call.generation.reach(exchange.upstream)
+  const side = sideOf(exchange)
+  tell(call, { ...side, status }, 'an upstream answered')
+  tellHeaders(call, side, "headers of an upstream's answer", () => {
+    const flat = Object.entries(answered).flatMap(([name, value]) => [name, String(value)])
+    return shownHeaders(flat, [], secrets)
+  })
+}
+
+/** `next`: who is asked now. */
+export function tellFailed(call: Call, exchange: Exchange, { condition, error }: Failure, next?: Exchange): void {
+  const fields = { ...sideOf(exchange), condition, error: error.code, cause: causeOf(error) }
+  tell(call, { ...fields, next: next && nameOf(next) }, 'an attempt failed')
+}
+
+function tell(call: Call, fields: object, message: string): void {
+  call.kernel.sink.debug({ id: call.id, ...fields }, message)
+}
+
+function tellHeaders(call: Call, fields: object, message: string, headers: () => object): void {
+  const { sink } = call.kernel
+  if (sink.traces) sink.trace({ id: call.id, ...fields, headers: headers() }, message)
+}
+
+function sideOf({ upstream, model }: Exchange): object {
+  return { upstream: upstream.name, ...(model === '' ? {} : { target: model }) }
+}
+
+function nameOf({ upstream, model }: Exchange): string {
+  return model === '' ? upstream.name : `${upstream.name}/${model}`
+}
+
+/** By lower-case name. `flat` is a name, value list; `hidden` are names whose values are not shown. */
+function shownHeaders(flat: readonly string[], hidden: readonly string[], secrets: readonly string[]): object {
+  const headers: Record<string, string> = Object.create(null)
+  for (let index = 0; index + 1 < flat.length; index += 2) {
+    const name = (flat[index] ?? '').toLowerCase()
+    const value = flat[index + 1] ?? ''
+    const isSecret = SECRET_NAMES.test(name) || hidden.includes(name)
+    const shown = isSecret || secrets.some(secret => value.includes(secret)) ? HIDDEN : value.slice(0, MAX_CHARACTERS)
+    headers[name] = name in headers ? `${headers[name]}, ${shown}` : shown
+  }
+  return headers
+}

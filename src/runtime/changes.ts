@@ -1,0 +1,71 @@
+import type { Config } from '../core/config.js'
+import type { Steps } from '../core/steps.js'
+import { isSame } from './reading/same.js'
+import { shownNames } from './shown.js'
+
+/** Sections whose entries have names. */
+const NAMED = ['keys', 'upstreams', 'models', 'routes', 'protocols', 'objects', 'schemas'] as const
+
+/** Sections that are told as a whole. */
+const SETTINGS = [
+  'listen',
+  'limits',
+  'timeouts',
+  'retry',
+  'store',
+  'spool',
+  'log',
+  'media',
+  'tasks',
+  'webhooks',
+] as const satisfies readonly Exclude<keyof Config, (typeof NAMED)[number]>[]
+
+interface NamedChanges {
+  readonly added?: readonly string[]
+  readonly removed?: readonly string[]
+  readonly changed?: readonly string[]
+  /** Entries that are in both stand in another order, which decides between globs. */
+  readonly reordered?: true
+}
+
+/** What is different, by names alone; sections that say the same are left out. */
+export type Changes = Partial<Record<(typeof NAMED)[number], NamedChanges>> & { readonly settings?: readonly string[] }
+
+/** What a reload changes, for its log line. */
+export function* changesBetween(before: Config, after: Config): Steps<Changes> {
+  const changes: Partial<Record<(typeof NAMED)[number], NamedChanges>> = {}
+  for (const section of NAMED) {
+    const changed = yield* compare(before[section], after[section], section === 'models')
+    if (Object.keys(changed).length > 0) changes[section] = changed
+  }
+  const settings = SETTINGS.filter(name => !isSame(before[name], after[name]))
+  return settings.length === 0 ? changes : { ...changes, settings }
+}
+
+function* compare(
+  before: Readonly<Record<string, unknown>>,
+  after: Readonly<Record<string, unknown>>,
+  ordered: boolean,
+): Steps<NamedChanges> {
+  const added: string[] = []
+  const changed: string[] = []
+  const kept: string[] = []
+  for (const name of Object.keys(after)) {
+    if (!Object.hasOwn(before, name)) added.push(name)
+    else {
+      kept.push(name)
+      if (!isSame(before[name], after[name])) changed.push(name)
+    }
+    yield
+  }
+  const names = Object.keys(before)
+  const removed = names.filter(name => !Object.hasOwn(after, name))
+  const stayed = removed.length === 0 ? names : names.filter(name => Object.hasOwn(after, name))
+  const isReordered = ordered && stayed.some((name, index) => name !== kept[index])
+  return {
+    ...(added.length === 0 ? {} : { added: shownNames(added) }),
+    ...(removed.length === 0 ? {} : { removed: shownNames(removed) }),
+    ...(changed.length === 0 ? {} : { changed: shownNames(changed) }),
+    ...(isReordered ? { reordered: true } : {}),
+  }
+}
