@@ -58,6 +58,12 @@ export async function startFileUpstream() {
   return start('direct', port, process.execPath, [here('file-upstream.mjs'), port])
 }
 
+/** An upstream that reads whatever it is sent. */
+export async function startUploadUpstream() {
+  const port = await freePort()
+  return start('direct', port, process.execPath, [here('upload-upstream.mjs'), port])
+}
+
 export function startFileGateway(upstream) {
   return serve('gateway', 'files.yaml', upstream)
 }

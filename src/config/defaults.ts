@@ -19,6 +19,7 @@ export const LIMITS: Limits = {
   conversation_items: 10_000,
   values: 1_000_000,
   memory: 256 * MIB,
+  body_memory: 256 * MIB,
   parts: 256,
   field: 1 * MIB,
   fields: 4 * MIB,

@@ -15,6 +15,7 @@ const SIZES: ReadonlySet<string> = new Set([
   'event',
   'response',
   'memory',
+  'body_memory',
 ] satisfies (keyof Limits)[])
 const COUNTS: ReadonlySet<string> = new Set([
   'header_count',

@@ -18,6 +18,8 @@ export interface Limits {
   readonly values: number
   /** Memory for the objects of all requests that are translated at once, and as much for those of answers. */
   readonly memory: number
+  /** Memory for all JSON bodies of requests that are held at once, each counted twice where it is sent on as another one. */
+  readonly body_memory: number
   /** Most parts of a form. */
   readonly parts: number
   /** Largest value of a text field of a form. */

@@ -10,6 +10,7 @@ import { MemberKeys } from '../wire/member-keys.js'
 import type { Call } from './call.js'
 import { type FormBody, formViolations, readForm } from './form.js'
 import { namingMembers } from './held/names.js'
+import { COPIES } from './memory.js'
 import { hasBody, invite, readBody } from './read-body.js'
 import { checkInput, isStateful, readsState, readWishes } from './state/open-turn.js'
 import { referencesIn } from './state/references.js'
@@ -74,13 +75,16 @@ async function readFields(call: Call, route: Route): Promise<Body> {
 
 async function readJson(call: Call, route: Route): Promise<Body> {
   let scanner: JsonScanner | undefined
-  const bytes = await readBody(call.request, route.limits.body, piece => {
+  const onPiece = (piece: Buffer): boolean => {
     scanner ??= new JsonScanner(scanOptions(route))
     scanner.push(piece)
     call.bytesIn += piece.length
     // Nothing of a body that is refused need be held while the rest of it comes.
     return !scanner.failed
-  })
+  }
+  const hold = (size: number): Promise<void> | undefined => call.bodyMemory.reserve(COPIES * size)
+  const bytes = await readBody(call.request, { limit: route.limits.body, hold, onPiece })
+  if (bytes.length > 0) call.bodyMemory.shrink(COPIES * bytes.length)
   if (scanner?.failed !== true) call.bytesIn = bytes.length
   const document = scanner === undefined ? parseSmall(bytes, scanOptions(route)) : undefined
   if (document !== undefined) {

@@ -93,6 +93,7 @@ export class Call implements Watched, InFlight {
   /** Text of a translated stream that waits for its end; let go of when the call is over. */
   overflow: OverflowFile | undefined
   #memory: MemoryLease | undefined
+  #bodyMemory: MemoryLease | undefined
   #answerMemory: MemoryLease | undefined
   /** What translation left out. */
   losses: Losses | undefined
@@ -125,6 +126,12 @@ export class Call implements Watched, InFlight {
   get memory(): MemoryLease {
     this.#memory ??= this.kernel.memory.requests.lease(this.key)
     return this.#memory
+  }
+
+  /** What this call's body takes where it is large, and what is sent of it. */
+  get bodyMemory(): MemoryLease {
+    this.#bodyMemory ??= this.kernel.memory.bodies.lease(this.key)
+    return this.#bodyMemory
   }
 
   /** What this call's answer takes, where it is gathered while it comes. */
@@ -285,6 +292,7 @@ export class Call implements Watched, InFlight {
     void this.spool?.dispose()
     this.overflow?.close()
     this.#memory?.end()
+    this.#bodyMemory?.end()
     this.#answerMemory?.end()
     this.kernel.watchdog.delete(this.#watched)
     this.kernel.sink.record(account(this))

@@ -98,6 +98,8 @@ export class Dispatch implements Work {
   private async relayLarge(exchange: Exchange, body: HeldBody): Promise<void> {
     const call = this.#call
     const request = await buildLargeRequest(call, exchange, bodyWithMembers(call, exchange, body))
+    // No copy is sent.
+    if (request.body === body.bytes) call.bodyMemory.shrink(body.bytes.length)
     if (call.over || call.error !== undefined) return
     this.attempt(exchange, undefined).send(request)
   }

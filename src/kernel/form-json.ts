@@ -2,32 +2,42 @@ import { createHash, type Hash } from 'node:crypto'
 import { GatewayError } from '../core/errors.js'
 import { isObject, type Json, type JsonObject } from '../core/json.js'
 import type { HeldBody } from './admit.js'
+import type { Call } from './call.js'
 import type { FormBody } from './form.js'
-import { breathe, joined, jsonBytes } from './translate/steps.js'
+import { jsonBytes } from './translate/steps.js'
 
 /** Most bytes of files that are held in memory for an upstream that takes JSON alone. */
 const MOST_FILES = 32 * 1024 * 1024
+
+/** Characters of base64 for each byte of a file. */
+const BASE64 = 4 / 3
 
 /** How libraries write the member of an object into a form; what is in a list has a number, or nothing, there. */
 const MEMBER = /^([^[\]]+)\[([A-Za-z_][\w-]*)\]$/
 
 /** A form as JSON, for upstreams that take no other. */
-export async function formAsJson(body: FormBody): Promise<HeldBody> {
-  const { document, size } = await formDocument(body)
-  return { type: 'bytes', bytes: await jsonBytes(document, size), model: undefined }
+export async function formAsJson(call: Call, body: FormBody): Promise<HeldBody> {
+  const { document, size } = await formDocument(call, body)
+  const bytes = await jsonBytes(document, size)
+  call.memory.release()
+  return { type: 'bytes', bytes, model: undefined }
 }
 
 /**
  * A form as a JSON object: fields as strings, files as data URLs, names that stand several times as lists, and
  * `name[member]` as a member of an object. `size`: about how many bytes it has as JSON. Throws `too_large`.
  */
-export async function formDocument(body: FormBody): Promise<{ readonly document: JsonObject; readonly size: number }> {
+export async function formDocument(
+  call: Call,
+  body: FormBody,
+): Promise<{ readonly document: JsonObject; readonly size: number }> {
+  await makeRoom(call, Math.ceil(body.spool.length * BASE64))
   const files = await filesOf(body)
   const document: Record<string, Json> = Object.create(null)
   let size = 2
   for (const { part, field } of body.form.parts) {
     const type = part.head.type ?? 'application/octet-stream'
-    const value = field?.value ?? `data:${type};base64,${await base64Of(files.get(part.start) ?? [])}`
+    const value = field?.value ?? `data:${type};base64,${files.get(part.start) ?? ''}`
     size += value.length
     const [, outer = '', inner = ''] = MEMBER.exec(part.name) ?? []
     if (inner !== '') {
@@ -43,6 +53,15 @@ export async function formDocument(body: FormBody): Promise<{ readonly document:
   return { document, size }
 }
 
+/** For what is sent, and then for the document. A form that is tried again at another target has room for the first. */
+async function makeRoom(call: Call, size: number): Promise<void> {
+  const body = call.bodyMemory.bytes > 0 ? undefined : call.bodyMemory.reserve(size)
+  if (body !== undefined) await body
+  // A text is whole only once its pieces have been put together, or taken apart.
+  const document = call.memory.reserve(2 * size)
+  if (document !== undefined) await document
+}
+
 /** Takes what a form says into a digest: the same form sent again has other boundaries. */
 export async function digestForm(body: FormBody, hash: Hash): Promise<Hash> {
   const inner = createHash('sha256')
@@ -54,8 +73,9 @@ export async function digestForm(body: FormBody, hash: Hash): Promise<Hash> {
   return hash.update(JSON.stringify(said)).update(inner.digest())
 }
 
-async function filesOf(body: FormBody): Promise<ReadonlyMap<number, readonly Buffer[]>> {
-  const files = new Map<number, Buffer[]>()
+/** The files of a form as base64, by the place where each begins. */
+async function filesOf(body: FormBody): Promise<ReadonlyMap<number, string>> {
+  const files = new Map<number, Base64Text>()
   let size = 0
   await each(body, (start, bytes) => {
     size += bytes.length
@@ -64,25 +84,31 @@ async function filesOf(body: FormBody): Promise<ReadonlyMap<number, readonly Buf
         limit: 'files',
       })
     }
-    const pieces = files.get(start)
-    if (pieces === undefined) files.set(start, [bytes])
-    else pieces.push(bytes)
+    const file = files.get(start) ?? new Base64Text()
+    files.set(start, file)
+    file.append(bytes)
   })
-  return files
+  return new Map([...files].map(([start, file]) => [start, file.end()]))
 }
 
-/** Bytes that are written as base64 in one turn of the event loop; a multiple of three, so that what comes of them joins. */
-const STEP = 1536 * 1024
+/** Bytes as base64, written while they come. */
+class Base64Text {
+  readonly #pieces: string[] = []
+  /** Up to two bytes, which are no group of three yet. */
+  #rest: Buffer = Buffer.alloc(0)
 
-async function base64Of(pieces: readonly Buffer[]): Promise<string> {
-  const size = pieces.reduce((sum, { length }) => sum + length, 0)
-  const bytes = await joined(pieces, size)
-  let text = ''
-  for (let at = 0; at < size; at += STEP) {
-    text += bytes.toString('base64', at, Math.min(size, at + STEP))
-    await breathe(size)
+  append(bytes: Buffer): void {
+    const whole = this.#rest.length === 0 ? bytes : Buffer.concat([this.#rest, bytes])
+    const groups = whole.length - (whole.length % 3)
+    this.#pieces.push(whole.toString('base64', 0, groups))
+    // A copy: a view would hold all of them.
+    this.#rest = Buffer.from(whole.subarray(groups))
   }
-  return text
+
+  end(): string {
+    this.#pieces.push(this.#rest.toString('base64'))
+    return this.#pieces.join('')
+  }
 }
 
 /** The bytes of the files, in order, each piece with the place where its file begins. */

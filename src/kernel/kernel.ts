@@ -5,7 +5,7 @@ import type { Limits } from '../core/limits.js'
 import type { Store } from '../core/store.js'
 import { Spooler } from '../stores/spool.js'
 import type { Generation } from './generation.js'
-import { capacityOf, Memory } from './memory.js'
+import { bodyCapacity, capacityOf, FOR_BODIES, Memory } from './memory.js'
 import { Roster } from './roster.js'
 import { STATE_BOUNDS, type StateBounds } from './state/bounds.js'
 import { State } from './state/state.js'
@@ -38,8 +38,11 @@ export class Kernel {
   /** WebSockets that clients have open. */
   readonly sockets = new FairShares(MAX_SOCKETS)
   readonly tunnels = new Tunnels(this.sockets)
-  /** Heap for the objects of requests and answers that are translated. Two, so that no answer waits for requests that wait for it. */
-  readonly memory: { readonly requests: Memory; readonly answers: Memory }
+  /**
+   * Heap for the objects of requests and answers that are translated, and memory for large bodies. Apart, so that no answer
+   * waits for requests that wait for it; room for a body is taken before that for its objects.
+   */
+  readonly memory: { readonly requests: Memory; readonly answers: Memory; readonly bodies: Memory }
   #generation: Generation
   /** Requests in flight. */
   readonly calls = new Roster<InFlight>()
@@ -63,9 +66,15 @@ export class Kernel {
     const { path, body, memory, disk } = generation.plan.spool
     this.spooler = new Spooler({ folder: path, body, memory, disk })
     const capacity = capacityOf(generation.plan.limits.memory)
-    this.memory = { requests: new Memory(capacity), answers: new Memory(capacity) }
+    const bodies = new Memory(this.bodyCapacity(), FOR_BODIES)
+    this.memory = { requests: new Memory(capacity), answers: new Memory(capacity), bodies }
     this.state = new State(store, this.stateBounds(), error => this.onStoreFault(error))
     this.tasks = new Tasks(this)
+  }
+
+  private bodyCapacity(): number {
+    const { body_memory, body } = this.generation.plan.limits
+    return bodyCapacity(body_memory, body)
   }
 
   /** Those of the plan follow its reloads. */
@@ -91,6 +100,7 @@ export class Kernel {
     const capacity = capacityOf(next.plan.limits.memory)
     this.memory.requests.resize(capacity)
     this.memory.answers.resize(capacity)
+    this.memory.bodies.resize(this.bodyCapacity())
     last.retire()
   }
 

@@ -3,6 +3,8 @@ import { GatewayError } from '../core/errors.js'
 
 /** Longest wait for memory. */
 const MAX_WAIT_MS = 10_000
+/** Longest wait for room for a body: it waits at its client, and costs nothing here. */
+const MAX_BODY_WAIT_MS = 30_000
 /** Most requests that wait for it; each holds its body meanwhile. */
 const MAX_WAITING = 1024
 /** What a client that was refused is told to wait. */
@@ -20,6 +22,36 @@ export function capacityOf(declared: number): number {
   return Math.min(declared, Math.floor(getHeapStatistics().heap_size_limit * HEAP))
 }
 
+/** Room for bodies: as much as is declared, and enough for the largest one and its copy. */
+export function bodyCapacity(declared: number, largest: number): number {
+  return Math.max(declared, (COPIES * largest) / LARGE)
+}
+
+/** A body, and what is sent of it where it is changed or translated. */
+export const COPIES = 2
+
+/** What a {@link Memory} is for, as clients are told. */
+interface Use {
+  readonly limit: string
+  /** Milliseconds. */
+  readonly wait: number
+  readonly noRoom: string
+  readonly tooLarge: string
+}
+
+const FOR_OBJECTS: Use = {
+  limit: 'memory',
+  wait: MAX_WAIT_MS,
+  noRoom: 'Too much is being translated at the moment.',
+  tooLarge: 'The body is too large to be translated.',
+}
+export const FOR_BODIES: Use = {
+  limit: 'body_memory',
+  wait: MAX_BODY_WAIT_MS,
+  noRoom: 'Too many large requests are held at the moment.',
+  tooLarge: 'The body is too large to be held.',
+}
+
 interface Waiter {
   readonly lease: MemoryLease
   readonly bytes: number
@@ -28,21 +60,20 @@ interface Waiter {
 }
 
 /**
- * Counts the heap that parsed documents take, over all requests: it is reserved before a document is parsed and given
- * back when its objects are dropped. Who finds no room waits, for a bounded time. Of those that wait the owner who holds
- * the least comes first, so that one key cannot keep another from its first request.
+ * Counts the memory that documents take, over all requests: it is reserved before a document is read or parsed, and given
+ * back when it is dropped. Who finds no room waits, for a bounded time. Of those that wait the owner who holds the least
+ * comes first, so that one key cannot keep another from its first request.
  */
 export class Memory {
   #capacity: number
-  /** Milliseconds. */
-  readonly #wait: number
+  readonly #use: Use
   #held = 0
   readonly #owners = new Map<string, number>()
   readonly #waiting: Waiter[] = []
 
-  constructor(capacity: number, wait = MAX_WAIT_MS) {
+  constructor(capacity: number, use: Partial<Use> = {}) {
     this.#capacity = capacity
-    this.#wait = wait
+    this.#use = { ...FOR_OBJECTS, ...use }
   }
 
   /** Another capacity from now on; what is held stays. */
@@ -71,19 +102,19 @@ export class Memory {
 
   /** Only for leases. Undefined where the bytes are reserved at once. Rejects with `unavailable` or `too_large`. */
   reserve(lease: MemoryLease, bytes: number): Promise<void> | undefined {
-    if (this.exceeds(lease.bytes + bytes)) throw tooLarge()
+    if (this.exceeds(lease.bytes + bytes)) throw this.tooLarge()
     const isSmall = this.isSmall(bytes)
     if (this.fits(bytes) && !this.#waiting.some(other => isSmall === this.isSmall(other.bytes))) {
       this.add(lease, bytes)
       return undefined
     }
-    if (this.#waiting.length >= MAX_WAITING) throw noRoom()
+    if (this.#waiting.length >= MAX_WAITING) throw this.noRoom()
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.remove(lease)
-        reject(noRoom())
+        reject(this.noRoom())
         this.serve()
-      }, this.#wait)
+      }, this.#use.wait)
       this.#waiting.push({ lease, bytes, timer, grant: resolve })
     })
   }
@@ -154,6 +185,16 @@ export class Memory {
   private fits(bytes: number): boolean {
     return this.#held + bytes <= this.#capacity * (this.isSmall(bytes) ? 1 : LARGE)
   }
+
+  private noRoom(): GatewayError {
+    const { limit, noRoom } = this.#use
+    return new GatewayError('unavailable', noRoom, { retryAfter: RETRY_AFTER_MS, limit, phase: 'memory' })
+  }
+
+  private tooLarge(): GatewayError {
+    const { limit, tooLarge } = this.#use
+    return new GatewayError('too_large', tooLarge, { limit })
+  }
 }
 
 /** What one request holds of a {@link Memory}. */
@@ -190,12 +231,17 @@ export class MemoryLease {
     this.#bytes += bytes
   }
 
+  /** Gives back what is over so many bytes. */
+  shrink(bytes: number): void {
+    const over = this.#bytes - bytes
+    if (over <= 0) return
+    this.#bytes = bytes
+    this.#memory.give(this, over)
+  }
+
   /** Gives everything back; more may be reserved again. */
   release(): void {
-    const bytes = this.#bytes
-    if (bytes === 0) return
-    this.#bytes = 0
-    this.#memory.give(this, bytes)
+    this.shrink(0)
   }
 
   /** Gives everything back for good, and waits no more. */
@@ -204,16 +250,4 @@ export class MemoryLease {
     this.#memory.leave(this)
     this.release()
   }
-}
-
-function noRoom(): GatewayError {
-  return new GatewayError('unavailable', 'Too much is being translated at the moment.', {
-    retryAfter: RETRY_AFTER_MS,
-    limit: 'memory',
-    phase: 'memory',
-  })
-}
-
-function tooLarge(): GatewayError {
-  return new GatewayError('too_large', 'The body is too large to be translated.', { limit: 'memory' })
 }

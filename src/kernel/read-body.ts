@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { madeBuffers } from '../core/dead-buffers.js'
 import { GatewayError } from '../core/errors.js'
-import { joined } from './translate/steps.js'
 
 /** What a request said about its body before sending it. */
 export function declaredLength(request: IncomingMessage): number | undefined {
@@ -23,35 +23,50 @@ export function invite(request: IncomingMessage, response: ServerResponse, limit
   if (request.headers.expect !== undefined) response.writeContinue()
 }
 
+/** Bodies over this size are read on only once there is room for them, and put into one piece of memory as they come. */
+const LARGE = 256 * 1024
+/** Memory for one that does not say how long it is, at first; it is doubled as it grows. */
+const FIRST = 1024 * 1024
+
+export interface BodyReading {
+  /** Most bytes. */
+  readonly limit: number
+  /** Makes room for so many bytes; undefined where it is there at once. */
+  readonly hold: (bytes: number) => Promise<void> | undefined
+  /**
+   * Sees each piece but that of a body in one piece as it arrives. Where it answers false nothing is kept from then on, and an
+   * empty body comes out.
+   */
+  readonly onPiece: (piece: Buffer) => boolean
+}
+
 /**
- * The whole body, at most `limit` bytes. Each piece but that of a body in one piece is shown to `onPiece` as it arrives;
- * where that answers false, nothing is kept from then on, and an empty body comes out. A large one is put together in
- * steps, so that nothing holds the event loop for long. Rejects when the client breaks off.
+ * The whole body. A large one waits at its client until there is room for it. Rejects with `too_large`, with what `hold`
+ * rejects with, and with `client_gone`.
  */
-export function readBody(
-  request: IncomingMessage,
-  limit: number,
-  onPiece: (piece: Buffer) => boolean,
-): Promise<Buffer> {
+export function readBody(request: IncomingMessage, { limit, hold, onPiece }: BodyReading): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = []
-    let size = 0
-    let kept = true
-    request.on('data', (chunk: Buffer) => {
-      size += chunk.length
-      if (size > limit) {
+    const body = new Gathered(limit, onPiece)
+    const fail = (error: unknown): void => {
+      request.pause()
+      reject(error)
+    }
+    const wait = async (declared: number | undefined): Promise<void> => {
+      const room = hold(declared ?? limit)
+      if (room !== undefined) {
         request.pause()
-        reject(tooLarge(limit))
-        return
+        await room
       }
-      if (chunks.length === 1 && chunks[0] !== undefined) kept = onPiece(chunks[0])
-      if (chunks.length > 0 || !kept) kept = onPiece(chunk) && kept
-      if (kept) chunks.push(chunk)
-      else chunks.length = 0
+      body.joinFromNowOn(declared ?? FIRST)
+      request.resume()
+    }
+    request.on('data', (chunk: Buffer) => {
+      const before = body.size
+      body.take(chunk)
+      if (body.size > limit) fail(tooLarge(limit))
+      else if (before <= LARGE && body.size > LARGE && body.kept) wait(declaredLength(request)).catch(fail)
     })
-    request.on('end', () => {
-      resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : joined(chunks, kept ? size : 0))
-    })
+    request.on('end', () => resolve(body.bytes))
     const gone = (): void => {
       // Node closes every request; only one that did not end was broken off.
       if (!request.complete) reject(new GatewayError('client_gone', 'The client went away.', { phase: 'upload' }))
@@ -59,4 +74,77 @@ export function readBody(
     request.on('error', gone)
     request.on('close', gone)
   })
+}
+
+/** What has come of a body: pieces, and from some size on one piece of memory. */
+class Gathered {
+  readonly #limit: number
+  readonly #onPiece: (piece: Buffer) => boolean
+  readonly #pieces: Buffer[] = []
+  #whole: Buffer | undefined
+  #kept = true
+  #size = 0
+
+  constructor(limit: number, onPiece: (piece: Buffer) => boolean) {
+    this.#limit = limit
+    this.#onPiece = onPiece
+  }
+
+  /** Bytes that have come. */
+  get size(): number {
+    return this.#size
+  }
+
+  /** Whether somebody still wants it. */
+  get kept(): boolean {
+    return this.#kept
+  }
+
+  get bytes(): Buffer {
+    if (!this.#kept) return Buffer.alloc(0)
+    const [only] = this.#pieces
+    if (this.#whole !== undefined) return this.#whole.subarray(0, this.#size)
+    return this.#pieces.length === 1 && only !== undefined ? only : Buffer.concat(this.#pieces)
+  }
+
+  take(chunk: Buffer): void {
+    const at = this.#size
+    this.#size += chunk.length
+    if (this.#size > this.#limit || !this.#kept) return
+    const [first] = this.#pieces
+    if (at > 0 && at === first?.length) this.show(first)
+    if (this.#whole === undefined) this.#pieces.push(chunk)
+    // What is shown may be held: it is what stays.
+    if (at > 0) this.show(this.#whole === undefined ? chunk : this.put(this.#whole, chunk, at))
+    if (this.#whole !== undefined) madeBuffers(chunk.length)
+  }
+
+  /** The pieces go into one, of `size` bytes at first. */
+  joinFromNowOn(size: number): void {
+    const whole = Buffer.allocUnsafeSlow(Math.max(size, this.#size))
+    let at = 0
+    for (const piece of this.#pieces) at += piece.copy(whole, at)
+    this.#pieces.length = 0
+    this.#whole = whole
+  }
+
+  /** Copies a piece to its place; that place. */
+  private put(whole: Buffer, piece: Buffer, at: number): Buffer {
+    const end = at + piece.length
+    let room = whole
+    if (end > whole.length) {
+      room = Buffer.allocUnsafeSlow(Math.min(this.#limit, Math.max(end, 2 * whole.length)))
+      whole.copy(room, 0, 0, at)
+      this.#whole = room
+    }
+    piece.copy(room, at)
+    return room.subarray(at, end)
+  }
+
+  private show(piece: Buffer): void {
+    this.#kept = this.#kept && this.#onPiece(piece)
+    if (this.#kept) return
+    this.#pieces.length = 0
+    this.#whole = undefined
+  }
 }

@@ -170,6 +170,12 @@ export class Gateway {
     return this.#kernel.spooler.use
   }
 
+  /** Bytes that are reserved for large bodies at the moment, and requests that wait for such memory. */
+  get bodyMemory(): { readonly held: number; readonly waiting: number } {
+    const { held, waiting } = this.#kernel.memory.bodies
+    return { held, waiting }
+  }
+
   /** Requests that wait for a connection to their upstream. */
   get waiting(): number {
     return this.#pools.waiting

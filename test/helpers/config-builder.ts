@@ -34,6 +34,7 @@ export const LIMITS: Limits = {
   conversation_items: 10_000,
   values: 1_000_000,
   memory: 256 * 1024 * 1024,
+  body_memory: 256 * 1024 * 1024,
   line: 1024 * 1024,
   event: 4 * 1024 * 1024,
   response: 64 * 1024 * 1024,

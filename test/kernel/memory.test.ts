@@ -101,7 +101,7 @@ t.test('whoever goes does not wait any more', async t => {
 })
 
 t.test('the wait is bounded, and so are those who wait', async t => {
-  const brief = new Memory(CAPACITY, 5)
+  const brief = new Memory(CAPACITY, { wait: 5 })
   brief.lease('a').reserve(1200)
   await t.rejects(brief.lease('b').reserve(1200) ?? Promise.resolve(), {
     code: 'unavailable',

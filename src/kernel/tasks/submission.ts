@@ -164,7 +164,7 @@ export class Submission {
     const own = bodyWithMembers(call, exchange, this.#order.body)
     const body = id === undefined || member === undefined ? own : withId(own, member, id)
     if (body.type !== 'form' || !exchange.takesJsonAlone) return buildRequest(call, exchange, body)
-    this.#asJson ??= await formAsJson(body)
+    this.#asJson ??= await formAsJson(call, body)
     const asJson = call.route === undefined ? this.#asJson : jsonWithMembers(call, call.route, exchange, this.#asJson)
     const { headers, ...request } = buildRequest(call, exchange, asJson)
     const others = headers.filter((_, index) => headers[index - (index % 2)] !== 'content-type')

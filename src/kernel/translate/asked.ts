@@ -62,8 +62,6 @@ async function holdEmbedded(call: Call, { turns }: TextRequest): Promise<void> {
 
 /** Bytes of heap for each byte of a conversation that is kept here: its items are many, and dense. */
 const HEAP_OF_TURNS = 8
-/** Characters of base64 for each byte of a file. */
-const BASE64 = 4 / 3
 
 /** A body as its protocol's JSON, and about how many bytes that is. */
 async function documentOf(
@@ -71,11 +69,7 @@ async function documentOf(
   body: Body,
   server: Codec,
 ): Promise<{ readonly document: JsonObject; readonly size: number }> {
-  if (body.type === 'form') {
-    const room = call.memory.reserve(Math.ceil(body.spool.length * BASE64))
-    if (room !== undefined) await room
-    return formDocument(body)
-  }
+  if (body.type === 'form') return formDocument(call, body)
   if (body.type !== 'bytes')
     throw new GatewayError('bad_request', 'Bodies of this route are not read, so this one cannot be translated.')
   const { operation } = server

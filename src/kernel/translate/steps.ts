@@ -88,21 +88,31 @@ export async function costInTurns(bytes: Buffer, most: number): Promise<JsonCost
   return bytes.length <= DENSE ? costNow(bytes, most) : inTurns(costOf(bytes, most))
 }
 
+/** Room beyond what a document is thought to take as JSON. */
+const SPARE = 1024 * 1024
+/** Most bytes that a UTF-16 unit takes in UTF-8. */
+const BYTES_A_UNIT = 3
+
 /** A document as JSON in UTF-8, written in steps. `size`: about how large it is, in bytes. */
 export async function jsonBytes(document: Json, size: number): Promise<Buffer> {
   if (!isLarge(size)) return Buffer.from(jsonText(document))
-  const pieces: Buffer[] = []
+  let whole = Buffer.allocUnsafeSlow(size + SPARE)
   let step = 0
   let length = 0
   for (const piece of jsonPieces(document)) {
-    const bytes = Buffer.from(piece)
-    pieces.push(bytes)
-    step += bytes.length
-    length += bytes.length
+    const most = length + BYTES_A_UNIT * piece.length
+    if (most > whole.length) {
+      const larger = Buffer.allocUnsafeSlow(Math.max(most, 2 * whole.length))
+      whole.copy(larger, 0, 0, length)
+      whole = larger
+    }
+    const written = whole.write(piece, length)
+    length += written
+    step += written
     if (step < STEP) continue
     step = 0
     await breathe(size)
   }
   await breathe(size)
-  return joined(pieces, length)
+  return whole.subarray(0, length)
 }
