@@ -53,7 +53,8 @@ const QUOTED = /"([^"\n]{1,200})"|“([^”\n]{1,200})”|(?<![\p{L}\p{N}])'([^'
 /** Kinds whose values stand out of any text. */
 const EVIDENT: ReadonlySet<Kind> = new Set(['url', 'email', 'sum'])
 /** What stands behind a name and is no part of it. */
-const TRAILING = /(?:[ ,]{1,3}(?:please|today|tomorrow|now|right|currently|like|yesterday|tonight|this|using|and|or|is))+$/i
+const TRAILING =
+  /(?:[ ,]{1,3}(?:please|today|tomorrow|now|right|currently|like|yesterday|tonight|this|using|and|or|is))+$/i
 const NO_NAME = /^(?:me|you|it|the|a|an|this|that|them|us|my|your|today|tomorrow|now|i|i'm|what|how|who|why)$/i
 
 /**
