@@ -77,7 +77,7 @@ t.test('SDK: what the upstream refuses is told in its words, as the family’s e
   for (const [more, param, code] of [
     [{ size: '1x1' as const }, 'size', 'invalid_value'],
     [{ quality: 'best' as const }, 'quality', 'invalid_value'],
-    [{ output_format: 'webp' as const }, 'output_format', 'unsupported_value'],
+    [{ output_format: 'gif' as 'png' }, 'output_format', 'invalid_value'],
     [{ n: 11 }, 'n', 'integer_above_max_value'],
   ] as const) {
     const asked = { model: 'sim-image', prompt: 'x', ...more } as OpenAI.ImageGenerateParamsNonStreaming

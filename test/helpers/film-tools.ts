@@ -67,6 +67,16 @@ export async function decodeSound(file: Uint8Array): Promise<Int16Array> {
   return new Int16Array(new Uint8Array(output).buffer)
 }
 
+/** Red, green, blue and alpha of every pixel of a picture; throws at anything that is not right. */
+export async function decodePicture(file: Uint8Array): Promise<Buffer> {
+  const asked = ['-f', 'rawvideo', '-pix_fmt', 'rgba', '-frames:v', '1', '-']
+  return asFile(file, async path => {
+    const { output, errors } = await run('ffmpeg', ['-v', 'error', '-xerror', '-i', path, ...asked])
+    if (errors !== '') throw new Error(errors)
+    return output
+  })
+}
+
 async function asFile<T>(file: Uint8Array, use: (path: string) => Promise<T>): Promise<T> {
   const folder = await mkdtemp(join(tmpdir(), 'sound-'))
   try {

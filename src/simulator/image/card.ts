@@ -1,7 +1,7 @@
 import type { Seed } from '../seed.js'
 import { ADVANCE, Canvas, LEADING } from './canvas.js'
 import { plain } from './font.js'
-import { type Colour, png } from './png.js'
+import { type Colour, IMAGE_FORMATS, type ImageFormat } from './formats.js'
 
 export interface Card {
   readonly width: number
@@ -40,10 +40,10 @@ export function paletteOf(seed: Seed): readonly Colour[] {
 /** Colours of several cards in one picture: paper and ink, then every frame that there is. */
 export const SHARED_PALETTE: readonly Colour[] = [PALE, DARK, ...FRAMES]
 
-/** A card with the prompt on it, as a PNG file. */
-export function drawCard(card: Card): Buffer {
+/** A card with the prompt on it, as a file. */
+export function drawCard(card: Card, format: ImageFormat = 'png'): Buffer {
   const { transparent, prompt, seed } = card
-  return png(paintCard(card), { palette: paletteOf(seed), transparent, description: prompt })
+  return IMAGE_FORMATS[format](paintCard(card), { palette: paletteOf(seed), transparent, description: prompt })
 }
 
 /** The picture alone: the prompt in letters as large as the words leave room for, cut where they do not. */

@@ -1,16 +1,6 @@
 import { crc32, deflateSync } from 'node:zlib'
 import type { Canvas } from './canvas.js'
-
-/** Red, green and blue, 0 to 255 each. */
-export type Colour = readonly [red: number, green: number, blue: number]
-
-export interface PngOptions {
-  readonly palette: readonly Colour[]
-  /** Whether the first colour of the palette is not there at all. */
-  readonly transparent: boolean
-  /** Kept in the file as its description. */
-  readonly description: string
-}
+import type { PictureOptions } from './formats.js'
 
 const SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
 const PALETTE_OF_8_BITS = [8, 3, 0, 0, 0]
@@ -18,7 +8,7 @@ const PALETTE_OF_8_BITS = [8, 3, 0, 0, 0]
 const LEVEL = 1
 
 /** Writes a picture as a PNG file (PNG, third edition: sections 5 and 11). */
-export function png({ width, height, bytes }: Canvas, { palette, transparent, description }: PngOptions): Buffer {
+export function png({ width, height, bytes }: Canvas, { palette, transparent, description }: PictureOptions): Buffer {
   const header = Buffer.alloc(8)
   header.writeUInt32BE(width, 0)
   header.writeUInt32BE(height, 4)

@@ -1,9 +1,10 @@
 import t from 'tap'
 import { Canvas } from '../../../src/simulator/image/canvas.js'
-import { type PngOptions, png } from '../../../src/simulator/image/png.js'
+import type { PictureOptions } from '../../../src/simulator/image/formats.js'
+import { png } from '../../../src/simulator/image/png.js'
 import { decodePng } from './decode-png.js'
 
-const OPTIONS: PngOptions = {
+const OPTIONS: PictureOptions = {
   palette: [
     [1, 2, 3],
     [4, 5, 6],

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { measure } from '../../../src/simulator/image/measure.js'
 import { decodePng } from '../image/decode-png.js'
 import { dataOf, post, sdk, simulator } from '../support.js'
 
@@ -68,7 +69,7 @@ const REFUSED: readonly (readonly [title: string, body: object, error: object])[
   ['no image', { n: 0 }, { code: 'integer_below_min_value', param: 'n' }],
   ['an unknown quality', { quality: 'best' }, { code: 'invalid_value', param: 'quality' }],
   ['an unknown format', { output_format: 'gif' }, { code: 'invalid_value', param: 'output_format' }],
-  ['a format that nobody makes here', { output_format: 'jpeg' }, { code: 'unsupported_value', param: 'output_format' }],
+  ['a JPEG file without a ground', { output_format: 'jpeg', background: 'transparent' }, { param: 'background' }],
   ['addresses in a stream', { stream: true, response_format: 'url' }, { param: 'response_format' }],
   ['too many partial images', { stream: true, partial_images: 4 }, { param: 'partial_images' }],
   ['an unknown parameter', { aspect: 1 }, { code: 'unknown_parameter', param: 'aspect' }],
@@ -84,6 +85,23 @@ for (const [title, more, error] of REFUSED) {
     const answer = await post(await simulator(t), PATH, { ...ASK, ...more })
     t.equal(answer.status, 400)
     t.match(JSON.parse(answer.text).error, { type: 'invalid_request_error', ...error })
+  })
+}
+
+for (const format of ['png', 'jpeg', 'webp'] as const) {
+  t.test(`${format}: whole, as an address, and streamed`, async t => {
+    const upstream = await simulator(t)
+    const asked = { ...ASK, size: '65x71', output_format: format }
+    const whole = JSON.parse((await post(upstream, PATH, asked)).text)
+    t.equal(whole.output_format, format)
+    const { b64_json } = whole.data[0]
+    t.match(measure(Buffer.from(b64_json, 'base64')), { format, width: 65, height: 71 })
+    const [{ url }] = JSON.parse((await post(upstream, PATH, { ...asked, response_format: 'url' })).text).data
+    const [, type, data = ''] = /^data:(.*);base64,(.*)$/.exec(url) ?? []
+    t.equal(type, `image/${format}`)
+    t.match(measure(Buffer.from(data, 'base64')), { format })
+    const events = dataOf((await post(upstream, PATH, { ...asked, stream: true })).text).map(data => JSON.parse(data))
+    t.match(events.at(-1), { type: 'image_generation.completed', output_format: format, b64_json })
   })
 }
 

@@ -66,6 +66,8 @@ t.test(':predict draws four images, or as many as it is told', async t => {
   t.equal((await ask({})).predictions.length, 4)
   const { predictions } = await ask({ sampleCount: 1, aspectRatio: '9:16' })
   t.match(predictions, [{ mimeType: 'image/png' }])
+  const jpeg = await ask({ sampleCount: 1, outputOptions: { mimeType: 'image/jpeg' } })
+  t.match(jpeg.predictions, [{ mimeType: 'image/jpeg', bytesBase64Encoded: /^\/9j\// }])
   t.match(card(predictions[0].bytesBase64Encoded), { width: 768, height: 1360, description: 'A blue boat' })
   t.same(await ask({}, 'simulate_block'), {})
   t.match(await ask({ includeRaiReason: true }, 'simulate_block'), { predictions: [{ raiFilteredReason: String }] })

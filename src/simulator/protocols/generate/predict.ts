@@ -1,4 +1,5 @@
 import { badArgument, badField, native, nativeFields } from '../../families/native.js'
+import type { ImageFormat } from '../../image/formats.js'
 import { picture } from '../../image/picture.js'
 import { MOST_PIXELS, pixelsOf, RESOLUTIONS } from '../../image/shapes.js'
 import { type Call, json, type Protocol } from '../../protocol.js'
@@ -9,6 +10,10 @@ import { WIRE } from './wire.js'
 
 const MOST_IMAGES = 4
 const ASPECTS = ['1:1', '3:4', '4:3', '9:16', '16:9']
+const FORMATS: ReadonlyMap<string, ImageFormat> = new Map([
+  ['image/png', 'png'],
+  ['image/jpeg', 'jpeg'],
+])
 const BLOCKED = { raiFilteredReason: 'The prompt was blocked by the safety filter of the simulator.' }
 
 /** `POST /v1beta/models/{model}:predict`: images, four where no number is asked for. */
@@ -33,11 +38,13 @@ function answer(call: Call): object {
   if (pixels === undefined || pixels.width * pixels.height * count > MOST_PIXELS)
     throw badArgument(`The images have more than ${MOST_PIXELS} pixels in all.`)
   const mimeType = parameters.fields('outputOptions')?.string('mimeType') ?? 'image/png'
-  if (mimeType !== 'image/png') throw badArgument(`The simulator writes no ${mimeType.slice(0, 100)}, only image/png.`)
+  const format = FORMATS.get(mimeType)
+  if (format === undefined)
+    throw badArgument(`The simulator writes no ${mimeType.slice(0, 100)}: image/png and image/jpeg.`)
   if (says(prompt, 'simulate_block')) return parameters.boolean('includeRaiReason') ? { predictions: [BLOCKED] } : {}
   const seed = call.seed.fork('image')
   const images = Array.from({ length: count }, (_, index) =>
-    picture(call.parameter, prompt, pixels, seed.fork('one', index)),
+    picture(call.parameter, prompt, pixels, seed.fork('one', index), format),
   )
   return { predictions: images.map(bytesBase64Encoded => ({ mimeType, bytesBase64Encoded })) }
 }

@@ -30,7 +30,7 @@ export function answerWith(request: ImageRequest, call: Call): Answer {
 function result(request: ImageRequest, call: Call): object {
   const data = Array.from({ length: request.count }, (_, index) => {
     const base64 = draw(request, index, 1, call).toString('base64')
-    return request.form === 'url' ? { url: `data:image/png;base64,${base64}` } : { b64_json: base64 }
+    return request.form === 'url' ? { url: `data:image/${request.format};base64,${base64}` } : { b64_json: base64 }
   })
   const { background, output_format, quality, size } = facts(request)
   const usage = spoiled(usageOf(request, request.count), call.faults)
@@ -60,7 +60,7 @@ function eventOf({ given }: ImageRequest): string {
 function draw(request: ImageRequest, index: number, share: number, { seed }: Call): Buffer {
   const { model, prompt, width, height, quality, background, count, given } = request
   const made = `${model} ${index + 1}/${count} ${width}x${height} ${quality}`
-  return drawCard({
+  const card = {
     width,
     height,
     prompt,
@@ -68,11 +68,12 @@ function draw(request: ImageRequest, index: number, share: number, { seed }: Cal
     share,
     transparent: background === 'transparent',
     seed: seed.fork('image', index),
-  })
+  }
+  return drawCard(card, request.format)
 }
 
-function facts({ width, height, quality, background }: ImageRequest) {
-  return { size: `${width}x${height}`, quality, background, output_format: 'png' } as const
+function facts({ width, height, quality, background, format }: ImageRequest) {
+  return { size: `${width}x${height}`, quality, background, output_format: format } as const
 }
 
 const TOKENS_PER_TILE = { low: 1, medium: 4, high: 16 } as const

@@ -1,6 +1,7 @@
 import { SimulatorError } from '../../errors.js'
 import { Fields } from '../../families/fields.js'
 import { unsupportedValue, wrongValue } from '../../families/refusals.js'
+import { IMAGE_FORMATS, type ImageFormat } from '../../image/formats.js'
 import { MOST_PIXELS } from '../../image/shapes.js'
 import type { Call } from '../../protocol.js'
 import { modelOf } from '../model.js'
@@ -13,6 +14,7 @@ export interface ImageRequest {
   readonly height: number
   readonly quality: 'low' | 'medium' | 'high'
   readonly background: 'transparent' | 'opaque'
+  readonly format: ImageFormat
   readonly form: 'url' | 'b64_json'
   /** What was given to begin with, such as `png 64x64`; nothing where images are made from the prompt alone. */
   readonly given: readonly string[]
@@ -24,6 +26,7 @@ const FIELDS = [
   ...['model', 'prompt', 'n', 'size', 'quality', 'response_format', 'output_format', 'output_compression'],
   ...['background', 'moderation', 'style', 'stream', 'partial_images', 'user'],
 ]
+const FORMATS = Object.keys(IMAGE_FORMATS) as readonly ImageFormat[]
 const MOST_IMAGES = 10
 const MOST_PARTIAL = 3
 const LONGEST_PROMPT = 32_000
@@ -53,7 +56,11 @@ export function readImageRequest({ body: object }: Pick<Call, 'body'>): ImageReq
   if (streamed && form === 'url')
     throw unsupportedValue('response_format', 'url', 'Streamed images come as b64_json only.')
   const partial = body.integer('partial_images', { min: 0, max: MOST_PARTIAL }) ?? 0
-  checkFormat(body)
+  const format = body.oneOf('output_format', FORMATS) ?? 'png'
+  body.integer('output_compression', { min: 0, max: 100 })
+  const background = body.oneOf('background', ['transparent', 'opaque', 'auto'])
+  if (background === 'transparent' && format === 'jpeg')
+    throw wrongValue('background', 'Transparent background is not supported for JPEG output format.')
   body.oneOf('moderation', ['low', 'auto'])
   body.oneOf('style', ['vivid', 'natural'])
   body.string('user')
@@ -64,8 +71,8 @@ export function readImageRequest({ body: object }: Pick<Call, 'body'>): ImageReq
     height,
     count,
     quality: QUALITIES[body.oneOf('quality', Object.keys(QUALITIES) as (keyof typeof QUALITIES)[]) ?? 'auto'],
-    background:
-      body.oneOf('background', ['transparent', 'opaque', 'auto']) === 'transparent' ? 'transparent' : 'opaque',
+    background: background === 'transparent' ? 'transparent' : 'opaque',
+    format,
     form: form ?? 'b64_json',
     given: [],
     partial: streamed ? partial : undefined,
@@ -101,11 +108,4 @@ function readSize(size: string): { readonly width: number; readonly height: numb
     'size',
     `Invalid value: '${size.slice(0, 100)}'. Expected 'auto' or <width>x<height>, each from ${SIDES.min} to ${SIDES.max}.`,
   )
-}
-
-/** Images are PNG files here, and nothing else. */
-function checkFormat(body: Fields): void {
-  const format = body.oneOf('output_format', ['png', 'jpeg', 'webp']) ?? 'png'
-  if (format !== 'png') throw unsupportedValue('output_format', format, "The simulator makes 'png' only.")
-  body.integer('output_compression', { min: 0, max: 100 })
 }
