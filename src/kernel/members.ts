@@ -2,19 +2,16 @@ import { GatewayError } from '../core/errors.js'
 import { type MemberRule, type MemberRules, memberName } from '../core/members.js'
 import { type DocumentPath, pathText } from '../core/path-text.js'
 import type { Exchange, FormChanges, Route } from '../core/plan.js'
+import { shownName } from '../core/shown-name.js'
 import { type FoundMembers, findMembers } from '../wire/find-members.js'
 import { apply, type Edit } from '../wire/json-splice.js'
+import { checkFound, type Naming, nameThere, refusedMember, WHY_DROPPED } from '../wire/member-names.js'
 import type { Body, HeldBody } from './admit.js'
 import type { Call } from './call.js'
 import type { FormBody } from './form.js'
 import { ownQuery } from './own-query.js'
-import { shown, untranslatable } from './translate/losses.js'
+import { untranslatable } from './translate/losses.js'
 import { breathe } from './translate/steps.js'
-
-/** Most models that one request may name. */
-const MAX_NAMES = 64
-/** What the native protocol writes before a model's name. */
-const COLLECTION = 'models/'
 
 /** What goes out otherwise than it came, for one exchange, because it names models or says where the request is to go. */
 export interface MemberChanges {
@@ -141,21 +138,20 @@ function changesFor(
   call: Call,
   route: Route,
   exchange: Exchange,
-  { names, refused, dropped, removals }: FoundMembers,
+  found: FoundMembers,
   rules: MemberRules,
 ): MemberChanges {
-  const [first] = refused
-  if (first !== undefined) throw refusedMember(pathText(first))
-  if (names.length > MAX_NAMES) {
-    throw new GatewayError('invalid_parameter', `The request names more than ${MAX_NAMES} models.`, { limit: 'models' })
-  }
+  checkFound(found)
+  const { names, dropped, removals } = found
   const query = heldQuery(call, route, exchange, rules)
-  const out = [...dropped.map(pathText), ...[...query].map(name => `?${name}`)].map(shown)
-  if (call.caller?.strict === true && out[0] !== undefined) throw untranslatable(out[0], WHY)
+  const out = [...dropped.map(pathText), ...[...query].map(name => `?${name}`)].map(shownName)
+  if (call.caller?.strict === true && out[0] !== undefined) throw untranslatable(out[0], WHY_DROPPED)
   const edits = [...removals]
   const fields = new Map<string, string | undefined>(dropped.map(at => [String(at[0]), undefined]))
-  for (const { action, at, text, start, end } of names) {
-    const name = action === 'same' ? repeated(call, exchange, text, at) : named(call, exchange, text, at)
+  const naming = namingOf(call, exchange)
+  for (const one of names) {
+    const { at, text, start, end } = one
+    const name = nameThere(one, naming)
     if (name === text) continue
     if (end > start) edits.push({ start, end, bytes: Buffer.from(JSON.stringify(name)) })
     else fields.set(onlyField(names, at), name)
@@ -165,34 +161,17 @@ function changesFor(
 
 /** A field of a form can be given another text where no other one has its name. */
 function onlyField(names: FoundMembers['names'], [name]: DocumentPath): string {
-  const param = shown(String(name))
+  const param = shownName(String(name))
   if (names.filter(({ at }) => at[0] === name).length === 1) return String(name)
   throw new GatewayError('invalid_parameter', `The field '${param}' may stand only once.`, { param })
 }
 
-const WHY = 'it would choose who serves the request, which the gateway does'
-
-function refusedMember(param: string): GatewayError {
-  const name = shown(param)
-  const message = `'${name}' is not taken: where a request goes, and with which credential, is for the gateway to say.`
-  return new GatewayError('invalid_parameter', message, { param: name, familyCode: 'unknown_parameter' })
-}
-
-/** The name by which the upstream knows a model that the caller may use. */
-function named(call: Call, { upstream, model }: Exchange, text: string, at: DocumentPath): string {
-  if (text === call.model) return model
-  const name = call.caller?.may(text) === true ? call.generation.plan.models.nameAt(text, upstream.name) : undefined
-  if (name !== undefined) return name
-  const param = shown(pathText(at))
-  const message = `The model \`${text.slice(0, 256)}\` of '${param}' does not exist, or you may not use it with this one.`
-  throw new GatewayError('model_not_found', message, { param })
-}
-
-function repeated({ model }: Call, exchange: Exchange, text: string, at: DocumentPath): string {
-  const prefix = text.startsWith(COLLECTION) && !model.startsWith(COLLECTION) ? COLLECTION : ''
-  if (text.slice(prefix.length) === model) return prefix + exchange.model
-  const param = shown(pathText(at))
-  throw new GatewayError('invalid_parameter', `'${param}' has to be the model of the path, '${model}'.`, { param })
+/** Models by the names that the exchange's upstream has for them, as far as the caller may use them. */
+function namingOf({ model, caller, generation }: Call, exchange: Exchange): Naming {
+  const { models } = generation.plan
+  const nameOf = (name: string): string | undefined =>
+    caller?.may(name) === true ? models.nameAt(name, exchange.upstream.name) : undefined
+  return { asked: model, sent: exchange.model, nameOf }
 }
 
 /** Names of the parameters that do not pass though they are the client's. */

@@ -1,6 +1,5 @@
-import { freeTextTools } from '../../codecs/free-text-tools.js'
 import { countedBy } from '../../codecs/index.js'
-import { narrowNames } from '../../codecs/narrow-names.js'
+import { sentText } from '../../codecs/sent-text.js'
 import type { CountCodec, Target, UpstreamError } from '../../core/codec.js'
 import type { Json, JsonObject } from '../../core/json.js'
 import type { Exchange, Translation } from '../../core/plan.js'
@@ -23,11 +22,10 @@ export class CountTranslator implements Translator {
     this.#client = client.client
     const request = asked.request as TextRequest
     const { protocol } = countedBy(client)
-    const named = narrowNames(request, protocol)?.request(request) ?? request
     const tables = { fields: countedBy(server).server.fields, carries: countedBy(client).client.carries }
     this.losses = new Losses(tables, asked, false)
     this.#target = { model: exchange.model, traits: translation.traits, lose: this.losses.miss }
-    this.#request = freeTextTools(named, protocol)?.request(named, this.#target) ?? named
+    this.#request = sentText(request, this.#target, protocol, true).request
   }
 
   encode(): JsonObject {

@@ -1,12 +1,12 @@
 import { type ClientFields, clientName } from '../../core/client-name.js'
 import { GatewayError } from '../../core/errors.js'
 import type { Carry } from '../../core/fields.js'
+import { shownName } from '../../core/shown-name.js'
 import type { Left } from '../../core/text.js'
 import type { Asked } from './asked.js'
 
-/** Most losses that are kept of one request, and the longest name of one, in characters. */
+/** Most losses that are kept of one request. */
 const MOST = 64
-const LONGEST = 128
 
 /** How clients write the fields, and what becomes of them: the two tables of a pair of codecs. */
 export interface Tables {
@@ -69,13 +69,13 @@ export class Losses {
   }
 
   drop(field: string, why: string): void {
-    if (this.#strict) throw untranslatable(shown(field), why)
+    if (this.#strict) throw untranslatable(shownName(field), why)
     this.note(field, why)
   }
 
   /** Something of an answer that cannot be shown: the work is done, so it is no error even where nothing may be lost. */
   note(field: string, why: string): void {
-    if (this.#dropped.size < MOST) this.#dropped.set(shown(field), why)
+    if (this.#dropped.size < MOST) this.#dropped.set(shownName(field), why)
   }
 
   /**
@@ -103,14 +103,4 @@ export class Losses {
 
 export function untranslatable(field: string, why: string): GatewayError {
   return new GatewayError('untranslatable', `The model cannot be given '${field}': ${why}.`, { param: field })
-}
-
-/** Header-safe: clients choose the names of members that nobody knows. Percent-encoded, as in URLs, and cut. */
-export function shown(name: string): string {
-  const safe = name.slice(0, LONGEST).replace(/[^\x21-\x24\x26-\x2b\x2d-\x7e]/gu, escaped)
-  return safe.length <= LONGEST ? safe : safe.slice(0, LONGEST).replace(/%.?$/, '')
-}
-
-function escaped(letter: string): string {
-  return Array.from(Buffer.from(letter), byte => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`).join('')
 }

@@ -1,6 +1,7 @@
-import { forceTool, UnforceStream, unforceResult } from '../../codecs/forced-tool.js'
-import { FreeTextStream, type FreeTextTools, freeTextTools } from '../../codecs/free-text-tools.js'
-import { type NarrowNames, narrowNames } from '../../codecs/narrow-names.js'
+import { UnforceStream, unforceResult } from '../../codecs/forced-tool.js'
+import { FreeTextStream, type FreeTextTools } from '../../codecs/free-text-tools.js'
+import type { NarrowNames } from '../../codecs/narrow-names.js'
+import { sentText } from '../../codecs/sent-text.js'
 import type {
   AnswerContext,
   Frame,
@@ -54,12 +55,11 @@ export class TextTranslator implements Translator {
       strict || translation.strict,
     )
     this.#target = { model: exchange.model, traits: translation.traits, lose: this.losses.lose }
-    const forced = translation.traits.structured === 'tool' ? forceTool(this.#request, this.#target) : this.#request
-    this.#isForced = forced !== this.#request
-    this.#names = narrowNames(forced, client.protocol)
-    const named = this.#names?.request(forced) ?? forced
-    this.#freeText = freeTextTools(named, client.protocol)
-    this.#sent = this.#freeText?.request(named, this.#target) ?? named
+    const sent = sentText(this.#request, this.#target, client.protocol)
+    this.#isForced = sent.isForced
+    this.#names = sent.names
+    this.#freeText = sent.freeText
+    this.#sent = sent.request
     this.#answer = {
       request: this.#request,
       newId,

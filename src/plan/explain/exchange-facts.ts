@@ -10,6 +10,7 @@ import { type Held, mergeQuery } from '../../wire/query.js'
 import { UpstreamCall } from '../calls.js'
 import type { Admitted } from './admit.js'
 import { headerLines, percent } from './format.js'
+import { type Allowed, type Asker, allowedFor } from './members.js'
 import { Refused } from './refused.js'
 import { type TranslatedBody, translateBody } from './translated-body.js'
 
@@ -28,10 +29,23 @@ export interface ExchangeFacts {
   readonly translation?: TranslationFacts
   /** After translation and all edits, where a body was given. */
   readonly body?: string
+  /** Members of that body that would choose who serves the request. */
+  readonly dropped?: readonly string[]
   /** The body is passed on as it comes, so it is sent once, whatever `retry` says. */
   readonly streamed: boolean
-  readonly retry: Pick<Exchange['retry'], 'attempts' | 'on'>
+  readonly retry: RetryFacts
   readonly timeouts: Exchange['timeouts']
+}
+
+/** What follows a failure before the first byte: at once, whatever wait the upstream asks for. */
+export interface RetryFacts {
+  /** Attempts in all. */
+  readonly attempts: number
+  readonly on: Exchange['retry']['on']
+  /** Other targets that can still be asked, each once. */
+  readonly others: number
+  /** Where no other is left, this one is asked once more after `reset`. */
+  readonly again: boolean
 }
 
 /** How a request is translated, where the upstream does not speak the route's protocol. */
@@ -55,30 +69,58 @@ export interface Resolved {
   readonly params: Params
   readonly query: URLSearchParams | undefined
   readonly admitted: Admitted
-  /** Whether the caller's key is strict. */
-  readonly strict: boolean
+  readonly asker: Asker
 }
 
-/** The ways of a choice, in order. */
+/** The ways of a choice, in order: those whose upstream can have the request. */
 export function exchangeFacts({ groups }: Choice, request: Resolved): readonly ExchangeFacts[] {
-  return groups.flatMap(({ exchanges, weights }, index) => {
+  const { route, admitted, asker } = request
+  const refusals: Refused[] = []
+  const facts = groups.flatMap(({ exchanges, weights }, index) => {
     const sum = weights.reduce((total, weight) => total + weight, 0)
-    return exchanges.map((exchange, member): ExchangeFacts => {
+    return exchanges.flatMap((exchange, member): readonly ExchangeFacts[] => {
       const share = exchanges.length === 1 ? {} : { share: percent(weights[member] ?? 1, sum) }
-      return { group: index + 1, ...share, ...factsOf(exchange, request) }
+      const allowed = attempt(() => allowedFor(exchange, route, admitted, asker))
+      if (allowed instanceof Refused) {
+        refusals.push(allowed)
+        return []
+      }
+      const others = exchanges.length - 1 + later(groups, index)
+      return [{ group: index + 1, ...share, ...factsOf(exchange, request, allowed, others) }]
     })
   })
+  if (facts.length === 0 && refusals[0] !== undefined) throw refusals[0]
+  return facts
 }
 
-function factsOf(exchange: Exchange, request: Resolved): Omit<ExchangeFacts, 'group' | 'share'> {
+/** Exchanges of the groups behind that one. */
+function later(groups: Choice['groups'], index: number): number {
+  return groups.slice(index + 1).reduce((sum, { exchanges }) => sum + exchanges.length, 0)
+}
+
+function attempt<T>(make: () => T): T | Refused {
+  try {
+    return make()
+  } catch (error) {
+    if (error instanceof Refused) return error
+    throw error
+  }
+}
+
+function factsOf(
+  exchange: Exchange,
+  request: Resolved,
+  { admitted, dropped }: Allowed,
+  others: number,
+): Omit<ExchangeFacts, 'group' | 'share'> {
   const { upstream, model, retry, timeouts } = exchange
-  const { admitted, params } = request
+  const { params, asker } = request
   const call = admitted.stream ? exchange.streamCall : exchange.call
   const variables = { ...params, model }
   const target = call instanceof UpstreamCall ? call.shown(variables) : call.text
   const translation = exchange.translation && {
     ...exchange.translation,
-    strict: exchange.translation.strict || request.strict,
+    strict: exchange.translation.strict || asker.caller.strict,
   }
   const isAsked = translation?.client !== estimate
   const translated = translation && isAsked ? translatedFrom(exchange, translation, admitted) : undefined
@@ -88,13 +130,27 @@ function factsOf(exchange: Exchange, request: Resolved): Omit<ExchangeFacts, 'gr
     model,
     method: call.method,
     url: upstream.origin + mergeQuery(target, request.query, isHeld(request.route, exchange)),
-    headers: headerLines(upstream.shownHeaders),
+    headers: headerLines([...upstream.shownHeaders, ...(translated?.headers ?? [])]),
     ...(translation === undefined ? {} : { translation: translationFacts(translation, translated) }),
     ...(body === undefined ? {} : { body }),
-    // What may have begun something is not sent again, whatever `retry` says.
-    retry: { attempts: retry.attempts, on: request.route.task === undefined ? retry.on : retry.on.filter(tookNothing) },
+    ...(dropped.length === 0 ? {} : { dropped }),
+    retry: retryFacts(retry, request.route, others),
     streamed: request.route.body === 'raw',
     timeouts,
+  }
+}
+
+/** `others`: targets beside this one that come later. */
+function retryFacts({ attempts, on: written }: Exchange['retry'], route: Route, others: number): RetryFacts {
+  const isTask = route.task !== undefined
+  // What may have begun something is not sent again, whatever `retry` says.
+  const on = isTask ? written.filter(tookNothing) : written
+  const isOnce = route.body === 'raw' || on.length === 0
+  return {
+    attempts: isOnce ? 1 : attempts,
+    on,
+    others: isOnce ? 0 : Math.min(others, attempts - 1),
+    again: !isOnce && attempts > 1 && on.includes('reset') && !isTask && route.tunnel === undefined,
   }
 }
 

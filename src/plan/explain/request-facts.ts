@@ -84,7 +84,10 @@ export function requestFacts(plan: CompiledPlan, ask: Ask): RequestFacts {
       facts.held = `asked of the one of these that has the ${route.holding.kind.name}, and of no other`
     }
     const choice = holders(plan, route, caller, query, ask.model) ?? resolve(plan, route, admitted.model, caller)
-    facts.exchanges = exchangeFacts(choice, { route, params, query, admitted, strict: caller.strict })
+    facts.exchanges = exchangeFacts(choice, {
+      ...{ route, params, query, admitted },
+      asker: { caller, models: plan.models },
+    })
     return facts
   } catch (error) {
     if (!(error instanceof Refused)) throw error

@@ -1,4 +1,5 @@
-import type { ExchangeFacts, TranslationFacts } from './exchange-facts.js'
+import { WHY_DROPPED } from '../../wire/member-names.js'
+import type { ExchangeFacts, RetryFacts, TranslationFacts } from './exchange-facts.js'
 import { columns, duration } from './format.js'
 import type { RequestFacts } from './request-facts.js'
 
@@ -41,6 +42,7 @@ function outcome(answer: RequestFacts['answer'], error: RequestFacts['error']): 
 
 function exchangeLines(exchange: ExchangeFacts): readonly string[] {
   const { group, share, upstream, model, method, url, translation, headers, body, retry, streamed, timeouts } = exchange
+  const { dropped = [] } = exchange
   const drawn = share === undefined ? '' : `, first in ${share} % of requests`
   const { queue, connect, first_byte, idle, total } = timeouts
   const waits = [
@@ -54,7 +56,6 @@ function exchangeLines(exchange: ExchangeFacts): readonly string[] {
     const rows = [...translationRows(translation), ['call', 'none: nobody counts there, so the gateway estimates']]
     return ['', `${group}  ${upstream}${drawn}`, ...columns(rows, '   ')]
   }
-  const once = retry.attempts === 1 || retry.on.length === 0
   return [
     '',
     `${group}  ${upstream}${model === '' ? '' : ` as ${model}`}${drawn}`,
@@ -63,20 +64,23 @@ function exchangeLines(exchange: ExchangeFacts): readonly string[] {
         ...(translation === undefined ? [] : translationRows(translation)),
         ['call', `${method} ${url}`],
         ...headers.map(header => ['header', header]),
+        ...dropped.map(name => ['lost', `${name}: ${WHY_DROPPED}`]),
         ['wait', waits.join(', ')],
-        [
-          'retry',
-          streamed
-            ? 'sent once: the body is passed on as it comes'
-            : once
-              ? 'no'
-              : `${retry.attempts} attempts in all, after ${conditions(retry.on)}`,
-        ],
+        ['retry', streamed ? 'sent once: the body is passed on as it comes' : retryText(retry)],
         ...(body ?? '').split('\n').map((line, index) => [index === 0 ? 'body' : '', line]),
       ].filter(([name, value]) => name !== 'body' || value !== ''),
       '   ',
     ),
   ]
+}
+
+function retryText({ attempts, on, others, again }: RetryFacts): string {
+  if (attempts === 1) return 'no'
+  if (others > 0) {
+    const last = again ? '; the last one once more after reset' : ''
+    return `after ${conditions(on)}: the next target, at once; ${attempts} attempts in all${last}`
+  }
+  return again ? 'once more after reset, at once; no other target is left' : 'no: no other target is left'
 }
 
 /** All hundred statuses of a class as `5xx`. */

@@ -1,4 +1,5 @@
 import { countedBy } from '../../codecs/index.js'
+import { sentText } from '../../codecs/sent-text.js'
 import { clientName } from '../../core/client-name.js'
 import type { Codec, RequestHead, Target } from '../../core/codec.js'
 import { GatewayError } from '../../core/errors.js'
@@ -11,6 +12,8 @@ import { Refused } from './refused.js'
 /** A request in the upstream's protocol, and what of it was left out on the way. */
 export interface TranslatedBody {
   readonly document: JsonObject
+  /** Headers that go with it beside the upstream's own: flat name, value list. */
+  readonly headers: readonly string[]
   /** `name: why`. */
   readonly lost: readonly string[]
 }
@@ -53,7 +56,7 @@ export function translateBody({ server, client, traits, strict }: Translation, a
   try {
     const request = server.server.decodeRequest(body, head)
     if (!isCount) for (const { field, why } of request.left) lose(field, why)
-    return { document: encode(client, request, target), lost }
+    return { ...encode(client, request, target), lost }
   } catch (error) {
     if (error instanceof GatewayError) throw new Refused(error.code, error.message, { status: error.status })
     throw error
@@ -65,9 +68,15 @@ function encode(
   client: Codec,
   request: ReturnType<Codec['server']['decodeRequest']>,
   target: Target<string>,
-): JsonObject {
+): Pick<TranslatedBody, 'document' | 'headers'> {
+  if ((client.operation === 'text' || client.operation === 'count') && 'turns' in request) {
+    const isCount = client.operation === 'count'
+    const sent = sentText(request, target, (isCount ? countedBy(client) : client).protocol, isCount).request
+    const headers = client.client.headers?.(sent, target) ?? []
+    return { document: client.client.encodeRequest(sent, target), headers }
+  }
   const encodeRequest = client.client.encodeRequest as (request: unknown, target: Target<string>) => JsonObject
-  return encodeRequest.call(client.client, request, target)
+  return { document: encodeRequest.call(client.client, request, target), headers: [] }
 }
 
 function reasonOf(carry: Carry | undefined): string {

@@ -1,0 +1,27 @@
+import type { Target } from '../core/codec.js'
+import type { TextRequest } from '../core/text.js'
+import { forceTool } from './forced-tool.js'
+import { type FreeTextTools, freeTextTools } from './free-text-tools.js'
+import { type NarrowNames, narrowNames } from './narrow-names.js'
+
+/** A request for text as an upstream is sent it, and what its answer is read back with. */
+export interface SentText {
+  readonly request: TextRequest
+  /** Whether the answer's form is asked for by a tool. */
+  readonly isForced: boolean
+  readonly names: NarrowNames | undefined
+  readonly freeText: FreeTextTools | undefined
+}
+
+/**
+ * Gives a request what an upstream of `protocol` can be asked for: the answer's form by a tool where the model has no other
+ * way (a request that is only `counted` keeps it), names of tools that it takes, and tools of free text as functions.
+ * Throws `untranslatable`.
+ */
+export function sentText(request: TextRequest, target: Target, protocol: string, counted = false): SentText {
+  const forced = target.traits.structured === 'tool' && !counted ? forceTool(request, target) : request
+  const names = narrowNames(forced, protocol)
+  const named = names?.request(forced) ?? forced
+  const freeText = freeTextTools(named, protocol)
+  return { request: freeText?.request(named, target) ?? named, isForced: forced !== request, names, freeText }
+}

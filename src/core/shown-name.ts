@@ -1,0 +1,12 @@
+/** Longest name of a member that is shown, in characters. */
+const MAX_CHARACTERS = 128
+
+/** Header-safe: clients choose the names of members that nobody knows. Percent-encoded, as in URLs, and cut. */
+export function shownName(name: string): string {
+  const safe = name.slice(0, MAX_CHARACTERS).replace(/[^\x21-\x24\x26-\x2b\x2d-\x7e]/gu, escaped)
+  return safe.length <= MAX_CHARACTERS ? safe : safe.slice(0, MAX_CHARACTERS).replace(/%.?$/, '')
+}
+
+function escaped(letter: string): string {
+  return Array.from(Buffer.from(letter), byte => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`).join('')
+}

@@ -1,0 +1,55 @@
+import { GatewayError } from '../core/errors.js'
+import { pathText } from '../core/path-text.js'
+import { shownName } from '../core/shown-name.js'
+import type { FoundMembers, FoundName } from './find-members.js'
+
+/** Most models that one request may name. */
+const MAX_NAMES = 64
+/** What the native protocol writes before a model's name. */
+const COLLECTION = 'models/'
+
+/** A request's model, and what one upstream calls models. */
+export interface Naming {
+  readonly asked: string
+  readonly sent: string
+  /** The upstream's name of another model; undefined where the caller may not use it, or it is not there. */
+  nameOf(model: string): string | undefined
+}
+
+/** Why members that choose who serves a request are left out. */
+export const WHY_DROPPED = 'it would choose who serves the request, which the gateway does'
+
+/** Throws `invalid_parameter` where a member is refused, or too many models are named. */
+export function checkFound({ names, refused }: Pick<FoundMembers, 'names' | 'refused'>): void {
+  const [first] = refused
+  if (first !== undefined) throw refusedMember(pathText(first))
+  if (names.length > MAX_NAMES) {
+    throw new GatewayError('invalid_parameter', `The request names more than ${MAX_NAMES} models.`, { limit: 'models' })
+  }
+}
+
+export function refusedMember(param: string): GatewayError {
+  const name = shownName(param)
+  const message = `'${name}' is not taken: where a request goes, and with which credential, is for the gateway to say.`
+  return new GatewayError('invalid_parameter', message, { param: name, familyCode: 'unknown_parameter' })
+}
+
+/** The name that the upstream gets in place of one that was found. Throws `model_not_found` or `invalid_parameter`. */
+export function nameThere(found: Pick<FoundName, 'action' | 'at' | 'text'>, naming: Naming): string {
+  return found.action === 'same' ? repeated(found, naming) : named(found, naming)
+}
+
+function named({ at, text }: Pick<FoundName, 'at' | 'text'>, { asked, sent, nameOf }: Naming): string {
+  const name = text === asked ? sent : nameOf(text)
+  if (name !== undefined) return name
+  const param = shownName(pathText(at))
+  const message = `The model \`${text.slice(0, 256)}\` of '${param}' does not exist, or you may not use it with this one.`
+  throw new GatewayError('model_not_found', message, { param })
+}
+
+function repeated({ at, text }: Pick<FoundName, 'at' | 'text'>, { asked, sent }: Naming): string {
+  const prefix = text.startsWith(COLLECTION) && !asked.startsWith(COLLECTION) ? COLLECTION : ''
+  if (text.slice(prefix.length) === asked) return prefix + sent
+  const param = shownName(pathText(at))
+  throw new GatewayError('invalid_parameter', `'${param}' has to be the model of the path, '${asked}'.`, { param })
+}
