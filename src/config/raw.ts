@@ -267,7 +267,7 @@ export interface RawObject {
   readonly expires?: string
   readonly brings?: RawMap<string | readonly string[]>
   readonly list: {
-    readonly pages: 'ids' | 'tokens'
+    readonly pages: 'ids' | 'cursors' | 'tokens'
     readonly member: string
     readonly usual?: number
     readonly most?: number

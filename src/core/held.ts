@@ -30,8 +30,11 @@ export interface HeldKind {
 
 /** How a list of them is written, and cut into pages. */
 export interface HeldList {
-  /** `ids`: `{object: "list", data, first_id, last_id, has_more}`; `tokens`: `{<member>, nextPageToken}`. */
-  readonly pages: 'ids' | 'tokens'
+  /**
+   * `ids`: `{object: "list", data, first_id, last_id, has_more}`, on from `after`; `cursors`: the same with `next_page` for
+   * `object`, on from `after_id` or `page`, or back from `before_id`; `tokens`: `{<member>, nextPageToken}`.
+   */
+  readonly pages: 'ids' | 'cursors' | 'tokens'
   readonly member: string
   /** Objects of a page where the client does not say, and at most. */
   readonly usual: number

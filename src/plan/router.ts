@@ -29,6 +29,8 @@ class Node {
   suffixed: Map<string, Node> | undefined
   /** The lengths of those suffixes, each once, the longest first. */
   lengths: number[] | undefined
+  /** Whether one of those suffixes is a verb: `:predict`. */
+  verbs = false
   /** The parameter without one. */
   parameter: Node | undefined
   /** Owners of the paths that end here, and of those that only a tail takes on. */
@@ -54,6 +56,7 @@ export class Router {
     const added: Owned = { pattern, route, fixed, marks }
     if (owners.some(owned => clash(owned, added))) return false
     owners.push(added)
+    this.#misses.mark([...route.families, ...marks.map(header => ({ family: route.errors, header }))])
     // What others own is refused as they do.
     if (marks.length === 0) this.#misses.add(pattern, route)
     return true
@@ -77,12 +80,13 @@ export class Router {
     const fixed = this.#static.get(path)
     const owned = ownerOf(fixed, method, headers)
     if (owned !== undefined) return { route: owned.route, params: owned.fixed }
-    if (isRefused(path)) return this.#misses.at(path, 400)
+    if (isRefused(path)) return this.#misses.at(path, 400, headers)
     const search = new Search(method, headers, path.slice(1).split('/'))
     const found = path.includes('//') || path.endsWith('/') ? undefined : search.walk(this.#root, 0)
     if (found !== undefined) return { route: found.route, params: paramsOf(found, search.segments) }
     const others = ownersFor([...(fixed ?? []), ...search.others], method, headers)
-    return others.length > 0 ? wrongMethod(others, method) : this.#misses.at(path, 404)
+    if (others.length === 0) return this.#misses.at(path, 404, headers)
+    return wrongMethod(others, method, this.#misses.shown(headers))
   }
 }
 
@@ -99,9 +103,10 @@ class Search {
     this.segments = segments
   }
 
-  walk(node: Node, depth: number): Owned | undefined {
+  /** `hasVerbs`: the last segment stands where some routes end in a verb (`{model}:predict`), and with none of theirs. */
+  walk(node: Node, depth: number, hasVerbs = false): Owned | undefined {
     const segment = this.segments[depth]
-    if (segment === undefined) return this.#claim(node.here)
+    if (segment === undefined) return this.#claim(node.here, hasVerbs)
     const literal = node.literals?.get(segment)
     const exact = literal === undefined ? undefined : this.walk(literal, depth + 1)
     if (exact !== undefined) return exact
@@ -110,13 +115,15 @@ class Search {
       const found = next === undefined ? undefined : this.walk(next, depth + 1)
       if (found !== undefined) return found
     }
-    const found = node.parameter === undefined ? undefined : this.walk(node.parameter, depth + 1)
-    return found ?? this.#claim(node.tail)
+    const isVerb = node.verbs && this.segments.at(-1)?.includes(':') === true
+    const found = node.parameter === undefined ? undefined : this.walk(node.parameter, depth + 1, isVerb)
+    return found ?? this.#claim(node.tail, isVerb)
   }
 
-  #claim(owners: Owners | undefined): Owned | undefined {
+  /** An unknown verb is no method of the resource before it. */
+  #claim(owners: Owners | undefined, isVerb: boolean): Owned | undefined {
     const found = ownerOf(owners, this.#method, this.#headers)
-    if (found === undefined && owners !== undefined) this.others.push(...owners)
+    if (found === undefined && owners !== undefined && !isVerb) this.others.push(...owners)
     return found
   }
 }
@@ -182,6 +189,7 @@ function parameterEdge(node: Node, suffix: string): Node {
     node.parameter ??= new Node()
     return node.parameter
   }
+  node.verbs ||= suffix.startsWith(':')
   node.lengths ??= []
   node.suffixed ??= new Map()
   if (!node.lengths.includes(suffix.length)) {

@@ -8,6 +8,7 @@ import { chat } from './protocols/chat/index.js'
 import { completions } from './protocols/completions/index.js'
 import { embeddings } from './protocols/embeddings/index.js'
 import { FILES } from './protocols/files/index.js'
+import { MESSAGE_FILES } from './protocols/files/messages.js'
 import { NATIVE_FILES } from './protocols/files/native.js'
 import { UPLOADS } from './protocols/files/uploads.js'
 import { GENERATE } from './protocols/generate/index.js'
@@ -44,6 +45,7 @@ export const PROTOCOLS: readonly Protocol[] = [
   ...MESSAGES,
   ...GENERATE,
   ...UPLOADS,
+  ...MESSAGE_FILES,
   ...FILES,
   ...BATCHES,
   ...NATIVE_FILES,

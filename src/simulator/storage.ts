@@ -97,10 +97,11 @@ export class Things<T> {
   }
 }
 
-/** Files, uploads and batches. Those of the two interfaces do not know of each other. */
+/** Files, uploads and batches. Those of two interfaces do not know of each other. */
 export class Storage {
   readonly files = new Things<StoredFile>(file => file.bytes.length)
   readonly nativeFiles = new Things<StoredFile>(file => file.bytes.length)
+  readonly messageFiles = new Things<StoredFile>(file => file.bytes.length)
   readonly uploads = new Things<OpenUpload>(upload => upload.size)
   readonly partedUploads = new Things<StoredUpload>(({ parts }) =>
     [...parts.values()].reduce((sum, part) => sum + part.length, 0),
@@ -109,7 +110,8 @@ export class Storage {
   readonly nativeBatches = new Things<StoredBatch>(batch => JSON.stringify(batch.request).length)
 
   clear(): void {
-    const { files, nativeFiles, uploads, partedUploads, batches, nativeBatches } = this
-    for (const things of [files, nativeFiles, uploads, partedUploads, batches, nativeBatches]) things.clear()
+    const { files, nativeFiles, messageFiles, uploads, partedUploads, batches, nativeBatches } = this
+    for (const things of [files, nativeFiles, messageFiles, uploads, partedUploads, batches, nativeBatches])
+      things.clear()
   }
 }

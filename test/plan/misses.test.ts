@@ -40,13 +40,13 @@ const FAMILIES: readonly (readonly [path: string, family: Family])[] = [
 ]
 
 for (const [path, family] of FAMILIES) {
-  t.test(`${path} is missed in the family ${family}`, async t => t.equal(SURFACE.at(path, 404).errors, family))
+  t.test(`${path} is missed in the family ${family}`, async t => t.equal(SURFACE.at(path, 404, {}).errors, family))
 }
 
 t.test("keys are looked for wherever the family's routes look for them, each place once", async t => {
-  t.same(SURFACE.at('/v1beta/x', 404).caller, [HEADER, QUERY])
-  t.same(SURFACE.at('/v1/messages/x', 404).caller, [HEADER, BEARER])
-  t.same(SURFACE.at('/v1/x', 404).caller, [BEARER])
+  t.same(SURFACE.at('/v1beta/x', 404, {}).caller, [HEADER, QUERY])
+  t.same(SURFACE.at('/v1/messages/x', 404, {}).caller, [HEADER, BEARER])
+  t.same(SURFACE.at('/v1/x', 404, {}).caller, [BEARER])
 })
 
 t.test('of several families below a path the one written first answers', async t => {
@@ -54,11 +54,11 @@ t.test('of several families below a path the one written first answers', async t
     ['GET /a/x', 'native', HEADER],
     ['GET /a/y', 'compatible', BEARER],
   ])
-  t.equal(misses.at('/a/z', 404).errors, 'native')
+  t.equal(misses.at('/a/z', 404, {}).errors, 'native')
 })
 
 t.test('where there are no routes at all, the usual place and family hold', async t => {
-  t.same(new Misses().at('/x', 400), {
+  t.same(new Misses().at('/x', 400, {}), {
     route: undefined,
     status: 400,
     allow: [],

@@ -20,7 +20,6 @@ const OPERATIONS: readonly (readonly [provider: string, path: RegExp, family: st
 const NEEDS_MORE = [
   /previous_response_id|previous response with id/i,
   /'background'|conversation not found/i,
-  /Input tag 'file' found/,
   /CachedContent not found/,
   /response modalities/,
   // Older models let calls go unanswered or unsigned; and one recording was made by hand.

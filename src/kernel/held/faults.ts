@@ -5,8 +5,8 @@ import type { HeldKind, HolderHint } from '../../core/held.js'
 const SHOWN = 200
 
 /** What is not the caller's and what does not exist answer alike. */
-export function noObject({ title }: HeldKind, id: string): GatewayError {
-  return new GatewayError('not_found', `No such ${title}: '${id.slice(0, SHOWN)}'.`)
+export function noObject(kind: HeldKind | undefined, id: string): GatewayError {
+  return new GatewayError('not_found', `No such ${kind?.title ?? 'object'}: '${id.slice(0, SHOWN)}'.`)
 }
 
 /** The upstream that has what a request names cannot serve the request. */

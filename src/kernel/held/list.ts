@@ -6,35 +6,50 @@ import type { Call } from '../call.js'
 import { ownerOf } from './choose.js'
 import type { Held } from './holdings.js'
 import { looked, type Serve } from './look.js'
+import { textAt } from './read-object.js'
 
 type After = Range['after']
 
 /** Answers with the caller's own things of a kind, page by page, as they were last seen. */
 export async function listHeld(call: Call, { kind }: Holding, serve: Serve): Promise<void> {
   const { pages, member, filter } = kind.list
-  const byIds = pages === 'ids'
-  const limit = limitOf(call, byIds ? 'limit' : 'pageSize', kind.list)
-  const after = byIds ? await afterId(call, kind) : afterToken(call)
-  const order = byIds ? orderOf(call) : 'descending'
+  const limit = limitOf(call, pages === 'tokens' ? 'pageSize' : 'limit', kind.list)
+  const { order, after } = await placeOf(call, kind)
+  const isBackwards = pages === 'cursors' && order === 'ascending'
+  const ids = pages === 'cursors' ? idsWanted(call) : []
   const wanted = (object: JsonObject): boolean =>
+    (ids.length === 0 || ids.includes(textAt(object, kind.id) ?? '')) &&
     filter.every(name => {
       const value = call.query?.get(name)
       return value === undefined || value === null || object[name] === value
     })
   const range: Range = { order, limit, ...(after === undefined ? {} : { after }) }
-  const { items, more } = await call.kernel.state.holdings.page(ownerOf(call), kind, range, wanted)
+  const { items: found, more } = await call.kernel.state.holdings.page(ownerOf(call), kind, range, wanted)
+  const items = isBackwards ? found.toReversed() : found
   const seen = await looked(call, kind, items, serve)
   if (call.over) return
   const objects = seen.map(item => shown(item, kind))
   const last = items.at(-1)
-  if (byIds) {
+  if (pages !== 'tokens') {
     const [first] = items
     const ids = { first_id: first?.id ?? null, last_id: last?.id ?? null }
-    call.answer(200, { object: 'list', [member]: objects, ...ids, has_more: more })
+    const form = pages === 'ids' ? { object: 'list' } : { next_page: nextPage(items, more && !isBackwards) }
+    call.answer(200, { ...form, [member]: objects, ...ids, has_more: more })
     return
   }
-  const next = more && last !== undefined ? { nextPageToken: tokenOf(last.created, last.id) } : {}
-  call.answer(200, { ...(objects.length === 0 ? {} : { [member]: objects }), ...next })
+  const next = nextPage(items, more)
+  const token = next === null ? {} : { nextPageToken: next }
+  call.answer(200, { ...(objects.length === 0 ? {} : { [member]: objects }), ...token })
+}
+
+function nextPage(items: readonly (Held & { readonly created: number })[], more: boolean): string | null {
+  const last = items.at(-1)
+  return more && last !== undefined ? tokenOf(last.created, last.id) : null
+}
+
+/** Clients write lists in either way. */
+function idsWanted({ query }: Call): readonly string[] {
+  return query === undefined ? [] : [...query.getAll('ids'), ...query.getAll('ids[]')]
 }
 
 /** A thing that has never been seen itself is told by its name alone. */
@@ -50,6 +65,21 @@ function limitOf(call: Call, name: string, { usual, most }: Holding['kind']['lis
   throw refused(name, `'${name}' has to be a whole number from 1 on.`)
 }
 
+/** Where the page begins, and in which direction it goes. */
+async function placeOf(call: Call, kind: Holding['kind']): Promise<Pick<Range, 'order'> & { readonly after: After }> {
+  switch (kind.list.pages) {
+    case 'ids':
+      return { order: orderOf(call), after: await afterId(call, kind, 'after') }
+    case 'cursors': {
+      const before = await afterId(call, kind, 'before_id')
+      if (before !== undefined) return { order: 'ascending', after: before }
+      return { order: 'descending', after: (await afterId(call, kind, 'after_id')) ?? afterToken(call, 'page') }
+    }
+    case 'tokens':
+      return { order: 'descending', after: afterToken(call, 'pageToken') }
+  }
+}
+
 function orderOf(call: Call): Range['order'] {
   const order = call.query?.get('order') ?? 'desc'
   if (order === 'desc') return 'descending'
@@ -57,11 +87,11 @@ function orderOf(call: Call): Range['order'] {
   throw refused('order', "'order' has to be asc or desc.")
 }
 
-async function afterId(call: Call, kind: Holding['kind']): Promise<After> {
-  const id = call.query?.get('after')
+async function afterId(call: Call, kind: Holding['kind'], name: string): Promise<After> {
+  const id = call.query?.get(name)
   if (id === undefined || id === null || id === '') return undefined
   const place = await call.kernel.state.holdings.placeOf(ownerOf(call), kind, id)
-  if (place === undefined) throw refused('after', "'after' is not the id of anything in this list.")
+  if (place === undefined) throw refused(name, `'${name}' is not the id of anything in this list.`)
   return place
 }
 
@@ -69,8 +99,8 @@ function tokenOf(created: number, key: string): string {
   return Buffer.from(JSON.stringify([created, key])).toString('base64url')
 }
 
-function afterToken(call: Call): After {
-  const token = call.query?.get('pageToken')
+function afterToken(call: Call, name: string): After {
+  const token = call.query?.get(name)
   if (token === undefined || token === null || token === '') return undefined
   try {
     const [created, key] = JSON.parse(Buffer.from(token, 'base64url').toString('utf8')) as unknown[]
@@ -78,7 +108,7 @@ function afterToken(call: Call): After {
   } catch {
     // Told below.
   }
-  throw refused('pageToken', 'The page token is not valid.')
+  throw refused(name, 'The page token is not valid.')
 }
 
 function refused(param: string, message: string): GatewayError {

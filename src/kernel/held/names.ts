@@ -26,29 +26,28 @@ export async function narrowToHolders(
   const named = await namedIn(call, route, body, exchanges)
   if (named.size === 0) return exchanges
   const holders = new Set<string>()
-  for (const [text, kind] of named) holders.add((await ownOf(call, kind, text)).upstream)
+  for (const [text, kinds] of named) holders.add((await ownOf(call, kinds, text)).upstream)
   const left = exchanges.filter(({ upstream }) => holders.has(upstream.name))
   if (holders.size === 1 && left.length > 0) return left
-  const [name = '', kind] = [...named][0] ?? []
+  const [name = '', kinds = []] = [...named][0] ?? []
   const { routes } = call.generation.plan
-  const maker = routes.find(({ holding }) => holding?.verb === 'makes' && holding.kind === kind)
+  const maker = routes.find(({ holding }) => holding?.verb === 'makes' && kinds.includes(holding.kind))
   throw elsewhere(name, call.model, maker?.holder ?? [])
 }
 
-/** What the request names, each with its kind: the name as an object of the kind would say it. */
+/** What the request names, each with the kinds that it may be of: the name as an object of the kind would say it. */
 async function namedIn(
   call: Call,
   { names }: Route,
   body: Body,
   exchanges: readonly Exchange[],
-): Promise<ReadonlyMap<string, HeldKind>> {
+): Promise<ReadonlyMap<string, readonly HeldKind[]>> {
   const hosts = new Set(exchanges.map(({ upstream }) => new URL(call.generation.reach(upstream).origin).hostname))
   const named = new Named(hosts)
   if (body.type === 'form') {
     for (const { part, field } of body.form.parts) {
-      const kind = kindAt(part.name, names)
       // What is no text is the name of nothing.
-      if (kind !== undefined) named.add(field?.value ?? '', kind)
+      for (const kind of kindsAt(part.name, names)) named.add(field?.value ?? '', kind)
     }
   } else if (body.type === 'bytes') {
     await breathe(body.bytes.length)
@@ -58,7 +57,7 @@ async function namedIn(
 }
 
 class Named {
-  readonly found = new Map<string, HeldKind>()
+  readonly found = new Map<string, HeldKind[]>()
   readonly #hosts: ReadonlySet<string>
 
   constructor(hosts: ReadonlySet<string>) {
@@ -68,7 +67,9 @@ class Named {
   add(text: string, kind: HeldKind): void {
     const name = kind.prefix === '' ? text : nameInUrl(text, kind.prefix, this.#hosts)
     if (name === undefined) return
-    this.found.set(name, kind)
+    const kinds = this.found.get(name)
+    if (kinds === undefined) this.found.set(name, [kind])
+    else if (!kinds.includes(kind)) kinds.push(kind)
     if (this.found.size <= MOST_NAMED) return
     throw new GatewayError('invalid_parameter', `The request names more than ${MOST_NAMED} files.`, {
       limit: 'named',
@@ -76,26 +77,29 @@ class Named {
   }
 }
 
-/** Of which kind is what a field of a form names: `images[][file_id]`, `images[0].file_id`, however servers may read it. */
-function kindAt(field: string, names: readonly HeldName[]): HeldKind | undefined {
+/** Of which kinds is what a field of a form names: `images[][file_id]`, `images[0].file_id`, however servers may read it. */
+function kindsAt(field: string, names: readonly HeldName[]): readonly HeldKind[] {
   const written = field.split(/[^\w-]+/).filter(segment => !INDEX.test(segment))
-  return names.find(({ path }) => path.filter(segment => segment !== '*').join(' ') === written.join(' '))?.kind
+  const meant = names.filter(({ path }) => path.filter(segment => segment !== '*').join(' ') === written.join(' '))
+  return meant.map(({ kind }) => kind)
 }
 
 /** A place in a list, or nothing between two signs. */
 const INDEX = /^\d*$/
 
-async function ownOf(call: Call, kind: HeldKind, text: string): Promise<Held> {
-  const id = idIn(text, kind)
-  const held = id === undefined ? undefined : await call.kernel.state.holdings.find(call.key, kind, id)
-  if (held === undefined) throw noObject(kind, text)
-  return held
+async function ownOf(call: Call, kinds: readonly HeldKind[], text: string): Promise<Held> {
+  for (const kind of kinds) {
+    const id = idIn(text, kind)
+    const held = id === undefined ? undefined : await call.kernel.state.holdings.find(call.key, kind, id)
+    if (held !== undefined) return held
+  }
+  throw noObject(kinds[0], text)
 }
 
 /** Whether a body could name anything at all: there is nothing without one of the members. */
 export function mayName(body: Body, names: readonly HeldName[]): boolean {
   if (names.length === 0) return false
-  if (body.type === 'form') return body.form.parts.some(({ part }) => kindAt(part.name, names) !== undefined)
+  if (body.type === 'form') return body.form.parts.some(({ part }) => kindsAt(part.name, names).length > 0)
   return body.type === 'bytes' && body.named !== false
 }
 

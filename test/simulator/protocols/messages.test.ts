@@ -363,7 +363,7 @@ const BAD: readonly (readonly [title: string, more: object, message: string | Re
     /without `tool_result`/,
   ],
   ['an id of another alphabet', user({ ...RESULT, tool_use_id: 'a b' }), /String should match pattern/],
-  ['an image by file', user({ type: 'image', source: { type: 'file', file_id: 'f' } }), /Input tag 'file'/],
+  ['an image by file', user({ type: 'image', source: { type: 'file' } }), /file_id/],
   [
     'an image of another type',
     user({ type: 'image', source: { type: 'base64', media_type: 'image/bmp', data: 'AAAA' } }),

@@ -47,7 +47,8 @@ export function readPart({ bytes, headers }: Call): Buffer {
   return Buffer.from(bytes.subarray(data.start, data.end))
 }
 
-function parsed(bytes: Buffer, type: string | undefined): MultipartForm {
+/** Throws {@link SimulatorError} where it is no form. */
+export function parsed(bytes: Buffer, type: string | undefined): MultipartForm {
   try {
     const form = new MultipartForm(boundaryOf(type), { control: ['purpose'], limits: LIMITS })
     form.push(bytes)
