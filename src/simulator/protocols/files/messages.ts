@@ -5,9 +5,8 @@ import type { StoredFile } from '../../storage.js'
 import { content } from './content.js'
 import { parsed } from './form.js'
 
-/** What the messages protocol asks with, which has its paths in common with another protocol. */
-const isMeant = (headers: RequestHeaders, query: URLSearchParams): boolean =>
-  query.get('beta') === 'true' || headers['anthropic-version'] !== undefined
+/** The paths are those of another protocol, too: its clients have long asked for them so, as the gateway does. */
+const isMeant = (_: RequestHeaders, query: URLSearchParams): boolean => query.get('beta') === 'true'
 
 const SHARED = { body: 'none', family: messageBlocks, models: [], serves: isMeant } as const
 
