@@ -53,6 +53,8 @@ export interface Tool {
   readonly name: string
   readonly description?: string | undefined
   readonly schema: JsonObject | undefined
+  /** What a tool of a group is called in calls; `name` is both names joined, as a prompt has it. */
+  readonly within?: { readonly namespace: string; readonly name: string }
 }
 
 /** `names` narrows the tools that may be called. */

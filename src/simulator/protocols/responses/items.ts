@@ -92,10 +92,10 @@ export function itemJson(item: Item, state: 'begun' | 'done'): object {
     case 'message':
       return { id: item.id, type: 'message', status, role: 'assistant', content: done ? [contentPart(item)] : [] }
     case 'call': {
-      const { name, kind } = item.part.tool
+      const { name, kind, within = { name } } = item.part.tool
       const shape =
         kind === 'custom' ? { type: 'custom_tool_call', input: text } : { type: 'function_call', arguments: text }
-      return { id: item.id, status, call_id: item.callId, name, ...shape }
+      return { id: item.id, status, call_id: item.callId, ...within, ...shape }
     }
   }
 }

@@ -100,5 +100,5 @@ function* callEvents({ part: { tool, tokens } }: CallItem): Generator<Inner> {
   const custom = tool.kind === 'custom'
   const type = custom ? 'response.custom_tool_call_input' : 'response.function_call_arguments'
   for (const delta of tokens) yield [`${type}.delta`, { delta }]
-  yield [`${type}.done`, custom ? { input: text } : { name: tool.name, arguments: text }]
+  yield [`${type}.done`, custom ? { input: text } : { name: (tool.within ?? tool).name, arguments: text }]
 }
