@@ -19,16 +19,22 @@ export const STANDARD_INPUT = '-'
 const MAX_INPUT_BYTES = 4 * 1024 * 1024
 const INPUT_TOO_LARGE = `standard input has more than ${MAX_INPUT_BYTES} bytes`
 
+/** What the file holds, where it comes through standard input. Throws {@link CommandError} where there is no such file. */
+export async function givenText(file: string, io: Io): Promise<{ readonly text?: Buffer }> {
+  if (file === STANDARD_INPUT) return { text: await readAll(io.stdin, MAX_INPUT_BYTES, INPUT_TOO_LARGE) }
+  await mustExist(file)
+  return {}
+}
+
 /** Reads and compiles a file without making keys. Throws {@link CommandError} where there is no such file. */
 export async function check(file: string, io: Io, secrets: SecretsMode = 'leave'): Promise<LoadedPlan> {
-  const text = file === STANDARD_INPUT ? await readAll(io.stdin, MAX_INPUT_BYTES, INPUT_TOO_LARGE) : undefined
-  if (text === undefined) await mustExist(file)
+  const given = await givenText(file, io)
   const [{ loadPlan }, { generatedKey }] = await Promise.all([
     import('../runtime/load.js'),
     import('../runtime/generated-keys.js'),
   ])
   const generated = (name: string, folder: string) => generatedKey(folder, name, false)
-  return loadPlan({ file, env: io.env, generated, secrets, ...(text === undefined ? {} : { text }) })
+  return loadPlan({ file, env: io.env, generated, secrets, ...given })
 }
 
 /** For commands that need a plan: tells the problems on stderr and ends the command where there is none. */

@@ -3,14 +3,15 @@ import { LOG_LEVELS, type LogLevel } from '../core/config.js'
 import type { Secret } from '../core/secret.js'
 import type { Gateway, StartOptions } from '../runtime/gateway.js'
 import type { ShowKey } from './banner.js'
-import { DEFAULT_FILE, type Define, example, port } from './command.js'
+import { type Define, example, port } from './command.js'
 import { CommandError, coloured, EXIT, type Io, print } from './io.js'
-import { invalid, mustExist, tell } from './loading.js'
+import { givenText, invalid, tell } from './loading.js'
 import { prepareMemory } from './memory.js'
 import type { KeptKey } from './serving.js'
 import { nextSignal } from './signals.js'
+import { FILE_WORDS, fileOf, type SourceOptions, takesSource, withVariables } from './source.js'
 
-interface Options {
+interface Options extends SourceOptions {
   readonly port?: number
   readonly host?: string
   readonly logLevel?: LogLevel
@@ -23,10 +24,9 @@ const LAST_GRACE = 800
 
 /** `gateway serve`: runs until a signal; the first one drains, the second ends at once. */
 export const serveCommand: Define = (parent, io, end) => {
-  parent
-    .command('serve')
+  takesSource(parent.command('serve'))
     .description('serve a configuration; SIGHUP reloads it, SIGTERM drains, a second SIGTERM ends at once')
-    .argument('[file]', 'configuration file', DEFAULT_FILE)
+    .argument('[file]', FILE_WORDS)
     .option('--port <number>', 'listen on this port instead of the one in the file; 0 is any free one', port)
     .option('--host <address>', 'listen on this address instead of the one in the file')
     .addOption(new Option('--log-level <level>', 'log this much instead of what the file says').choices(LOG_LEVELS))
@@ -36,15 +36,21 @@ export const serveCommand: Define = (parent, io, end) => {
       'print keys that the gateway made; else a terminal shows a key once, on the start that makes it',
     )
     .addHelpText('after', example('gateway serve', 'gateway serve gateway.yaml --port 9000 --log-level warn'))
-    .action(async (file: string, options: Options) => end(await serve(file, options, io)))
+    .action(async (file: string | undefined, options: Options) => {
+      end(await serve(fileOf(file, options), options, await withVariables(io, options)))
+    })
 }
 
 async function serve(file: string, options: Options, io: Io): Promise<number> {
-  await mustExist(file).catch(startFailure)
+  const given = await givenText(file, io).catch(startFailure)
   prepareMemory()
   const kept = new Map<string, KeptKey>()
   const shows = options.showKey === true ? 'always' : io.stdout.isTTY === true ? 'once' : 'never'
-  const { gateway, text } = await start(await startOptions(file, options, kept, io), { kept, shows }, io)
+  const { gateway, text } = await start(
+    { ...(await startOptions(file, options, kept, io)), ...given },
+    { kept, shows },
+    io,
+  )
   process.on('SIGHUP', () => void gateway.reload().catch(error => print(io.stderr, `reload failed: ${error.message}`)))
   const ended = untilEnd(gateway, io)
   print(io.stdout, text)

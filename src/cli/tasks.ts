@@ -4,7 +4,7 @@ import type { Task, TaskStore } from '../runtime/task-store.js'
 import { type Define, example } from './command.js'
 import { CommandError, coloured, EXIT, type Io, paints, print } from './io.js'
 import { mustLoad } from './loading.js'
-import { fileOf, type SourceOptions, takesSource, withVariables } from './source.js'
+import { FILE_WORDS, fileOf, type SourceOptions, takesSource, withVariables } from './source.js'
 import { table } from './table.js'
 
 interface Options extends SourceOptions {
@@ -37,15 +37,18 @@ export const tasksCommand: Define = (parent, io, end) => {
       'after',
       example('gateway tasks list --state running', 'gateway tasks list --owner team-search --json'),
     )
-    .action(async (options: ListOptions) => end(await list(options, io)))
+    .argument('[file]', FILE_WORDS)
+    .action(async (file: string | undefined, options: ListOptions) => end(await list(file, options, io)))
   shared(tasks.command('show').description('show all that is known of a task'))
     .argument('<id>', 'id of the task, as its client knows it')
     .addHelpText('after', example('gateway tasks show task_0123456789abcdef0123456789abcdef'))
-    .action(async (id: string, options: Options) => end(await show(id, options, io)))
+    .argument('[file]', FILE_WORDS)
+    .action(async (id: string, file: string | undefined, options: Options) => end(await show(id, file, options, io)))
   shared(tasks.command('cancel').description('end a task; a running gateway tells its upstream, where that takes it'))
     .argument('<id>', 'id of the task, as its client knows it')
     .addHelpText('after', example('gateway tasks cancel task_0123456789abcdef0123456789abcdef'))
-    .action(async (id: string, options: Options) => end(await cancel(id, options, io)))
+    .argument('[file]', FILE_WORDS)
+    .action(async (id: string, file: string | undefined, options: Options) => end(await cancel(id, file, options, io)))
 }
 
 function shared(command: Command): Command {
@@ -54,8 +57,8 @@ function shared(command: Command): Command {
     .option('--json', 'print JSON: one object, or one a line')
 }
 
-async function list({ limit, ...options }: ListOptions, io: Io): Promise<number> {
-  return await withStore(options, io, async store => {
+async function list(file: string | undefined, { limit, ...options }: ListOptions, io: Io): Promise<number> {
+  return await withStore(fileOf(file, options), options, io, async store => {
     const found: Task[] = []
     for await (const task of store.list(options)) {
       found.push(task)
@@ -74,8 +77,8 @@ async function list({ limit, ...options }: ListOptions, io: Io): Promise<number>
   })
 }
 
-async function show(id: string, options: Options, io: Io): Promise<number> {
-  return await withStore(options, io, async store => {
+async function show(id: string, file: string | undefined, options: Options, io: Io): Promise<number> {
+  return await withStore(fileOf(file, options), options, io, async store => {
     const task = await store.find(id, options.owner)
     if (task === undefined) throw unknown(id)
     const notification = await store.notice(task)
@@ -85,8 +88,8 @@ async function show(id: string, options: Options, io: Io): Promise<number> {
   })
 }
 
-async function cancel(id: string, options: Options, io: Io): Promise<number> {
-  return await withStore(options, io, async store => {
+async function cancel(id: string, file: string | undefined, options: Options, io: Io): Promise<number> {
+  return await withStore(fileOf(file, options), options, io, async store => {
     const task = await store.cancel(id, options.owner)
     if (task === undefined) throw unknown(id)
     print(io.stdout, options.json ? JSON.stringify(task) : `${task.id} is ${task.state}`)
@@ -94,8 +97,13 @@ async function cancel(id: string, options: Options, io: Io): Promise<number> {
   })
 }
 
-async function withStore(options: Options, io: Io, work: (store: TaskStore) => Promise<number>): Promise<number> {
-  const { plan } = await mustLoad(fileOf(undefined, options), await withVariables(io, options))
+async function withStore(
+  file: string,
+  options: Options,
+  io: Io,
+  work: (store: TaskStore) => Promise<number>,
+): Promise<number> {
+  const { plan } = await mustLoad(file, await withVariables(io, options))
   const [{ TaskStore }, { StartError }] = await Promise.all([
     import('../runtime/task-store.js'),
     import('../runtime/problems.js'),

@@ -50,9 +50,8 @@ export interface Running {
 
 /** File to plan: what `validate` does, and `serve` before it starts. */
 export async function loadPlan(options: LoadOptions): Promise<LoadedPlan> {
-  const { text, secrets = 'leave' } = options
-  const order = { ...orderOf(options), secrets, ...(text === undefined ? {} : { text }) }
-  return compiled(await load(order), options, atOnce)
+  const { secrets = 'leave' } = options
+  return compiled(await load({ ...orderOf(options), secrets }), options, atOnce)
 }
 
 /** Characters of YAML that are read in less time than a thread takes to start: some 10 ms. */
@@ -110,8 +109,8 @@ function readOf({ problems, sources, watch, digest }: Loaded): Read {
   return { problems, sources, watch, digest }
 }
 
-function orderOf({ file, env, overrides }: LoadOptions): Order {
-  return overrides === undefined ? { file, env } : { file, env, overrides }
+function orderOf({ file, env, overrides, text }: LoadOptions): Order {
+  return { file, env, ...(overrides === undefined ? {} : { overrides }), ...(text === undefined ? {} : { text }) }
 }
 
 function toolsOf({ generated }: LoadOptions, config: Config): Tools {

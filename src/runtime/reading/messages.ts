@@ -10,7 +10,7 @@ export type Section = (typeof SECTIONS)[number]
 export type Settings = Omit<Config, Section>
 
 /** What the thread is started with. */
-export type Order = Pick<LoadOptions, 'file' | 'env' | 'overrides'>
+export type Order = Pick<LoadOptions, 'file' | 'env' | 'overrides' | 'text'>
 
 /** What the thread says first. */
 export interface Head {

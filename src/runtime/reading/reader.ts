@@ -20,9 +20,9 @@ export class Reader {
   readonly #worker: Worker
   readonly head: Promise<Head>
 
-  constructor({ file, env, overrides }: Order) {
+  constructor(order: Order) {
     this.#worker = new Worker(new URL('./thread.js', import.meta.url), {
-      workerData: { file, env: { ...env }, ...(overrides === undefined ? {} : { overrides }) } satisfies Order,
+      workerData: { ...order, env: { ...order.env } } satisfies Order,
       resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MIB },
       // Those of the process are for its main thread: debuggers, profilers, loaders.
       execArgv: [],

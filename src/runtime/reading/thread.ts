@@ -9,7 +9,9 @@ const SLICE_VALUES = 2000
 
 /** Reads and checks a configuration on a thread of its own, and hands it over as it is asked to: see {@link Reader}. */
 async function serve(port: MessagePort): Promise<void> {
-  const loaded = await load(workerData as Order)
+  const { text, ...order } = workerData as Order
+  // A buffer comes over as the bytes that it is.
+  const loaded = await load(text === undefined ? order : { ...order, text: Buffer.from(text) })
   const { config, problems, sources, watch, digest } = loaded
   const entries = config === undefined ? undefined : entriesOf(config)
   const head: Head = { problems, sources, watch, digest }
