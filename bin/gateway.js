@@ -1,4 +1,11 @@
 #!/usr/bin/env node
-import { main } from '../dist/cli/main.js'
+import { existsSync } from 'node:fs'
 
-process.exitCode = await main(process.argv.slice(2), process)
+if (existsSync(new URL('../dist/cli/main.js', import.meta.url))) {
+  const { main } = await import('../dist/cli/main.js')
+  process.exitCode = await main(process.argv.slice(2), process)
+} else {
+  const installed = existsSync(new URL('../node_modules', import.meta.url))
+  console.error(`error: the gateway is not built yet; run: ${installed ? '' : 'npm ci && '}npm run build`)
+  process.exitCode = 2
+}

@@ -2,54 +2,66 @@ import type { KeyConfig } from '../core/config.js'
 import { curl } from './curl.js'
 import { type Paints, paints, printable } from './io.js'
 import { type Serving, variableOf } from './serving.js'
-import { table } from './table.js'
 
-/** Rows of each table. */
-const MOST = 20
+/** Upstreams that are off, and keys, of which each has a line of its own. */
+const MOST_LINES = 4
+/** Names of upstreams or models in one line. */
+const MOST_NAMES = 8
 
 /** Whether a kept key itself is printed: `once` on the start that makes it, because the terminal forgets it and a log does not. */
 export type ShowKey = 'always' | 'once' | 'never'
 
-/** What `serve` says once it listens: what was loaded, the address, the keys, and a request to try. */
+/**
+ * What `serve` says once it listens: the address, what is on and what is off, the keys, and a request to try. At most twenty
+ * lines, whatever is declared: `gateway routes` and `gateway explain` tell the rest.
+ */
 export function banner(serving: Serving, { colour, shows }: { colour: boolean; shows: ShowKey }): string {
   const paint = paints(colour)
-  const { origin } = serving
+  const { origin, plan } = serving
   const trial = curl(serving)
+  const keys = Object.entries(serving.config.keys).map(
+    ([name, key]) => `key ${printable(name)}: ${keyLine(name, key, serving, { paint, shows })}`,
+  )
   return [
-    upstreams(serving, paint),
-    models(serving, paint),
-    routes(serving, paint),
     `listening on ${paint.bold(origin)}`,
-    Object.entries(serving.config.keys)
-      .map(([name, key]) => `key ${printable(name)}: ${keyLine(name, key, serving, { paint, shows })}`)
-      .join('\n') || paint.yellow('no keys: nobody can call'),
-    ...(trial === undefined ? [] : [`try it:\n\n${trial}`]),
-  ].join('\n\n')
+    ...upstreams(serving, paint),
+    models(serving),
+    `routes     ${plan.routes.length} (gateway routes lists them)`,
+    ...(keys.length > 0 ? shortened(keys) : [paint.yellow('no keys: nobody can call')]),
+    ...(trial === undefined ? [] : ['', 'try it:', '', trial]),
+  ].join('\n')
 }
 
-function upstreams({ config }: Serving, paint: Paints): string {
-  const rows = Object.entries(config.upstreams).map(([name, { off, kind = '', base }]) => [
-    name,
-    off === undefined ? 'on' : `off: ${off}`,
-    kind,
-    base,
-  ])
-  return table({ head: ['upstream', 'state', 'kind', 'base'], rows, paint: paint.bold, most: MOST })
+function upstreams({ config }: Serving, paint: Paints): readonly string[] {
+  const all = Object.entries(config.upstreams)
+  const on = all.flatMap(([name, { off }]) => (off === undefined ? [name] : []))
+  const off = all.flatMap(([name, { off }]) => (off === undefined ? [] : [`${printable(name)}: ${printable(off)}`]))
+  return [
+    `upstreams  ${on.length === 0 ? 'none' : named(on)}`,
+    ...shortened(off).map((line, at) => `${at === 0 ? paint.yellow('off') : '   '}        ${line}`),
+  ]
 }
 
-function models({ config }: Serving, paint: Paints): string {
-  const state = (upstream: string): string =>
-    config.upstreams[upstream]?.off === undefined ? upstream : `${upstream} (off)`
-  const rows = Object.entries(config.models).map(([name, { targets }]) => [
-    name,
-    targets.map(target => state(target.upstream)).join(', '),
-  ])
-  return table({ head: ['model', 'served by'], rows, paint: paint.bold, most: MOST })
+/** Those without a wildcard first: their names can be called as they stand. */
+function models({ config }: Serving): string {
+  const served = Object.entries(config.models).filter(([, { targets }]) =>
+    targets.some(({ upstream }) => config.upstreams[upstream]?.off === undefined),
+  )
+  const names = served.map(([name]) => name)
+  const fixed = names.filter(name => !name.includes('*'))
+  const off = Object.keys(config.models).length - served.length
+  const shown = [...fixed, ...names.filter(name => name.includes('*'))]
+  return `models     ${shown.length === 0 ? 'none' : named(shown)}${off === 0 ? '' : `; ${off} off`}`
 }
 
-function routes({ plan }: Serving, paint: Paints): string {
-  const rows = plan.routes.map(({ id, protocol, answer }) => [id, protocol?.name ?? answer ?? ''])
-  return table({ head: ['route', 'serves'], rows, paint: paint.bold, most: MOST })
+function named(names: readonly string[]): string {
+  const more = names.length - MOST_NAMES
+  return `${names.slice(0, MOST_NAMES).map(printable).join(', ')}${more > 0 ? ` and ${more} more` : ''}`
+}
+
+function shortened(lines: readonly string[]): readonly string[] {
+  if (lines.length <= MOST_LINES) return lines
+  return [...lines.slice(0, MOST_LINES - 1), `and ${lines.length - MOST_LINES + 1} more`]
 }
 
 /** Where a caller's key comes from; the key itself only where it is kept here and may be shown. */

@@ -19,6 +19,8 @@ interface Options extends SourceOptions {
   readonly showKey?: boolean
 }
 
+/** Warnings that a start prints; each has three lines. */
+const MOST_WARNINGS = 3
 /** Longest time that connections and handles get to close after a second signal, milliseconds. */
 const LAST_GRACE = 800
 
@@ -101,7 +103,9 @@ async function start(options: StartOptions, { kept, shows }: OwnKeys, io: Io): P
   try {
     const gateway = await startGateway(options)
     const { plan, config, problems } = gateway.loaded
-    await tell(problems, io.stderr, io)
+    await tell(problems.slice(0, MOST_WARNINGS), io.stderr, io)
+    const more = problems.length - MOST_WARNINGS
+    if (more > 0) print(io.stderr, `${more} more: gateway validate ${options.file}`)
     if (plan === undefined || config === undefined) throw invalid(options.file)
     const serving = { plan, config, kept, origin: gateway.origin, env: io.env }
     return { gateway, text: banner(serving, { colour: coloured(io.stdout, io.env), shows }) }
@@ -121,8 +125,9 @@ function startFailure(error: unknown): never {
 
 async function untilEnd(gateway: Gateway, io: Io): Promise<number> {
   const signal = await nextSignal('SIGINT', 'SIGTERM')
-  print(io.stdout, `${signal}: draining; a second signal ends at once`)
+  // Listened for before it is announced: without a listener a signal would kill the process.
   const second = nextSignal('SIGINT', 'SIGTERM')
+  print(io.stdout, `${signal}: draining; a second signal ends at once`)
   const ended = await Promise.race([gateway.close(), second])
   if (ended === undefined) return EXIT.ok
   // Whatever still hangs must not keep the process.

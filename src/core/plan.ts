@@ -55,6 +55,8 @@ export interface Miss {
   readonly errors: Family
   /** Families of clients that show themselves as such. */
   readonly families: readonly FamilyMark[]
+  /** The path that was probably meant, where the client's base address is too short or too long. */
+  readonly instead?: string
 }
 
 /** What the gateway answers by itself. */

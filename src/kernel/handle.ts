@@ -98,6 +98,12 @@ function familyOf({ headers }: IncomingMessage, matched: Match | Miss): Family {
   return families.find(({ header }) => headers[header] !== undefined)?.family ?? errors
 }
 
+/** Most such clients have a base address that lacks `/v1`, or has it twice. */
+function adviceFor({ instead }: Miss): string {
+  if (instead === undefined) return ''
+  return `; this is served at ${instead.slice(0, 200)}: check the base address of the client`
+}
+
 function routeOf(call: Call, matched: Match | Miss): Match['route'] {
   if (matched.route !== undefined) {
     call.params = matched.params
@@ -108,7 +114,7 @@ function routeOf(call: Call, matched: Match | Miss): Match['route'] {
     case 400:
       throw new GatewayError('bad_request', 'The path of the request is not valid.')
     case 404:
-      throw new GatewayError('not_found', `Invalid URL (${what})`)
+      throw new GatewayError('not_found', `Invalid URL (${what})${adviceFor(matched)}`)
     case 405:
       throw new GatewayError('method_not_allowed', `Only ${matched.allow.join(', ')} is accepted here.`, {
         allow: matched.allow,

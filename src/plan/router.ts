@@ -77,6 +77,11 @@ export class Router {
   }
 
   match(method: string, path: string, headers: Shown = NOTHING): Match | Miss {
+    return this.#find(method, path, headers) ?? this.#elsewhere(method, path, headers)
+  }
+
+  /** Undefined where nobody owns the path. */
+  #find(method: string, path: string, headers: Shown): Match | Miss | undefined {
     const fixed = this.#static.get(path)
     const owned = ownerOf(fixed, method, headers)
     if (owned !== undefined) return { route: owned.route, params: owned.fixed }
@@ -85,9 +90,38 @@ export class Router {
     const found = path.includes('//') || path.endsWith('/') ? undefined : search.walk(this.#root, 0)
     if (found !== undefined) return { route: found.route, params: paramsOf(found, search.segments) }
     const others = ownersFor([...(fixed ?? []), ...search.others], method, headers)
-    if (others.length === 0) return this.#misses.at(path, 404, headers)
-    return wrongMethod(others, method, this.#misses.shown(headers))
+    return others.length === 0 ? undefined : wrongMethod(others, method, this.#misses.shown(headers))
   }
+
+  /** Refuses a path that nobody owns: as the route would, where it is another one's behind another base address. */
+  #elsewhere(method: string, path: string, headers: Shown): Miss {
+    for (const instead of pathsNear(path)) {
+      const meant = this.#find(method, instead, headers)
+      if (meant?.route === undefined) continue
+      const { caller, errors } = this.#misses.shown(headers) ?? meant.route
+      return { route: undefined, status: 404, allow: [], caller, errors, families: [], instead }
+    }
+    return this.#misses.at(path, 404, headers)
+  }
+}
+
+/** What clients are told to write at the end of a base address, or write in vain. */
+const BASES = ['/v1', '/v1beta']
+/** Leading segments that a base address may have too many of. */
+const MOST_SURPLUS = 3
+/** A longer path is no slip of a base address. */
+const LONGEST_NEAR = 512
+
+/** A path as it would be behind another base address: without its first segments, and with those of {@link BASES}. */
+function pathsNear(path: string): readonly string[] {
+  if (path.length > LONGEST_NEAR) return []
+  const segments = path.replace(/\/+$/, '').split('/').slice(1)
+  const near: string[] = []
+  for (let surplus = 0; surplus <= MOST_SURPLUS && surplus < segments.length; surplus += 1) {
+    const rest = `/${segments.slice(surplus).join('/')}`
+    near.push(rest, ...BASES.map(base => base + rest))
+  }
+  return near
 }
 
 /** One walk down the tree; remembers who owns the path with other methods. */

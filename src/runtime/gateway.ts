@@ -34,6 +34,7 @@ import { StoreState } from './store-state.js'
 import { openStore } from './stores.js'
 import { Sweeper } from './sweeper.js'
 import { type SourceWatch, watchSources } from './watch.js'
+import { answerWelcome } from './welcome.js'
 
 export interface StartOptions extends Omit<LoadOptions, 'env'> {
   /** Variables that the files may name. Default: those of the process. */
@@ -130,6 +131,8 @@ export class Gateway {
       plan.limits,
       (request, response) => {
         if (answerHealth(request, response, this.#health, one => this.#knows(one))) return
+        if (answerWelcome(request, response, () => this.plan.match('GET', '/', request.headers).route !== undefined))
+          return
         handle(this.#kernel, request, response)
       },
       (code, connected) => {

@@ -70,17 +70,39 @@ t.test('serve from start to end: the pasted request works, an edit goes live, SI
   t.match(stdout, 'SIGTERM: draining')
 })
 
-t.test('serve prints upstreams on and off and why, models, routes and the address', async t => {
+t.test('serve prints the address, upstreams on and off and why, models and routes', async t => {
   const cwd = t.testdir({ 'gateway.yaml': GOOD })
   const bin = start(t, ['serve', '--port', '0'], { cwd, env })
   await bin.until(/^curl/m)
-  t.match(bin.stdout, /^sim +on +simulator +embedded:simulator$/m)
-  t.match(bin.stdout, /^north +off: NORTH_KEY is not set +openai-compatible +https:\/\/north\.example$/m)
-  t.match(bin.stdout, /^sim-text +sim$/m)
-  t.match(bin.stdout, /^north-text +north \(off\)$/m)
-  t.match(bin.stdout, /^POST \/v1\/chat\/completions +chat$/m)
+  t.match(bin.stdout, /^upstreams {2}sim$/m)
+  t.match(bin.stdout, /^off {8}north: NORTH_KEY is not set$/m)
+  t.match(bin.stdout, /^models {5}sim-text; 1 off$/m)
+  t.match(bin.stdout, /^routes {5}\d+ \(gateway routes lists them\)$/m)
   t.match(bin.stdout, /^listening on http:\/\/127\.0\.0\.1:\d+$/m)
   t.equal(bin.stderr.includes('\u001b['), false)
+})
+
+t.test('a start has at most 20 lines, log and all: the shipped file, and one with much that is off', async t => {
+  const shipped = readFileSync(join(packageRoot(), 'gateway.yaml'), 'utf8')
+  const many = Array.from({ length: 30 }, (_, at) => `  u${at}: { kind: openai, secret: { env: NONE_${at} } }`)
+  const keys = Array.from({ length: 30 }, (_, at) => `  k${at}: { secret: { env: TEST_KEY_${at} } }`)
+  const values = Object.fromEntries(keys.map((_, at) => [`TEST_KEY_${at}`, `${TEST_KEY}-${at}`]))
+  const large = shipped
+    .replace('upstreams:\n', `upstreams:\n${many.join('\n')}\n`)
+    .replace('models:\n', `models:\n${many.map((_, at) => `  m${at}: u${at}`).join('\n')}\n`)
+    .replace('keys:\n', `keys:\n${keys.join('\n')}\n`)
+  for (const [text, more] of [
+    [shipped, {}],
+    [large, values],
+  ] as const) {
+    const cwd = t.testdir({ 'gateway.yaml': text })
+    const bin = start(t, ['serve', '--port', '0'], { cwd, env: more })
+    await bin.until(/^ {2}-d '.*'$/m)
+    const lines = (bin.stdout + bin.stderr).trimEnd().split('\n')
+    t.ok(lines.length <= 20, `${lines.length} lines:\n${lines.join('\n')}`)
+    bin.child.kill('SIGTERM')
+    await bin.ended
+  }
 })
 
 t.test('a key from a variable is named, never shown, and the request uses the variable', async t => {
