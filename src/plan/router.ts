@@ -112,16 +112,15 @@ const MOST_SURPLUS = 3
 /** A longer path is no slip of a base address. */
 const LONGEST_NEAR = 512
 
-/** A path as it would be behind another base address: without its first segments, and with those of {@link BASES}. */
+/** A path as it would be behind another base address: with one of {@link BASES}, or from a later one of these on. */
 function pathsNear(path: string): readonly string[] {
   if (path.length > LONGEST_NEAR) return []
-  const segments = path.replace(/\/+$/, '').split('/').slice(1)
-  const near: string[] = []
-  for (let surplus = 0; surplus <= MOST_SURPLUS && surplus < segments.length; surplus += 1) {
-    const rest = `/${segments.slice(surplus).join('/')}`
-    near.push(rest, ...BASES.map(base => base + rest))
-  }
-  return near
+  const whole = path.replace(/\/+$/, '')
+  const segments = whole.split('/').slice(1)
+  const later = segments.slice(1, 1 + MOST_SURPLUS).flatMap((segment, at) => {
+    return BASES.includes(`/${segment}`) ? [`/${segments.slice(at + 1).join('/')}`] : []
+  })
+  return [whole, ...BASES.map(base => base + whole), ...later]
 }
 
 /** One walk down the tree; remembers who owns the path with other methods. */

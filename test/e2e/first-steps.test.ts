@@ -52,7 +52,6 @@ const NEAR: readonly (readonly [sent: string, meant: string, key: typeof BEARER 
   ['/chat/completions', '/v1/chat/completions', BEARER],
   ['/v1/v1/chat/completions', '/v1/chat/completions', BEARER],
   ['/openai/v1/chat/completions', '/v1/chat/completions', BEARER],
-  ['/api/chat/completions', '/v1/chat/completions', BEARER],
   ['/v1/chat/completions/', '/v1/chat/completions', BEARER],
   ['/responses', '/v1/responses', BEARER],
   ['/v1beta/v1beta/models/sim-text:generateContent', '/v1beta/models/sim-text:generateContent', BEARER],
