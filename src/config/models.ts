@@ -3,6 +3,7 @@ import { isObject, type Json } from '../core/json.js'
 import { type Context, fillIn } from './context.js'
 import type { Site } from './document.js'
 import type { Entries } from './entries.js'
+import { matches } from './glob.js'
 import type { RawModel, RawModelSettings, RawTarget, RawUpstream } from './raw.js'
 import { listed, quoted } from './report.js'
 import { readRetry, readTimeouts } from './settings.js'
@@ -33,6 +34,7 @@ export function readModels(
     }
     const raw = fillIn(value, site, context)
     for (const target of targetsOf(raw, site)) checkTarget(name, target, upstreams, context)
+    checkListed(name, raw, site, context)
     models.set(name, readModel(raw, site, context))
   }
   return models
@@ -67,6 +69,7 @@ function readModel(raw: RawModel, site: Site, context: Context): ReadModel {
       timeouts: readTimeouts(settings.timeouts, site.child('timeouts'), context),
       retry: readRetry(settings.retry),
       ...(settings.owner === undefined ? {} : { owner: settings.owner }),
+      ...(settings.list === undefined ? {} : { list: settings.list }),
       ...(settings.created === undefined ? {} : { created: settings.created }),
       traits: settings.traits ?? {},
       strict: settings.strict ?? false,
@@ -74,6 +77,22 @@ function readModel(raw: RawModel, site: Site, context: Context): ReadModel {
     },
     site,
     targets: targets.map(target => target.site),
+  }
+}
+
+/** Only what the glob stands for can be listed as one of it. */
+function checkListed(model: string, raw: RawModel, site: Site, { report }: Context): void {
+  const list = isSettings(raw) ? raw.list : undefined
+  if (list === undefined) return
+  if (!model.includes('*')) {
+    report.error('bad-value', site.child('list'), `only a glob stands for names, and ${quoted(model)} is none`)
+    return
+  }
+  if (list === 'upstream') return
+  for (const [index, name] of list.entries()) {
+    const place = site.child('list', index)
+    if (name.includes('*')) report.error('bad-value', place, `${quoted(name)} is a glob, which is no name of a model`)
+    else if (!matches(model, name)) report.error('bad-value', place, `${quoted(name)} does not fit ${quoted(model)}`)
   }
 }
 

@@ -241,6 +241,7 @@ export interface RawModelSettings {
   readonly timeouts?: RawTimeouts
   readonly retry?: RawRetry
   readonly owner?: string
+  readonly list?: readonly string[] | 'upstream'
   readonly created?: number
   readonly traits?: Traits
   readonly strict?: boolean

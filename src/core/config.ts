@@ -189,6 +189,8 @@ export interface ModelConfig {
   readonly retry: Partial<Retry>
   /** `owned_by` of the models list. */
   readonly owner?: string
+  /** Names that a glob is listed by; `upstream`: those that its upstreams tell. */
+  readonly list?: readonly string[] | 'upstream'
   /** Seconds since the epoch: `created` of the models list. */
   readonly created?: number
   readonly traits: Traits

@@ -393,9 +393,22 @@ export interface Usage extends TextUsage {
   readonly seconds?: number
 }
 
+/** An upstream that tells which models it has, for one glob. */
+export interface ModelSource {
+  readonly upstream: Upstream
+  readonly call: Call
+  /** Those of the upstream's names that the glob stands for, as clients write them. */
+  names(told: readonly string[]): readonly string[]
+}
+
 export interface ModelTable {
-  /** Models that this caller may use and that some upstream serves now, in the order of the file. */
-  list(caller: Caller): readonly ModelEntry[]
+  /**
+   * Models that this caller may use and that some upstream serves now: the declared ones in the order of the file, then those
+   * of `told`, which are the names that {@link sources} gave.
+   */
+  list(caller: Caller, told?: readonly string[]): readonly ModelEntry[]
+  /** Upstreams that are asked which names the caller's globs stand for. */
+  sources(caller: Caller): readonly ModelSource[]
   find(name: string, caller: Caller): ModelEntry | undefined
   /**
    * Names of the upstreams that the caller's models lead to: all of its models, or the one of that name. Undefined where

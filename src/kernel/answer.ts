@@ -18,11 +18,16 @@ export function answer(call: Call, route: Route, serve: Serve): void | Promise<v
   const shape = modelShape(call.family)
   const methods: MethodsOf = model => methodsOf(model, routes)
   if (route.answer === 'models') {
-    call.answer(
-      200,
-      shape.list(models.list(caller), methods, name => call.query?.get(name) ?? undefined),
-    )
-    return
+    const show = (told: readonly string[]): void => {
+      if (call.over) return
+      const entries = models.list(caller, told)
+      call.answer(
+        200,
+        shape.list(entries, methods, name => call.query?.get(name) ?? undefined),
+      )
+    }
+    const sources = models.sources(caller)
+    return sources.length === 0 ? show([]) : call.kernel.modelLists.names(call, sources).then(show)
   }
   const name = route.model === undefined ? '' : (call.params[route.model.name] ?? '')
   call.model = name

@@ -6,6 +6,7 @@ import type { Store } from '../core/store.js'
 import { Spooler } from '../stores/spool.js'
 import type { Generation } from './generation.js'
 import { bodyCapacity, capacityOf, FOR_BODIES, Memory } from './memory.js'
+import { ModelLists } from './model-lists.js'
 import { Roster } from './roster.js'
 import { STATE_BOUNDS, type StateBounds } from './state/bounds.js'
 import { State } from './state/state.js'
@@ -37,6 +38,8 @@ export class Kernel {
   readonly spooler: Spooler
   /** WebSockets that clients have open. */
   readonly sockets = new FairShares(MAX_SOCKETS)
+  /** What upstreams said of the models that they have. */
+  readonly modelLists = new ModelLists()
   readonly tunnels = new Tunnels(this.sockets)
   /**
    * Heap for the objects of requests and answers that are translated, and memory for large bodies. Apart, so that no answer

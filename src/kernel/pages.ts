@@ -56,6 +56,8 @@ function sizeOf(query: Query, name: string, usual: number): number {
   if (given === undefined || given === '') return usual
   const size = Number(given)
   if (/^\d{1,9}$/.test(given) && size >= 1) return Math.min(size, LARGEST)
+  // Zero is what clients of the native protocol send for nothing (https://google.aip.dev/158).
+  if (size === 0 && name === 'pageSize') return usual
   throw refused(name, `'${name}' has to be a whole number from 1 to ${LARGEST}.`)
 }
 

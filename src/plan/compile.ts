@@ -92,7 +92,7 @@ export function* compiling(config: Config, digest: string, tools: Tools, before?
   const parts = {
     routes: yield* compileRoutes(config, compiler, router, problems),
     keys: yield* compileKeys(config.keys, tools.generated, problems, before?.keys),
-    models: new ModelCatalog(index, name => compiler.serves(name)),
+    models: new ModelCatalog(index, name => compiler.serves(name), speakers),
     off: new OffList(
       index,
       [...speakers.values()].map(speaker => speaker.upstream),

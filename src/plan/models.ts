@@ -1,9 +1,10 @@
 import type { ModelConfig } from '../core/config.js'
-import type { Caller, ModelEntry, ModelTable } from '../core/plan.js'
+import type { Caller, ModelEntry, ModelSource, ModelTable } from '../core/plan.js'
 import { atOnce, type Steps } from '../core/steps.js'
 import { Glob, isGlob, meet } from './globs.js'
 import { isName } from './names.js'
 import { asWritten } from './upstream-name.js'
+import type { Speaker } from './upstreams.js'
 
 /** `created` of models that declare none, in seconds since the epoch: the start of 2025. It only has to stay the same. */
 const CREATED = Date.UTC(2025, 0, 1) / 1000
@@ -27,6 +28,10 @@ export class ModelIndex {
   readonly declared: Declared[] = []
   /** Names that are no globs. */
   readonly names: string[] = []
+  /** Those, and what globs are listed by, in the order of the file. */
+  readonly listed: string[] = []
+  /** Globs whose upstreams are asked for names. */
+  readonly asking: Declared[] = []
   /** Each once. */
   readonly shapes: ModelConfig[] = []
   readonly #exact = new Map<string, Declared>()
@@ -57,8 +62,12 @@ export class ModelIndex {
     this.declared.push(model)
     if (isGlob(model.name)) {
       this.#globs.push({ glob: new Glob(model.name), model })
+      const { list = [] } = model.config
+      if (list === 'upstream') this.asking.push(model)
+      else this.listed.push(...list)
     } else {
       this.names.push(model.name)
+      this.listed.push(model.name)
       this.#exact.set(model.name, model)
     }
   }
@@ -78,7 +87,23 @@ export class ModelIndex {
 /** All of a model that decides how it is served, but for what its upstreams call it. */
 function shapeText(config: ModelConfig): string {
   const targets = config.targets.map(target => ({ ...target, as: undefined }))
-  return JSON.stringify({ ...config, owner: undefined, created: undefined, targets })
+  return JSON.stringify({ ...config, owner: undefined, created: undefined, list: undefined, targets })
+}
+
+/** Under `speaks`: how an upstream is asked for its models. */
+const LISTING = 'models'
+
+/** Client's names for what the upstream calls `told`, as far as the glob stands for them. */
+function namesFor(name: string, as: string | undefined, told: readonly string[]): readonly string[] {
+  const glob = new Glob(name)
+  if (as === undefined) return told.filter(one => glob.matches(one))
+  // Of a name that is always the same, or of two stars, nobody can tell what clients would write.
+  if (!isGlob(as) || name.indexOf('*') !== name.lastIndexOf('*')) return []
+  const written = new Glob(as)
+  return told.flatMap(one => {
+    const star = written.capture(one)
+    return star === undefined ? [] : [name.replace('*', () => star)]
+  })
 }
 
 /** Whether a caller may use a model of that name; of a glob, whether its own globs have names in common with it. */
@@ -91,17 +116,36 @@ function reaches(caller: Caller, name: string): boolean {
 export class ModelCatalog implements ModelTable {
   readonly index: ModelIndex
   readonly #serves: (name: string) => boolean
+  readonly #speakers: ReadonlyMap<string, Speaker>
 
   /** `serves` tells whether some route can serve the name now. */
-  constructor(index: ModelIndex, serves: (name: string) => boolean) {
+  constructor(
+    index: ModelIndex,
+    serves: (name: string) => boolean,
+    speakers: ReadonlyMap<string, Speaker> = new Map<string, Speaker>(),
+  ) {
     this.index = index
     this.#serves = serves
+    this.#speakers = speakers
   }
 
-  /** Globs have no names to list; where a key names a model that a glob serves, that name stands for itself. */
-  list(caller: Caller): readonly ModelEntry[] {
-    const names = new Set([...this.index.names, ...caller.models.filter(name => !isGlob(name))])
+  /** Globs are listed by the names that are declared for them; where a key names a model that a glob serves, that name stands for itself. */
+  list(caller: Caller, told: readonly string[] = []): readonly ModelEntry[] {
+    const names = new Set([...this.index.listed, ...caller.models.filter(name => !isGlob(name)), ...told])
     return [...names].flatMap(name => this.find(name, caller) ?? [])
+  }
+
+  sources(caller: Caller): readonly ModelSource[] {
+    return this.index.asking
+      .filter(({ name }) => reaches(caller, name))
+      .flatMap(model =>
+        model.config.targets.flatMap(({ upstream, as }) => {
+          const speaker = this.#speakers.get(upstream)
+          const endpoint = speaker?.endpoints.get(LISTING)
+          if (speaker === undefined || endpoint === undefined || speaker.upstream.off !== undefined) return []
+          return [{ upstream: speaker.upstream, call: endpoint.call, names: told => namesFor(model.name, as, told) }]
+        }),
+      )
   }
 
   find(name: string, caller: Caller): ModelEntry | undefined {

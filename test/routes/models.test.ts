@@ -179,7 +179,7 @@ t.test('a page that there is not is refused, naming the parameter', async t => {
     t.match(answer.json(), { type: 'error', error: { type: 'invalid_request_error' } })
     t.match(answer.text, query.slice(0, query.indexOf('=')))
   }
-  for (const query of ['pageSize=0', 'pageSize=x', 'pageToken=bm90aGluZw', 'pageToken=%00%ff']) {
+  for (const query of ['pageSize=-1', 'pageSize=x', 'pageToken=bm90aGluZw', 'pageToken=%00%ff']) {
     const answer = await gateway.request(`/v1beta/models?${query}`)
     t.equal(answer.status, 400, query)
     t.match(answer.json(), { error: { status: 'INVALID_ARGUMENT' } })

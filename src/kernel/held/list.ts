@@ -60,8 +60,10 @@ function shown({ id, object }: Held, { prefix, id: path }: Holding['kind']): Jso
 function limitOf(call: Call, name: string, { usual, most }: Holding['kind']['list']): number {
   const given = call.query?.get(name)
   if (given === undefined || given === null || given === '') return usual
-  const limit = /^\d{1,9}$/.test(given) ? Number(given) : 0
+  const limit = /^\d{1,9}$/.test(given) ? Number(given) : -1
   if (limit >= 1) return Math.min(limit, most)
+  // Of the native protocol: zero is what its clients send for nothing (https://google.aip.dev/158).
+  if (limit === 0 && name === 'pageSize') return usual
   throw refused(name, `'${name}' has to be a whole number from 1 on.`)
 }
 

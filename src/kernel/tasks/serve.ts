@@ -72,8 +72,8 @@ const LARGEST = 100
 async function list(call: Call, _route: Route, { kind }: TaskRoute): Promise<void> {
   const query = (name: string): string | undefined => call.query?.get(name) || undefined
   const given = query('limit') ?? String(USUAL)
-  const limit = /^\d{1,9}$/.test(given) ? Number(given) : 0
-  if (limit < 1) throw refused('limit', `'limit' has to be a whole number from 1 to ${LARGEST}.`)
+  if (!/^\d{1,9}$/.test(given)) throw refused('limit', `'limit' has to be a whole number from 0 to ${LARGEST}.`)
+  const limit = Number(given)
   const order = query('order') ?? 'desc'
   if (order !== 'asc' && order !== 'desc') throw refused('order', "'order' has to be asc or desc.")
   const { book } = call.kernel.tasks
