@@ -3,8 +3,8 @@ import type { RetryCondition } from './limits.js'
 /** Where a value stands in a JSON document: member names, and indices of array elements. */
 export type Path = readonly string[]
 
-/** Families of records in which clients see tasks. */
-export const TASK_KINDS = ['video', 'image'] as const
+/** Kinds of what tasks make, each with records and media types of its own; `media` is anything else. */
+export const TASK_KINDS = ['video', 'image', 'audio', 'media'] as const
 export type TaskKind = (typeof TASK_KINDS)[number]
 
 /** What a route does with tasks. */
@@ -18,6 +18,8 @@ export type TaskState = (typeof TASK_STATES)[number]
 export const TASK_MEMBERS: Readonly<Record<TaskKind, readonly string[]>> = {
   video: ['prompt', 'seconds', 'duration', 'size'],
   image: ['prompt', 'botType', 'state', 'action', 'customId'],
+  audio: ['prompt', 'input', 'lyrics', 'voice', 'format', 'seconds', 'duration'],
+  media: ['prompt', 'input', 'format', 'seconds', 'duration', 'size'],
 }
 
 /** Calls of a protocol's tasks beside the one that begins them: `videos` is followed by `videos.retrieve`. */

@@ -133,7 +133,7 @@ const wrong: readonly [Name, string, unknown, string][] = [
     'tools[0].function.name',
   ],
   ['completions', 'with a prompt that is an object', { model: 'm', prompt: {} }, 'prompt'],
-  ['completions', 'with best_of 0', { model: 'm', prompt: 'a', best_of: 0 }, 'best_of'],
+  ['completions', 'with best_of -1', { model: 'm', prompt: 'a', best_of: -1 }, 'best_of'],
   ['embeddings', 'without input', { model: 'm' }, 'input'],
   ['embeddings', 'without any input', { model: 'm', input: [] }, 'input'],
   ['embeddings', 'with an input that is null', { model: 'm', input: ['a', null] }, 'input[1]'],
