@@ -52,6 +52,11 @@ export function startGateway(upstream) {
   return serve('gateway', 'gateway.yaml', upstream)
 }
 
+/** The gateway of another checkout, which has been built. */
+export function startOther(upstream, checkout) {
+  return serve('other', 'gateway.yaml', upstream, [], undefined, join(checkout, 'bin/gateway.js'))
+}
+
 /** An upstream that takes and gives files. */
 export async function startFileUpstream() {
   const port = await freePort()
@@ -124,11 +129,10 @@ export async function startProbedGateway(upstream, file = 'pairs.yaml', ready = 
   return { ...gateway, ask }
 }
 
-async function serve(name, file, upstream, flags = [], ready = undefined) {
+async function serve(name, file, upstream, flags = [], ready = undefined, bin = here('../bin/gateway.js')) {
   const port = await freePort()
   const bench = { BENCH_KEY: KEY, BENCH_UPSTREAM_KEY: 'upstream-key', BENCH_UPSTREAM: `http://127.0.0.1:${upstream}` }
   const env = { PATH: process.env.PATH, ...bench }
-  const bin = here('../bin/gateway.js')
   const stdio = flags.length === 0 ? undefined : ['ipc']
   const args = [...flags, bin, 'serve', here(file), '--port', port]
   return start(name, port, process.execPath, args, { env, stdio, ready: ready && (() => ready(port)) })

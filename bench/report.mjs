@@ -36,9 +36,10 @@ export function table(results) {
   })
 }
 
-function ratios({ floor, nginx }) {
-  const over = other => (Number.isFinite(other?.times) ? other.times.toFixed(2) : 'not measured')
-  return `CPU: gateway / floor = ${over(floor)}, gateway / nginx = ${over(nginx)}`
+function ratios({ floor, nginx, other }) {
+  const over = target => (Number.isFinite(target?.times) ? target.times.toFixed(2) : 'not measured')
+  const beside = other === undefined ? '' : `, gateway / other = ${over(other)}`
+  return `CPU: gateway / floor = ${over(floor)}, gateway / nginx = ${over(nginx)}${beside}`
 }
 
 function align(rows) {

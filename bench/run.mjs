@@ -1,6 +1,7 @@
 // Measures the gateway beside a direct connection, nginx and the bare floor: one upstream, one run, short rounds in turn.
 // Ratios are medians of the ratios of each round: what else the machine does weighs on neighbours alike.
-// usage: node bench/run.mjs [--quick] [--only=TEXT of a workload's name]     writes bench/out/result.json
+// usage: node bench/run.mjs [--quick] [--only=TEXT of a workload's name] [--beside=FOLDER of another checkout, built]
+// writes bench/out/result.json
 import { mkdirSync, writeFileSync } from 'node:fs'
 import {
   cores,
@@ -11,6 +12,7 @@ import {
   startFloor,
   startGateway,
   startNginx,
+  startOther,
   startUpstream,
   stopAll,
 } from './processes.mjs'
@@ -19,12 +21,14 @@ import { EVENTS, workloads } from './workloads.mjs'
 
 const quick = process.argv.includes('--quick')
 const only = process.argv.find(argument => argument.startsWith('--only='))?.slice('--only='.length) ?? ''
+const other = process.argv.find(argument => argument.startsWith('--beside='))?.slice('--beside='.length)
 const ROUNDS = quick ? 1 : 20
 
 const upstream = await startUpstream()
 const nginx = await startNginx(upstream.port)
 if (nginx === undefined) console.log('SKIPPED: nginx is not installed, so nothing is measured beside it')
 const started = [upstream, await startFloor(upstream.port), await startGateway(upstream.port), nginx]
+if (other !== undefined) started.push(await startOther(upstream.port, other))
 const targets = started.filter(target => target !== undefined)
 
 const results = {}

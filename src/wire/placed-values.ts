@@ -27,6 +27,20 @@ const MARKS = [QUOTE, OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE] as c
 const IS_MARK = new Uint8Array(256)
 for (const mark of MARKS) IS_MARK[mark] = 1
 
+/** The names on each path as they are written. */
+type Names = readonly (readonly Buffer[])[]
+
+const NAMES = new WeakMap<readonly Path[], Names>()
+
+/** Made once for the paths of each protocol. */
+function namesOf(paths: readonly Path[]): Names {
+  const known = NAMES.get(paths)
+  if (known !== undefined) return known
+  const made = paths.map(path => path.map(name => Buffer.from(name)))
+  NAMES.set(paths, made)
+  return made
+}
+
 /**
  * Reads the values at declared places of a JSON document (`usage`, `response.usage`, `candidates.*.finishReason`) while it
  * passes in pieces, cut anywhere, and tells whether the document has closed. A name at any other place, such as within
@@ -37,7 +51,7 @@ for (const mark of MARKS) IS_MARK[mark] = 1
  */
 export class PlacedValues {
   readonly #paths: readonly Path[]
-  readonly #names: readonly (readonly Buffer[])[]
+  readonly #names: Names
   readonly #values: unknown[]
   readonly #all: number
   /** By depth: the paths, as bits, that lead through the open container. */
@@ -66,7 +80,7 @@ export class PlacedValues {
   /** At most 31 paths; none is the beginning of another one. */
   constructor(paths: readonly Path[]) {
     this.#paths = paths
-    this.#names = paths.map(path => path.map(name => Buffer.from(name)))
+    this.#names = namesOf(paths)
     this.#values = paths.map(() => undefined)
     this.#all = 2 ** paths.length - 1
   }

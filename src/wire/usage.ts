@@ -134,17 +134,24 @@ export class PassingUsage {
   /** What has been read of the document, as it stood there. */
   private document(): Members {
     const document = members()
-    for (const [index, root] of this.#places.roots.entries()) {
-      let at = document
-      for (const name of root.slice(0, -1)) {
-        const inner = (at[name] as Members | undefined) ?? members()
-        at[name] = inner
-        at = inner
-      }
-      at[root.at(-1) ?? ''] = this.#values.value(index)
+    const { roots } = this.#places
+    for (let index = 0; index < roots.length; index++) {
+      const value = this.#values.value(index)
+      if (value !== undefined) put(document, roots[index] ?? [], value)
     }
     return document
   }
+}
+
+function put(document: Members, path: Path, value: unknown): void {
+  let at = document
+  for (let depth = 0; depth < path.length - 1; depth++) {
+    const name = path[depth] ?? ''
+    const inner = (at[name] as Members | undefined) ?? members()
+    at[name] = inner
+    at = inner
+  }
+  at[path.at(-1) ?? ''] = value
 }
 
 type Members = Record<string, unknown>
