@@ -100,6 +100,8 @@ export class Attempt implements UpstreamHandler, Source, Worker {
     headers: Record<string, string | string[] | undefined>,
   ): void {
     if (status < 200 || this.#phase === 'over') return
+    // They hold all that came with them, as long as the answer lasts: 64 KiB of each stream.
+    controller.rawHeaders = null
     this.#controller = controller
     this.#status = status
     if (this.call.kernel.sink.debugs) tellAnswered(this.call, this.exchange, status, headers)

@@ -52,10 +52,17 @@ function afterSpace(bytes: Buffer, from: number): number {
   return at
 }
 
-/** Undefined where something else ends such streams. */
+const MADE = new WeakMap<readonly Path[], EndMembers>()
+
+/** Made once for each protocol; undefined where something else ends such streams. */
 export function endMembers(end: { readonly members?: readonly Path[] } | undefined): EndMembers | undefined {
   const { members = [] } = end ?? {}
-  return members.length === 0 ? undefined : new EndMembers(members)
+  if (members.length === 0) return undefined
+  const known = MADE.get(members)
+  if (known !== undefined) return known
+  const made = new EndMembers(members)
+  MADE.set(members, made)
+  return made
 }
 
 function hasValue(value: unknown, path: Path, depth: number): boolean {

@@ -36,6 +36,30 @@ const LETTER_N = 0x6e
 const OPEN_BRACE = 0x7b
 const CLOSE_BRACE = 0x7d
 
+/** How the last event is told, as it is written. */
+interface EndBytes {
+  readonly data: Buffer | undefined
+  readonly names: readonly Buffer[]
+  readonly types: readonly Buffer[]
+}
+
+const NO_END: EndBytes = { data: undefined, names: [], types: [] }
+const ENDS = new WeakMap<RelayEnd, EndBytes>()
+
+/** Made once for each protocol. */
+function endBytes(end: RelayEnd | undefined): EndBytes {
+  if (end === undefined) return NO_END
+  const known = ENDS.get(end)
+  if (known !== undefined) return known
+  const made = {
+    data: end.data === undefined ? undefined : Buffer.from(end.data),
+    names: end.events.map(name => Buffer.from(name)),
+    types: end.events.map(name => Buffer.from(JSON.stringify(name))),
+  }
+  ENDS.set(end, made)
+  return made
+}
+
 /**
  * Tells what an event is, from the places of its lines in one run of bytes. Nothing is decoded and nothing copied, but
  * for the rare event whose data stands on several lines, or whose type stands behind other members.
@@ -54,10 +78,11 @@ export class EventReader {
   #isLast = false
 
   constructor(end: RelayEnd | undefined) {
+    const { data, names, types } = endBytes(end)
     this.#end = end
-    this.#endData = end?.data === undefined ? undefined : Buffer.from(end.data)
-    this.#endNames = end?.events.map(name => Buffer.from(name)) ?? []
-    this.#endTypes = end?.events.map(name => Buffer.from(JSON.stringify(name))) ?? []
+    this.#endData = data
+    this.#endNames = names
+    this.#endTypes = types
   }
 
   /** Whether the event of the last `kind` ends the stream. */
