@@ -3,6 +3,7 @@
 //   node scripts/docs.mjs --check    only compares; ends with 1 where a page is stale
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { pictures } from './pictures.mjs'
 import { schemaTables } from './schema-tables.mjs'
 import { translation } from './translation.mjs'
 
@@ -14,6 +15,7 @@ const pages = {
   'docs/errors.md': errors,
   'docs/simulator.md': simulator,
   'docs/translation.md': translation,
+  'README.md': () => pictures(built),
 }
 
 const stale = []
