@@ -68,6 +68,14 @@ export const ANSWERS = [
   'response.input_items',
   'response.cancel',
   'response.compact',
+  'conversation.create',
+  'conversation',
+  'conversation.update',
+  'conversation.delete',
+  'conversation.items',
+  'conversation.items.create',
+  'conversation.item',
+  'conversation.item.delete',
 ] as const
 export type Answer = (typeof ANSWERS)[number]
 

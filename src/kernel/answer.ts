@@ -6,11 +6,12 @@ import type { Serve } from './held/look.js'
 import { type MethodsOf, modelShape } from './model-shapes.js'
 import { NOT_ALLOWED, whyNot } from './resolve.js'
 import { STATE_ANSWERS } from './state/answers.js'
+import { CONVERSATION_ANSWERS } from './state/conversation-answers.js'
 
 /** Answers of the gateway's own: the models that the presented key may use, in the shape of the caller's family; and state. */
 export function answer(call: Call, route: Route, serve: Serve): void | Promise<void> {
   if (route.holding !== undefined) return listHeld(call, route.holding, serve)
-  const ofState = route.answer && STATE_ANSWERS[route.answer]
+  const ofState = route.answer && HOSTED[route.answer]
   if (ofState !== undefined) return ofState(call, route, serve)
   const { caller } = call
   const { models, routes } = call.generation.plan
@@ -38,6 +39,9 @@ export function answer(call: Call, route: Route, serve: Serve): void | Promise<v
   }
   call.answer(200, shape.one(entry, methods))
 }
+
+/** What the gateway keeps between requests. */
+const HOSTED = { ...STATE_ANSWERS, ...CONVERSATION_ANSWERS }
 
 /** The verbs behind `/models/{model}` by which some upstream serves the model now: `generateContent`. */
 function methodsOf(model: string, routes: readonly Route[]): readonly string[] {

@@ -17,8 +17,8 @@ import type { InFlight, Kernel } from './kernel.js'
 import { linger } from './linger.js'
 import type { MemberChanges } from './members.js'
 import type { MemoryLease } from './memory.js'
-import type { AnswerTap } from './state/answer-tap.js'
 import type { Turn, Wishes } from './state/turn.js'
+import type { Tap } from './tap.js'
 import type { Losses } from './translate/losses.js'
 import type { Upload } from './upload.js'
 import type { Watched } from './watchdog.js'
@@ -81,7 +81,7 @@ export class Call implements Watched, InFlight {
   /** How the request wants vectors written; absent: it is not about vectors, or they pass as they come. */
   vectors: VectorForm | undefined
   /** Looks at the answer as it goes out. */
-  tap: AnswerTap | undefined
+  tap: Tap | undefined
   /** The body, where it is passed on as it comes. */
   upload: Upload | undefined
   /** The body, where it is held beside the request; let go of when the call is over. */

@@ -172,14 +172,6 @@ t.test('a conversation is compacted by the upstream that keeps it', async t => {
   t.same(keeper?.requests.items.at(-1)?.json(), sent)
 })
 
-t.test('conversations by id are refused: nobody could tell whose they are', async t => {
-  const { a, post } = await stage(t)
-  const answer = await post({ conversation: 'conv_1' })
-  t.equal(answer.status, 400)
-  t.match(answer.json(), { error: { code: 'untranslatable', param: 'conversation' } })
-  t.equal(a.requests.items.length, 0)
-})
-
 t.test('what says which conversation it is may stand once', async t => {
   const { gateway } = await stage(t)
   const twice = '{"model":"m","input":"x","previous_response_id":"a","previous_response_id":"b"}'

@@ -96,7 +96,7 @@ export const RESPONSES_FIELDS: Readonly<Record<string, Held>> = {
   store: ['store'],
   previous_response_id: STATE,
   background: STATE,
-  conversation: 'fileId',
+  conversation: STATE,
   truncation: { left: 'other protocols cut no conversation short' },
   prompt: 'fileId',
   max_tool_calls: { left: 'other protocols know no limit of calls at the upstream' },

@@ -55,7 +55,6 @@ function readInstructions(body: Reader, left: Left[], names: Namespaces): readon
 /** Members that name a part of the prompt which lies at one upstream of this protocol, and why no other can have it. */
 const KEPT = {
   prompt: 'a stored prompt is known to the upstream that keeps it alone, and the request is translated for another one',
-  conversation: 'a conversation is known to the upstream that keeps it alone',
 } as const
 
 /** Nothing can be answered without that part, so it is refused elsewhere, as any file of another upstream is. */

@@ -46,6 +46,7 @@ export class ResponseBase {
       if (said !== undefined && said !== null) repeated[name] = said
     }
     this.#members = compact(repeated, {
+      ...conversationOf(body.conversation),
       text: { ...DEFAULT_TEXT, ...objectOf(body.text) },
       tools: arrayOf(body.tools).map(toolOf),
       id: this.id,
@@ -74,6 +75,12 @@ export class ResponseBase {
       usage: usage === undefined ? null : writeUsage(usage),
     })
   }
+}
+
+/** A conversation may be named by its id alone. */
+function conversationOf(said: Json | undefined): JsonObject {
+  if (typeof said === 'string') return { conversation: { id: said } }
+  return isObject(said) && typeof said.id === 'string' ? { conversation: { id: said.id } } : {}
 }
 
 /** Functions are repeated with what they leave out. */

@@ -2,6 +2,8 @@ import { GatewayError } from '../../core/errors.js'
 import { HeldRelay } from '../held/relay.js'
 import { responseHeaders, type UpstreamHeaders } from '../response-headers.js'
 import { AnswerTap } from '../state/answer-tap.js'
+import { ResponseTap } from '../state/response-tap.js'
+import { type Tap, Taps } from '../tap.js'
 import { EventRelay } from './events.js'
 import { framesOf } from './frames.js'
 import { framingOf } from './framing.js'
@@ -33,7 +35,7 @@ export function openRelay(attempt: Source, status: number, headers: UpstreamHead
   if (holding?.verb === 'uses') return new RawRelay(attempt, status, flat, lengthOf(headers))
   if (holding !== undefined) return new HeldRelay(attempt, holding, status, flat, headers)
   const type = single(headers['content-type'])?.toLowerCase() ?? ''
-  tapId(attempt, type.startsWith('text/event-stream'))
+  tapResponse(attempt, type.startsWith('text/event-stream'))
   const framing = framingOf(attempt.call, attempt.route.framing)
   if (type.startsWith('text/event-stream')) {
     if (framing === 'sse' || framing === 'sse-crlf') return new EventRelay(attempt, status, flat)
@@ -50,14 +52,26 @@ export function openRelay(attempt: Source, status: number, headers: UpstreamHead
   return new RawRelay(attempt, status, flat, lengthOf(headers), type.startsWith('text/'))
 }
 
-/** Upstreams that keep their responses themselves name them: who made which one is noted on the way. */
-function tapId({ call, exchange }: Source, events: boolean): void {
+/**
+ * Upstreams that keep their responses themselves name them: who made which one is noted on the way. What belongs to a
+ * conversation of ours goes there.
+ */
+function tapResponse({ call, exchange }: Source, events: boolean): void {
   const { turn } = call
-  if (turn?.wishes.store !== true) return
-  call.tap = new AnswerTap(events, {
-    response: id => turn.kept(id, exchange.upstream.name),
-    items: ids => turn.keptItems(ids),
-  })
+  if (turn === undefined) return
+  const taps: Tap[] = []
+  if (turn.conversationId !== undefined) {
+    taps.push(new ResponseTap(events, response => void turn.extend(response).catch(() => undefined)))
+  }
+  if (turn.wishes.store) {
+    taps.push(
+      new AnswerTap(events, {
+        response: id => turn.kept(id, exchange.upstream.name),
+        items: ids => turn.keptItems(ids),
+      }),
+    )
+  }
+  if (taps.length > 0) call.tap = new Taps(taps)
 }
 
 /** A stream of JSON documents on a route whose streams can have several framings. */

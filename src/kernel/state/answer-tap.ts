@@ -1,6 +1,7 @@
 import { isObject, type Json, parseJson } from '../../core/json.js'
 import { parseWithin } from '../../wire/json-within.js'
 import { SseDecoder, WireLimitError } from '../../wire/sse.js'
+import type { Tap } from '../tap.js'
 import { IdTap } from './id-tap.js'
 
 /** What is looked at of one document, or of one piece of a stream, at most, in bytes. */
@@ -19,7 +20,7 @@ export interface Told {
 }
 
 /** Watches an answer that an upstream keeps, for the ids by which later requests will refer to it. Changes nothing. */
-export class AnswerTap {
+export class AnswerTap implements Tap {
   readonly #id: IdTap
   readonly #items: EventItems | DocumentItems
 

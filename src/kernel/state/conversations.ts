@@ -3,6 +3,7 @@ import { STATE_BOUNDS, type StateBounds } from './bounds.js'
 import { noItem, noPrevious, stored, tooLong, unfinishedPrevious } from './faults.js'
 import { ItemIndex } from './item-index.js'
 import { type Item, withIds } from './items.js'
+import { NamedConversations } from './named-conversations.js'
 import { idOf, isReference } from './references.js'
 import {
   decodeStored,
@@ -35,6 +36,8 @@ type Change = (response: OwnResponse) => OwnResponse | undefined
 /** Responses that can be continued, found by their owner alone. */
 export class Conversations {
   readonly bounds: StateBounds
+  /** Those that have an id. */
+  readonly named: NamedConversations
   readonly #store: Store
   readonly #now: () => number
   readonly #onFault: (error: unknown) => void
@@ -53,6 +56,7 @@ export class Conversations {
     this.#store = store
     this.bounds = bounds
     this.#now = now
+    this.named = new NamedConversations(store, bounds, now)
     this.#items = new ItemIndex(store, bounds, now)
     this.#onFault = onFault
   }
@@ -83,6 +87,7 @@ export class Conversations {
       last ??= response
       turns.push([...response.input, ...outputOf(response)])
       at = response.previous
+      if (response.conversation !== undefined) turns.push(await this.inheritedFrom(owner, response.conversation))
     }
     if (last === undefined) throw noPrevious(id)
     this.renew(met)
@@ -92,15 +97,25 @@ export class Conversations {
   /**
    * The items that led to a response: those that it inherited and its client's own, each with an id, oldest first.
    */
-  async inputOf(owner: string, { id, input, previous }: OwnResponse): Promise<readonly Item[]> {
+  async inputOf(owner: string, { id, input, previous, conversation }: OwnResponse): Promise<readonly Item[]> {
     const turns: (readonly Item[])[] = [withIds(input, id)]
+    if (conversation !== undefined) turns.push(await this.inheritedFrom(owner, conversation))
     for (let before = previous; before !== undefined && turns.length <= this.bounds.turns; ) {
       const { response } = await this.known(owner, before)
       if (response.kind === 'kept') throw noPrevious(before)
       turns.push([...withIds(response.input, response.id), ...outputOf(response)])
       before = response.previous
+      if (response.conversation !== undefined) turns.push(await this.inheritedFrom(owner, response.conversation))
     }
     return turns.reverse().flat()
+  }
+
+  /** What a response inherited from the conversation that it was made in, as far as that is still there. */
+  private async inheritedFrom(
+    owner: string,
+    { id, lines }: NonNullable<OwnResponse['conversation']>,
+  ): Promise<readonly Item[]> {
+    return this.named.itemsOf(await this.named.find(owner, id), lines)
   }
 
   /**
@@ -135,11 +150,17 @@ export class Conversations {
   /** Resolves when nothing is being written any more. */
   async settled(): Promise<void> {
     await Promise.allSettled(this.#writes)
+    await this.named.settled()
   }
 
   /** Keeps a response. Rejects with a `StoreError` where it cannot be kept. */
   remember(owner: string, response: StoredResponse): Promise<void> {
     return this.track(this.write(owner, response))
+  }
+
+  /** Adds to a conversation that has an id what a turn said and what was answered. */
+  extend(owner: string, id: string, items: readonly Item[]): Promise<unknown> {
+    return this.track(this.named.add(owner, id, items, false))
   }
 
   /** Notes which items came with a response that an upstream keeps. */

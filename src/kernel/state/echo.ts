@@ -37,6 +37,7 @@ export function blankResponse(id: string, created: number, body: JsonObject, sta
     model: body.model ?? '',
     output: [],
     ...Object.fromEntries(repeated),
+    ...(body.conversation !== undefined && { conversation: body.conversation }),
     reasoning: { effort: null, summary: null, ...reasoning },
     text: { format: { type: 'text' }, ...text },
     usage: null,

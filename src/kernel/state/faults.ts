@@ -58,6 +58,22 @@ export function noItem(id: string): GatewayError {
   return new GatewayError('not_found', `Item with id '${id.slice(0, SHOWN)}' not found.`, { param: 'input' })
 }
 
+/** One that never was, one that is gone and one of another caller: there is one answer to all of them. */
+export function noConversation(id: string): GatewayError {
+  return new GatewayError('not_found', `Conversation with id '${id.slice(0, SHOWN)}' not found.`)
+}
+
+export function noConversationItem(item: string, id: string): GatewayError {
+  const message = `Item with id '${item.slice(0, SHOWN)}' not found in conversation with id '${id.slice(0, SHOWN)}'.`
+  return new GatewayError('not_found', message)
+}
+
+/** A conversation that has an id is over a bound. */
+export function tooLongConversation(what: string, limit: string): GatewayError {
+  const message = `The conversation ${what}. Delete items, or start a new one with what still matters.`
+  return new GatewayError('invalid_parameter', message, { param: 'conversation', limit })
+}
+
 /** Faults of a store, as clients see them. */
 export async function stored<T>(work: Promise<T>): Promise<T> {
   try {

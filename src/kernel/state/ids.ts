@@ -17,6 +17,11 @@ export function derivedId(type: string, response: string, index: number): string
   return (PREFIXES[type] ?? 'item_') + digest.slice(0, ID_BYTES * 2)
 }
 
+/** The id of an item that its client sent without one, where it is kept with the item. */
+export function itemId(type: string): string {
+  return newId(PREFIXES[type] ?? 'item_')
+}
+
 /** What clients expect ids to begin with. */
 const PREFIXES: Readonly<Record<string, string>> = {
   message: 'msg_',

@@ -10,15 +10,23 @@ const USUAL = 20
  * which name items. Throws `invalid_parameter`. Shape: `{object: "list", data, first_id, last_id, has_more}`.
  */
 export function itemList(items: readonly Item[], query: URLSearchParams | undefined): JsonObject {
+  return { object: 'list', ...pageOf(items, query) }
+}
+
+/** A page of anything that has ids; its members but for `object`. `usual`: the order where the query says none. */
+export function pageOf<T extends { readonly id?: unknown }>(
+  items: readonly T[],
+  query: URLSearchParams | undefined,
+  usual: 'asc' | 'desc' = 'desc',
+): Page<T> {
   const limit = readLimit(query?.get('limit'))
-  const ordered = isAscending(query?.get('order')) ? items : [...items].reverse()
+  const ordered = isAscending(query?.get('order') ?? usual) ? items : [...items].reverse()
   const from = placeOf(ordered, query?.get('after'), 'after')
   const to = placeOf(ordered, query?.get('before'), 'before')
   const range = ordered.slice(from === undefined ? 0 : from + 1, to)
   // What stands before an item is read from that item backwards.
   const data = from === undefined && to !== undefined ? range.slice(-limit) : range.slice(0, limit)
   return {
-    object: 'list',
     data,
     first_id: idOf(data[0]),
     last_id: idOf(data.at(-1)),
@@ -26,26 +34,37 @@ export function itemList(items: readonly Item[], query: URLSearchParams | undefi
   }
 }
 
-function readLimit(text: string | null | undefined): number {
+export interface Page<T> {
+  readonly data: readonly T[]
+  readonly first_id: string | null
+  readonly last_id: string | null
+  readonly has_more: boolean
+}
+
+export function readLimit(text: string | null | undefined): number {
   if (text === null || text === undefined) return USUAL
   const limit = /^\d{1,3}$/.test(text) ? Number(text) : 0
   if (limit >= 1 && limit <= MOST) return limit
   throw new GatewayError('invalid_parameter', `'limit' has to be a number from 1 to ${MOST}.`, { param: 'limit' })
 }
 
-function isAscending(text: string | null | undefined): boolean {
+export function isAscending(text: string | null | undefined): boolean {
   if (text === null || text === undefined || text === 'desc') return false
   if (text === 'asc') return true
   throw new GatewayError('invalid_parameter', "'order' has to be asc or desc.", { param: 'order' })
 }
 
-function placeOf(items: readonly Item[], id: string | null | undefined, param: string): number | undefined {
+function placeOf(
+  items: readonly { readonly id?: unknown }[],
+  id: string | null | undefined,
+  param: string,
+): number | undefined {
   if (id === null || id === undefined || id === '') return undefined
   const place = items.findIndex(item => item.id === id)
-  if (place < 0) throw new GatewayError('invalid_parameter', `'${param}' names no item of this response.`, { param })
+  if (place < 0) throw new GatewayError('invalid_parameter', `'${param}' names nothing in this list.`, { param })
   return place
 }
 
-function idOf(item: Item | undefined): string | null {
+function idOf(item: { readonly id?: unknown } | undefined): string | null {
   return typeof item?.id === 'string' ? item.id : null
 }

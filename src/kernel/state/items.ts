@@ -9,12 +9,12 @@ export type Item = JsonObject
  * The items of a request's `input`: a text is one message of the user, and messages without a type or with a text for
  * content get the typed form. Everything else stays as it is. Throws `invalid_parameter`.
  */
-export function itemsOf(input: Json | undefined): readonly Item[] {
+export function itemsOf(input: Json | undefined, param = 'input'): readonly Item[] {
   if (input === undefined || input === null) return []
   if (typeof input === 'string') return [message('user', input)]
-  if (!Array.isArray(input)) throw notItems('input')
+  if (!Array.isArray(input)) throw notItems(param)
   return input.map((item: Json, index) => {
-    if (!isObject(item)) throw notItems(`input[${index}]`)
+    if (!isObject(item)) throw notItems(`${param}[${index}]`)
     return typed(item)
   })
 }

@@ -1,15 +1,18 @@
 import { GatewayError } from '../../core/errors.js'
-import { isObject } from '../../core/json.js'
+import { isObject, parseJson } from '../../core/json.js'
 import type { Route } from '../../core/plan.js'
 import { namesState, STATEFUL } from '../../core/stateful.js'
+import { findValue } from '../../wire/json-edit.js'
 import type { Body } from '../admit.js'
 import { documentOfBody } from '../body-document.js'
 import type { Call } from '../call.js'
 import { InnerRequest, type Inside } from '../inner.js'
 import { breathe } from '../translate/steps.js'
 import { isCompaction, mayHoldCompaction } from './compactions.js'
+import type { Conversations } from './conversations.js'
+import { tooLongConversation } from './faults.js'
 import { mayRefer, referencesIn } from './references.js'
-import { type Before, Turn, type Wishes } from './turn.js'
+import { type Before, HIDDEN, Turn, type Wishes } from './turn.js'
 
 /** Whether requests on this route belong to conversations. */
 export function isStateful(route: Pick<Route, 'protocol' | 'lane'>): boolean {
@@ -38,15 +41,19 @@ export function readWishes(inBody: (name: string) => unknown, references?: reado
   const previous = inBody('previous_response_id')
   if (previous !== undefined && previous !== null && typeof previous !== 'string') throw noText('previous_response_id')
   const conversation = inBody('conversation')
-  if (conversation !== undefined && conversation !== null) {
-    throw new GatewayError(
-      'untranslatable',
-      'Conversations by id are not served here: nobody could tell whose they are. Use previous_response_id.',
-      { param: 'conversation' },
-    )
+  const isNamed = conversation !== undefined && conversation !== null
+  if (isNamed && typeof conversation !== 'string' && !isObject(conversation)) throw noText('conversation')
+  if (isNamed && typeof previous === 'string') {
+    const names = "'previous_response_id' or 'conversation'"
+    const message = `Mutually exclusive parameters: ensure you are only providing one of ${names}.`
+    throw new GatewayError('invalid_parameter', message, {
+      param: 'previous_response_id',
+      familyCode: 'mutually_exclusive_parameters',
+    })
   }
   return {
     previous: previous ?? undefined,
+    conversation: !isNamed ? undefined : typeof conversation === 'string' ? conversation : HIDDEN,
     store: inBody('store') !== false,
     background: inBody('background') === true,
     references,
@@ -60,7 +67,7 @@ export function readWishes(inBody: (name: string) => unknown, references?: reado
 export async function openTurn(call: Call, wishes: Wishes, body: Body): Promise<Turn> {
   const owner = call.key
   const inside = call.request instanceof InnerRequest ? call.request.inside : undefined
-  const before = await findBefore(call, owner, wishes, inside)
+  const before = await findBefore(call, owner, wishes, body, inside)
   const { conversations } = call.kernel.state
   const { responseId } = inside ?? {}
   // Whoever began a run in the background keeps its response.
@@ -91,9 +98,14 @@ async function referencesOf(call: Call, body: Body): Promise<readonly string[]> 
 async function findBefore(
   call: Call,
   owner: string,
-  { previous }: Wishes,
+  { previous, conversation }: Wishes,
+  body: Body,
   inside: Inside | undefined,
 ): Promise<Before> {
+  if (conversation !== undefined) {
+    const id = conversation === HIDDEN ? conversationIn(body) : conversation
+    return inConversation(call.kernel.state.conversations, owner, id)
+  }
   if (previous === undefined) return { by: 'nobody' }
   const local = inside?.local?.find(previous)
   if (local !== undefined) return { by: 'gateway', conversation: local, durable: false }
@@ -101,6 +113,27 @@ async function findBefore(
   const found = await conversations.upTo(owner, previous)
   if (found.kind === 'kept') return { by: 'upstream', upstream: found.upstream }
   return { by: 'gateway', conversation: found, durable: true }
+}
+
+/** All of a conversation that has an id. */
+async function inConversation(conversations: Conversations, owner: string, id: string): Promise<Before> {
+  const { named } = conversations
+  const found = await named.find(owner, id)
+  const { items: count, bytes, lines } = found.head
+  if (count >= conversations.bounds.items) {
+    throw tooLongConversation(`has ${count} items, as many as one may have`, 'conversation_items')
+  }
+  if (bytes > conversations.bounds.bytes) throw tooLongConversation('is too large', 'conversation_bytes')
+  const items = await named.itemsOf(found)
+  return { by: 'gateway', conversation: { kind: 'own', items, turns: 0, bytes }, durable: true, named: { id, lines } }
+}
+
+/** The id in `conversation: {id}`. Throws `invalid_parameter` where there is none. */
+function conversationIn(body: Body): string {
+  const place = body.type === 'bytes' ? findValue(body.bytes, ['conversation', 'id']) : undefined
+  const id = place && body.type === 'bytes' && parseJson(body.bytes.toString('utf8', place.start, place.end))
+  if (typeof id !== 'string') throw noText('conversation.id')
+  return id
 }
 
 function noText(param: string): GatewayError {

@@ -18,6 +18,8 @@ interface Stored {
 export interface OwnResponse extends Stored {
   readonly kind: 'own'
   readonly previous: string | undefined
+  /** The conversation that it was made in, and how many of its lines came before. */
+  readonly conversation?: { readonly id: string; readonly lines: number }
   /** Of the conversation up to here: how many responses, and how many bytes their items have as JSON. */
   readonly turns: number
   readonly bytes: number

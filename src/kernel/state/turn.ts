@@ -1,19 +1,21 @@
 import { GatewayError } from '../../core/errors.js'
 import { jsonText, parseExact } from '../../core/exact-json.js'
 import type { Json, JsonObject } from '../../core/json.js'
-import type { Exchange } from '../../core/plan.js'
-import { removeMember, setValue } from '../../wire/json-edit.js'
+import type { Exchange, Transform } from '../../core/plan.js'
+import { findValue, removeMember, setValue } from '../../wire/json-edit.js'
 import type { OpenItem } from './compactions.js'
 import type { Conversation, Conversations, Found } from './conversations.js'
 import { itemElsewhere, previousElsewhere, tooManyItems } from './faults.js'
 import { newId } from './ids.js'
 import { type Item, itemsOf, typeOf } from './items.js'
 import { idOf, isReference } from './references.js'
-import { type OwnResponse, sizeOf } from './stored.js'
+import { type OwnResponse, outputOf, sizeOf } from './stored.js'
 
 /** What a request says of the conversation that it belongs to. */
 export interface Wishes {
   readonly previous: string | undefined
+  /** The id of a conversation; `hidden` where it stands in the body, which has not been read that far. */
+  readonly conversation?: string | typeof HIDDEN | undefined
   /** Whether the response may be kept. */
   readonly store: boolean
   readonly background: boolean
@@ -21,12 +23,20 @@ export interface Wishes {
   readonly references?: readonly string[] | undefined
 }
 
+export const HIDDEN = Symbol('hidden')
+
 /** Who keeps what came before this turn. */
 export type Before =
   /** Nothing came before. */
   | { readonly by: 'nobody' }
   /** It is here. */
-  | { readonly by: 'gateway'; readonly conversation: Conversation; readonly durable: boolean }
+  | {
+      readonly by: 'gateway'
+      readonly conversation: Conversation
+      readonly durable: boolean
+      /** Its id, where it has one, and how many lines it had when the turn began. */
+      readonly named?: { readonly id: string; readonly lines: number }
+    }
   /** The upstream of that name has it. */
   | { readonly by: 'upstream'; readonly upstream: string }
 
@@ -113,6 +123,12 @@ export class Turn {
    * Throws `previous_response_not_found`, and `invalid_parameter` where a part is kept by an upstream that cannot be asked.
    */
   narrow(exchanges: readonly Exchange[]): readonly Exchange[] {
+    const able = this.able(exchanges)
+    const id = this.conversationId
+    return id === undefined ? able : able.map(exchange => inConversation(exchange, id))
+  }
+
+  private able(exchanges: readonly Exchange[]): readonly Exchange[] {
     const { before, wishes } = this
     const keepers = new Set([...this.#found.values()].flatMap(found => ('upstream' in found ? [found.upstream] : [])))
     if (before.by === 'upstream') keepers.add(before.upstream)
@@ -140,7 +156,7 @@ export class Turn {
       return Array.isArray(document.input) ? { ...document, input: this.opened(own) } : document
     }
     this.checkSize(this.inputBytes, own.length)
-    const { previous_response_id: _, ...rest } = document
+    const { previous_response_id: _, conversation: __, ...rest } = document
     return { ...rest, input: this.opened([...earlier, ...own]) }
   }
 
@@ -153,11 +169,21 @@ export class Turn {
     const refersToUs = [...this.#found.values()].some(found => 'item' in found)
     if (before.by !== 'gateway' && !refersToUs && this.open === undefined) return bytes
     const document = parseExact(Buffer.from(bytes).toString('utf8')) as JsonObject
+    this.#input = itemsOf(document.input).flatMap(item => this.meantBy(item))
+    this.#inputBytes = undefined
     const own = itemsOf(document.input).flatMap(item => this.standsFor(item))
     if (before.by !== 'gateway') return setValue(bytes, ['input'], jsonText(this.opened(own)), 'always')
     this.checkSize(sizeOf(own), own.length)
     const input = jsonText(this.opened([...before.conversation.items.filter(travels), ...own]))
-    return setValue(removeMember(bytes, ['previous_response_id']), ['input'], input, 'always')
+    const bare = removeMember(removeMember(bytes, ['previous_response_id']), ['conversation'])
+    return setValue(bare, ['input'], input, 'always')
+  }
+
+  /** What is kept of an item: of a reference, what it refers to, where that is here. */
+  private meantBy(item: Item): readonly Item[] {
+    if (!isReference(item)) return [item]
+    const found = this.#found.get(idOf(item))
+    return found !== undefined && 'item' in found ? [found.item] : []
   }
 
   private opened(items: readonly Item[]): readonly Item[] {
@@ -171,9 +197,25 @@ export class Turn {
     return travels(found.item) ? [found.item] : []
   }
 
-  /** Whether the response is to be kept here. */
+  /** Whether anything is to be kept here of the response, or of its output. */
   get keeps(): boolean {
+    return this.stores || this.conversationId !== undefined
+  }
+
+  /** The id of the conversation that this turn belongs to, where it has one. */
+  get conversationId(): string | undefined {
+    return this.before.by === 'gateway' ? this.before.named?.id : undefined
+  }
+
+  private get stores(): boolean {
     return this.wishes.store && (this.before.by !== 'gateway' || this.before.durable)
+  }
+
+  /** Adds what was said and answered to the conversation that the turn belongs to. Rejects where that fails. */
+  async extend(response: JsonObject): Promise<void> {
+    const id = this.conversationId
+    if (id === undefined || !GIVEN.has(response.status)) return
+    await this.#conversations.extend(this.owner, id, [...this.#input, ...outputOf({ response })])
   }
 
   /**
@@ -181,7 +223,8 @@ export class Turn {
    * could not be kept, or has more items than a conversation may have, one that says so (`store: false`).
    */
   async keep(response: JsonObject): Promise<JsonObject> {
-    if (!this.keeps) return response
+    await this.extend(response)
+    if (!this.stores) return response
     const draft = this.draft(response)
     if (draft.items > this.#conversations.bounds.items) return { ...response, store: false }
     try {
@@ -208,6 +251,7 @@ export class Turn {
       created: this.#created,
       model: this.#model,
       previous: this.wishes.previous,
+      ...(this.before.by === 'gateway' && this.before.named && { conversation: this.before.named }),
       turns: turns + 1,
       bytes: bytes + this.inputBytes + sizeOf(response.output ?? []),
       items: this.inherited + input.length + (Array.isArray(response.output) ? response.output.length : 0),
@@ -258,6 +302,23 @@ export class Turn {
     this.#conversations.checkSize({ turns: turns + 1, bytes: bytes + own, items: items.length + count })
   }
 }
+
+/** The exchange with answers that name the conversation, which only the gateway knows. */
+function inConversation(exchange: Exchange, id: string): Exchange {
+  if (exchange.translation !== undefined) return exchange
+  const { response: declared } = exchange
+  const json = JSON.stringify({ id })
+  const response: Transform = bytes => {
+    const document = declared?.(bytes) ?? bytes
+    const path = findValue(document, ['response', 'output']) === undefined ? [] : ['response']
+    if (path.length === 0 && findValue(document, ['output']) === undefined) return document
+    return setValue(document, [...path, 'conversation'], json, 'always')
+  }
+  return { ...exchange, response }
+}
+
+/** How responses end whose output counts as said. */
+const GIVEN = new Set<unknown>(['completed', 'incomplete'])
 
 /** Whether an upstream that never saw it can make use of an item. */
 function travels(item: Item): boolean {

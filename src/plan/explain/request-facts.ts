@@ -98,7 +98,9 @@ export function requestFacts(plan: CompiledPlan, ask: Ask): RequestFacts {
 function keptText({ answer }: Route): string {
   return answer === 'response.compact'
     ? "asked of the model's upstream; where that does not compact, its model writes a summary"
-    : "from the gateway's store, or asked of the upstream that keeps the response"
+    : answer?.startsWith('conversation') === true
+      ? "from the gateway's store"
+      : "from the gateway's store, or asked of the upstream that keeps the response"
 }
 
 function taskText({ kind, action, parameter, member = '' }: TaskRoute): string {

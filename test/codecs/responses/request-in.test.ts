@@ -384,8 +384,6 @@ t.test('what lies at one upstream of this protocol is a file of it', async t => 
   const parts = (body: JsonObject): unknown => decode(body).turns.flatMap(turn => turn.parts)
   const file = (file: string, at: string): JsonObject => ({ source: { file, of: 'responses' }, at })
   t.match(parts({ prompt: { id: 'p_1' } }), [file('p_1', 'prompt'), { text: 'Hello.' }])
-  t.match(parts({ conversation: 'conv_1' }), [file('conv_1', 'conversation'), { text: 'Hello.' }])
-  t.match(parts({ conversation: { id: 'conv_1' } }), [file('conv_1', 'conversation'), { text: 'Hello.' }])
 })
 
 t.test('what no other protocol knows is named', async t => {

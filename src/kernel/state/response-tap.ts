@@ -1,0 +1,54 @@
+import { readExact } from '../../core/exact-json.js'
+import { isObject, type JsonObject } from '../../core/json.js'
+import { SseDecoder, WireLimitError } from '../../wire/sse.js'
+import type { Tap } from '../tap.js'
+
+/** Largest answer, or last event of one, that is read, bytes. */
+const MAX_BYTES = 16 * 1024 * 1024
+/** Events that end a response well, and carry it whole. */
+const LAST = ['response.completed', 'response.incomplete'] as const
+const MARKS = LAST.map(name => Buffer.from(name))
+
+/** Watches an answer on its way to the client for the whole response, which it gives once. Changes nothing. */
+export class ResponseTap implements Tap {
+  readonly #events: boolean
+  readonly #found: (response: JsonObject) => void
+  #pieces: Buffer[] = []
+  #size = 0
+
+  /** `events`: whether the answer is an event stream, of which whole events are pushed, and not one document. */
+  constructor(events: boolean, found: (response: JsonObject) => void) {
+    this.#events = events
+    this.#found = found
+  }
+
+  push(bytes: Uint8Array): void {
+    const piece = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+    if (this.#events && !MARKS.some(mark => piece.includes(mark))) return
+    this.#size += piece.length
+    if (this.#size <= MAX_BYTES) this.#pieces.push(piece)
+    else this.#pieces = []
+  }
+
+  end(): void {
+    const bytes = Buffer.concat(this.#pieces)
+    this.#pieces = []
+    if (bytes.length === 0) return
+    const response = this.#events ? lastResponse(bytes) : readExact(bytes.toString('utf8'))
+    if (isObject(response) && Array.isArray(response.output)) this.#found(response)
+  }
+}
+
+function lastResponse(bytes: Buffer): JsonObject | undefined {
+  try {
+    for (const { data } of new SseDecoder({ line: MAX_BYTES, event: MAX_BYTES }).push(bytes)) {
+      const event = LAST.some(name => data.includes(name)) ? readExact(data) : undefined
+      const isLast = isObject(event) && LAST.some(name => name === event.type)
+      if (isLast && isObject(event.response)) return event.response
+    }
+    return undefined
+  } catch (cause) {
+    if (cause instanceof WireLimitError) return undefined
+    throw cause
+  }
+}
