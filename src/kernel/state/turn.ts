@@ -223,7 +223,7 @@ export class Turn {
    * could not be kept, or has more items than a conversation may have, one that says so (`store: false`).
    */
   async keep(response: JsonObject): Promise<JsonObject> {
-    await this.extend(response)
+    if (this.conversationId !== undefined) await this.extend(response)
     if (!this.stores) return response
     const draft = this.draft(response)
     if (draft.items > this.#conversations.bounds.items) return { ...response, store: false }
