@@ -230,8 +230,15 @@ export interface ProtocolConfig {
   readonly members?: MembersConfig
   /** Where answers hold vectors, and which member of requests says how these are written. */
   readonly vectors?: { readonly at: string; readonly format: string; readonly unless?: readonly string[] }
-  /** What a tunnel reads of the messages that pass: dotted paths of models' names, and types of messages with usage. */
-  readonly messages?: { readonly model?: readonly string[]; readonly counted?: readonly string[] }
+  /**
+   * What a tunnel reads of the messages that pass: dotted paths of models' names, and types of messages with usage; and
+   * whether it tells its own errors in an event.
+   */
+  readonly messages?: {
+    readonly model?: readonly string[]
+    readonly counted?: readonly string[]
+    readonly error_event?: boolean
+  }
   /** Subprotocols that a tunnel offers upstream (globs), and those that it answers. */
   readonly subprotocols?: { readonly pass?: readonly string[]; readonly answer?: readonly string[] }
   readonly rate_limits?: RateLimitsConfig

@@ -377,8 +377,10 @@ export interface VectorRule {
 }
 
 export interface MessageRules {
-  /** Values of `type` of the upstream's messages that tell usage. */
+  /** Values of `type` of the upstream's messages that tell usage; none: all that tell some. */
   readonly counted: readonly string[]
+  /** Whether clients are told in an event why the gateway ends their session. */
+  readonly errorEvent: boolean
 }
 
 export interface Subprotocols {

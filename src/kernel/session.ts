@@ -28,6 +28,9 @@ const GOING_AWAY = 1001
 const UNSUPPORTED = 1003
 const POLICY = 1008
 
+/** `stall`: the longest time in which a client may take no byte that waits for it; without one, any time. */
+export type SessionLimits = Pick<Limits, 'body' | 'values'> & Partial<Pick<Limits, 'stall'>>
+
 /**
  * A WebSocket on which a client asks for one response after the other, each by a message `response.create`, and gets
  * the events of the protocol's streams as messages. Each request goes the way of one that came by HTTP, authentication
@@ -39,7 +42,7 @@ export class ResponseSession implements SocketHandler {
   readonly #url: string
   readonly #headers: readonly string[]
   readonly #connected: string | undefined
-  readonly #limits: Pick<Limits, 'body' | 'values'>
+  readonly #limits: SessionLimits
   /** What the message at hand takes as objects. */
   readonly #memory: MemoryLease
   readonly #last = new LastTurn()
@@ -56,7 +59,7 @@ export class ResponseSession implements SocketHandler {
   constructor(
     socket: FramedSocket,
     request: IncomingMessage,
-    limits: Pick<Limits, 'body' | 'values'>,
+    limits: SessionLimits,
     memory: MemoryLease,
     serve: Serve,
     onEnd: () => void,
@@ -95,7 +98,7 @@ export class ResponseSession implements SocketHandler {
   }
 
   alive(): void {
-    this.#signs.heard(performance.now())
+    this.#signs.heard(performance.now(), this.#socket.sent)
   }
 
   closed(): void {
@@ -112,7 +115,10 @@ export class ResponseSession implements SocketHandler {
   /** Called now and then: asks a silent client for a sign of life, and ends a connection that is old or dead. */
   check(now: number): void {
     if (this.#state === 'open' && now - this.#opened > LONGEST_LIFE && this.#turn === undefined) this.expire()
-    const sign = this.#signs.check(now)
+    // A ping would come behind what it has not taken yet.
+    const waiting = this.#socket.stalledFor(now)
+    if (waiting !== undefined && waiting < (this.#limits.stall ?? Number.POSITIVE_INFINITY)) this.#signs.wait(now)
+    const sign = this.#signs.check(now, true, this.#socket.sent)
     if (sign === 'ask') this.#socket.ping()
     else if (sign === 'dead') this.#socket.terminate()
   }

@@ -48,6 +48,12 @@ function proxyServer(): ProxyServer {
   return proxy
 }
 
+/** Why an answer is none to the handshake with this key (RFC 6455 §4.1); nobody has offered an extension. */
+function whatIsWrong(headers: IncomingHttpHeaders, key: string): string | undefined {
+  if (headers['sec-websocket-accept'] !== acceptOf(key)) return 'not the answer to this handshake'
+  return headers['sec-websocket-extensions'] === undefined ? undefined : 'an extension that was not offered'
+}
+
 /**
  * A WebSocket to an upstream whose bytes pass unchanged. The proxy library makes the handshake and TLS, and tells how they
  * went; to it, this is the client's socket. The client's own one it never gets: it would write an upstream's refusal
@@ -96,6 +102,11 @@ export class RawTunnel extends Duplex {
     this.#upstream?.end()
   }
 
+  /** The upstream's connection, once it has agreed. */
+  get connection(): Duplex {
+    return this.#upstream ?? this
+  }
+
   /** Takes more of the upstream's bytes. */
   more(): void {
     this.#upstream?.resume()
@@ -134,10 +145,13 @@ export class RawTunnel extends Duplex {
     tunnels.set(upstream, this)
     if (this.#state !== 'asking') {
       upstream.destroy()
-    } else if (headers['sec-websocket-accept'] !== acceptOf(this.#key)) {
+      return
+    }
+    const wrong = whatIsWrong(headers, this.#key)
+    if (wrong !== undefined) {
       this.#state = 'over'
       upstream.destroy()
-      this.#handler.failed(Object.assign(new Error('not the answer to this handshake'), { code: 'HPE_ACCEPT' }))
+      this.#handler.failed(Object.assign(new Error(wrong), { code: 'HPE_HANDSHAKE' }))
     } else {
       this.#state = 'open'
       if (!this.#handler.opened(headers)) this.abort()

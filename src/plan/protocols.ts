@@ -35,7 +35,7 @@ function compileProtocol(name: string, config: ProtocolConfig): Protocol {
     streamError: stream_error ?? 'family',
     usage: usage && compileUsage(usage),
     vectors: vectors && { at: parsePath(vectors.at), format: vectors.format, unless: vectors.unless ?? [] },
-    messages: { counted: messages?.counted ?? [] },
+    messages: { counted: messages?.counted ?? [], errorEvent: messages?.error_event ?? false },
     subprotocols: subprotocols && compileSubprotocols(subprotocols),
     unknownModel: unknown_model && {
       status: unknown_model.status,

@@ -5,6 +5,8 @@ import { type Container, type Item, JsonCursor } from './json-cursor.js'
 import { type Edit, removals } from './json-splice.js'
 
 const QUOTE = 0x22
+/** Nesting of messages in which a model is named: theirs is bounded by nothing else. */
+const MAX_MESSAGE_DEPTH = 128
 
 /** A text that a rule takes for a model's name. `start` and `end` are the offsets of its quotes, both included. */
 export interface FoundName {
@@ -32,12 +34,15 @@ interface Active {
 
 /** Throws `SyntaxError` where the document is not a JSON object. Its nesting has been bounded. */
 export function findMembers(doc: Uint8Array, rules: readonly MemberRule[]): FoundMembers {
-  const finder = new Finder(asBuffer(doc))
-  finder.walk(
-    finder.cursor.root(),
-    rules.map(rule => ({ rule, depth: 0 })),
-    [],
-  )
+  const finder = new Finder(asBuffer(doc), false)
+  finder.find(finder.cursor.root(), rules)
+  return finder
+}
+
+/** The same of a message of a tunnel, which may be a list as well: lists are looked through, wherever they stand. */
+export function findInMessage(doc: Uint8Array, rules: readonly MemberRule[]): FoundMembers {
+  const finder = new Finder(asBuffer(doc), true)
+  finder.find(finder.cursor.top(), rules)
   return finder
 }
 
@@ -48,12 +53,27 @@ class Finder implements FoundMembers {
   readonly dropped: DocumentPath[] = []
   readonly removals: Edit[] = []
 
-  constructor(doc: Buffer) {
+  readonly #throughLists: boolean
+
+  constructor(doc: Buffer, throughLists: boolean) {
     this.cursor = new JsonCursor(doc)
+    this.#throughLists = throughLists
+  }
+
+  find(top: Container, rules: readonly MemberRule[]): void {
+    const active = rules.map(rule => ({ rule, depth: 0 }))
+    this.walk(top, active, [])
   }
 
   walk(container: Container, active: readonly Active[], at: DocumentPath): void {
+    this.bound(at)
     const out = new Set<Item>()
+    if (this.#throughLists && !container.object) {
+      for (const [index, { start }] of container.items.entries()) {
+        if (this.cursor.isContainer(start)) this.walk(this.cursor.container(start), active, [...at, index])
+      }
+      return
+    }
     for (const [index, item] of container.items.entries()) {
       const key = container.object ? this.text(item.keyStart, item.keyEnd) : index
       const name = typeof key === 'string' ? memberName(key) : undefined
@@ -81,6 +101,7 @@ class Finder implements FoundMembers {
   }
 
   private namesIn({ start, end }: Item, action: FoundName['action'], at: DocumentPath): void {
+    this.bound(at)
     if (this.cursor.isContainer(start)) {
       const { items, object } = this.cursor.container(start)
       for (const [index, item] of items.entries()) {
@@ -89,6 +110,10 @@ class Finder implements FoundMembers {
     } else if (this.cursor.doc[start] === QUOTE) {
       this.names.push({ action, at, text: this.text(start, end), start, end })
     }
+  }
+
+  private bound(at: DocumentPath): void {
+    if (this.#throughLists && at.length > MAX_MESSAGE_DEPTH) throw new SyntaxError('the message is nested too deep')
   }
 
   private text(start: number, end: number): string {

@@ -21,10 +21,12 @@ export interface FrameSink {
   begin(isText: boolean): void
   /** A piece of a text message, unmasked: the bytes are good until this returns. */
   text(bytes: Buffer, start: number, end: number): boolean
+  /** The same of a binary message, for those who read them too. */
+  binary?(bytes: Buffer, start: number, end: number): boolean
   /** The message is whole. */
   end(isText: boolean): boolean
-  /** `code` is 1005 where the frame has none (RFC 6455 §7.1.5). */
-  close(code: number, reason: string): void
+  /** `code` is 1005 where the frame has none (RFC 6455 §7.1.5). Only `false` stops the reader. */
+  close(code: number, reason: string): unknown
   /** A ping, for those who have to answer it. The payload is good until this returns. */
   ping?(payload: Buffer): void
 }
@@ -42,7 +44,7 @@ export interface FrameFault {
 export class FrameReader {
   readonly #masked: boolean
   readonly #sink: FrameSink
-  /** Whether texts are looked at, which takes unmasking them. */
+  /** Whether messages are looked at, which takes unmasking them. */
   readonly #reads: boolean
   readonly #head = Buffer.alloc(MOST_HEAD)
   readonly #unmasker = new Unmasker()
@@ -63,7 +65,7 @@ export class FrameReader {
   #start = 0
   #beganBefore = false
 
-  /** `masked`: the direction from a client to a server. `reads`: the sink wants the text of messages. */
+  /** `masked`: the direction from a client to a server. `reads`: the sink wants the payload of messages. */
   constructor(masked: boolean, reads: boolean, sink: FrameSink) {
     this.#masked = masked
     this.#reads = reads
@@ -73,6 +75,11 @@ export class FrameReader {
   /** Why nothing more is read. */
   get fault(): FrameFault | undefined {
     return this.#fault
+  }
+
+  /** Nothing more passes: a frame is at fault, or the sink has refused it. */
+  get stopped(): boolean {
+    return this.#stopped
   }
 
   /** A close frame has passed: no other may follow it. */
@@ -199,22 +206,25 @@ export class FrameReader {
       this.#controlLength += chunk.copy(this.#control, this.#controlLength, at, at + size)
       return true
     }
-    if (this.#opcode >= CLOSE || this.#message !== TEXT || !this.#reads) return true
-    if (!this.#masked) return this.#sink.text(chunk, at, at + size)
+    if (this.#opcode >= CLOSE || !this.#reads) return true
+    if (this.#message !== TEXT && this.#sink.binary === undefined) return true
+    if (!this.#masked) return this.data(chunk, at, at + size)
     const end = at + size
     for (let from = at; from < end; ) {
       const length = this.#unmasker.unmask(chunk, from, end)
-      if (!this.#sink.text(this.#unmasker.plain, 0, length)) return false
+      if (!this.data(this.#unmasker.plain, 0, length)) return false
       from += length
     }
     return true
   }
 
+  private data(bytes: Buffer, start: number, end: number): boolean {
+    if (this.#message === TEXT) return this.#sink.text(bytes, start, end)
+    return this.#sink.binary?.(bytes, start, end) ?? true
+  }
+
   private ended(): boolean {
-    if (this.#opcode === CLOSE) {
-      this.close()
-      return true
-    }
+    if (this.#opcode === CLOSE) return this.close()
     if (this.#opcode === PING) this.#sink.ping?.(this.controlPayload())
     if (this.#opcode > CLOSE || !this.#fin) return true
     const isText = this.#message === TEXT
@@ -232,11 +242,11 @@ export class FrameReader {
     return payload
   }
 
-  private close(): void {
+  private close(): boolean {
     const payload = this.controlPayload()
-    this.#closed = true
-    if (payload.length < 2) this.#sink.close(1005, '')
-    else this.#sink.close(payload.readUInt16BE(0), payload.toString('utf8', 2))
+    const [code, reason] = payload.length < 2 ? [1005, ''] : [payload.readUInt16BE(0), payload.toString('utf8', 2)]
+    this.#closed = this.#sink.close(code, reason) !== false
+    return this.#closed
   }
 }
 

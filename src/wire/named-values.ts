@@ -17,26 +17,42 @@ const SHORT = 48
 /** Most bytes that are kept of a string that goes over several pieces: a longer one is no name. */
 const KEPT = 2048
 
+/** An open container in which some of the places may lie. */
+interface Level {
+  isObject: boolean
+  /** Bits of the paths that lead here. */
+  paths: number
+  /** How many of their names have been met. */
+  names: number
+  /** Lists that are open in this one, and are as good as it. */
+  inner: number
+}
+
 /**
  * Finds the strings that stand at certain places of a JSON document (`session.model`), while it passes in pieces, cut
- * anywhere, and says whether each may. It only follows strings, brackets, colons and commas, so that it reads whatever
- * the most lenient of parsers reads; keys are compared as {@link memberName} folds them, and of a key that stands twice both
- * values count. Memory is bounded whatever the document is.
+ * anywhere, and says whether each may. Lists are looked through, wherever they stand: each element is as good as what it is
+ * in the place of. It only follows strings, brackets, colons and commas, so that it reads whatever the most lenient of
+ * parsers reads; keys are compared as {@link memberName} folds them, and of a key that stands twice both values count.
+ * Memory is bounded whatever the document is.
  */
 export class NamedValues {
   readonly #paths: readonly (readonly string[])[]
   readonly #allowed: (value: string) => boolean
-  /** By depth: the names that one of the paths may go on with there. */
+  /** By the names that have been met: those that one of the paths may go on with. */
   readonly #names: readonly MemberKeys[]
-  /** Bits of the paths at which nothing may stand. */
+  /** Bits of all paths, and of those at which nothing may stand. */
+  readonly #all: number
   readonly #barred: number
   #stoppedAt: readonly string[] | undefined
-  /** By path: how many of its names the open objects have matched. */
-  readonly #matched: number[]
+  /** The open containers that matter: no more than twice the longest path has names, and one. */
+  readonly #levels: readonly Level[]
   #depth = 0
-  /** Bits of the paths whose next name the last string was; once a colon has come, those whose value begins. */
+  /** Open containers below them, which do not. */
+  #skipped = 0
+  /** Bits of the paths whose next name the last string was; of those whose value may begin here, and their names so far. */
   #candidate = 0
   #armed = 0
+  #armedNames = 0
   #inString = false
   #escaped = false
   readonly #held = Buffer.alloc(KEPT)
@@ -53,7 +69,8 @@ export class NamedValues {
   ) {
     const paths = [...named, ...barred]
     this.#paths = paths.map(path => path.map(memberName))
-    this.#barred = (2 ** paths.length - 1) & ~(2 ** named.length - 1)
+    this.#all = 2 ** paths.length - 1
+    this.#barred = this.#all & ~(2 ** named.length - 1)
     this.#allowed = allowed
     const deepest = Math.max(0, ...paths.map(path => path.length))
     this.#names = Array.from(
@@ -65,13 +82,13 @@ export class NamedValues {
             .map(path => ({ path: path.slice(depth, depth + 1), action: 'model' })),
         ),
     )
-    this.#matched = paths.map(() => 0)
+    this.#levels = Array.from({ length: 2 * deepest + 2 }, () => ({ isObject: false, paths: 0, names: 0, inner: 0 }))
   }
 
   /** Another document begins. */
   begin(): void {
-    this.#matched.fill(0)
     this.#depth = 0
+    this.#skipped = 0
     this.#candidate = 0
     this.#armed = 0
     this.#inString = false
@@ -101,13 +118,10 @@ export class NamedValues {
           this.#heldLength = 0
           break
         case COLON:
-          this.#armed = this.#candidate
-          this.#candidate = 0
-          if ((this.#armed & this.#barred) !== 0 && !this.passes(this.#armed & this.#barred)) return false
+          if (!this.colon()) return false
           break
         case COMMA:
-          this.#armed = 0
-          this.#candidate = 0
+          this.next()
           break
         case OPEN_BRACE:
         case OPEN_BRACKET:
@@ -165,15 +179,17 @@ export class NamedValues {
 
   /** A string has ended: a key, a value, or the value that is looked for. */
   private ended(bytes: Buffer, start: number, end: number): boolean {
+    if (this.#skipped > 0) return true
     if (this.#armed !== 0) {
-      const isWanted = this.isLeaf(this.#armed)
+      const isWanted = this.leaves(this.#armed, this.#armedNames) !== 0
       this.#armed = 0
       return !isWanted || this.judge(bytes, start, end)
     }
-    const names = this.#names[this.#depth - 1]
+    const level = this.#levels[this.#depth - 1]
+    const names = level?.isObject === true ? this.#names[level.names] : undefined
     // Most keys are told from the names at a glance, which those that came in pieces do not allow.
     const isOther = names === undefined || (this.#heldLength === 0 && !names.mayBe(bytes, start, end))
-    this.#candidate = isOther ? 0 : this.candidates(bytes, start, end)
+    this.#candidate = isOther || level === undefined ? 0 : this.candidates(level, bytes, start, end)
     return true
   }
 
@@ -182,15 +198,35 @@ export class NamedValues {
     return this.#stoppedAt
   }
 
-  private passes(barred: number): boolean {
-    this.#stoppedAt = this.#paths.find(
-      (path, index) => (barred & (1 << index)) !== 0 && this.#matched[index] === path.length - 1,
-    )
-    return this.#stoppedAt === undefined
+  /** The last string was a key; false where nothing may stand under it. */
+  private colon(): boolean {
+    if (this.#skipped > 0 || this.#candidate === 0) return true
+    this.#armed = this.#candidate
+    this.#armedNames = (this.#levels[this.#depth - 1]?.names ?? 0) + 1
+    this.#candidate = 0
+    const barred = this.leaves(this.#armed & this.#barred, this.#armedNames)
+    if (barred === 0) return true
+    this.#stoppedAt = this.#paths.find((_, index) => (barred & (1 << index)) !== 0)
+    return false
   }
 
-  private isLeaf(armed: number): boolean {
-    return this.#paths.some((path, index) => (armed & (1 << index)) !== 0 && this.#matched[index] === path.length - 1)
+  /** Another member or element begins. */
+  private next(): void {
+    if (this.#skipped > 0) return
+    const level = this.#levels[this.#depth - 1]
+    const inList = level?.isObject === false
+    this.#armed = inList ? level.paths : 0
+    this.#armedNames = inList ? level.names : 0
+    this.#candidate = 0
+  }
+
+  /** Of some paths those that have no more names. */
+  private leaves(paths: number, names: number): number {
+    let found = 0
+    for (let index = 0; paths >>> index !== 0; index++) {
+      if ((paths & (1 << index)) !== 0 && this.#paths[index]?.length === names) found |= 1 << index
+    }
+    return found
   }
 
   private judge(bytes: Buffer, start: number, end: number): boolean {
@@ -198,14 +234,14 @@ export class NamedValues {
     return value !== undefined && this.#allowed(value)
   }
 
-  private candidates(bytes: Buffer, start: number, end: number): number {
+  /** The paths through an object that go on with this key. */
+  private candidates({ paths, names }: Level, bytes: Buffer, start: number, end: number): number {
     let found = 0
     let key: string | undefined
-    for (let index = 0; index < this.#paths.length; index++) {
-      const matched = this.#matched[index] ?? 0
-      if (this.#depth !== matched + 1) continue
+    for (let index = 0; paths >>> index !== 0; index++) {
+      if ((paths & (1 << index)) === 0) continue
       key ??= memberName(this.text(bytes, start, end) ?? '')
-      if (this.#paths[index]?.[matched] === key) found |= 1 << index
+      if (this.#paths[index]?.[names] === key) found |= 1 << index
     }
     return found
   }
@@ -230,24 +266,36 @@ export class NamedValues {
   }
 
   private open(isObject: boolean): void {
-    if (isObject && this.#armed !== 0) {
-      for (let index = 0; index < this.#paths.length; index++) {
-        const matched = this.#matched[index] ?? 0
-        const more = matched + 1 < (this.#paths[index]?.length ?? 0)
-        if ((this.#armed & (1 << index)) !== 0 && more) this.#matched[index] = matched + 1
-      }
+    if (this.#skipped > 0) {
+      this.#skipped++
+      return
     }
-    this.#depth++
-    this.#armed = 0
+    const around = this.#levels[this.#depth - 1]
+    if (around === undefined) {
+      this.#armed = this.#all
+      this.#armedNames = 0
+    }
+    // An object is no value of a place: what is looked for in it are further names.
+    const paths = isObject ? this.#armed & ~this.leaves(this.#armed, this.#armedNames) : this.#armed
+    const level = this.#levels[this.#depth]
+    if (paths !== 0 && !isObject && around?.isObject === false) around.inner++
+    else if (paths === 0 || level === undefined) this.#skipped = 1
+    else {
+      level.isObject = isObject
+      level.paths = paths
+      level.names = this.#armedNames
+      level.inner = 0
+      this.#depth++
+    }
+    if (isObject || this.#skipped > 0) this.#armed = 0
     this.#candidate = 0
   }
 
   private close(): void {
-    if (this.#depth > 0) this.#depth--
-    for (let index = 0; index < this.#matched.length; index++) {
-      const most = Math.max(0, this.#depth - 1)
-      if ((this.#matched[index] ?? 0) > most) this.#matched[index] = most
-    }
+    const level = this.#levels[this.#depth - 1]
+    if (this.#skipped > 0) this.#skipped--
+    else if (level !== undefined && level.inner > 0) level.inner--
+    else if (level !== undefined) this.#depth--
     this.#armed = 0
     this.#candidate = 0
   }

@@ -19,10 +19,10 @@ type Test = Pick<typeof t, 'teardown'>
 const SIMULATED = `version: 1\n${CALLER}\nstore: { type: memory }\nupstreams: { sim: { kind: simulator } }\nmodels: { "sim-realtime": sim, "sim-realtime?*": sim, voice: { upstream: sim, as: sim-realtime } }\n`
 
 /** The official client speaks TLS only, whatever its base address says. */
-async function startSecure(test: Test): Promise<TestGateway> {
+async function startSecure(test: Test, more = ''): Promise<TestGateway> {
   const tls = (name: string): string => join(packageRoot(), 'test/fixtures/tls', name)
   const listen = `listen: { tls: { cert: "${tls('first.pem')}", key: "${tls('first.key')}" } }\n`
-  return startTestGateway(test, SIMULATED + listen)
+  return startTestGateway(test, SIMULATED + listen + more)
 }
 
 class Conversation {
@@ -65,6 +65,7 @@ t.test('the official client holds a spoken conversation with the simulator', asy
   talk.send(SAYS('good morning'), { type: 'response.create' })
   const { response } = await talk.event('response.done')
   t.match(response, { status: 'completed', output: [{ content: [{ type: 'output_audio' }] }] })
+  t.match(await talk.event('response.content_part.done'), { part: { type: 'audio', transcript: String } })
   const transcript = talk.all('response.output_audio_transcript.delta').map(({ delta }) => delta)
   t.match(transcript.join(''), /^You said: "good morning"\./)
   t.equal((await talk.event('response.output_audio_transcript.done')).transcript, transcript.join(''))
@@ -76,6 +77,17 @@ t.test('the official client holds a spoken conversation with the simulator', asy
   t.match(line, { route: 'WS /v1/realtime', model: 'voice', target: 'sim-realtime', status: 101, outcome: 'ok' })
   t.match(line, { close: 1000, closed_by: 'client', total_tokens: response.usage?.total_tokens })
   t.match(line, { output_audio_tokens: response.usage?.output_token_details?.audio_tokens })
+})
+
+t.test('clients that name their model in session.update may name an alias, where the tunnel is framed', async t => {
+  const framed = 'routes: { WS /v1/realtime: { protocol: realtime, model: query.model, tunnel: framed } }\n'
+  const talk = new Conversation(t, await startSecure(t, framed), 'voice')
+  await talk.event('session.created')
+  talk.send({ type: 'session.update', session: { type: 'realtime', model: 'voice', output_modalities: ['text'] } })
+  t.match(await talk.event('session.updated'), { session: { model: 'sim-realtime', output_modalities: ['text'] } })
+  talk.send(SAYS('good morning'), { type: 'response.create' })
+  t.match(await talk.event('response.content_part.added'), { part: { type: 'text', text: '' } })
+  t.match(await talk.event('response.done'), { response: { output: [{ content: [{ type: 'output_text' }] }] } })
 })
 
 t.test('the official client speaks, and silence ends its turn', async t => {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { textFrame } from '../../src/wire/frames.js'
+import { closeFrame, textFrame } from '../../src/wire/frames.js'
 import { FRAME_CASES } from '../helpers/frame-cases.js'
 import { lineOf, open, startRealtime } from '../helpers/realtime.js'
 
@@ -24,8 +24,9 @@ for (const tunnel of ['raw', 'framed'] as const) {
         const verdict = frames[tunnel]
         if (verdict !== 'pass') {
           t.match(await to.closes.count(1), [{ code: TOLD[leg] }], frames.what)
-          const own = tunnel === 'raw' && leg === 'upstream' ? 1001 : verdict
-          t.match(await from.closes.count(1), [{ code: own }], frames.what)
+          to.send(Buffer.concat([textFrame('meanwhile', to === client), closeFrame(TOLD[leg], '', to === client)]))
+          t.match(await from.closes.count(1), [{ code: verdict }], `${frames.what}: it hears its own code`)
+          t.equal(from.texts.items[0], 'meanwhile', `${frames.what}: what the other side said first gets there`)
           t.same(to.texts.items, ['good'], `${frames.what}: nothing of it arrived`)
         } else if (tunnel === 'raw') {
           const expected = Buffer.concat([good, bytes])

@@ -25,7 +25,10 @@ t.test('values are found where they stand, and nowhere else', async t => {
     ['{"session":{"audio":{"model":"no"},"model":"a"},"x":1}', ['a']],
     ['{"session":{"model":"a","model":"b"},"model":"c"}', ['a', 'b', 'c']],
     ['{"session":{"model":{"model":"no"}}}', []],
-    ['{"session":[{"model":"no"}],"x":{"session":{"model":"no"}}}', []],
+    ['{"x":{"session":{"model":"no"}},"y":[{"model":"no"},["no"]]}', []],
+    ['{"session":[{"model":"a"},{"x":["no"]},[[{"model":"b"}]]],"model":"c"}', ['a', 'b', 'c']],
+    ['[{"session":{"model":"a"}},"no",[{"model":"b"}],{"x":1}] {"model":"c"}', ['a', 'b', 'c']],
+    ['{"model":["a",["b",1,{"no":"no"},"c"]],"session":["no",{"model":["d"]}]}', ['a', 'b', 'c', 'd']],
     ['{"session":"model","x":["model","no"],"y":"\\"model\\":\\"no\\""}', []],
     ['{"\\u0073ession":{"mod\\u0065l":"\\u0061"}}', ['a']],
     ['{"SESSION":{"Model":"a"}}', ['a']],
@@ -68,13 +71,27 @@ t.test('whatever the document and the cuts, the values are those that JSON.parse
   )
 })
 
-/** In the order of the text. */
+/** In the order of the text; a list is as good as what it is in the place of. */
 function expected(value: unknown): string[] {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return []
-  return Object.entries(value).flatMap(([name, member]) => {
-    if (name === 'model' && typeof member === 'string') return [member]
-    if (name !== 'session' || typeof member !== 'object' || member === null || Array.isArray(member)) return []
-    const inner = (member as Record<string, unknown>).model
-    return typeof inner === 'string' ? [inner] : []
+  if (Array.isArray(value)) return value.flatMap(expected)
+  return membersOf(value).flatMap(([name, member]) => {
+    if (name === 'model') return strings(member)
+    return name === 'session' ? elements(member).flatMap(inSession) : []
   })
+}
+
+function inSession(session: unknown): string[] {
+  return membersOf(session).flatMap(([name, member]) => (name === 'model' ? strings(member) : []))
+}
+
+function membersOf(value: unknown): [string, unknown][] {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.entries(value) : []
+}
+
+function elements(value: unknown): unknown[] {
+  return Array.isArray(value) ? value.flatMap(elements) : [value]
+}
+
+function strings(value: unknown): string[] {
+  return elements(value).filter(one => typeof one === 'string')
 }

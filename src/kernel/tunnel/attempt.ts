@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { GatewayError } from '../../core/errors.js'
 import type { RetryCondition } from '../../core/limits.js'
 import type { Exchange, Route } from '../../core/plan.js'
-import { acceptMessages, type OpeningHandler, openUpstream } from '../../net/framed-socket.js'
+import { acceptMessages, type OpeningHandler, openUpstream } from '../../net/message-socket.js'
 import { RawTunnel, type TunnelHandler } from '../../net/raw-tunnel.js'
 import type { Call } from '../call.js'
 import type { Failure } from '../failure.js'
@@ -94,7 +94,7 @@ export class TunnelAttempt implements TunnelHandler {
   private async openFramed(headers: IncomingHttpHeaders, upstream: UpstreamSocket): Promise<void> {
     const { call, route, exchange, client } = this.#place
     if (this.#phase === 'over' || call.over) {
-      upstream.terminate()
+      upstream.socket.terminate()
       return
     }
     this.#phase = 'open'
@@ -102,7 +102,7 @@ export class TunnelAttempt implements TunnelHandler {
     this.note('ok')
     client.response.leave()
     // What comes before there is a session waits.
-    upstream.pause()
+    upstream.socket.pause()
     const answer = {
       protocol: chosen(call, route, headers['sec-websocket-protocol']),
       lines: passedLines(call, exchange, headers),
@@ -111,12 +111,12 @@ export class TunnelAttempt implements TunnelHandler {
     call.status = 101
     call.firstByte = performance.now()
     if (own === undefined) {
-      upstream.terminate()
+      upstream.socket.terminate()
       client.response.settle()
       return
     }
     this.#session = new FramedSession(this.#place, own, upstream)
-    upstream.resume()
+    upstream.socket.resume()
   }
 
   refused(answer: IncomingMessage): void {

@@ -1,37 +1,60 @@
-import { errorBody } from '../../core/error-bodies.js'
 import { GatewayError } from '../../core/errors.js'
-import { type MessageHandler, MessageSocket } from '../../net/framed-socket.js'
-import { LifeSigns } from '../life-signs.js'
+import { type MessageHandler, MessageSocket, type Passed } from '../../net/message-socket.js'
 import type { Place } from './attempt.js'
+import { errorEvent } from './error-event.js'
 import { Messages } from './messages.js'
 import type { Session } from './session.js'
-import { ABNORMAL, closeError, GOING_AWAY, POLICY, UPSTREAM_FAILED } from './verdicts.js'
-
-/** Time for both sides to end their connections once the session ends, milliseconds. */
-const CLOSING = 2000
+import { Side } from './side.js'
+import {
+  ABNORMAL,
+  CLOSING_MS,
+  closeError,
+  codeForOther,
+  type Fault,
+  faultError,
+  GOING_AWAY,
+  PARTING_MS,
+  POLICY,
+  stalledError,
+  timedOut,
+  UPSTREAM_FAILED,
+} from './verdicts.js'
 
 const NOT_JSON = new GatewayError('bad_request', 'A message that names a model has to be JSON.')
 
-type Sockets = ConstructorParameters<typeof MessageSocket>[0]
-type Side = 'client' | 'upstream'
+type By = Fault['by']
 
 interface End {
   readonly socket: MessageSocket
-  readonly signs: LifeSigns
-  gone: boolean
+  readonly side: Side
 }
+
+/** What the side that ended the session, or broke the protocol, is answered once the other one has finished. */
+interface Answer {
+  readonly to: By
+  readonly code: number
+  readonly reason: string
+}
+
+/**
+ * `open`: messages pass. `parting`: one side has closed or broken the protocol; the other one has been told to close, and what
+ * it says until then still passes. `closing`: nothing passes; both sides end their connections. `over`: settled.
+ */
+type State = 'open' | 'parting' | 'closing' | 'over'
 
 /** A session whose messages are passed on whole, each no larger than the route allows; pings are answered on each side. */
 export class FramedSession implements Session {
   readonly #place: Place
-  readonly #ends: Readonly<Record<Side, End>>
+  readonly #ends: Readonly<Record<By, End>>
   readonly #messages: Messages
   readonly #opened = performance.now()
   #moved = this.#opened
+  #state: State = 'open'
+  #answer: Answer | undefined
+  /** When the session began to end. */
   #closingSince = 0
-  #over = false
 
-  constructor(place: Place, client: Sockets, upstream: Sockets) {
+  constructor(place: Place, client: Passed, upstream: Passed) {
     const { call } = place
     this.#place = place
     this.#messages = new Messages(place, true)
@@ -40,33 +63,41 @@ export class FramedSession implements Session {
     if (call.kernel.draining) this.drain()
   }
 
-  private end(side: Side, socket: Sockets): End {
-    const other: Side = side === 'client' ? 'upstream' : 'client'
+  private end(by: By, { socket, connection }: Passed): End {
+    const other = otherThan(by)
+    const side = new Side(connection, this.#opened)
     const handler: MessageHandler = {
-      message: (data, isText) => this.message(side, other, data, isText),
+      message: (data, isText) => this.message(by, other, data, isText),
       drained: () => this.#ends[other].socket.resume(),
-      alive: () => this.#ends[side].signs.heard(performance.now()),
-      closed: (code, reason) => this.closed(side, other, code, reason),
+      alive: () => {
+        side.stirred = true
+      },
+      concluded: (code, reason) => this.concluded(by, code, reason),
+      fault: (code, reason, overLimit) => this.part({ by, code, reason, overLimit }),
+      gone: () => this.gone(by),
     }
-    return { socket: new MessageSocket(socket, handler), signs: new LifeSigns(this.#opened), gone: false }
+    return { socket: new MessageSocket(socket, handler), side }
   }
 
-  private message(from: Side, to: Side, data: Buffer, isText: boolean): void {
-    const now = performance.now()
-    this.#ends[from].signs.heard(now)
-    if (this.#closingSince !== 0) return
+  // ── messages
+
+  private message(from: By, to: By, data: Buffer, isText: boolean): void {
+    this.#ends[from].side.stirred = true
+    if (this.#state !== 'open' && (this.#state !== 'parting' || this.#answer?.to === from)) return
     const { call } = this.#place
     call.events++
-    this.#moved = now
+    this.#moved = performance.now()
     if (from === 'client') call.bytesIn += data.length
     else call.bytesOut += data.length
-    const passed = isText ? this.read(from, data) : data
-    if (passed !== undefined && !this.#ends[to].socket.send(passed, isText)) this.#ends[from].socket.pause()
+    const passed = this.read(from, data)
+    if (passed === undefined) return
+    this.#ends[to].side.sent += passed.length
+    if (!this.#ends[to].socket.send(passed, isText)) this.#ends[from].socket.pause()
   }
 
   /** The message as it passes on; undefined where it may not. */
-  private read(from: Side, data: Buffer): Buffer | undefined {
-    const { call, route } = this.#place
+  private read(from: By, data: Buffer): Buffer | undefined {
+    const { call } = this.#place
     const { usage } = this.#messages
     if (from === 'upstream') {
       usage?.begin()
@@ -75,13 +106,14 @@ export class FramedSession implements Session {
       call.usage = usage?.usage
       return data
     }
+    if (!this.#messages.mayName) return data
     this.#messages.begin()
     this.#messages.push(data, 0, data.length)
     const renamed = this.#messages.refusal === undefined ? this.renamed(data) : undefined
     if (renamed !== undefined) return renamed
     const error = this.#messages.refusal ?? NOT_JSON
-    const event = { type: 'error', event_id: `event_${call.id}`, ...errorBody(error, route.errors, call.id) }
-    this.#ends.client.socket.send(JSON.stringify(event), true)
+    const event = errorEvent(this.#place, error)
+    if (event !== undefined) this.#ends.client.socket.send(event, true)
     this.leave(POLICY, 'a message names a model that may not be used', error)
     return undefined
   }
@@ -96,41 +128,85 @@ export class FramedSession implements Session {
     }
   }
 
-  private closed(by: Side, to: Side, code: number, reason: string): void {
-    const { call } = this.#place
-    this.#ends[by].gone = true
-    if (this.#closingSince === 0) {
+  // ── ends
+
+  /** A close frame has come: the other side hears it, and answers it. */
+  private concluded(by: By, code: number, reason: string): void {
+    const other = otherThan(by)
+    if (this.#state === 'open') {
+      const { call } = this.#place
       call.closed ??= { code, by }
-      call.error ??= by === 'upstream' ? closeError(code, reason) : clientError(code)
-      const abnormal = by === 'upstream' ? UPSTREAM_FAILED : GOING_AWAY
-      this.#ends[to].socket.close(
-        code === ABNORMAL ? abnormal : code,
-        code === ABNORMAL ? `the ${by} broke off` : reason,
-      )
-      this.#closingSince = performance.now()
+      if (by === 'upstream') call.error ??= closeError(code, reason)
+      this.begin('parting', { to: by, code, reason })
+      this.#ends[other].socket.close(code, reason)
+    } else if (this.#state === 'parting' && this.#answer?.to === other) {
+      this.#ends[by].socket.close(code, reason)
+      this.parted()
+    } else this.#ends[by].socket.close(code, reason)
+  }
+
+  /** One side broke the protocol: the other one is told to close. */
+  private part(fault: Fault): void {
+    if (this.#state === 'parting' && this.#answer?.to !== fault.by) this.parted()
+    if (this.#state !== 'open') {
+      this.#ends[fault.by].socket.close(fault.code, fault.reason)
+      return
     }
-    if (this.#ends[to].gone) this.settle()
+    const { call } = this.#place
+    const code = codeForOther(fault)
+    call.error ??= faultError(fault)
+    call.closed ??= { code: fault.by === 'client' ? fault.code : code, by: 'gateway' }
+    this.begin('parting', { to: fault.by, code: fault.code, reason: '' })
+    const reason = fault.by === 'client' ? 'the session is over' : 'the upstream broke the protocol'
+    this.#ends[otherThan(fault.by)].socket.close(code, reason)
+  }
+
+  /** The other side has finished. */
+  private parted(): void {
+    const answer = this.#answer
+    if (this.#state !== 'parting' || answer === undefined) return
+    this.begin('closing')
+    this.#ends[answer.to].socket.close(answer.code, answer.reason)
+  }
+
+  private gone(by: By): void {
+    this.#ends[by].side.gone = true
+    const other = otherThan(by)
+    if (this.#state === 'open') {
+      const { call } = this.#place
+      call.closed ??= { code: ABNORMAL, by }
+      call.error ??= by === 'upstream' ? closeError(ABNORMAL, '') : clientGone()
+      this.begin('closing')
+      this.#ends[other].socket.close(by === 'upstream' ? UPSTREAM_FAILED : GOING_AWAY, `the ${by} broke off`)
+    } else this.parted()
+    if (this.#ends[other].side.gone) this.settle()
   }
 
   private leave(code: number, reason: string, error: GatewayError): void {
-    if (this.#closingSince !== 0) return
+    if (this.#state !== 'open' && this.#state !== 'parting') return
     const { call } = this.#place
-    this.#closingSince = performance.now()
     call.error ??= error
     call.closed ??= { code, by: 'gateway' }
+    this.begin('closing')
     this.#ends.client.socket.close(code, reason)
     this.#ends.upstream.socket.close(GOING_AWAY, 'the session is over')
   }
 
+  private begin(state: 'parting' | 'closing', answer?: Answer): void {
+    this.#state = state
+    this.#answer = answer
+    this.#closingSince = performance.now()
+  }
+
   private settle(): void {
-    if (this.#over) return
+    if (this.#state === 'over') return
     this.terminate()
     this.#place.client.response.settle()
   }
 
   drain(): void {
     const error = new GatewayError('unavailable', 'The gateway is shutting down.', { phase: 'drain' })
-    this.leave(GOING_AWAY, 'the gateway is shutting down', error)
+    if (this.#state === 'open') this.leave(GOING_AWAY, 'the gateway is shutting down', error)
   }
 
   cut(): void {
@@ -138,32 +214,61 @@ export class FramedSession implements Session {
   }
 
   terminate(): void {
-    this.#over = true
+    this.#state = 'over'
     this.#place.call.kernel.tunnels.delete(this)
     for (const { socket } of Object.values(this.#ends)) socket.terminate()
   }
 
   check(now: number): void {
-    if (this.#closingSince !== 0) {
-      if (now - this.#closingSince > CLOSING) this.settle()
+    const { client, upstream } = this.#ends
+    const { stall } = this.#place.call.generation.plan.limits
+    const [ofClient, ofUpstream] = [client.side.stalledFor(now), upstream.side.stalledFor(now)]
+    if ((ofClient ?? 0) > stall || (ofUpstream ?? 0) > stall) {
+      this.stalled((ofClient ?? 0) > stall ? 'client' : 'upstream')
       return
     }
+    const isTaken = ofClient !== undefined || ofUpstream !== undefined
+    if (this.#closingSince !== 0) {
+      this.checkEnd(now, isTaken)
+      return
+    }
+    if (isTaken) this.#moved = now
     const { idle, total } = this.#place.exchange.timeouts
-    const ended = (phase: string) => new GatewayError('request_timeout', 'The session has ended.', { phase })
-    if (now - this.#moved > idle) this.leave(GOING_AWAY, 'the session was idle', ended('idle'))
-    else if (now - this.#opened > total) this.leave(GOING_AWAY, 'the session is too old', ended('total'))
-    else for (const end of Object.values(this.#ends)) askForLife(end, now)
+    if (now - this.#moved > idle) this.leave(GOING_AWAY, 'the session was idle', timedOut('idle'))
+    else if (now - this.#opened > total) this.leave(GOING_AWAY, 'the session is too old', timedOut('total'))
+    else {
+      askForLife(client, now, ofClient !== undefined)
+      askForLife(upstream, now, ofUpstream !== undefined)
+    }
+  }
+
+  /** `isTaken`: a side still takes what waits for it, and is let. */
+  private checkEnd(now: number, isTaken: boolean): void {
+    if (isTaken) this.#closingSince = now
+    else if (this.#state === 'parting') {
+      if (now - this.#closingSince > PARTING_MS) this.parted()
+    } else if (now - this.#closingSince > CLOSING_MS) this.settle()
+  }
+
+  private stalled(by: By): void {
+    const { call } = this.#place
+    call.error ??= stalledError(by)
+    call.closed ??= { code: ABNORMAL, by }
+    this.settle()
   }
 }
 
-function askForLife({ signs, socket }: End, now: number): void {
-  const sign = signs.check(now)
+/** A side that takes what waits for it, or that is held up itself, is not asked. */
+function askForLife({ side, socket }: End, now: number, takes: boolean): void {
+  const sign = side.check(now, takes || socket.isPaused, true)
   if (sign === 'ask') socket.ping()
   else if (sign === 'dead') socket.terminate()
 }
 
-function clientError(code: number): GatewayError | undefined {
-  if (code === ABNORMAL) return new GatewayError('client_gone', 'The client went away.', { phase: 'client_abort' })
-  if (code !== 1009) return undefined
-  return new GatewayError('too_large', 'A message is over the limit.', { limit: 'body' })
+function otherThan(by: By): By {
+  return by === 'client' ? 'upstream' : 'client'
+}
+
+function clientGone(): GatewayError {
+  return new GatewayError('client_gone', 'The client went away.', { phase: 'client_abort' })
 }

@@ -1,6 +1,6 @@
 import { GatewayError } from '../../core/errors.js'
 import { type MemberRule, messageRules } from '../../core/members.js'
-import { findMembers } from '../../wire/find-members.js'
+import { findInMessage } from '../../wire/find-members.js'
 import { apply } from '../../wire/json-splice.js'
 import { MessageUsage } from '../../wire/message-usage.js'
 import { NamedValues } from '../../wire/named-values.js'
@@ -19,15 +19,16 @@ export class Messages {
   readonly #named: NamedValues
   readonly #judge: (name: string) => string | undefined
   readonly #rules: readonly MemberRule[]
-  /** The model that may not be used, as far as it is known. */
+  /** The model that may not be used, as far as it is known; whether only its name is not the upstream's. */
   #refused: string | undefined
+  #isAlias = false
   /** Whether a model of the message at hand has another name upstream. */
   #renames = false
 
   /** `changes`: messages are passed on whole, and may be changed before that. */
   constructor({ call, route, exchange }: Place, changes: boolean) {
     const { messages, usage } = route.protocol ?? { messages: { counted: [] }, usage: undefined }
-    this.usage = usage && messages.counted.length > 0 ? new MessageUsage(messages.counted, usage) : undefined
+    this.usage = usage ? new MessageUsage(messages.counted, usage) : undefined
     const rules = messageRules(route.members.of(exchange.upstream.name))
     this.#rules = rules.filter(({ action }) => action === 'model' || action === 'same')
     const barred = rules.filter(({ action }) => action === 'drop' || action === 'refuse').map(({ path }) => path)
@@ -36,9 +37,13 @@ export class Messages {
     const judged = (name: string): boolean => {
       const known = this.#judge(name)
       if (known === name) return true
-      if (known === undefined || !changes) this.#refused = name
-      else this.#renames = true
-      return this.#refused === undefined
+      if (known !== undefined && changes) {
+        this.#renames = true
+        return true
+      }
+      this.#refused = name
+      this.#isAlias = known !== undefined
+      return false
     }
     const named = this.#rules.map(({ path }) => path)
     this.#named = new NamedValues(named, judged, barred)
@@ -60,7 +65,7 @@ export class Messages {
   /** A whole message, which may pass, with the upstream's names of the models that it names. */
   renamed(message: Buffer): Buffer {
     if (!this.#renames) return message
-    const { names } = findMembers(message, this.#rules)
+    const { names } = findInMessage(message, this.#rules)
     const edits = names.map(({ text, start, end }) => {
       const name = this.#judge(text)
       // The two readers would have to differ for that.
@@ -80,6 +85,10 @@ export class Messages {
       return new GatewayError('invalid_parameter', message, { param })
     }
     const name = this.#refused.slice(0, 256)
+    if (this.#isAlias) {
+      const message = `Messages pass this tunnel unchanged, and its upstream has another name for \`${name}\`: leave the model out of them.`
+      return new GatewayError('model_not_found', message)
+    }
     return new GatewayError('model_not_found', `The model \`${name}\` does not exist, or this session may not use it.`)
   }
 }

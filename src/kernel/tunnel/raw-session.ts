@@ -1,34 +1,37 @@
 import type { Duplex } from 'node:stream'
-import { errorBody } from '../../core/error-bodies.js'
 import { GatewayError } from '../../core/errors.js'
 import type { RawTunnel } from '../../net/raw-tunnel.js'
-import type { FrameReader } from '../../wire/frame-reader.js'
 import { closeFrame, pingFrame, textFrame } from '../../wire/frames.js'
-import { LifeSigns } from '../life-signs.js'
 import type { Place } from './attempt.js'
+import { errorEvent } from './error-event.js'
+import { Lane } from './lane.js'
 import { Reading } from './reading.js'
 import type { Session } from './session.js'
-import { ABNORMAL, closeError, GOING_AWAY, POLICY, PROTOCOL_ERROR, UPSTREAM_FAILED } from './verdicts.js'
+import { Side } from './side.js'
+import {
+  ABNORMAL,
+  CLOSING_MS,
+  closeError,
+  codeForOther,
+  type Fault,
+  faultError,
+  GOING_AWAY,
+  PARTING_MS,
+  POLICY,
+  stalledError,
+  timedOut,
+  UPSTREAM_FAILED,
+} from './verdicts.js'
 
-/** Time for both sides to end their connections once a close frame has gone out, milliseconds. */
-const CLOSING = 2000
 /** How often a session is looked after, milliseconds. */
-const EVERY = 250
+const EVERY_MS = 250
 
 /**
- * `open`: bytes pass. `leaving`: the gateway ends the session, and its close frame waits for the end of the frame at hand
- * towards the client. `closing`: nothing more passes; both sides end their connections. `over`: settled.
+ * `open`: bytes pass. `parting`: one side broke the protocol and is not read any more; the other one has been told to close,
+ * and what it says until then still passes. `closing`: nothing more passes but frames at hand; both sides end their
+ * connections. `over`: settled.
  */
-type State = 'open' | 'leaving' | 'closing' | 'over'
-
-/** One side, as far as it is watched for being alive. */
-interface Side {
-  readonly signs: LifeSigns
-  /** Something has come from it since it was last looked after: a flag costs less than a look at the clock. */
-  stirred: boolean
-  /** It has ended its connection. */
-  gone: boolean
-}
+type State = 'open' | 'parting' | 'closing' | 'over'
 
 /**
  * A session whose bytes pass unchanged in both directions, each no faster than its receiver takes them. Frames are read
@@ -41,14 +44,16 @@ export class RawSession implements Session {
   readonly #client: Duplex
   readonly #tunnel: RawTunnel
   readonly #reading: Reading
-  readonly #up: FrameReader
-  readonly #down: FrameReader
+  /** What the client says to the upstream, and what the upstream says to the client. */
+  readonly #up: Lane
+  readonly #down: Lane
   readonly #clientSide: Side
   readonly #upstreamSide: Side
   #state: State = 'open'
-  /** When the client stopped taking bytes. */
-  #stalledSince: number | undefined
-  #farewell: Buffer | undefined
+  #fault: Fault | undefined
+  /** The client takes less than the upstream sends, which waits. */
+  #isFull = false
+  /** When the session began to end. */
   #closingSince = 0
   /** When a message last began; whether one has since the session was last looked after. */
   #moved: number
@@ -61,18 +66,18 @@ export class RawSession implements Session {
     this.#client = place.client.socket
     this.#tunnel = tunnel
     this.#moved = this.#opened
-    this.#clientSide = { signs: new LifeSigns(this.#opened), stirred: true, gone: false }
-    this.#upstreamSide = { signs: new LifeSigns(this.#opened), stirred: true, gone: false }
+    this.#clientSide = new Side(this.#client, this.#opened)
+    this.#upstreamSide = new Side(tunnel.connection, this.#opened)
     this.#reading = new Reading(place, this)
-    this.#up = this.#reading.up
-    this.#down = this.#reading.down
+    this.#up = new Lane(this.#reading.up, bytes => this.toUpstream(bytes))
+    this.#down = new Lane(this.#reading.down, bytes => this.toClient(bytes))
     const { call } = place
     call.kernel.tunnels.add(this)
     this.#client.on('data', (bytes: Buffer) => this.fromClient(bytes))
     this.#client.on('end', () => this.clientEnded())
     this.#client.on('close', () => this.clientEnded())
     this.#client.on('drain', () => {
-      this.#stalledSince = undefined
+      this.#isFull = false
       this.#tunnel.more()
     })
     if (place.client.head.length > 0) this.fromClient(place.client.head)
@@ -84,42 +89,35 @@ export class RawSession implements Session {
   private fromClient(bytes: Buffer): void {
     this.#clientSide.stirred = true
     this.#place.call.bytesIn += bytes.length
-    const passed = this.#up.push(bytes)
-    if (this.#state === 'open') {
-      if (passed > 0 && !this.#tunnel.send(passed === bytes.length ? bytes : bytes.subarray(0, passed)))
-        this.#client.pause()
-      if (passed < bytes.length) this.stopped()
-    } else if (this.#up.closed) this.hangUp()
+    if (!this.#up.push(bytes)) this.#client.pause()
+    if (this.#up.reader.stopped) this.stopped('client')
+    this.hangUpWhereSaid()
   }
 
   /** False where the client takes no more for now. */
   fromUpstream(bytes: Buffer): boolean {
     this.#upstreamSide.stirred = true
-    if (this.#state !== 'open') {
-      this.untilFarewell(bytes)
-      return true
-    }
-    const passed = this.#down.push(bytes)
-    const fits = passed === 0 || this.write(passed === bytes.length ? bytes : bytes.subarray(0, passed))
-    const { fault } = this.#down
-    if (fault !== undefined) {
-      const error = new GatewayError('bad_upstream_response', 'The upstream broke the protocol.', {
-        cause: fault.reason,
-        phase: 'frame',
-      })
-      this.leave(UPSTREAM_FAILED, 'the upstream broke the protocol', error)
-    }
+    const fits = this.#down.push(bytes)
+    if (this.#down.reader.stopped) this.stopped('upstream')
+    this.hangUpWhereSaid()
     return fits
   }
 
   upstreamDrained(): void {
-    if (this.#state === 'open') this.#client.resume()
+    this.#client.resume()
   }
 
-  private write(bytes: Buffer): boolean {
+  private toUpstream(bytes: Buffer): boolean {
+    this.#upstreamSide.sent += bytes.length
+    return this.#tunnel.send(bytes)
+  }
+
+  private toClient(bytes: Buffer): boolean {
+    if (this.#clientSide.gone) return true
     this.#place.call.bytesOut += bytes.length
-    if (this.#clientSide.gone || !this.#client.writable || this.#client.write(bytes)) return true
-    this.#stalledSince ??= performance.now()
+    this.#clientSide.sent += bytes.length
+    if (!this.#client.writable || this.#client.write(bytes)) return true
+    this.#isFull = true
     return false
   }
 
@@ -130,81 +128,99 @@ export class RawSession implements Session {
     this.#moves = true
   }
 
-  closed(by: 'client' | 'upstream', code: number, reason: string): void {
-    if (this.#state !== 'open') return
+  /** False where the close frame is not to pass: the other side broke the protocol, and hears of that instead. */
+  closed(by: 'client' | 'upstream', code: number, reason: string): boolean {
+    if (this.#state === 'parting') return false
+    if (this.#state !== 'open') return true
     const { call } = this.#place
     if (call.closed === undefined) {
       call.closed = { code, by }
       if (by === 'upstream') call.error ??= closeError(code, reason)
     }
     this.#closingSince ||= performance.now()
+    return true
   }
 
-  /** The client sent something that may not pass. */
-  private stopped(): void {
-    const { fault } = this.#up
+  /** A side sent something that may not pass. */
+  private stopped(by: 'client' | 'upstream'): void {
+    if (this.#state === 'parting' && by !== this.#fault?.by) this.parted()
+    if (this.#state !== 'open') return
+    const { fault } = by === 'client' ? this.#up.reader : this.#down.reader
     if (fault !== undefined) {
-      this.leave(
-        fault.code,
-        fault.reason,
-        new GatewayError('bad_request', `The client broke the protocol: ${fault.reason}.`),
-      )
-    } else {
-      const { refusal } = this.#reading.messages
-      if (refusal !== undefined) this.leave(POLICY, 'a message names a model that may not be used', refusal)
+      this.part({ by, code: fault.code, reason: fault.reason })
+      return
     }
+    const { refusal } = this.#reading.messages
+    if (refusal !== undefined) this.leave(POLICY, 'a message names a model that may not be used', refusal)
   }
 
   // ── ends
 
-  /** Ends the session from here: an error event where the client is to blame, and close frames to both. */
+  /** One side broke the protocol: the other one is told to close. */
+  private part(fault: Fault): void {
+    const { call } = this.#place
+    const code = codeForOther(fault)
+    this.#state = 'parting'
+    this.#fault = fault
+    this.#closingSince = performance.now()
+    call.error ??= faultError(fault)
+    call.closed ??= { code: fault.by === 'client' ? fault.code : code, by: 'gateway' }
+    const other = fault.by === 'client' ? this.#down : this.#up
+    if (fault.by === 'client') this.#up.end(closeFrame(code, 'the session is over', true))
+    else this.#down.end(closeFrame(code, 'the upstream broke the protocol', false))
+    this.readOn()
+    if (other.reader.closed || other.ended) this.parted()
+  }
+
+  /** The other side has finished: the one that broke the protocol hears of it. */
+  private parted(): void {
+    const fault = this.#fault
+    if (this.#state !== 'parting' || fault === undefined) return
+    this.#state = 'closing'
+    this.#closingSince = performance.now()
+    if (fault.by === 'client') this.#down.end(this.lastWords(fault.code, fault.reason, faultError(fault)))
+    else this.#up.end(closeFrame(fault.code, fault.reason, true))
+    this.hangUpWhereSaid()
+  }
+
+  /** Ends the session from here: close frames to both, for the client behind an event that tells why. */
   private leave(code: number, reason: string, error: GatewayError): void {
     if (this.#state !== 'open') return
     const { call } = this.#place
-    this.#state = 'leaving'
+    this.#state = 'closing'
     this.#closingSince = performance.now()
     call.error ??= error
     call.closed ??= { code, by: 'gateway' }
-    const told = code === POLICY || code === PROTOCOL_ERROR ? [this.errorEvent(error)] : []
-    this.#farewell = Buffer.concat([...told, closeFrame(code, reason, false)])
-    if (this.#up.between) this.tellUpstream(GOING_AWAY, 'the session is over')
-    else this.#tunnel.finish()
+    const words = code === POLICY ? this.lastWords(code, reason, error) : closeFrame(code, reason, false)
+    this.#up.end(closeFrame(GOING_AWAY, 'the session is over', true))
+    this.#down.end(words)
+    this.readOn()
+    this.hangUpWhereSaid()
+  }
+
+  private lastWords(code: number, reason: string, error: GatewayError): Buffer {
+    const event = errorEvent(this.#place, error)
+    const close = closeFrame(code, reason, false)
+    return event === undefined ? close : Buffer.concat([textFrame(event, false), close])
+  }
+
+  private readOn(): void {
     this.#client.resume()
     this.#tunnel.more()
-    this.untilFarewell(Buffer.alloc(0))
   }
 
-  private errorEvent(error: GatewayError): Buffer {
-    const { call, route } = this.#place
-    const event = { type: 'error', event_id: `event_${call.id}`, ...errorBody(error, route.errors, call.id) }
-    return textFrame(JSON.stringify(event), false)
-  }
-
-  /** Lets the frame at hand pass to its end, and then the farewell; not even that where the frame at fault has begun to pass. */
-  private untilFarewell(bytes: Buffer): void {
-    if (this.#state !== 'leaving' || this.#farewell === undefined) return
-    const down = this.#down
-    for (let at = 0; at < bytes.length && !down.between && down.fault === undefined; ) {
-      // Of a head that is not whole yet nobody knows how much is missing.
-      const piece = bytes.subarray(at, at + Math.max(1, down.missing))
-      this.write(piece.subarray(0, down.push(piece)))
-      at += piece.length
-    }
-    if (!down.between && down.fault === undefined) return
-    this.#state = 'closing'
-    if (down.between && !down.closed) this.write(this.#farewell)
-    this.#farewell = undefined
-    if (!down.between) this.hangUp()
-  }
-
-  private tellUpstream(code: number, reason: string): void {
-    if (this.#upstreamSide.gone || this.#up.closed) return
-    this.#tunnel.send(closeFrame(code, reason, true))
+  /** Ends the connection to a side that has heard the last of it, where nothing that it says could be read or is awaited. */
+  private hangUpWhereSaid(): void {
+    if (this.#state !== 'closing') return
+    const [up, down] = [this.#up, this.#down]
+    const heardOut = up.reader.stopped || up.reader.closed || !down.reader.between
+    if (down.ended && heardOut && !this.#clientSide.gone && this.#client.writable) this.#client.end()
+    if (up.ended && (down.reader.stopped || !up.reader.between)) this.#tunnel.finish()
   }
 
   /** The connection to the upstream is broken, and `upstreamEnded` follows. */
   broke(cause: Error): void {
-    if (this.#state !== 'open' || this.#down.closed || this.#up.closed) return
+    if (this.#state !== 'open' || this.#down.reader.closed || this.#up.reader.closed) return
     this.#place.call.error ??= new GatewayError('upstream_truncated', 'The upstream broke off.', {
       cause,
       phase: 'reset',
@@ -215,11 +231,12 @@ export class RawSession implements Session {
     if (this.#upstreamSide.gone) return
     this.#upstreamSide.gone = true
     const { call } = this.#place
-    if (this.#state === 'open' && !this.#down.closed) {
+    if (this.#state === 'open' && !this.#down.reader.closed) {
       call.closed ??= { code: ABNORMAL, by: 'upstream' }
       call.error ??= new GatewayError('upstream_truncated', 'The upstream broke off.', { phase: 'reset' })
-      if (this.#down.between) this.write(closeFrame(UPSTREAM_FAILED, 'the upstream broke off', false))
+      this.#down.end(closeFrame(UPSTREAM_FAILED, 'the upstream broke off', false))
     }
+    this.parted()
     this.hangUp()
   }
 
@@ -228,12 +245,13 @@ export class RawSession implements Session {
     if (!side.gone) {
       side.gone = true
       const { call } = this.#place
-      if (this.#state === 'open' && !this.#up.closed) {
+      if (this.#state === 'open' && !this.#up.reader.closed) {
         call.closed ??= { code: ABNORMAL, by: 'client' }
         if (!this.#upstreamSide.gone)
           call.error ??= new GatewayError('client_gone', 'The client went away.', { phase: 'client_abort' })
-        if (this.#up.between) this.tellUpstream(GOING_AWAY, 'the client went away')
+        this.#up.end(closeFrame(GOING_AWAY, 'the client went away', true))
       }
+      this.parted()
       this.#tunnel.finish()
       this.#tunnel.more()
     }
@@ -281,33 +299,47 @@ export class RawSession implements Session {
   }
 
   check(now: number): void {
-    if (now - this.#checked < EVERY) return
+    if (now - this.#checked < EVERY_MS && this.#state !== 'parting') return
     this.#checked = now
-    if (this.#closingSince !== 0) {
-      if (now - this.#closingSince > CLOSING) this.settle()
+    const [client, upstream] = [this.#clientSide.stalledFor(now), this.#upstreamSide.stalledFor(now)]
+    const { stall } = this.#place.call.generation.plan.limits
+    if ((client ?? 0) > stall || (upstream ?? 0) > stall) {
+      this.stalled((client ?? 0) > stall ? 'client' : 'upstream')
       return
     }
-    if (this.#moves) this.#moved = now
+    const isTaken = client !== undefined || upstream !== undefined
+    if (this.#closingSince !== 0) {
+      this.checkEnd(now, isTaken)
+      return
+    }
+    if (this.#moves || isTaken) this.#moved = now
     this.#moves = false
-    const { call, exchange } = this.#place
-    if (this.#stalledSince !== undefined && now - this.#stalledSince > call.generation.plan.limits.stall) {
-      call.error ??= new GatewayError('client_gone', 'The client stopped reading.', { phase: 'client_stall' })
-      call.closed ??= { code: ABNORMAL, by: 'client' }
-      this.settle()
-    } else if (now - this.#moved > exchange.timeouts.idle) this.leave(GOING_AWAY, 'the session was idle', ended('idle'))
-    else if (now - this.#opened > exchange.timeouts.total)
-      this.leave(GOING_AWAY, 'the session is too old', ended('total'))
-    else this.askForLife(now)
+    const { idle, total } = this.#place.exchange.timeouts
+    if (now - this.#moved > idle) this.leave(GOING_AWAY, 'the session was idle', timedOut('idle'))
+    else if (now - this.#opened > total) this.leave(GOING_AWAY, 'the session is too old', timedOut('total'))
+    else this.askForLife(now, client !== undefined, upstream !== undefined)
   }
 
-  private askForLife(now: number): void {
-    const [client, upstream] = [this.#clientSide, this.#upstreamSide]
-    // A side that is kept waiting cannot be heard.
-    if (client.stirred || this.#client.isPaused()) hear(client, now)
-    if (upstream.stirred || this.#stalledSince !== undefined) hear(upstream, now)
-    const ofClient = client.signs.check(now, this.#down.between)
-    const ofUpstream = upstream.signs.check(now, this.#up.between)
-    if (ofClient === 'ask') this.write(pingFrame(false))
+  /** `isTaken`: a side still takes what waits for it, and is let. */
+  private checkEnd(now: number, isTaken: boolean): void {
+    if (this.#state === 'parting') {
+      if (now - this.#closingSince > PARTING_MS) this.parted()
+    } else if (isTaken) this.#closingSince = now
+    else if (now - this.#closingSince > CLOSING_MS) this.settle()
+  }
+
+  private stalled(by: Fault['by']): void {
+    const { call } = this.#place
+    call.error ??= stalledError(by)
+    call.closed ??= { code: ABNORMAL, by }
+    if (by === 'client') this.#client.destroy()
+    this.settle()
+  }
+
+  private askForLife(now: number, clientTakes: boolean, upstreamTakes: boolean): void {
+    const ofClient = this.#clientSide.check(now, clientTakes || this.#client.isPaused(), this.#down.reader.between)
+    const ofUpstream = this.#upstreamSide.check(now, upstreamTakes || this.#isFull, this.#up.reader.between)
+    if (ofClient === 'ask') this.toClient(pingFrame(false))
     if (ofUpstream === 'ask') this.#tunnel.send(pingFrame(true))
     if (ofClient === 'dead') {
       this.#client.destroy()
@@ -316,13 +348,4 @@ export class RawSession implements Session {
       this.upstreamEnded()
     }
   }
-}
-
-function hear(side: Side, now: number): void {
-  side.stirred = false
-  side.signs.heard(now)
-}
-
-function ended(phase: string): GatewayError {
-  return new GatewayError('request_timeout', 'The session has ended.', { phase })
 }

@@ -6,8 +6,8 @@ import { Messages } from './messages.js'
 export interface Told {
   /** A message of either side begins. */
   message(): void
-  /** A close frame has passed, or is about to. */
-  closed(by: 'client' | 'upstream', code: number, reason: string): void
+  /** A close frame has come; false where it may not pass. */
+  closed(by: 'client' | 'upstream', code: number, reason: string): boolean
 }
 
 /**
@@ -35,26 +35,28 @@ function upSink(messages: Messages, told: Told): FrameSink {
       messages.begin()
     },
     text: (bytes, start, end) => messages.push(bytes, start, end),
+    // Some protocols write their JSON into binary messages.
+    binary: (bytes, start, end) => messages.push(bytes, start, end),
     end: () => true,
     close: (code, reason) => told.closed('client', code, reason),
   }
 }
 
 function downSink({ call }: Place, { usage }: Messages, told: Told): FrameSink {
+  const read = (bytes: Buffer, start: number, end: number): boolean => {
+    usage?.push(bytes, start, end)
+    return true
+  }
   return {
-    begin: isText => {
+    begin: () => {
       told.message()
-      if (isText) usage?.begin()
+      usage?.begin()
     },
-    text: (bytes, start, end) => {
-      usage?.push(bytes, start, end)
-      return true
-    },
-    end: isText => {
-      if (isText && usage !== undefined) {
-        usage.end()
-        call.usage = usage.usage
-      }
+    text: read,
+    binary: read,
+    end: () => {
+      usage?.end()
+      call.usage = usage?.usage
       return true
     },
     close: (code, reason) => told.closed('upstream', code, reason),

@@ -93,20 +93,25 @@ export class RealtimeResponse {
       turn: { role: 'assistant', parts: [{ type: 'text', text }] },
       sound: 0,
     })
-    yield { type: 'response.content_part.added', ...at, part: this.content('') }
+    yield { type: 'response.content_part.added', ...at, part: this.part('') }
     const said = settings.audio ? yield* this.speech(part.tokens, at) : yield* this.words(part.tokens, at)
     const whole = said === text && this.#cancelled === undefined
     if (settings.audio) {
       yield { type: 'response.output_audio.done', ...at }
       yield { type: 'response.output_audio_transcript.done', ...at, transcript: said }
     } else yield { type: 'response.output_text.done', ...at, text: said }
-    yield { type: 'response.content_part.done', ...at, part: this.content(said) }
+    yield { type: 'response.content_part.done', ...at, part: this.part(said) }
     const status = whole ? 'completed' : 'incomplete'
     yield* this.finish({ ...head, status, content: [this.content(said)] }, index)
   }
 
   private content(text: string): JsonObject {
     return this.#asked.settings.audio ? { type: 'output_audio', transcript: text } : { type: 'output_text', text }
+  }
+
+  /** The same as events about the part alone have it: other names for the same two things. */
+  private part(text: string): JsonObject {
+    return this.#asked.settings.audio ? { type: 'audio', transcript: text } : { type: 'text', text }
   }
 
   private *words(tokens: readonly string[], at: JsonObject): Generator<RealtimeEvent, string> {

@@ -1,0 +1,205 @@
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { WebSocket, WebSocketServer } from 'ws'
+import { waiting } from './framed-socket.js'
+import { MessageQueue } from './message-queue.js'
+import { PASSED, PassedSocket } from './passed-socket.js'
+
+/** Bytes that may wait for a slow side; with more, `send` asks for a pause. */
+const HIGH = 64 * 1024
+
+/** What one side of a session whose messages are passed on tells its owner. */
+export interface MessageHandler {
+  message(data: Buffer, isText: boolean): void
+  /** It has taken what was waiting. */
+  drained(): void
+  /** Any sign of life. */
+  alive(): void
+  /** Its close frame has come and is to be answered. `code` is 1005 where it has none (RFC 6455 §7.1.5). */
+  concluded(code: number, reason: string): void
+  /** It broke the protocol (1002, 1007, 1009) or sent a message over the limit (1009), and is not read any more. */
+  fault(code: number, reason: string, overLimit: boolean): void
+  /** The connection is gone. */
+  gone(): void
+}
+
+/** A WebSocket and the connection below it. */
+export interface Passed {
+  readonly socket: PassedSocket
+  readonly connection: Duplex
+}
+
+/**
+ * One side of a session whose messages are passed on, each of them whole. A read of the other side can hold thousands of
+ * tiny ones, which all come although it is paused: what this side is too slow for waits as bytes, and not as that many
+ * writes.
+ */
+export class MessageSocket {
+  readonly #socket: PassedSocket
+  readonly #handler: MessageHandler
+  /** Messages that are not written yet. */
+  #unwritten = 0
+  #full = false
+  readonly #queue = new MessageQueue()
+
+  constructor(socket: PassedSocket, handler: MessageHandler) {
+    this.#socket = socket
+    this.#handler = handler
+    socket.on('message', (data: Buffer, isBinary: boolean) => handler.message(data, !isBinary))
+    socket.on('ping', () => handler.alive())
+    socket.on('pong', () => handler.alive())
+    socket.on('concluded', (code: number, reason: string) => handler.concluded(code, reason))
+    // Without a code it is the connection that failed, which its end tells.
+    socket.on('error', error => {
+      if (socket.faultCode === 0) return
+      const overLimit = 'code' in error && error.code === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH'
+      handler.fault(socket.faultCode, error.message, overLimit)
+    })
+    socket.on('close', () => {
+      this.#queue.clear()
+      handler.gone()
+    })
+  }
+
+  /** False where it is slower: `drained` tells when to go on. */
+  send(data: Buffer | string, isText: boolean): boolean {
+    if (this.#socket.readyState !== WebSocket.OPEN) return true
+    if (this.#full) this.#queue.push(typeof data === 'string' ? Buffer.from(data) : data, isText)
+    else this.write(data, isText)
+    return !this.#full
+  }
+
+  private write(data: Buffer | string, isText: boolean): void {
+    this.#unwritten++
+    this.#socket.send(data, { binary: !isText }, this.#taken)
+    this.#full ||= waiting(this.#socket, this.#unwritten) > HIGH
+  }
+
+  readonly #taken = (): void => {
+    this.#unwritten--
+    if (!this.#full || waiting(this.#socket, this.#unwritten) > HIGH / 2) return
+    this.#full = false
+    while (!this.#full && this.#queue.length > 0) this.#queue.shift((data, isText) => this.write(data, isText))
+    if (!this.#full) this.#handler.drained()
+  }
+
+  /** What waits goes out, whatever the other side takes: nothing follows it. */
+  private flush(): void {
+    while (this.#queue.length > 0) this.#queue.shift((data, isText) => this.write(data, isText))
+  }
+
+  pause(): void {
+    this.#socket.pause()
+  }
+
+  resume(): void {
+    if (this.#socket.isPaused) this.#socket.resume()
+  }
+
+  get isPaused(): boolean {
+    return this.#socket.isPaused
+  }
+
+  ping(): void {
+    if (this.#socket.readyState === WebSocket.OPEN) this.#socket.ping()
+  }
+
+  /** Sends the close frame, or answers one, behind all that waits; codes that never stand in a frame go without one. */
+  close(code: number, reason: string): void {
+    this.resume()
+    if (this.#socket.readyState === WebSocket.OPEN) this.flush()
+    if (code === 1005 || code === 1006) this.#socket.finish()
+    else this.#socket.finish(code, reason)
+  }
+
+  terminate(): void {
+    this.#socket.terminate()
+  }
+}
+
+/** What opening a WebSocket to an upstream comes to. */
+export interface OpeningHandler {
+  /** TCP and TLS stand. */
+  connected(): void
+  opened(headers: IncomingHttpHeaders, socket: Passed): void
+  /** The upstream has answered something else. The answer is to be read or destroyed. */
+  refused(answer: IncomingMessage): void
+  failed(cause: Error): void
+}
+
+/** Asks an upstream for a WebSocket. `largest` is in bytes of one message. The way to give it up is returned. */
+export function openUpstream(
+  asked: { readonly origin: string; readonly path: string; readonly headers: Readonly<Record<string, string>> },
+  largest: number,
+  handler: OpeningHandler,
+): () => void {
+  const { 'sec-websocket-protocol': offered, ...headers } = asked.headers
+  let connection: Duplex | undefined
+  const socket = new PassedSocket(asked.origin.replace(/^http/, 'ws'), offered?.split(', ') ?? [], {
+    ...PASSED,
+    headers,
+    maxPayload: largest,
+    followRedirects: false,
+    finishRequest: request => {
+      // As it was built: the library would normalise it.
+      request.path = asked.path
+      request.once('socket', made => {
+        connection = made
+        made.once(asked.origin.startsWith('https:') ? 'secureConnect' : 'connect', () => handler.connected())
+      })
+      request.end()
+    },
+  })
+  let isOver = false
+  let isAnswered = false
+  socket.once('upgrade', answer => {
+    isAnswered = true
+    socket.once('open', () => {
+      if (isOver || connection === undefined) socket.terminate()
+      else handler.opened(answer.headers, { socket, connection })
+      isOver = true
+    })
+  })
+  socket.on('unexpected-response', (_request, answer) => {
+    if (isOver) answer.destroy()
+    else handler.refused(answer)
+    isOver = true
+  })
+  socket.on('error', cause => {
+    // The library has no code for answers that are none to this handshake.
+    if (!isOver) handler.failed(isAnswered ? Object.assign(cause, { code: 'HPE_HANDSHAKE' }) : cause)
+    isOver = true
+  })
+  return () => {
+    isOver = true
+    socket.terminate()
+  }
+}
+
+/**
+ * Completes the opening handshake with a client whose session is passed on; undefined where it is not valid, or the client
+ * has gone. `answer` is further header lines, and the subprotocol that is answered.
+ */
+export function acceptMessages(
+  request: IncomingMessage,
+  socket: Duplex,
+  head: Buffer,
+  largest: number,
+  answer: { readonly protocol: string | undefined; readonly lines: readonly string[] },
+): Promise<Passed | undefined> {
+  const server = new WebSocketServer({
+    ...PASSED,
+    WebSocket: PassedSocket,
+    noServer: true,
+    maxPayload: largest,
+    clientTracking: false,
+    handleProtocols: () => answer.protocol ?? false,
+  })
+  server.on('headers', lines => lines.push(...answer.lines))
+  return new Promise(resolve => {
+    server.on('wsClientError', () => resolve(undefined))
+    server.handleUpgrade(request, socket, head, opened => resolve({ socket: opened, connection: socket }))
+    // The library destroys a connection that its client has ended, and tells nobody.
+    if (socket.destroyed) resolve(undefined)
+  })
+}
