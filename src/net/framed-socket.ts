@@ -3,6 +3,9 @@ import type { Duplex } from 'node:stream'
 import { WebSocket, WebSocketServer } from 'ws'
 import { Uptake } from './uptake.js'
 
+/** The package has one door: this file. */
+export { WebSocket, WebSocketServer }
+
 /** Bytes that may wait for a slow side; with more, `send` asks for a pause. */
 const HIGH = 64 * 1024
 /** What each message that waits takes besides its bytes, about. */

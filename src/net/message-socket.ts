@@ -1,7 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { WebSocket, WebSocketServer } from 'ws'
-import { waiting } from './framed-socket.js'
+import { WebSocket, WebSocketServer, waiting } from './framed-socket.js'
 import { MessageQueue } from './message-queue.js'
 import { PASSED, PassedSocket } from './passed-socket.js'
 

@@ -1,4 +1,4 @@
-import { WebSocket } from 'ws'
+import { WebSocket } from './framed-socket.js'
 
 /** Longer than any session: when a connection is given up is for its owner to say, which sees whether bytes still go. */
 const NO_CLOSE_TIMEOUT_MS = 2 ** 31 - 1
