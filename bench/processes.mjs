@@ -148,13 +148,21 @@ export async function startNginx(upstream, more = 'client_max_body_size 32m;') {
     .replaceAll('@MORE@', more)
   writeFileSync(join(folder, 'nginx.conf'), config)
   const command = ['nginx', ['-p', folder, '-c', join(folder, 'nginx.conf')]]
-  const nginx = await start('nginx', port, ...command, { ready: () => connects(port) }).catch(error => {
+  const nginx = await start('nginx', port, ...command).catch(error => {
     if (error.code === 'ENOENT') return undefined
     throw error
   })
-  return (
-    nginx && { ...nginx, pid: Number(readFileSync(`/proc/${nginx.pid}/task/${nginx.pid}/children`, 'utf8').trim()) }
-  )
+  return nginx && { ...nginx, pid: await workerOf(nginx) }
+}
+
+/** The first process that nginx has begun: it listens before it begins any. */
+async function workerOf({ pid, child }) {
+  while (child.exitCode === null && child.signalCode === null) {
+    const worker = Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')[0])
+    if (worker > 0) return worker
+    await new Promise(resolve => setTimeout(resolve, 2))
+  }
+  throw new Error('nginx ended before it began to work')
 }
 
 /** Runs one job of load.mjs, or of another script like it, to its end. */

@@ -33,7 +33,9 @@ function read(socket, request, bytes) {
       return
     }
     const head = rest.latin1Slice(0, end)
-    request.left = Number(/^content-length: *(\d+)/im.exec(head)?.[1] ?? fail(`no content-length in: ${head}`))
+    if (/^transfer-encoding:/im.test(head)) fail(`no content-length in: ${head}`)
+    // A request without a body has none.
+    request.left = Number(/^content-length: *(\d+)/im.exec(head)?.[1] ?? 0)
     request.state = 'body'
     request.head = Buffer.alloc(0)
     request.start = ''

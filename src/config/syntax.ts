@@ -54,6 +54,8 @@ export function explainSyntax(fault: YAMLError, source: Source): Explanation {
   if (separator !== undefined) return separator
   const unquoted = UNQUOTED.find(form => form.line.test(text))
   if (unquoted !== undefined) return { message: unquoted.message, start: at }
+  const entry = missingEntry(fault, source, at)
+  if (entry !== undefined) return entry
   const open = /end with a [\]}]|^Missing closing/.test(fault.message) ? findOpen(source) : undefined
   if (open !== undefined) {
     return {
@@ -74,10 +76,33 @@ function missingSeparator({ code, message }: YAMLError, source: Source, at: numb
   return code === 'MISSING_CHAR' || code === 'MULTILINE_IMPLICIT_KEY' ? missingSpace(source, at) : undefined
 }
 
+/** Behind a value that is whole, in brackets, what follows is another entry. */
+function missingEntry({ code, message }: YAMLError, source: Source, at: number): Explanation | undefined {
+  if (code !== 'UNEXPECTED_TOKEN' || message.includes('in YAML stream') || !isInFlow(source, at)) return undefined
+  return missingComma(source, at) ?? missingBefore(source, at)
+}
+
 function missingInList(message: string, source: Source, at: number): Explanation | undefined {
-  if (!message.includes('flow sequence')) return undefined
+  return message.includes('flow sequence') ? missingBefore(source, at) : undefined
+}
+
+function missingBefore(source: Source, at: number): Explanation {
   const blanks = /^\s*/.exec(source.text.slice(at, at + MAX_HINTED_BLANKS))?.[0].length ?? 0
   return { message: 'a comma is missing before this', start: at + blanks }
+}
+
+/** Whether an offset is inside brackets that are still open there. */
+function isInFlow(source: Source, at: number): boolean {
+  let found = false
+  visit(parseDocument(source.text, { ...PARSER, keepSourceTokens: true }), {
+    Collection(_, node) {
+      if (node.srcToken?.type !== 'flow-collection' || node.range == null) return undefined
+      const [start, end] = node.range
+      found ||= start < at && (at < end || isOpen(node))
+      return found ? visit.BREAK : undefined
+    },
+  })
+  return found
 }
 
 /** Offset of the last bracket or quote that has no partner. */
