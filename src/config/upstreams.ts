@@ -64,7 +64,7 @@ function readUpstream(
   const layers = written.map(layer => filled(layer, entry.site, told))
   const endpoints = mergeSpeaks(layers, context)
   const credential = mergeCredential(layers, secret, context)
-  const base = readBase(layers, entry.site, off !== undefined, context)
+  const base = readBase(layers, entry.site, off, context)
   warnOfRepetition(written, base, endpoints, context)
   if (
     off === undefined &&
@@ -122,11 +122,14 @@ function filled(layer: Layer, upstream: Site, context: Context): Layer {
   return { ...layer, value }
 }
 
-function readBase(layers: readonly Layer[], upstream: Site, off: boolean, { report }: Context): string {
+function readBase(layers: readonly Layer[], upstream: Site, off: string | undefined, { report }: Context): string {
   const layer = last(layers, 'base')
   const text = layer?.value.base
   if (layer === undefined || text === undefined) {
-    if (!off) report.error('missing-key', upstream, `"base" is missing here: ${addressForm(layers)}`, { on: 'key' })
+    const message = `"base" is missing here: ${addressForm(layers)}`
+    if (off === undefined) report.error('missing-key', upstream, message, { on: 'key' })
+    // With its secret there it would be an error: the file is not whole in either case.
+    else if (off !== 'disabled') report.warn('missing-key', upstream, message, { on: 'key' })
     return NOWHERE
   }
   const result = parseBase(

@@ -260,3 +260,23 @@ t.test('kind voyage renames what it calls otherwise', async t => {
   const told = ranking?.response?.(Buffer.from('{"data":[]}'))
   t.equal(Buffer.from(told ?? []).toString(), '{"results":[]}')
 })
+
+t.test(
+  'where an address is missing, its form is shown for kinds that have one; also while the secret is not there',
+  async t => {
+    const yaml = `version: 1
+keys: { me: { secret: { hash: "sha256:${'0'.repeat(64)}" } } }
+upstreams:
+  azure: { kind: azure-openai, secret: { env: AZURE_OPENAI_API_KEY } }
+  later: { kind: azure-openai, disabled: true }
+models: { gpt-4o: azure, o3: later }
+`
+    const message = '"base" is missing here: the address of the upstream, such as https://RESOURCE.openai.azure.com'
+    const told = async (env: Record<string, string>): Promise<unknown> =>
+      (await loadText(yaml, env)).problems.map(({ severity, path, message }) => ({ severity, path, message }))
+    t.same(await told({ AZURE_OPENAI_API_KEY: 'an-azure-key-0123456789' }), [
+      { severity: 'error', path: 'upstreams.azure', message },
+    ])
+    t.same(await told({}), [{ severity: 'warning', path: 'upstreams.azure', message }])
+  },
+)
