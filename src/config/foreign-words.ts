@@ -83,6 +83,8 @@ const WORDS: Readonly<Record<string, Readonly<Record<string, OwnWord>>>> = {
     users: KEYS,
     clients: KEYS,
     fallbacks: FALLBACKS,
+    logging: { hint: 'what is logged: log: { level: debug }', meant: 'log' },
+    loglevel: { hint: 'what is logged: log: { level: debug }', meant: 'log' },
     server: LISTEN,
     port: LISTEN,
     host: LISTEN,

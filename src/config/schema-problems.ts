@@ -119,7 +119,7 @@ function unknownKey(error: ErrorObject, site: Site, type: FileType): SchemaProbl
     // The name itself may be the secret: { sk-…: }.
     const parent = new Site(site.document, site.path.slice(0, -1))
     const message = String(error.parentSchema?.errorMessage ?? 'an unknown key that looks like a secret')
-    return { rule, site: parent, message, on: 'key', secret: true }
+    return { rule, site: parent, message, on: 'key', secret: true, meant: () => referenceIn(name, error.data) }
   }
   const known = meant === undefined ? listed(allowed) : undefined
   const message = `unknown key ${quoted(name)}${known === undefined ? '' : `; known here: ${known}`}`
@@ -154,7 +154,9 @@ function literalSecret(error: ErrorObject, site: Site): SchemaProblem {
 const NAMED_VARIABLES: readonly RegExp[] = [
   /^\$\{([A-Za-z_]\w*)\}$/,
   /^\$([A-Z_][A-Z0-9_]*)$/,
-  /^(?:env[:.]|os\.environ[/.]|process\.env\.|env\/)\$?([A-Z_][A-Z0-9_]*)$/,
+  /^(?:\$?env[:.]|os\.environ[/.]|process\.env\.|env\/)\$?([A-Z_][A-Z0-9_]*)$/,
+  /^\$?\{\{ *(?:env\.|\.)?([A-Z_][A-Z0-9_]*) *\}\}$/,
+  /^(?:%([A-Z_][A-Z0-9_]*)%|\$\(([A-Z_][A-Z0-9_]*)\))$/,
   /^([A-Z][A-Z0-9_]*_(?:KEY|TOKEN|SECRET|PASSWORD))$/,
 ]
 
@@ -167,8 +169,24 @@ function referenceMeant(error: ErrorObject, site: Site): string | undefined {
   return site.path[0] === 'keys' && site.path.length === 2 ? `{ secret: ${reference} }` : reference
 }
 
+/** Keys under which other programs name the variable of a secret. */
+const VARIABLE_KEYS = /^(?:name|var|variable|environment|environment_variable|env_?(?:var|name|key)|from_?env)$/i
+/** Words of capital letters, such as no secret is made of. */
+const VARIABLE_NAME = /^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$/
+
+/** `{ env: X }` where a mapping names the variable by a key that is not known here, or by that key alone. */
+function referenceIn(key: string, data: unknown): string | undefined {
+  const value: unknown =
+    typeof data === 'object' && data !== null ? Object.entries(data).find(([k]) => k === key)?.[1] : undefined
+  const written = value === null ? key : value
+  if (typeof written !== 'string' || (value !== null && !VARIABLE_KEYS.test(key))) return undefined
+  const name = variableNamed(written) ?? (value !== null && VARIABLE_NAME.test(written) ? written : undefined)
+  return name === undefined || looksLikeKey(name) ? undefined : `{ env: ${name} }`
+}
+
 function variableNamed(written: string): string | undefined {
-  const name = NAMED_VARIABLES.map(form => form.exec(written)?.[1]).find(found => found !== undefined)
+  const found = NAMED_VARIABLES.map(form => form.exec(written)).find(match => match !== null)
+  const name = found?.[1] ?? found?.[2]
   return name === undefined || looksLikeKey(name) ? undefined : name
 }
 

@@ -31,6 +31,11 @@ export function saidIn(body: Uint8Array | string, source: Pick<Source, 'call' | 
   return shortened(hidden) || undefined
 }
 
+/** A text of an upstream's for the log, without anything of these secrets. */
+export function withoutSecrets(text: string, secrets: readonly string[]): string {
+  return shortened(secrets.reduce(withoutParts, text.slice(0, MAX_READ_CHARACTERS)))
+}
+
 /** In one line, and cut. */
 export function shortened(text: string): string {
   const line = text.replace(/[\s\p{Cc}]+/gu, ' ').trim()

@@ -181,4 +181,16 @@ t.test('it is one line of bounded length, without the credential or a part of it
   t.ok(cause.length < 600)
 })
 
+t.test('a task that an upstream did not take is told without the credential, to the client and in the log', async t => {
+  const up = await startRawUpstream(t)
+  const secret = canary('upstream')
+  const upstream = `{ kind: openai, base: "${up.origin}", secret: { env: UPSTREAM_KEY } }`
+  const yaml = `version: 1\n${CALLER}\nstore: { type: memory }\nupstreams: { up: ${upstream} }\nmodels: { film: up }\n`
+  const gateway = await startTestGateway(t, yaml, { env: { UPSTREAM_KEY: secret } })
+  up.answer(json({ error: { message: `the key ${secret} may not make films`, code: 'no_films' } }))
+  const answer = await gateway.request('/v1/videos', { body: { model: 'film', prompt: 'a cat' } })
+  t.notMatch(answer.text, secret)
+  t.match(await requestLine(gateway), { cause: /the key \[hidden\] may not make films/ })
+})
+
 proveNoLeak(t)

@@ -3,6 +3,7 @@ import type { Exchange, TaskRoute, TaskTarget } from '../../core/plan.js'
 import { TASK_BUSY } from '../../core/task.js'
 import type { Body } from '../admit.js'
 import type { Call } from '../call.js'
+import { cleanedWords } from '../translate/words.js'
 import { errorOfStatus, retryAfter } from '../upstream-errors.js'
 import { saidIn } from '../upstream-words.js'
 import type { Answer } from './ask.js'
@@ -11,7 +12,7 @@ import { digestOf } from './claim.js'
 import { faceOf } from './faces/index.js'
 import { type Reading, readAnswer, verdictOf } from './reading.js'
 import { isEnded, type Task } from './record.js'
-import { declined, type Refused } from './refusal.js'
+import { declined, NOTHING_TAKEN, type Refused } from './refusal.js'
 import { keepTaken, type Taken } from './taken.js'
 import { FAILURES, heard } from './transition.js'
 import { readDocument } from './upstream.js'
@@ -58,12 +59,12 @@ export async function accept(
   }
   const { document, bytes } = readDocument(answer, { response: exchange.response })
   const verdict = verdictOf(document, target.shape)
-  if (verdict !== undefined) return declined(verdict, answer, exchange)
+  if (verdict !== undefined) return declined(order.call, verdict, answer, exchange)
   const reading = readAnswer(document, target.shape, bytes)
   if (reading.id === undefined && !isWhole(reading, target)) {
-    const said = reading.error?.message
     // It was friendly, and told nothing: it may well be at work.
-    if (said === undefined) return { type: 'open' }
+    if (reading.error === undefined) return { type: 'open' }
+    const said = cleanedWords(reading.error.message, { call: order.call, exchange }) ?? NOTHING_TAKEN
     const error = new GatewayError('bad_upstream_response', said, { phase: 'body' })
     return { type: 'refused', error, retry: false }
   }

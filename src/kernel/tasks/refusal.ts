@@ -3,6 +3,7 @@ import type { Exchange } from '../../core/plan.js'
 import { TASK_BUSY } from '../../core/task.js'
 import type { Call } from '../call.js'
 import { responseHeaders } from '../response-headers.js'
+import { cleanedWords } from '../translate/words.js'
 import { passAnswer, presentable, retryAfter } from '../upstream-errors.js'
 import type { Answer } from './ask.js'
 import type { Verdict } from './reading.js'
@@ -38,9 +39,17 @@ export function refuse(call: Call, exchanges: readonly Exchange[], { error, answ
   else passAnswer(call, { status: answer.status, headers, body: answer.body }, error)
 }
 
+export const NOTHING_TAKEN = 'The upstream did not take the task.'
+
 /** What an upstream says that took nothing, though its status says nothing of it. */
-export function declined({ code: familyCode, message, busy }: Verdict, answer: Answer, { retry }: Exchange): Refused {
-  const why = message ?? 'The upstream did not take the task.'
+export function declined(
+  call: Call,
+  { code: familyCode, message, busy }: Verdict,
+  answer: Answer,
+  exchange: Exchange,
+): Refused {
+  const { retry } = exchange
+  const why = cleanedWords(message, { call, exchange }) ?? NOTHING_TAKEN
   const error = busy
     ? new GatewayError('rate_limited', why, { phase: 'verdict', familyCode, retryAfter: retryAfter(answer.headers) })
     : new GatewayError('upstream_rejected', why, { phase: 'verdict', familyCode, status: answer.status })

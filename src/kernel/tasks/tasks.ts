@@ -2,6 +2,7 @@ import type { Plan } from '../../core/plan.js'
 import type { StoredRecord } from '../../core/store.js'
 import { TASK_KINDS, type TaskKind, type TaskShape } from '../../core/task.js'
 import type { Kernel } from '../kernel.js'
+import { withoutSecrets } from '../upstream-words.js'
 import { type Entry, entryOf, namespaceOf, TaskBook } from './book.js'
 import type { View } from './faces/face.js'
 import { HookQueue } from './hooks.js'
@@ -28,6 +29,8 @@ export interface TaskChange {
   readonly from: string
   readonly to: string
   readonly code?: string
+  /** What the upstream says of its failure. */
+  readonly cause?: string
   readonly late?: true
 }
 
@@ -185,9 +188,18 @@ export class Tasks {
       upstream: target?.upstream,
       from: before.state,
       to,
-      ...(error === undefined ? {} : { code: error.code }),
+      ...(error === undefined
+        ? {}
+        : { code: error.code, cause: withoutSecrets(error.message, this.secretsOf(target)) }),
       ...(late === undefined ? {} : { late }),
     })
+  }
+
+  /** What an upstream may quote of the credentials that it has, and had. */
+  private secretsOf(target: Task['target']): readonly string[] {
+    const upstream = this.#kernel.generation.plan.upstreams.get(target?.upstream ?? '')
+    const all = upstream === undefined ? [] : [upstream, ...upstream.former]
+    return all.flatMap(({ secret }) => (secret === undefined ? [] : [secret.reveal()]))
   }
 
   private async viewFor({ kind, hook, origin }: Task): Promise<View> {
