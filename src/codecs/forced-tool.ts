@@ -1,11 +1,16 @@
 import type { Target } from '../core/codec.js'
 import { GatewayError } from '../core/errors.js'
-import type { JsonObject } from '../core/json.js'
+import { type JsonObject, parseJson } from '../core/json.js'
 import type { FunctionTool, Part, TextEvent, TextRequest, TextResult, ToolChoice } from '../core/text.js'
 import { fold, unfold } from './fold.js'
+import { badUpstream } from './read.js'
 
 /** Name of the function that stands for a structured answer at upstreams that know no other way to ask for one. */
 export const FORCED_TOOL = 'gateway_json_answer'
+
+/** Where no schema says what the arguments are. */
+const ANY_OBJECT =
+  'Gives the answer to the user. The arguments are the whole answer: the members and values of the JSON object that was asked for.'
 
 /**
  * Asks for the structured answer by a function that has to be called. Where the client has tools of its own the model
@@ -31,7 +36,7 @@ export function forceTool(request: TextRequest, { lose }: Pick<Target, 'lose'>):
   const tool: FunctionTool = {
     type: 'function',
     name: FORCED_TOOL,
-    description: (format.type === 'schema' ? format.description : undefined) ?? 'Gives the answer to the user.',
+    description: format.type === 'json' ? ANY_OBJECT : (format.description ?? 'Gives the answer to the user.'),
     schema: schema.type === undefined ? { type: 'object', ...schema } : schema,
     ...(format.type === 'schema' && format.strict !== undefined && { strict: format.strict }),
   }
@@ -50,12 +55,18 @@ function choiceWith({ tools, toolChoice }: Pick<TextRequest, 'tools' | 'toolChoi
   return alone ? { type: 'tool', name: FORCED_TOOL } : { type: 'required' }
 }
 
-/** Turns the call of the forced tool back into the text of the answer: what {@link UnforceStream} does, at once. */
+/**
+ * Turns the call of the forced tool back into the text of the answer: what {@link UnforceStream} does, at once. Throws
+ * `bad_upstream_response` for an answer in prose.
+ */
 export function unforceResult(result: TextResult): TextResult {
-  const called = result.candidates.some(({ parts }) => parts.some(isForced))
-  if (!called) return result
+  if (!result.candidates.some(({ parts, end }) => parts.some(isForced) || end.reason === 'stop')) return result
   const stream = new UnforceStream()
   return fold(unfold(result).flatMap(event => stream.push(event)))
+}
+
+function isJson(text: string): boolean {
+  return parseJson(text) !== undefined
 }
 
 function isForced(part: Part): boolean {
@@ -68,15 +79,21 @@ function isForced(part: Part): boolean {
  */
 export class UnforceStream {
   readonly #candidates = new Map<number, Unforcing>()
+  #failed = false
 
+  /** The answer ends with an error event where it is prose. */
   push(event: TextEvent): readonly TextEvent[] {
+    if (this.#failed) return []
     if (!('candidate' in event)) return [event]
     let candidate = this.#candidates.get(event.candidate)
     if (candidate === undefined) {
       candidate = new Unforcing(event.candidate)
       this.#candidates.set(event.candidate, candidate)
     }
-    return event.type === 'end' ? candidate.end(event) : candidate.part(event)
+    if (event.type !== 'end') return candidate.part(event)
+    const events = candidate.end(event)
+    this.#failed = events.at(-1)?.type === 'error'
+    return events
   }
 }
 
@@ -95,6 +112,7 @@ class Unforcing {
   #forced = -1
   #filled = false
   #otherCalls = false
+  #refuses = false
 
   constructor(candidate: number) {
     this.#candidate = candidate
@@ -118,6 +136,9 @@ class Unforcing {
   }
 
   end(event: EndEvent): readonly TextEvent[] {
+    if (this.#forced < 0 && !this.#otherCalls && event.end.reason === 'stop' && !this.#refuses && !isJson(this.text)) {
+      return [{ type: 'error', error: badUpstream('The model answered in prose where JSON was asked for.') }]
+    }
     const flushed = this.#forced < 0 ? this.flush() : []
     const stop = this.#forced >= 0 && !this.#otherCalls && event.end.reason === 'tool'
     return [...flushed, stop ? { ...event, end: { reason: 'stop' } } : event]
@@ -134,6 +155,7 @@ class Unforcing {
     }
     if (part.type !== 'call' || part.name !== FORCED_TOOL) {
       this.#otherCalls ||= part.type === 'call'
+      this.#refuses ||= part.type === 'refusal'
       const flushed = part.type === 'call' && this.#forced < 0 ? this.flush() : []
       return [...flushed, { ...event, index: this.place(event.index) }]
     }
@@ -144,6 +166,16 @@ class Unforcing {
     this.#waiting.clear()
     const start = { type: 'text', text: part.arguments } as const
     return [{ type: 'part-start', candidate: this.#candidate, index: this.place(event.index), part: start }]
+  }
+
+  /** What the parts say that may be dropped yet. */
+  private get text(): string {
+    return this.#held
+      .map(event => {
+        if (event.type === 'part-start') return event.part.type === 'text' ? event.part.text : ''
+        return event.type === 'part-delta' ? event.text : ''
+      })
+      .join('')
   }
 
   private flush(): TextEvent[] {

@@ -4,6 +4,9 @@ import { forceTool } from './forced-tool.js'
 import { type FreeTextTools, freeTextTools } from './free-text-tools.js'
 import { type NarrowNames, narrowNames } from './narrow-names.js'
 
+/** Protocols that can ask for an answer by a schema, but not for JSON of any form. */
+const NO_JSON_MODE: ReadonlySet<string> = new Set(['messages'])
+
 /** A request for text as an upstream is sent it, and what its answer is read back with. */
 export interface SentText {
   readonly request: TextRequest
@@ -19,7 +22,8 @@ export interface SentText {
  * Throws `untranslatable`.
  */
 export function sentText(request: TextRequest, target: Target, protocol: string, counted = false): SentText {
-  const forced = target.traits.structured === 'tool' && !counted ? forceTool(request, target) : request
+  const byTool = target.traits.structured === 'tool' || (request.format?.type === 'json' && NO_JSON_MODE.has(protocol))
+  const forced = byTool && !counted ? forceTool(request, target) : request
   const names = narrowNames(forced, protocol)
   const named = names?.request(forced) ?? forced
   const freeText = freeTextTools(named, protocol)

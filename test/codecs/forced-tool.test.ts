@@ -81,7 +81,7 @@ const CASES: Readonly<Record<string, readonly [readonly Part[], readonly Part[],
   twice: [[forced('{"a":1}'), forced('{"a":2}')], [text('{"a":1}')], 'stop'],
   'beside a call of the client’s': [[forced('{"a":1}'), other], [text('{"a":1}'), other], 'tool'],
   'not at all, but another call': [[text('I look.'), other], [text('I look.'), other], 'tool'],
-  'not at all': [[text('No.')], [text('No.')], 'stop'],
+  'not at all': [[text('[1, 2]')], [text('[1, 2]')], 'stop'],
 }
 
 for (const [name, [sent, expected, reason]] of Object.entries(CASES)) {
@@ -97,6 +97,17 @@ for (const [name, [sent, expected, reason]] of Object.entries(CASES)) {
     t.same(fold(events).candidates, [{ parts: expected, end: { reason } }])
   })
 }
+
+t.test('prose in place of the call is an error, and a refusal is none', async t => {
+  const prose = resultOf([thought, text('No.')], 'stop')
+  t.throws(() => unforceResult(prose), { code: 'bad_upstream_response' })
+  const stream = new UnforceStream()
+  const events = unfold(prose).flatMap(event => [...stream.push(event)])
+  t.equal(events.at(-1)?.type, 'error')
+  t.notOk(JSON.stringify(events).includes('No.'), 'nothing of it is shown')
+  const refusal = resultOf([{ type: 'refusal', text: 'No.' }], 'stop')
+  t.same(unforceResult(refusal), refusal)
+})
 
 t.test('an answer that was cut off says so', async t => {
   t.match(unforceResult(resultOf([forced('{"a":')], 'length')).candidates, [

@@ -179,7 +179,7 @@ export const MESSAGES_CARRIES: Readonly<Record<Field, Carry>> = {
   logitBias: dropped('it takes no biases'),
   candidates: dropped('it gives one answer'),
   logprobs: dropped('it tells no probabilities'),
-  formatJson: approximated('an instruction asks for it'),
+  formatJson: approximated('by a tool that has to be called'),
   formatSchema: approximated('without name; bounds that it does not check go into descriptions'),
   verbosity: dropped('it knows no verbosity'),
   effort: approximated('minimal is low; a budget where the model takes one; left out where a call is demanded'),

@@ -33,7 +33,8 @@ export function encodeRequest(request: TextRequest, target: Target): JsonObject 
 
 /** `CountMessageTokensParams`: the same without what governs the answer. A tool that will be forced is counted. */
 export function encodeCount(asked: TextRequest, target: Target): JsonObject {
-  const request = target.traits.structured === 'tool' ? forceTool(asked, target) : asked
+  const byTool = target.traits.structured === 'tool' || asked.format?.type === 'json'
+  const request = byTool ? forceTool(asked, target) : asked
   return compact(encodeQuestion(request, request.maxTokens ?? target.traits.max_output, target))
 }
 
