@@ -4,6 +4,7 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ANNOTATIONS, CONFIG_OPTIONS, REQUEST_OPTIONS } from '../dist/config/ajv-options.js'
+import { writeEditorWords } from './editor-words.mjs'
 
 const require = createRequire(import.meta.url)
 const { Ajv } = require('ajv')
@@ -45,16 +46,24 @@ function readSchema(file) {
   return JSON.parse(readFileSync(join(schemas, file), 'utf8'))
 }
 
-/** Descriptions are for editors and documents; validators need not carry them. A property of that name is an object. */
+/** Descriptions and snippets are for editors and documents; validators need not carry them. A property of that name is an object. */
 function withoutProse(value) {
   if (Array.isArray(value)) return value.map(withoutProse)
   if (typeof value !== 'object' || value === null) return value
-  const kept = Object.entries(value).filter(([key, inner]) => key !== 'description' || typeof inner !== 'string')
+  const isProse = ([key, inner]) =>
+    (key === 'description' && typeof inner === 'string') || (key === 'defaultSnippets' && Array.isArray(inner))
+  const kept = Object.entries(value).filter(entry => !isProse(entry))
   return Object.fromEntries(kept.map(([key, inner]) => [key, withoutProse(inner)]))
 }
 
 const check = process.argv.includes('--check')
 let stale = 0
+if (!writeEditorWords(check)) {
+  stale++
+  console.log(
+    check ? 'schemas/gateway.schema.json is stale: run npm run generate' : 'wrote schemas/gateway.schema.json',
+  )
+}
 for (const [path, make] of artefacts()) {
   const file = join(root, path)
   const text = NOTE + make()

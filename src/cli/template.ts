@@ -1,4 +1,5 @@
-import { dirname, relative, resolve, sep } from 'node:path'
+import { dirname, isAbsolute, relative, resolve, sep } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { packageRoot } from '../core/package-root.js'
 import type { Provider } from './providers.js'
 
@@ -35,11 +36,14 @@ ${models(chosen).join('\n')}
 `
 }
 
-/** Where editors find the schema, as far as it lies below the file's own folder. */
+/** Where editors find the schema: by a path that holds on other machines where it lies below the file's own folder. */
 function schemaLine(file: string): string {
-  const schema = relative(dirname(resolve(file)), resolve(packageRoot(), 'schemas', 'gateway.schema.json'))
-  if (schema.startsWith('..')) return ''
-  return `# yaml-language-server: $schema=./${schema.split(sep).join('/')}\n#\n`
+  const schema = resolve(packageRoot(), 'schemas', 'gateway.schema.json')
+  const path = relative(dirname(resolve(file)), schema)
+    .split(sep)
+    .join('/')
+  const isBelow = !path.startsWith('..') && !isAbsolute(path) && !/\s/.test(path)
+  return `# yaml-language-server: $schema=${isBelow ? `./${path}` : pathToFileURL(schema).href}\n#\n`
 }
 
 /** Never resolves (RFC 2606, section 2), so that no key goes to a stranger. */

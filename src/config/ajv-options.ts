@@ -18,4 +18,10 @@ export const CONFIG_OPTIONS: Options = { ...COMMON, allErrors: true }
 export const REQUEST_OPTIONS: Options = { ...COMMON, allErrors: false }
 
 /** Keywords of our own in the configuration's schemas: words for editors and for problems. */
-export const ANNOTATIONS: readonly string[] = ['errorMessage', 'patternErrorMessage', 'x-secret', 'x-expected']
+export const ANNOTATIONS: readonly string[] = [
+  'errorMessage',
+  'patternErrorMessage',
+  'x-secret',
+  'x-expected',
+  'defaultSnippets',
+]

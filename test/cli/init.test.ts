@@ -4,6 +4,8 @@ import { PassThrough, Writable } from 'node:stream'
 import t from 'tap'
 import { main } from '../../src/cli/main.js'
 import { providers } from '../../src/cli/providers.js'
+import { template } from '../../src/cli/template.js'
+import { packageRoot } from '../../src/core/package-root.js'
 import { run } from './bin.js'
 
 /** A terminal whose user types these lines. */
@@ -72,6 +74,17 @@ t.test('init describes each upstream, and says what is left to do', async t => {
   t.match(stdout, `export ${keyed?.variable}=`)
   t.match(stdout, `set the base of ${unplaced?.name}`)
   t.match(stdout, 'gateway serve gateway.yaml')
+})
+
+t.test('the line for editors leads to the schema, beside the package and anywhere else', async t => {
+  const line = (text: string) => /^# yaml-language-server: \$schema=(\S+)\n/.exec(text)?.[1] ?? ''
+  const cwd = t.testdir({ 'a folder': {} })
+  t.equal((await run(['init', '--provider', 'simulator'], { cwd: join(cwd, 'a folder') })).code, 0)
+  const far = new URL(line(readFileSync(join(cwd, 'a folder', 'gateway.yaml'), 'utf8')))
+  t.equal(far.protocol, 'file:')
+  t.match(JSON.parse(readFileSync(far, 'utf8')), { title: 'gateway.yaml' })
+  const near = line(template(join(packageRoot(), 'mine.yaml'), [], 'GATEWAY_KEY'))
+  t.equal(near, './schemas/gateway.schema.json', 'a path that holds on other machines')
 })
 
 t.test('init takes addresses and the variable of the key', async t => {

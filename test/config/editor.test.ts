@@ -12,10 +12,17 @@ interface Place {
   readonly character: number
 }
 
+interface Item {
+  readonly label: string
+  readonly documentation?: string | { readonly value: string }
+  readonly insertText?: string
+  readonly textEdit?: { readonly newText: string }
+}
+
 interface Service {
   configure(settings: object): void
   doValidation(document: object, isKubernetes: false): Promise<readonly { message: string; range: { start: Place } }[]>
-  doComplete(document: object, place: Place, isKubernetes: false): Promise<{ items: readonly { label: string }[] }>
+  doComplete(document: object, place: Place, isKubernetes: false): Promise<{ items: readonly Item[] }>
   doHover(document: object, place: Place): Promise<{ contents: { value: string } } | null>
 }
 
@@ -64,9 +71,12 @@ function atCursor(marked: string): { text: string; place: Place } {
 }
 
 async function complete(marked: string, name: FileName = 'gateway'): Promise<readonly string[]> {
+  return (await offered(marked, name)).map(item => item.label)
+}
+
+async function offered(marked: string, name: FileName = 'gateway'): Promise<readonly Item[]> {
   const { text, place } = atCursor(marked)
-  const { items } = await service.doComplete(document(text, name), place, false)
-  return items.map(item => item.label)
+  return (await service.doComplete(document(text, name), place, false)).items
 }
 
 async function hover(marked: string, name: FileName = 'gateway'): Promise<string> {
@@ -212,9 +222,82 @@ t.test('an editor offers the values of a choice', async t => {
   t.ok((await complete('routes:\n  GET /v1/x:\n    answer: |\n', 'routes')).includes('models'))
 })
 
+function namesIn(folder: string): readonly string[] {
+  const files = readdirSync(join(packageRoot(), folder)).filter(name => name.endsWith('.yaml'))
+  return files.map(name => name.slice(0, -'.yaml'.length))
+}
+
+const KINDS = namesIn('routes/kinds')
+const INTERFACES = namesIn('routes')
+const FAILURES = ['connect', 'reset', 'first_byte', 'bad_response', 'queue', '4xx', '5xx', '429', '503']
+const WAYS = ['an upstream', 'under another name there', 'with a fallback', 'shared by weight', 'with settings']
+
+/** Where values are offered, and at least which. */
+const OFFERED: readonly (readonly [place: string, marked: string, labels: readonly string[]])[] = [
+  ['the kind of an upstream', 'version: 1\nupstreams:\n  north:\n    kind: |\n', KINDS],
+  ['the kind of a kind', 'version: 1\nkinds:\n  north:\n    kind: |\n', KINDS],
+  ['interfaces', 'version: 1\ninterfaces: [|]\n', INTERFACES],
+  [
+    'the protocol of a route',
+    'version: 1\nroutes:\n  POST /x:\n    protocol: |\n',
+    ['chat', 'messages', 'speech', 'rerank'],
+  ],
+  ['failures to retry', 'version: 1\nretry:\n  on:\n    - |\n', FAILURES],
+  [
+    'the secret of an upstream',
+    'version: 1\nupstreams:\n  north:\n    secret: |\n',
+    ['{ env: NAME }', '{ file: path }'],
+  ],
+  [
+    'the secret of a key',
+    'version: 1\nkeys:\n  team:\n    secret: |\n',
+    ['{ env: NAME }', '{ env: NAME, generate: true }', '{ file: path }', '{ hash: sha256:… }'],
+  ],
+  ['the upstreams of a model', 'version: 1\nmodels:\n  fast: |\n', WAYS],
+]
+
+for (const [place, marked, labels] of OFFERED) {
+  t.test(`an editor offers values for ${place}, each with a text`, async t => {
+    const items = await offered(marked)
+    const found = items.map(({ label }) => label)
+    for (const label of labels) t.ok(found.includes(label), label)
+    for (const { label, documentation } of items) {
+      const text = typeof documentation === 'string' ? documentation : documentation?.value
+      t.match(text, /\w{2,}.*\.$/s, label)
+    }
+  })
+
+  t.test(`what an editor puts in for ${place} is valid`, async t => {
+    const { text } = atCursor(marked)
+    const at = marked.indexOf('|')
+    for (const { label, insertText, textEdit } of await offered(marked)) {
+      // As if every place that a snippet leaves open were filled with what it suggests.
+      const put = (textEdit?.newText ?? insertText ?? '').replace(/\$\{\d+:([^}]*)\}/g, '$1')
+      const indent = /(?:^|\n)( *)[^\n]*$/.exec(marked.slice(0, at))?.[1] ?? ''
+      const filled = put.replaceAll('\n', `\n${indent}`)
+      if (filled.includes('sha256:')) continue
+      t.same(await diagnose(text.slice(0, at) + filled + text.slice(at)), [], `${label}: ${filled}`)
+    }
+  })
+}
+
+t.test('an editor offers whole upstreams and keys', async t => {
+  t.ok((await complete('version: 1\nupstreams:\n  |\n')).includes('a provider'))
+  t.ok((await complete('version: 1\nkeys:\n  |\n')).includes("a caller's key"))
+})
+
+t.test('each schema has an address of its own', async t => {
+  const ids = ['gateway', 'routes', 'kind'].map(name => {
+    return JSON.parse(readFileSync(new URL(`${SCHEMAS}${name}.schema.json`), 'utf8')).$id as string
+  })
+  for (const [at, name] of ['gateway', 'routes', 'kind'].entries()) t.match(ids[at], `/${name}.schema.json`)
+})
+
 t.test('an editor explains what the cursor is on', async t => {
   t.match(await hover('version: 1\nupstreams:\n  north:\n    ba|se: https://x\n'), 'Where the upstream is')
   t.match(await hover('version: 1\nlimits: { bo|dy: 1MiB }\n'), 'Largest request body')
+  t.match(await hover('version: 1\nupstreams:\n  north:\n    ki|nd: openai\n'), 'a kind that comes with the gateway')
+  t.match(await hover('version: 1\nroutes: { POST /x: { pro|tocol: chat } }\n'), 'What clients speak')
   t.match(await hover('version: 1\nmodels: { a: { upstream: x, a|s: y } }\n'), "upstream's name for the model")
   t.match(await hover('routes:\n  GET /x: { answer: models, bo|dy: none }\n', 'routes'), 'bytes that nobody looks at')
   t.match(await hover('for|ward: { request: [x-*] }\n', 'kind'), 'Further headers')
