@@ -236,6 +236,12 @@ export interface Traits {
    * `{content}`. Absent: it embeds texts alone.
    */
   readonly image_inputs?: 'objects' | 'parts'
+  /** False: a model of texts that makes images makes one for each request, and refuses to be asked for several. */
+  readonly several_images?: boolean
+  /** Members beside the usual ones that the upstream knows in requests to rerank. Others are left out of what is translated. */
+  readonly rerank?: readonly ('max_tokens_per_doc' | 'max_doc_length' | 'priority' | 'truncation')[]
+  /** What compatible upstreams are told of what vectors are for: the member, and its words by those of the native protocol. */
+  readonly embedding_tasks?: { readonly field: string; readonly words: Readonly<Record<string, string>> }
 }
 
 /** What an upstream said in refusing: still to be cleaned of secrets. */

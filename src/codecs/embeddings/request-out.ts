@@ -13,7 +13,7 @@ type Parts = readonly (TextPart | MediaPart)[]
 
 /** A canonical request in the words of the compatible protocol. Vectors are asked for as numbers. */
 export function encodeRequest(request: EmbedRequest, target: EmbedTarget): JsonObject {
-  if (request.task !== undefined) target.lose('task')
+  const task = taskOf(request, target)
   if (request.title !== undefined) target.lose('title')
   return compact({
     model: target.model,
@@ -21,7 +21,18 @@ export function encodeRequest(request: EmbedRequest, target: EmbedTarget): JsonO
     encoding_format: 'float',
     dimensions: request.dimensions,
     user: request.user,
+    ...task,
   })
+}
+
+/** In the upstream's own word, where it is declared. */
+function taskOf({ task }: EmbedRequest, target: EmbedTarget): JsonObject {
+  if (task === undefined) return {}
+  const { field, words = {} } = target.traits.embedding_tasks ?? {}
+  const word = Object.hasOwn(words, task) ? words[task] : undefined
+  if (field !== undefined && word !== undefined) return { [field]: word }
+  target.lose('task')
+  return {}
 }
 
 /** Texts stay strings unless there are images beside them. */

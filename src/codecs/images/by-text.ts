@@ -54,7 +54,8 @@ function clientOf({ client }: TextCodec, way: ImagesByText): Client {
       loseOthers(request, target)
       if ('images' in request) loseOfEdit(request, target)
       const shape = shapeOf(request, way.shapes, target)
-      const body = client.encodeRequest(asText(request), textTarget(target))
+      const asked = target.traits.several_images === false ? single(request, target) : request
+      const body = client.encodeRequest(asText(asked), textTarget(target))
       return Object.keys(shape).length === 0 ? body : way.shaped(body, shape)
     },
     decodeResult: body => readImages(client.decodeResult(body)),
@@ -69,11 +70,18 @@ function never(): never {
 /** What no model of texts is told. */
 const OTHERS = [
   ...(['urls', 'quality', 'style', 'background', 'mime', 'compression', 'moderation'] as const),
-  ...(['partials', 'negative', 'seed'] as const),
+  ...(['partials', 'negative'] as const),
 ]
 
 function loseOthers(request: ImageRequest, target: Target<ImageField>): void {
   for (const field of OTHERS) if (request[field] !== undefined) target.lose(field)
+}
+
+/** Such models refuse requests for several answers. */
+function single(request: ImageRequest, target: Target<ImageField>): ImageRequest {
+  const { count = 1, ...rest } = request
+  if (count > 1) target.lose('count', undefined, 'such a model makes one image for each request')
+  return rest
 }
 
 function loseOfEdit({ images, mask, fidelity }: EditRequest, target: Target<EditField>): void {
@@ -83,7 +91,7 @@ function loseOfEdit({ images, mask, fidelity }: EditRequest, target: Target<Edit
 }
 
 function asText(request: ImageRequest | EditRequest): TextRequest {
-  const { model, prompt, count, user } = request
+  const { model, prompt, count, seed, user } = request
   const images: readonly MediaPart[] = 'images' in request ? request.images : []
   return {
     model,
@@ -94,12 +102,12 @@ function asText(request: ImageRequest | EditRequest): TextRequest {
     tools: [],
     modalities: ['text', 'image'],
     left: [],
-    ...given({ candidates: count === 1 ? undefined : count, user }),
+    ...given({ candidates: count === 1 ? undefined : count, seed, user }),
   }
 }
 
 /** The few canonical fields of texts that such a request has. */
-const NAMES: Partial<Record<Field, ImageField>> = { candidates: 'count', user: 'user' }
+const NAMES: Partial<Record<Field, ImageField>> = { candidates: 'count', seed: 'seed', user: 'user' }
 
 function textTarget({ model, traits, lose }: Target<EditField>): Target {
   const named = (at: string | undefined): EditField => (at === undefined ? 'prompt' : 'images')

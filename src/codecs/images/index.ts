@@ -69,7 +69,7 @@ const CARRIES: Readonly<Record<ImageField, Carry>> = {
   moderation: ABSENT,
   partials: { dropped: 'such a model gives whole images' },
   negative: ABSENT,
-  seed: ABSENT,
+  seed: 'carried',
   user: ABSENT,
 }
 

@@ -9,6 +9,12 @@ import { invalid, Reader } from '../read.js'
 const PARAMETERS = new Set([
   ...['sampleCount', 'aspectRatio', 'sampleImageSize', 'outputOptions', 'negativePrompt', 'seed', 'includeRaiReason'],
 ])
+/** What holds where nothing is said is not missed. */
+const DEFAULTS: ReadonlyMap<string, unknown> = new Map([
+  ['includeSafetyAttributes', false],
+  ['addWatermark', true],
+  ['enhancePrompt', true],
+])
 const WHY = 'a parameter of this protocol alone'
 
 /** A request of `:predict` in canonical form: one instance, which has a prompt. */
@@ -37,8 +43,8 @@ function readParameters(parameters: Reader, left: Left[]): Partial<ImageRequest>
   const others: Left[] = []
   leaveOthers(parameters, PARAMETERS, others)
   for (const { field } of others) {
-    // What is switched off is not missed.
-    if (parameters.raw(field.replace('parameters.', '')) !== false) left.push({ field, why: WHY })
+    const name = field.replace('parameters.', '')
+    if (!DEFAULTS.has(name) || parameters.raw(name) !== DEFAULTS.get(name)) left.push({ field, why: WHY })
   }
   const output = parameters.object('outputOptions')
   return given({

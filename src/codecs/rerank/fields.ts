@@ -32,6 +32,7 @@ export const RERANK_V2_REQUEST: Readonly<Record<string, Held<RerankField>>> = {
 }
 
 const ABSENT: Carry = { dropped: 'the protocol has no such member' }
+const UNKNOWN: Carry = { dropped: 'only some upstreams know it; traits say which' }
 
 export const RERANK_CARRIES: Readonly<Record<RerankField, Carry>> = {
   query: 'carried',
@@ -39,7 +40,7 @@ export const RERANK_CARRIES: Readonly<Record<RerankField, Carry>> = {
   imageDocuments: 'carried',
   top: 'carried',
   returnDocuments: 'carried',
-  documentTokens: 'carried',
+  documentTokens: UNKNOWN,
   truncation: 'carried',
   priority: ABSENT,
 }
@@ -48,5 +49,5 @@ export const RERANK_V2_CARRIES: Readonly<Record<RerankField, Carry>> = {
   ...RERANK_CARRIES,
   imageDocuments: { refused: 'the protocol ranks texts alone' },
   truncation: ABSENT,
-  priority: 'carried',
+  priority: UNKNOWN,
 }

@@ -13,14 +13,27 @@ export function encodeRequest(request: RerankRequest, target: Target<RerankField
     top_n: request.top,
     // Some servers send them unless they are told not to; the gateway has them anyway.
     return_documents: false,
-    max_tokens_per_doc: request.documentTokens,
+    ...lengthOf(request, target),
     truncation: request.truncation,
   })
 }
 
+/** How much of each document counts, for servers that know such a member. */
+function lengthOf({ documentTokens }: RerankRequest, target: Target<RerankField>): JsonObject {
+  if (documentTokens === undefined) return {}
+  const name = LENGTHS.find(one => target.traits.rerank?.includes(one) === true)
+  if (name !== undefined) return { [name]: documentTokens }
+  target.lose('documentTokens')
+  return {}
+}
+
+const LENGTHS = ['max_tokens_per_doc', 'max_doc_length'] as const
+
 /** A canonical request for `POST …/v2/rerank`, and for servers that rank texts alone. */
 export function encodeV2(request: RerankRequest, target: Target<RerankField>): JsonObject {
-  if (request.truncation !== undefined) target.lose('truncation')
+  const knows = (name: 'truncation' | 'priority'): boolean => target.traits.rerank?.includes(name) === true
+  if (request.truncation !== undefined && !knows('truncation')) target.lose('truncation')
+  if (request.priority !== undefined && !knows('priority')) target.lose('priority')
   return compact({
     model: target.model,
     query: request.query,
@@ -29,7 +42,8 @@ export function encodeV2(request: RerankRequest, target: Target<RerankField>): J
       return text ?? ''
     }),
     top_n: request.top,
-    max_tokens_per_doc: request.documentTokens,
-    priority: request.priority,
+    ...lengthOf(request, target),
+    truncation: knows('truncation') ? request.truncation : undefined,
+    priority: knows('priority') ? request.priority : undefined,
   })
 }

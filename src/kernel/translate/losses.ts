@@ -73,6 +73,11 @@ export class Losses {
     this.note(field, why)
   }
 
+  /** An answer gives less than the field asked for. */
+  short(field: string, why: string): void {
+    this.note(this.own(this.nameOf(field)), why)
+  }
+
   /** Something of an answer that cannot be shown: the work is done, so it is no error even where nothing may be lost. */
   note(field: string, why: string): void {
     if (this.#dropped.size < MOST) this.#dropped.set(shownName(field), why)

@@ -49,6 +49,7 @@ export class WholeTranslator implements Translator {
   document(answer: Json): Translated {
     const result = this.#client.decodeResult(answer, this.#request)
     const usage = usageOf(result)
+    this.#noteMissing(result)
     const { encodeEvents, encodeBytes } = this.#server
     if ('stream' in this.#request && this.#request.stream && encodeEvents !== undefined) {
       return { frames: encodeEvents(result, this.#request, this.#answer), usage }
@@ -56,6 +57,14 @@ export class WholeTranslator implements Translator {
     const content = encodeBytes?.(result, this.#request)
     if (content !== undefined) return { content, usage }
     return { body: this.#server.encodeResult(result, this.#request, this.#answer), usage }
+  }
+
+  /** Of several images some may have been held back. */
+  #noteMissing(result: Counted): void {
+    if (!('images' in result) || !Array.isArray(result.images) || !('count' in this.#request)) return
+    const { count = 1 } = this.#request
+    const missing = count - result.images.length
+    if (missing > 0) this.losses.short('count', `${missing} of ${count} images are missing: the upstream gave no more`)
   }
 
   error(status: number, body: Json | undefined): UpstreamError {

@@ -79,7 +79,9 @@ function targetText({ upstream, as, share, off }: TargetFacts): string {
 }
 
 function traitRows(traits: Traits, where = ''): readonly (readonly string[])[] {
-  const said = Object.entries(traits).map(([name, value]) => `${name} ${value}`)
+  const said = Object.entries(traits).map(
+    ([name, value]) => `${name} ${typeof value === 'object' ? JSON.stringify(value) : value}`,
+  )
   return said.length === 0 ? [] : [['', '', `traits${where}: ${said.join(', ')}`]]
 }
 

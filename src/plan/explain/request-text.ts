@@ -98,7 +98,9 @@ function translationRows({
   limits = [],
   lost = [],
 }: TranslationFacts): readonly (readonly string[])[] {
-  const said = Object.entries(traits).map(([name, value]) => `${name} ${value}`)
+  const said = Object.entries(traits).map(
+    ([name, value]) => `${name} ${typeof value === 'object' ? JSON.stringify(value) : value}`,
+  )
   return [
     ['translate', `${from} → ${to}${strict ? ', strict: what cannot be carried is refused' : ''}`],
     ...(said.length === 0 ? [] : [['traits', said.join(', ')]]),
