@@ -211,6 +211,7 @@ export interface RawKind {
 export interface RawUpstream extends RawKind {
   readonly disabled?: boolean
   readonly former?: readonly RawSecret[]
+  readonly resources?: { readonly unknown?: 'refuse' | 'pass' }
 }
 
 /** A call, `off`, or a mapping. */

@@ -97,6 +97,7 @@ function readUpstream(
     retry: Object.assign({}, ...layers.map(({ value }) => readRetry(value.retry))),
     request: verbsOf(layers, 'request', context),
     response: verbsOf(layers, 'response', context),
+    passesUnknown: raw.resources?.unknown === 'pass',
     traits: Object.assign({}, ...layers.map(({ value }) => value.traits)),
   }
   return { config, sites: layers.map(layer => layer.site).reverse(), endpoints }

@@ -148,6 +148,8 @@ export interface UpstreamConfig {
   readonly request: readonly VerbConfig[]
   readonly response: readonly VerbConfig[]
   readonly traits: Traits
+  /** Whether ids of resources that belong to no key go to it. */
+  readonly passesUnknown: boolean
 }
 
 export interface CredentialConfig {

@@ -332,6 +332,8 @@ export interface Upstream {
   readonly credential: string | undefined
   /** The same upstream with the credentials that it had before: what was begun with one of them goes on with it. */
   readonly former: readonly Upstream[]
+  /** Whether ids of resources that belong to no key go to it. */
+  readonly passesUnknown: boolean
   readonly forward: { readonly request: HeaderFilter; readonly response: HeaderFilter }
   readonly connect: number
 }

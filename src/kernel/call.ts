@@ -80,6 +80,8 @@ export class Call implements Watched, InFlight {
   member: (name: string) => unknown = () => undefined
   /** How the request wants vectors written; absent: it is not about vectors, or they pass as they come. */
   vectors: VectorForm | undefined
+  /** Whether it is about a thing that belongs to no key, and is nobody's afterwards either. */
+  isUnknown = false
   /** Looks at the answer as it goes out. */
   tap: Tap | undefined
   /** The body, where it is passed on as it comes. */

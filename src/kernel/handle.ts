@@ -84,7 +84,7 @@ async function continueTurn(
   exchanges: readonly Exchange[],
 ): Promise<readonly Exchange[] | undefined> {
   const makes = call.route !== undefined && isStateful(call.route)
-  const turn = await openTurn(call, makes ? wishes : { ...wishes, store: false, background: false }, body)
+  const turn = await openTurn(call, makes ? wishes : { ...wishes, store: false, background: false }, body, exchanges)
   call.turn = turn
   const offered = turn.narrow(exchanges)
   if (!turn.wishes.background || offered[0]?.translation === undefined || body.type !== 'bytes') return offered

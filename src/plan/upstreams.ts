@@ -71,6 +71,7 @@ function compileUpstream(
     secret,
     credential: secret && credentialReference(name, secret),
     former: former.map(one => one.upstream),
+    passesUnknown: config.passesUnknown,
     forward: {
       request: requestFilter(config.forward, held),
       response: responseFilter(config.forward.response),

@@ -94,6 +94,7 @@ export function upstreamOf(base: string, parts: Partial<UpstreamConfig> = {}): U
   return {
     base,
     former: [],
+    passesUnknown: false,
     headers: {},
     forward: { request: [], response: [], trace: true },
     speaks: { chat: callOf('POST /v1/chat/completions') },

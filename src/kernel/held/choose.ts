@@ -17,7 +17,12 @@ export async function holdersFor(call: Call, route: Route, holding: Holding): Pr
   const text = parameter === undefined ? '' : (call.params[parameter] ?? '')
   const id = idIn(kind.prefix + text, kind)
   const held = id === undefined ? undefined : await call.kernel.state.holdings.find(ownerOf(call), kind, id)
-  if (held === undefined) throw noObject(kind, text)
+  if (held === undefined) {
+    const passing = id === undefined ? undefined : await passedOn(call, route, holding, id)
+    if (passing === undefined) throw noObject(kind, text)
+    call.isUnknown = true
+    return [passing]
+  }
   const exchange = exchangesOf(route).find(({ upstream }) => upstream.name === held.upstream)
   // Whom the upstream does not know any more we need not either.
   call.response.on('finish', () => {
@@ -30,6 +35,16 @@ export async function holdersFor(call: Call, route: Route, holding: Holding): Pr
     )
   }
   return [exchange]
+}
+
+/** The upstream that takes ids which belong to no key, where the caller's models lead to one. */
+async function passedOn(call: Call, route: Route, { kind }: Holding, id: string): Promise<Exchange | undefined> {
+  const { caller, generation, kernel } = call
+  const reached = caller === undefined ? undefined : generation.plan.models.upstreams(caller)
+  const passing = exchangesOf(route).find(
+    ({ upstream }) => upstream.passesUnknown && reached?.has(upstream.name) === true,
+  )
+  return passing === undefined || (await kernel.state.holdings.belongs(kind, id)) ? undefined : passing
 }
 
 export function ownerOf({ caller }: Call): string {

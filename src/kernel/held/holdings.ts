@@ -2,6 +2,7 @@ import type { HeldKind } from '../../core/held.js'
 import { isObject, type JsonObject } from '../../core/json.js'
 import { isPlace, type Range, type Store, type StoredRecord } from '../../core/store.js'
 import { stored } from '../state/faults.js'
+import { belongsToAnyone } from './belonging.js'
 import { momentOf, textAt } from './read-object.js'
 import { shrunk } from './shrunk.js'
 
@@ -46,6 +47,11 @@ export class Holdings {
     if (!isPlace(place)) return undefined
     const record = await stored(this.#store.get(place.namespace, owner, id))
     return record && heldOf(record)
+  }
+
+  /** Whether it belongs to any key, as far as can be told. */
+  belongs(kind: HeldKind, id: string): Promise<boolean> {
+    return belongsToAnyone(this.#store, namespaceOf(kind), id)
   }
 
   /**

@@ -25,10 +25,14 @@ export async function narrowToHolders(
 ): Promise<readonly Exchange[]> {
   const named = await namedIn(call, route, body, exchanges)
   if (named.size === 0) return exchanges
-  const holders = new Set<string>()
-  for (const [text, kinds] of named) holders.add((await ownOf(call, kinds, text)).upstream)
-  const left = exchanges.filter(({ upstream }) => holders.has(upstream.name))
-  if (holders.size === 1 && left.length > 0) return left
+  let left = exchanges
+  for (const [text, kinds] of named) {
+    const held = await ownOf(call, kinds, text, exchanges)
+    left = left.filter(({ upstream }) =>
+      held === 'unknown' ? upstream.passesUnknown : upstream.name === held.upstream,
+    )
+  }
+  if (left.length > 0) return left
   const [name = '', kinds = []] = [...named][0] ?? []
   const { routes } = call.generation.plan
   const maker = routes.find(({ holding }) => holding?.verb === 'makes' && kinds.includes(holding.kind))
@@ -87,11 +91,26 @@ function kindsAt(field: string, names: readonly HeldName[]): readonly HeldKind[]
 /** A place in a list, or nothing between two signs. */
 const INDEX = /^\d*$/
 
-async function ownOf(call: Call, kinds: readonly HeldKind[], text: string): Promise<Held> {
+/** What of the caller's own is meant; `unknown` where it belongs to no key, and an upstream takes such. */
+async function ownOf(
+  call: Call,
+  kinds: readonly HeldKind[],
+  text: string,
+  exchanges: readonly Exchange[],
+): Promise<Held | 'unknown'> {
+  const { holdings } = call.kernel.state
+  const ids: (readonly [kind: HeldKind, id: string])[] = []
+
   for (const kind of kinds) {
     const id = idIn(text, kind)
-    const held = id === undefined ? undefined : await call.kernel.state.holdings.find(call.key, kind, id)
+    if (id === undefined) continue
+    const held = await holdings.find(call.key, kind, id)
     if (held !== undefined) return held
+    ids.push([kind, id])
+  }
+  if (ids.length > 0 && exchanges.some(({ upstream }) => upstream.passesUnknown)) {
+    const found = await Promise.all(ids.map(([kind, id]) => holdings.belongs(kind, id)))
+    if (!found.includes(true)) return 'unknown'
   }
   throw noObject(kinds[0], text)
 }

@@ -98,6 +98,7 @@ export class HeldRelay implements Relay {
   private async note(document: JsonObject): Promise<void> {
     const { call, exchange } = this.#attempt
     const { verb, kind, parameter } = this.#holding
+    if (call.isUnknown) return
     const owner = ownerOf(call)
     const { holdings } = call.kernel.state
     if (verb === 'ends') return holdings.forget(owner, kind, call.params[parameter ?? ''] ?? '')

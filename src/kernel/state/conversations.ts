@@ -1,4 +1,5 @@
 import type { Store, StoredRecord } from '../../core/store.js'
+import { belongsToAnyone } from '../held/belonging.js'
 import { STATE_BOUNDS, type StateBounds } from './bounds.js'
 import { noItem, noPrevious, stored, tooLong, unfinishedPrevious } from './faults.js'
 import { ItemIndex } from './item-index.js'
@@ -64,6 +65,12 @@ export class Conversations {
   /** Throws `unavailable` where the store fails. */
   async find(owner: string, id: string): Promise<StoredResponse | undefined> {
     return this.#pending.get(addressOf(owner, id)) ?? (await this.load(owner, id))?.response
+  }
+
+  /** Whether any key has a response of that id. */
+  async belongs(id: string): Promise<boolean> {
+    const isPending = [...this.#pending.values()].some(response => response.id === id)
+    return isPending || (await belongsToAnyone(this.#store, RESPONSES, id))
   }
 
   /**

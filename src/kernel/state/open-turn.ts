@@ -1,6 +1,6 @@
 import { GatewayError } from '../../core/errors.js'
 import { isObject, parseJson } from '../../core/json.js'
-import type { Route } from '../../core/plan.js'
+import type { Exchange, Route } from '../../core/plan.js'
 import { namesState, STATEFUL } from '../../core/stateful.js'
 import { findValue } from '../../wire/json-edit.js'
 import type { Body } from '../admit.js'
@@ -64,10 +64,15 @@ export function readWishes(inBody: (name: string) => unknown, references?: reado
  * Finds what came before a turn, and what its items refer to. Throws `previous_response_not_found` and `not_found`, without
  * a word to any upstream.
  */
-export async function openTurn(call: Call, wishes: Wishes, body: Body): Promise<Turn> {
+export async function openTurn(
+  call: Call,
+  wishes: Wishes,
+  body: Body,
+  exchanges: readonly Exchange[] = [],
+): Promise<Turn> {
   const owner = call.key
   const inside = call.request instanceof InnerRequest ? call.request.inside : undefined
-  const before = await findBefore(call, owner, wishes, body, inside)
+  const before = await findBefore(call, owner, wishes, body, inside, exchanges)
   const { conversations } = call.kernel.state
   const { responseId } = inside ?? {}
   // Whoever began a run in the background keeps its response.
@@ -101,6 +106,7 @@ async function findBefore(
   { previous, conversation }: Wishes,
   body: Body,
   inside: Inside | undefined,
+  exchanges: readonly Exchange[],
 ): Promise<Before> {
   if (conversation !== undefined) {
     const id = conversation === HIDDEN ? conversationIn(body) : conversation
@@ -110,6 +116,10 @@ async function findBefore(
   const local = inside?.local?.find(previous)
   if (local !== undefined) return { by: 'gateway', conversation: local, durable: false }
   const { conversations } = call.kernel.state
+  const passing = exchanges.find(({ translation, upstream }) => translation === undefined && upstream.passesUnknown)
+  // What another key has is as unknown as before; what nobody has its upstream may know.
+  if (passing !== undefined && !(await conversations.belongs(previous)))
+    return { by: 'upstream', upstream: passing.upstream.name }
   const found = await conversations.upTo(owner, previous)
   if (found.kind === 'kept') return { by: 'upstream', upstream: found.upstream }
   return { by: 'gateway', conversation: found, durable: true }
