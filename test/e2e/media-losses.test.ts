@@ -112,7 +112,7 @@ t.test('what vectors are for is said in the words of the upstream', async t => {
   }
   const body = { content: { parts: [{ text: 'a' }] }, taskType: 'FACT_VERIFICATION' }
   t.equal(dropped(await gateway.request('/v1beta/models/m:embedContent', { body })), 'taskType')
-  t.equal('input_type' in (up.requests.items.at(-1)?.json() as object), false)
+  t.equal(JSON.stringify(up.requests.items.at(-1)?.json()).includes('input_type'), false)
   const sdk = openai(gateway)
   t.equal((await sdk.embeddings.create({ model: 'm', input: 'a' })).data.length, 1)
 })
