@@ -115,12 +115,19 @@ export interface CallPart {
 }
 
 /**
- * What the user asks: the last text of the last user turn; empty where there is none. Programs put texts of their own
- * before it in the same turn (the environment, reminders), and translation joins turns of one role.
+ * What the user asks: the last text of the last user turn; empty where there is none. Translation joins turns of one role, and
+ * programs add texts of their own: in tags (the environment, reminders), or behind a text that begins with dashes (files).
  */
 export function lastUserText(turns: readonly Turn[]): string {
   const parts = turns.findLast(turn => turn.role === 'user')?.parts ?? []
-  return parts.flatMap(part => (part.type === 'text' && part.text.trim() !== '' ? [part.text] : [])).at(-1) ?? ''
+  const texts = parts.flatMap(part => (part.type === 'text' && part.text.trim() !== '' ? [part.text] : []))
+  const added = texts.findIndex((text, index) => index > 0 && text.trimStart().startsWith('---'))
+  const own = texts.slice(0, added < 0 ? texts.length : added)
+  return own.findLast(text => !isTagged(text.trim())) ?? own.at(-1) ?? ''
+}
+
+function isTagged(text: string): boolean {
+  return text.startsWith('<') && text.endsWith('>')
 }
 
 /** All text parts, one a line. */

@@ -112,11 +112,20 @@ t.test('left to choose, it calls the tools that the text names, in the order of 
   t.same(calledBy(ask('forget_timeless', { tools })), [])
 })
 
-t.test('texts that programs put before the question, in the same turn, are not the question', async t => {
-  const parts = ['<environment> shell: get_weather, city=Oslo </environment>', 'Use get_time', ' \n']
-  const turns: Turn[] = [{ role: 'user', parts: parts.map(text => ({ type: 'text', text })) }]
-  t.same(calledBy(ask('', { turns, tools: [WEATHER, TIME] })), ['get_time'])
-  t.match(textOf(ask('', { turns })), /^You said: "Use get_time"\./)
+t.test('texts that programs add to the question, in the same turn, are not the question', async t => {
+  const added = '<environment> shell: get_weather, city=Oslo </environment>'
+  const files = ['\n--- Content of files ---', 'get_weather', '\n--- End of content ---']
+  for (const parts of [
+    [added, 'Use get_time', ' \n'],
+    ['get_weather.md says what to do.', 'Use get_time', added],
+    [added, 'Use get_time', ...files],
+  ]) {
+    const turns: Turn[] = [{ role: 'user', parts: parts.map(text => ({ type: 'text', text })) }]
+    t.same(calledBy(ask('', { turns, tools: [WEATHER, TIME] })), ['get_time'])
+    t.match(textOf(ask('', { turns })), /^You said: "Use get_time"\./)
+  }
+  t.match(textOf(ask('<p>Hello</p>')), /^You said: "<p>Hello/)
+  t.match(textOf(ask('--- Hello')), /^You said: "--- Hello/)
 })
 
 t.test('arguments that a tool does not require are given only where the text says them', async t => {
