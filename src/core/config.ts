@@ -231,7 +231,7 @@ export interface ProtocolConfig {
   /** What becomes of members of requests that name models, or say where the request goes. */
   readonly members?: MembersConfig
   /** Where answers hold vectors, and which member of requests says how these are written. */
-  readonly vectors?: { readonly at: string; readonly format: string; readonly unless?: readonly string[] }
+  readonly vectors?: { readonly at: string; readonly format: string }
   /**
    * What a tunnel reads of the messages that pass: dotted paths of models' names, and types of messages with usage; and
    * whether it tells its own errors in an event.

@@ -372,10 +372,8 @@ export type VectorForm = 'float' | 'base64'
 export interface VectorRule {
   /** Path, split; `*` is any element or member. */
   readonly at: readonly string[]
-  /** The member that says {@link VectorForm}; `float` where it is absent. */
+  /** The member that says {@link VectorForm}; where it says neither, answers pass as they are. */
   readonly format: string
-  /** Members that ask for other forms, in the place of that one. */
-  readonly unless: readonly string[]
 }
 
 export interface MessageRules {

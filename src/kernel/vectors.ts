@@ -9,19 +9,13 @@ const MAX_NUMBERS_PER_TURN = 256 * 1024
 const SPACE = 0x20
 const COLON = 0x3a
 
-/** How a request wants vectors written; undefined where they pass as they come. `member`: of the body, by its name. */
-export function wantedVectors(
-  { format, unless }: VectorRule,
-  member: (name: string) => unknown,
-): VectorForm | undefined {
+/**
+ * How a request wants vectors written; undefined where it does not say so, or names a form that its upstream alone knows:
+ * then they pass as they come. `member`: of the body, by its name.
+ */
+export function wantedVectors({ format }: VectorRule, member: (name: string) => unknown): VectorForm | undefined {
   const said = member(format)
-  if (said === 'float' || said === 'base64') return said
-  const isOther = isThere(said) || unless.some(name => isThere(member(name)))
-  return isOther ? undefined : 'float'
-}
-
-function isThere(value: unknown): boolean {
-  return value !== undefined && value !== null
+  return said === 'float' || said === 'base64' ? said : undefined
 }
 
 /** Whether the beginning of an answer shows its first vector in another form than the wanted one. */

@@ -34,7 +34,7 @@ function compileProtocol(name: string, config: ProtocolConfig): Protocol {
     binary: binary ?? (usage === undefined ? undefined : false),
     streamError: stream_error ?? 'family',
     usage: usage && compileUsage(usage),
-    vectors: vectors && { at: parsePath(vectors.at), format: vectors.format, unless: vectors.unless ?? [] },
+    vectors: vectors && { at: parsePath(vectors.at), format: vectors.format },
     messages: { counted: messages?.counted ?? [], errorEvent: messages?.error_event ?? false },
     subprotocols: subprotocols && compileSubprotocols(subprotocols),
     unknownModel: unknown_model && {

@@ -81,7 +81,7 @@ t.test('a verb that nobody serves is refused in the shape of the client’s fami
     gateway.request(path, { method: 'POST', key: '', headers: { [header]: gateway.key }, body: {} })
   for (const path of ['/v1beta/models/m:paint', '/v1/models/m:paint']) {
     const answer = await post(path, 'x-goog-api-key')
-    t.equal(answer.status, 405, path)
-    t.match(answer.json(), { error: { code: 405, message: String } })
+    t.equal(answer.status, 404, path)
+    t.match(answer.json(), { error: { code: 404, message: String, status: 'NOT_FOUND' } })
   }
 })
