@@ -33,8 +33,9 @@ async function remove(call: Call, route: Route): Promise<void> {
   if (found.kind === 'kept') {
     ask(call, route, found, '')
     // Where there is nobody to be asked now, it stays: the upstream may come back.
-    call.response.on('finish', () => {
-      if (call.status < 300 || call.status === 404) conversations.forget(owner, found).catch(() => undefined)
+    call.response.on('close', () => {
+      const isGone = (call.status >= 200 && call.status < 300) || call.status === 404
+      if (isGone) conversations.forget(owner, found).catch(() => undefined)
     })
     return
   }

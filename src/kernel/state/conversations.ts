@@ -44,6 +44,8 @@ export class Conversations {
   readonly #onFault: (error: unknown) => void
   /** Those whose writing is under way. */
   readonly #pending = new Map<string, StoredResponse>()
+  /** Their writes, for whoever wants to delete one. */
+  readonly #writing = new Map<string, Promise<void>>()
   readonly #items: ItemIndex
   readonly #writes = new Set<Promise<unknown>>()
 
@@ -162,7 +164,12 @@ export class Conversations {
 
   /** Keeps a response. Rejects with a `StoreError` where it cannot be kept. */
   remember(owner: string, response: StoredResponse): Promise<void> {
-    return this.track(this.write(owner, response))
+    const address = addressOf(owner, response.id)
+    const work = this.write(owner, response)
+    this.#writing.set(address, work)
+    const done = (): void => void this.#writing.delete(address)
+    work.then(done, done)
+    return this.track(work)
   }
 
   /** Adds to a conversation that has an id what a turn said and what was answered. */
@@ -216,6 +223,8 @@ export class Conversations {
 
   /** False where there was none. */
   async forget(owner: string, response: StoredResponse): Promise<boolean> {
+    // A write that came after would bring it back.
+    await this.#writing.get(addressOf(owner, response.id))?.catch(() => undefined)
     const gone = await stored(this.#store.delete({ namespace: RESPONSES, owner, key: response.id }))
     if (gone && response.kind === 'own') await this.#items.forget(owner, itemIdsOf(response))
     return gone

@@ -211,6 +211,15 @@ t.test('a response that is being written is found already', async t => {
   await kept
 })
 
+t.test('a response that is deleted while it is being written does not come back', async t => {
+  const { conversations } = desk()
+  const response = { kind: 'kept', id: 'resp_k', created: 1, model: 'm', upstream: 'up', background: false } as const
+  const written = conversations.remember('ann', response)
+  t.ok(await conversations.forget('ann', response))
+  await written
+  t.equal(await conversations.find('ann', 'resp_k'), undefined)
+})
+
 t.test('where nothing can be kept the client is told so', async t => {
   const { conversations, store } = desk()
   await store.close()
