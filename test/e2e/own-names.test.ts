@@ -10,6 +10,7 @@ upstreams:
   responses: { kind: simulator-responses }
   messages: { kind: simulator-messages, traits: { max_output: 1000 } }
   generate: { kind: simulator-generate }
+  images: { kind: simulator-imagine }
 models:
   my-model: sim
   my-chat: chat
@@ -17,6 +18,7 @@ models:
   my-messages: messages
   my-generate: generate
   "gpt-*": sim
+  my-bot: images
 `
 const SAID = [{ role: 'user', content: 'Hello' }]
 const ASKED: Readonly<Record<string, (model: string) => readonly [path: string, body: object]>> = {
@@ -39,4 +41,12 @@ t.test('whichever name the file leads to the simulator works, in every protocol'
       t.match(answer.text, 'You said: \\"Hello\\"')
     }
   }
+})
+
+t.test('a bot is such a name, too', async t => {
+  const gateway = await startTestGateway(t, FILE)
+  const begun = await gateway.request('/mj/submit/imagine', {
+    body: { prompt: 'A cat --sim polls=0', botType: 'my-bot' },
+  })
+  t.match(begun.json(), { code: 1, result: String })
 })

@@ -94,10 +94,12 @@ function banned(prompt: string): { code: number; properties: JsonObject } | unde
   return bannedWord === undefined ? undefined : { code: CODES.banned, properties: { promptEn: prompt, bannedWord } }
 }
 
-const BOTS = ['MID_JOURNEY', 'NIJI_JOURNEY']
+const USUAL_BOT = 'MID_JOURNEY'
+const LONGEST_BOT = 64
 
+/** A bot is what other protocols call a model: any name is one. */
 function botOf({ body: { botType } }: Call): JsonObject {
-  if (botType === undefined || botType === null || botType === '' || botType === BOTS[0]) return {}
-  if (typeof botType === 'string' && BOTS.includes(botType)) return { bot: botType }
+  if (botType === undefined || botType === null || botType === '' || botType === USUAL_BOT) return {}
+  if (typeof botType === 'string' && botType.length <= LONGEST_BOT) return { bot: botType }
   throw refused(CODES.invalid, 'The bot type is wrong')
 }

@@ -34,7 +34,7 @@ t.test('what is wrong is told with status 200', async t => {
     ['imagine', { prompt: ' ' }, 4],
     ['imagine', {}, 4],
     ['imagine', { prompt: 'x', base64Array: ['no picture'] }, 4],
-    ['imagine', { prompt: 'x', botType: 'OTHER' }, 4],
+    ['imagine', { prompt: 'x', botType: 5 }, 4],
     ['imagine', { prompt: 'x'.repeat(8193) }, 4],
     ['change', { taskId: id, action: 'UPSCALE', index: 5 }, 4],
     ['change', { taskId: id, action: 'OTHER', index: 1 }, 4],
