@@ -21,6 +21,7 @@ export interface SpeakRequest {
 
 export interface SpeakResult extends Counted {
   readonly sound: Sound
+  readonly outputAudio?: number
 }
 
 /** Samples of 16 bits, little-endian, the channels' in turn. */

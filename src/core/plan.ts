@@ -259,6 +259,8 @@ export interface Translation {
   /** Nothing may be left out: what cannot be carried is refused. */
   readonly strict: boolean
   readonly rateLimits: RateLimits
+  /** Where the upstream's protocol tells its usage: of answers that come to nothing. */
+  readonly usage: UsagePaths | undefined
 }
 
 /** What becomes of the headers in which an upstream tells of its rate limits. Names in lower case. */

@@ -1,6 +1,7 @@
 import type { Outcome, RequestEntry } from '../core/entry.js'
 import type { ErrorCode, GatewayError } from '../core/errors.js'
 import { Blocked } from '../net/media-url.js'
+import { sumOfUsage } from '../wire/usage.js'
 import type { Call } from './call.js'
 import type { Failure } from './failure.js'
 import { traceId } from './heads.js'
@@ -46,7 +47,7 @@ export function account(call: Call): RequestEntry {
     trailing: call.trailing,
     truncated: call.truncated,
     early: call.early,
-    usage: call.usage,
+    usage: call.spent === undefined ? call.usage : sumOfUsage(call.usage, call.spent),
     closed: call.closed,
     dropped:
       call.dropped.length === 0

@@ -71,6 +71,8 @@ export class Call implements Watched, InFlight {
   early = false
   truncated = false
   usage: Usage | undefined
+  /** What attempts used whose answers came to nothing. */
+  spent: Usage | undefined
   /** How a WebSocket that was passed through ended. */
   closed: RequestEntry['closed']
   /** What the request says of the conversation that it belongs to, where its protocol has such, and that conversation. */

@@ -33,7 +33,7 @@ function compileProtocol(name: string, config: ProtocolConfig): Protocol {
     },
     binary: binary ?? (usage === undefined ? undefined : false),
     streamError: stream_error ?? 'family',
-    usage: usage && compileUsage(usage),
+    usage: compileUsage(usage),
     vectors: vectors && { at: parsePath(vectors.at), format: vectors.format },
     messages: { counted: messages?.counted ?? [], errorEvent: messages?.error_event ?? false },
     subprotocols: subprotocols && compileSubprotocols(subprotocols),
@@ -62,7 +62,17 @@ const COUNTS: Readonly<Record<keyof UsageConfig, keyof Usage>> = {
   seconds: 'seconds',
 }
 
-function compileUsage(config: UsageConfig): UsagePaths {
+const USAGE = new WeakMap<UsageConfig, UsagePaths>()
+
+/** Made once of each declaration. */
+export function compileUsage(config: UsageConfig | undefined): UsagePaths | undefined {
+  if (config === undefined) return undefined
+  const made = USAGE.get(config) ?? compilePaths(config)
+  USAGE.set(config, made)
+  return made
+}
+
+function compilePaths(config: UsageConfig): UsagePaths {
   const counts = Object.entries(config) as [keyof UsageConfig, string | readonly string[]][]
   return Object.fromEntries(counts.map(([count, paths]) => [COUNTS[count], [paths].flat().map(parsePath)]))
 }

@@ -5,6 +5,7 @@ import type { Retry, Timeouts } from '../core/limits.js'
 import type { Choice, Exchange, Group, Translation } from '../core/plan.js'
 import { compileFormVerbs } from './form-verbs.js'
 import type { Found } from './models.js'
+import { compileUsage } from './protocols.js'
 import { compileRateLimits } from './rate-limits.js'
 import { mergeRetry, mergeTimeouts } from './settings.js'
 import { upstreamName } from './upstream-name.js'
@@ -151,6 +152,7 @@ function wayOf(
       config.protocols[codecs.client.protocol]?.rate_limits,
       config.protocols[offer.protocol]?.rate_limits,
     ),
+    usage: compileUsage(config.protocols[codecs.client.protocol]?.usage),
   }
   const request = [
     // They are in the words of the route's own protocol.

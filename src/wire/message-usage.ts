@@ -2,6 +2,8 @@ import type { Usage, UsagePaths } from '../core/plan.js'
 import { PlacedValues } from './placed-values.js'
 import { PassingUsage, sumOfUsage } from './usage.js'
 
+/** An object, or the space before one. */
+const BEGINS_JSON = new Set(Buffer.from('{ \t\r\n'))
 /** How the messages of such protocols begin: their type stands first. */
 const BEGIN = Buffer.from('{"type":"')
 
@@ -50,14 +52,17 @@ export class MessageUsage {
   /** The message is whole. */
   end(): void {
     if (this.#state !== 'read' || !this.#message.isWhole) return
-    if (!this.#types.includes(String(this.#type.value(0)))) return
+    // Some protocols have no types.
+    const type = this.#type.value(0)
+    if (type !== undefined && this.#types.length > 0 && !this.#types.includes(String(type))) return
     const told = this.#message.usage()
     if (told !== undefined) this.#usage = sumOfUsage(this.#usage, told)
   }
 
   /** By its beginning. One whose type stands further behind, or in another piece, may. */
   private mayCount(bytes: Buffer, start: number, end: number): boolean {
-    if (!startsWith(bytes, start, end, BEGIN)) return true
+    if (!BEGINS_JSON.has(bytes[start] ?? 0)) return false
+    if (this.#types.length === 0 || !startsWith(bytes, start, end, BEGIN)) return true
     const type = start + BEGIN.length
     return this.#ends.some(name => type + name.length > end || startsWith(bytes, type, end, name))
   }

@@ -35,6 +35,29 @@ t.test('the type may stand anywhere in the message', async t => {
   t.equal(count(['{"response":{"usage":{"input":5}},"type":"response.created"}']), undefined)
 })
 
+t.test('messages without a type count, and all do where no type is named', async t => {
+  t.same(count(['{"response":{"usage":{"input":5}}}', '{"event_id":"e","x":1}']), { input: 5 })
+  const usage = new MessageUsage([], PATHS)
+  for (const message of ['{"type":"any","response":{"usage":{"input":5}}}', '{"response":{"usage":{"output":6}}}']) {
+    usage.begin()
+    usage.push(Buffer.from(message), 0, message.length)
+    usage.end()
+  }
+  t.same(usage.usage, { input: 5, output: 6 })
+})
+
+t.test('a long message whose type stands behind an id, or at its end, counts', async t => {
+  const usage = `"response":{"output":"${'x'.repeat(40_000)}","usage":{"input":7}}`
+  for (const size of [1000, 17_000, 100_000]) {
+    t.same(count([`{"event_id":"event_1","type":"response.done",${usage}}`], size), { input: 7 })
+    t.same(count([`{"event_id":"event_1",${usage},"type":"response.done"}`], size), { input: 7 })
+  }
+})
+
+t.test('sounds are not read', async t => {
+  t.equal(count(['\u0001{"response":{"usage":{"input":5}}}', '\u00ff\u00fe']), undefined)
+})
+
 t.test('of a message that is too long to be parsed its end is read', async t => {
   t.same(count([done(7, 8, 'x'.repeat(100_000))], 4096), { input: 7, output: 8 })
 })

@@ -143,7 +143,7 @@ function textTarget<F extends string>(target: Target<F>, names: Partial<Record<F
 function readSpeech(result: TextResult): SpeakResult {
   const parts = result.candidates.flatMap(one => one.parts).filter(isSound)
   if (parts.length === 0) throwFiltered(result)
-  return { sound: soundOf(parts), ...countsOf(result) }
+  return { sound: soundOf(parts), ...countsOf(result), ...given({ outputAudio: result.usage?.outputAudio }) }
 }
 
 function isSound(part: Part): part is MediaPart {

@@ -9,11 +9,14 @@ export function readUsage(value: Json | undefined): TextUsage | undefined {
   const usage = objectOf(value)
   if (usage === undefined) return undefined
   const input = objectOf(usage.input_tokens_details)
+  const output = objectOf(usage.output_tokens_details)
   const read = given({
     ...tokenCounts(countOf(usage.input_tokens), countOf(usage.output_tokens), countOf(usage.total_tokens)),
     cached: countOf(input?.cached_tokens),
     cacheWrite: countOf(input?.cache_write_tokens),
-    reasoning: countOf(objectOf(usage.output_tokens_details)?.reasoning_tokens),
+    reasoning: countOf(output?.reasoning_tokens),
+    inputAudio: countOf(input?.audio_tokens),
+    outputAudio: countOf(output?.audio_tokens),
   })
   return Object.keys(read).length === 0 ? undefined : read
 }

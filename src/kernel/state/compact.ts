@@ -56,7 +56,9 @@ export async function compact(call: Call, route: Route, serve: Serve): Promise<v
     summary(call, maker, body, serve).catch((cause: unknown) => call.fail(cause))
   }
   if (exchange === undefined) return summarize()
-  askKeeper(call, route, exchange, '/compact', body, ({ condition }: Failure) => {
+  // The answer tells its usage as other answers of the protocol do.
+  const asked = { ...route, protocol: maker.protocol }
+  askKeeper(call, asked, exchange, '/compact', body, ({ condition }: Failure) => {
     const isOurs = NOT_SERVED.has(condition)
     if (isOurs) summarize()
     return isOurs

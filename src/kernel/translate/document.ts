@@ -6,6 +6,7 @@ import type { Transform } from '../../core/plan.js'
 import type { TextResult } from '../../core/text.js'
 import { asBuffer } from '../../wire/bytes.js'
 import { closing, contentType, encodeFrame } from '../../wire/framing.js'
+import { sumOfUsage, usageOf } from '../../wire/usage.js'
 import { answerDocument, answerLease, holdAnswer, malformedAnswer } from '../answer-document.js'
 import type { MemoryLease } from '../memory.js'
 import { framingOf } from '../relay/framing.js'
@@ -70,10 +71,18 @@ export class TranslatedDocument implements Relay {
     const memory = answerLease(this.#attempt)
     try {
       const document = await this.read(memory)
-      if (!this.#attempt.call.over) await this.show(document, memory)
+      if (!this.#attempt.call.over) await this.show(document, memory).catch(cause => this.spent(document, cause))
     } finally {
       memory.end()
     }
+  }
+
+  /** An answer that comes to nothing is billed all the same. */
+  private spent(document: Json, cause: unknown): never {
+    const { call, exchange } = this.#attempt
+    const usage = exchange.translation?.usage && usageOf(document, exchange.translation.usage)
+    if (usage !== undefined) call.spent = sumOfUsage(call.spent, usage)
+    throw cause
   }
 
   /** The document, with the changes that are declared for JSON answers. */

@@ -73,7 +73,14 @@ export class WholeTranslator implements Translator {
 }
 
 /** Some operations make nothing that is counted. */
-function usageOf({ input, output }: Counted): Usage | undefined {
-  if (input === undefined) return output === undefined ? undefined : { output }
-  return output === undefined ? { input, total: input } : { input, output, total: input + output }
+function usageOf({ input, output, inputAudio, outputAudio }: Counted & AudioCounted): Usage | undefined {
+  const counts = Object.entries({ input, output, inputAudio, outputAudio }).filter(([, count]) => count !== undefined)
+  if (counts.length === 0) return undefined
+  return { ...Object.fromEntries(counts), ...(input !== undefined && { total: input + (output ?? 0) }) }
+}
+
+/** Of operations on sounds: its part of the tokens. */
+interface AudioCounted {
+  readonly inputAudio?: number
+  readonly outputAudio?: number
 }
