@@ -24,6 +24,7 @@ upstreams:
 models:
   relay: { upstream: relay, as: sim-image }
   generate: { upstream: generate, as: sim-generate }
+  bytes: { upstream: generate, as: sim-generate, traits: { fetches_urls: false } }
   chat: { upstream: chat, as: sim-text, traits: { images: chat } }
   strict: { targets: [{ upstream: generate, as: sim-generate }], strict: true }
   predict: { upstream: generate, as: sim-image, traits: { images: predict } }
@@ -131,7 +132,7 @@ t.test('strict: the first loss is the error', async t => {
 t.test('an image by address is not fetched where that is not allowed, and nobody else’s file is sent', async t => {
   const { gateway } = await started(t)
   const edit = (image: object): ReturnType<TestGateway['request']> =>
-    gateway.request(PATH, { body: { model: 'generate', prompt: 'x', images: [image] } })
+    gateway.request(PATH, { body: { model: 'bytes', prompt: 'x', images: [image] } })
   const remote = await edit({ image_url: 'https://a.example/b.png' })
   t.equal(remote.status, 400, remote.text)
   t.match(remote.json(), { error: { code: 'untranslatable', param: 'images[0].image_url' } })
