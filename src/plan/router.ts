@@ -115,7 +115,7 @@ const LONGEST_NEAR = 512
 /** A path as it would be behind another base address: with one of {@link BASES}, or from a later one of these on. */
 function pathsNear(path: string): readonly string[] {
   if (path.length > LONGEST_NEAR) return []
-  const whole = path.replace(/\/+$/, '')
+  const whole = path.replace(/(?<!\/)\/+$/, '')
   const segments = whole.split('/').slice(1)
   const later = segments.slice(1, 1 + MOST_SURPLUS).flatMap((segment, at) => {
     return BASES.includes(`/${segment}`) ? [`/${segments.slice(at + 1).join('/')}`] : []

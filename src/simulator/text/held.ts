@@ -37,10 +37,10 @@ const NUMBER = /(?<![\p{L}\d.])-?\d+(?:\.\d+)?(?![\p{L}\d])/gu
 
 const FOUND: Readonly<Record<Kind, readonly RegExp[]>> = {
   url: [/\bhttps?:\/\/[^\s"'<>)]*[^\s"'<>).,!?]/giu],
-  email: [/\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+/gu],
+  email: [/(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+/gu],
   date: [/\b\d{4}-\d\d-\d\d\b/gu, /\b(?:today|tomorrow|yesterday|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b/giu],
   path: [/(?<!\S)(?:\.{0,2}\/)?[\w.-]+(?:\/[\w.-]+)*\.[A-Za-z]\w{0,4}\b/gu, /(?<!\S)(?:~|\.{1,2})?\/[\w./-]*\w/gu],
-  sum: [/[\d(][\d\s().]*[-+*/^×÷%x][-+*/^×÷%x\d\s().]*[\d)]/gu],
+  sum: [/[\d(][\d\s().]{0,40}[-+*/^×÷%x][-+*/^×÷%x\d\s().]{0,80}[\d)]/gu],
   code: [/`([^`\n]+)`/gu],
   words: [/\b(?:for|about|on|of)\s+(?:the\s+)?([^?!.\n]+)/giu, /^([^?!\n]+)/gu],
   name: [
@@ -53,8 +53,7 @@ const QUOTED = /"([^"\n]{1,200})"|“([^”\n]{1,200})”|(?<![\p{L}\p{N}])'([^'
 /** Kinds whose values stand out of any text. */
 const EVIDENT: ReadonlySet<Kind> = new Set(['url', 'email', 'sum'])
 /** What stands behind a name and is no part of it. */
-const TRAILING =
-  /(?:[ ,]{1,3}(?:please|today|tomorrow|now|right|currently|like|yesterday|tonight|this|using|and|or|is))+$/i
+const TRAILING = /[ ,]{1,3}(?:please|today|tomorrow|now|right|currently|like|yesterday|tonight|this|using|and|or|is)$/i
 const NO_NAME = /^(?:me|you|it|the|a|an|this|that|them|us|my|your|today|tomorrow|now|i|i'm|what|how|who|why)$/i
 
 /**
@@ -140,11 +139,9 @@ class Search {
 }
 
 function trimmed(value: string): string {
-  return value
-    .trim()
-    .replace(/[.,;:]+$/, '')
-    .replace(TRAILING, '')
-    .trim()
+  let text = value.trim().replace(/(?<![.,;:])[.,;:]+$/, '')
+  while (TRAILING.test(text)) text = text.replace(TRAILING, '')
+  return text.trim()
 }
 
 function kindOf(name: string, { format }: JsonObject): Kind {

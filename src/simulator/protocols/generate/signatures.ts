@@ -53,7 +53,10 @@ function checkFirst({ parts }: Speech): void {
 
 /** A base64 text without its padding, in the alphabet that most clients use. */
 function bare(base64: string): string {
-  return base64.replace(/=+$/, '').replaceAll('-', '+').replaceAll('_', '/')
+  return base64
+    .replace(/(?<!=)=+$/, '')
+    .replaceAll('-', '+')
+    .replaceAll('_', '/')
 }
 
 /** In one alphabet, without padding. */
