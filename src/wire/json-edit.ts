@@ -137,7 +137,7 @@ function move(doc: Uint8Array, from: Path, to: Path): Uint8Array {
   const { container, item } = place
   if (!container.object || !isSame(from.slice(0, -1), to.slice(0, -1))) {
     const value = editor.cursor.doc.subarray(item.start, item.end)
-    const once = withoutDoubles(editor.result(), to)
+    const once = withoutDoubles(editor.result(), container.object ? to : beforeRemoval(to, from))
     const rest = removeMember(once, from)
     const moved = setValue(rest, to, value, 'always')
     return moved === rest ? once : moved
@@ -145,6 +145,14 @@ function move(doc: Uint8Array, from: Path, to: Path): Uint8Array {
   for (const lost of editor.cursor.named(container, name)) editor.remove(container, lost)
   editor.replace(item.keyStart, item.keyEnd, Buffer.from(JSON.stringify(name)))
   return editor.result()
+}
+
+/** A path that counts as if the array element at `from` were gone, as it is while that one is there. */
+function beforeRemoval(path: Path, from: Path): Path {
+  const depth = from.length - 1
+  if (path.length <= depth || !isSame(from.slice(0, depth), path.slice(0, depth))) return path
+  const index = Number(path[depth])
+  return index >= Number(from[depth]) ? path.with(depth, String(index + 1)) : path
 }
 
 /** The document with each name on the path once. */

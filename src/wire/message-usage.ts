@@ -38,7 +38,7 @@ export class MessageUsage {
   }
 
   push(bytes: Buffer, start: number, end: number): void {
-    if (this.#state === 'skip') return
+    if (this.#state === 'skip' || start === end) return
     if (this.#state === 'new') {
       this.#state = this.mayCount(bytes, start, end) ? 'read' : 'skip'
       if (this.#state === 'skip') return

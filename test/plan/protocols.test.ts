@@ -9,7 +9,7 @@ t.test('a protocol that nothing is said of is relayed as it is', async t => {
     binary: undefined,
     streamError: 'family',
     usage: undefined,
-    messages: { counted: [] },
+    messages: { counted: [], errorEvent: false },
     subprotocols: undefined,
     unknownModel: undefined,
   })
@@ -36,7 +36,7 @@ t.test('what is said of a protocol is taken apart', async t => {
       ],
       total: [['a.b', 'c']],
     },
-    messages: { counted: [] },
+    messages: { counted: [], errorEvent: false },
     subprotocols: undefined,
     unknownModel: { status: 400, param: 'model', message: undefined },
   })
@@ -49,7 +49,7 @@ t.test('what a tunnel reads and which subprotocols it knows is taken apart', asy
       subprotocols: { pass: ['talk', 'beta.*'], answer: ['talk'] },
     },
   }).get('talk')
-  t.same(messages, { counted: ['done'] })
+  t.same(messages, { counted: ['done'], errorEvent: false })
   t.same(subprotocols?.answer, ['talk'])
   t.same(
     ['talk', 'beta.1', 'key.x'].map(name => subprotocols?.pass(name)),

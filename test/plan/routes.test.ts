@@ -38,7 +38,7 @@ t.test('the members of the body that decide what happens are its control members
   t.same(routeFrom(routeOf()).control, ['model', 'stream'])
   t.same(routeFrom(routeOf({ stream: 'always' })).control, ['model'])
   t.same(routeFrom(routeOf({ stream: { from: 'query', name: 'stream' } })).control, ['model'])
-  const state = ['previous_response_id', 'store', 'background', 'conversation', 'input']
+  const state = ['previous_response_id', 'store', 'background', 'conversation', 'input', 'prompt']
   for (const protocol of ['responses', 'responses.input_tokens']) {
     t.same(routeFrom(routeOf({ protocol })).control, ['model', 'stream', ...state])
   }

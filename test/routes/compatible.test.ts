@@ -29,6 +29,7 @@ t.test('the compatible interface is these routes', async t => {
     'POST /v1/batches',
     'POST /v1/chat/completions',
     'POST /v1/completions',
+    'POST /v1/conversations',
     'POST /v1/embeddings',
     'POST /v1/files',
     'POST /v1/images/edits',
@@ -44,7 +45,7 @@ t.test('the compatible interface is these routes', async t => {
     'WS /v1/responses',
   ]
   // What belongs to a thing that exists already stands below it.
-  const below = / \/v1\/(?:responses|files|batches|uploads|videos)\//
+  const below = / \/v1\/(?:responses|conversations|files|batches|uploads|videos)\//
   t.same(
     plan.routes
       .map(({ id }) => id)
@@ -74,7 +75,7 @@ t.test('realtime is a raw tunnel: the model stands in the query, the key may be 
   t.match({ tunnel, model, body }, { tunnel: 'raw', model: { from: 'query', name: 'model' }, body: 'none' })
   t.same(caller[1], { in: 'subprotocol', prefix: 'openai-insecure-api-key.' })
   const { messages, subprotocols, usage } = protocol('WS /v1/realtime')
-  t.same(messages, { counted: ['response.done'] })
+  t.same(messages, { counted: ['response.done'], errorEvent: true })
   const { rules } = route('WS /v1/realtime').members.of('any')
   const named = rules.filter(({ action }) => action === 'model').map(({ path }) => path.join('.'))
   t.ok(named.includes('session.model') && named.includes('session.audio.input.transcription.model'))

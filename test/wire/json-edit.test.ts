@@ -95,6 +95,12 @@ t.test('rename within an object changes only the key', async t => {
   t.equal(rename('{"a":1}', 'b', 'a'), '{"a":1}', 'nothing to rename')
 })
 
+t.test('rename out of an array, where there is no way to the new place, leaves all but doubled names', async t => {
+  t.equal(rename('[1,1,{"e":1}]', '0', '1.e.a'), '[1,1,{"e":1}]')
+  t.equal(rename('[1,1,{"e":1,"e":1}]', '0', '1.e.a'), '[1,1,{"e":1}]')
+  t.equal(rename('[1,1,{"e":1,"e":{}}]', '0', '1.e.a'), '[1,{"e":{"a":1}}]')
+})
+
 t.test('rename to a name that is taken replaces its value', async t => {
   t.equal(rename('{"a":1,"b":2,"c":3}', 'a', 'b'), '{"b":1,"c":3}')
   t.equal(rename('{"a":1,"b":2,"c":3}', 'c', 'b'), '{"a":1,"b":3}')

@@ -18,6 +18,16 @@ function count(messages: readonly string[], size = Number.POSITIVE_INFINITY, pat
 const done = (input: number, output: number, text = ''): string =>
   `{"type":"response.done","response":{"output":"${text}","usage":{"input":${input},"output":${output}}}}`
 
+t.test('a piece without bytes says nothing of a message', async t => {
+  const usage = new MessageUsage(['response.done'], PATHS)
+  const bytes = Buffer.from(done(1, 2))
+  usage.begin()
+  usage.push(bytes, 0, 0)
+  usage.push(bytes, 0, bytes.length)
+  usage.end()
+  t.same(usage.usage, { input: 1, output: 2 })
+})
+
 t.test('usage of the messages that count is added up, cut anywhere', async t => {
   const messages = [
     '{"type":"response.output_audio.delta","usage":{"input":9}}',
