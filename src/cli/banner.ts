@@ -28,7 +28,7 @@ export function banner(serving: Serving, { colour, shows }: { colour: boolean; s
     models(serving),
     `routes     ${plan.routes.length} (gateway routes lists them)`,
     ...(keys.length > 0 ? shortened(keys) : [paint.yellow('no keys: nobody can call')]),
-    ...(trial === undefined ? [] : ['', 'try it:', '', trial]),
+    ...(trial === undefined ? [] : ['', 'try it:', trial]),
   ].join('\n')
 }
 

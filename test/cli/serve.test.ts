@@ -98,6 +98,7 @@ t.test('a start has at most 20 lines, log and all: the shipped file, and one wit
     const cwd = t.testdir({ 'gateway.yaml': text })
     const bin = start(t, ['serve', '--port', '0'], { cwd, env: more })
     await bin.until(/^ {2}-d '.*'$/m)
+    await bin.until(/"msg":"upstreams are off"/)
     const lines = (bin.stdout + bin.stderr).trimEnd().split('\n')
     t.ok(lines.length <= 20, `${lines.length} lines:\n${lines.join('\n')}`)
     bin.child.kill('SIGTERM')
