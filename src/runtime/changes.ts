@@ -1,12 +1,10 @@
 import type { Config } from '../core/config.js'
 import type { Steps } from '../core/steps.js'
+import { SECTIONS, type Section } from './reading/messages.js'
 import { isSame } from './reading/same.js'
 import { shownNames } from './shown.js'
 
-/** Sections whose entries have names. */
-const NAMED = ['keys', 'upstreams', 'models', 'routes', 'protocols', 'objects', 'schemas'] as const
-
-/** Sections that are told as a whole. */
+/** Sections that the log names as a whole, beside those whose entries have names. */
 const SETTINGS = [
   'listen',
   'limits',
@@ -18,7 +16,7 @@ const SETTINGS = [
   'media',
   'tasks',
   'webhooks',
-] as const satisfies readonly Exclude<keyof Config, (typeof NAMED)[number]>[]
+] as const satisfies readonly Exclude<keyof Config, Section>[]
 
 interface NamedChanges {
   readonly added?: readonly string[]
@@ -29,12 +27,12 @@ interface NamedChanges {
 }
 
 /** What is different, by names alone; sections that say the same are left out. */
-export type Changes = Partial<Record<(typeof NAMED)[number], NamedChanges>> & { readonly settings?: readonly string[] }
+export type Changes = Partial<Record<Section, NamedChanges>> & { readonly settings?: readonly string[] }
 
 /** What a reload changes, for its log line. */
 export function* changesBetween(before: Config, after: Config): Steps<Changes> {
-  const changes: Partial<Record<(typeof NAMED)[number], NamedChanges>> = {}
-  for (const section of NAMED) {
+  const changes: Partial<Record<Section, NamedChanges>> = {}
+  for (const section of SECTIONS) {
     const changed = yield* compare(before[section], after[section], section === 'models')
     if (Object.keys(changed).length > 0) changes[section] = changed
   }
