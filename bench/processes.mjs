@@ -2,10 +2,10 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { freePort } from '../scripts/free-port.mjs'
 
 const here = name => fileURLToPath(new URL(name, import.meta.url))
 const TICKS_PER_SECOND = 100
@@ -21,15 +21,6 @@ process.on('exit', () => {
   for (const child of children) child.kill('SIGTERM')
   rmSync(folder, { recursive: true, force: true })
 })
-
-export async function freePort() {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address()
-  server.close()
-  await once(server, 'close')
-  return port
-}
 
 export async function startUpstream() {
   const port = await freePort()

@@ -10,11 +10,12 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { WebSocket, WebSocketServer } from 'ws'
+import { freePort } from './free-port.mjs'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const KEY = 'autobahn-key-0123456789abcdef'
@@ -179,15 +180,6 @@ function start(command, options, log, env = {}) {
     if (code !== 0 && !child.killed) fail(`${log.replace('.log', '')} ended with ${code}`)
   })
   return child
-}
-
-async function freePort() {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address()
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 /** Resolves once somebody listens; the time-out of the program ends it else. */

@@ -1,9 +1,9 @@
 // The gateway as a user starts it: the shipped file, a folder of its own, and its log, read line by line.
 import { spawn } from 'node:child_process'
 import { copyFileSync, mkdirSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { freePort } from '../free-port.mjs'
 import { collect, killGroup } from './processes.mjs'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
@@ -67,15 +67,4 @@ async function until(timeoutMs, complaint, holds) {
     if (Date.now() > end) throw new Error(complaint)
     await new Promise(resolve => setTimeout(resolve, POLL_MS))
   }
-}
-
-function freePort() {
-  return new Promise((resolve, reject) => {
-    const server = createServer()
-    server.once('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address()
-      server.close(() => resolve(port))
-    })
-  })
 }

@@ -56,7 +56,7 @@ export function writePage(rows, programs, models) {
 function section(ways) {
   const [{ name, quiet }] = ways
   const off = Object.entries(quiet).map(([variable, value]) => `\`${variable}=${value}\``)
-  const silent = off.length > 0 ? [`So that it calls nobody else: ${off.join(', ')}.`] : []
+  const silent = off.length > 0 ? [`To keep it off the network: ${off.join(', ')}.`] : []
   return [`## ${name}`, ...ways.map(setup), ...silent].join('\n\n')
 }
 
