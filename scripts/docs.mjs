@@ -3,6 +3,7 @@
 //   node scripts/docs.mjs --check    only compares; ends with 1 where a page is stale
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { faults } from './faults.mjs'
 import { pictures } from './pictures.mjs'
 import { schemaTables } from './schema-tables.mjs'
 import { translation } from './translation.mjs'
@@ -13,6 +14,7 @@ const check = process.argv.includes('--check')
 const pages = {
   'docs/configuration.md': configuration,
   'docs/errors.md': errors,
+  'docs/faults.md': faults,
   'docs/simulator.md': simulator,
   'docs/translation.md': translation,
   'README.md': () => pictures(built),

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { packageRoot } from '../src/core/package-root.js'
+import { faultTestProblems } from './helpers/fault-tests.js'
 import { RULES, readSources, type Source } from './helpers/source-rules.js'
 
 const sources = readSources(packageRoot(), ['src', 'bin'])
@@ -88,3 +89,14 @@ for (const [name, rule] of Object.entries(RULES) as [keyof typeof RULES, (source
     for (const source of SOUND) t.same(rule(source), [], source.text)
   })
 }
+
+t.test('every fault id has a test, and every id in a title is listed', async t => {
+  t.same(await faultTestProblems(), [])
+})
+
+t.test('that rule can fail: fault ids', async t => {
+  const titles = [{ path: 'a.test.ts', text: "t.test('F-U1 F-U2 it works', f)\n// F-U3 in a comment is no test" }]
+  t.match(await faultTestProblems(['F-U1', 'F-U2', 'F-U3'], titles), [/^F-U3: no test/])
+  t.match(await faultTestProblems(['F-U1'], titles), [/^F-U2: a\.test\.ts/])
+  t.same(await faultTestProblems(['F-U1', 'F-U2'], titles), [])
+})

@@ -485,7 +485,7 @@ async function polled(sdk: OpenAI, id: string): Promise<OpenAI.Responses.Respons
   }
 }
 
-t.test('limits.conversation_items bounds what is stored, in the background too', async t => {
+t.test('F-B4 limits.conversation_items bounds what is stored, in the background too', async t => {
   const { gateway, up } = await stage(t, 'limits: { conversation_items: 6 }\n')
   const input = (count: number): object[] =>
     Array.from({ length: count }, (_, n) => ({ role: 'user', content: `${n}` }))

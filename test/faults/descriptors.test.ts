@@ -102,7 +102,7 @@ async function untilServed(ask: Stage['ask']): Promise<Answer> {
 }
 
 t.test(
-  'streams until descriptors run out: new connections are told 503, and are served afterwards',
+  'F-P6 streams until descriptors run out: new connections are told 503, and are served afterwards',
   { skip },
   async t => {
     const { up, log, ask, open } = await stage(t)
@@ -126,7 +126,7 @@ t.test(
   },
 )
 
-t.test('the same over TLS', { skip }, async t => {
+t.test('F-P6 the same over TLS', { skip }, async t => {
   const tls = join(packageRoot(), 'test/fixtures/tls')
   const { up, log, origin } = await stage(t, `listen: { tls: { cert: "${tls}/first.pem", key: "${tls}/first.key" } }\n`)
   up.answer(STREAMS_HANG)
@@ -140,24 +140,28 @@ t.test('the same over TLS', { skip }, async t => {
   t.match(await log.find(line => line.status === 503), OURS)
 })
 
-t.test('no descriptor is left for a connection to the upstream: 503, and no target is blamed', { skip }, async t => {
-  const { up, log, ask, origin } = await stage(t)
-  up.answer(json(CHAT_ANSWER))
-  const client = await connectRaw(t, origin)
-  const giveBack = await takeAll(t, origin)
-  await client.send(requestBytes(origin, CHATS, { key: KEY, body: CHAT }))
-  const answer = await client.answer()
-  compatibleError(t, answer, 503)
-  t.equal(answer.header('retry-after'), '1')
-  const line = await log.find(line => line.status === 503)
-  t.match(line, { ...OURS, attempts: [{ upstream: 'up', phase: 'descriptors' }] })
-  t.equal((line.attempts as unknown[]).length, 1)
-  t.equal(up.connections.items.length, 0)
-  giveBack()
-  t.same((await untilServed(ask)).json(), CHAT_ANSWER)
-})
+t.test(
+  'F-P6 no descriptor is left for a connection to the upstream: 503, and no target is blamed',
+  { skip },
+  async t => {
+    const { up, log, ask, origin } = await stage(t)
+    up.answer(json(CHAT_ANSWER))
+    const client = await connectRaw(t, origin)
+    const giveBack = await takeAll(t, origin)
+    await client.send(requestBytes(origin, CHATS, { key: KEY, body: CHAT }))
+    const answer = await client.answer()
+    compatibleError(t, answer, 503)
+    t.equal(answer.header('retry-after'), '1')
+    const line = await log.find(line => line.status === 503)
+    t.match(line, { ...OURS, attempts: [{ upstream: 'up', phase: 'descriptors' }] })
+    t.equal((line.attempts as unknown[]).length, 1)
+    t.equal(up.connections.items.length, 0)
+    giveBack()
+    t.same((await untilServed(ask)).json(), CHAT_ANSWER)
+  },
+)
 
-t.test('no descriptor is left for a body on the disk: 503', { skip }, async t => {
+t.test('F-P6 no descriptor is left for a body on the disk: 503', { skip }, async t => {
   const { up, log, origin } = await stage(t, 'spool: { body: 1KiB, memory: 1KiB }\n')
   up.answer(json(CHAT_ANSWER))
   const client = await connectRaw(t, origin)

@@ -303,23 +303,28 @@ t.test('F-R1 what a reload warns of is in its line', async t => {
   t.match(warnings, [{ at: /gateway\.yaml:\d+:\d+$/, message: /no model is called "swift"/ }])
 })
 
-t.test("F-R4 a caller's key that is rotated: both serve while both are listed, then only the new one", async t => {
-  const upstream = await startRawUpstream(t)
-  upstream.answer(json(CHAT_ANSWER))
-  const [old, next] = [canary('caller'), canary('caller')]
-  const keys = (secret: string): string => `keys: { caller: { secret: ${secret}, models: ["*"] } }`
-  const yaml = oneUpstream(upstream.origin)
-  const one = '{ file: key }'
-  const gateway = await startTestGateway(t, yaml.replace(CALLER, keys(one)), { files: { key: old, 'key.next': next } })
-  const status = async (key: string): Promise<number> => (await gateway.chat({}, { key })).status
-  t.same([await status(old), await status(next)], [200, 401])
-  await gateway.write('gateway.yaml', yaml.replace(CALLER, keys('[{ file: key }, { file: key.next }]')))
-  await gateway.gateway.reload()
-  t.same([await status(old), await status(next)], [200, 200])
-  await gateway.write('gateway.yaml', yaml.replace(CALLER, keys('{ file: key.next }')))
-  await gateway.gateway.reload()
-  t.same([await status(old), await status(next)], [401, 200])
-})
+t.test(
+  "F-R4 F-A10 a caller's key that is rotated: both serve while both are listed, then only the new one",
+  async t => {
+    const upstream = await startRawUpstream(t)
+    upstream.answer(json(CHAT_ANSWER))
+    const [old, next] = [canary('caller'), canary('caller')]
+    const keys = (secret: string): string => `keys: { caller: { secret: ${secret}, models: ["*"] } }`
+    const yaml = oneUpstream(upstream.origin)
+    const one = '{ file: key }'
+    const gateway = await startTestGateway(t, yaml.replace(CALLER, keys(one)), {
+      files: { key: old, 'key.next': next },
+    })
+    const status = async (key: string): Promise<number> => (await gateway.chat({}, { key })).status
+    t.same([await status(old), await status(next)], [200, 401])
+    await gateway.write('gateway.yaml', yaml.replace(CALLER, keys('[{ file: key }, { file: key.next }]')))
+    await gateway.gateway.reload()
+    t.same([await status(old), await status(next)], [200, 200])
+    await gateway.write('gateway.yaml', yaml.replace(CALLER, keys('{ file: key.next }')))
+    await gateway.gateway.reload()
+    t.same([await status(old), await status(next)], [401, 200])
+  },
+)
 
 t.test('F-R5 what only a restart can change says so; the rest is applied', async t => {
   const { gateway, upstream } = await running(t)

@@ -69,7 +69,7 @@ t.test('F-B2 an answer of more values is a bad answer, and another target is tri
   }
 })
 
-t.test('F-B2 what can find no room in limits.memory is refused, and all is given back', async t => {
+t.test('F-B3 what can find no room in limits.memory is refused, and all is given back', async t => {
   const stage = await startStage(t, { more: 'limits: { memory: 1MiB }\n' })
   for (const [client, protocol] of translated(FOUR)) {
     const upstream = upstreamOf(protocol)

@@ -37,7 +37,7 @@ t.test('what fits is there at once, and comes back once', async t => {
   t.equal(memory.held, 0)
 })
 
-t.test('what can never fit is refused at once', async t => {
+t.test('F-B3 what can never fit is refused at once', async t => {
   const memory = new Memory(CAPACITY)
   t.throws(() => memory.lease('a').reserve(CAPACITY), { code: 'too_large', details: { limit: 'memory' } })
   t.equal(memory.held, 0)
@@ -47,7 +47,7 @@ t.test('what can never fit is refused at once', async t => {
   lease.end()
 })
 
-t.test('of those that wait the owner who holds the least comes first', async t => {
+t.test('F-B3 of those that wait the owner who holds the least comes first', async t => {
   const memory = new Memory(CAPACITY)
   const { granted, watch } = watching()
   const [held, more] = [memory.lease('greedy'), memory.lease('greedy')]
@@ -100,7 +100,7 @@ t.test('whoever goes does not wait any more', async t => {
   t.equal(memory.held, 0)
 })
 
-t.test('the wait is bounded, and so are those who wait', async t => {
+t.test('F-B3 the wait is bounded, and so are those who wait', async t => {
   const brief = new Memory(CAPACITY, { wait: 5 })
   brief.lease('a').reserve(1200)
   await t.rejects(brief.lease('b').reserve(1200) ?? Promise.resolve(), {

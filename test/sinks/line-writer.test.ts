@@ -42,7 +42,7 @@ t.test('what is still in the batch is written on closing', async t => {
   t.equal(readFileSync(path, 'utf8'), `${WORDS.join('\n')}\n`)
 })
 
-t.test('what nobody takes is bounded, and what is dropped is counted', async t => {
+t.test('F-P12 what nobody takes is bounded, and what is dropped is counted', async t => {
   const path = join(t.testdir(), 'log')
   const descriptor = openSync(path, 'w')
   const writer = new LineWriter(descriptor)
@@ -68,7 +68,7 @@ t.test('what is being written on closing is written once, and before the rest', 
   t.equal(writer.dropped, 0)
 })
 
-t.test('a reader that takes nothing does not keep whoever closes', async t => {
+t.test('F-P12 a reader that takes nothing does not keep whoever closes', async t => {
   const path = join(t.testdir(), 'pipe')
   execFileSync('mkfifo', [path])
   const descriptor = openSync(path, constants.O_RDWR)

@@ -274,7 +274,7 @@ function withoutId(error: unknown): string {
   return String(error).replace(/msg_\w+/, '')
 }
 
-t.test('what has more items than a conversation may have is refused, or answered and not kept', async t => {
+t.test('F-B4 what has more items than a conversation may have is refused, or answered and not kept', async t => {
   const { say, conversations } = desk({ items: 5 })
   const many = (count: number): JsonObject[] => Array.from({ length: count }, (_, n) => message('user', `${n}`))
   const first = await say(many(3))

@@ -1,0 +1,114 @@
+// The generated part of docs/faults.md: each fault of test/faults/ids.json with the titles of the tests that carry its id.
+import { readdirSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import ts from 'typescript'
+
+const root = new URL('../', import.meta.url)
+const ID = /\bF-[A-Z]\d+\b/g
+/** The ids at the start of a title, or behind the names of the protocols that it is about: `chat → messages: F-U9 …`. */
+const LEADING_IDS = /^(?:.*?: )?(?:F-[A-Z]\d+\b[: ]+)+(?=\S)/
+
+/** Of one id in one file; the file has the others. */
+const MAX_TITLES = 3
+
+const AREAS = {
+  U: 'Upstreams that fail',
+  C: 'Clients that break off or attack',
+  A: 'Access',
+  X: 'Addresses to fetch from and to call',
+  T: 'Tasks',
+  S: 'Stores',
+  R: 'Configuration and reload',
+  P: 'The process',
+  W: 'WebSockets',
+  M: 'Forms and uploads',
+  D: 'Secrets',
+  B: 'Bombs: documents that are small on the wire and large as objects',
+}
+
+/** The listed faults: `{ 'F-U1': { fault, required } }`. */
+export function faultIds() {
+  return JSON.parse(readFileSync(new URL('test/faults/ids.json', root), 'utf8'))
+}
+
+/** The titles in the test files: `{ file, title, ids }`, with `…` for what is filled in when the test runs. */
+export function faultTitles(files = testFiles()) {
+  return files.flatMap(({ path, text }) =>
+    literals(path, text)
+      .filter(literal => LEADING_IDS.test(literal))
+      .map(literal => ({
+        file: path,
+        ids: literal.match(LEADING_IDS)[0].match(ID),
+        title: literal.replace(LEADING_IDS, ''),
+      })),
+  )
+}
+
+/** Ids that no test carries, and ids that tests carry and the list lacks. */
+export function faultProblems(ids, titles) {
+  const carried = new Map(titles.flatMap(({ file, ids }) => ids.map(id => [id, file])))
+  return [
+    ...Object.keys(ids)
+      .filter(id => !carried.has(id))
+      .map(id => `${id}: no test's title begins with it`),
+    ...[...carried]
+      .filter(([id]) => !Object.hasOwn(ids, id))
+      .map(([id, file]) => `${id}: ${file} has it, test/faults/ids.json lacks it`),
+  ]
+}
+
+export function faults() {
+  const ids = faultIds()
+  const titles = faultTitles()
+  const problems = faultProblems(ids, titles)
+  if (problems.length > 0) throw new Error(problems.join('\n'))
+  return Object.entries(AREAS)
+    .flatMap(([letter, area]) => [
+      `## ${area}`,
+      ...Object.entries(ids)
+        .filter(([id]) => id[2] === letter)
+        .map(([id, fault]) => entry(id, fault, titles)),
+    ])
+    .join('\n\n')
+}
+
+function entry(id, { fault, required }, titles) {
+  const carrying = titles.filter(({ ids }) => ids.includes(id))
+  const lines = [...new Set(carrying.map(({ file }) => file))].map(file => {
+    const its = new Set(carrying.filter(title => title.file === file).map(({ title }) => title.trim()))
+    return line(
+      file,
+      [...its].filter(title => /\w/.test(title)),
+    )
+  })
+  return [`### ${id}: ${fault}`, '', required, '', ...lines].join('\n')
+}
+
+function line(file, titles) {
+  const more = titles.length - MAX_TITLES
+  const shown = [...titles.slice(0, MAX_TITLES), ...(more > 0 ? [`and ${more} more`] : [])]
+  return `- \`${file.replace(/(\.test)?\.ts$/, '')}\`${shown.length > 0 ? `: ${shown.join('; ')}` : ''}`
+}
+
+function testFiles() {
+  const folder = fileURLToPath(new URL('test', root))
+  return readdirSync(folder, { recursive: true })
+    .map(name => name.replaceAll('\\', '/'))
+    .filter(name => name.endsWith('.ts'))
+    .sort()
+    .map(path => ({ path, text: readFileSync(new URL(`test/${path}`, root), 'utf8') }))
+}
+
+/** The text of each string and template of a file that may hold an id. */
+function literals(path, text) {
+  const found = []
+  if (!text.includes('F-')) return found
+  const see = node => {
+    if (ts.isStringLiteralLike(node)) found.push(node.text)
+    else if (ts.isTemplateExpression(node))
+      found.push(node.head.text + node.templateSpans.map(({ literal }) => `…${literal.text}`).join(''))
+    ts.forEachChild(node, see)
+  }
+  see(ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true))
+  return found
+}
