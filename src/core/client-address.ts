@@ -34,17 +34,29 @@ export class ClientAddresses {
    * before that one is the client's own word.
    */
   of(connected: string | undefined, forwardedFor: string | string[] | undefined): string | undefined {
-    if (connected === undefined) return undefined
+    if (connected === undefined || this.#proxies === undefined) return connected?.replace(MAPPED, '')
+    return this.#way(connected, forwardedFor).at(-1)
+  }
+
+  /** How many trusted proxies a request came through; 0 where its sender is none: nothing that it says of others counts. */
+  proxies(connected: string | undefined, forwardedFor: string | string[] | undefined): number {
+    if (connected === undefined || this.#proxies === undefined) return 0
+    return this.#way(connected, forwardedFor).filter(address => this.#isTrusted(address)).length
+  }
+
+  /** From the connection's other end outwards; all but the last are trusted. */
+  #way(connected: string, forwardedFor: string | string[] = ''): readonly string[] {
     let address = connected.replace(MAPPED, '')
-    if (this.#proxies === undefined || forwardedFor === undefined) return address
+    const way = [address]
     const hops = String(forwardedFor).split(',')
     const least = Math.max(0, hops.length - MAX_HOPS)
     for (let index = hops.length - 1; index >= least && this.#isTrusted(address); index--) {
       const next = addressIn(hops[index] ?? '')
       if (next === undefined) break
       address = next
+      way.push(address)
     }
-    return address
+    return way
   }
 
   #isTrusted(address: string): boolean {

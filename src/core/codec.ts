@@ -223,8 +223,8 @@ export interface Traits {
   readonly sampling?: boolean
   /** What chat calls instructions. Default: `system`. */
   readonly system_role?: 'system' | 'developer'
-  /** Whether the upstream fetches images and files by URL itself. */
-  readonly fetches_urls?: boolean
+  /** Whether the upstream fetches images and files by URL itself; `https`: by no other. */
+  readonly fetches_urls?: boolean | 'https'
   /** True: a model of texts that judges content; requests for moderation are put to it as a question. */
   readonly moderates?: boolean
   /** The protocol by which images are asked for. Default: the upstream's first one that is made for it. */

@@ -42,6 +42,8 @@ export class Call implements Watched, InFlight {
   readonly id: string
   /** Address of the client, or of the proxy that stands for it. */
   readonly client: string | undefined
+  /** How many trusted proxies it came through. */
+  readonly proxies: number
   readonly started = performance.now()
   /** The raw path, still encoded, and the query, parsed only where there is one. */
   readonly path: string
@@ -115,7 +117,10 @@ export class Call implements Watched, InFlight {
     this.response = response
     this.id = clientRequestId(request) ?? randomUUID()
     // Read now: a socket forgets it when it is closed.
-    this.client = this.generation.clients.of(connectedFrom(request), request.headers['x-forwarded-for'])
+    const connected = connectedFrom(request)
+    const forwardedFor = request.headers['x-forwarded-for']
+    this.client = this.generation.clients.of(connected, forwardedFor)
+    this.proxies = this.generation.clients.proxies(connected, forwardedFor)
     const url = request.url ?? ''
     const mark = url.indexOf('?')
     this.path = mark < 0 ? url : url.slice(0, mark)

@@ -48,10 +48,14 @@ function proxyServer(): ProxyServer {
   return proxy
 }
 
-/** Why an answer is none to the handshake with this key (RFC 6455 §4.1); nobody has offered an extension. */
-function whatIsWrong(headers: IncomingHttpHeaders, key: string): string | undefined {
+/** Why an answer is none to the handshake with this key (RFC 6455 §4.1); no extension has been offered. */
+function whatIsWrong(headers: IncomingHttpHeaders, key: string, offered = ''): string | undefined {
   if (headers['sec-websocket-accept'] !== acceptOf(key)) return 'not the answer to this handshake'
-  return headers['sec-websocket-extensions'] === undefined ? undefined : 'an extension that was not offered'
+  if (headers['sec-websocket-extensions'] !== undefined) return 'an extension that was not offered'
+  const chosen = headers['sec-websocket-protocol']
+  if (chosen === undefined) return undefined
+  if (chosen !== '' && offered.split(',').some(name => name.trim() === chosen)) return undefined
+  return 'a subprotocol that was not offered'
 }
 
 /**
@@ -147,7 +151,7 @@ export class RawTunnel extends Duplex {
       upstream.destroy()
       return
     }
-    const wrong = whatIsWrong(headers, this.#key)
+    const wrong = whatIsWrong(headers, this.#key, this.#asked.headers['sec-websocket-protocol'])
     if (wrong !== undefined) {
       this.#state = 'over'
       upstream.destroy()

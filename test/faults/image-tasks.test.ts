@@ -628,8 +628,8 @@ t.test('with a key the image needs no signature', async t => {
   t.equal((await get(`/mj/image/${id}`, 'nobody')).status, 401)
 })
 
-t.test('links stand on the address by which the client came', async t => {
-  const { begin, reaches, gateway } = await stage(t)
+t.test('links stand on the address by which the client came, in the words of trusted proxies alone', async t => {
+  const { begin, reaches, gateway } = await stage(t, {}, undefined, 'listen: { trusted_proxies: [127.0.0.1, "10.0.0.0/8"] }\n')
   const id = await begin()
   await reaches(id, 'succeeded')
   const seen = async (headers: Record<string, string>): Promise<string> => {
@@ -643,6 +643,16 @@ t.test('links stand on the address by which the client came', async t => {
     await seen({ 'x-forwarded-proto': 'javascript', 'x-forwarded-host': 'images.example' }),
     'http://images.example',
   )
+  // Some proxies add to what they were sent: what stands before the entry of the outermost trusted one is its client's word.
+  const lie = { 'x-forwarded-proto': 'http, https, http', 'x-forwarded-host': 'evil.example, images.example, inner' }
+  t.equal(await seen({ ...lie, 'x-forwarded-for': '198.51.100.7, 10.0.0.9' }), 'https://images.example')
+
+  const other = await stage(t)
+  const untrusted = await other.begin()
+  await other.reaches(untrusted, 'succeeded')
+  const headers = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'evil.example', 'x-forwarded-for': '127.0.0.1' }
+  const answer = await other.gateway.request(`/mj/task/${untrusted}/fetch`, { headers })
+  t.equal(new URL((answer.json() as Json).imageUrl).origin, other.gateway.origin)
 })
 
 t.test('where no route answers links, records have the upstream’s own addresses', async t => {

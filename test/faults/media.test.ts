@@ -158,11 +158,11 @@ interface Stage {
 }
 
 /** A gateway before one upstream that takes no URLs. `fetch` is what its configuration says of fetching. */
-async function stage(t: Test, server: Name, fetch?: string): Promise<Stage> {
+async function stage(t: Test, server: Name, fetch?: string, fetches = 'false'): Promise<Stage> {
   const upstream = await startRawUpstream(t)
   const { speaks, answer } = SERVERS[server]
   upstream.answer(json(answer))
-  const up = `{ base: "${upstream.origin}", speaks: { ${speaks} }, traits: { fetches_urls: false, max_output: 100 } }`
+  const up = `{ base: "${upstream.origin}", speaks: { ${speaks} }, traits: { fetches_urls: ${fetches}, max_output: 100 } }`
   const media = fetch === undefined ? '' : `media: { fetch: { ${fetch} } }\n`
   const yaml = `version: 1\n${CALLER}\nupstreams: { up: ${up} }\nmodels: { m: up }\n${media}`
   return { upstream, gateway: await startTestGateway(t, yaml) }
@@ -196,6 +196,20 @@ for (const [client, server] of PAIRS) {
     refused(t, made, client, answer, /takes no URLs, and fetching them is not allowed here/)
     t.equal(answer.header('x-gateway-error'), 'untranslatable')
     t.equal(host.connections(), 0)
+  })
+
+  t.test(`${client} → ${server}: an upstream that fetches https alone is given no other URL`, async t => {
+    const host = await startMediaHost(t, GOOD, png)
+    const made = await stage(t, server, undefined, 'https')
+    const answer = await ask(made, client, `${host.origin}/a.png`)
+    refused(t, made, client, answer, /takes no URLs but of https, and fetching them is not allowed here/)
+    const open = await stage(t, server, allowed(host), 'https')
+    t.equal((await ask(open, client, `${host.origin}/a.png`)).status, 200)
+    t.equal(SERVERS[server].picture(open.upstream.requests.items[0]?.json() as never), OF_IMAGE)
+    const url = 'HTTPS://pictures.example/a.png'
+    t.equal((await ask(open, client, url)).status, 200)
+    t.ok(open.upstream.requests.items[1]?.body.includes(url), 'what it fetches itself goes on as it is')
+    t.equal(host.requests.length, 1)
   })
 
   t.test(`F-X1 ${client} → ${server}: what is allowed is fetched, and the model gets its bytes`, async t => {

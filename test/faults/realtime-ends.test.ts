@@ -119,6 +119,27 @@ for (const kind of KINDS) {
     t.match(String((await lineOf(gateway)).cause), /extension/i)
   })
 
+  t.test(`F-W3 a subprotocol that was not offered is refused (${kind})`, async t => {
+    const up = await startSocketUpstream(t)
+    const gateway = await startTestGateway(t, realtimeYaml(up.origin, routeOf(kind)))
+    const offers = [undefined, 'realtime', 'openai-beta.realtime-v1, realtime']
+    for (const [index, offered] of offers.entries()) {
+      for (const chosen of ['other', 'Realtime', 'realtime, openai-beta.realtime-v1', '']) {
+        up.answer(
+          ({ headers }) =>
+            `HTTP/1.1 101 Yes\r\nupgrade: websocket\r\nconnection: Upgrade\r\nsec-websocket-accept: ${acceptOf(headers['sec-websocket-key'] ?? '')}\r\n` +
+            `sec-websocket-protocol: ${chosen}\r\n\r\n`,
+        )
+        const headers: Record<string, string> = offered === undefined ? {} : { 'sec-websocket-protocol': offered }
+        const answer: Answered = await ask(t, gateway, { headers })
+        t.equal(answer.status, 502, `${chosen} for ${offered}`)
+        t.match(answer.head, /x-gateway-error: bad_upstream_response/)
+      }
+      const lines = gateway.log.items.filter(line => line.msg === 'request')
+      t.match(String(lines[index * 4]?.cause), /subprotocol/i)
+    }
+  })
+
   t.test(`F-W3 clients of other protocols than realtime's hear a close frame alone (${kind})`, async t => {
     const up = await startSocketUpstream(t)
     const route = `routes: { "WS /own": { protocol: own, upstream: up, tunnel: ${kind} } }\n`

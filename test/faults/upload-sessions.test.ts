@@ -17,9 +17,13 @@ interface Stage {
 }
 
 async function stage(t: Test, ...scripts: Script[]): Promise<Stage> {
+  return await stageWith(t, '', scripts)
+}
+
+async function stageWith(t: Test, more: string, scripts: readonly Script[] = []): Promise<Stage> {
   const upstream = await startRawUpstream(t)
   upstream.answer(...scripts)
-  const yaml = `version: 1\n${KEYS}\nupstreams:\n  up: { kind: native-generate, base: "${upstream.origin}", secret: { env: UPSTREAM_KEY } }\nmodels: { m: up }\n`
+  const yaml = `version: 1\n${more}${KEYS}\nupstreams:\n  up: { kind: native-generate, base: "${upstream.origin}", secret: { env: UPSTREAM_KEY } }\nmodels: { m: up }\n`
   return { upstream, gateway: await startTestGateway(t, yaml, { env: { BOB_KEY: BOB } }) }
 }
 
@@ -133,8 +137,13 @@ t.test('F-A4 an upload of another caller and one that never was are refused alik
 t.test('the address says how the client came here', async t => {
   const { gateway, upstream } = await stage(t)
   upstream.answer(started(`${upstream.origin}/up`))
-  const answer = await start(gateway, { host: 'models.example:8443', 'x-forwarded-proto': 'https' })
-  t.match(answer.header('x-goog-upload-url'), /^https:\/\/models\.example:8443\/upload\/v1beta\/files\?upload_id=/)
+  const said = { host: 'models.example:8443', 'x-forwarded-proto': 'https', 'x-forwarded-host': 'proxy.example' }
+  const answer = await start(gateway, said)
+  t.match(answer.header('x-goog-upload-url'), /^http:\/\/models\.example:8443\/upload\/v1beta\/files\?upload_id=/)
+  const behind = await stageWith(t, 'listen: { trusted_proxies: [127.0.0.1] }\n')
+  behind.upstream.answer(started(`${behind.upstream.origin}/up`))
+  const there = await start(behind.gateway, said)
+  t.match(there.header('x-goog-upload-url'), /^https:\/\/proxy\.example\/upload\/v1beta\/files\?upload_id=/)
 })
 
 t.test('F-C13 a name with line ends or other odd characters breaks nothing', async t => {

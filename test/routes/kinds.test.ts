@@ -214,7 +214,7 @@ t.test('what a provider calls the limit of an answer is told to translation', as
   t.match(await traits('openai'), { max_tokens_field: 'max_completion_tokens' })
   t.match(await traits('mistral'), { max_tokens_field: 'max_tokens' })
   t.match(await traits('ollama'), { fetches_urls: false })
-  t.match(await traits('gemini-native'), { fetches_urls: true })
+  t.match(await traits('gemini-native'), { fetches_urls: 'https' })
 })
 
 t.test('a local server needs no secret', async t => {

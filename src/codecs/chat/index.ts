@@ -1,5 +1,6 @@
 import type { TextCodec } from '../../core/codec.js'
 import { decodeError } from '../compatible-errors.js'
+import { isFetched } from '../fetched.js'
 import { CHAT_CARRIES, CHAT_FIELDS } from './fields.js'
 import { PROTOCOL } from './reasoning.js'
 import { decodeRequest } from './request-in.js'
@@ -29,6 +30,6 @@ export const chat: TextCodec = {
     decodeStream: () => new ChatStreamDecoder(),
     decodeError,
     carries: CHAT_CARRIES,
-    takesUrl: (part, traits) => part.kind === 'image' && traits.fetches_urls !== false,
+    takesUrl: (part, traits) => part.kind === 'image' && isFetched(part, traits, true),
   },
 }

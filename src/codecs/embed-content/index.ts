@@ -1,5 +1,6 @@
 import type { EmbedCodec, Traits } from '../../core/codec.js'
 import type { MediaPart } from '../../core/text.js'
+import { isFetched } from '../fetched.js'
 import { decodeError } from '../native-errors.js'
 import { BATCH_FIELDS, NATIVE_CARRIES, SINGLE_FIELDS } from './fields.js'
 import { decodeBatch, decodeSingle } from './request-in.js'
@@ -35,6 +36,6 @@ export const embedContents: EmbedCodec = {
 }
 
 /** It embeds bytes, and files of its own. */
-function takesUrl(_: MediaPart, { fetches_urls }: Traits): boolean {
-  return fetches_urls === true
+function takesUrl(part: MediaPart, traits: Traits): boolean {
+  return isFetched(part, traits, false)
 }

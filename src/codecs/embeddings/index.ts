@@ -1,5 +1,6 @@
 import type { EmbedCodec } from '../../core/codec.js'
 import { decodeError } from '../compatible-errors.js'
+import { isFetched } from '../fetched.js'
 import { EMBEDDINGS_CARRIES, EMBEDDINGS_FIELDS } from './fields.js'
 import { decodeRequest } from './request-in.js'
 import { encodeRequest } from './request-out.js'
@@ -15,6 +16,6 @@ export const embeddings: EmbedCodec = {
     decodeResult,
     decodeError,
     carries: EMBEDDINGS_CARRIES,
-    takesUrl: (_, { fetches_urls }) => fetches_urls !== false,
+    takesUrl: (part, traits) => isFetched(part, traits, true),
   },
 }

@@ -1,4 +1,5 @@
 import type { TextCodec } from '../../core/codec.js'
+import { isFetched } from '../fetched.js'
 import { decodeError } from '../native-errors.js'
 import { GENERATE_CARRIES, GENERATE_FIELDS } from './fields.js'
 import { decodeRequest } from './request-in.js'
@@ -33,6 +34,6 @@ export const generate: TextCodec = {
     decodeError,
     carries: GENERATE_CARRIES,
     jsonStreams: true,
-    takesUrl: (_, traits) => traits.fetches_urls === true,
+    takesUrl: (part, traits) => isFetched(part, traits, false),
   },
 }

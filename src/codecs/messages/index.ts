@@ -1,4 +1,5 @@
 import type { TextCodec } from '../../core/codec.js'
+import { isFetched } from '../fetched.js'
 import { decodeError } from './errors.js'
 import { MESSAGES_CARRIES, MESSAGES_FIELDS } from './fields.js'
 import { decodeRequest } from './request-in.js'
@@ -29,6 +30,6 @@ export const messages: TextCodec = {
     decodeError,
     carries: MESSAGES_CARRIES,
     // Audio and video are refused in any form, so nobody has to fetch them.
-    takesUrl: ({ kind }, { fetches_urls }) => fetches_urls !== false || kind === 'audio' || kind === 'video',
+    takesUrl: (part, traits) => isFetched(part, traits, true) || part.kind === 'audio' || part.kind === 'video',
   },
 }

@@ -1,5 +1,6 @@
 import type { TextCodec } from '../../core/codec.js'
 import { decodeError } from '../compatible-errors.js'
+import { isFetched } from '../fetched.js'
 import { RESPONSES_CARRIES, RESPONSES_FIELDS } from './fields.js'
 import { PROTOCOL } from './protocol.js'
 import { decodeRequest } from './request-in.js'
@@ -28,6 +29,6 @@ export const responses: TextCodec = {
     decodeStream: () => new ResponsesStreamDecoder(),
     decodeError,
     carries: RESPONSES_CARRIES,
-    takesUrl: (part, traits) => (part.kind === 'image' || part.kind === 'document') && traits.fetches_urls !== false,
+    takesUrl: (part, traits) => (part.kind === 'image' || part.kind === 'document') && isFetched(part, traits, true),
   },
 }

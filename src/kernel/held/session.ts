@@ -4,6 +4,7 @@ import { isObject, parseJson } from '../../core/json.js'
 import type { Exchange, Route, Call as UpstreamCall } from '../../core/plan.js'
 import { isPlace } from '../../core/store.js'
 import type { Call } from '../call.js'
+import { originOf } from '../origin.js'
 import { stored } from '../state/faults.js'
 import { newId } from '../state/ids.js'
 
@@ -60,13 +61,9 @@ export async function openSession(
   return `${hereOf(call)}${call.path}?${new URLSearchParams({ [parameter]: id })}`
 }
 
-const HOST = /^(?:[\w.-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i
-
-/** Scheme and host as the client addressed us; behind a proxy that says so, as the client addressed that one. */
-function hereOf({ request }: Call): string {
-  const { 'x-forwarded-proto': said, host = 'localhost' } = request.headers
-  if (!HOST.test(host)) throw new GatewayError('bad_request', 'The Host header is not valid.', { param: 'host' })
-  const secure = 'encrypted' in request.socket
-  const scheme = said === 'https' || said === 'http' ? said : secure ? 'https' : 'http'
-  return `${scheme}://${host}`
+/** As the client addressed us. */
+function hereOf(call: Call): string {
+  const origin = originOf(call)
+  if (origin === undefined) throw new GatewayError('bad_request', 'The Host header is not valid.', { param: 'host' })
+  return origin
 }

@@ -1,7 +1,7 @@
 import type { Frame } from '../../core/codec.js'
 import { GatewayError } from '../../core/errors.js'
 import { parseJson } from '../../core/json.js'
-import type { Route } from '../../core/plan.js'
+import type { Route, Transform } from '../../core/plan.js'
 import { costNow } from '../../wire/json-cost.js'
 import { JsonStreamDecoder } from '../../wire/json-stream.js'
 import { SseDecoder, WireLimitError } from '../../wire/sse.js'
@@ -13,9 +13,13 @@ export interface Frames {
   end(): readonly Frame[] | 'cut'
 }
 
-/** Events, or JSON documents (a line each, or in one array), by the content type. */
-export function framesOf(contentType: string, limits: Route['limits']): Frames {
-  return contentType.startsWith('text/event-stream') ? new EventFrames(limits) : new DocumentFrames(limits)
+/**
+ * Events, or JSON documents (a line each, or in one array), by the content type. `change` is what is declared for JSON answers:
+ * each message gets it.
+ */
+export function framesOf(contentType: string, limits: Route['limits'], change?: Transform): Frames {
+  const frames = contentType.startsWith('text/event-stream') ? new EventFrames(limits) : new DocumentFrames(limits)
+  return change === undefined ? frames : new ChangedFrames(frames, change)
 }
 
 const BLANK_LINE = Buffer.from('\n\n')
@@ -57,6 +61,35 @@ class DocumentFrames implements Frames {
 
   end(): readonly Frame[] | 'cut' {
     return this.#decoder.end() === 'cut' ? 'cut' : []
+  }
+}
+
+class ChangedFrames implements Frames {
+  readonly #frames: Frames
+  readonly #change: Transform
+
+  constructor(frames: Frames, change: Transform) {
+    this.#frames = frames
+    this.#change = change
+  }
+
+  push(chunk: Buffer): readonly Frame[] {
+    return this.#frames.push(chunk).map(frame => this.changed(frame))
+  }
+
+  end(): readonly Frame[] | 'cut' {
+    const rest = this.#frames.end()
+    return rest === 'cut' ? rest : rest.map(frame => this.changed(frame))
+  }
+
+  private changed(frame: Frame): Frame {
+    // Verbs change objects; other data, such as [DONE], is no message.
+    if (!frame.data.trimStart().startsWith('{')) return frame
+    try {
+      return { ...frame, data: Buffer.from(this.#change(Buffer.from(frame.data))).toString() }
+    } catch (cause) {
+      throw new GatewayError('bad_upstream_response', 'The upstream sent a malformed event.', { phase: 'event', cause })
+    }
   }
 }
 

@@ -3,12 +3,12 @@ import type { Exchange, TaskRoute, TaskTarget } from '../../core/plan.js'
 import { TASK_BUSY } from '../../core/task.js'
 import type { Body } from '../admit.js'
 import type { Call } from '../call.js'
-import { cleanedWords } from '../translate/words.js'
 import { errorOfStatus, retryAfter } from '../upstream-errors.js'
 import { saidIn } from '../upstream-words.js'
 import type { Answer } from './ask.js'
 import type { Entry } from './book.js'
 import { digestOf } from './claim.js'
+import { cleaned } from './cleaned.js'
 import { faceOf } from './faces/index.js'
 import { type Reading, readAnswer, verdictOf } from './reading.js'
 import { isEnded, type Task } from './record.js'
@@ -60,12 +60,11 @@ export async function accept(
   const { document, bytes } = readDocument(answer, { response: exchange.response })
   const verdict = verdictOf(document, target.shape)
   if (verdict !== undefined) return declined(order.call, verdict, answer, exchange)
-  const reading = readAnswer(document, target.shape, bytes)
+  const reading = cleaned(readAnswer(document, target.shape, bytes), order.call.generation, target)
   if (reading.id === undefined && !isWhole(reading, target)) {
     // It was friendly, and told nothing: it may well be at work.
     if (reading.error === undefined) return { type: 'open' }
-    const said = cleanedWords(reading.error.message, { call: order.call, exchange }) ?? NOTHING_TAKEN
-    const error = new GatewayError('bad_upstream_response', said, { phase: 'body' })
+    const error = new GatewayError('bad_upstream_response', reading.error.message || NOTHING_TAKEN, { phase: 'body' })
     return { type: 'refused', error, retry: false }
   }
   // An upstream that names the task that was taken up goes on with that one.

@@ -2,6 +2,7 @@ import type { TaskTarget } from '../../core/plan.js'
 import type { Generation } from '../generation.js'
 import { retryAfter } from '../upstream-errors.js'
 import { type Answer, NoAnswer } from './ask.js'
+import { cleaned } from './cleaned.js'
 import { type Reading, readAnswer } from './reading.js'
 import type { Task } from './record.js'
 import type { Results } from './results.js'
@@ -37,7 +38,8 @@ export async function poll(generation: Generation, task: Task, target: TaskTarge
   const document = documentOf(answer, calls.retrieve)
   // While there is nothing to be told some upstreams answer with nothing.
   if (document === undefined && answer.body.length > 0) return fault(undefined, answer)
-  const reading = await results.keep(task, readAnswer(document, shape), shape)
+  const said = cleaned(readAnswer(document, shape), generation, target)
+  const reading = await results.keep(task, said, shape)
   if (reading === undefined) {
     const { task: unheard, ...rest } = fault(undefined, answer)
     return { task: { ...unheard, unkept: true }, ...rest }

@@ -5,6 +5,7 @@ import type { TaskAction, TaskKind } from '../../core/task.js'
 import { admit } from '../admit.js'
 import { documentOfBody } from '../body-document.js'
 import type { Call } from '../call.js'
+import { originOf } from '../origin.js'
 import { errorOfStatus } from '../upstream-errors.js'
 import { NoAnswer } from './ask.js'
 import type { Entry } from './book.js'
@@ -14,7 +15,7 @@ import { faceOf } from './faces/index.js'
 import { placeOf } from './gone.js'
 import { PATIENT, paceHeader, submit } from './submit.js'
 import { askAbout, documentOf, targetOf } from './upstream.js'
-import { originOf, signedPath, usualOf } from './view.js'
+import { signedPath, usualOf } from './view.js'
 
 type Serve = (call: Call, route: Route, task: TaskRoute) => Promise<void>
 

@@ -4,6 +4,7 @@ import { admit } from '../admit.js'
 import type { Call } from '../call.js'
 import { mayName, narrowToHolders } from '../held/names.js'
 import { checkMembers, mayBeRuled } from '../members.js'
+import { originOf } from '../origin.js'
 import { resolve } from '../resolve.js'
 import { tellWays } from '../trail.js'
 import type { Entry } from './book.js'
@@ -12,7 +13,6 @@ import { faceOf } from './faces/index.js'
 import { parentOf } from './parent.js'
 import { newTaskId, type Task } from './record.js'
 import { lifetime, Submission } from './submission.js'
-import { originOf } from './view.js'
 
 /**
  * Begins a task. Its record is written before the upstream is called, so that there is no moment in which the upstream

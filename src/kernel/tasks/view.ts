@@ -1,7 +1,5 @@
-import type { IncomingMessage } from 'node:http'
 import type { Plan } from '../../core/plan.js'
 import type { TaskKind } from '../../core/task.js'
-import type { Call } from '../call.js'
 import type { View } from './faces/face.js'
 import { faceOf } from './faces/index.js'
 import type { LinkSigner } from './links.js'
@@ -61,24 +59,3 @@ export function usualOf(kind: TaskKind): string {
 function lastMoment({ expires }: Task): number {
   return expires ?? Math.ceil(Date.now() / HOUR + 1) * HOUR
 }
-
-/** The address by which a client reaches the gateway, also behind a proxy. Only that client ever sees it. */
-export function originOf({ request }: Call): string | undefined {
-  const { headers } = request
-  const host = first(headers['x-forwarded-host']) ?? headers.host
-  if (host === undefined || !HOST.test(host)) return undefined
-  const scheme = first(headers['x-forwarded-proto'])?.toLowerCase()
-  return `${scheme === 'https' || scheme === 'http' ? scheme : schemeOf(request)}://${host}`
-}
-
-function schemeOf({ socket }: IncomingMessage): string {
-  return 'encrypted' in socket && socket.encrypted === true ? 'https' : 'http'
-}
-
-/** Of a list the entry of the outermost proxy. */
-function first(header: string | string[] | undefined): string | undefined {
-  return [header].flat()[0]?.split(',', 1)[0]?.trim() || undefined
-}
-
-/** A name or an address, and a port. */
-const HOST = /^(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::\d{1,5})?$/

@@ -44,7 +44,7 @@ export class RemoteMedia {
     const wanted = wantedBy(asked.request, translation)
     if (wanted.length === 0) return asked
     try {
-      await this.fetch(wanted, this.#call.generation.media)
+      await this.fetch(wanted, translation, this.#call.generation.media)
       const request = this.withBytes(asked.request, new Set(wanted))
       return { ...asked, request, size: asked.size + Math.ceil((this.#bytes * 4) / 3) }
     } catch (cause) {
@@ -62,12 +62,17 @@ export class RemoteMedia {
     this.#stop?.abort()
   }
 
-  private async fetch(wanted: readonly Remote[], fetcher: MediaFetcher | undefined): Promise<void> {
+  private async fetch(
+    wanted: readonly Remote[],
+    { traits }: Translation,
+    fetcher: MediaFetcher | undefined,
+  ): Promise<void> {
     const missing = wanted.filter(({ source }) => !this.#found.has(source.url))
     const [first] = missing
     if (first === undefined) return
     if (fetcher === undefined) {
-      throw untranslatable(first.at ?? 'url', 'it takes no URLs, and fetching them is not allowed here')
+      const kind = traits.fetches_urls === 'https' ? 'URLs but of https' : 'URLs'
+      throw untranslatable(first.at ?? 'url', `it takes no ${kind}, and fetching them is not allowed here`)
     }
     const wishes = missing.map(({ source, at }) => ({ url: source.url, ...(at !== undefined && { at }) }))
     const earlier: Fetched = { count: this.#found.size, bytes: this.#bytes }

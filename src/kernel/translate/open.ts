@@ -30,7 +30,7 @@ export function openTranslation(
   const out = call.stream ? new ClientStream(attempt, text, framingOf(call, route.framing), flat) : undefined
   const type = typeof headers['content-type'] === 'string' ? headers['content-type'].toLowerCase() : ''
   return isStream(type) || (call.stream && text.jsonStreams && type.includes('json'))
-    ? new TranslatedStream(attempt, text, framesOf(type, route.limits), out, flat)
+    ? new TranslatedStream(attempt, text, framesOf(type, route.limits, attempt.exchange.response), out, flat)
     : new TranslatedDocument(attempt, translator, flat, out)
 }
 

@@ -1,3 +1,5 @@
+import type { Upstream } from '../../core/plan.js'
+import type { Generation } from '../generation.js'
 import type { Source } from '../relay/relay.js'
 
 /** Longest message of an upstream that is passed on, in characters. */
@@ -23,16 +25,27 @@ export function cleanedWords(
   text: string | undefined,
   { call, exchange }: Pick<Source, 'call' | 'exchange'>,
 ): string | undefined {
-  if (text === undefined || text === '') return undefined
+  return text === undefined || text === '' ? undefined : cleanedText(text, call.generation, exchange.upstream)
+}
+
+/** The same of an upstream that no client waits for. */
+export function cleanedText(text: string, generation: Generation, upstream: Upstream): string {
   let words = text.slice(0, LONGEST)
-  for (const secret of call.generation.reach(exchange.upstream).secrets) {
+  const { secrets, origin } = generation.reach(upstream)
+  for (const secret of secrets) {
     if (secret === '') continue
     words = withoutStart(words.replaceAll(secret, HIDDEN), secret)
   }
-  const host = hostOf(exchange.upstream.origin)
-  if (host !== undefined) words = words.replaceAll(host, HIDDEN)
+  for (const host of new Set([hostOf(upstream.origin), hostOf(origin)]))
+    if (host !== undefined) words = words.replaceAll(host, HIDDEN)
   for (const [pattern, instead] of CREDENTIALS) words = words.replace(pattern, instead)
   return words
+}
+
+/** A text that is no error, such as the address of a picture: without the upstream's credential alone. */
+export function withoutCredential(text: string, generation: Generation, upstream: Upstream): string {
+  const long = generation.reach(upstream).secrets.filter(secret => secret.length >= SHORTEST)
+  return long.reduce((words, secret) => words.replaceAll(secret, HIDDEN), text)
 }
 
 export function holdsSecret(text: string, { call, exchange }: Source): boolean {
