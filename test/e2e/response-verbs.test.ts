@@ -69,7 +69,8 @@ const CLIENTS: Readonly<Record<string, readonly [path: string, streamed: string,
 
 async function stage(t: Test, { speaks, verbs }: Odd, where: string) {
   const upstream = await startRawUpstream(t)
-  const [up, model] = where === 'upstream' ? [`, response: ${verbs}`, 'up'] : ['', `{ upstream: up, response: ${verbs} }`]
+  const [up, model] =
+    where === 'upstream' ? [`, response: ${verbs}`, 'up'] : ['', `{ upstream: up, response: ${verbs} }`]
   const yaml = `version: 1\n${CALLER}\nupstreams: { up: { base: "${upstream.origin}", speaks: { ${speaks} }${up} } }\nmodels: { m: ${model} }\n`
   return { upstream, gateway: await startTestGateway(t, yaml) }
 }

@@ -629,7 +629,12 @@ t.test('with a key the image needs no signature', async t => {
 })
 
 t.test('links stand on the address by which the client came, in the words of trusted proxies alone', async t => {
-  const { begin, reaches, gateway } = await stage(t, {}, undefined, 'listen: { trusted_proxies: [127.0.0.1, "10.0.0.0/8"] }\n')
+  const { begin, reaches, gateway } = await stage(
+    t,
+    {},
+    undefined,
+    'listen: { trusted_proxies: [127.0.0.1, "10.0.0.0/8"] }\n',
+  )
   const id = await begin()
   await reaches(id, 'succeeded')
   const seen = async (headers: Record<string, string>): Promise<string> => {

@@ -39,10 +39,22 @@ export function openRelay(attempt: Source, status: number, headers: UpstreamHead
   const framing = framingOf(attempt.call, attempt.route.framing)
   if (type.startsWith('text/event-stream')) {
     if (framing === 'sse' || framing === 'sse-crlf') return new EventRelay(attempt, status, flat)
-    return new ReframeRelay(attempt, status, flat, framesOf(type, attempt.route.limits, attempt.exchange.response), framing)
+    return new ReframeRelay(
+      attempt,
+      status,
+      flat,
+      framesOf(type, attempt.route.limits, attempt.exchange.response),
+      framing,
+    )
   }
   if (isJsonStream(attempt, type)) {
-    return new ReframeRelay(attempt, status, flat, framesOf(type, attempt.route.limits, attempt.exchange.response), framing)
+    return new ReframeRelay(
+      attempt,
+      status,
+      flat,
+      framesOf(type, attempt.route.limits, attempt.exchange.response),
+      framing,
+    )
   }
   if (status !== 204 && isJson(attempt, type)) return new JsonRelay(attempt, status, flat, lengthOf(headers))
   if (attempt.route.protocol?.binary && type.startsWith('text/html')) {
