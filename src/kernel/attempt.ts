@@ -112,12 +112,7 @@ export class Attempt implements UpstreamHandler, Source, Worker {
 
   onResponseData(_controller: UpstreamController, chunk: Buffer): void {
     madeBuffers(chunk.length)
-    const relay = this.#relay
-    if (relay === undefined) return
-    if (relay.step === undefined) {
-      relay.data(chunk)
-      return
-    }
+    if (this.#relay === undefined) return
     this.#rest = chunk
     this.work()
   }

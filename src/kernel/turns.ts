@@ -5,6 +5,8 @@ const FREE_BYTES = 64 * 1024
  * runtime takes one new connection a turn.
  */
 const TURN_MS = 3
+/** The same, milliseconds, where a connection came in this turn: more of them may stand behind it. */
+const ACCEPTING_TURN_MS = 0.1
 
 /** Somebody who has part of an answer to work on. */
 export interface Worker {
@@ -23,6 +25,8 @@ export class Turns {
   #bytes = 0
   /** When this turn's time is over; undefined where nobody has looked at the clock. */
   #end: number | undefined
+  /** A connection has come since the last turn. */
+  #accepting = false
 
   /** Whether so many bytes may be worked on now. Where not, the worker stands in line, and has to hold its upstream back. */
   take(worker: Worker, bytes: number): boolean {
@@ -36,8 +40,15 @@ export class Turns {
     return false
   }
 
+  /** A connection has come: what is left of this turn, and the next one, are short. */
+  accepted(): void {
+    this.#accepting = true
+    if (this.#end !== undefined) this.#end = Math.min(this.#end, performance.now() + ACCEPTING_TURN_MS)
+  }
+
   private begin(): void {
-    this.#end = performance.now() + TURN_MS
+    this.#end = performance.now() + (this.#accepting ? ACCEPTING_TURN_MS : TURN_MS)
+    this.#accepting = false
     setImmediate(this.next)
   }
 

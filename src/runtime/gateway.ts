@@ -146,6 +146,7 @@ export class Gateway {
         })
       },
     )
+    this.#server.on('connection', () => this.#kernel.turns.accepted())
     if (this.#descriptors !== undefined) {
       onCrowded(this.#server, this.#descriptors, socket => this.#kernel.crowded.add(socket))
     }

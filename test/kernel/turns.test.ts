@@ -52,3 +52,15 @@ t.test('past the time of a turn all others have theirs, and who waits goes on in
   const waited = log.slice(most)
   for (const worker of workers) t.ok(waited.slice(0, 8).includes(worker), 'each has its turn')
 })
+
+t.test('a turn in which a connection came is short: one step, and others may come behind it', async t => {
+  const turns = new Turns()
+  const log: Slow[] = []
+  const workers = [1, 2, 3].map(() => new Slow(turns, 10, log))
+  for (const worker of workers) worker.work()
+  for (let last = log.length; log.length < 30; last = log.length) {
+    turns.accepted()
+    await new Promise(resolve => setImmediate(resolve))
+    t.ok(log.length - last <= 1, 'each step takes longer than such a turn')
+  }
+})
