@@ -71,7 +71,7 @@ function refuseProtocol(
 ): void {
   const message = `no route has the protocol ${quoted(protocol)} and requests that could leave their model out`
   const names = [...open].flatMap(name => name ?? [])
-  report.error('dangling-reference', site, message, { on: 'key', meant: () => suggest(protocol, names), of: 'routes' })
+  report.error('dangling-reference', site, message, { on: 'key', meant: () => suggest(protocol, names), from: ['routes', 'interfaces'] })
 }
 
 function checkModel(
@@ -102,5 +102,7 @@ function checkModel(
   ]
   const reached = model.config.targets.map(({ upstream }) => upstreams.get(upstream)).filter(one => one !== undefined)
   if (reached.length === 0 || reached.some(({ endpoints }) => speaking.some(one => endpoints.has(one)))) return
-  report.error('unreachable-model', site, `no upstream of ${quoted(name)} can be asked by ${quoted(protocol)}`)
+  report.error('unreachable-model', site, `no upstream of ${quoted(name)} can be asked by ${quoted(protocol)}`, {
+    from: ['upstreams', 'kinds'],
+  })
 }

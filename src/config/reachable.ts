@@ -125,7 +125,7 @@ function refuseMuteTargets(
     if (!isMute(upstream)) continue
     const speaks = listed(upstream.endpoints.keys())
     const message = `no route leads here: ${quoted(target.upstream)} speaks ${speaks ?? 'many protocols'}, and no route has such a protocol`
-    report.error('unreachable-target', site, message, { of: 'routes' })
+    report.error('unreachable-target', site, message, { from: ['routes'] })
   }
 }
 
@@ -144,14 +144,16 @@ function checkServes(
       const known = [...spoken.keys()].flatMap(protocol => [protocol, taskFamily(protocol)])
       report.error('dangling-reference', place, `no route has the protocol ${quoted(name)}`, {
         meant: () => suggest(name, known),
-        of: 'routes',
+        from: ['routes'],
       })
       continue
     }
     const served = new Map(protocols.map(protocol => [protocol, undefined]))
     const offered = targets.flatMap(({ endpoints }) => [...endpoints.keys()])
     if (offered.length === 0 || offered.some(protocol => isAskedFor(protocol, served))) continue
-    report.warn('unreachable-model', place, `no upstream of this model can be asked by ${quoted(name)}`)
+    report.warn('unreachable-model', place, `no upstream of this model can be asked by ${quoted(name)}`, {
+      from: ['upstreams', 'kinds'],
+    })
   }
 }
 
@@ -190,7 +192,9 @@ function warnOfLateTargets(
       speaks.every(protocol => before.filter(served => served.has(protocol)).length >= reached)
     before.push(serves(upstream))
     if (!isLate || speaks.length === 0 || target.weight !== undefined) continue
-    report.warn('unreachable-target', site, `this target is never tried: ${why}`)
+    report.warn('unreachable-target', site, `this target is never tried: ${why}`, {
+      from: ['retry', 'routes', 'upstreams', 'kinds'],
+    })
     return
   }
 }
@@ -226,7 +230,7 @@ function checkRoutes({ routes, upstreams }: Parts, { report }: Context): void {
       const message = `no upstream speaks ${quoted(protocol)}, so nothing answers here`
       report.warn('unspoken-protocol', site.child('protocol'), message, {
         meant: () => suggest(protocol, spoken),
-        of: 'upstreams',
+        from: ['upstreams', 'kinds'],
       })
     }
   }
@@ -250,14 +254,14 @@ function checkEndpoints(
         report.warn('unused-protocol', site, message, {
           on: 'key',
           meant: () => suggest(protocol, known),
-          of: 'routes',
+          from: ['routes', 'protocols'],
         })
         continue
       }
       for (const name of params) {
         if (available.has(name)) continue
         const message = `no route with the protocol ${quoted(protocol)} has a parameter {${name}}`
-        report.error('unknown-parameter', site, message, { meant: () => suggest(name, available) })
+        report.error('unknown-parameter', site, message, { meant: () => suggest(name, available), from: ['routes'] })
       }
     }
   }

@@ -16,6 +16,8 @@ export interface Details {
   readonly secret?: boolean
   /** The section whose names are asked for: where it could not be read at all, nothing can be said of them. */
   readonly of?: string
+  /** Sections whose content decides: where one has an error, this may only follow from it. */
+  readonly from?: readonly string[]
   /** A more exact place than the path gives. */
   readonly spot?: Spot
 }
@@ -24,12 +26,15 @@ export interface Details {
 export class Report {
   readonly #problems: Problem[] = []
   readonly #counts = { error: 0, warning: 0 }
+  /** Sections that cannot be read as a whole, and those with any error. */
   readonly #lost = new Set<string>()
+  readonly #broken = new Set<string>()
   readonly #told = new Set<string>()
 
-  /** Notes that a section does not fit as a whole, so that no name in it is known. */
+  /** Notes that a section cannot be read as a whole, so that not all names in it are known. */
   lose(section: string): void {
     this.#lost.add(section)
+    this.#broken.add(section)
   }
 
   error(rule: string, site: Site, message: string, details: Details = {}): void {
@@ -64,8 +69,13 @@ export class Report {
     )
   }
 
+  #onlyFollows({ of, from = [] }: Details): boolean {
+    return (of !== undefined && this.#lost.has(of)) || from.some(section => this.#broken.has(section))
+  }
+
   #tell(severity: Problem['severity'], rule: string, site: Site, message: string, details: Details): void {
-    if (this.#isFull(severity) || (details.of !== undefined && this.#lost.has(details.of))) return
+    if (this.#isFull(severity) || this.#onlyFollows(details)) return
+    if (severity === 'error') this.#broken.add(String(site.path[0]))
     const spot = details.spot ?? site.document.spot(site.path, details.on ?? 'value')
     const suggestion = this.#problems.length < MOST_SUGGESTIONS ? details.meant?.() : undefined
     this.add({

@@ -67,7 +67,11 @@ function refuseUselessOff(
 ): void {
   if (shipped.has(entry.name)) return
   const message = 'no shipped route has this key, so off leaves nothing out'
-  report.error('unknown-route', entry.site, message, { on: 'key', meant: () => suggest(entry.name, shipped.keys()) })
+  report.error('unknown-route', entry.site, message, {
+    on: 'key',
+    meant: () => suggest(entry.name, shipped.keys()),
+    from: ['interfaces'],
+  })
 }
 
 function readRoute(
@@ -165,7 +169,7 @@ function refuseClashes(routes: ReadonlyMap<string, ReadRoute>, { report }: Conte
       'route-clash',
       route.site,
       `${quoted(firstName)} at ${placeOf(site)} matches the same requests${cure}`,
-      { on: 'key' },
+      { on: 'key', ...(config.shipped ? { from: ['interfaces'] } : {}) },
     )
   }
 }

@@ -1,4 +1,5 @@
 import type { ErrorObject } from 'ajv'
+import { isObject } from '../core/json.js'
 import { type DocumentPath, pathText } from '../core/path-text.js'
 import { type Document, Site } from './document.js'
 import type { Report } from './report.js'
@@ -17,7 +18,11 @@ const PER_MEMBER = new Set(['required', 'additionalProperties'])
  * steps know them by name and leave their content alone.
  */
 export function checkSchema(document: Document, type: FileType, report: Report): void {
-  for (const { rule, path } of document.tree.faults) if (rule === 'bad-key') document.misfits.add(entryOf(path, type))
+  for (const { rule, path } of document.tree.faults) {
+    if (rule === 'bad-key') document.misfits.add(entryOf(path, type))
+    // Of two sections of one name, the names in the other one are not known.
+    if (path.length === 1 && type !== 'kind') loseSections([String(path[0])], report)
+  }
   const validate = fileValidator(type)
   if (type === 'routes' && document.tree.value === null) return
   if (validate(document.tree.value)) return
@@ -31,7 +36,7 @@ export function checkSchema(document: Document, type: FileType, report: Report):
     const identity = JSON.stringify([path, PER_MEMBER.has(error.keyword) ? error.params : ''])
     const entry = entryOf(path, type)
     document.misfits.add(entry)
-    if (NAMED.has(entry)) report.lose(entry)
+    if (path.length === 1 && type !== 'kind') loseSections([entry], report)
     if (
       told.has(identity) ||
       (error.keyword === 'required' && renamed.has(memberOf(error, error.params.missingProperty)))
@@ -39,8 +44,27 @@ export function checkSchema(document: Document, type: FileType, report: Report):
       continue
     told.add(identity)
     const { rule, message, site, ...details } = problemOf(error, new Site(document, path), type)
-    report.error(rule, site, message, details)
+    // What a mapping should look like is said once, however many of its members differ.
+    const sentence = JSON.stringify([site.text, message])
+    if (!told.has(sentence)) report.error(rule, site, message, details)
+    told.add(sentence)
+    if (type !== 'kind' && error.keyword === 'additionalProperties' && error.instancePath === '')
+      loseSections(sectionsMeant(document, path, details.meant?.()), report)
   }
+}
+
+/** What an unknown key at the top of a file may stand for: what is nearest, or else any section that the file has not. */
+function sectionsMeant(document: Document, path: DocumentPath, meant: string | undefined): readonly string[] {
+  if (meant !== undefined) return [meant]
+  const content = document.tree.value
+  const [name = ''] = path
+  if (!isObject(content) || !isObject(content[name])) return []
+  return [...NAMED].filter(section => !Object.hasOwn(content, section))
+}
+
+/** Notes that these sections are not known. Any name may stand in a file that would have been included. */
+function loseSections(sections: readonly string[], report: Report): void {
+  for (const section of sections.includes('include') ? NAMED : sections) report.lose(section)
 }
 
 /** Keys that are missing because they stand there under another name, by the path of their mapping. */
