@@ -71,7 +71,11 @@ function refuseProtocol(
 ): void {
   const message = `no route has the protocol ${quoted(protocol)} and requests that could leave their model out`
   const names = [...open].flatMap(name => name ?? [])
-  report.error('dangling-reference', site, message, { on: 'key', meant: () => suggest(protocol, names), from: ['routes', 'interfaces'] })
+  report.error('dangling-reference', site, message, {
+    on: 'key',
+    meant: () => suggest(protocol, names),
+    from: ['routes', 'interfaces'],
+  })
 }
 
 function checkModel(

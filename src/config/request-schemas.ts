@@ -59,9 +59,10 @@ function readOwn({ site, value }: Entry<string | JsonObject>, context: Context):
     return schema
   } catch (error) {
     if (!(error instanceof SchemaError)) throw error
-    const { message, path, meant, on } = error
-    const site = found.site.child(...path)
-    context.report.error('bad-schema', site, `this schema cannot be used: ${message}`, { on, meant: () => meant })
+    for (const { path, message, meant, on = 'value' } of error.faults) {
+      const site = found.site.child(...path)
+      context.report.error('bad-schema', site, `this schema cannot be used: ${message}`, { on, meant: () => meant })
+    }
     return undefined
   }
 }

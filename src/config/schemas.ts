@@ -2,10 +2,11 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import type * as AjvModule from 'ajv'
+import type { ErrorObject } from 'ajv'
 import { isObject, type JsonObject } from '../core/json.js'
 import type { Violation } from '../core/plan.js'
 import { REQUEST_OPTIONS } from './ajv-options.js'
-import { SchemaError, schemaFault } from './schema-faults.js'
+import { SchemaError, schemaError } from './schema-faults.js'
 import type { Validator } from './validators.js'
 import { violationsOf } from './violations.js'
 
@@ -56,13 +57,23 @@ function toCheck(validate: Validator): RequestCheck {
 }
 
 function compile(schema: JsonObject): Validator {
-  if (schema.$async !== undefined) throw new SchemaError('$async has no place in a request schema', ['$async'])
+  if (schema.$async !== undefined)
+    throw new SchemaError([{ path: ['$async'], message: '$async has no place in a request schema' }])
   // ajv is loaded only where a user brings a schema: it takes longer than all the rest of a start.
   const { Ajv }: typeof AjvModule = require('ajv')
   const ajv = new Ajv({ ...REQUEST_OPTIONS, logger: false })
   try {
     return ajv.compile(schema)
   } catch (error) {
-    throw schemaFault(error, schema, ajv)
+    throw schemaError(error, schema, ajv, misfitsOf(schema, ajv))
   }
+}
+
+/** All that draft-07 refuses in a schema; compiling stops at the first. */
+function misfitsOf(schema: JsonObject, { errors }: AjvModule.Ajv): readonly ErrorObject[] {
+  if (errors == null || errors.length === 0) return []
+  const { Ajv }: typeof AjvModule = require('ajv')
+  const ajv = new Ajv({ ...REQUEST_OPTIONS, logger: false, allErrors: true })
+  ajv.validateSchema(schema)
+  return ajv.errors ?? errors
 }

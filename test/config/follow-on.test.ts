@@ -58,7 +58,8 @@ schemas:
 const MAIN = 'version: 1\ninclude: [parts/*.yaml]\nkeys:\n  me: { secret: { env: GATEWAY_KEY }, models: [text] }\n'
 const PARTS = {
   'parts/models.yaml': 'models:\n  text: up\ndefault_models: { chat: text }\n',
-  'parts/upstreams.yaml': 'upstreams:\n  up: { kind: openai-compatible, base: "https://north.example", secret: { env: A } }\n',
+  'parts/upstreams.yaml':
+    'upstreams:\n  up: { kind: openai-compatible, base: "https://north.example", secret: { env: A } }\n',
 }
 
 const SHIPPED_FILE = readFileSync(join(packageRoot(), 'gateway.yaml'), 'utf8')
@@ -120,7 +121,8 @@ t.test('a broken section of the shipped file', t => checkEach(t, 'gateway.yaml',
 
 for (const name of ['gateway.yaml', ...Object.keys(PARTS)]) {
   t.test(`a broken section of ${name}, one of several files`, async t =>
-    checkEach(t, name, { 'gateway.yaml': MAIN, ...PARTS }))
+    checkEach(t, name, { 'gateway.yaml': MAIN, ...PARTS }),
+  )
 }
 
 t.test('a section under a word of other programs', async t => {
