@@ -5,6 +5,7 @@
 //   node scripts/test.mjs test/wire test/cli/serve.test.ts   those of a folder, and one
 //   node scripts/test.mjs --list test/runtime-dependent.txt  those that a file lists, a path a line
 //   node scripts/test.mjs --jobs 1 --timeout 600 …           one at a time, each file for at most 600 seconds
+//   node scripts/test.mjs --each test/wire                   with a line for each test as it ends
 //
 // The test library is tap; its own command line loads coverage hooks into every process of a test, also into the gateways
 // that a test starts. That doubles the time of the suite, so the files are run as the plain programs that they are.
@@ -36,6 +37,7 @@ const { values, positionals } = parseArgs({
     jobs: { type: 'string', default: String(availableParallelism()) },
     timeout: { type: 'string', default: '900' },
     list: { type: 'string' },
+    each: { type: 'boolean', default: false },
   },
 })
 const timeoutSeconds = Number(values.timeout)
@@ -49,6 +51,7 @@ function filesOf(path) {
   return readdirSync(built, { recursive: true })
     .filter(name => name.endsWith('.test.js'))
     .map(name => join(built, name))
+    .sort()
 }
 
 /** Runs one file; the promise never rejects. */
@@ -66,6 +69,7 @@ function run(file) {
     let timedOut = false
     const parser = new Parser()
     const leaves = countLeaves(parser)
+    if (values.each) parser.on('assert', test => console.log(line(file, test)))
     parser.on('comment', text => NOTICE.test(text) && process.stdout.write(text))
     child.stdout.pipe(parser)
     child.stderr.setEncoding('utf8').on('data', text => {
@@ -117,6 +121,10 @@ function countLeaves(parser, counted = { pass: 0, fail: 0, skip: 0, failures: []
   return counted
 }
 
+function line(file, { ok, skip, name }) {
+  return `${ok ? (skip ? 'skipped' : 'ok     ') : 'FAILED '} ${relative(BUILT, file)}  ${name}`
+}
+
 function endGroup(child, signal) {
   try {
     process.kill(-child.pid, signal)
@@ -161,7 +169,7 @@ const listed =
         .split('\n')
         .filter(line => /^test/.test(line))
 const paths = [...positionals, ...listed]
-const files = [...new Set((paths.length > 0 ? paths : ['test']).flatMap(filesOf))].sort()
+const files = [...new Set((paths.length > 0 ? paths : ['test']).flatMap(filesOf))]
 const queue = [...files]
 const results = []
 async function work() {
