@@ -169,6 +169,8 @@ export interface AnswerContext {
   readonly request: Pick<TextRequest, 'model' | 'streamUsage'> & Partial<Pick<TextRequest, 'tools'>>
   /** A new id: 32 hex digits behind the prefix. */
   newId(prefix: string): string
+  /** The answer's own id, where the gateway gives it. */
+  readonly id?: string | undefined
   /** Seconds since the epoch when the request came. */
   readonly now: number
   /** The client's body, for protocols whose answers repeat it. */

@@ -76,6 +76,11 @@ export const ANSWERS = [
   'conversation.items.create',
   'conversation.item',
   'conversation.item.delete',
+  'completions',
+  'completion',
+  'completion.update',
+  'completion.delete',
+  'completion.messages',
 ] as const
 export type Answer = (typeof ANSWERS)[number]
 

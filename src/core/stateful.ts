@@ -10,6 +10,17 @@ const COUNTED = 'responses.input_tokens'
  */
 export const STATE_MEMBERS = ['previous_response_id', 'store', 'background', 'conversation', 'input', 'prompt'] as const
 
+/** The protocol whose answers are kept where a request asks for that, and the member by which it does. */
+const KEPT_ON_REQUEST = 'chat'
+export const KEEP_MEMBER = 'store'
+/** What upstreams hear nothing of then: they keep no copy, and know no metadata without it. */
+export const KEPT_MEMBERS = [KEEP_MEMBER, 'metadata'] as const
+
+/** Whether requests of this protocol may ask that their answers are kept. */
+export function mayAskToKeep(protocol: string | undefined): boolean {
+  return protocol === KEPT_ON_REQUEST
+}
+
 /** Whether requests of this protocol, or for this answer of the gateway's own, name conversations. */
 export function namesState(protocol: string | undefined, answer: string | undefined): boolean {
   return protocol === STATEFUL || protocol === COUNTED || answer === 'response.compact'

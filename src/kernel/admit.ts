@@ -2,6 +2,7 @@ import { isLeftOut, withDefault } from '../core/default-model.js'
 import { GatewayError } from '../core/errors.js'
 import { isObject, type JsonObject, parseJson } from '../core/json.js'
 import type { ModelPointer, Pointer, Route, Violation } from '../core/plan.js'
+import { KEEP_MEMBER, mayAskToKeep } from '../core/stateful.js'
 import { mostHeapOf } from '../wire/json-cost.js'
 import { findValue } from '../wire/json-edit.js'
 import { JsonScanner, type ScanOptions, type ScanProblem } from '../wire/json-scan.js'
@@ -268,6 +269,7 @@ function readPointers(call: Call, route: Route, inBody: InBody, references?: rea
   if (route.model !== undefined) call.model = readModel(call, route.model, inBody)
   if (route.task !== undefined) call.member = inBody
   if (isStateful(route)) checkInput(inBody)
+  if (mayAskToKeep(route.protocol?.name)) call.asksToKeep = inBody(KEEP_MEMBER) === true
   if (readsState(route)) call.wishes = readWishes(inBody, references)
   call.stream = typeof route.stream === 'string' ? route.stream === 'always' : readStream(call, route.stream, inBody)
 }

@@ -17,6 +17,7 @@ import type { InFlight, Kernel } from './kernel.js'
 import { linger } from './linger.js'
 import type { MemberChanges } from './members.js'
 import type { MemoryLease } from './memory.js'
+import type { CompletionDraft } from './state/completion-draft.js'
 import type { Turn, Wishes } from './state/turn.js'
 import type { Tap } from './tap.js'
 import type { Losses } from './translate/losses.js'
@@ -80,6 +81,9 @@ export class Call implements Watched, InFlight {
   /** What the request says of the conversation that it belongs to, where its protocol has such, and that conversation. */
   wishes: Wishes | undefined
   turn: Turn | undefined
+  /** Whether the request asks that its answer be kept, and what is kept then. */
+  asksToKeep = false
+  completion: CompletionDraft | undefined
   /** Values of the body's top-level members, as far as they were read, where the route is about tasks. */
   member: (name: string) => unknown = () => undefined
   /** How the request wants vectors written; absent: it is not about vectors, or they pass as they come. */
@@ -197,6 +201,11 @@ export class Call implements Watched, InFlight {
     this.firstByte ??= performance.now()
     this.bytesOut += bytes.length
     this.tap?.push(bytes)
+    const kept = this.tap?.kept
+    if (kept !== undefined) {
+      this.after(kept, () => this.response.write(bytes))
+      return true
+    }
     if (this.response.write(bytes)) return true
     if (this.#stalledSince === undefined) {
       this.#stalledSince = performance.now()
@@ -213,21 +222,33 @@ export class Call implements Watched, InFlight {
     this.firstByte ??= performance.now()
     this.bytesOut += bytes.length
     this.tap?.push(Buffer.from(bytes, 'latin1'))
-    this.tap?.end()
-    this.response.end(bytes, 'latin1')
+    this.finish(() => this.response.end(bytes, 'latin1'))
   }
 
   end(bytes?: Uint8Array | string): void {
     if (bytes === undefined) {
-      this.tap?.end()
-      this.response.end()
+      this.finish(() => this.response.end())
       return
     }
-    if (typeof bytes !== 'string') this.tap?.push(bytes)
-    this.tap?.end()
+    this.tap?.push(typeof bytes === 'string' ? Buffer.from(bytes) : bytes)
     this.firstByte ??= performance.now()
     this.bytesOut += typeof bytes === 'string' ? Buffer.byteLength(bytes) : bytes.length
-    this.response.end(bytes)
+    this.finish(() => this.response.end(bytes))
+  }
+
+  /** The answer's end waits until the answer has been kept, where it is to be. */
+  private finish(end: () => void): void {
+    this.tap?.end()
+    const kept = this.tap?.kept
+    if (kept === undefined) end()
+    else this.after(kept, end)
+  }
+
+  private after(kept: Promise<void>, send: () => void): void {
+    const sent = kept.then(() => {
+      if (!this.over) send()
+    })
+    sent.catch((cause: unknown) => this.fail(cause))
   }
 
   /** A whole JSON answer of the gateway's own. */

@@ -119,7 +119,7 @@ export class Dispatch implements Work {
     this.#media ??= new RemoteMedia(call)
     const whole = await this.#media.inlined(asked, translation)
     if (call.over || call.error !== undefined) return
-    const translator = translatorOf(whole, exchange, translation, strict, call.turn?.newId)
+    const translator = translatorOf(whole, exchange, translation, strict, idsOf(call))
     const request = await translatedRequest(call, exchange, translator, whole)
     if (call.over || call.error !== undefined) return
     call.losses = translator.losses
@@ -167,3 +167,11 @@ export class Dispatch implements Work {
     return this.#body.type !== 'stream' && this.#tries < retry.attempts
   }
 }
+
+/** Ids that the gateway gives to an answer, and to what is in it. */
+function idsOf({ turn, completion }: Call): { readonly newId?: (prefix: string) => string; readonly id?: string } {
+  if (completion !== undefined) return { id: completion.id }
+  return turn === undefined ? NO_IDS : { newId: turn.newId }
+}
+
+const NO_IDS = {}

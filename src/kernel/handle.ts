@@ -16,6 +16,7 @@ import type { Kernel } from './kernel.js'
 import { checkMembers, mayBeRuled } from './members.js'
 import { resolve } from './resolve.js'
 import { refusesBackground, type Serve } from './state/background.js'
+import { draftCompletion } from './state/completion-draft.js'
 import { isStateful, openTurn } from './state/open-turn.js'
 import type { Turn, Wishes } from './state/turn.js'
 import { isSigned, serveTask } from './tasks/serve.js'
@@ -47,9 +48,11 @@ async function serve(call: Call): Promise<void> {
   const { holding } = route
   // What is not the caller's is refused before a byte of the body is read.
   const known = holding === undefined || holding.verb === 'makes' ? undefined : await holdersFor(call, route, holding)
-  const body = await admit(call, route)
+  const admitted = await admit(call, route)
   if (call.over) return
   const able = known ?? (holding === undefined ? resolve(call, route) : await holdersFor(call, route, holding))
+  const body = call.asksToKeep ? await draftCompletion(call, admitted) : admitted
+  if (call.over) return
   const holders = mayName(body, route.names) ? await narrowToHolders(call, route, body, able) : able
   if (call.over) return
   const exchanges = mayBeRuled(call, route, body) ? await checkMembers(call, route, body, holders) : holders
@@ -57,7 +60,7 @@ async function serve(call: Call): Promise<void> {
   const offered = call.wishes === undefined ? exchanges : await continueTurn(call, call.wishes, body, exchanges)
   if (offered === undefined || call.over) return
   if (call.kernel.sink.debugs) tellWays(call, offered)
-  new Dispatch(call, route, body, offered, runsHere(call, body)).start()
+  new Dispatch(call, route, body, call.completion?.named(offered) ?? offered, runsHere(call, body)).start()
 }
 
 /** Where an upstream that speaks the protocol runs nothing in the background, the gateway does. */

@@ -4,6 +4,8 @@ export interface Tap {
   push(bytes: Uint8Array): void
   /** The answer is whole. Called before its last byte leaves, so that no client can be faster. */
   end(): void
+  /** Resolves when the answer, which is whole, has been kept: what is left of it leaves after that. Never rejects. */
+  readonly kept?: Promise<void> | undefined
 }
 
 /** Several at once. */

@@ -54,6 +54,8 @@ function headersFor(call: Call, exchange: Exchange, body: Body): string[] {
   const inParts = call.route?.holding?.verb === 'uses'
   for (const name in given) {
     const passes = PASSED.has(name) || forward(name) || (inParts && OF_PARTS.has(name))
+    // What is to be kept has to be read.
+    if (name === 'accept-encoding' && call.completion !== undefined) continue
     if (!passes || (fixed.names.has(name) && !fixed.yielding.has(name))) continue
     const value = given[name]
     if (typeof value === 'string') headers.push(name, value)

@@ -2,7 +2,7 @@ import type { Config, RouteConfig, VerbConfig } from '../core/config.js'
 import { messageRules } from '../core/members.js'
 import type { DocumentPath } from '../core/path-text.js'
 import type { Route } from '../core/plan.js'
-import { namesState, STATE_MEMBERS, STATEFUL } from '../core/stateful.js'
+import { KEEP_MEMBER, mayAskToKeep, namesState, STATE_MEMBERS, STATEFUL } from '../core/stateful.js'
 import type { Steps } from '../core/steps.js'
 import { TASK_MEMBERS } from '../core/task.js'
 import { MAX_PATHS } from '../wire/named-values.js'
@@ -189,6 +189,7 @@ function controlMembers({ model, stream, protocol, answer, task }: RouteConfig):
     if (typeof pointer === 'object' && (pointer.from === 'body' || pointer.from === 'form')) names.add(pointer.name)
   }
   if (namesState(protocol, answer)) for (const name of STATE_MEMBERS) names.add(name)
+  if (mayAskToKeep(protocol)) names.add(KEEP_MEMBER)
   if (task?.action === 'submit') for (const name of TASK_MEMBERS[task.kind]) names.add(name)
   if (task?.webhook !== undefined) names.add(task.webhook)
   if (task?.member !== undefined) names.add(task.member)

@@ -447,7 +447,7 @@ export class Gateway {
     await this.#embedded.close()
     await this.#sweeper.stop()
     await this.#kernel.spooler.close()
-    await this.#kernel.state.conversations.settled()
+    await this.#kernel.state.settled()
     await this.#store.close()
     await this.#log.close()
     this.#ended()

@@ -54,6 +54,15 @@ const CASES: readonly (readonly [title: string, path: string, model: string, bod
     'by-tool',
     { messages: MESSAGES, response_format: { type: 'json_schema', json_schema: { name: 'place', schema: SCHEMA } } },
   ],
+  ...['chat', 'responses', 'messages', 'generate'].map(
+    model =>
+      [
+        `a completion that the gateway keeps, of ${model}`,
+        '/v1/chat/completions',
+        model,
+        { messages: MESSAGES, store: true, metadata: { a: 'b' } },
+      ] as const,
+  ),
   [
     'the same beside tools',
     '/v1/responses',

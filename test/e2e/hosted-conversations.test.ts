@@ -6,6 +6,7 @@ import { packageRoot } from '../../src/core/package-root.js'
 import { json, stream } from '../helpers/answers.js'
 import { startTestGateway, type TestGateway } from '../helpers/gateway.js'
 import { startRawUpstream } from '../helpers/raw-upstream.js'
+import { onStoreUnderTest } from '../helpers/store-kinds.js'
 
 // Conversations that have an id. The gateway keeps them for the key that made them, whichever upstream answers in them.
 
@@ -13,11 +14,13 @@ const KEY = 'key-of-the-shipped-file-0123'
 const BOB = 'bob-secret-key-of-some-length'
 const MODELS = ['sim-text', 'sim-responses', 'sim-messages', 'sim-generate'] as const
 
+const onStore = onStoreUnderTest(t)
+
 const sdkOf = (gateway: TestGateway, key: string): OpenAI =>
   new OpenAI({ apiKey: key, baseURL: `${gateway.origin}/v1`, maxRetries: 0 })
 
 async function shipped(test: Test): Promise<OpenAI> {
-  const yaml = readFileSync(join(packageRoot(), 'gateway.yaml'), 'utf8')
+  const yaml = await onStore(test, readFileSync(join(packageRoot(), 'gateway.yaml'), 'utf8'))
   return sdkOf(await startTestGateway(test, yaml, { env: { GATEWAY_KEY: KEY } }), KEY)
 }
 
@@ -147,11 +150,14 @@ async function stage(test: Test, speaks: string, more = '') {
   const up = await startRawUpstream(test)
   const gateway = await startTestGateway(
     test,
-    `version: 1
+    await onStore(
+      test,
+      `version: 1
 keys: { ann: { secret: { env: CALLER_KEY } }, bob: { secret: { env: BOB_KEY } } }
 upstreams: { up: { base: "${up.origin}", speaks: { ${speaks} } } }
 models: { m: up }
 ${more}`,
+    ),
     { env: { BOB_KEY: BOB } },
   )
   return { up, gateway, ann: sdkOf(gateway, gateway.key), bob: sdkOf(gateway, BOB) }

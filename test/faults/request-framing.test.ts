@@ -308,7 +308,7 @@ t.test('F-C10 a refused head is never invited to send its body', async t => {
 
 t.test('F-C15 another method on a path of ours is 405 with Allow, after the key check', async t => {
   const { gateway, upstream } = await running(t)
-  for (const method of ['GET', 'PUT', 'PATCH', 'DELETE', 'QUERY']) {
+  for (const method of ['PUT', 'PATCH', 'DELETE', 'QUERY']) {
     const answer = await gateway.request(PATH, { method })
     compatibleError(t, answer, 405, 'method_not_supported')
     t.match(answer.header('allow'), /POST/)

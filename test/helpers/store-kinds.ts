@@ -39,6 +39,17 @@ export const EVERY: readonly StoreKind[] = [
   ...DURABLE,
 ]
 
+/** The type of store that a whole file of tests is run on; a file that says none of its own runs on what is the default. */
+const UNDER_TEST = process.env.STORE_UNDER_TEST
+
+/** Gives a configuration an empty store of the type that the file is run on; one for the default stays as it is. */
+export function onStoreUnderTest(root: Test): (test: Pick<Test, 'teardown'>, yaml: string) => Promise<string> {
+  const kind = EVERY.find(({ type }) => type === UNDER_TEST)
+  if (kind === undefined) return async (_, yaml) => yaml
+  const stores = storesOf(root, kind)
+  return async (test, yaml) => `${yaml.replace(/^store:.*$/m, '').trimEnd()}\nstore: ${await stores(test)}\n`
+}
+
 /** Stores on one server, which is started for the first of them: each is another empty one, as written below `store:`. */
 export function storesOf(root: Test, { type, make }: StoreKind): (test: Pick<Test, 'teardown'>) => Promise<string> {
   let first: Promise<StoreConfig> | undefined

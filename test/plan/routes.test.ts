@@ -35,14 +35,14 @@ t.test('a route says of itself what was written', async t => {
 })
 
 t.test('the members of the body that decide what happens are its control members, each once', async t => {
-  t.same(routeFrom(routeOf()).control, ['model', 'stream'])
-  t.same(routeFrom(routeOf({ stream: 'always' })).control, ['model'])
-  t.same(routeFrom(routeOf({ stream: { from: 'query', name: 'stream' } })).control, ['model'])
+  t.same(routeFrom(routeOf()).control, ['model', 'stream', 'store'])
+  t.same(routeFrom(routeOf({ stream: 'always', protocol: 'messages' })).control, ['model'])
+  t.same(routeFrom(routeOf({ stream: { from: 'query', name: 'stream' }, protocol: 'messages' })).control, ['model'])
   const state = ['previous_response_id', 'store', 'background', 'conversation', 'input', 'prompt']
   for (const protocol of ['responses', 'responses.input_tokens']) {
     t.same(routeFrom(routeOf({ protocol })).control, ['model', 'stream', ...state])
   }
-  t.same(routeFrom(routeOf({ stream: { from: 'body', name: 'model' } })).control, ['model'])
+  t.same(routeFrom(routeOf({ stream: { from: 'body', name: 'model' }, protocol: 'messages' })).control, ['model'])
 })
 
 t.test("limits are everybody's but for those that the route sets", async t => {

@@ -19,6 +19,7 @@ function protocol(id: string): Protocol {
 t.test('the compatible interface is these routes', async t => {
   const expected = [
     'GET /v1/batches',
+    'GET /v1/chat/completions',
     'GET /v1/files',
     'GET /v1/models',
     'GET /v1/models/{id*}',
@@ -45,7 +46,7 @@ t.test('the compatible interface is these routes', async t => {
     'WS /v1/responses',
   ]
   // What belongs to a thing that exists already stands below it.
-  const below = / \/v1\/(?:responses|conversations|files|batches|uploads|videos)\//
+  const below = / \/v1\/(?:chat\/completions|responses|conversations|files|batches|uploads|videos)\//
   t.same(
     plan.routes
       .map(({ id }) => id)

@@ -22,7 +22,7 @@ import { writeUsage } from './usage.js'
 export function encodeResult(result: TextResult, answer: AnswerContext): JsonObject {
   const legacy = isLegacy(answer)
   return compact({
-    id: result.id === '' ? answer.newId('chatcmpl-') : result.id,
+    id: idOf(result.id, answer),
     object: 'chat.completion',
     created: result.created ?? answer.now,
     model: result.model === '' ? answer.request.model : result.model,
@@ -30,6 +30,11 @@ export function encodeResult(result: TextResult, answer: AnswerContext): JsonObj
     usage: result.usage === undefined ? undefined : writeUsage(result.usage),
     service_tier: answeredTier(result.serviceTier),
   })
+}
+
+/** The id of an answer: the gateway's, else the upstream's, else a new one. */
+export function idOf(given: string, { id, newId }: Pick<AnswerContext, 'id' | 'newId'>): string {
+  return id ?? (given === '' ? newId('chatcmpl-') : given)
 }
 
 /** Whether the client speaks the older form, in which an answer holds one `function_call`. */

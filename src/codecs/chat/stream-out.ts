@@ -3,6 +3,7 @@ import { compatibleError } from '../../core/error-bodies.js'
 import type { TextEvent, TextUsage } from '../../core/text.js'
 import { answeredTier } from '../compatible-tiers.js'
 import { ChoiceEncoder, type ChunkHead } from './choice-out.js'
+import { idOf } from './result-out.js'
 import { writeUsage } from './usage.js'
 
 const DONE: Frame = { data: '[DONE]' }
@@ -49,7 +50,7 @@ export class ChatStreamEncoder implements StreamEncoder {
 
   private headOf(start: { readonly id: string; readonly model: string; readonly created?: number }): ChunkHead {
     const { request, now } = this.#answer
-    const id = JSON.stringify(start.id === '' ? this.#answer.newId('chatcmpl-') : start.id)
+    const id = JSON.stringify(idOf(start.id, this.#answer))
     const model = JSON.stringify(start.model === '' ? request.model : start.model)
     const created = JSON.stringify(start.created ?? now)
     return {

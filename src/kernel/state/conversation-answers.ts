@@ -5,7 +5,7 @@ import { admit } from '../admit.js'
 import { documentOfBody } from '../body-document.js'
 import type { Call } from '../call.js'
 import { itemIn, itemLines, parsedItem } from './conversation-lines.js'
-import { noConversation, noConversationItem } from './faults.js'
+import { missingParameter, noConversation, noConversationItem } from './faults.js'
 import { pageOf } from './item-list.js'
 import { type Item, itemsOf } from './items.js'
 import { readMetadata } from './metadata.js'
@@ -38,7 +38,7 @@ async function show(call: Call): Promise<void> {
 
 async function update(call: Call, route: Route): Promise<void> {
   const { metadata } = await documentOf(call, route)
-  if (metadata === undefined) throw missing('metadata')
+  if (metadata === undefined) throw missingParameter('metadata')
   call.answer(200, shown(await named(call).update(call.key, idOf(call), readMetadata(metadata))))
 }
 
@@ -56,7 +56,7 @@ async function list(call: Call): Promise<void> {
 
 async function add(call: Call, route: Route): Promise<void> {
   const { items } = await documentOf(call, route)
-  if (items === undefined) throw missing('items')
+  if (items === undefined) throw missingParameter('items')
   const data = await named(call).add(call.key, idOf(call), await readItems(call, items), true)
   const [first, last] = [data[0]?.id ?? null, data.at(-1)?.id ?? null]
   call.answer(200, { object: 'list', data, first_id: first, last_id: last, has_more: false })
@@ -115,9 +115,4 @@ async function readItems(call: Call, items: Json): Promise<readonly Item[]> {
     throw new GatewayError('invalid_parameter', message, { param: 'items', familyCode: 'array_above_max_length' })
   }
   return call.kernel.state.conversations.resolve(call.key, itemsOf(items, 'items'), [])
-}
-
-function missing(param: string): GatewayError {
-  const familyCode = 'missing_required_parameter'
-  return new GatewayError('invalid_parameter', `Missing required parameter: '${param}'.`, { param, familyCode })
 }

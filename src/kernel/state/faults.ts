@@ -59,6 +59,22 @@ export function noItem(id: string): GatewayError {
 }
 
 /** One that never was, one that is gone and one of another caller: there is one answer to all of them. */
+export function noCompletion(id: string): GatewayError {
+  return new GatewayError('not_found', `Chat completion with id '${id.slice(0, SHOWN)}' not found.`)
+}
+
+/** A completion that is to be kept is over a bound. */
+export function tooLargeToKeep(what: string, limit: string): GatewayError {
+  const message = `A chat completion that is stored can have at most ${what}.`
+  return new GatewayError('invalid_parameter', message, { param: 'messages', limit })
+}
+
+export function missingParameter(param: string): GatewayError {
+  const familyCode = 'missing_required_parameter'
+  return new GatewayError('invalid_parameter', `Missing required parameter: '${param}'.`, { param, familyCode })
+}
+
+/** One that never was, one that is gone and one of another caller: there is one answer to all of them. */
 export function noConversation(id: string): GatewayError {
   return new GatewayError('not_found', `Conversation with id '${id.slice(0, SHOWN)}' not found.`)
 }

@@ -3,6 +3,7 @@ import { Holdings } from '../held/holdings.js'
 import { Background } from './background.js'
 import type { StateBounds } from './bounds.js'
 import { Compactions } from './compactions.js'
+import { Completions } from './completions.js'
 import { Conversations } from './conversations.js'
 import { Recall } from './recall.js'
 
@@ -10,6 +11,7 @@ import { Recall } from './recall.js'
 export class State {
   readonly conversations: Conversations
   readonly background: Background
+  readonly completions: Completions
   readonly compactions: Compactions
   readonly recall: Recall
   readonly holdings: Holdings
@@ -17,8 +19,15 @@ export class State {
   constructor(store: Store, bounds: StateBounds, onFault: (error: unknown) => void) {
     this.conversations = new Conversations(store, bounds, undefined, onFault)
     this.background = new Background(this.conversations)
+    this.completions = new Completions(store, bounds, onFault)
     this.compactions = new Compactions(store)
     this.recall = new Recall(store)
     this.holdings = new Holdings(store)
+  }
+
+  /** Resolves when nothing is being written any more. */
+  async settled(): Promise<void> {
+    await this.conversations.settled()
+    await this.completions.settled()
   }
 }

@@ -16,20 +16,20 @@ import { TextTranslator } from './text.js'
 import type { Translator } from './translator.js'
 import { WholeTranslator } from './whole.js'
 
-/** Pairs the codecs of an exchange for one request. `strict`: nothing of it may be left out. */
+/** Pairs the codecs of an exchange for one request. `strict`: nothing of it may be left out. `id`: of the answer. */
 export function translatorOf(
   asked: Asked,
   exchange: Exchange,
   translation: Translation,
   strict: boolean,
-  newId: AnswerContext['newId'] = randomId,
+  { newId = randomId, id }: Partial<Pick<AnswerContext, 'newId' | 'id'>> = {},
 ): Translator {
   const { server, client } = translation
   if (server.operation === 'text' && client.operation === 'text') {
-    return new TextTranslator(asked, exchange, translation, server, client, strict, newId)
+    return new TextTranslator(asked, exchange, translation, server, client, strict, { newId, id })
   }
   if (server.operation === 'moderate' && client.operation === 'text') {
-    return new TextTranslator(asked, exchange, translation, server, client, strict, newId)
+    return new TextTranslator(asked, exchange, translation, server, client, strict, { newId, id })
   }
   if (isWhole(server) && isWhole(client) && server.operation === client.operation) {
     return new WholeTranslator(asked, exchange, translation, server, client, strict, newId)

@@ -44,7 +44,7 @@ export class TextTranslator implements Translator {
     server: Pick<TextCodec, 'server' | 'protocol'>,
     client: TextCodec,
     strict: boolean,
-    newId: AnswerContext['newId'],
+    { newId, id }: Pick<AnswerContext, 'newId' | 'id'>,
   ) {
     this.server = server
     this.#client = client
@@ -63,6 +63,7 @@ export class TextTranslator implements Translator {
     this.#answer = {
       request: this.#request,
       newId,
+      id,
       now: Math.floor(Date.now() / 1000),
       body: asked.body,
       lose: (what, why) => this.losses.note(what, why),

@@ -1,6 +1,8 @@
 import { isLeftOut, withDefault, writesDefault } from '../../core/default-model.js'
 import type { Match, ModelPointer, Pointer, Route } from '../../core/plan.js'
+import { KEEP_MEMBER, mayAskToKeep } from '../../core/stateful.js'
 import { JsonScanner, type ScanProblem } from '../../wire/json-scan.js'
+import { withoutKept } from '../../wire/kept-members.js'
 import { LONGEST_NAME } from '../names.js'
 import type { Ask } from './ask.js'
 import { Refused } from './refused.js'
@@ -30,6 +32,9 @@ export function admit({ route, params }: Match, query: URLSearchParams | undefin
     )
   }
   const scanner = body === undefined || !isJson(route) ? undefined : scan(route, body)
+  if (body !== undefined && asksToKeep(route, scanner)) {
+    return admit({ route, params }, query, { ...ask, body: withoutKept(body) })
+  }
   const read: Read = ({ from, name }) => {
     if (from === 'path') return params[name]
     if (from === 'query') return query?.get(name) ?? undefined
@@ -41,6 +46,11 @@ export function admit({ route, params }: Match, query: URLSearchParams | undefin
     body,
     ...(route.model === undefined || !inBody(route.model) ? { span: undefined } : placeOf(route.model, scanner)),
   }
+}
+
+/** Whether the answer is to be kept by the gateway. */
+function asksToKeep({ protocol }: Route, scanner: JsonScanner | undefined): boolean {
+  return mayAskToKeep(protocol?.name) && valueAt(scanner?.found(KEEP_MEMBER)) === true
 }
 
 /** One that is too long to be read is there all the same. */

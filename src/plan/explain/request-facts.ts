@@ -98,7 +98,7 @@ export function requestFacts(plan: CompiledPlan, ask: Ask): RequestFacts {
 function keptText({ answer }: Route): string {
   return answer === 'response.compact'
     ? "asked of the model's upstream; where that does not compact, its model writes a summary"
-    : answer?.startsWith('conversation') === true
+    : answer !== undefined && /^(conversation|completion)/.test(answer)
       ? "from the gateway's store"
       : "from the gateway's store, or asked of the upstream that keeps the response"
 }

@@ -1,0 +1,14 @@
+import t from 'tap'
+import { withoutPostgres } from '../helpers/store-servers.js'
+
+// What the gateway keeps for keys, once more on a store of this type: the same tests.
+
+process.env.STORE_UNDER_TEST = 'postgres'
+
+if (withoutPostgres === false) {
+  await import('./hosted-conversations.test.js')
+  await import('./stored-completions.test.js')
+} else {
+  console.error(`# SKIPPED: ${withoutPostgres}`)
+  t.pass('there is no such server here', { skip: withoutPostgres })
+}
