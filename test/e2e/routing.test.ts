@@ -229,7 +229,7 @@ t.test('browser origins are let in by name, and their preflights are answered', 
   })
   t.equal(preflight.status, 204)
   t.equal(preflight.header('access-control-allow-origin'), 'https://app.example')
-  t.equal(preflight.header('access-control-allow-methods'), 'POST')
+  t.equal(preflight.header('access-control-allow-methods'), 'GET, POST')
   const answer = await gateway.chat({}, { headers: { origin: 'https://app.example' } })
   t.equal(answer.header('access-control-allow-origin'), 'https://app.example')
   const stranger = await gateway.chat({}, { headers: { origin: 'https://other.example' } })
