@@ -1,7 +1,7 @@
 import type { KeyConfig } from '../core/config.js'
 import { curl } from './curl.js'
 import { type Paints, paints, printable } from './io.js'
-import { type Serving, variableOf } from './serving.js'
+import { type Serving, type Variable, variableOf } from './serving.js'
 
 /** Upstreams that are off, and keys, of which each has a line of its own. */
 const MOST_LINES = 4
@@ -68,7 +68,7 @@ function shortened(lines: readonly string[]): readonly string[] {
 function keyLine(
   name: string,
   key: KeyConfig,
-  { kept, env }: Serving,
+  { kept, ...variables }: Serving,
   { paint, shows }: { paint: Paints; shows: ShowKey },
 ): string {
   const own = kept.get(name)
@@ -81,10 +81,11 @@ function keyLine(
   }
   if (key.secrets.length === 0) return paint.yellow(key.absent ?? 'no secret')
   return key.secrets
-    .map(secret => (secret.type === 'plain' ? from(variableOf(secret.secret.reveal(), env)) : 'by its hash'))
+    .map(secret => (secret.type === 'plain' ? from(variableOf(secret.secret.reveal(), variables)) : 'by its hash'))
     .join(', ')
 }
 
-function from(variable: string | undefined): string {
-  return variable === undefined ? 'from a file' : `from ${variable}`
+function from(variable: Variable | undefined): string {
+  if (variable === undefined) return 'from a file'
+  return `from ${variable.name}${variable.file === undefined ? '' : ` in ${printable(variable.file)}`}`
 }

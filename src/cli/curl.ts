@@ -1,7 +1,7 @@
 import type { Config } from '../core/config.js'
 import type { Placement } from '../core/placement.js'
 import type { Plan, Route } from '../core/plan.js'
-import { type Serving, variableOf } from './serving.js'
+import { type Serving, type Variable, variableOf } from './serving.js'
 
 /** A body to try each protocol with, the model left out. */
 const BODIES: Readonly<Record<string, object>> = {
@@ -44,7 +44,7 @@ interface Presentable {
 }
 
 /** The key to call with: the file of one that the gateway made itself, else the file or the variable that holds one. Undefined where none is good. */
-function presentable({ plan, config, kept, env }: Serving): Presentable | undefined {
+function presentable({ plan, config, kept, ...variables }: Serving): Presentable | undefined {
   for (const { secret, file } of kept.values()) {
     const caller = usable(plan, secret.reveal())
     if (caller !== undefined) return { text: fromFile(file), may: caller }
@@ -53,9 +53,9 @@ function presentable({ plan, config, kept, env }: Serving): Presentable | undefi
     const value = secret.type === 'plain' ? secret.secret.reveal() : undefined
     const caller = value === undefined ? undefined : usable(plan, value)
     const file = secret.type === 'plain' ? secret.file : undefined
-    const variable = value === undefined ? undefined : variableOf(value, env)
+    const variable = value === undefined ? undefined : variableOf(value, variables)
     if (caller !== undefined && file !== undefined) return { text: fromFile(file), may: caller }
-    if (caller !== undefined && variable !== undefined) return { text: `$${variable}`, may: caller }
+    if (caller !== undefined && variable !== undefined) return { text: fromVariable(variable), may: caller }
   }
   const good = Object.values(config.keys).some(
     ({ secrets, expires = Number.POSITIVE_INFINITY }) => secrets.length > 0 && expires > Date.now(),
@@ -103,4 +103,9 @@ function inSingleQuotes(text: string): string {
 
 function fromFile(file: string): string {
   return `$(cat ${inSingleQuotes(file)})`
+}
+
+/** What the shell does not have is read as the gateway reads it, by the program that runs it. */
+function fromVariable({ name, file }: Variable): string {
+  return file === undefined ? `$${name}` : `$(node --env-file=${inSingleQuotes(file)} -p process.env.${name})`
 }

@@ -6,6 +6,8 @@ export interface Io {
   readonly stderr: Output
   readonly stdin: Readable & { readonly isTTY?: boolean }
   readonly env: Readonly<Record<string, string | undefined>>
+  /** Variables of `env` that no shell has: the file that each was read from, by name. */
+  readonly fromFiles?: ReadonlyMap<string, string>
 }
 
 export type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number }

@@ -107,7 +107,8 @@ async function start(options: StartOptions, { kept, shows }: OwnKeys, io: Io): P
     const more = problems.length - MOST_WARNINGS
     if (more > 0) print(io.stderr, `${more} more: gateway validate ${options.file}`)
     if (plan === undefined || config === undefined) throw invalid(options.file)
-    const serving = { plan, config, kept, origin: gateway.origin, env: io.env }
+    const { env, fromFiles } = io
+    const serving = { plan, config, kept, origin: gateway.origin, env, fromFiles }
     return { gateway, text: banner(serving, { colour: coloured(io.stdout, io.env), shows }) }
   } catch (error) {
     if (!(error instanceof ConfigError)) return startFailure(error)

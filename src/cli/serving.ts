@@ -20,9 +20,21 @@ export interface Serving {
   readonly kept: ReadonlyMap<string, KeptKey>
   readonly origin: string
   readonly env: Io['env']
+  readonly fromFiles?: Io['fromFiles']
 }
 
-/** The variable that a secret was read from. The checked configuration holds the value alone. */
-export function variableOf(value: string, env: Io['env']): string | undefined {
-  return Object.keys(env).find(name => env[name] === value)
+export interface Variable {
+  readonly name: string
+  /** The file of variables that has it, where the shell has not. */
+  readonly file: string | undefined
+}
+
+/** The variable that a secret was read from, one of the shell's where there is one. The checked configuration holds the value alone. */
+export function variableOf(
+  value: string,
+  { env, fromFiles }: Pick<Serving, 'env' | 'fromFiles'>,
+): Variable | undefined {
+  const names = Object.keys(env).filter(one => env[one] === value)
+  const name = names.find(one => fromFiles?.has(one) !== true) ?? names[0]
+  return name === undefined ? undefined : { name, file: fromFiles?.get(name) }
 }

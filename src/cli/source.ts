@@ -35,11 +35,17 @@ export function fileOf(argument: string | undefined, { file }: SourceOptions): s
 
 /** `io` with the variables of the files that `--env-file` names. Throws {@link CommandError}. */
 export async function withVariables(io: Io, { envFile = [] }: SourceOptions): Promise<Io> {
+  if (envFile.length === 0) return io
   const read: Record<string, string | undefined> = {}
-  for (const file of envFile) Object.assign(read, parseEnv(await textOf(file)))
-  return envFile.length === 0
-    ? io
-    : { stdout: io.stdout, stderr: io.stderr, stdin: io.stdin, env: { ...read, ...io.env } }
+  const fromFiles = new Map<string, string>()
+  for (const file of envFile) {
+    for (const [name, value] of Object.entries(parseEnv(await textOf(file)))) {
+      read[name] = value
+      if (io.env[name] === undefined) fromFiles.set(name, file)
+    }
+  }
+  const { stdout, stderr, stdin } = io
+  return { stdout, stderr, stdin, env: { ...read, ...io.env }, fromFiles }
 }
 
 async function textOf(file: string): Promise<string> {

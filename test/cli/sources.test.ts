@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -27,6 +28,27 @@ t.test('serve takes the file by -f, and variables from files; the environment wi
   const other = start(t, args, { cwd, env: { NORTH_KEY: 'from the environment' } })
   const [, second = ''] = await other.until(ADDRESS)
   t.same(await models(second), ['sim-text', 'north-text'])
+})
+
+/** The words that a shell makes of a printed curl line. */
+function words(command: string, cwd: string): readonly string[] {
+  const script = `curl() { printf '%s\\0' "$@"; }\n${command}\n`
+  const { TEST_KEY: _, ...env } = process.env
+  return execFileSync('sh', ['-c', script], { cwd, env, encoding: 'utf8' }).split('\0')
+}
+
+t.test("the request that serve prints works in a shell that has not the file's variables", async t => {
+  for (const line of [`TEST_KEY=${TEST_KEY}`, `export TEST_KEY="${TEST_KEY}" # of the tests`]) {
+    const cwd = t.testdir({ 'gateway.yaml': GOOD, "team's.env": `NORTH_KEY=north\n${line}\n` })
+    const bin = start(t, ['serve', '--env-file', "team's.env", ...SERVE], { cwd })
+    const [command] = await bin.until(/^curl [\s\S]*?-d '.*'$/m)
+    t.ok(words(command, cwd).includes(`authorization: Bearer ${TEST_KEY}`), command)
+    await bin.until(/key local: from TEST_KEY in team's\.env/)
+  }
+  const cwd = t.testdir({ 'gateway.yaml': GOOD, '.env': 'TEST_KEY=another\n' })
+  const bin = start(t, ['serve', '--env-file', '.env', ...SERVE], { cwd, env: { TEST_KEY } })
+  const [command] = await bin.until(/^curl [\s\S]*?-d '.*'$/m)
+  t.match(command, 'Bearer $TEST_KEY"', 'what the shell has is named')
 })
 
 t.test('serve reads standard input once, and what it includes again', async t => {
