@@ -40,7 +40,7 @@ export interface TextServer {
   answerBody?(body: JsonObject): JsonObject
   /** Every member that requests of this protocol can have (dotted, `[]` for elements of arrays), and what holds it. */
   readonly fields: Readonly<Record<string, Held>>
-  /** Whether clients of this protocol send seals back in fields of their own; where not, the gateway keeps them. */
+  /** Whether every client of this protocol sends seals back; where not, the gateway keeps those of calls, too. */
   readonly returnsSeals: boolean
 }
 

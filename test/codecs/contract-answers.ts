@@ -16,8 +16,7 @@ export function answerContract(t: Test, codec: TextCodec): void {
       const { back, lost, body } = throughResult(codec, result)
       check(t, `${codec.protocol}.response`, [body])
       survives(t, result, back, lost)
-      if (codec.server.returnsSeals)
-        t.same(sealsBack(codec, body as JsonObject), sealsIn(result), 'seals, in the next turn')
+      t.same(sealsBack(codec, body as JsonObject), sealsIn(result), 'seals, in the next turn')
       t.same(gistOf(throughResult(codec, back).back), gistOf(back), 'said once more, it is the same')
     })
     t.test(`a stream: ${name}`, async t => {
@@ -35,7 +34,7 @@ export function answerContract(t: Test, codec: TextCodec): void {
       t.same(gistOf(streamed), gistOf(throughResult(codec, result).back), 'the stream adds up to the whole answer')
       t.same(streamed.usage, throughResult(codec, result).back.usage)
       const answered = assembled(codec.protocol, frames)
-      if (codec.server.returnsSeals) t.same(sealsBack(codec, answered), sealsIn(result), 'seals, in the next turn')
+      t.same(sealsBack(codec, answered), sealsIn(result), 'seals, in the next turn')
     })
   }
 }

@@ -56,6 +56,8 @@ export function nextTurn(protocol: string, answer: JsonObject): JsonObject {
 export function assembled(protocol: string, frames: readonly Frame[]): JsonObject {
   const events = frames.filter(({ data }) => data !== '[DONE]').map(({ data }) => JSON.parse(data) as JsonObject)
   switch (protocol) {
+    case 'chat':
+      return chatAnswer(events)
     case 'responses': {
       const last = events.at(-1)
       return isObject(last?.response) ? last.response : {}
@@ -69,6 +71,32 @@ export function assembled(protocol: string, frames: readonly Frame[]): JsonObjec
         ],
       }
   }
+}
+
+/** As raw clients put it together: texts are joined, entries follow each other, calls go by their index. */
+function chatAnswer(chunks: readonly JsonObject[]): JsonObject {
+  const message: Record<string, Json> = { role: 'assistant', content: null }
+  const calls: Record<string, Json>[] = []
+  for (const delta of chunks.map(chunk => at(chunk, 'choices', 0, 'delta'))) {
+    for (const name of ['content', 'reasoning_content']) {
+      const text = at(delta, name)
+      if (typeof text === 'string' && text !== '') message[name] = String(message[name] ?? '') + text
+    }
+    const details = list(at(delta, 'reasoning_details'))
+    if (details.length > 0) message.reasoning_details = [...list(message.reasoning_details), ...details]
+    const extra = at(delta, 'extra_content')
+    if (extra !== undefined) message.extra_content = extra
+    for (const piece of list(at(delta, 'tool_calls'))) {
+      const { index, function: called, custom, ...rest } = piece as JsonObject
+      const before = calls[Number(index)] ?? {}
+      const [kind, text] = 'custom' in before || custom !== undefined ? ['custom', 'input'] : ['function', 'arguments']
+      const said = String(at(before, kind, text) ?? '') + String(at(custom ?? called, text) ?? '')
+      const name = at(before, kind, 'name') ?? at(custom ?? called, 'name') ?? ''
+      calls[Number(index)] = { ...before, ...rest, [kind]: { name, [text]: said } }
+    }
+  }
+  if (calls.length > 0) message.tool_calls = calls
+  return { choices: [{ message }] }
 }
 
 /** Content blocks, each with its deltas. */

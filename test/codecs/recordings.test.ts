@@ -63,7 +63,7 @@ t.test('recorded answers in each other protocol', { skip }, async t => {
       const whole = answerTo(requestOf())
       const body = plain(codec.server.encodeResult(result, whole)) as JsonObject
       faults.push(...invalid(`${codec.protocol}.response`, [body], `${pair} ${exchange.name}`))
-      const back = codec.server.returnsSeals ? sealsBack(codec, body) : undefined
+      const back = sealsBack(codec, body)
       compareAnswers(ledger, pair, exchange.name, result, codec.client.decodeResult(body), whole.lost, back)
 
       const streamed = answerTo(requestOf({ stream: true }))
@@ -73,7 +73,7 @@ t.test('recorded answers in each other protocol', { skip }, async t => {
       const events = decodeAll(codec, frames)
       faults.push(...faultsOf(events).map(fault => `${pair} (stream): ${fault}: ${exchange.name}`))
       const sum = fold(events)
-      const streamedBack = codec.server.returnsSeals ? sealsBack(codec, assembled(codec.protocol, frames)) : undefined
+      const streamedBack = sealsBack(codec, assembled(codec.protocol, frames))
       compareAnswers(ledger, `${pair} (stream)`, exchange.name, result, sum, streamed.lost, streamedBack)
     }
   }

@@ -1,9 +1,10 @@
 import t from 'tap'
 import { unfold } from '../../src/codecs/fold.js'
 import type { JsonObject } from '../../src/core/json.js'
+import type { Part, ReasoningPart, TextResult } from '../../src/core/text.js'
 import { PROTOCOLS, type Protocol } from '../helpers/text-clients.js'
 import { assembled, nextTurn } from './next-turn.js'
-import { answerTo, encodeAll, plain, requestOf } from './support.js'
+import { answerTo, encodeAll, headOf, plain, requestOf } from './support.js'
 import { textCodec, translated } from './translated.js'
 
 // An upstream gets its thoughts back as it gave them, through a client of any family: kind, id, text and proof.
@@ -82,7 +83,6 @@ for (const [name, { answer, back, sent }] of Object.entries(THINKERS)) {
       const whole = plain(server.encodeResult(result, answerTo(requestOf()))) as JsonObject
       t.same(back1(whole), back)
     })
-    if (client === 'chat') continue
     t.test(`${upstream} through ${client}, streamed`, async t => {
       const frames = encodeAll(textCodec(client), unfold(result), answerTo(requestOf({ stream: true })))
       t.same(back1(assembled(client, frames)), back)
@@ -106,4 +106,56 @@ t.test('a thought is what it was where the client leaves out members that it doe
     plain(nextTurn('responses', { output } as JsonObject)) as JsonObject,
   )
   t.same(messages.sent(body), messages.back)
+})
+
+t.test('a chat stream says thoughts once, and each comes back with its own text and seal', async t => {
+  const sealed = (text: string, value: string): ReasoningPart => ({
+    ...{ type: 'reasoning', text },
+    seal: { by: 'messages', value },
+  })
+  const plainThought: ReasoningPart = { type: 'reasoning', text: 'Plain.\n\n' }
+  const hidden: ReasoningPart = { type: 'reasoning', text: '', redacted: true, seal: { by: 'messages', value: 'H' } }
+  const thoughts = [
+    plainThought,
+    sealed('One.\n\n', '1'),
+    sealed('Two 😀.', '2'),
+    hidden,
+    plainThought,
+    sealed('Three.', '3'),
+    plainThought,
+  ]
+  const parts: Part[] = [...thoughts, { type: 'text', text: 'a' }]
+  const result: TextResult = { id: 'r', model: 'm', candidates: [{ parts, end: { reason: 'stop' } }] }
+  const { server } = textCodec('chat')
+  const frames = encodeAll(textCodec('chat'), unfold(result), answerTo(requestOf({ stream: true })))
+  const answer = assembled('chat', frames)
+  const said = (answer.choices as { message: { reasoning_content: string; reasoning_details: JsonObject[] } }[])[0]!
+    .message
+  t.same(
+    said.reasoning_details.map(({ text }) => text),
+    [undefined, undefined, undefined, undefined],
+  )
+  const read = (message: JsonObject): unknown => {
+    const body = {
+      model: 'm',
+      messages: [
+        { role: 'user', content: 'Go.' },
+        { ...said, ...message, role: 'assistant' },
+      ],
+    }
+    const [, turn] = server.decodeRequest(body as JsonObject, headOf({ model: 'm', stream: false })).turns
+    return turn?.parts
+      .filter(({ type }) => type === 'reasoning')
+      .map(part => ({ ...('text' in part && { text: part.text }), seal: part.seal?.value }))
+  }
+  t.same(
+    read({}),
+    thoughts.map(({ text, seal }) => ({ text, seal: seal?.value })),
+  )
+  const cut = { reasoning_content: said.reasoning_content.slice(0, 12) }
+  t.match(read(cut), [{ text: cut.reasoning_content }, { text: '', seal: '1' }], 'a text that was cut seals nothing')
+  t.match(read({ reasoning_content: null }), [
+    { text: '', seal: '1' },
+    { text: '', seal: '2' },
+  ])
 })

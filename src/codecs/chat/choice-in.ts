@@ -162,8 +162,9 @@ export class ChoiceDecoder {
   private readDetail(detail: JsonObject, events: TextEvent[]): void {
     const text = textOfDetail(detail)
     const bare: JsonObject = { ...detail, text: '', summary: '' }
-    if (this.#kind === 'reasoning' && this.#detail === undefined && text.length === this.#length) {
-      // What came in pieces of plain text, said again as a whole with its seal.
+    const seals = text === '' ? stringOf(detail.signature) !== undefined : text.length === this.#length
+    if (this.#kind === 'reasoning' && this.#detail === undefined && seals) {
+      // What came in pieces of plain text, sealed, and said again as a whole or not.
       this.#detail = bare
       return
     }

@@ -1,11 +1,10 @@
 import type { AnswerContext, Frame } from '../../core/codec.js'
 import { jsonText } from '../../core/exact-json.js'
 import type { JsonObject } from '../../core/json.js'
-import { LongText } from '../../core/long-text.js'
 import type { CallPart, Citation, Part, ReasoningPart, Seal, TextEvent, TokenLogprob } from '../../core/text.js'
 import { writeAnnotation, writeLogprobs } from './annotations.js'
 import { writeEnd } from './finish.js'
-import { detailOf, extraOf, isProof } from './reasoning.js'
+import { extraOf, isProof, sealingDetail } from './reasoning.js'
 import { isLegacy, loseCalls, loseCitation, losePart, writeAudio, writeImage } from './result-out.js'
 
 /** What all chunks of a stream have in common: all before the choices, and all behind them. */
@@ -26,8 +25,8 @@ class OpenPart {
   /** Characters of the choice's text before this part. */
   readonly before: number
   length = 0
-  /** The thought so far, for the entry that seals it. */
-  text: LongText | undefined
+  /** Where a thought begins in the text of all thoughts. */
+  start = 0
   /** Citations of the whole text, which are told when it is known how long that is. */
   readonly waiting: Citation[] = []
 
@@ -54,6 +53,9 @@ export class ChoiceEncoder {
   #refused = false
   /** Whether the next thought is another than the one that was shown last. */
   #thought: 'none' | 'open' | 'closed' = 'none'
+  /** Characters of all thoughts so far, and entries that sealed some. */
+  #thoughts = 0
+  #sealed = 0
 
   constructor(index: number, head: ChunkHead, answer: AnswerContext) {
     this.#answer = answer
@@ -170,11 +172,11 @@ export class ChoiceEncoder {
         if (logprobs === undefined) return [this.chunk(`"content":${JSON.stringify(text)}`)]
         return [this.chunkWithLogprobs(text, logprobs)]
       case 'reasoning': {
-        open.text ??= new LongText(this.#answer.overflow)
-        open.text.append(text)
         // Thoughts are one text here: between two of them stands a blank line.
         const gap = this.#thought === 'closed' ? '\n\n' : ''
         this.#thought = 'open'
+        if (open.length === text.length) open.start = this.#thoughts + gap.length
+        this.#thoughts += gap.length + text.length
         return [this.chunk(`"reasoning_content":${JSON.stringify(gap + text)}`)]
       }
       default:
@@ -233,9 +235,10 @@ export class ChoiceEncoder {
     const sealed = part.seal !== undefined && isProof(part.seal)
     // Behind a sealed thought nothing is put between, so that the text of the next one is what its seal is for.
     if (this.#thought === 'open') this.#thought = sealed ? 'none' : 'closed'
-    return sealed
-      ? [this.chunk(`"reasoning_details":[${jsonText(detailOf(part, open.text?.toString() ?? ''))}]`)]
-      : NOTHING
+    if (!sealed) return NOTHING
+    const { start, length } = open
+    const detail = sealingDetail(part, { start, end: start + length }, this.#sealed++)
+    return [this.chunk(`"reasoning_details":[${jsonText(detail)}]`)]
   }
 
   private chunk(delta: string): Frame {

@@ -6,7 +6,7 @@ import { MADE_UP } from '../made-ids.js'
 import { leaveOthers } from '../members.js'
 import { invalid, type Reader } from '../read.js'
 import { onlyText, readContent } from './content-in.js'
-import { PROTOCOL, partsOfDetails, sealOfExtra } from './reasoning.js'
+import { PROTOCOL, sealOfExtra, thoughtsOfMessage } from './reasoning.js'
 
 const MESSAGE_MEMBERS = new Set([
   ...['role', 'content', 'name', 'refusal', 'audio', 'images', 'annotations', 'tool_calls', 'function_call'],
@@ -143,12 +143,13 @@ class History {
 }
 
 function readReasoning(message: Reader): ReasoningPart[] {
-  const details = partsOfDetails(message.array('reasoning_details') ?? [], message.path('reasoning_details'))
   const member = message.has('reasoning_content') ? 'reasoning_content' : 'reasoning'
-  const raw = message.raw(member)
-  const text = typeof raw === 'string' ? raw : ''
-  if (text === '' || details.some(part => part.text !== '')) return details
-  return [{ type: 'reasoning', text, at: message.path(member) }, ...details]
+  const text = message.raw(member)
+  const thoughts = thoughtsOfMessage(typeof text === 'string' ? text : '', message.array('reasoning_details') ?? [], {})
+  return thoughts.map(part => ({
+    ...part,
+    at: message.path(part.seal === undefined && part.text !== '' ? member : 'reasoning_details'),
+  }))
 }
 
 function readRefusal(message: Reader): Part[] {

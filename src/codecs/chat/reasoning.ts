@@ -42,7 +42,7 @@ export function sealOfDetail(detail: JsonObject): Pick<ReasoningPart, 'seal' | '
     ...(detail.redacted === true && { redacted: true }),
     ...(id !== undefined && { id }),
   }
-  const proof = stringOf(detail.signature) || stringOf(detail.data)
+  const proof = withoutStretch(stringOf(detail.signature) || stringOf(detail.data))
   const seal = proof ? unwrapSeal(proof, PROTOCOL) : undefined
   const whole = Object.keys(detail).some(name => !PLAIN.has(name) && detail[name] !== null)
   if (!whole || (seal !== undefined && seal.by !== PROTOCOL)) return { ...shape, ...(seal !== undefined && { seal }) }
@@ -50,16 +50,77 @@ export function sealOfDetail(detail: JsonObject): Pick<ReasoningPart, 'seal' | '
   return { ...shape, seal: { by: PROTOCOL, value: jsonText(rest) } }
 }
 
-/** Entries of `reasoning_details` as parts. Neighbours of one text that came in pieces (a stream's) become one part. */
-export function partsOfDetails(details: readonly Json[], at?: string): ReasoningPart[] {
-  return mergeDetails(details.filter(isObject)).map(detail => ({
-    type: 'reasoning',
-    text: textOfDetail(detail),
-    ...sealOfDetail(detail),
-    ...(at !== undefined && { at }),
-  }))
+/**
+ * A stream says a thought in `reasoning_content` while it comes; the entry that seals it does not say it again, as clients
+ * join what both members bring. Its signature ends with where in all that text the thought stands, in characters.
+ */
+interface Stretch {
+  readonly start: number
+  readonly end: number
 }
 
+const STRETCH = /^(gw1\.[^.]*\.[^.]*)\.(\d{1,9})-(\d{1,9})$/
+
+/** The entry of `reasoning_details` behind a thought that has been said, or is hidden. `index`: its number among them. */
+export function sealingDetail(part: ReasoningPart, { start, end }: Stretch, index: number): JsonObject {
+  const isHidden = start === end
+  const { text: _text, summary: _summary, ...detail } = detailOf(part, isHidden ? '' : ' ')
+  // What another server of this protocol made stays as it is.
+  if (part.seal?.by === PROTOCOL) return detail
+  return isHidden
+    ? { ...detail, index }
+    : { ...detail, signature: `${String(detail.signature)}.${start}-${end}`, index }
+}
+
+function stretchOf(detail: JsonObject, text: string): Stretch | undefined {
+  const [, , first, last] = STRETCH.exec(stringOf(detail.signature) ?? '') ?? []
+  const [start, end] = [Number(first), Number(last)]
+  return textOfDetail(detail) === '' && start < end && end <= text.length ? { start, end } : undefined
+}
+
+function withoutStretch(proof: string | undefined): string | undefined {
+  return proof === undefined ? undefined : (STRETCH.exec(proof)?.[1] ?? proof)
+}
+
+/**
+ * The thoughts of a message: its plain text, of which entries may seal stretches, and entries that hold texts of their own,
+ * which then are all of it. `plain` seals what no entry does.
+ */
+export function thoughtsOfMessage(
+  text: string,
+  details: readonly Json[],
+  plain: Partial<ReasoningPart>,
+): ReasoningPart[] {
+  const entries = mergeDetails(details.filter(isObject))
+  if (text === '' || entries.some(entry => textOfDetail(entry) !== '')) return partsOf(entries)
+  const stretches = entries.map(entry => stretchOf(entry, text))
+  const parts: ReasoningPart[] = []
+  let at = 0
+  const say = (end: number): void => {
+    // Between a thought and the next one stands a blank line.
+    const said = text.slice(at, end < text.length && text.endsWith('\n\n', end) ? end - 2 : end)
+    if (said !== '') parts.push({ type: 'reasoning', text: said, ...plain })
+    at = end
+  }
+  // Entries that say nothing of a place stand behind all the text.
+  if (stretches.every(stretch => stretch === undefined)) say(text.length)
+  for (const [i, entry] of entries.entries()) {
+    const stretch = stretches[i]
+    if (stretch !== undefined && stretch.start >= at) {
+      say(stretch.start)
+      at = stretch.end
+      parts.push({ type: 'reasoning', text: text.slice(stretch.start, at), ...sealOfDetail(entry) })
+    } else parts.push(...partsOf([entry]))
+  }
+  say(text.length)
+  return parts
+}
+
+function partsOf(entries: readonly JsonObject[]): ReasoningPart[] {
+  return entries.map(detail => ({ type: 'reasoning', text: textOfDetail(detail), ...sealOfDetail(detail) }))
+}
+
+/** Neighbours of one text that came in pieces (a stream's) become one entry. */
 function mergeDetails(details: readonly JsonObject[]): JsonObject[] {
   const merged: JsonObject[] = []
   for (const detail of details) {

@@ -21,7 +21,7 @@ import { arrayOf, badUpstream, numberOf, objectOf, stringOf } from '../read.js'
 import { readAnnotations, readSources } from './annotations.js'
 import { thoughtsOf } from './content-in.js'
 import { readEnd } from './finish.js'
-import { MEMBER_SEALS, PROTOCOL, partsOfDetails, sealOfExtra } from './reasoning.js'
+import { MEMBER_SEALS, PROTOCOL, sealOfExtra, thoughtsOfMessage } from './reasoning.js'
 import { readUsage } from './usage.js'
 
 /** Most choices of one answer; the protocol allows 128. */
@@ -89,11 +89,9 @@ function isCall({ type }: Part): boolean {
 }
 
 function readReasoning(message: JsonObject): ReasoningPart[] {
-  const details = partsOfDetails(arrayOf(message.reasoning_details))
   const member = stringOf(message.reasoning_content) ? 'reasoning_content' : 'reasoning'
   const text = stringOf(message[member]) ?? ''
-  if (text === '' || details.some(part => part.text !== '')) return details
-  return [{ type: 'reasoning', text, seal: MEMBER_SEALS[member] }, ...details]
+  return thoughtsOfMessage(text, arrayOf(message.reasoning_details), { seal: MEMBER_SEALS[member] })
 }
 
 /** `content` as a string, or, at some servers, an array with thoughts and pictures among the text. */

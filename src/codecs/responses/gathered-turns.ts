@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../core/json.js'
 import type { Part, Seal, Turn } from '../../core/text.js'
-import { type CarrierPlace, carriedSeal, isSealable } from './seal-carrier.js'
+import { type CarrierPlace, isSealable, sealOfItem } from './item-seals.js'
 
 interface Gathering extends Turn {
   readonly parts: Part[]
@@ -19,7 +19,7 @@ export class GatheredTurns {
   #sealable: { readonly parts: Part[]; readonly index: number } | undefined
 
   carry(item: JsonObject, place: CarrierPlace): void {
-    const seal = carriedSeal(item)
+    const seal = sealOfItem(item)
     if (place === 'ahead') this.#ahead = seal
     else if (seal !== undefined && this.#sealable !== undefined) {
       const { parts, index } = this.#sealable

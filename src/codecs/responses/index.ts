@@ -21,7 +21,8 @@ export const responses: TextCodec = {
     encodeResult,
     encodeStream: answer => new ResponsesStreamEncoder(answer),
     fields: RESPONSES_FIELDS,
-    returnsSeals: true,
+    // Some know reasoning items alone, and send calls without members that they do not know.
+    returnsSeals: false,
   },
   client: {
     encodeRequest,

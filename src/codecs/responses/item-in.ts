@@ -3,9 +3,9 @@ import type { Part, Seal, TextEvent, TokenLogprob } from '../../core/text.js'
 import { readLogprobs } from '../logprobs.js'
 import { arrayOf, badUpstream, numberOf, stringOf } from '../read.js'
 import { readAnnotation } from './annotations.js'
+import { sealOfItem } from './item-seals.js'
 import { reasoningOf } from './items-in.js'
 import { callOf, partOfContent, partsOfItem } from './result-in.js'
-import { isSealable } from './seal-carrier.js'
 
 /** Most parts of one message. */
 const MOST_PARTS = 1000
@@ -35,22 +35,16 @@ export class ItemIn {
   /** By what a thought is told, its summary or itself, and the index of the text that was told last. */
   #thought: 'summary' | 'content' | undefined
   #textAt = -1
-  /** What was sealed ahead of the item, for its first part; and what its end says of its seal. */
-  #ahead: Seal | undefined
+  /** What its end says of its seal. */
   #seal: Seal | undefined
   refused = false
   isDone = false
 
-  constructor(item: JsonObject, made: string, next: { index: number }, ahead?: Seal) {
+  constructor(item: JsonObject, made: string, next: { index: number }) {
     this.#item = item
     this.#made = made
     this.#next = next
-    this.#ahead = ahead
     this.isCall = item.type === 'function_call' || item.type === 'custom_tool_call'
-  }
-
-  get isSealable(): boolean {
-    return this.isCall || this.#item.type === 'message'
   }
 
   isSame({ type, id }: JsonObject): boolean {
@@ -110,10 +104,11 @@ export class ItemIn {
         if (part !== undefined) this.settle(place, part, events)
       }
     } else for (const [place, part] of partsOfItem(item, this.#made).entries()) this.settle(place, part, events)
-    if (item.type === 'reasoning') this.#seal = reasoningOf(item).seal
+    this.#seal = item.type === 'reasoning' ? reasoningOf(item).seal : sealOfItem(item)
   }
 
-  end(events: TextEvent[], seal = this.#seal): void {
+  end(events: TextEvent[]): void {
+    const seal = this.#seal
     const open = [...this.#parts.values()].filter(({ ended }) => !ended)
     for (const [i, part] of open.entries()) {
       if (!part.filled) this.grow(part, this.#announced, events)
@@ -225,14 +220,7 @@ export class ItemIn {
     if (this.#parts.size >= MOST_PARTS) throw badUpstream('An item has too many parts.')
     const open: Open = { index: this.#next.index++, filled: false, cited: 0, ended: false }
     this.#parts.set(place, open)
-    const seal = isSealable(part) ? this.#ahead : undefined
-    if (seal !== undefined) this.#ahead = undefined
-    events.push({
-      type: 'part-start',
-      candidate: 0,
-      index: open.index,
-      part: seal === undefined ? part : { ...part, seal },
-    })
+    events.push({ type: 'part-start', candidate: 0, index: open.index, part })
     return open
   }
 

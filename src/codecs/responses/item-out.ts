@@ -4,6 +4,7 @@ import { LongText } from '../../core/long-text.js'
 import type { CallPart, Citation, Part, Seal, TextEvent, TokenLogprob } from '../../core/text.js'
 import { wrapSeal } from '../seal.js'
 import { loseCitation, writeAnnotation } from './annotations.js'
+import { sealedItem } from './item-seals.js'
 import { callItem, contentOf, messageItem, reasoningItem, writeLogprob, writeOutput } from './output.js'
 import { PROTOCOL } from './protocol.js'
 import type { Sequence } from './sequence.js'
@@ -111,7 +112,7 @@ export class ItemOut {
           annotations: this.#annotations,
         }
         const { logprobs } = content as JsonObject
-        const done = messageItem(this.#id, 'completed', [content])
+        const done = sealedItem(messageItem(this.#id, 'completed', [content]), seal ?? part.seal)
         return {
           done,
           frames: [
@@ -137,7 +138,7 @@ export class ItemOut {
       case 'reasoning':
         return this.closeReasoning(text, seal ?? part.seal)
       case 'call':
-        return this.closeCall(text, part)
+        return this.closeCall(text, part, seal ?? part.seal)
       default:
         return { done: this.#whole, frames: [this.done(this.#whole)] }
     }
@@ -163,8 +164,12 @@ export class ItemOut {
     }
   }
 
-  private closeCall(text: string, part: CallPart): { readonly frames: readonly Frame[]; readonly done: JsonObject } {
-    const done = callItem({ ...part, arguments: text }, this.#id, 'completed', this.#answer)
+  private closeCall(
+    text: string,
+    part: CallPart,
+    seal: Seal | undefined,
+  ): { readonly frames: readonly Frame[]; readonly done: JsonObject } {
+    const done = sealedItem(callItem({ ...part, arguments: text }, this.#id, 'completed', this.#answer), seal)
     const ended =
       part.custom === true
         ? this.event('response.custom_tool_call_input.done', { input: text })

@@ -5,10 +5,10 @@ import { arrayOf, invalid, type Reader, stringOf } from '../read.js'
 import { unwrapThought } from '../seal.js'
 import { readAnnotation } from './annotations.js'
 import { GatheredTurns } from './gathered-turns.js'
+import { carrierPlace, onto, sealOfItem } from './item-seals.js'
 import { readMedia } from './media.js'
 import type { Namespaces } from './namespaces.js'
 import { PROTOCOL } from './protocol.js'
-import { carrierPlace } from './seal-carrier.js'
 
 /** A conversation as `input` has it: instructions before the first turn, and turns. */
 export interface Conversation {
@@ -37,9 +37,11 @@ export function readInput(body: Reader, left: Left[], names: Namespaces, member 
   }
 }
 
-const MESSAGE_MEMBERS = new Set(['type', 'role', 'content', 'id', 'status', 'phase'])
+const MESSAGE_MEMBERS = new Set(['type', 'role', 'content', 'id', 'status', 'phase', 'encrypted_content'])
 const REASONING_MEMBERS = new Set(['type', 'id', 'status', 'summary', 'content', 'encrypted_content', 'redacted'])
-const CALL_MEMBERS = new Set(['type', 'id', 'status', 'call_id', 'name', 'namespace', 'arguments', 'input'])
+const CALL_MEMBERS = new Set([
+  ...['type', 'id', 'status', 'call_id', 'name', 'namespace', 'arguments', 'input', 'encrypted_content'],
+])
 const RESULT_MEMBERS = new Set(['type', 'id', 'status', 'call_id', 'name', 'namespace', 'output'])
 const PART_MEMBERS = new Set([
   ...['type', 'text', 'annotations', 'logprobs', 'refusal', 'image_url', 'detail', 'file_id', 'file_data', 'file_url'],
@@ -57,7 +59,7 @@ function readItem(item: Reader, left: Left[], names: Namespaces): Turn {
       return readMessage(item, left)
     case 'function_call':
     case 'custom_tool_call':
-      return { role: 'assistant', at, parts: [readCall(item, type, left, names)] }
+      return { role: 'assistant', at, parts: onto([readCall(item, type, left, names)], sealOfItem(item.value)) }
     case 'function_call_output':
     case 'custom_tool_call_output':
       return { role: 'user', at, parts: [readResult(item, type, left, names)] }
@@ -99,7 +101,7 @@ function readMessage(item: Reader, left: Left[]): Turn {
     case 'developer':
       return { role: 'system', parts: parts.map(onlyText), at }
     case 'assistant':
-      return { role, parts, at }
+      return { role, parts: onto(parts, sealOfItem(item.value)), at }
     default:
       throw invalid(item.path('role'), 'expected user, assistant, system or developer')
   }

@@ -3,29 +3,32 @@ import type { JsonObject } from '../../core/json.js'
 import type { CallPart, Part, ReasoningPart, RefusalPart, TextPart, TokenLogprob } from '../../core/text.js'
 import { wrapSeal } from '../seal.js'
 import { loseCitation, writeAnnotation } from './annotations.js'
+import { loseSeal, sealedItem } from './item-seals.js'
 import { clientNames } from './namespaces.js'
 import { PROTOCOL } from './protocol.js'
-import { carrierItem, isSealable, loseSeal } from './seal-carrier.js'
 
 /** Parts of one answer as `output` items. Each text is a message of its own. */
 export function writeOutput(parts: readonly Part[], answer: AnswerContext, status: string): JsonObject[] {
   return parts.flatMap(part => {
-    const item = writePart(part, answer, status)
     loseSeal(part, part.seal, answer)
-    const carried = part.seal === undefined || !isSealable(part) ? [] : [carrierItem(part.seal, 'behind', answer.newId)]
-    return [...(item === undefined ? [] : [item]), ...carried]
+    const item = writePart(part, answer, status)
+    return item === undefined ? [] : [item]
   })
 }
 
 function writePart(part: Part, answer: AnswerContext, status: string): JsonObject | undefined {
   switch (part.type) {
     case 'text':
+      return sealedItem(messageItem(answer.newId('msg_'), status, [contentOf(part, answer)]), part.seal)
     case 'refusal':
       return messageItem(answer.newId('msg_'), status, [contentOf(part, answer)])
     case 'reasoning':
       return reasoningItem(part, answer.newId('rs_'))
     case 'call':
-      return callItem(part, answer.newId(part.custom === true ? 'ctc_' : 'fc_'), 'completed', answer)
+      return sealedItem(
+        callItem(part, answer.newId(part.custom === true ? 'ctc_' : 'fc_'), 'completed', answer),
+        part.seal,
+      )
     case 'hosted':
       if (part.of === PROTOCOL) return part.value
       answer.lose('hosted', 'traces of tools that ran at an upstream of another protocol have no place here')

@@ -8,9 +8,9 @@ import { MadeIds } from '../made-ids.js'
 import { given } from '../members.js'
 import { arrayOf, badUpstream, numberOf, objectOf, stringOf } from '../read.js'
 import { readAnnotation } from './annotations.js'
+import { onto, sealOfItem } from './item-seals.js'
 import { reasoningOf } from './items-in.js'
 import { PROTOCOL } from './protocol.js'
-import { carrierPlace, SealedParts } from './seal-carrier.js'
 import { readUsage } from './usage.js'
 
 /** Most items of an answer, and parts of one. */
@@ -25,16 +25,13 @@ export function decodeResult(body: Json): TextResult {
   refuseUnfinished(response)
   const id = stringOf(response.id) ?? ''
   const ids = new MadeIds(id)
-  const sealed = new SealedParts()
+  const parts: Part[] = []
   const items = arrayOf(response.output)
   if (items.length > MOST_ITEMS) throw badUpstream('It has too many items.')
   for (const [i, item] of items.entries()) {
     if (!isObject(item)) continue
-    const place = carrierPlace(item)
-    if (item.type === 'reasoning' && place !== undefined) sealed.carry(item, place)
-    else for (const part of partsOfItem(item, ids.of(0, i))) sealed.push(part)
+    for (const part of partsOfItem(item, ids.of(0, i))) parts.push(part)
   }
-  const { parts } = sealed
   const usage = readUsage(response.usage)
   return {
     id,
@@ -79,13 +76,16 @@ export function endOf(response: JsonObject, called: boolean, refused: boolean): 
 export function partsOfItem(item: JsonObject, made: string): Part[] {
   switch (item.type) {
     case 'message':
-      return arrayOf(item.content).flatMap(content => {
-        if (!isObject(content)) return []
-        return partOfContent(content) ?? []
-      })
+      return onto(
+        arrayOf(item.content).flatMap(content => {
+          if (!isObject(content)) return []
+          return partOfContent(content) ?? []
+        }),
+        sealOfItem(item),
+      )
     case 'function_call':
     case 'custom_tool_call':
-      return [callOf(item, made)]
+      return onto([callOf(item, made)], sealOfItem(item))
     case 'reasoning':
       return [reasoningOf(item)]
     case 'image_generation_call':

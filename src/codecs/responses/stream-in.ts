@@ -1,13 +1,12 @@
 import type { Frame, StreamDecoder } from '../../core/codec.js'
 import { GatewayError } from '../../core/errors.js'
 import { isObject, type Json, type JsonObject } from '../../core/json.js'
-import type { Seal, TextEvent } from '../../core/text.js'
+import type { TextEvent } from '../../core/text.js'
 import { errorInside } from '../compatible-errors.js'
 import { MadeIds } from '../made-ids.js'
 import { arrayOf, badUpstream, numberOf, objectOf, parseEvent, stringOf, truncated } from '../read.js'
 import { ItemIn } from './item-in.js'
 import { endOf, MOST_ITEMS, refuseUnfinished } from './result-in.js'
-import { carriedSeal, carrierPlace } from './seal-carrier.js'
 import { readUsage } from './usage.js'
 
 const NOTHING: readonly TextEvent[] = []
@@ -23,10 +22,6 @@ export class ResponsesStreamDecoder implements StreamDecoder {
   #started = false
   #ids = new MadeIds('')
   #done = false
-  /** A text or call whose end waits: its seal may stand behind it. */
-  #waiting: ItemIn | undefined
-  /** A seal that stands before its text or call. */
-  #ahead: Seal | undefined
 
   push(frame: Frame): readonly TextEvent[] {
     if (this.#done || frame.data === '' || frame.data.startsWith('[DONE]')) return NOTHING
@@ -100,16 +95,13 @@ export class ResponsesStreamDecoder implements StreamDecoder {
   private add(event: JsonObject, events: TextEvent[]): void {
     const item = objectOf(event.item)
     if (item === undefined) throw badUpstream('An item is no object.')
-    if (item.type === 'reasoning' && carrierPlace(item) !== undefined) return
-    this.release(events)
     const at = indexOf(event.output_index, this.#items.size)
     if (!this.#items.has(at)) this.open(at, item, events)
   }
 
   private open(at: number, item: JsonObject, events: TextEvent[]): ItemIn {
     this.start(undefined, events)
-    const opened = new ItemIn(item, this.#ids.of(0, at), this.#next, this.#ahead)
-    if (opened.isSealable) this.#ahead = undefined
+    const opened = new ItemIn(item, this.#ids.of(0, at), this.#next)
     this.#items.set(at, opened)
     opened.open(events)
     return opened
@@ -124,23 +116,10 @@ export class ResponsesStreamDecoder implements StreamDecoder {
   private finishItem(event: JsonObject, events: TextEvent[]): void {
     const item = objectOf(event.item)
     if (item === undefined) throw badUpstream('An item is no object.')
-    const place = item.type === 'reasoning' ? carrierPlace(item) : undefined
-    if (place !== undefined) {
-      if (place === 'behind') this.release(events, carriedSeal(item))
-      else this.#ahead = carriedSeal(item)
-      return
-    }
-    this.release(events)
     const at = indexOf(event.output_index, this.#items.size)
     const state = this.#items.get(at) ?? this.open(at, item, events)
     state.complete(item, events)
-    if (state.isSealable) this.#waiting = state
-    else state.end(events)
-  }
-
-  private release(events: TextEvent[], seal?: Seal): void {
-    this.#waiting?.end(events, seal)
-    this.#waiting = undefined
+    state.end(events)
   }
 
   private finish(response: JsonObject, events: TextEvent[]): void {
@@ -168,7 +147,6 @@ export class ResponsesStreamDecoder implements StreamDecoder {
         if (isObject(item)) this.finishItem({ output_index, item }, events)
       }
     }
-    this.release(events)
     for (const [at, item] of this.#items) {
       const whole = output[at]
       if (!item.isDone && isObject(whole) && item.isSame(whole)) item.complete(whole, events)

@@ -4,9 +4,9 @@ import type { GatewayError } from '../../core/errors.js'
 import type { JsonObject } from '../../core/json.js'
 import type { End, TextEvent, TextUsage } from '../../core/text.js'
 import { ItemOut } from './item-out.js'
+import { loseSeal } from './item-seals.js'
 import { incompleteReason, ResponseBase } from './response-object.js'
 import { sayEnd } from './result-out.js'
-import { carrierItem, isSealable, loseSeal } from './seal-carrier.js'
 import { Sequence } from './sequence.js'
 
 const NOTHING: readonly Frame[] = []
@@ -86,13 +86,8 @@ export class ResponsesStreamEncoder implements StreamEncoder {
   private begin({ index, part }: Extract<TextEvent, { readonly type: 'part-start' }>): readonly Frame[] {
     const frames: Frame[] = this.#base === undefined ? [...this.opening()] : []
     this.#refused ||= part.type === 'refusal'
-    const { seal, ...bare } = part
-    if (seal !== undefined && isSealable(part)) {
-      frames.push(...this.whole(carrierItem(seal, 'ahead', this.#answer.newId)))
-    }
-    loseSeal(part, seal, this.#answer)
-    const kept = seal !== undefined && isSealable(part) ? (bare as typeof part) : part
-    const item = new ItemOut(kept, this.#output.length, this.#sequence, this.#answer)
+    loseSeal(part, part.seal, this.#answer)
+    const item = new ItemOut(part, this.#output.length, this.#sequence, this.#answer)
     const added = item.open()
     if (added === undefined) return frames
     this.#items.set(index, item)
@@ -102,16 +97,6 @@ export class ResponsesStreamEncoder implements StreamEncoder {
     return frames
   }
 
-  /** An item that comes at once. */
-  private whole(item: JsonObject): readonly Frame[] {
-    const output_index = this.#output.length
-    this.#output.push(item)
-    return [
-      this.#sequence.frame('response.output_item.added', { output_index, item }),
-      this.#sequence.frame('response.output_item.done', { output_index, item }),
-    ]
-  }
-
   private finishItem({ index, seal }: Extract<TextEvent, { readonly type: 'part-end' }>): readonly Frame[] {
     const item = this.#items.get(index)
     if (item === undefined) return NOTHING
@@ -119,8 +104,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
     const { frames, done } = item.close(seal)
     this.#output[item.place] = done
     loseSeal(item.part, seal, this.#answer)
-    if (seal === undefined || !isSealable(item.part)) return frames
-    return [...frames, ...this.whole(carrierItem(seal, 'behind', this.#answer.newId))]
+    return frames
   }
 
   private finish(event: Extract<TextEvent, { readonly type: 'finish' }>): readonly Frame[] {

@@ -207,7 +207,21 @@ t.test('a reference that nobody resolved is an error that names it', async t => 
     t.throws(() => turnsOf(USER, item), { code: 'invalid_parameter', details: { param: 'input[1].id' } })
 })
 
-t.test('seals of other protocols come back onto what they stand next to', async t => {
+t.test('seals of other protocols come back with their items', async t => {
+  const sealed = (value: string): string => `gw1.generate.${Buffer.from(value).toString('base64url')}`
+  const [turn] = turnsOf(
+    { role: 'assistant', content: [{ type: 'output_text', text: 'a' }], encrypted_content: sealed('one') },
+    { ...CALL, encrypted_content: sealed('two') },
+    { ...CALL, call_id: 'call_2' },
+  )
+  t.match(turn?.parts, [
+    { type: 'text', seal: { by: 'generate', value: 'one' } },
+    { type: 'call', id: 'call_1', seal: { by: 'generate', value: 'two' } },
+    { type: 'call', id: 'call_2', seal: undefined },
+  ])
+})
+
+t.test('histories from before hold them in items of their own', async t => {
   const carrier = (id: string, value: string): JsonObject => ({
     ...{ type: 'reasoning', id, summary: [] },
     encrypted_content: `gw1.generate.${Buffer.from(value).toString('base64url')}`,

@@ -189,17 +189,16 @@ t.test('what an answer cannot say is lost aloud', async t => {
   t.match(respond(several).lost, [/^candidates/, /^finish/])
 })
 
-t.test('seals of texts and calls stand behind them, and come back', async t => {
+t.test('seals of texts and calls stand in their own items, and come back', async t => {
   const seal = { by: 'generate', value: 'x' }
   const parts = [{ ...text('a'), seal }, text('b'), { ...call('c'), seal }] as Part[]
   const { body } = respond(resultOf(parts))
   t.match(body.output, [
+    { type: 'message', encrypted_content: /^gw1\.generate\./ },
     { type: 'message' },
-    { type: 'reasoning', id: /^rs_behind_/, summary: [], encrypted_content: /^gw1\.generate\./ },
-    { type: 'message' },
-    { type: 'function_call' },
-    { type: 'reasoning', id: /^rs_behind_/ },
+    { type: 'function_call', encrypted_content: /^gw1\.generate\./ },
   ])
+  t.equal((body.output as Json[]).length, 3)
   t.match(responses.client.decodeResult(body).candidates[0]?.parts, parts)
 })
 

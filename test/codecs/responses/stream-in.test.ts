@@ -46,9 +46,8 @@ t.test('each event is told at once', async t => {
   const whole = { type: 'output_text', text: 'Rain.', annotations: [cited], logprobs: [token] }
   t.strictSame(told(textEvent('output_text.done', { text: 'Rain.', logprobs: [token] })), [])
   t.strictSame(told(textEvent('content_part.done', { part: whole })), [])
-  t.strictSame(told(done(0, message('', { content: [whole] }))), [], 'a seal may stand behind it')
+  t.strictSame(told(done(0, message('', { content: [whole] }))), [{ type: 'part-end', ...place }])
   t.strictSame(told(added(1, CALL)), [
-    { type: 'part-end', ...place },
     {
       ...{ type: 'part-start', candidate: 0, index: 1 },
       part: { type: 'call', id: 'call_1', name: 'f', arguments: '', item: 'fc_1' },
@@ -61,10 +60,9 @@ t.test('each event is told at once', async t => {
     { type: 'part-delta', candidate: 0, index: 1, text: ':1}' },
   ])
   t.strictSame(told(event('function_call_arguments.done', 1, { arguments: '{"a":1}' })), [])
-  t.strictSame(told(done(1, { ...CALL, arguments: '{"a":1}' })), [])
+  t.strictSame(told(done(1, { ...CALL, arguments: '{"a":1}' })), [{ type: 'part-end', candidate: 0, index: 1 }])
   const usage = { input_tokens: 3, output_tokens: 2 }
   t.strictSame(told(completed([], { usage, service_tier: 'default' })), [
-    { type: 'part-end', candidate: 0, index: 1 },
     { type: 'end', candidate: 0, end: { reason: 'tool' } },
     { type: 'finish', usage: { input: 3, output: 2 }, serviceTier: 'default' },
   ])
@@ -211,18 +209,16 @@ t.test('a thought that is hidden is its seal, as its end has it', async t => {
   ])
 })
 
-t.test('seals of texts and calls, ahead of them and behind', async t => {
-  const carrier = (id: string, value: string): JsonObject => ({
-    ...{ type: 'reasoning', id, summary: [] },
-    encrypted_content: `gw1.generate.${Buffer.from(value).toString('base64url')}`,
-  })
-  const whole = (at: number, item: JsonObject): JsonObject[] => [added(at, item), done(at, item)]
+t.test('seals of texts and calls come with their ends', async t => {
+  const sealed = (value: string): string => `gw1.generate.${Buffer.from(value).toString('base64url')}`
+  const whole = (at: number, item: JsonObject, value: string): JsonObject[] => [
+    added(at, item),
+    done(at, { ...item, encrypted_content: sealed(value) }),
+  ]
   const parts = partsOf(
-    ...whole(0, carrier('rs_ahead_1', 'one')),
-    ...whole(1, message('a')),
-    ...whole(2, { ...CALL, arguments: '{}' }),
-    ...whole(3, carrier('rs_behind_1', 'two')),
-    ...whole(4, message('b')),
+    ...whole(0, message('a'), 'one'),
+    ...whole(1, { ...CALL, arguments: '{}' }, 'two'),
+    ...[added(2, message('b')), done(2, message('b'))],
     completed(),
   )
   t.match(parts, [

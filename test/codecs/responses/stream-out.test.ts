@@ -184,10 +184,11 @@ t.test('items that this protocol alone knows come as they are', async t => {
   t.match(sent.slice(2), [{ item: value }, { item: value }, { response: { output: [value] } }])
 })
 
-t.test('seals of texts and calls are items behind them; those known at once, before them', async t => {
+t.test('seals of texts and calls stand in their own items, as no empty thought beside them', async t => {
   const seal = { by: 'generate', value: 'x' }
   const behind = documentsOf({ ...text('a'), seal } as Part)
-  t.match(behind.at(-1), { response: { output: [{ type: 'message' }, { id: /^rs_behind_/ }] } })
+  t.match(behind.at(-1), { response: { output: [{ type: 'message', encrypted_content: /^gw1\.generate\./ }] } })
+  t.equal((behind.at(-1) as { response: { output: unknown[] } }).response.output.length, 1)
   const { documents: ahead, frames } = documents([
     { type: 'start', id: 'a', model: 'b' },
     { type: 'part-start', candidate: 0, index: 0, part: { ...call('c'), seal } as Part },
@@ -195,7 +196,7 @@ t.test('seals of texts and calls are items behind them; those known at once, bef
     { type: 'end', candidate: 0, end: { reason: 'tool' } },
     { type: 'finish' },
   ])
-  t.match(ahead.at(-1), { response: { output: [{ id: /^rs_ahead_/ }, { type: 'function_call' }] } })
+  t.match(ahead.at(-1), { response: { output: [{ type: 'function_call', encrypted_content: /^gw1\.generate\./ }] } })
   t.match(
     fold(decodeAll(responses, frames)).candidates[0]?.parts,
     [{ type: 'call', seal }],
