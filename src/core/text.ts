@@ -133,6 +133,8 @@ export interface ReasoningPart extends PartBase {
   readonly summary?: boolean
   /** The upstream hid the thoughts because of what they hold. */
   readonly redacted?: boolean
+  /** The client sent the seal back without the text that it is for. */
+  readonly torn?: boolean
   /** The upstream's id of the item. */
   readonly id?: string
 }

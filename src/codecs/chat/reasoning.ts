@@ -72,10 +72,10 @@ export function sealingDetail(part: ReasoningPart, { start, end }: Stretch, inde
     : { ...detail, signature: `${String(detail.signature)}.${start}-${end}`, index }
 }
 
-function stretchOf(detail: JsonObject, text: string): Stretch | undefined {
-  const [, , first, last] = STRETCH.exec(stringOf(detail.signature) ?? '') ?? []
-  const [start, end] = [Number(first), Number(last)]
-  return textOfDetail(detail) === '' && start < end && end <= text.length ? { start, end } : undefined
+/** Where the text stands that an entry seals; undefined where the entry does not say. */
+function stretchOf(entry: JsonObject): Stretch | undefined {
+  const [, , start, end] = STRETCH.exec(stringOf(entry.signature) ?? '') ?? []
+  return end === undefined || textOfDetail(entry) !== '' ? undefined : { start: Number(start), end: Number(end) }
 }
 
 function withoutStretch(proof: string | undefined): string | undefined {
@@ -92,27 +92,40 @@ export function thoughtsOfMessage(
   plain: Partial<ReasoningPart>,
 ): ReasoningPart[] {
   const entries = mergeDetails(details.filter(isObject))
-  if (text === '' || entries.some(entry => textOfDetail(entry) !== '')) return partsOf(entries)
-  const stretches = entries.map(entry => stretchOf(entry, text))
+  if (entries.some(entry => textOfDetail(entry) !== '')) return partsOf(entries)
+  const stretches = entries.map(stretchOf)
+  const last = stretches.findLast(stretch => stretch !== undefined)
+  if (last === undefined)
+    return [...(text === '' ? [] : [{ type: 'reasoning' as const, text, ...plain }]), ...partsOf(entries)]
+  // Some clients keep only the last piece of a member that they do not know.
+  if (last.end > text.length) {
+    return partsOf(entries).map((part, i) => (stretches[i] === undefined ? part : { ...part, torn: true }))
+  }
+  return cutThoughts(text, entries, stretches, plain)
+}
+
+function cutThoughts(
+  text: string,
+  entries: readonly JsonObject[],
+  stretches: readonly (Stretch | undefined)[],
+  plain: Partial<ReasoningPart>,
+): ReasoningPart[] {
   const parts: ReasoningPart[] = []
   let at = 0
-  const say = (end: number): void => {
+  const sayTo = (end: number): void => {
     // Between a thought and the next one stands a blank line.
-    const said = text.slice(at, end < text.length && text.endsWith('\n\n', end) ? end - 2 : end)
+    const said = text.slice(at, end < text.length && text.startsWith('\n\n', end - 2) ? end - 2 : end)
     if (said !== '') parts.push({ type: 'reasoning', text: said, ...plain })
     at = end
   }
-  // Entries that say nothing of a place stand behind all the text.
-  if (stretches.every(stretch => stretch === undefined)) say(text.length)
   for (const [i, entry] of entries.entries()) {
     const stretch = stretches[i]
-    if (stretch !== undefined && stretch.start >= at) {
-      say(stretch.start)
-      at = stretch.end
-      parts.push({ type: 'reasoning', text: text.slice(stretch.start, at), ...sealOfDetail(entry) })
-    } else parts.push(...partsOf([entry]))
+    if (stretch !== undefined && stretch.start > at) sayTo(stretch.start)
+    const said = stretch === undefined ? '' : text.slice(stretch.start, stretch.end)
+    parts.push({ type: 'reasoning', text: said, ...sealOfDetail(entry) })
+    at = Math.max(at, stretch?.end ?? 0)
   }
-  say(text.length)
+  sayTo(text.length)
   return parts
 }
 

@@ -42,9 +42,13 @@ export function encodeText({ text, citations, cache, at }: TextPart, target: Tar
   return marked({ type: 'text', text, ...(kept.length > 0 && { citations: kept }) }, cache)
 }
 
-function encodeThinking({ text, seal, redacted, at }: ReasoningPart, target: Target): JsonObject | undefined {
+function encodeThinking({ text, seal, redacted, torn, at }: ReasoningPart, target: Target): JsonObject | undefined {
   if (seal?.by !== 'messages') {
     target.lose('reasoningParts', at, seal === undefined ? 'it has no signature' : FOREIGN)
+    return undefined
+  }
+  if (torn === true) {
+    target.lose('reasoningParts', at, 'its text did not come back as it was')
     return undefined
   }
   if (redacted === true) return { type: 'redacted_thinking', data: seal.value }

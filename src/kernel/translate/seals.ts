@@ -122,9 +122,10 @@ export async function recallSeals(call: Call, { turns }: TextRequest, protocol: 
   return recalled
 }
 
-/** Marks of the client's own protocol say only where its thoughts stood. */
+/** Marks of the client's own protocol say only where its thoughts stood, and a seal needs its text. */
 function lacksSeals({ role, parts }: Turn, protocol: string): boolean {
-  const unsealed = parts.every(part => part.seal === undefined || part.seal.by === protocol)
+  const isTorn = (part: Part): boolean => part.type === 'reasoning' && part.torn === true
+  const unsealed = parts.every(part => part.seal === undefined || part.seal.by === protocol || isTorn(part))
   return role === 'assistant' && unsealed && parts.some(({ type }) => type === 'call')
 }
 
