@@ -16,14 +16,14 @@ export function schemaTables(schema) {
 
 function section(name, definitions) {
   const definition = definitions[name]
-  const forms = otherForms(definition)
-  const more = forms.length === 0 ? '' : ` Also: ${forms.map(link).join(', ')}.`
+  const forms = otherForms(definition).flatMap(form => takes(form, definitions))
+  const more = forms.length === 0 ? '' : ` Also: ${forms.join(', ')}.`
   return `### ${heading(name)}\n\n${text(definition)}${more}\n\n${table(fields(definition), definitions)}\n`
 }
 
-/** Definitions that a node may be instead, by its branches. */
+/** References to what a node may be instead, by its branches. */
 function otherForms(node) {
-  return branches(node).flatMap(branch => (branch.$ref === undefined ? otherForms(branch) : [target(branch.$ref)]))
+  return branches(node).flatMap(branch => (branch.$ref === undefined ? otherForms(branch) : [branch]))
 }
 
 /** Names of definitions, each where the reader first meets it. */
