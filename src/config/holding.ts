@@ -9,14 +9,14 @@ import { quoted } from './report.js'
 import { suggest } from './suggest.js'
 import type { RoutePattern } from './templates.js'
 
-type Holding = Pick<RouteConfig, 'holding' | 'names' | 'holder' | 'session' | 'everyModel'>
+type Holding = Pick<RouteConfig, 'holding' | 'names' | 'holder' | 'session' | 'everyModel' | 'batch' | 'results'>
 
 /** What a route says of things that upstreams keep for callers. */
 export function readHolding(raw: RawRoute, pattern: RoutePattern): Holding {
   const verb = HELD_VERBS.find(one => raw[one] !== undefined)
   const object = verb === undefined ? undefined : raw[verb]
   const parameter = parameterOf(raw, pattern)
-  const { session } = raw
+  const { session, batch, results } = raw
   return {
     ...(verb === undefined || object === undefined
       ? {}
@@ -27,6 +27,8 @@ export function readHolding(raw: RawRoute, pattern: RoutePattern): Holding {
     ...(session === undefined
       ? {}
       : { session: { header: session.header.toLowerCase(), parameter: session.parameter } }),
+    ...(batch === undefined ? {} : { batch }),
+    ...(results === undefined ? {} : { results }),
   }
 }
 
@@ -67,10 +69,18 @@ export function checkHolding(
   for (const name of Object.keys(raw.names ?? {})) {
     if (!site.document.shipped) refer(name, site.child('names', name), 'key')
   }
-  for (const member of ['holder', 'session'] as const) {
+  for (const member of ['holder', 'session', 'batch'] as const) {
     if (raw[member] !== undefined && verb !== 'makes') {
       report.error('conflict', site.child(member), `${member} is for routes with makes`, { on: 'key' })
     }
+  }
+  if (raw.results !== undefined && verb !== 'uses') {
+    report.error('conflict', site.child('results'), 'results is for routes with uses', { on: 'key' })
+  }
+  for (const member of ['model', 'holder'] as const) {
+    if (raw.batch === undefined || raw[member] === undefined) continue
+    const message = `the models of the requests in a batch decide who holds it; take ${member} out`
+    report.error('conflict', site.child(member), message, { on: 'key' })
   }
 
   function refer(name: string, place: Site, on: 'key' | 'value' = 'value'): void {

@@ -9,7 +9,7 @@ import { suggest } from './suggest.js'
 export const PAGE = { usual: 20, most: 100 } as const
 
 export function objectConfig(raw: RawObject | undefined): ObjectConfig {
-  const { title, id = 'id', prefix, wrapped, expires, brings } = raw ?? {}
+  const { title, id = 'id', prefix, wrapped, expires, brings, links } = raw ?? {}
   const { pages = 'ids', member = 'data', usual = PAGE.usual, most = PAGE.most, filter = [] } = raw?.list ?? {}
   return {
     ...(title === undefined ? {} : { title }),
@@ -18,6 +18,7 @@ export function objectConfig(raw: RawObject | undefined): ObjectConfig {
     ...(wrapped === undefined ? {} : { wrapped }),
     ...(expires === undefined ? {} : { expires }),
     ...(brings === undefined ? {} : { brings: lists(brings) }),
+    ...(links === undefined ? {} : { links }),
     list: { pages, member, usual, most, filter },
   }
 }

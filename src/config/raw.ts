@@ -268,6 +268,7 @@ export interface RawObject {
   readonly wrapped?: string
   readonly expires?: string
   readonly brings?: RawMap<string | readonly string[]>
+  readonly links?: RawMap<string>
   readonly list: {
     readonly pages: 'ids' | 'cursors' | 'tokens'
     readonly member: string
@@ -312,4 +313,6 @@ export interface RawRoute extends RawDefaults {
   readonly holder?: readonly string[]
   readonly every_model?: boolean
   readonly session?: { readonly header: string; readonly parameter: string }
+  readonly batch?: { readonly of: string; readonly list: string; readonly request: string; readonly id: string }
+  readonly results?: { readonly id: string; readonly model: string }
 }

@@ -1,6 +1,6 @@
 import type { Traits } from './codec.js'
 import type { Family } from './errors.js'
-import type { HeldList, HeldVerb, HolderHint, UploadSession } from './held.js'
+import type { BatchRule, HeldList, HeldVerb, HolderHint, UploadSession } from './held.js'
 import type { Json, JsonObject } from './json.js'
 import type { Limits, Retry, RetryCondition, Timeouts } from './limits.js'
 import type { MediaConfig } from './media.js'
@@ -298,6 +298,8 @@ export interface ObjectConfig {
   readonly expires?: string
   /** By kind: where the object names others that came to be with it. */
   readonly brings?: Readonly<Record<string, readonly string[]>>
+  /** By path of a member that holds an address at the upstream: the path here in its place. */
+  readonly links?: Readonly<Record<string, string>>
   readonly list: HeldList
 }
 
@@ -340,6 +342,10 @@ export interface RouteConfig {
   readonly names: Readonly<Record<string, readonly string[]>>
   readonly holder: readonly HolderHint[]
   readonly session?: UploadSession
+  /** The requests that stand in one request. */
+  readonly batch?: BatchRule
+  /** Where lines of results name requests and models; dotted paths. */
+  readonly results?: { readonly id: string; readonly model: string }
   /** Whether only keys with every model may. */
   readonly everyModel: boolean
   readonly body: RouteBody

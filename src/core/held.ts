@@ -25,7 +25,15 @@ export interface HeldKind {
   readonly expires: HeldPath | undefined
   /** Ids of other things that come to be with it. */
   readonly brings: readonly { readonly kind: HeldKind; readonly path: HeldPath }[]
+  /** Members of an object that hold addresses at its upstream, and the path here that clients get in their place. */
+  readonly links: readonly HeldLink[]
   readonly list: HeldList
+}
+
+export interface HeldLink {
+  readonly path: HeldPath
+  /** `{id}` stands for the id of the object. */
+  readonly target: string
 }
 
 /** How a list of them is written, and cut into pages. */
@@ -70,4 +78,21 @@ export interface HolderHint {
   readonly from: 'query' | 'header'
   /** Lower case for headers. */
   readonly name: string
+}
+
+/** A request that holds requests of another route, each with a model of its own. */
+export interface BatchRule {
+  /** The key of that route: `POST /v1/messages`. */
+  readonly of: string
+  /** The member of the body that lists them. */
+  readonly list: string
+  /** The member of each of its elements that is the request, and the one by which results name it. */
+  readonly request: string
+  readonly id: string
+}
+
+/** Where a line of results names its request, and the model that answered. */
+export interface ResultRule {
+  readonly id: HeldPath
+  readonly model: HeldPath
 }

@@ -1,7 +1,7 @@
 import type { Codec, Traits } from './codec.js'
 import type { ListenConfig, LogLevel, ResetForm, SpoolConfig, TasksConfig, WebhookConfig } from './config.js'
 import type { Family } from './errors.js'
-import type { HeldName, HolderHint, Holding, UploadSession } from './held.js'
+import type { BatchRule, HeldName, HolderHint, Holding, ResultRule, UploadSession } from './held.js'
 import type { Limits, Retry, Timeouts } from './limits.js'
 import type { MediaConfig } from './media.js'
 import type { RouteMembers } from './members.js'
@@ -131,6 +131,10 @@ export interface Route {
   /** Where its requests may name a model whose upstream is to hold what is made. */
   readonly holder: readonly HolderHint[]
   readonly session: UploadSession | undefined
+  /** The requests of another route that stand in one of this. */
+  readonly batch: BatchRule | undefined
+  /** Where lines of results name requests and models. */
+  readonly results: ResultRule | undefined
   /** Names of the upstreams that speak the route's protocol, those that are switched off among them. */
   readonly speakers: ReadonlySet<string>
   /** Whether only callers may that have every model. */

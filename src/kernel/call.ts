@@ -12,6 +12,7 @@ import type { Spool } from '../stores/spool.js'
 import { account } from './account.js'
 import type { Generation } from './generation.js'
 import { clientRequestId } from './heads.js'
+import type { ResultNames } from './held/batch/result-names.js'
 import { connectedFrom } from './inner.js'
 import type { InFlight, Kernel } from './kernel.js'
 import { linger } from './linger.js'
@@ -98,6 +99,8 @@ export class Call implements Watched, InFlight {
   spool: Spool | undefined
   /** What each exchange gets otherwise than it came, where the route's rules are about anything in the request. */
   members: ReadonlyMap<string, MemberChanges> | undefined
+  /** Of a batch: by upstream, the client's names of the models that its results tell, where they are others. */
+  resultNames: ReadonlyMap<string, ResultNames> | undefined
   /** Members that the exchange at hand did not get. */
   dropped: readonly string[] = []
   /** Text of a translated stream that waits for its end; let go of when the call is over. */

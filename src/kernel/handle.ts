@@ -10,6 +10,7 @@ import { cors } from './cors.js'
 import { Dispatch } from './dispatch.js'
 import type { Failure } from './failure.js'
 import { checkHead } from './heads.js'
+import { openBatch } from './held/batch/open.js'
 import { holdersFor } from './held/choose.js'
 import { mayName, narrowToHolders } from './held/names.js'
 import type { Kernel } from './kernel.js'
@@ -55,7 +56,8 @@ async function serve(call: Call): Promise<void> {
   if (call.over) return
   const holders = mayName(body, route.names) ? await narrowToHolders(call, route, body, able) : able
   if (call.over) return
-  const exchanges = mayBeRuled(call, route, body) ? await checkMembers(call, route, body, holders) : holders
+  const ruled = mayBeRuled(call, route, body) ? await checkMembers(call, route, body, holders) : holders
+  const exchanges = route.batch === undefined ? ruled : await openBatch(call, route, route.batch, body, ruled)
   if (call.over) return
   const offered = call.wishes === undefined ? exchanges : await continueTurn(call, call.wishes, body, exchanges)
   if (offered === undefined || call.over) return

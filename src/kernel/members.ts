@@ -71,6 +71,13 @@ export function changesOf({ members }: Call, exchange: Exchange): MemberChanges 
   return members?.get(placeOf(exchange))
 }
 
+/** Further edits of a JSON body for an exchange, and what they take out. */
+export function alsoChange(call: Call, exchange: Exchange, edits: readonly Edit[], dropped: readonly string[]): void {
+  const known = changesOf(call, exchange) ?? { edits: [], fields: new Map(), query: new Set(), dropped: [] }
+  const changes = { ...known, edits: [...known.edits, ...edits], dropped: [...known.dropped, ...dropped] }
+  call.members = new Map([...(call.members ?? []), [placeOf(exchange), changes]])
+}
+
 /** The body as an exchange gets it. Forms are changed on their way out. */
 export function bodyWithMembers<T extends Body>(call: Call, exchange: Exchange, body: T): T {
   const changes = changesOf(call, exchange)
@@ -148,7 +155,7 @@ function changesFor(
   if (call.caller?.strict === true && out[0] !== undefined) throw untranslatable(out[0], WHY_DROPPED)
   const edits = [...removals]
   const fields = new Map<string, string | undefined>(dropped.map(at => [String(at[0]), undefined]))
-  const naming = namingOf(call, exchange)
+  const naming = namingOf(call, exchange, call.model)
   for (const one of names) {
     const { at, text, start, end } = one
     const name = nameThere(one, naming)
@@ -167,11 +174,11 @@ function onlyField(names: FoundMembers['names'], [name]: DocumentPath): string {
 }
 
 /** Models by the names that the exchange's upstream has for them, as far as the caller may use them. */
-function namingOf({ model, caller, generation }: Call, exchange: Exchange): Naming {
+export function namingOf({ caller, generation }: Call, exchange: Exchange, asked: string): Naming {
   const { models } = generation.plan
   const nameOf = (name: string): string | undefined =>
     caller?.may(name) === true ? models.nameAt(name, exchange.upstream.name) : undefined
-  return { asked: model, sent: exchange.model, nameOf }
+  return { asked, sent: exchange.model, nameOf }
 }
 
 /** Names of the parameters that do not pass though they are the client's. */

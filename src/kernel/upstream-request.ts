@@ -51,7 +51,8 @@ function headersFor(call: Call, exchange: Exchange, body: Body): string[] {
   const given = call.request.headers
   const headers = fixed.yielding.size === 0 ? [...fixed.headers] : standing(fixed, given)
   const forward = exchange.upstream.forward.request
-  const inParts = call.route?.holding?.verb === 'uses'
+  // Parts of what is read on its way would be cut anywhere.
+  const inParts = call.route?.holding?.verb === 'uses' && call.resultNames === undefined
   for (const name in given) {
     const passes = PASSED.has(name) || forward(name) || (inParts && OF_PARTS.has(name))
     // What is to be kept has to be read.

@@ -1,5 +1,5 @@
 import type { ObjectConfig, RouteConfig } from '../core/config.js'
-import type { HeldKind, HeldName, Holding } from '../core/held.js'
+import type { HeldKind, HeldName, Holding, ResultRule } from '../core/held.js'
 import { parsePath } from '../wire/json-edit.js'
 
 /** Kinds of things that upstreams keep, by name, each made once. */
@@ -8,7 +8,7 @@ export class HeldKinds {
 
   constructor(objects: Readonly<Record<string, ObjectConfig>>) {
     const brought = new Map<string, { kind: HeldKind; path: readonly string[] }[]>()
-    for (const [name, { title, id, prefix, wrapped, expires, list }] of Object.entries(objects)) {
+    for (const [name, { title, id, prefix, wrapped, expires, links = {}, list }] of Object.entries(objects)) {
       const brings: { kind: HeldKind; path: readonly string[] }[] = []
       brought.set(name, brings)
       this.#kinds.set(name, {
@@ -19,6 +19,7 @@ export class HeldKinds {
         wrapped,
         expires: expires === undefined ? undefined : parsePath(expires),
         brings,
+        links: Object.entries(links).map(([path, target]) => ({ path: parsePath(path), target })),
         list,
       })
     }
@@ -37,6 +38,10 @@ export class HeldKinds {
     const kind = this.#kinds.get(holding?.object ?? '')
     if (holding === undefined || kind === undefined) return undefined
     return { verb: holding.verb, kind, parameter: holding.parameter }
+  }
+
+  results({ results }: RouteConfig): ResultRule | undefined {
+    return results && { id: parsePath(results.id), model: parsePath(results.model) }
   }
 
   names({ names }: RouteConfig): readonly HeldName[] {

@@ -51,6 +51,7 @@ export class RouteCompiler {
     const holding = this.#held.holding(config)
     const members = this.#members.of({ ...config, ...compacted(answer), method: pattern.method })
     if (tunnel !== undefined) this.#checkMessages(protocol, members)
+    this.#checkBatch(id, config)
     return {
       id,
       method: pattern.method,
@@ -72,6 +73,8 @@ export class RouteCompiler {
       names: this.#held.names(config),
       holder: config.holder,
       session: config.session,
+      batch: config.batch,
+      results: this.#held.results(config),
       speakers: this.#speakersOf(protocol),
       everyModel: config.everyModel,
       validate: schema === undefined ? undefined : this.#schemas.validator(schema, id),
@@ -93,6 +96,13 @@ export class RouteCompiler {
       const message = `messages of a tunnel are read for ${MAX_PATHS} members at most`
       this.#problems.error(name === '' ? path : ['upstreams', name, 'members'], 'message-members', message)
     }
+  }
+
+  /** The requests in a batch are those of a route that names its model in the body. */
+  #checkBatch(id: string, { batch, shipped }: RouteConfig): void {
+    if (batch === undefined || shipped || this.#parts.config.routes[batch.of]?.model?.from === 'body') return
+    const message = `no route "${batch.of}" names its model in the body`
+    this.#problems.error(['routes', id, 'batch', 'of'], 'dangling-reference', message)
   }
 
   #speakersOf(protocol = ''): ReadonlySet<string> {
@@ -142,11 +152,20 @@ export class RouteCompiler {
     retry,
     strict,
     holding,
+    batch,
     body,
     request = [],
   }: RouteConfig): Service | undefined {
     if (protocol === undefined) return undefined
-    const offer = { protocol, timeouts, retry, strict, request, forms: body === 'multipart' }
+    const offer = {
+      protocol,
+      timeouts,
+      retry,
+      strict,
+      request,
+      forms: body === 'multipart',
+      batch: batch !== undefined,
+    }
     if (model === undefined && upstream === undefined && holding !== undefined)
       return new HolderService(this.#parts, offer)
     // A task that is made of another one is made by the model of that one.
@@ -183,7 +202,7 @@ function compacted(answer: RouteConfig['answer']): { readonly protocol?: string 
 }
 
 /** Top-level members of the body that decide what happens. */
-function controlMembers({ model, stream, protocol, answer, task }: RouteConfig): readonly string[] {
+function controlMembers({ model, stream, protocol, answer, task, batch }: RouteConfig): readonly string[] {
   const names = new Set<string>()
   for (const pointer of [model, stream]) {
     if (typeof pointer === 'object' && (pointer.from === 'body' || pointer.from === 'form')) names.add(pointer.name)
@@ -191,6 +210,7 @@ function controlMembers({ model, stream, protocol, answer, task }: RouteConfig):
   if (namesState(protocol, answer)) for (const name of STATE_MEMBERS) names.add(name)
   if (mayAskToKeep(protocol)) names.add(KEEP_MEMBER)
   if (task?.action === 'submit') for (const name of TASK_MEMBERS[task.kind]) names.add(name)
+  if (batch !== undefined) names.add(batch.list)
   if (task?.webhook !== undefined) names.add(task.webhook)
   if (task?.member !== undefined) names.add(task.member)
   return [...names]

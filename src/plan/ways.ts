@@ -22,6 +22,8 @@ export interface Offer {
   readonly request?: readonly VerbConfig[]
   /** Whether requests may be forms. */
   readonly forms?: boolean
+  /** Whether requests hold those of another route: what the upstream has declared for all requests is done to each of them. */
+  readonly batch?: boolean
 }
 
 /** An exchange but for the name of the model: all of it that is known before a client names one. */
@@ -157,7 +159,7 @@ function wayOf(
   const request = [
     // They are in the words of the route's own protocol.
     ...(translation === undefined ? (offer.request ?? []) : []),
-    ...written.request,
+    ...(offer.batch === true ? [] : written.request),
     ...endpoint.request,
     ...model.request,
     ...target.request,

@@ -3,6 +3,7 @@ import { compatible } from './families/compatible.js'
 import { native } from './families/native.js'
 import type { Protocol, RequestHeaders } from './protocol.js'
 import { BATCHES } from './protocols/batches/index.js'
+import { MESSAGE_BATCHES } from './protocols/batches/messages.js'
 import { NATIVE_BATCHES } from './protocols/batches/native.js'
 import { chat } from './protocols/chat/index.js'
 import { completions } from './protocols/completions/index.js'
@@ -43,6 +44,7 @@ export const PROTOCOLS: readonly Protocol[] = [
   ...RERANK,
   ...RESPONSES,
   ...MESSAGES,
+  ...MESSAGE_BATCHES,
   ...GENERATE,
   ...UPLOADS,
   ...MESSAGE_FILES,

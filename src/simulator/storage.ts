@@ -83,6 +83,10 @@ export class Things<T> {
     return [...this.#kept.values()]
   }
 
+  entries(): IterableIterator<readonly [id: string, thing: T]> {
+    return this.#kept.entries()
+  }
+
   drop(id: string): boolean {
     const thing = this.#kept.get(id)
     if (thing === undefined) return false
@@ -108,10 +112,11 @@ export class Storage {
   )
   readonly batches = new Things<StoredBatch>(batch => JSON.stringify(batch.request).length)
   readonly nativeBatches = new Things<StoredBatch>(batch => JSON.stringify(batch.request).length)
+  readonly messageBatches = new Things<StoredBatch>(batch => JSON.stringify(batch.request).length)
 
   clear(): void {
-    const { files, nativeFiles, messageFiles, uploads, partedUploads, batches, nativeBatches } = this
-    for (const things of [files, nativeFiles, messageFiles, uploads, partedUploads, batches, nativeBatches])
-      things.clear()
+    const { files, nativeFiles, messageFiles, uploads, partedUploads, batches, nativeBatches, messageBatches } = this
+    const batched = [batches, nativeBatches, messageBatches]
+    for (const things of [files, nativeFiles, messageFiles, uploads, partedUploads, ...batched]) things.clear()
   }
 }

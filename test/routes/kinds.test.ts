@@ -156,7 +156,15 @@ const held: readonly [string, string, string][] = ['openai', 'azure-openai'].fla
   ].map(([request = '', address = '']): [string, string, string] => [kind, request, address])
 })
 
-for (const [kind, request, address] of held) {
+const batches = ['POST', 'GET /a', 'DELETE /a', 'POST /a/cancel', 'GET /a/results'].map(
+  (call): [string, string, string] => {
+    const [method, below = ''] = call.split(' ')
+    const path = `/v1/messages/batches${below}`
+    return ['anthropic', `${method} ${path}`, `https://api.anthropic.com${path}`]
+  },
+)
+
+for (const [kind, request, address] of [...held, ...batches]) {
   t.test(`kind ${kind} serves ${request} at ${address}`, async t => {
     const [method = '', path = ''] = request.split(' ')
     const { route } = (await planWith(kind)).match(method, path)

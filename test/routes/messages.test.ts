@@ -157,7 +157,8 @@ t.test('what the gateway refuses it refuses in the shape of the family', async t
     [post('/v1/messages', { body: '{' }), 400, 'invalid_request_error', /JSON/],
     [request(t, gateway.origin, '/v1/messages', { body: HELLO }), 401, 'authentication_error', /x-api-key/],
     [post('/v1/messages', { method: 'PUT', body: HELLO }), 405, 'invalid_request_error', /POST/],
-    [post('/v1/messages/batches', { body: HELLO }), 404, 'not_found_error', /batches/],
+    [post('/v1/messages/nothing', { body: HELLO }), 404, 'not_found_error', /nothing/],
+    [post('/v1/messages/batches', { body: HELLO }), 400, 'invalid_request_error', /requests/],
   ]
   for (const [asked, status, type, message] of cases) {
     const answer = await asked

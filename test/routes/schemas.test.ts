@@ -30,7 +30,7 @@ const names = [
     'moderations',
     'responses',
   ] as const),
-  ...(['batches', 'native-batches', 'uploads', 'uploads.complete'] as const),
+  ...(['batches', 'message-batches', 'native-batches', 'uploads', 'uploads.complete'] as const),
   ...(['predict', 'rerank', 'rerank.v2', 'videos', 'videos.form', 'videos.remix'] as const),
   ...([
     ...([
@@ -468,7 +468,7 @@ t.test('every recorded request that a provider accepted passes', { skip: recordi
   // (test/e2e/recorded-forms.test.ts).
   const unheard: readonly Name[] = [
     ...(['embed-content', 'batches', 'images.edits.document'] as const),
-    ...(['native-batches', 'uploads', 'uploads.complete'] as const),
+    ...(['message-batches', 'native-batches', 'uploads', 'uploads.complete'] as const),
     ...(['videos', 'videos.form', 'videos.remix'] as const),
     ...FORMS,
     ...names.filter(one => one.startsWith('mj.')),
@@ -494,4 +494,7 @@ t.test('uploads and native batches are checked before an upstream hears of them'
   t.match(check['uploads.complete']({ part_ids: 'a' }), [{ param: 'part_ids' }])
   t.same(check['native-batches']({ batch: { displayName: 'b' } }), [])
   t.match(check['native-batches']({}), [{ param: 'batch' }])
+  t.same(check['message-batches']({ requests: [{ custom_id: 'a', params: {} }] }), [])
+  t.match(check['message-batches']({ requests: [] }), [{ param: 'requests' }])
+  t.match(check['message-batches']({ requests: [{ params: {} }] }), [{ param: 'requests[0].custom_id' }])
 })

@@ -1,5 +1,5 @@
 import { GatewayError } from '../../core/errors.js'
-import type { Holding } from '../../core/held.js'
+import type { HeldKind, Holding } from '../../core/held.js'
 import type { Exchange, Route } from '../../core/plan.js'
 import type { Call } from '../call.js'
 import { resolve, unknownModel } from '../resolve.js'
@@ -26,7 +26,8 @@ export async function holdersFor(call: Call, route: Route, holding: Holding): Pr
   const exchange = exchangesOf(route).find(({ upstream }) => upstream.name === held.upstream)
   // Whom the upstream does not know any more we need not either.
   call.response.on('finish', () => {
-    if (call.status === 404) call.kernel.state.holdings.forget(ownerOf(call), kind, held.id).catch(() => undefined)
+    // Its content may not be there yet, or not any more.
+    if (call.status === 404 && holding.verb !== 'uses') forget(call, kind, held.id).catch(() => undefined)
   })
   if (exchange === undefined) {
     throw new GatewayError(
@@ -34,7 +35,20 @@ export async function holdersFor(call: Call, route: Route, holding: Holding): Pr
       'The upstream that holds this is switched off, or does not serve it any more.',
     )
   }
+  if (route.results !== undefined) {
+    const names = await call.kernel.state.batchNames.find(ownerOf(call), held.id)
+    if (names !== undefined) call.resultNames = new Map([[held.upstream, names]])
+  }
   return [exchange]
+}
+
+/** What is not there any more is nobody's. */
+export async function forget(call: Call, kind: HeldKind, id: string): Promise<void> {
+  const { holdings, batchNames } = call.kernel.state
+  await holdings.forget(ownerOf(call), kind, id)
+  if (call.generation.plan.routes.some(({ batch, holding }) => batch !== undefined && holding?.kind === kind)) {
+    await batchNames.forget(ownerOf(call), id)
+  }
 }
 
 /** The upstream that takes ids which belong to no key, where the caller's models lead to one. */
@@ -56,6 +70,8 @@ function makers(call: Call, route: Route): readonly Exchange[] {
   const { caller, generation } = call
   if (route.everyModel && caller?.models.includes('*') !== true) throw someModelsOnly()
   if (route.model !== undefined) return resolve(call, route)
+  // The models of its requests decide.
+  if (route.batch !== undefined) return exchangesOf(route)
   const hint = hinted(call, route)
   const reached = caller === undefined ? undefined : generation.plan.models.upstreams(caller, hint?.model)
   if (reached === undefined) throw unknownModel(hint?.model ?? '', route, 'the key has no such model')

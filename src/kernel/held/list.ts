@@ -5,6 +5,7 @@ import type { Range } from '../../core/store.js'
 import type { Call } from '../call.js'
 import { ownerOf } from './choose.js'
 import type { Held } from './holdings.js'
+import { withLinks } from './links.js'
 import { looked, type Serve } from './look.js'
 import { textAt } from './read-object.js'
 
@@ -28,7 +29,7 @@ export async function listHeld(call: Call, { kind }: Holding, serve: Serve): Pro
   const items = isBackwards ? found.toReversed() : found
   const seen = await looked(call, kind, items, serve)
   if (call.over) return
-  const objects = seen.map(item => shown(item, kind))
+  const objects = seen.map(item => withLinks(call, kind, shown(item, kind)))
   const last = items.at(-1)
   if (pages !== 'tokens') {
     const [first] = items

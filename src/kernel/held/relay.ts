@@ -7,8 +7,9 @@ import type { MemoryLease } from '../memory.js'
 import type { Relay, Source } from '../relay/relay.js'
 import type { UpstreamHeaders } from '../response-headers.js'
 import { joined } from '../translate/steps.js'
-import { ownerOf } from './choose.js'
+import { forget, ownerOf } from './choose.js'
 import { idIn } from './holdings.js'
+import { linked } from './links.js'
 import { textAt } from './read-object.js'
 import { openSession } from './session.js'
 
@@ -89,7 +90,8 @@ export class HeldRelay implements Relay {
       this.#headers.push(route.session.header, await openSession(call, route.session, exchange, this.#address))
     }
     if (call.over || call.error !== undefined) return
-    const bytes = body.length === 0 ? body : (exchange.response?.(body) ?? body)
+    const changed = body.length === 0 ? body : (exchange.response?.(body) ?? body)
+    const bytes = linked(call, this.#holding.kind, changed, document)
     this.#headers.push('content-length', String(bytes.length))
     call.begin(this.#status, this.#headers)
     call.end(bytes)
@@ -100,14 +102,16 @@ export class HeldRelay implements Relay {
     const { verb, kind, parameter } = this.#holding
     if (call.isUnknown) return
     const owner = ownerOf(call)
-    const { holdings } = call.kernel.state
-    if (verb === 'ends') return holdings.forget(owner, kind, call.params[parameter ?? ''] ?? '')
+    const { holdings, batchNames } = call.kernel.state
+    if (verb === 'ends') return forget(call, kind, call.params[parameter ?? ''] ?? '')
     const wrapped = kind.wrapped === undefined ? undefined : document[kind.wrapped]
     const object = isObject(wrapped) ? wrapped : document
     const name = textAt(object, kind.id)
     const id = name === undefined ? undefined : idIn(name, kind)
     // Whoever asks about a thing learns nothing of another one.
     if (id === undefined || (verb !== 'makes' && id !== call.params[parameter ?? ''])) return
+    const names = verb === 'makes' ? call.resultNames?.get(exchange.upstream.name) : undefined
+    if (names !== undefined) await batchNames.note(owner, id, names)
     await holdings.note(owner, kind, exchange.upstream.name, id, object)
   }
 

@@ -12,6 +12,7 @@ import { RawRelay } from './raw.js'
 import { ReframeRelay } from './reframe.js'
 import { RefusalRelay } from './refusal.js'
 import type { Relay, Source } from './relay.js'
+import { ResultsRelay } from './results.js'
 
 /** Chooses the relay for an answer by its status and form; undefined where the answer is refused at once. */
 export function openRelay(attempt: Source, status: number, headers: UpstreamHeaders): Relay | undefined {
@@ -25,13 +26,17 @@ export function openRelay(attempt: Source, status: number, headers: UpstreamHead
   const encoding = single(headers['content-encoding'])
   if (encoding !== undefined && encoding !== 'identity') {
     // What has to be written down is read, and we do not decode.
-    if (!accepts(attempt, encoding) || (holding !== undefined && holding.verb !== 'uses')) {
+    const isRead = holding !== undefined && (holding.verb !== 'uses' || attempt.call.resultNames !== undefined)
+    if (!accepts(attempt, encoding) || isRead) {
       attempt.failed('bad_response', malformed('It sent an encoding that nobody asked for.'))
       return undefined
     }
     flat.push('content-encoding', encoding)
     return new RawRelay(attempt, status, flat, lengthOf(headers))
   }
+  const { results } = attempt.route
+  const names = results && attempt.call.resultNames?.get(attempt.exchange.upstream.name)
+  if (results !== undefined && names !== undefined) return new ResultsRelay(attempt, status, flat, results, names)
   if (holding?.verb === 'uses') return new RawRelay(attempt, status, flat, lengthOf(headers))
   if (holding !== undefined) return new HeldRelay(attempt, holding, status, flat, headers)
   const type = single(headers['content-type'])?.toLowerCase() ?? ''

@@ -1,4 +1,5 @@
 import type { Store } from '../../core/store.js'
+import { BatchNames } from '../held/batch/result-names.js'
 import { Holdings } from '../held/holdings.js'
 import { Background } from './background.js'
 import type { StateBounds } from './bounds.js'
@@ -15,6 +16,7 @@ export class State {
   readonly compactions: Compactions
   readonly recall: Recall
   readonly holdings: Holdings
+  readonly batchNames: BatchNames
 
   constructor(store: Store, bounds: StateBounds, onFault: (error: unknown) => void) {
     this.conversations = new Conversations(store, bounds, undefined, onFault)
@@ -23,6 +25,7 @@ export class State {
     this.compactions = new Compactions(store)
     this.recall = new Recall(store)
     this.holdings = new Holdings(store)
+    this.batchNames = new BatchNames(store)
   }
 
   /** Resolves when nothing is being written any more. */

@@ -325,9 +325,10 @@ function followOf(
 }
 
 /** `makes file, held by an upstream of the model in query.model, else by the first of these`. */
-function holdingText({ holder, model }: Route, { verb, kind }: Holding): string {
+function holdingText({ holder, model, batch }: Route, { verb, kind }: Holding): string {
   const text = `${verb} ${kind.name}`
   if (verb !== 'makes' || model !== undefined) return text
+  if (batch !== undefined) return `${text}, held by the one that serves all models of its requests on ${batch.of}`
   const hints = holder.map(({ from, name }) => `${from}.${name}`).join(' or ')
   const first = "the first of these that the key's models lead to"
   return `${text}, held by ${hints === '' ? first : `an upstream of the model in ${hints}, else by ${first}`}`

@@ -12,6 +12,7 @@ const FILE: HeldKind = {
   wrapped: undefined,
   expires: ['expires_at'],
   brings: [],
+  links: [],
   list: LIST,
 }
 const BATCH: HeldKind = { ...FILE, name: 'batch', expires: undefined, brings: [{ kind: FILE, path: ['output'] }] }

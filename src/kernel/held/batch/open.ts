@@ -1,0 +1,155 @@
+import { GatewayError } from '../../../core/errors.js'
+import type { BatchRule } from '../../../core/held.js'
+import { pathText } from '../../../core/path-text.js'
+import type { Exchange, Route } from '../../../core/plan.js'
+import type { Body } from '../../admit.js'
+import type { Call } from '../../call.js'
+import { alsoChange } from '../../members.js'
+import { NOT_ALLOWED, order, whyNot } from '../../resolve.js'
+import { breathe } from '../../translate/steps.js'
+import { changesOfRequest } from './changes.js'
+import { type BatchRequest, requestsIn } from './requests.js'
+import { ResultNamesDraft } from './result-names.js'
+
+/** Most models of one batch. */
+const MAX_MODELS = 64
+/** Most names of what is left out of requests that one answer tells. */
+const MAX_DROPPED = 64
+/** Bytes of requests that are changed in one turn of the event loop. */
+const STEP_BYTES = 256 * 1024
+/** Characters of a client's text that an error repeats. */
+const SHOWN = 256
+
+/** By upstream, best first: how it serves a model on the route of the requests. */
+type Ways = ReadonlyMap<string, Exchange>
+
+/**
+ * Those of the exchanges that can take a batch: their upstream serves the models of all of its requests by the requests' own
+ * protocol. What each of them gets is noted: its names of the models, and what is declared for each request by itself. Throws
+ * `model_not_found`, and `invalid_parameter` where no one upstream can take it all.
+ */
+export async function openBatch(
+  call: Call,
+  route: Route,
+  rule: BatchRule,
+  body: Body,
+  exchanges: readonly Exchange[],
+): Promise<readonly Exchange[]> {
+  const inner = call.generation.plan.routes.find(({ id }) => id === rule.of)
+  if (inner?.model === undefined || body.type !== 'bytes') throw new Error('a batch has requests of a known route')
+  await breathe(body.bytes.length)
+  const requests = await requestsIn(body.bytes, rule, inner.model.name, inner.control)
+  const ways = waysOfModels(call, route, inner, requests)
+  call.model = requests[0]?.model ?? ''
+  const upstreams = sharedBy(ways, requests)
+  const able = upstreams.flatMap(name => exchanges.find(({ upstream }) => upstream.name === name) ?? [])
+  if (able.length === 0) throw heldElsewhere(upstreams)
+  for (const exchange of able) await change(call, inner, exchange, body.bytes, requests, ways)
+  return able
+}
+
+/** How each of the models is served, by its name. */
+function waysOfModels(
+  call: Call,
+  route: Route,
+  inner: Route,
+  requests: readonly BatchRequest[],
+): ReadonlyMap<string, Ways> {
+  const ways = new Map<string, Ways>()
+  for (const request of requests) {
+    if (ways.has(request.model)) continue
+    if (ways.size === MAX_MODELS) {
+      const message = `The requests of a batch name more than ${MAX_MODELS} models.`
+      throw new GatewayError('invalid_parameter', message, { limit: 'models' })
+    }
+    ways.set(request.model, waysOfModel(call, route, inner, request))
+  }
+  return ways
+}
+
+function waysOfModel(call: Call, route: Route, inner: Route, { model, at }: BatchRequest): Ways {
+  const choice = call.caller?.may(model) === true ? inner.resolve(model) : undefined
+  const param = pathText([...at, inner.model?.name ?? ''])
+  if (choice === undefined) {
+    call.model = model
+    const shown = model.slice(0, SHOWN)
+    throw new GatewayError(
+      'model_not_found',
+      `The model \`${shown}\` of '${param}' does not exist, or you may not use it.`,
+      {
+        param,
+        cause: call.caller?.may(model) === true ? whyNot(call) : NOT_ALLOWED,
+      },
+    )
+  }
+  const exchanges = order(choice, Math.random)
+  const able = exchanges.filter(one => one.translation === undefined && route.speakers.has(one.upstream.name))
+  const ways = new Map<string, Exchange>()
+  for (const one of able) if (!ways.has(one.upstream.name)) ways.set(one.upstream.name, one)
+  if (ways.size > 0) return ways
+  const names = [...new Set(exchanges.map(({ upstream }) => `'${upstream.name}'`))].join(', ')
+  const message = `The model \`${model}\` of '${param}' is served by ${names}, which takes no batches (it does not speak ${route.protocol?.name}). Send these requests one by one to ${inner.id}.`
+  throw new GatewayError('invalid_parameter', message, { param })
+}
+
+/** Upstreams that serve all of the models, in the order of the first one's. */
+function sharedBy(ways: ReadonlyMap<string, Ways>, requests: readonly BatchRequest[]): readonly string[] {
+  let left: readonly string[] | undefined
+  let before: BatchRequest | undefined
+  for (const request of requests) {
+    const own = ways.get(request.model)
+    if (own === undefined || request.model === before?.model) continue
+    const shared: readonly string[] = left?.filter(name => own.has(name)) ?? [...own.keys()]
+    if (shared.length === 0 && before !== undefined) throw split(before, left ?? [], request, [...own.keys()])
+    left = shared
+    before = request
+  }
+  return left ?? []
+}
+
+function split(
+  one: BatchRequest,
+  its: readonly string[],
+  other: BatchRequest,
+  others: readonly string[],
+): GatewayError {
+  const told = ({ model, at }: BatchRequest, names: readonly string[]): string =>
+    `\`${model}\` of '${pathText(at)}' by ${names.map(name => `'${name}'`).join(', ')}`
+  const message = `All requests of a batch have to be served by one upstream, and ${told(one, its)}, ${told(other, others)}. Send a batch for each.`
+  return new GatewayError('invalid_parameter', message, { param: pathText(other.at) })
+}
+
+function heldElsewhere(upstreams: readonly string[]): GatewayError {
+  const names = upstreams.map(name => `'${name}'`).join(', ')
+  const message = `What the requests name is not held by ${names}, which serves their models. Upload it again, and name the model.`
+  return new GatewayError('invalid_parameter', message)
+}
+
+/** Notes what the exchange gets otherwise than it came. */
+async function change(
+  call: Call,
+  inner: Route,
+  exchange: Exchange,
+  bytes: Buffer,
+  requests: readonly BatchRequest[],
+  ways: ReadonlyMap<string, Ways>,
+): Promise<void> {
+  const names = new ResultNamesDraft()
+  const dropped = new Set<string>()
+  const edits = []
+  let read = 0
+  for (const request of requests) {
+    const way = ways.get(request.model)?.get(exchange.upstream.name)
+    if (way === undefined) continue
+    const changes = changesOfRequest(call, inner, way, bytes, request)
+    edits.push(...changes.edits)
+    names.add(request.id, request.model, way.model)
+    for (const name of changes.dropped) if (dropped.size < MAX_DROPPED) dropped.add(name)
+    if (request.end - read < STEP_BYTES) continue
+    read = request.end
+    await breathe(Number.POSITIVE_INFINITY)
+  }
+  alsoChange(call, exchange, edits, [...dropped])
+  const found = names.names
+  if (found !== undefined) call.resultNames = new Map([...(call.resultNames ?? []), [exchange.upstream.name, found]])
+}

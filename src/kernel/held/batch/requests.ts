@@ -1,0 +1,132 @@
+import { GatewayError } from '../../../core/errors.js'
+import type { BatchRule } from '../../../core/held.js'
+import type { DocumentPath } from '../../../core/path-text.js'
+import { pathText } from '../../../core/path-text.js'
+import { shownName } from '../../../core/shown-name.js'
+import { type ControlNames, controlNames } from '../../../wire/control-names.js'
+import { type Item, JsonCursor } from '../../../wire/json-cursor.js'
+import { listElements, type Span } from '../../../wire/json-list.js'
+import { breathe } from '../../translate/steps.js'
+
+/** Most requests of one batch. */
+const MAX_REQUESTS = 100_000
+/** Longest model name, in characters. */
+const MAX_MODEL_CHARS = 256
+/** Bytes that are read in one turn of the event loop. */
+const STEP_BYTES = 512 * 1024
+const OPEN_BRACE = 0x7b
+const QUOTE = 0x22
+
+/** One of the requests that stand in a batch; offsets count from the top of the batch. */
+export interface BatchRequest extends Span {
+  readonly at: DocumentPath
+  /** As the client calls the request; empty where that is no text. */
+  readonly id: string
+  readonly model: string
+  /** Of the model's name, quotes included. */
+  readonly name: Span
+}
+
+/**
+ * The requests of a batch, read in steps. `control` are the members of each that decide what happens, which may stand only
+ * once. Throws `invalid_parameter` and `duplicate_parameter`.
+ */
+export async function requestsIn(
+  bytes: Buffer,
+  rule: BatchRule,
+  model: string,
+  control: readonly string[],
+): Promise<readonly BatchRequest[]> {
+  const names = { element: controlNames([rule.request, rule.id]), request: controlNames(control) }
+  const cursor = new JsonCursor(bytes)
+  const requests: BatchRequest[] = []
+  let read = 0
+  for (const element of listElements(bytes, rule.list)) {
+    if (requests.length === MAX_REQUESTS) throw tooMany(rule)
+    requests.push(requestOf(cursor, element, rule, model, names, requests.length))
+    if (element.end - read < STEP_BYTES) continue
+    read = element.end
+    await breathe(Number.POSITIVE_INFINITY)
+  }
+  if (requests.length === 0) throw missing([rule.list])
+  return requests
+}
+
+function requestOf(
+  cursor: JsonCursor,
+  element: Span,
+  rule: BatchRule,
+  model: string,
+  names: { readonly element: ControlNames; readonly request: ControlNames },
+  index: number,
+): BatchRequest {
+  const place = [rule.list, index]
+  const outer = membersOf(cursor, element, place, names.element)
+  const request = outer.get(rule.request)
+  const at = [...place, rule.request]
+  if (request === undefined) throw missing(at)
+  const name = membersOf(cursor, request, at, names.request).get(model)
+  if (name === undefined) throw missing([...at, model])
+  const text = textOf(cursor, name)
+  if (text === undefined || text === '' || text.length > MAX_MODEL_CHARS) {
+    const param = pathText([...at, model])
+    const message = `'${param}' has to be a string of 1 to ${MAX_MODEL_CHARS} characters.`
+    throw new GatewayError('invalid_parameter', message, { param, rule: text === undefined ? 'type' : 'length' })
+  }
+  const id = outer.get(rule.id)
+  return {
+    start: request.start,
+    end: request.end,
+    at,
+    id: (id && textOf(cursor, id)) ?? '',
+    model: text,
+    name: { start: name.start, end: name.end },
+  }
+}
+
+/** The members of an object that have one of the names. */
+function membersOf(
+  cursor: JsonCursor,
+  { start }: Span,
+  at: DocumentPath,
+  names: ControlNames,
+): ReadonlyMap<string, Item> {
+  if (cursor.doc[start] !== OPEN_BRACE) {
+    const param = pathText(at)
+    throw new GatewayError('invalid_parameter', `'${param}' has to be an object.`, { param, rule: 'type' })
+  }
+  const found = new Map<string, Item>()
+  for (const item of cursor.container(start).items) {
+    const key = names.find(cursor.doc, item.keyStart + 1, item.keyEnd - 1)
+    if (key === undefined) continue
+    const param = shownName(pathText([...at, key.name]))
+    if (!key.exact) {
+      const message = `Unknown parameter. Did you mean '${param}'? It has to be written exactly so.`
+      throw new GatewayError('invalid_parameter', message, { param, familyCode: 'unknown_parameter' })
+    }
+    if (found.has(key.name)) {
+      const message = `The parameter '${param}' may stand only once.`
+      throw new GatewayError('duplicate_parameter', message, { param, rule: 'duplicate' })
+    }
+    found.set(key.name, item)
+  }
+  return found
+}
+
+function textOf({ doc }: JsonCursor, { start, end }: Span): string | undefined {
+  return doc[start] === QUOTE ? String(JSON.parse(doc.toString('utf8', start, end))) : undefined
+}
+
+function missing(at: DocumentPath): GatewayError {
+  const param = pathText(at)
+  return new GatewayError('invalid_parameter', `Missing required parameter: '${param}'.`, {
+    param,
+    rule: 'required',
+    familyCode: 'missing_required_parameter',
+  })
+}
+
+function tooMany({ list }: BatchRule): GatewayError {
+  const message = `A batch has at most ${MAX_REQUESTS} requests.`
+  return new GatewayError('invalid_parameter', message, { param: list, limit: 'requests' })
+}

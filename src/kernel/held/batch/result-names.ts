@@ -1,0 +1,88 @@
+import { isObject, parseJson } from '../../../core/json.js'
+import { isPlace, type Store } from '../../../core/store.js'
+import { stored } from '../../state/faults.js'
+
+const NAMESPACE = 'batch-models'
+const DAY = 24 * 3_600_000
+/** How long the names of a batch are known: as long as the batch itself, milliseconds. */
+const KEEP = 5 * 365 * DAY
+/** Most requests of a batch that are noted one by one. */
+const MAX_NOTED = 4096
+
+/** Which of a client's names stands for a model that an upstream names in results. */
+export interface ResultNames {
+  /** Client's names by the upstream's. */
+  readonly sent: Readonly<Record<string, string>>
+  /** Where several of the client's names are one of the upstream's: names by request, but for the first of them. */
+  readonly requests: Readonly<Record<string, string>>
+}
+
+/** Gathers them, request by request. */
+export class ResultNamesDraft {
+  readonly #sent = new Map<string, string>()
+  readonly #requests = new Map<string, string>()
+
+  add(request: string, asked: string, sent: string): void {
+    const first = this.#sent.get(sent)
+    if (first === undefined) this.#sent.set(sent, asked)
+    else if (first !== asked && this.#requests.size < MAX_NOTED) this.#requests.set(request, asked)
+  }
+
+  /** Undefined where the upstream has the client's own names. */
+  get names(): ResultNames | undefined {
+    if (this.#requests.size === 0 && [...this.#sent].every(([sent, asked]) => sent === asked)) return undefined
+    return { sent: Object.fromEntries(this.#sent), requests: Object.fromEntries(this.#requests) }
+  }
+}
+
+/**
+ * The client's name of the model that answered a request, `told` by the upstream: it may be a dated version of what was asked
+ * for. Undefined where it stays as it is told.
+ */
+export function nameOfResult(
+  { sent, requests }: ResultNames,
+  request: string | undefined,
+  told: string,
+): string | undefined {
+  if (request !== undefined && Object.hasOwn(requests, request)) return requests[request]
+  const known = Object.keys(sent)
+  const meant = known.filter(name => isVersion(told, name)).sort((one, other) => other.length - one.length)[0]
+  const name = meant ?? (known.length === 1 ? known[0] : undefined)
+  const asked = name === undefined ? undefined : sent[name]
+  return asked === name ? undefined : asked
+}
+
+/** Whether a name is another one, or that with a version behind it. */
+function isVersion(told: string, name: string): boolean {
+  return told.startsWith(name) && (told.length === name.length || /^[-@:]/.test(told.slice(name.length)))
+}
+
+/** Keeps the names of batches for their owners. */
+export class BatchNames {
+  readonly #store: Store
+
+  constructor(store: Store) {
+    this.#store = store
+  }
+
+  /** Throws `unavailable` where the store fails. */
+  async note(owner: string, id: string, names: ResultNames): Promise<void> {
+    const place = { namespace: NAMESPACE, owner, key: id }
+    if (!isPlace(place)) return
+    const created = Date.now()
+    const value = Buffer.from(JSON.stringify(names))
+    await stored(this.#store.create({ ...place, created, expires: created + KEEP, value }))
+  }
+
+  async find(owner: string, id: string): Promise<ResultNames | undefined> {
+    const place = { namespace: NAMESPACE, owner, key: id }
+    const record = isPlace(place) ? await stored(this.#store.get(NAMESPACE, owner, id)) : undefined
+    const names = record && parseJson(Buffer.from(record.value).toString('utf8'))
+    return isObject(names) ? (names as unknown as ResultNames) : undefined
+  }
+
+  async forget(owner: string, id: string): Promise<void> {
+    const place = { namespace: NAMESPACE, owner, key: id }
+    if (isPlace(place)) await stored(this.#store.delete(place))
+  }
+}

@@ -1,0 +1,111 @@
+import { GatewayError } from '../../core/errors.js'
+import type { ResultRule } from '../../core/held.js'
+import { parseJson } from '../../core/json.js'
+import { next } from '../../wire/bytes.js'
+import { findValue } from '../../wire/json-edit.js'
+import { apply } from '../../wire/json-splice.js'
+import { nameOfResult, type ResultNames } from '../held/batch/result-names.js'
+import { OF_BYTES } from '../response-headers.js'
+import { RawRelay } from './raw.js'
+import type { Relay, Source } from './relay.js'
+
+const LF = 0x0a
+
+/**
+ * Passes the results of a batch on, line by line, with the client's own names of its models. All else stays byte for byte as it
+ * came, also of lines that are no JSON. No more than one line is held, up to `limits.line` of the route.
+ */
+export class ResultsRelay implements Relay {
+  readonly #attempt: Source
+  readonly #raw: RawRelay
+  readonly #rule: ResultRule
+  readonly #names: ResultNames
+  /** The pieces of a line that has not ended. */
+  #line: Buffer[] = []
+  #size = 0
+  #isOver = false
+
+  constructor(attempt: Source, status: number, headers: string[], rule: ResultRule, names: ResultNames) {
+    this.#attempt = attempt
+    // These are other bytes than the upstream's own.
+    this.#raw = new RawRelay(attempt, status, withoutValidators(headers), undefined)
+    this.#rule = rule
+    this.#names = names
+  }
+
+  data(chunk: Buffer): void {
+    if (this.#isOver) return
+    // Progress, though no line has ended.
+    this.#attempt.content()
+    const out: Uint8Array[] = []
+    let from = 0
+    for (let end = next(chunk, LF, 0); end < chunk.length; end = next(chunk, LF, from)) {
+      this.hold(chunk.subarray(from, end + 1))
+      out.push(this.take())
+      from = end + 1
+    }
+    if (from < chunk.length) this.hold(chunk.subarray(from))
+    if (out.length > 0) this.#raw.data(Buffer.concat(out))
+    if (this.#size > this.#attempt.route.limits.line) this.refuse()
+  }
+
+  end(): void {
+    if (this.#isOver) return
+    if (this.#size > 0) this.#raw.data(Buffer.from(this.take()))
+    this.#raw.end()
+  }
+
+  broken(error: GatewayError): boolean {
+    return this.#raw.broken(error)
+  }
+
+  settle(): void {}
+
+  private hold(piece: Buffer): void {
+    this.#line.push(piece)
+    this.#size += piece.length
+  }
+
+  /** The line as the client gets it. */
+  private take(): Uint8Array {
+    const [only] = this.#line
+    const line = this.#line.length === 1 && only !== undefined ? only : Buffer.concat(this.#line)
+    this.#line = []
+    this.#size = 0
+    try {
+      return this.renamed(line)
+    } catch {
+      return line
+    }
+  }
+
+  private renamed(line: Buffer): Uint8Array {
+    const place = findValue(line, this.#rule.model)
+    const told = place && parseJson(line.toString('utf8', place.start, place.end))
+    if (place === undefined || typeof told !== 'string') return line
+    const named = findValue(line, this.#rule.id)
+    const request = named && parseJson(line.toString('utf8', named.start, named.end))
+    const name = nameOfResult(this.#names, typeof request === 'string' ? request : undefined, told)
+    if (name === undefined) return line
+    return apply(line, [{ start: place.start, end: place.end, bytes: Buffer.from(JSON.stringify(name)) }])
+  }
+
+  private refuse(): void {
+    this.#isOver = true
+    this.#line = []
+    const error = new GatewayError('bad_upstream_response', 'The upstream sent a line that is too long.', {
+      phase: 'body',
+      limit: 'line',
+    })
+    if (!this.#raw.broken(error)) this.#attempt.failed('bad_response', error)
+  }
+}
+
+/** Headers without those that speak of the upstream's bytes, but for their type. */
+function withoutValidators(headers: readonly string[]): string[] {
+  const KEPT = new Set(['content-type', 'content-disposition', 'cache-control'])
+  return headers.filter((_, index) => {
+    const name = headers[index - (index % 2)] ?? ''
+    return KEPT.has(name) || !OF_BYTES.has(name)
+  })
+}

@@ -1,0 +1,46 @@
+import { JsonCursor } from './json-cursor.js'
+
+const COMMA = 0x2c
+const OPEN_BRACKET = 0x5b
+const CLOSE_BRACKET = 0x5d
+const CLOSE_BRACE = 0x7d
+
+/** Offsets of a value in its document. */
+export interface Span {
+  readonly start: number
+  readonly end: number
+}
+
+/**
+ * The elements of the list that is the top-level member `name`, one by one, so that its reader may pause between two of them.
+ * None where it is no list. The document is known to be a JSON object, and has that member once at most.
+ */
+export function* listElements(doc: Buffer, name: string): Generator<Span, void> {
+  const cursor = new JsonCursor(doc)
+  const list = valueAt(cursor, name)
+  if (list === undefined || doc[list] !== OPEN_BRACKET) return
+  let start = cursor.skipSpace(list + 1)
+  if (doc[start] === CLOSE_BRACKET) return
+  for (;;) {
+    const end = cursor.skipValue(start)
+    yield { start, end }
+    const next = cursor.skipSpace(end)
+    if (doc[next] !== COMMA) return
+    start = cursor.skipSpace(next + 1)
+  }
+}
+
+/** Where the value of a top-level member begins; what stands behind it is not looked at. */
+function valueAt(cursor: JsonCursor, name: string): number | undefined {
+  const { doc } = cursor
+  let keyStart = cursor.skipSpace(cursor.skipSpace(0) + 1)
+  while (doc[keyStart] !== CLOSE_BRACE) {
+    const keyEnd = cursor.skipValue(keyStart)
+    const start = cursor.skipSpace(cursor.skipSpace(keyEnd) + 1)
+    if (JSON.parse(doc.toString('utf8', keyStart, keyEnd)) === name) return start
+    const next = cursor.skipSpace(cursor.skipValue(start))
+    if (doc[next] !== COMMA) return undefined
+    keyStart = cursor.skipSpace(next + 1)
+  }
+  return undefined
+}
