@@ -1,4 +1,4 @@
-// The coverage tables of docs/translation.md, made of what the codecs say of themselves: `fields` (what of a client's
+// The coverage tables of docs/reference/translation.md, made of what the codecs say of themselves: `fields` (what of a client's
 // request the gateway can hold) and `carries` (what of that goes out in a protocol). A test holds both to the code.
 import { existsSync, readdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'

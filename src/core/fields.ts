@@ -1,6 +1,6 @@
 /**
  * Everything of a request that the canonical model can hold, as far as protocols differ in carrying it. Codecs say for
- * each of them what becomes of it; `docs/translation.md` is made of that.
+ * each of them what becomes of it; `docs/reference/translation.md` is made of that.
  */
 export const FIELDS = {
   system: 'Instructions before the first turn',
