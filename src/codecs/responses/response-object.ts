@@ -40,20 +40,11 @@ export class ResponseBase {
   constructor(answer: AnswerContext, { model, created }: Pick<TextResult, 'model' | 'created'>) {
     const { body, now } = answer
     this.id = answer.newId('resp_')
-    const repeated: Record<string, Json> = { ...REPEATED }
-    for (const name in REPEATED) {
-      const said = Object.hasOwn(body, name) ? body[name] : null
-      if (said !== undefined && said !== null) repeated[name] = said
-    }
-    this.#members = compact(repeated, {
-      ...conversationOf(body.conversation),
-      text: { ...DEFAULT_TEXT, ...objectOf(body.text) },
-      tools: arrayOf(body.tools).map(toolOf),
+    this.#members = compact(repeatedMembers(body), {
       id: this.id,
       object: 'response',
       created_at: created ?? now,
       model: model === '' ? answer.request.model : model,
-      reasoning: { effort: null, summary: null, ...objectOf(body.reasoning) },
     })
   }
 
@@ -77,16 +68,41 @@ export class ResponseBase {
   }
 }
 
+/** What a response repeats of its request, or says in its place. */
+export function repeatedMembers(body: JsonObject): JsonObject {
+  const repeated: Record<string, Json> = { ...REPEATED }
+  for (const name in REPEATED) {
+    const said = Object.hasOwn(body, name) ? body[name] : null
+    if (said !== undefined && said !== null) repeated[name] = said
+  }
+  return {
+    ...repeated,
+    ...conversationOf(body.conversation),
+    text: textOf(objectOf(body.text)),
+    tools: arrayOf(body.tools).map(toolOf),
+    reasoning: { effort: null, summary: null, ...objectOf(body.reasoning) },
+  }
+}
+
 /** A conversation may be named by its id alone. */
 function conversationOf(said: Json | undefined): JsonObject {
   if (typeof said === 'string') return { conversation: { id: said } }
   return isObject(said) && typeof said.id === 'string' ? { conversation: { id: said.id } } : {}
 }
 
+/** A schema is repeated with what its format leaves out. */
+function textOf(text: JsonObject | undefined): JsonObject {
+  const format = objectOf(text?.format)
+  if (format?.type !== 'json_schema') return { ...DEFAULT_TEXT, ...text }
+  const { description = null, strict } = format
+  return { ...text, format: { ...format, description, strict: strict ?? false } }
+}
+
 /** Functions are repeated with what they leave out. */
 function toolOf(tool: Json): Json {
   if (!isObject(tool) || tool.type !== 'function') return tool
-  return { ...tool, parameters: tool.parameters ?? null, strict: tool.strict ?? true }
+  const { description = null, parameters = null, strict } = tool
+  return { ...tool, description, parameters, strict: strict ?? true }
 }
 
 /** Why an answer is not whole; undefined where it is. */

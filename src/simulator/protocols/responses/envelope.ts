@@ -64,10 +64,17 @@ function reasoning(body: Fields): object {
 
 function text(body: Fields): object {
   const asked = body.fields('text')
-  return { format: asked?.raw('format') ?? { type: 'text' }, verbosity: asked?.raw('verbosity') ?? 'medium' }
+  const format = asked?.raw('format') ?? { type: 'text' }
+  const shown = isObject(format) && format.type === 'json_schema' ? toldFormat(format) : format
+  return { format: shown, verbosity: asked?.raw('verbosity') ?? 'medium' }
 }
 
-/** Functions are strict here unless they say otherwise. */
+function toldFormat(format: JsonObject): JsonObject {
+  return { ...format, description: format.description ?? null, strict: format.strict ?? false }
+}
+
+/** Functions are strict here unless they say otherwise, and are told back with a description that may be none. */
 function told(tool: JsonObject): JsonObject {
-  return tool.type === 'function' ? { ...tool, strict: tool.strict ?? true } : tool
+  if (tool.type !== 'function') return tool
+  return { ...tool, description: tool.description ?? null, strict: tool.strict ?? true }
 }
