@@ -118,7 +118,7 @@ export class RouteCompiler {
   *#service(id: string, { parameters }: Pattern, config: RouteConfig): Steps<Service | undefined> {
     const service = this.#find(config)
     if (config.body === 'multipart') this.#checkForms(id, config)
-    for (const [name, call] of service === undefined ? [] : yield* service.needs()) {
+    for (const [name, call] of service === undefined || config.protocol === undefined ? [] : yield* service.needs()) {
       if (parameters.includes(name)) continue
       const message = `the upstream's call "${call}" needs {${name}}, which this route does not have`
       this.#problems.error(['routes', id], 'unknown-parameter', message)
@@ -143,8 +143,14 @@ export class RouteCompiler {
     }
   }
 
+  /** Upstreams that speak the stateful protocol: what they keep for others than the callers here has no model. */
+  #keepers(timeouts: RouteConfig['timeouts'], retry: RouteConfig['retry']): Service {
+    return new HolderService(this.#parts, { protocol: STATEFUL, timeouts, retry, strict: false })
+  }
+
   #find({
     protocol,
+    answer,
     model,
     task,
     upstream,
@@ -156,7 +162,7 @@ export class RouteCompiler {
     body,
     request = [],
   }: RouteConfig): Service | undefined {
-    if (protocol === undefined) return undefined
+    if (protocol === undefined) return asksKeepers(answer) ? this.#keepers(timeouts, retry) : undefined
     const offer = {
       protocol,
       timeouts,
@@ -194,6 +200,11 @@ function pick({
 
 function isEmpty(settings: object): boolean {
   return Object.keys(settings).length === 0
+}
+
+/** Whether an upstream may be asked about what it keeps; whoever compacts names a model. */
+function asksKeepers(answer: RouteConfig['answer']): boolean {
+  return answer?.startsWith('response') === true && answer !== 'response.compact'
 }
 
 /** What is compacted is a request of the stateful protocol. */

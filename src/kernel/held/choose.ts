@@ -5,6 +5,7 @@ import type { Call } from '../call.js'
 import { resolve, unknownModel } from '../resolve.js'
 import { type Hint, neverHeld, nobodyHolds, noObject, someModelsOnly } from './faults.js'
 import { idIn } from './holdings.js'
+import { takerOf } from './outside.js'
 import { resumed } from './session.js'
 
 /**
@@ -55,10 +56,9 @@ export async function forget(call: Call, kind: HeldKind, id: string): Promise<vo
 async function passedOn(call: Call, route: Route, { kind }: Holding, id: string): Promise<Exchange | undefined> {
   const { caller, generation, kernel } = call
   const reached = caller === undefined ? undefined : generation.plan.models.upstreams(caller)
-  const passing = exchangesOf(route).find(
-    ({ upstream }) => upstream.passesUnknown && reached?.has(upstream.name) === true,
-  )
-  return passing === undefined || (await kernel.state.holdings.belongs(kind, id)) ? undefined : passing
+  const able = exchangesOf(route).filter(({ upstream }) => reached?.has(upstream.name) === true)
+  if (!able.some(({ upstream }) => upstream.passesUnknown)) return undefined
+  return (await kernel.state.holdings.belongs(kind, id)) ? undefined : takerOf(able, id)
 }
 
 export function ownerOf({ caller }: Call): string {

@@ -8,6 +8,7 @@ import type { Call } from '../call.js'
 import { breathe } from '../translate/steps.js'
 import { elsewhere, noObject } from './faults.js'
 import { type Held, idIn } from './holdings.js'
+import { takerOf } from './outside.js'
 import { nameInUrl } from './urls.js'
 
 /** Most different things that one request may name. */
@@ -28,9 +29,8 @@ export async function narrowToHolders(
   let left = exchanges
   for (const [text, kinds] of named) {
     const held = await ownOf(call, kinds, text, exchanges)
-    left = left.filter(({ upstream }) =>
-      held === 'unknown' ? upstream.passesUnknown : upstream.name === held.upstream,
-    )
+    const keeper = held === 'unknown' ? takerOf(left, text)?.upstream.name : held.upstream
+    left = left.filter(({ upstream }) => upstream.name === keeper)
   }
   if (left.length > 0) return left
   const [name = '', kinds = []] = [...named][0] ?? []

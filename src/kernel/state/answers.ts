@@ -5,8 +5,8 @@ import type { Serve } from './background.js'
 import { compact } from './compact.js'
 import { noResponse } from './faults.js'
 import { itemList } from './item-list.js'
-import { askKeeper, keeperOf } from './kept.js'
-import type { OwnResponse, StoredResponse } from './stored.js'
+import { askKeeper, keeperOf, relayedAnywhere } from './kept.js'
+import type { KeptResponse, StoredResponse } from './stored.js'
 
 /** Answers about responses that were made before. */
 export const STATE_ANSWERS: Partial<Record<Answer, (call: Call, route: Route, serve: Serve) => Promise<void>>> = {
@@ -18,7 +18,7 @@ export const STATE_ANSWERS: Partial<Record<Answer, (call: Call, route: Route, se
 }
 
 async function show(call: Call, route: Route): Promise<void> {
-  const found = await find(call)
+  const found = await find(call, route)
   const streamed = call.query?.get('stream') === 'true'
   if (found.kind === 'kept') return ask(call, route, found, '')
   const { background } = call.kernel.state
@@ -27,16 +27,17 @@ async function show(call: Call, route: Route): Promise<void> {
 }
 
 async function remove(call: Call, route: Route): Promise<void> {
-  const found = await find(call)
+  const found = await find(call, route)
   const owner = ownerOf(call)
   const { conversations, background } = call.kernel.state
   if (found.kind === 'kept') {
     ask(call, route, found, '')
     // Where there is nobody to be asked now, it stays: the upstream may come back.
-    call.response.on('close', () => {
-      const isGone = (call.status >= 200 && call.status < 300) || call.status === 404
-      if (isGone) conversations.forget(owner, found).catch(() => undefined)
-    })
+    if (!call.isUnknown)
+      call.response.on('close', () => {
+        const isGone = (call.status >= 200 && call.status < 300) || call.status === 404
+        if (isGone) conversations.forget(owner, found).catch(() => undefined)
+      })
     return
   }
   await background.cancel(owner, found)
@@ -45,14 +46,14 @@ async function remove(call: Call, route: Route): Promise<void> {
 }
 
 async function inputItems(call: Call, route: Route): Promise<void> {
-  const found = await find(call)
+  const found = await find(call, route)
   if (found.kind === 'kept') return ask(call, route, found, '/input_items')
   const items = await call.kernel.state.conversations.inputOf(ownerOf(call), found)
   call.answer(200, itemList(items, call.query))
 }
 
 async function cancel(call: Call, route: Route): Promise<void> {
-  const found = await find(call)
+  const found = await find(call, route)
   if (found.kind === 'kept') return ask(call, route, found, '/cancel')
   if (!found.background) {
     throw new GatewayError('bad_request', 'Only responses that run in the background can be cancelled.')
@@ -60,17 +61,30 @@ async function cancel(call: Call, route: Route): Promise<void> {
   call.answer(200, (await call.kernel.state.background.cancel(ownerOf(call), found)).response)
 }
 
-/** Throws `not_found` where the caller has no such response. */
-async function find(call: Call): Promise<StoredResponse> {
+/** Throws `not_found` where the caller has no such response, and no upstream takes such that were made elsewhere. */
+async function find(call: Call, route: Route): Promise<StoredResponse> {
   const [id = ''] = Object.values(call.params)
-  const found = await call.kernel.state.conversations.find(ownerOf(call), id)
+  const found = (await call.kernel.state.conversations.find(ownerOf(call), id)) ?? (await outside(call, route, id))
   if (found === undefined) throw noResponse(id)
   call.model = found.model
   return found
 }
 
-function ask(call: Call, route: Route, found: Exclude<StoredResponse, OwnResponse>, below: string): void {
-  const exchange = keeperOf(call.generation.plan, found)
+/** A response that belongs to no key, as the upstream of the caller's models has it that takes such. */
+async function outside(call: Call, route: Route, id: string): Promise<KeptResponse | undefined> {
+  const { caller, generation, kernel } = call
+  const reached = caller === undefined ? undefined : generation.plan.models.upstreams(caller)
+  const able = relayedAnywhere(route).filter(({ upstream }) => reached?.has(upstream.name) === true)
+  const upstream = await kernel.state.conversations.outside(id, able)
+  if (upstream === undefined) return undefined
+  call.isUnknown = true
+  return { kind: 'kept', id, created: 0, model: '', upstream, background: false }
+}
+
+function ask(call: Call, route: Route, found: KeptResponse, below: string): void {
+  const exchange = call.isUnknown
+    ? relayedAnywhere(route).find(({ upstream }) => upstream.name === found.upstream)
+    : keeperOf(call.generation.plan, found)
   if (exchange === undefined) throw noResponse(found.id)
   askKeeper(call, route, exchange, `/${encodeURIComponent(found.id)}${below}`)
 }

@@ -47,8 +47,8 @@ export async function compact(call: Call, route: Route, serve: Serve): Promise<v
     throw unknownModel(call.model, maker ?? route, isAllowed ? whyNot(call) : NOT_ALLOWED)
   }
   if (body.type !== 'bytes') throw new GatewayError('bad_request', 'The body has to be a JSON object.')
-  if (call.wishes !== undefined) call.turn = await openTurn(call, { ...call.wishes, store: false }, body)
   const able = relayed(plan, call.model)
+  if (call.wishes !== undefined) call.turn = await openTurn(call, { ...call.wishes, store: false }, body, able)
   const exchanges = mayBeRuled(call, route, body) ? await checkMembers(call, route, body, able) : able
   const before = call.turn?.before.by
   const [exchange] = exchanges.length > 0 || before === 'upstream' ? (call.turn?.narrow(exchanges) ?? exchanges) : []

@@ -1,7 +1,10 @@
+import type { Exchange } from '../../core/plan.js'
 import type { Store, StoredRecord } from '../../core/store.js'
 import { belongsToAnyone } from '../held/belonging.js'
+import { takerOf } from '../held/outside.js'
 import { STATE_BOUNDS, type StateBounds } from './bounds.js'
 import { noItem, noPrevious, stored, tooLong, unfinishedPrevious } from './faults.js'
+import { isOwnId } from './ids.js'
 import { ItemIndex } from './item-index.js'
 import { type Item, withIds } from './items.js'
 import { NamedConversations } from './named-conversations.js'
@@ -20,6 +23,8 @@ import {
 } from './stored.js'
 
 const RESPONSES = 'responses'
+/** Most items of one request that were made elsewhere: of each every key is asked. */
+const MAX_OUTSIDE = 32
 
 /** A conversation up to one of its responses, as later turns take it in. */
 export interface Conversation {
@@ -129,19 +134,43 @@ export class Conversations {
 
   /**
    * What each of the ids refers to: an item of the conversation so far, one that some response of the owner gave, or one
-   * that an upstream keeps for the owner. Throws `not_found` for any other.
+   * that an upstream keeps for the owner, or takes though it belongs to nobody. Throws `not_found` for any other.
    */
-  async locate(owner: string, ids: readonly string[], earlier: readonly Item[]): Promise<ReadonlyMap<string, Found>> {
+  async locate(
+    owner: string,
+    ids: readonly string[],
+    earlier: readonly Item[],
+    exchanges: readonly Exchange[] = [],
+  ): Promise<ReadonlyMap<string, Found>> {
     const known = new Map<string, Found>()
     if (ids.length === 0) return known
     for (const item of earlier) if (typeof item.id === 'string') known.set(item.id, { item })
     const wanted = new Set(ids)
     let asked = 0
+    let outside = 0
     for (const id of wanted) {
       if (!known.has(id) && asked++ < this.bounds.references) await this.learn(owner, id, known)
-      if (!known.has(id)) throw noItem(id)
+      if (known.has(id)) continue
+      const upstream = outside++ < MAX_OUTSIDE ? await this.outsideItem(id, exchanges) : undefined
+      if (upstream === undefined) throw noItem(id)
+      known.set(id, { upstream })
     }
     return known
+  }
+
+  /**
+   * The name of the upstream that takes an id which was made elsewhere; undefined where none does, or the id is some key's or
+   * was made here. Throws `invalid_parameter` where several do.
+   */
+  async outside(id: string, exchanges: readonly Exchange[], param?: string): Promise<string | undefined> {
+    if (isOwnId(id) || !exchanges.some(({ upstream }) => upstream.passesUnknown)) return undefined
+    return (await this.belongs(id)) ? undefined : takerOf(exchanges, id, param)?.upstream.name
+  }
+
+  /** The same of an item. */
+  private async outsideItem(id: string, exchanges: readonly Exchange[]): Promise<string | undefined> {
+    if (id === '' || isOwnId(id) || !exchanges.some(({ upstream }) => upstream.passesUnknown)) return undefined
+    return (await this.#items.belongs(id)) ? undefined : takerOf(exchanges, id, 'input')?.upstream.name
   }
 
   /** The items with every reference replaced by what it refers to. Throws `not_found` where that is not here. */

@@ -1,11 +1,25 @@
 import { createHash, randomBytes } from 'node:crypto'
 
-/** 128 random bits: nobody guesses the id of another caller's response. */
-const ID_BYTES = 16
+/** 112 random bits: nobody guesses the id of another caller's response. */
+const ID_BYTES = 14
+/** Hex digits by which an id is known to be ours; other servers make ids of the same form. */
+const MARK_DIGITS = 4
 
 /** `prefix` and 32 hex digits. */
 export function newId(prefix: string): string {
-  return prefix + randomBytes(ID_BYTES).toString('hex')
+  return prefix + marked(randomBytes(ID_BYTES).toString('hex'))
+}
+
+/** Whether an id was made here, now or before: what nobody has of those is gone. */
+export function isOwnId(id: string): boolean {
+  const digits = OWN.exec(id)?.[1]
+  return digits !== undefined && marked(digits.slice(0, -MARK_DIGITS)) === digits
+}
+
+const OWN = /^[a-z]+_([0-9a-f]{32})$/
+
+function marked(digits: string): string {
+  return digits + createHash('sha256').update(digits).digest('hex').slice(0, MARK_DIGITS)
 }
 
 /**
@@ -14,7 +28,7 @@ export function newId(prefix: string): string {
  */
 export function derivedId(type: string, response: string, index: number): string {
   const digest = createHash('sha256').update(`${response}:${index}`).digest('hex')
-  return (PREFIXES[type] ?? 'item_') + digest.slice(0, ID_BYTES * 2)
+  return (PREFIXES[type] ?? 'item_') + marked(digest.slice(0, ID_BYTES * 2))
 }
 
 /** The id of an item that its client sent without one, where it is kept with the item. */

@@ -1,4 +1,5 @@
 import type { Store } from '../../core/store.js'
+import { belongsToAnyone } from '../held/belonging.js'
 import type { StateBounds } from './bounds.js'
 import { stored } from './faults.js'
 import type { StoredResponse } from './stored.js'
@@ -44,6 +45,12 @@ export class ItemIndex {
     if (pending !== undefined) return pending
     const entry = await stored(this.#store.get(ITEMS, owner, item))
     return entry && Buffer.from(entry.value).toString('utf8')
+  }
+
+  /** Whether any key has an item of that id. */
+  async belongs(item: string): Promise<boolean> {
+    const isPending = [...this.#pending.keys()].some(address => address.endsWith(` ${item}`))
+    return isPending || (await belongsToAnyone(this.#store, ITEMS, item))
   }
 
   /** Throws `unavailable` where the store fails. */

@@ -24,6 +24,12 @@ export function relayed(plan: Plan, model: string): readonly Exchange[] {
   return groups.flatMap(group => group.exchanges).filter(exchange => exchange.translation === undefined)
 }
 
+/** Of a route about responses: the exchanges of all upstreams that speak the protocol themselves. */
+export function relayedAnywhere(route: Route): readonly Exchange[] {
+  const groups = route.resolve('')?.groups ?? []
+  return groups.flatMap(group => group.exchanges).filter(exchange => exchange.translation === undefined)
+}
+
 /**
  * Asks the upstream that keeps a response about it, and passes its answer on. `below` is a path behind that of making one;
  * `otherwise` as {@link Dispatch} has it.

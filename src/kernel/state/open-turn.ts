@@ -78,7 +78,7 @@ export async function openTurn(
   // Whoever began a run in the background keeps its response.
   const kept = responseId === undefined ? wishes : { ...wishes, store: false }
   const turn = new Turn(conversations, owner, call.model, kept, before, responseId)
-  await turn.meet(wishes.references ?? (await referencesOf(call, body)))
+  await turn.meet(wishes.references ?? (await referencesOf(call, body)), relayedTo(exchanges))
   if (mayBeCompacted(turn, body)) turn.open = await call.kernel.state.compactions.opener(owner)
   inside?.local?.began(turn)
   return turn
@@ -116,13 +116,16 @@ async function findBefore(
   const local = inside?.local?.find(previous)
   if (local !== undefined) return { by: 'gateway', conversation: local, durable: false }
   const { conversations } = call.kernel.state
-  const passing = exchanges.find(({ translation, upstream }) => translation === undefined && upstream.passesUnknown)
-  // What another key has is as unknown as before; what nobody has its upstream may know.
-  if (passing !== undefined && !(await conversations.belongs(previous)))
-    return { by: 'upstream', upstream: passing.upstream.name }
+  const taker = await conversations.outside(previous, relayedTo(exchanges), 'previous_response_id')
+  if (taker !== undefined) return { by: 'upstream', upstream: taker }
   const found = await conversations.upTo(owner, previous)
   if (found.kind === 'kept') return { by: 'upstream', upstream: found.upstream }
   return { by: 'gateway', conversation: found, durable: true }
+}
+
+/** The exchanges whose upstreams speak the protocol themselves, and may know what was made elsewhere. */
+function relayedTo(exchanges: readonly Exchange[]): readonly Exchange[] {
+  return exchanges.filter(({ translation }) => translation === undefined)
 }
 
 /** All of a conversation that has an id. */

@@ -111,11 +111,11 @@ export class Turn {
 
   /**
    * Looks up what the client's items refer to, before any upstream hears of it. Throws `not_found` for what is not this
-   * owner's.
+   * owner's, and for what was made elsewhere unless one of the exchanges is declared to take it.
    */
-  async meet(references: readonly string[]): Promise<void> {
+  async meet(references: readonly string[], exchanges: readonly Exchange[] = []): Promise<void> {
     const earlier = this.before.by === 'gateway' ? this.before.conversation.items : []
-    this.#found = await this.#conversations.locate(this.owner, references, earlier)
+    this.#found = await this.#conversations.locate(this.owner, references, earlier, exchanges)
   }
 
   /**
