@@ -83,9 +83,11 @@ export function requestFacts(plan: CompiledPlan, ask: Ask): RequestFacts {
     if (route.holding !== undefined && route.holding.verb !== 'makes' && route.model === undefined) {
       facts.held = `asked of the one of these that has the ${route.holding.kind.name}, and of no other`
     }
+    if (route.batch !== undefined) facts.held = `sent to the one of these that serves all its models on ${route.batch.of}`
     const choice = holders(plan, route, caller, query, ask.model) ?? resolve(plan, route, admitted.model, caller)
     facts.exchanges = exchangeFacts(choice, {
-      ...{ route, params, query, admitted },
+      // What each of its requests gets, no other route says.
+      ...{ route, params, query, admitted: route.batch === undefined ? admitted : { ...admitted, body: undefined } },
       asker: { caller, models: plan.models },
     })
     return facts
@@ -156,7 +158,7 @@ function holders(
 ): Choice | undefined {
   const { holding, model } = route
   const choice = holding === undefined || model !== undefined ? undefined : route.resolve('')
-  if (choice === undefined || holding?.verb !== 'makes') return choice
+  if (choice === undefined || holding?.verb !== 'makes' || route.batch !== undefined) return choice
   const hint = route.holder.find(one => one.from === 'query')
   const name = query?.get(hint?.name ?? '') ?? (route.holder.length > 0 ? asked : undefined)
   if (caller === ANYBODY && name === undefined) return choice
