@@ -83,7 +83,8 @@ export function requestFacts(plan: CompiledPlan, ask: Ask): RequestFacts {
     if (route.holding !== undefined && route.holding.verb !== 'makes' && route.model === undefined) {
       facts.held = `asked of the one of these that has the ${route.holding.kind.name}, and of no other`
     }
-    if (route.batch !== undefined) facts.held = `sent to the one of these that serves all its models on ${route.batch.of}`
+    if (route.batch !== undefined)
+      facts.held = `sent to the one of these that serves all its models on ${route.batch.of}`
     const choice = holders(plan, route, caller, query, ask.model) ?? resolve(plan, route, admitted.model, caller)
     facts.exchanges = exchangeFacts(choice, {
       // What each of its requests gets, no other route says.
