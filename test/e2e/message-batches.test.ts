@@ -1,4 +1,4 @@
-import Anthropic from '@anthropic-ai/sdk'
+import Anthropic, { toFile } from '@anthropic-ai/sdk'
 import t, { type Test } from 'tap'
 import { body, chunk, head, json, LAST_CHUNK } from '../helpers/answers.js'
 import { proveNoLeak } from '../helpers/canaries.js'
@@ -109,6 +109,31 @@ t.test('a batch for models without batches is refused, and names who serves them
     },
   })
   t.match(await refused('fast', 'nothing'), { status: 404, error: { error: { type: 'not_found_error' } } })
+})
+
+t.test('a file that a request names is its owner’s, and decides where the batch goes', async t => {
+  const gateway = await startTestGateway(
+    t,
+    SIMULATED.replace(
+      '\nmodels:',
+      '\n  second: { kind: simulator }\nmodels:\n  elsewhere: { upstream: second, as: sim-messages }',
+    ),
+    { env: { BOB_KEY: BOB } },
+  )
+  const sdk = anthropic(gateway, gateway.key)
+  const file = await sdk.beta.files.upload({ file: await toFile(Buffer.from('The quick brown fox.'), 'a.txt') })
+  const content = [{ type: 'document' as const, source: { type: 'file' as const, file_id: file.id } }]
+  const requests = (model: string) => [
+    { custom_id: 'a', params: { ...ask(model), messages: [{ role: 'user' as const, content }] } },
+  ]
+  t.match(await sdk.beta.messages.batches.create({ requests: requests('fast') }), { type: 'message_batch' })
+  const foreign = anthropic(gateway, BOB).beta.messages.batches.create({ requests: requests('fast') })
+  t.match(await foreign.catch((error: unknown) => error), { status: 404 })
+  const apart = sdk.beta.messages.batches.create({ requests: requests('elsewhere') })
+  t.match(await apart.catch((error: unknown) => error), {
+    status: 400,
+    error: { error: { message: /not held by 'second'/ } },
+  })
 })
 
 // ── an upstream of the protocol

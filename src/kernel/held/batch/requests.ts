@@ -99,15 +99,8 @@ function membersOf(
   for (const item of cursor.container(start).items) {
     const key = names.find(cursor.doc, item.keyStart + 1, item.keyEnd - 1)
     if (key === undefined) continue
-    const param = shownName(pathText([...at, key.name]))
-    if (!key.exact) {
-      const message = `Unknown parameter. Did you mean '${param}'? It has to be written exactly so.`
-      throw new GatewayError('invalid_parameter', message, { param, familyCode: 'unknown_parameter' })
-    }
-    if (found.has(key.name)) {
-      const message = `The parameter '${param}' may stand only once.`
-      throw new GatewayError('duplicate_parameter', message, { param, rule: 'duplicate' })
-    }
+    if (!key.exact) throw variant([...at, key.name])
+    if (found.has(key.name)) throw duplicate([...at, key.name])
     found.set(key.name, item)
   }
   return found
@@ -115,6 +108,18 @@ function membersOf(
 
 function textOf({ doc }: JsonCursor, { start, end }: Span): string | undefined {
   return doc[start] === QUOTE ? String(JSON.parse(doc.toString('utf8', start, end))) : undefined
+}
+
+function variant(at: DocumentPath): GatewayError {
+  const param = shownName(pathText(at))
+  const message = `Unknown parameter. Did you mean '${param}'? It has to be written exactly so.`
+  return new GatewayError('invalid_parameter', message, { param, familyCode: 'unknown_parameter' })
+}
+
+function duplicate(at: DocumentPath): GatewayError {
+  const param = shownName(pathText(at))
+  const message = `The parameter '${param}' may stand only once.`
+  return new GatewayError('duplicate_parameter', message, { param, rule: 'duplicate' })
 }
 
 function missing(at: DocumentPath): GatewayError {
