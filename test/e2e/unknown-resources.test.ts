@@ -240,6 +240,35 @@ t.test('items that were made outside pass, beside those that are the key’s own
   t.equal((await gateway.request('/v1/responses', { body: { model: 'm', input: many } })).status, 404, 'too many')
 })
 
+t.test('a turn of a conversation that was made outside goes there as it came', async t => {
+  const { gateway, up } = await stage(t, ', resources: { unknown: pass }')
+  up.answer(response('resp_turn'))
+  for (const conversation of ['conv_outside', { id: 'conv_outside' }]) {
+    const body = { model: 'm', input: 'a', conversation }
+    const answer = await gateway.request('/v1/responses', { body })
+    t.equal(answer.status, 200, answer.text)
+    t.same(up.requests.items.at(-1)?.json(), body)
+  }
+  const own = await gateway.request('/v1/conversations', { body: {} })
+  const { id } = own.json() as { id: string }
+  const seen = up.requests.items.length
+  const foreign = await gateway.request('/v1/responses', {
+    body: { model: 'm', input: 'a', conversation: id },
+    key: BOB,
+  })
+  t.equal(foreign.status, 404, 'what a key has made stays its own')
+  await gateway.request(`/v1/conversations/${id}`, { method: 'DELETE' })
+  const gone = await gateway.request('/v1/responses', { body: { model: 'm', input: 'a', conversation: id } })
+  t.equal(gone.status, 404)
+  t.equal(up.requests.items.length, seen)
+
+  const refusing = await stage(t, '')
+  const refused = await refusing.gateway.request('/v1/responses', {
+    body: { model: 'm', input: 'a', conversation: 'conv_outside' },
+  })
+  t.equal(refused.status, 404)
+})
+
 t.test('of several upstreams that take them the request has to name one', async t => {
   const { gateway, first, second } = await two(t)
   first.answer(response('resp_1'))

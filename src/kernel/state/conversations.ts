@@ -163,14 +163,20 @@ export class Conversations {
    * was made here. Throws `invalid_parameter` where several do.
    */
   async outside(id: string, exchanges: readonly Exchange[], param?: string): Promise<string | undefined> {
-    if (isOwnId(id) || !exchanges.some(({ upstream }) => upstream.passesUnknown)) return undefined
-    return (await this.belongs(id)) ? undefined : takerOf(exchanges, id, param)?.upstream.name
+    if (!mayPass(id, exchanges) || (await this.belongs(id))) return undefined
+    return takerOf(exchanges, id, param)?.upstream.name
   }
 
   /** The same of an item. */
   private async outsideItem(id: string, exchanges: readonly Exchange[]): Promise<string | undefined> {
-    if (id === '' || isOwnId(id) || !exchanges.some(({ upstream }) => upstream.passesUnknown)) return undefined
-    return (await this.#items.belongs(id)) ? undefined : takerOf(exchanges, id, 'input')?.upstream.name
+    if (!mayPass(id, exchanges) || (await this.#items.belongs(id))) return undefined
+    return takerOf(exchanges, id, 'input')?.upstream.name
+  }
+
+  /** The same of a conversation that has an id. */
+  async outsideConversation(id: string, exchanges: readonly Exchange[]): Promise<string | undefined> {
+    if (!mayPass(id, exchanges) || (await this.named.belongs(id))) return undefined
+    return takerOf(exchanges, id, 'conversation')?.upstream.name
   }
 
   /** The items with every reference replaced by what it refers to. Throws `not_found` where that is not here. */
@@ -319,6 +325,11 @@ export class Conversations {
     if (response?.kind !== 'own') return
     for (const item of outputOf(response)) if (typeof item.id === 'string') known.set(item.id, { item })
   }
+}
+
+/** Whether an id could be another's than ours, and an upstream takes such. */
+function mayPass(id: string, exchanges: readonly Exchange[]): boolean {
+  return id !== '' && !isOwnId(id) && exchanges.some(({ upstream }) => upstream.passesUnknown)
 }
 
 function itemIdsOf(response: OwnResponse): readonly string[] {

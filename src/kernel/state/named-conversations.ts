@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../core/json.js'
 import { isPlace, type Store, type StoredRecord } from '../../core/store.js'
+import { belongsToAnyone } from '../held/belonging.js'
 import { breathe } from '../translate/steps.js'
 import type { StateBounds } from './bounds.js'
 import {
@@ -60,6 +61,11 @@ export class NamedConversations {
   async find(owner: string, id: string): Promise<NamedConversation> {
     await this.#writes.get(addressOf(owner, id))?.catch(() => undefined)
     return (await this.load(owner, id)).conversation
+  }
+
+  /** Whether any key has a conversation of that id. */
+  belongs(id: string): Promise<boolean> {
+    return belongsToAnyone(this.#store, CONVERSATIONS, id)
   }
 
   /** All items, or those of the first `lines` lines. Throws `not_found`. */

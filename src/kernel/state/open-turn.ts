@@ -110,6 +110,8 @@ async function findBefore(
 ): Promise<Before> {
   if (conversation !== undefined) {
     const id = conversation === HIDDEN ? conversationIn(body) : conversation
+    const taker = await call.kernel.state.conversations.outsideConversation(id, relayedTo(exchanges))
+    if (taker !== undefined) return { by: 'upstream', upstream: taker }
     return inConversation(call.kernel.state.conversations, owner, id)
   }
   if (previous === undefined) return { by: 'nobody' }
