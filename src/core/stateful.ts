@@ -21,6 +21,11 @@ export function mayAskToKeep(protocol: string | undefined): boolean {
   return protocol === KEPT_ON_REQUEST
 }
 
+/** Whether requests of this protocol that go to upstreams belong to conversations. */
+export function keepsState(protocol: string | undefined, lane: string): boolean {
+  return lane === 'exchange' && protocol === STATEFUL
+}
+
 /** Whether requests of this protocol, or for this answer of the gateway's own, name conversations. */
 export function namesState(protocol: string | undefined, answer: string | undefined): boolean {
   return protocol === STATEFUL || protocol === COUNTED || answer === 'response.compact'

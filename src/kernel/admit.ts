@@ -1,11 +1,21 @@
-import { isLeftOut, withDefault } from '../core/default-model.js'
+import {
+  checkInput,
+  type InBody,
+  MAX_MODEL_CHARS,
+  malformedBody,
+  modelIn,
+  streamIn,
+  violated,
+  wantedVectors,
+} from '../core/admission.js'
+import { withDefault } from '../core/default-model.js'
 import { GatewayError } from '../core/errors.js'
 import { isObject, type JsonObject, parseJson } from '../core/json.js'
 import type { ModelPointer, Pointer, Route, Violation } from '../core/plan.js'
 import { KEEP_MEMBER, mayAskToKeep } from '../core/stateful.js'
 import { mostHeapOf } from '../wire/json-cost.js'
 import { findValue } from '../wire/json-edit.js'
-import { JsonScanner, type ScanOptions, type ScanProblem } from '../wire/json-scan.js'
+import { JsonScanner, type ScanOptions } from '../wire/json-scan.js'
 import { parseSmall } from '../wire/json-small.js'
 import { MemberKeys } from '../wire/member-keys.js'
 import type { Call } from './call.js'
@@ -13,9 +23,8 @@ import { type FormBody, formViolations, readForm } from './form.js'
 import { namingMembers } from './held/names.js'
 import { COPIES } from './memory.js'
 import { hasBody, invite, readBody } from './read-body.js'
-import { checkInput, isStateful, readsState, readWishes } from './state/open-turn.js'
+import { isStateful, readsState, readWishes } from './state/open-turn.js'
 import { referencesIn } from './state/references.js'
-import { wantedVectors } from './vectors.js'
 
 /** The request's body, as far as it had to be read to decide what happens. */
 export type Body =
@@ -144,7 +153,7 @@ const SCANS = new WeakMap<Route, ScanOptions>()
 /** Where the model's name stands. */
 function readScanned(call: Call, route: Route, scanner: JsonScanner, bytes: Buffer): Span | undefined {
   const problem = scanner.end()
-  if (problem !== undefined) throw malformed(problem, route)
+  if (problem !== undefined) throw malformedBody(problem, route.limits)
   const validate = schemaOf(route)
   const skeleton = validate === undefined ? '' : scanner.skeleton()
   const shape: unknown = skeleton === '' ? undefined : JSON.parse(skeleton)
@@ -196,72 +205,19 @@ function hasJsonType({ request }: Call): boolean {
   return bare === 'application/json' || bare.endsWith('+json')
 }
 
-function malformed(problem: ScanProblem, route: Route): GatewayError {
-  const { rule } = problem
-  switch (problem.rule) {
-    case 'duplicate':
-      return new GatewayError('duplicate_parameter', `The parameter '${problem.name}' may stand only once.`, {
-        param: problem.name,
-        rule,
-      })
-    case 'variant': {
-      const message = `Unknown parameter. Did you mean '${problem.name}'? It has to be written exactly so.`
-      return new GatewayError('invalid_parameter', message, { param: problem.name, familyCode: 'unknown_parameter' })
-    }
-    case 'depth':
-      return new GatewayError('bad_request', `The JSON body is nested deeper than ${route.limits.depth} levels.`, {
-        limit: 'depth',
-        rule,
-      })
-    case 'members':
-      return new GatewayError(
-        'bad_request',
-        `An object of the JSON body has more than ${route.limits.members} members.`,
-        { limit: 'members', rule },
-      )
-    case 'values':
-      return new GatewayError('bad_request', `The JSON body has more than ${route.limits.values} values.`, {
-        limit: 'values',
-        rule,
-      })
-    case 'not-object':
-      return new GatewayError('bad_request', 'The body has to be a JSON object.', { rule })
-    case 'syntax':
-      return new GatewayError('bad_request', `The body is not valid JSON (at byte ${problem.at}).`, { rule })
-  }
-}
-
 function checkSchema(validate: NonNullable<Route['validate']>, document: unknown, call: Call, inBody: InBody): void {
   const violation = validate(document)[0]
   if (violation === undefined) return
   noteModel(call, inBody)
-  throw new GatewayError('invalid_parameter', violation.message, {
-    param: violation.param === '' ? undefined : violation.param,
-    rule: violation.rule,
-    familyCode: FAMILY_CODES[violation.rule],
-  })
+  throw violated(violation)
 }
 
 /** For the log of a request that is refused before its model is asked for. */
 function noteModel(call: Call, inBody: InBody): void {
   const pointer = call.route?.model
   const named = pointer && readPointer(call, pointer, inBody)
-  if (typeof named === 'string' && named.length <= LONGEST_MODEL) call.model = named
+  if (typeof named === 'string' && named.length <= MAX_MODEL_CHARS) call.model = named
 }
-
-/** As the compatible family's clients know them. */
-const FAMILY_CODES = {
-  required: 'missing_required_parameter',
-  type: 'invalid_type',
-  enum: 'invalid_value',
-  range: 'invalid_value',
-  length: 'invalid_value',
-  unknown: 'unknown_parameter',
-  other: 'invalid_value',
-} as const
-
-/** The value of a top-level member of the body. */
-type InBody = (name: string) => unknown
 
 const nothing: InBody = () => undefined
 
@@ -287,57 +243,15 @@ function valueIn(bytes: Buffer, name: string): unknown {
 /** Characters of a skeleton that is surely whole. */
 const MOST_SHAPE = 128 * 1024
 
-/** Longest model name, in characters; what the plan knows is shorter anyway. */
-const LONGEST_MODEL = 256
-
 function readModel(call: Call, pointer: ModelPointer, inBody: InBody): string {
-  const { values = {}, byDefault } = pointer
-  const value = readPointer(call, pointer, inBody)
-  if (typeof value === 'string' && value !== '' && value.length <= LONGEST_MODEL) {
-    call.named = !Object.hasOwn(values, value)
-    return call.named ? value : (values[value] ?? value)
-  }
-  if (isLeftOut(value)) {
-    if (byDefault !== undefined) return byDefault
-    throw new GatewayError('invalid_parameter', `Missing required parameter: '${pointer.name}'.`, {
-      param: pointer.name,
-      rule: 'required',
-      familyCode: 'missing_required_parameter',
-    })
-  }
-  throw new GatewayError(
-    'invalid_parameter',
-    `'${pointer.name}' has to be a string of at most ${LONGEST_MODEL} characters.`,
-    {
-      param: pointer.name,
-      rule: typeof value === 'string' ? 'length' : 'type',
-    },
-  )
+  const { model, named } = modelIn(pointer, readPointer(call, pointer, inBody))
+  if (named !== undefined) call.named = named
+  return model
 }
 
 function readStream(call: Call, pointer: Pointer, inBody: InBody): boolean {
-  const value = readPointer(call, pointer, inBody)
-  if (value === undefined || value === null) return false
-  if (typeof value === 'boolean') return value
-  if (pointer.from === 'form' && typeof value === 'string') {
-    const said = SAID.get(value.toLowerCase())
-    if (said !== undefined) return said
-  } else if (pointer.from === 'path' || pointer.from === 'query') return value === 'true' || value === '1'
-  throw new GatewayError('invalid_parameter', `'${pointer.name}' has to be true or false.`, {
-    param: pointer.name,
-    rule: 'type',
-    familyCode: 'invalid_type',
-  })
+  return streamIn(pointer, readPointer(call, pointer, inBody))
 }
-
-/** What a text field of a form means; servers that read others understand them differently. */
-const SAID: ReadonlyMap<string, boolean> = new Map([
-  ['true', true],
-  ['1', true],
-  ['false', false],
-  ['0', false],
-  ['', false],
-])
 
 function readPointer(call: Call, pointer: Pointer, inBody: InBody): unknown {
   switch (pointer.from) {

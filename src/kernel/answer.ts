@@ -1,5 +1,5 @@
-import { GatewayError } from '../core/errors.js'
 import type { Route } from '../core/plan.js'
+import { unlistedModel } from '../core/refusals.js'
 import type { Call } from './call.js'
 import { listHeld } from './held/list.js'
 import type { Serve } from './held/look.js'
@@ -36,7 +36,7 @@ export function answer(call: Call, route: Route, serve: Serve): void | Promise<v
   const entry = models.find(name, caller)
   if (entry === undefined) {
     const cause = caller.may(name) ? whyNot(call) : NOT_ALLOWED
-    throw new GatewayError('model_not_found', shape.unknown(name), { param: 'model', cause })
+    throw unlistedModel(name, call.family, cause)
   }
   call.answer(200, shape.one(entry, methods))
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
-import { GatewayError } from '../core/errors.js'
 import type { Placement } from '../core/placement.js'
 import type { Caller, KeyRing } from '../core/plan.js'
+import { unauthenticated } from '../core/refusals.js'
 
 /**
  * The caller whose key the request presents. Every refusal is one and the same 401: no key, a key that nobody has, an
@@ -18,27 +18,6 @@ export function authenticate(
   const caller = keys.find(presented, Date.now())
   if ('refused' in caller) throw unauthenticated(placements, caller.refused)
   return caller
-}
-
-function unauthenticated(placements: readonly Placement[], cause: string): GatewayError {
-  return new GatewayError('unauthenticated', `A valid API key is required. Send it ${describe(placements[0])}.`, {
-    cause,
-  })
-}
-
-function describe(placement: Placement | undefined): string {
-  switch (placement?.in) {
-    case 'header':
-      return placement.scheme === undefined
-        ? `in the header ${placement.name}`
-        : `as "${placement.name}: ${placement.scheme} YOUR_KEY"`
-    case 'query':
-      return `in the query parameter ${placement.name}`
-    case 'subprotocol':
-      return 'as a WebSocket subprotocol'
-    case undefined:
-      return 'with the request'
-  }
 }
 
 function readKey(

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
+import { tooLarge } from '../core/admission.js'
 import { madeBuffers } from '../core/dead-buffers.js'
 import { isOutOfDescriptors, outOfDescriptors } from '../core/descriptors.js'
 import { GatewayError } from '../core/errors.js'
@@ -15,7 +16,6 @@ import { type FormPart, MultipartForm } from '../wire/multipart-form.js'
 import { MultipartError, type MultipartRule } from '../wire/multipart-problems.js'
 import type { Call } from './call.js'
 import { changeFields } from './members.js'
-import { tooLarge } from './read-body.js'
 
 /** A form, held whole beside the request, so that another target may be tried. */
 export interface FormBody {

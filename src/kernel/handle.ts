@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { outOfDescriptors } from '../core/descriptors.js'
-import { type Family, GatewayError } from '../core/errors.js'
+import type { Family } from '../core/errors.js'
 import type { Exchange, Match, Miss } from '../core/plan.js'
+import { unrouted } from '../core/refusals.js'
 import { admit, type Body, type HeldBody } from './admit.js'
 import { answer } from './answer.js'
 import { authenticate } from './authenticate.js'
@@ -103,30 +104,10 @@ function familyOf({ headers }: IncomingMessage, matched: Match | Miss): Family {
   return families.find(({ header }) => headers[header] !== undefined)?.family ?? errors
 }
 
-/** Most such clients have a base address that lacks `/v1`, or has it twice. */
-function adviceFor({ instead }: Miss): string {
-  if (instead === undefined) return ''
-  return `; this is served at ${instead.slice(0, 200)}: check the base address of the client`
-}
-
 function routeOf(call: Call, matched: Match | Miss): Match['route'] {
   if (matched.route !== undefined) {
     call.params = matched.params
     return matched.route
   }
-  const what = `${call.request.method} ${call.path.slice(0, 200)}`
-  switch (matched.status) {
-    case 400:
-      throw new GatewayError('bad_request', 'The path of the request is not valid.')
-    case 404:
-      throw new GatewayError('not_found', `Invalid URL (${what})${adviceFor(matched)}`)
-    case 405:
-      throw new GatewayError('method_not_allowed', `Only ${matched.allow.join(', ')} is accepted here.`, {
-        allow: matched.allow,
-      })
-    case 426:
-      throw new GatewayError('upgrade_required', 'A GET of this path has to open a WebSocket.', {
-        headers: ['upgrade', 'websocket'],
-      })
-  }
+  throw unrouted(matched, call.request.method ?? '', call.path)
 }

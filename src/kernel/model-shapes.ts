@@ -11,14 +11,11 @@ export interface ModelShape {
   one(entry: ModelEntry, methods: MethodsOf): JsonObject
   /** Throws `invalid_parameter` for a page that there is not. */
   list(entries: readonly ModelEntry[], methods: MethodsOf, query: Query): JsonObject
-  /** The message where there is no such model. */
-  unknown(name: string): string
 }
 
 const compatible: ModelShape = {
   one: ({ id, created, owner }) => ({ id, object: 'model', created, owned_by: owner }),
   list: (entries, methods) => ({ object: 'list', data: entries.map(entry => compatible.one(entry, methods)) }),
-  unknown: name => `The model '${name}' does not exist`,
 }
 
 const messages: ModelShape = {
@@ -37,7 +34,6 @@ const messages: ModelShape = {
       last_id: items.at(-1)?.id ?? null,
     }
   },
-  unknown: name => `model: ${name}`,
 }
 
 const native: ModelShape = {
@@ -47,8 +43,6 @@ const native: ModelShape = {
     const models = items.map(entry => native.one(entry, methods))
     return next === undefined ? { models } : { models, nextPageToken: next }
   },
-  unknown: name =>
-    `models/${name} is not found for API version v1beta. Call ListModels to see the list of available models and their supported methods.`,
 }
 
 /** Families without a shape of their own are told as the compatible one is. */

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { tooLarge } from '../core/admission.js'
 import { madeBuffers } from '../core/dead-buffers.js'
 import { GatewayError } from '../core/errors.js'
 
@@ -10,10 +11,6 @@ export function declaredLength(request: IncomingMessage): number | undefined {
 
 export function hasBody(request: IncomingMessage): boolean {
   return request.headers['transfer-encoding'] !== undefined || (declaredLength(request) ?? 0) > 0
-}
-
-export function tooLarge(limit: number): GatewayError {
-  return new GatewayError('too_large', `The request body is larger than ${limit} bytes.`, { limit: 'body' })
 }
 
 /** Refuses a body that is declared to be over the limit before a byte of it is read; lets a waiting client begin. */

@@ -9,15 +9,6 @@ const MAX_NUMBERS_PER_TURN = 256 * 1024
 const SPACE = 0x20
 const COLON = 0x3a
 
-/**
- * How a request wants vectors written; undefined where it does not say so, or names a form that its upstream alone knows:
- * then they pass as they come. `member`: of the body, by its name.
- */
-export function wantedVectors({ format }: VectorRule, member: (name: string) => unknown): VectorForm | undefined {
-  const said = member(format)
-  return said === 'float' || said === 'base64' ? said : undefined
-}
-
 /** Whether the beginning of an answer shows its first vector in another form than the wanted one. */
 export function isOtherForm({ at }: VectorRule, wanted: VectorForm, pieces: readonly Buffer[]): boolean {
   const head = pieces.length === 1 && pieces[0] !== undefined ? pieces[0] : Buffer.concat(pieces)

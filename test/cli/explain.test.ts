@@ -80,7 +80,9 @@ t.test('explain exits 1 where the request would be refused, and says so where so
   const explain = (model: string, ...more: readonly string[]) =>
     run(['explain', 'POST', '/v1/chat/completions', '--model', model, ...more], { cwd, env })
   t.equal((await explain('north-text')).code, 0)
-  t.equal((await explain('none')).code, 1)
+  const refused = await explain('none')
+  t.equal(refused.code, 1)
+  t.match(refused.stdout, /^answer {2}404 model_not_found[\s\S]*^client {2}\{"error":\{"message":"The model `none` does not exist/m)
   t.equal((await explain('none', '--expect', '404')).code, 0)
   t.equal((await explain('north-text', '--expect', '200')).code, 0)
   const served = await explain('north-text', '--expect', '404')

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { requestFacts } from '../../src/plan/explain.js'
+import { explainRequest, type RequestFacts, requestFacts } from '../../src/plan/explain.js'
 import { json } from '../helpers/answers.js'
 import { proveNoLeak } from '../helpers/canaries.js'
 import { CALLER, startTestGateway } from '../helpers/gateway.js'
@@ -156,6 +156,76 @@ t.test('explain refuses what is refused for its members, and says what is left o
     t.equal(answer.header('x-gateway-error'), code)
   }
   t.same(explained({ route: 'fallback' }).exchanges[0]?.dropped, ['route'])
+})
+
+/** Requests that are refused before anybody is asked: the status, and what is asked on which path. */
+const REFUSED: readonly (readonly [status: number, path: string, body: object | string])[] = [
+  [404, '/v1/embeddings', { model: 'messages', input: 'hello' }],
+  [404, '/v1/rerank', { model: 'chat', query: 'a', documents: ['b'] }],
+  [404, '/v1/chat/completions', { model: 'nobody', messages: MESSAGES }],
+  [400, '/v1/responses', { model: 'nobody', input: 'hello' }],
+  [400, '/v1/responses', { model: 'responses' }],
+  [400, '/v1/responses', { model: 'messages', input: null }],
+  [400, '/v1/responses', { model: 'chat', input: 'a', previous_response_id: 'resp_1', conversation: 'conv_1' }],
+  [400, '/v1/responses', { model: 'chat', input: 'a', previous_response_id: 5 }],
+  [400, '/v1/chat/completions', { model: 'chat' }],
+  [400, '/v1/chat/completions', { messages: MESSAGES }],
+  [400, '/v1/chat/completions', { model: 'x'.repeat(300), messages: MESSAGES }],
+  [400, '/v1/chat/completions', { model: 'chat', messages: MESSAGES, stream: 'yes' }],
+  [400, '/v1/chat/completions', { Model: 'chat', messages: MESSAGES }],
+  [400, '/v1/chat/completions', '{"model":"chat","model":"chat"}'],
+  [400, '/v1/chat/completions', '{"model":'],
+  [400, '/v1/chat/completions', '[]'],
+  [400, '/v1/embeddings', { model: 'chat' }],
+  [400, '/v1/messages', { model: 'messages', messages: MESSAGES, max_tokens: 'many' }],
+  [404, '/v1/messages', { model: 'nobody', messages: MESSAGES, max_tokens: 9 }],
+  [404, '/v1beta/models/nobody:generateContent', { contents: [{ parts: [{ text: 'hi' }] }] }],
+  [404, '/v1beta/models/chat:predict', { instances: [{ prompt: 'hi' }] }],
+  [404, '/v1/nothing', {}],
+  [404, '/chat/completions', { model: 'chat', messages: MESSAGES }],
+  [405, '/v1/models', {}],
+]
+
+/** Ids of requests differ each time. */
+function withoutId(body: unknown): object {
+  const { request_id: _request, id: _id, ...rest } = body as Record<string, unknown>
+  return rest
+}
+
+t.test('explain prints the refusal that the client gets', async t => {
+  const { gateway, up } = await stage()
+  const { plan } = gateway.gateway.loaded
+  if (plan === undefined) throw new Error('no plan')
+  for (const [status, path, asked] of REFUSED) {
+    const body = typeof asked === 'string' ? asked : JSON.stringify(asked)
+    const title = `${path} ${body.slice(0, 100)}`
+    const answer = await gateway.request(path, { method: 'POST', body })
+    const { error } = requestFacts(plan, { method: 'POST', path, key: 'caller', body: Buffer.from(body) })
+    t.equal(answer.status, status, title)
+    t.equal(error?.status, status, title)
+    t.equal(error?.code, answer.header('x-gateway-error'), title)
+    t.same(withoutId(error?.body), withoutId(answer.json()), title)
+  }
+  const missing = await gateway.request('/v1/models/nobody', { method: 'GET' })
+  const explained = requestFacts(plan, { method: 'GET', path: '/v1/models/nobody', key: 'caller' })
+  t.same(explained.error?.body, missing.json())
+  t.equal(up.requests.items.length, 0, 'nobody is asked')
+})
+
+t.test('explain says in which form vectors are given', async t => {
+  const { gateway } = await stage()
+  const { plan } = gateway.gateway.loaded
+  if (plan === undefined) throw new Error('no plan')
+  const explained = (more: object, model = 'chat'): RequestFacts => {
+    const body = JSON.stringify({ model, input: 'hello', ...more })
+    return requestFacts(plan, { method: 'POST', path: '/v1/embeddings', key: 'caller', body })
+  }
+  t.equal(explained({}).vectors, undefined)
+  t.equal(explained({ encoding_format: 'float' }).vectors, 'float')
+  t.equal(explained({ encoding_format: 'base64' }).vectors, 'base64')
+  const body = JSON.stringify({ model: 'chat', input: 'hello', encoding_format: 'base64' })
+  const text = explainRequest(plan, { method: 'POST', path: '/v1/embeddings', key: 'caller', body })
+  t.match(text, /^vectors +base64; numbers are encoded where the upstream sends them$/m)
 })
 
 proveNoLeak(t)

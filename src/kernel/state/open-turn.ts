@@ -1,7 +1,7 @@
-import { GatewayError } from '../../core/errors.js'
+import { checkConversation, type InBody, noText } from '../../core/admission.js'
 import { isObject, parseJson } from '../../core/json.js'
 import type { Exchange, Route } from '../../core/plan.js'
-import { namesState, STATEFUL } from '../../core/stateful.js'
+import { keepsState, namesState } from '../../core/stateful.js'
 import { findValue } from '../../wire/json-edit.js'
 import type { Body } from '../admit.js'
 import { documentOfBody } from '../body-document.js'
@@ -15,8 +15,8 @@ import { mayRefer, referencesIn } from './references.js'
 import { type Before, HIDDEN, Turn, type Wishes } from './turn.js'
 
 /** Whether requests on this route belong to conversations. */
-export function isStateful(route: Pick<Route, 'protocol' | 'lane'>): boolean {
-  return route.lane === 'exchange' && route.protocol?.name === STATEFUL
+export function isStateful({ protocol, lane }: Pick<Route, 'protocol' | 'lane'>): boolean {
+  return keepsState(protocol?.name, lane)
 }
 
 /** Whether what a request says of its conversation has to be known. */
@@ -24,36 +24,13 @@ export function readsState(route: Pick<Route, 'protocol' | 'lane' | 'answer'>): 
   return namesState(route.protocol?.name, route.answer)
 }
 
-/** Members of which one has to say what is to be answered. */
-const ASKING = ['input', 'previous_response_id', 'conversation', 'prompt'] as const
-
-/** Throws `invalid_parameter` where nothing is asked: upstreams say so in many ways, and some answer all the same. */
-export function checkInput(inBody: (name: string) => unknown): void {
-  if (ASKING.some(name => (inBody(name) ?? null) !== null)) return
-  throw new GatewayError('invalid_parameter', "Missing required parameter: 'input'.", {
-    param: 'input',
-    familyCode: 'missing_required_parameter',
-  })
-}
-
 /** What a request says of its conversation; `references` absent where they are not known yet. Throws `invalid_parameter`. */
-export function readWishes(inBody: (name: string) => unknown, references?: readonly string[]): Wishes {
-  const previous = inBody('previous_response_id')
-  if (previous !== undefined && previous !== null && typeof previous !== 'string') throw noText('previous_response_id')
-  const conversation = inBody('conversation')
-  const isNamed = conversation !== undefined && conversation !== null
-  if (isNamed && typeof conversation !== 'string' && !isObject(conversation)) throw noText('conversation')
-  if (isNamed && typeof previous === 'string') {
-    const names = "'previous_response_id' or 'conversation'"
-    const message = `Mutually exclusive parameters: ensure you are only providing one of ${names}.`
-    throw new GatewayError('invalid_parameter', message, {
-      param: 'previous_response_id',
-      familyCode: 'mutually_exclusive_parameters',
-    })
-  }
+export function readWishes(inBody: InBody, references?: readonly string[]): Wishes {
+  checkConversation(inBody)
+  const [previous, conversation] = [inBody('previous_response_id'), inBody('conversation')]
   return {
-    previous: previous ?? undefined,
-    conversation: !isNamed ? undefined : typeof conversation === 'string' ? conversation : HIDDEN,
+    previous: typeof previous === 'string' ? previous : undefined,
+    conversation: typeof conversation === 'string' ? conversation : isObject(conversation) ? HIDDEN : undefined,
     store: inBody('store') !== false,
     background: inBody('background') === true,
     references,
@@ -149,8 +126,4 @@ function conversationIn(body: Body): string {
   const id = place && body.type === 'bytes' && parseJson(body.bytes.toString('utf8', place.start, place.end))
   if (typeof id !== 'string') throw noText('conversation.id')
   return id
-}
-
-function noText(param: string): GatewayError {
-  return new GatewayError('invalid_parameter', `'${param}' has to be a text.`, { param, familyCode: 'invalid_type' })
 }

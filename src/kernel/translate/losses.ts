@@ -1,6 +1,6 @@
 import { type ClientFields, clientName } from '../../core/client-name.js'
-import { GatewayError } from '../../core/errors.js'
 import type { Carry } from '../../core/fields.js'
+import { untranslatable } from '../../core/refusals.js'
 import { shownName } from '../../core/shown-name.js'
 import type { Left } from '../../core/text.js'
 import type { Asked } from './asked.js'
@@ -104,8 +104,4 @@ export class Losses {
   headers(): string[] {
     return this.#dropped.size === 0 ? [] : ['x-gateway-dropped', this.dropped.join(', ')]
   }
-}
-
-export function untranslatable(field: string, why: string): GatewayError {
-  return new GatewayError('untranslatable', `The model cannot be given '${field}': ${why}.`, { param: field })
 }

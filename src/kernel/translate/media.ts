@@ -2,11 +2,11 @@ import { kindOfMime } from '../../codecs/data-url.js'
 import type { EmbedInput } from '../../core/embed.js'
 import { GatewayError } from '../../core/errors.js'
 import type { Translation } from '../../core/plan.js'
+import { untranslatable } from '../../core/refusals.js'
 import type { MediaKind, MediaPart, Part } from '../../core/text.js'
 import type { Fetched, MediaFetcher } from '../../net/media.js'
 import type { Call } from '../call.js'
 import type { Asked } from './asked.js'
-import { untranslatable } from './losses.js'
 
 /** What is known of a document once it has been fetched. */
 interface Document {

@@ -1,11 +1,26 @@
+import {
+  checkConversation,
+  checkInput,
+  type InBody,
+  malformedBody,
+  modelIn,
+  streamIn,
+  tooLarge,
+  violated,
+  wantedVectors,
+} from '../../core/admission.js'
 import { isLeftOut, withDefault, writesDefault } from '../../core/default-model.js'
-import type { Match, ModelPointer, Pointer, Route } from '../../core/plan.js'
-import { KEEP_MEMBER, mayAskToKeep } from '../../core/stateful.js'
-import { JsonScanner, type ScanProblem } from '../../wire/json-scan.js'
+import { GatewayError } from '../../core/errors.js'
+import { isObject } from '../../core/json.js'
+import type { Match, ModelPointer, Pointer, Route, VectorForm } from '../../core/plan.js'
+import { KEEP_MEMBER, keepsState, mayAskToKeep, namesState } from '../../core/stateful.js'
+import { asBuffer } from '../../wire/bytes.js'
+import { JsonScanner } from '../../wire/json-scan.js'
 import { withoutKept } from '../../wire/kept-members.js'
-import { LONGEST_NAME } from '../names.js'
 import type { Ask } from './ask.js'
-import { Refused } from './refused.js'
+
+/** Rule of an error that says what cannot be explained; no client gets it. */
+export const UNREAD = 'unread'
 
 /** What a request turns out to ask for. */
 export interface Admitted {
@@ -18,6 +33,8 @@ export interface Admitted {
   readonly span: { readonly start: number; readonly end: number } | undefined
   /** The member of the body that is to hold the model, where none does. */
   readonly missing?: string
+  /** How the body wants vectors to be written. */
+  readonly vectors?: VectorForm
 }
 
 type Read = (pointer: Pointer) => unknown
@@ -26,10 +43,8 @@ type Read = (pointer: Pointer) => unknown
 export function admit({ route, params }: Match, query: URLSearchParams | undefined, ask: Ask): Admitted {
   const body = bodyOf(route, ask)
   if (body !== undefined && route.body === 'multipart' && route.validateJson === undefined) {
-    throw new Refused(
-      'unsupported_media_type',
-      'the body of this route is a form, which is not read here: leave it out',
-    )
+    const message = 'the body of this route is a form, which is not read here: leave it out'
+    throw new GatewayError('unsupported_media_type', message, { rule: UNREAD })
   }
   const scanner = body === undefined || !isJson(route) ? undefined : scan(route, body)
   if (body !== undefined && asksToKeep(route, scanner)) {
@@ -40,10 +55,17 @@ export function admit({ route, params }: Match, query: URLSearchParams | undefin
     if (from === 'query') return query?.get(name) ?? undefined
     return valueAt(scanner?.found(name))
   }
+  const model =
+    route.model === undefined ? '' : modelOf(route.model, read, scanner === undefined ? ask.model : undefined)
+  const members: unknown = body === undefined || scanner === undefined ? undefined : JSON.parse(bufferText(body))
+  const member: InBody = name => (isObject(members) ? members[name] : undefined)
+  if (members !== undefined) checkState(route, member)
+  const vectors = route.protocol?.vectors && wantedVectors(route.protocol.vectors, member)
   return {
-    model: route.model === undefined ? '' : modelOf(route.model, read, scanner === undefined ? ask.model : undefined),
+    model,
     stream: streamOf(route, read, ask, scanner !== undefined),
     body,
+    ...(vectors === undefined ? {} : { vectors }),
     ...(route.model === undefined || !inBody(route.model) ? { span: undefined } : placeOf(route.model, scanner)),
   }
 }
@@ -51,6 +73,16 @@ export function admit({ route, params }: Match, query: URLSearchParams | undefin
 /** Whether the answer is to be kept by the gateway. */
 function asksToKeep({ protocol }: Route, scanner: JsonScanner | undefined): boolean {
   return mayAskToKeep(protocol?.name) && valueAt(scanner?.found(KEEP_MEMBER)) === true
+}
+
+/** What a request says of its conversation. */
+function checkState({ protocol, lane, answer }: Route, member: InBody): void {
+  if (keepsState(protocol?.name, lane)) checkInput(member)
+  if (namesState(protocol?.name, answer)) checkConversation(member)
+}
+
+function bufferText(body: Uint8Array): string {
+  return asBuffer(body).toString('utf8')
 }
 
 /** One that is too long to be read is there all the same. */
@@ -78,7 +110,7 @@ function bodyOf(route: Route, { body }: Ask): Uint8Array | undefined {
   if (body === undefined || route.body === 'none') return undefined
   const bytes = typeof body === 'string' ? Buffer.from(body) : body
   if (bytes.length <= route.limits.body) return bytes
-  throw new Refused('too_large', `the body has ${bytes.length} bytes; ${route.limits.body} are allowed`)
+  throw tooLarge(route.limits.body)
 }
 
 function scan({ body: form, control, limits, ...route }: Route, body: Uint8Array): JsonScanner {
@@ -86,47 +118,19 @@ function scan({ body: form, control, limits, ...route }: Route, body: Uint8Array
   const scanner = new JsonScanner({ control, depth: limits.depth, members: limits.members, values: limits.values })
   scanner.push(body)
   const problem = scanner.end()
-  if (problem !== undefined) throw malformed(problem, limits)
+  if (problem !== undefined) throw malformedBody(problem, limits)
   const violation = validate?.(withDefault(JSON.parse(scanner.skeleton()), route.model))[0]
-  if (violation !== undefined) throw new Refused('invalid_parameter', violation.message)
+  if (violation !== undefined) throw violated(violation)
   return scanner
 }
 
-function malformed({ rule, at, name }: ScanProblem, { depth, members, values }: Route['limits']): Refused {
-  switch (rule) {
-    case 'duplicate':
-      return new Refused('duplicate_parameter', `"${name}" stands twice in the body`)
-    case 'variant':
-      return new Refused('invalid_parameter', `a parameter of the body has to be written exactly so: "${name}"`)
-    case 'syntax':
-      return new Refused('bad_request', `the body is not JSON (at byte ${at})`)
-    case 'not-object':
-      return new Refused('bad_request', 'the body is no JSON object')
-    case 'depth':
-      return new Refused('bad_request', `the body is nested deeper than ${depth} levels`)
-    case 'members':
-      return new Refused('bad_request', `an object of the body has more than ${members} members`)
-    case 'values':
-      return new Refused('bad_request', `the body has more than ${values} values`)
-  }
-}
-
 function modelOf(pointer: ModelPointer, read: Read, asked: string | undefined): string {
-  const { values = {}, byDefault } = pointer
-  const named = read(pointer) ?? asked
-  const value = isLeftOut(named) ? byDefault : named
-  const place = `${pointer.from}.${pointer.name}`
-  if (typeof value === 'string' && Object.hasOwn(values, value)) return values[value] ?? value
-  if (value === undefined || value === '') throw new Refused('invalid_parameter', `no model is named in ${place}`)
-  if (typeof value === 'string' && value.length <= LONGEST_NAME) return value
-  throw new Refused('invalid_parameter', `${place} is no text of at most ${LONGEST_NAME} characters`)
+  return modelIn(pointer, read(pointer) ?? asked).model
 }
 
 function streamOf({ stream }: Route, read: Read, ask: Ask, bodyRead: boolean): boolean {
   if (typeof stream === 'string') return stream === 'always'
   const value = read(stream)
   if (value === undefined || value === null) return !(inBody(stream) && bodyRead) && ask.stream === true
-  if (typeof value === 'boolean') return value
-  if (!inBody(stream)) return value === 'true' || value === '1'
-  throw new Refused('invalid_parameter', `"${stream.name}" has to be true or false`)
+  return streamIn(stream, value)
 }

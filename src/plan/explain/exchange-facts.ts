@@ -1,5 +1,6 @@
 import { estimate } from '../../codecs/index.js'
 import type { Traits } from '../../core/codec.js'
+import { GatewayError } from '../../core/errors.js'
 import { jsonText } from '../../core/exact-json.js'
 import type { Params } from '../../core/params.js'
 import type { Choice, Exchange, Route, Translation } from '../../core/plan.js'
@@ -11,7 +12,6 @@ import { UpstreamCall } from '../calls.js'
 import type { Admitted } from './admit.js'
 import { headerLines, percent } from './format.js'
 import { type Allowed, type Asker, allowedFor } from './members.js'
-import { Refused } from './refused.js'
 import { type TranslatedBody, translateBody } from './translated-body.js'
 
 /** One way to serve a request. */
@@ -75,13 +75,13 @@ export interface Resolved {
 /** The ways of a choice, in order: those whose upstream can have the request. */
 export function exchangeFacts({ groups }: Choice, request: Resolved): readonly ExchangeFacts[] {
   const { route, admitted, asker } = request
-  const refusals: Refused[] = []
+  const refusals: GatewayError[] = []
   const facts = groups.flatMap(({ exchanges, weights }, index) => {
     const sum = weights.reduce((total, weight) => total + weight, 0)
     return exchanges.flatMap((exchange, member): readonly ExchangeFacts[] => {
       const share = exchanges.length === 1 ? {} : { share: percent(weights[member] ?? 1, sum) }
       const allowed = attempt(() => allowedFor(exchange, route, admitted, asker))
-      if (allowed instanceof Refused) {
+      if (allowed instanceof GatewayError) {
         refusals.push(allowed)
         return []
       }
@@ -98,11 +98,11 @@ function later(groups: Choice['groups'], index: number): number {
   return groups.slice(index + 1).reduce((sum, { exchanges }) => sum + exchanges.length, 0)
 }
 
-function attempt<T>(make: () => T): T | Refused {
+function attempt<T>(make: () => T): T | GatewayError {
   try {
     return make()
   } catch (error) {
-    if (error instanceof Refused) return error
+    if (error instanceof GatewayError) return error
     throw error
   }
 }
@@ -202,6 +202,6 @@ function edited(
   try {
     return Buffer.from(exchange.request?.(bytes) ?? bytes).toString('utf8')
   } catch {
-    throw new Refused('bad_request', 'the body does not have the form that this model needs')
+    throw new GatewayError('bad_request', 'the body does not have the form that this model needs')
   }
 }

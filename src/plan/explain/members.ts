@@ -1,13 +1,13 @@
-import { GatewayError } from '../../core/errors.js'
+import type { GatewayError } from '../../core/errors.js'
 import { pathText } from '../../core/path-text.js'
 import type { Caller, Exchange, ModelTable, Route } from '../../core/plan.js'
+import { untranslatable } from '../../core/refusals.js'
 import { shownName } from '../../core/shown-name.js'
 import { asBuffer } from '../../wire/bytes.js'
 import { findMembers } from '../../wire/find-members.js'
 import { apply, type Edit, findValue } from '../../wire/json-edit.js'
 import { checkFound, type Naming, nameThere, WHY_DROPPED } from '../../wire/member-names.js'
 import type { Admitted } from './admit.js'
-import { Refused } from './refused.js'
 
 /** A request as one upstream may have it, and the client's names of what is taken out. */
 export interface Allowed {
@@ -23,7 +23,7 @@ export interface Asker {
 
 /**
  * Does to the members of a body that name models, or say where the request is to go, what the kernel does. Throws
- * {@link Refused} where this upstream cannot have the request.
+ * {@link GatewayError} where this upstream cannot have the request.
  */
 export function allowedFor(exchange: Exchange, route: Route, admitted: Admitted, asker: Asker): Allowed {
   const { body } = admitted
@@ -32,7 +32,7 @@ export function allowedFor(exchange: Exchange, route: Route, admitted: Admitted,
   const found = findMembers(body, rules)
   const dropped = found.dropped.map(at => shownName(pathText(at)))
   if (asker.caller.strict && dropped[0] !== undefined) {
-    throw new Refused('untranslatable', `${dropped[0]}: ${WHY_DROPPED}`)
+    throw untranslatable(dropped[0], WHY_DROPPED)
   }
   const edits = [...found.removals, ...named(() => checkFound(found), found.names, namingOf(exchange, admitted, asker))]
   if (edits.length === 0) return { admitted, dropped }
@@ -42,17 +42,12 @@ export function allowedFor(exchange: Exchange, route: Route, admitted: Admitted,
 
 /** Edits that give the models the upstream's names. */
 function named(check: () => void, names: ReturnType<typeof findMembers>['names'], naming: Naming): readonly Edit[] {
-  try {
-    check()
-    return names.flatMap(found => {
-      const name = nameThere(found, naming)
-      const { text, start, end } = found
-      return name === text ? [] : [{ start, end, bytes: Buffer.from(JSON.stringify(name)) }]
-    })
-  } catch (error) {
-    if (error instanceof GatewayError) throw new Refused(error.code, error.message)
-    throw error
-  }
+  check()
+  return names.flatMap(found => {
+    const name = nameThere(found, naming)
+    const { text, start, end } = found
+    return name === text ? [] : [{ start, end, bytes: Buffer.from(JSON.stringify(name)) }]
+  })
 }
 
 function namingOf({ upstream, model }: Exchange, { model: asked }: Admitted, { caller, models }: Asker): Naming {

@@ -1,12 +1,21 @@
-import { ERROR_CODES, type ErrorCode, type Family } from '../../core/errors.js'
+import { errorBody } from '../../core/error-bodies.js'
+import { type ErrorCode, type Family, GatewayError } from '../../core/errors.js'
 import { HEALTH_PATHS } from '../../core/health-paths.js'
+import type { JsonObject } from '../../core/json.js'
 import type { Params } from '../../core/params.js'
-import type { Caller, Choice, Match, Miss, Route, TaskRoute } from '../../core/plan.js'
+import type { Caller, Choice, Match, Miss, Route, TaskRoute, VectorForm } from '../../core/plan.js'
+import {
+  switchedOff,
+  unauthenticated,
+  unknownModel,
+  unlistedModel,
+  unrouted,
+  unservedModel,
+} from '../../core/refusals.js'
 import type { CompiledPlan } from '../compile.js'
-import { admit } from './admit.js'
+import { admit, UNREAD } from './admit.js'
 import type { Ask } from './ask.js'
 import { type ExchangeFacts, exchangeFacts } from './exchange-facts.js'
-import { Refused } from './refused.js'
 
 /** What would become of a request, as plain data without a secret in it. */
 export interface RequestFacts {
@@ -18,6 +27,8 @@ export interface RequestFacts {
   readonly key?: string
   readonly model?: string
   readonly stream?: boolean
+  /** The form in which the client gets vectors: the answer is rewritten where the upstream gives them in another. */
+  readonly vectors?: VectorForm
   /** Names of the models that the gateway's own answer holds. */
   readonly answer?: readonly string[]
   /** What is done with tasks, where that is no matter of a model. */
@@ -36,8 +47,10 @@ export interface ErrorFacts {
   readonly status: number
   readonly code: ErrorCode
   readonly family: Family
-  /** More than the client is told. */
+  /** For the operator: more than the client is told. */
   readonly reason: string
+  /** What the client is told, in the shape of its family; ids of requests are new each time. */
+  readonly body?: JsonObject
   readonly allow?: readonly string[]
 }
 
@@ -57,9 +70,9 @@ export function requestFacts(plan: CompiledPlan, ask: Ask): RequestFacts {
   }
   if (matched.route !== undefined) facts.route = matched.route.id
   try {
-    const caller = authenticate(plan, ask)
+    const caller = authenticate(plan, ask, matched.route?.caller ?? (matched as Miss).caller)
     if (caller !== ANYBODY) facts.key = caller.name
-    const { route, params } = routed(matched)
+    const { route, params } = routed(matched, ask.method, path)
     if (Object.keys(params).length > 0) facts.params = params
     if (route.holding?.verb === 'lists') {
       facts.answer = [`the key's own ${route.holding.kind.name} list`]
@@ -80,6 +93,7 @@ export function requestFacts(plan: CompiledPlan, ask: Ask): RequestFacts {
     }
     if (route.model !== undefined) facts.model = admitted.model
     facts.stream = admitted.stream
+    if (admitted.vectors !== undefined) facts.vectors = admitted.vectors
     if (route.holding !== undefined && route.holding.verb !== 'makes' && route.model === undefined) {
       facts.held = `asked of the one of these that has the ${route.holding.kind.name}, and of no other`
     }
@@ -93,7 +107,7 @@ export function requestFacts(plan: CompiledPlan, ask: Ask): RequestFacts {
     })
     return facts
   } catch (error) {
-    if (!(error instanceof Refused)) throw error
+    if (!(error instanceof GatewayError)) throw error
     return { ...facts, error: errorFacts(error, matched) }
   }
 }
@@ -114,38 +128,40 @@ function taskText({ kind, action, parameter, member = '' }: TaskRoute): string {
       : `${action}: from what the gateway keeps of ${kind} tasks`
 }
 
-function errorFacts({ code, status, message, allow }: Refused, matched: Match | Miss): ErrorFacts {
+function errorFacts(error: GatewayError, matched: Match | Miss): ErrorFacts {
   const family = matched.route?.errors ?? (matched as Miss).errors
-  const facts = { status: status ?? ERROR_CODES[code].status, code, family, reason: message }
-  return allow === undefined ? facts : { ...facts, allow }
+  const { code, status, message, cause } = error
+  const reason = typeof cause === 'string' ? cause : message
+  const { allow, rule } = error.details
+  return {
+    ...{ status, code, family, reason },
+    ...(rule === UNREAD ? {} : { body: errorBody(error, family, REQUEST_ID) }),
+    ...(allow === undefined ? {} : { allow }),
+  }
 }
 
-function authenticate(plan: CompiledPlan, { key, now = Date.now() }: Ask): Caller {
+/** Stands for the id of a request, of which there is none. */
+const REQUEST_ID = '…'
+
+function authenticate(plan: CompiledPlan, { key, now = Date.now() }: Ask, placements: Route['caller']): Caller {
   if (key === undefined) return ANYBODY
   const caller = plan.keys.named(key, now) ?? plan.keys.find(key, now)
   if (!('refused' in caller)) return caller
-  throw new Refused('unauthenticated', `this key is ${caller.refused}`)
+  throw unauthenticated(placements, `this key is ${caller.refused}`)
 }
 
-function routed(matched: Match | Miss): Match {
+function routed(matched: Match | Miss, method: string, path: string): Match {
   if (matched.route !== undefined) return matched
-  switch (matched.status) {
-    case 400:
-      throw new Refused('bad_request', 'the path is malformed or climbs')
-    case 404:
-      throw new Refused('not_found', 'no route has this path')
-    case 405:
-      throw new Refused('method_not_allowed', 'the path is served with other methods', { allow: matched.allow })
-    case 426:
-      throw new Refused('upgrade_required', 'the path is a WebSocket; ask for it with the method WS')
-  }
+  throw unrouted(matched, method, path)
 }
 
 function answer({ models }: CompiledPlan, route: Route, params: Params, caller: Caller): readonly string[] {
   if (route.answer === 'models') return models.list(caller).map(entry => entry.id)
   const name = params[route.model?.name ?? ''] ?? ''
   const entry = models.find(name, caller)
-  if (entry === undefined) throw new Refused('model_not_found', `the key may not use "${name}", or nothing serves it`)
+  if (entry === undefined) {
+    throw unlistedModel(name, route.errors, `the key may not use "${name}", or nothing serves it`)
+  }
   return [entry.id]
 }
 
@@ -164,23 +180,23 @@ function holders(
   const name = query?.get(hint?.name ?? '') ?? (route.holder.length > 0 ? asked : undefined)
   if (caller === ANYBODY && name === undefined) return choice
   const reached = models.upstreams(caller, name)
-  if (reached === undefined) throw new Refused('model_not_found', `the key "${caller.name}" may not use "${name}"`)
+  if (reached === undefined) throw unknownModel(name ?? '', route, `the key "${caller.name}" may not use "${name}"`)
   const group = choice.groups.find(({ exchanges }) => exchanges.some(one => reached.has(one.upstream.name)))
   if (group === undefined) {
     const code = [...reached].some(one => route.speakers.has(one)) ? 'unavailable' : 'invalid_parameter'
-    throw new Refused(code, "no upstream that the key's models lead to can hold this")
+    throw new GatewayError(code, "no upstream that the key's models lead to can hold this")
   }
   return { groups: [group] }
 }
 
 function resolve(plan: CompiledPlan, route: Route, model: string, caller: Caller): Choice {
-  const status = route.protocol?.unknownModel?.status
   if (route.model !== undefined && !caller.may(model)) {
-    throw new Refused('model_not_found', `the key "${caller.name}" may not use "${model}"`, { status })
+    throw unknownModel(model, route, `the key "${caller.name}" may not use "${model}"`)
   }
   const choice = route.resolve(model)
-  if (choice === undefined) throw new Refused('model_not_found', whyUnserved(plan, route, model), { status })
-  return choice
+  if (choice !== undefined) return choice
+  const reason = whyUnserved(plan, route, model)
+  throw route.model === undefined ? switchedOff(reason) : unservedModel(model, route, plan, caller, reason)
 }
 
 function whyUnserved({ models, upstreams }: CompiledPlan, { protocol }: Route, name: string): string {

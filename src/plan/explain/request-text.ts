@@ -1,3 +1,4 @@
+import type { VectorForm } from '../../core/plan.js'
 import { WHY_DROPPED } from '../../wire/member-names.js'
 import type { ExchangeFacts, RetryFacts, TranslationFacts } from './exchange-facts.js'
 import { columns, duration } from './format.js'
@@ -5,7 +6,7 @@ import type { RequestFacts } from './request-facts.js'
 
 /** What would become of a request, for people to read. */
 export function requestText(facts: RequestFacts): string {
-  const { request, route, params = {}, key, model, stream, answer, task, kept, held, exchanges, error } = facts
+  const { request, route, params = {}, key, model, stream, vectors, answer, task, kept, held, exchanges, error } = facts
   const head = columns([
     ['request', request],
     ['route', route ?? 'none'],
@@ -13,6 +14,7 @@ export function requestText(facts: RequestFacts): string {
     ['key', key ?? (error?.code === 'unauthenticated' ? 'refused' : 'none given, taken as good')],
     ...(model === undefined || model === '' ? [] : [['model', model]]),
     ...(stream === undefined ? [] : [['stream', stream ? 'yes' : 'no']]),
+    ...(vectors === undefined ? [] : [['vectors', VECTORS[vectors]]]),
   ])
   const lines = [
     ...head,
@@ -25,14 +27,21 @@ export function requestText(facts: RequestFacts): string {
   return `${lines.join('\n')}\n`
 }
 
+const VECTORS: Readonly<Record<VectorForm, string>> = {
+  base64: 'base64; numbers are encoded where the upstream sends them',
+  float: 'numbers; base64 is decoded where the upstream sends it',
+}
+
 function outcome(answer: RequestFacts['answer'], error: RequestFacts['error']): readonly string[] {
   if (error !== undefined) {
-    const { status, code, family, reason, allow } = error
+    const { status, code, family, reason, body, allow } = error
+    const told = body === undefined ? '' : JSON.stringify(body)
     return [
       '',
       `answer  ${status} ${code}, in the shape of the family ${family}`,
-      `        ${reason}`,
+      ...(told.includes(JSON.stringify(reason).slice(1, -1)) ? [] : [`        ${reason}`]),
       ...(allow === undefined ? [] : [`        allow: ${allow.join(', ')}`]),
+      ...(told === '' ? [] : [`client  ${told}`]),
     ]
   }
   if (answer === undefined) return []

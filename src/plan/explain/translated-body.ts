@@ -7,7 +7,8 @@ import { parseExact } from '../../core/exact-json.js'
 import type { Carry } from '../../core/fields.js'
 import { isObject, type JsonObject } from '../../core/json.js'
 import type { Translation } from '../../core/plan.js'
-import { Refused } from './refused.js'
+import { untranslatable } from '../../core/refusals.js'
+import { shownName } from '../../core/shown-name.js'
 
 /** A request in the upstream's protocol, and what of it was left out on the way. */
 export interface TranslatedBody {
@@ -25,13 +26,13 @@ interface Ask {
   readonly stream: boolean
 }
 
-/** Translates a body as the kernel does. Throws {@link Refused} where a codec refuses it. */
+/** Translates a body as the kernel does. Throws {@link GatewayError} where a codec refuses it. */
 export function translateBody({ server, client, traits, strict }: Translation, ask: Ask): TranslatedBody {
   const body = parseExact(Buffer.from(ask.body).toString('utf8'))
-  if (!isObject(body)) throw new Refused('bad_request', 'the body is no JSON object')
+  if (!isObject(body)) throw new GatewayError('bad_request', 'The body has to be a JSON object.')
   const lost: string[] = []
   const lose = (name: string, why: string): void => {
-    if (strict) throw new Refused('untranslatable', `${name}: ${why}`)
+    if (strict) throw untranslatable(shownName(name), why)
     lost.push(`${name}: ${why}`)
   }
   const isCount = client.operation === 'count'
@@ -45,7 +46,7 @@ export function translateBody({ server, client, traits, strict }: Translation, a
       const carry = carries[field]
       const name = at ?? clientName(fields, field, body)
       const reason = why ?? reasonOf(carry)
-      if (typeof carry === 'object' && 'refused' in carry) throw new Refused('untranslatable', `${name}: ${reason}`)
+      if (typeof carry === 'object' && 'refused' in carry) throw untranslatable(name, reason)
       if (why === undefined && typeof carry === 'object' && 'approximated' in carry) return
       if (!isCount) lose(name, reason)
       // Settings change no count.
@@ -53,14 +54,9 @@ export function translateBody({ server, client, traits, strict }: Translation, a
     },
   }
   const head: RequestHead = { model: ask.model.asked, stream: ask.stream, header: () => undefined }
-  try {
-    const request = server.server.decodeRequest(body, head)
-    if (!isCount) for (const { field, why } of request.left) lose(field, why)
-    return { ...encode(client, request, target), lost }
-  } catch (error) {
-    if (error instanceof GatewayError) throw new Refused(error.code, error.message, { status: error.status })
-    throw error
-  }
+  const request = server.server.decodeRequest(body, head)
+  if (!isCount) for (const { field, why } of request.left) lose(field, why)
+  return { ...encode(client, request, target), lost }
 }
 
 /** The two codecs of a translation are of one operation, so the request is of the kind that this one takes. */
