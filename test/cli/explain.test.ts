@@ -82,7 +82,10 @@ t.test('explain exits 1 where the request would be refused, and says so where so
   t.equal((await explain('north-text')).code, 0)
   const refused = await explain('none')
   t.equal(refused.code, 1)
-  t.match(refused.stdout, /^answer {2}404 model_not_found[\s\S]*^client {2}\{"error":\{"message":"The model `none` does not exist/m)
+  t.match(
+    refused.stdout,
+    /^answer {2}404 model_not_found[\s\S]*^client {2}\{"error":\{"message":"The model `none` does not exist/m,
+  )
   t.equal((await explain('none', '--expect', '404')).code, 0)
   t.equal((await explain('north-text', '--expect', '200')).code, 0)
   const served = await explain('north-text', '--expect', '404')
