@@ -1,13 +1,13 @@
 import { GatewayError } from '../../../core/errors.js'
 import { type DocumentPath, pathText } from '../../../core/path-text.js'
 import type { Exchange, Route } from '../../../core/plan.js'
+import { untranslatable } from '../../../core/refusals.js'
 import { shownName } from '../../../core/shown-name.js'
 import { findMembers } from '../../../wire/find-members.js'
 import { apply, type Edit } from '../../../wire/json-splice.js'
 import { checkFound, nameThere, WHY_DROPPED } from '../../../wire/member-names.js'
 import type { Call } from '../../call.js'
 import { namingOf } from '../../members.js'
-import { untranslatable } from '../../translate/losses.js'
 import type { BatchRequest } from './requests.js'
 
 export interface RequestChanges {
