@@ -48,7 +48,7 @@ function row(route: Route, ready: Ready): readonly string[] {
   const written = (behind.length === 0 ? '' : `[${behind.join('|')}]`) + id.slice(id.indexOf(' ') + 1)
   const path = also === undefined ? written : `${written}, ${also.path}`
   const own = answer === undefined ? `lists: ${holding?.kind.name}` : `answer: ${answer}`
-  const serves = protocol?.name ?? (task === undefined ? own : `${task.kind} tasks: ${task.action}`)
+  const serves = protocol?.name ?? (task === undefined ? own : `${task.kind.name} tasks: ${task.action}`)
   return [method, path, serves, models(route, ready), schema, shipped ? 'shipped' : 'your file']
 }
 

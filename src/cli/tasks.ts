@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { TASK_KINDS, TASK_STATES, type TaskKind } from '../core/task.js'
+import { TASK_STATES } from '../core/task.js'
 import type { Task, TaskStore } from '../runtime/task-store.js'
 import { type Define, example } from './command.js'
 import { CommandError, coloured, EXIT, type Io, paints, print } from './io.js'
@@ -13,7 +13,7 @@ interface Options extends SourceOptions {
 }
 
 interface ListOptions extends Options {
-  readonly kind?: TaskKind
+  readonly kind?: string
   readonly state?: Task['state']
   readonly model?: string
   readonly upstream?: string
@@ -28,7 +28,7 @@ export const tasksCommand: Define = (parent, io, end) => {
   shared(
     tasks.command('list').description('list tasks, those of a key together, in the order in which they were begun'),
   )
-    .addOption(new Option('--kind <kind>', 'only of this kind').choices(TASK_KINDS))
+    .option('--kind <kind>', 'only of this kind')
     .addOption(new Option('--state <state>', 'only in this state').choices(TASK_STATES))
     .option('--model <name>', 'only of this model, as clients name it')
     .option('--upstream <name>', 'only at this upstream')
@@ -59,6 +59,9 @@ function shared(command: Command): Command {
 
 async function list(file: string | undefined, { limit, ...options }: ListOptions, io: Io): Promise<number> {
   return await withStore(fileOf(file, options), options, io, async store => {
+    const { kind } = options
+    if (kind !== undefined && !store.kinds.includes(kind))
+      throw new CommandError(`no kind of tasks is called ${kind}; there are: ${store.kinds.join(', ')}`, EXIT.usage)
     const found: Task[] = []
     for await (const task of store.list(options)) {
       found.push(task)

@@ -25,6 +25,7 @@ type SectionName =
   | 'default_models'
   | 'protocols'
   | 'objects'
+  | 'task_kinds'
   | 'routes'
   | 'schemas'
 type EntryOf<S extends SectionName> = NonNullable<RawRoutesFile[S]>[string]

@@ -25,6 +25,7 @@ import { readRequestSchemas } from './request-schemas.js'
 import { readRoutes } from './routes.js'
 import { ABSENT_SECRET } from './secret-rule.js'
 import { suggest } from './suggest.js'
+import { checkTaskKinds, taskKindConfig } from './task-kinds.js'
 import { readTask } from './tasks.js'
 import { readUpstreams } from './upstreams.js'
 import { type Environment, Variables } from './variables.js'
@@ -106,8 +107,11 @@ function assemble(main: Document, documents: readonly Document[], options: LoadO
   const protocols = new Map([...gather(shipped, 'protocols', report), ...gather(documents, 'protocols', report)])
   const objects = new Map([...gather(shipped, 'objects', report), ...gather(documents, 'objects', report)])
   checkObjects(objects, context)
+  const ownTaskKinds = gather(documents, 'task_kinds', report)
+  const taskKinds = new Map([...gather(openTaskKinds(root, context), 'task_kinds', report), ...ownTaskKinds])
+  checkTaskKinds(ownTaskKinds, context)
   const shippedRoutes = gather(shipped, 'routes', report)
-  const known = { upstreams: upstreamEntries, objects }
+  const known = { upstreams: upstreamEntries, objects, taskKinds }
   const read = readRoutes(shippedRoutes, gather(documents, 'routes', report), known, context)
   const defaultModels = gather(documents, 'default_models', report)
   const routes = withDefaultModels(read, defaultModels, { models, upstreams, modelNames: modelEntries }, context)
@@ -124,6 +128,7 @@ function assemble(main: Document, documents: readonly Document[], options: LoadO
     models: record(models, model => model.config),
     protocols: record(protocols, protocol => readProtocol(protocol, context)),
     objects: record(objects, ({ value }) => objectConfig(value)),
+    task_kinds: record(taskKinds, ({ name, value }) => taskKindConfig(name, value)),
     routes: record(routes, route => route.config),
     schemas,
   }
@@ -135,7 +140,15 @@ function assemble(main: Document, documents: readonly Document[], options: LoadO
   }
   return {
     config,
-    locator: new Locator(main, { keys: keyEntries, models, objects, protocols, routes, upstreams }),
+    locator: new Locator(main, {
+      keys: keyEntries,
+      models,
+      objects,
+      task_kinds: taskKinds,
+      protocols,
+      routes,
+      upstreams,
+    }),
   }
 }
 
@@ -155,6 +168,12 @@ function openInterfaces(main: Document, folder: string, context: Context): reado
     context.report.error('dangling-reference', site, message, { meant: () => suggest(name, names) })
     return undefined
   })
+}
+
+/** Kinds of tasks that come with the gateway: they are there whichever interfaces are chosen. */
+function openTaskKinds(root: string, context: Context): readonly Document[] {
+  const folder = join(root, 'routes/tasks')
+  return shippedNames(folder).flatMap(name => openFile(join(folder, `${name}.yaml`), 'routes', true, context) ?? [])
 }
 
 /** A configuration without keys, or with nothing that they lead to, is valid and of no use. */

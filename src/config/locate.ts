@@ -9,6 +9,7 @@ interface Sections {
   readonly keys: ReadonlyMap<string, Sited>
   readonly models: ReadonlyMap<string, Sited & { readonly targets?: readonly Site[] }>
   readonly objects: ReadonlyMap<string, Sited>
+  readonly task_kinds: ReadonlyMap<string, Sited>
   readonly protocols: ReadonlyMap<string, Sited>
   readonly routes: ReadonlyMap<string, Sited>
   readonly upstreams: ReadonlyMap<string, { readonly sites: readonly Site[] }>
@@ -34,7 +35,7 @@ export class Locator {
 
   /** Sites at which the rest of a path may stand, the most likely first. */
   #sites(section: string, name: string, rest: DocumentPath): readonly Site[] {
-    const { keys, models, objects, protocols, routes, upstreams } = this.#sections
+    const { keys, models, objects, task_kinds, protocols, routes, upstreams } = this.#sections
     if (section === 'upstreams') return (upstreams.get(name)?.sites ?? []).map(site => site.child(...rest))
     if (section === 'models') {
       const model = models.get(name)
@@ -42,7 +43,7 @@ export class Locator {
       const target = typeof index === 'number' ? model?.targets?.[index] : undefined
       return model === undefined ? [] : [target?.child(...inner) ?? model.site.child(...rest)]
     }
-    const entries: ReadonlyMap<string, Sited> | undefined = { keys, objects, protocols, routes }[section]
+    const entries: ReadonlyMap<string, Sited> | undefined = { keys, objects, task_kinds, protocols, routes }[section]
     const entry = entries?.get(name)
     return entry === undefined ? [] : [entry.site.child(...rest)]
   }

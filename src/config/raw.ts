@@ -6,7 +6,8 @@ import type { Limits, RetryCondition, Timeouts } from '../core/limits.js'
 import type { MembersConfig } from '../core/members.js'
 import type { Params } from '../core/params.js'
 import type { Answer, Framing, RouteBody, Tunnel } from '../core/plan.js'
-import type { PollPace, TaskAction, TaskKind, TaskState } from '../core/task.js'
+import type { PollPace, TaskAction, TaskState } from '../core/task.js'
+import type { TaskMember, TaskRecordForm } from '../core/task-kind.js'
 
 /**
  * Files as they are written, after the schema has accepted them and before anything is resolved: sizes and durations
@@ -22,6 +23,7 @@ export interface RawRoutesFile {
   readonly default_models?: RawMap<string>
   readonly protocols?: RawMap<RawProtocol>
   readonly objects?: RawMap<RawObject>
+  readonly task_kinds?: RawMap<RawTaskKind>
   readonly routes?: RawMap<RawRoute | 'off'>
   readonly schemas?: RawMap<string | JsonObject>
 }
@@ -118,6 +120,23 @@ export interface RawTask {
   readonly inline?: string | number
 }
 
+/** A kind of tasks. */
+export interface RawTaskKind {
+  readonly title?: string
+  readonly object?: string
+  readonly record?: TaskRecordForm
+  readonly members?: RawMap<RawTaskMember>
+  readonly nulls?: boolean
+  readonly parent?: string
+  readonly content: RawMap<string | readonly string[]>
+}
+
+/** The member of the request, those that it may be, or a mapping. */
+export type RawTaskMember =
+  | string
+  | readonly string[]
+  | { readonly from: string | readonly string[]; readonly as?: NonNullable<TaskMember['as']> }
+
 export interface RawTaskVerdict {
   readonly at: RawPointers
   readonly accepted: readonly (string | number)[]
@@ -126,7 +145,7 @@ export interface RawTaskVerdict {
 }
 
 export interface RawRouteTask extends RawTask {
-  readonly kind: TaskKind
+  readonly kind: string
   readonly do?: TaskAction
   readonly of?: string
   readonly webhook?: string

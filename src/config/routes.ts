@@ -10,7 +10,7 @@ import { type Entries, type Entry, placeOf, sectionOf } from './entries.js'
 import { readFraming } from './framing.js'
 import { checkHolding, readHolding } from './holding.js'
 import { checkUpstream } from './models.js'
-import type { RawDefaults, RawObject, RawPlacement, RawRoute, RawUpstream } from './raw.js'
+import type { RawDefaults, RawObject, RawPlacement, RawRoute, RawTaskKind, RawUpstream } from './raw.js'
 import { quoted } from './report.js'
 import {
   checkBody,
@@ -24,6 +24,7 @@ import {
 } from './route-parts.js'
 import { readLimits, readRetry, readTimeouts } from './settings.js'
 import { suggest } from './suggest.js'
+import { checkTaskKind } from './task-kinds.js'
 import { readRouteTask } from './tasks.js'
 import { parseRouteKey, type RoutePattern, reservedFault } from './templates.js'
 import { readVerbs } from './verbs.js'
@@ -39,6 +40,7 @@ export interface ReadRoute {
 interface Known {
   readonly upstreams: Entries<RawUpstream>
   readonly objects: Entries<RawObject>
+  readonly taskKinds: Entries<RawTaskKind>
 }
 
 /** The shipped routes and the user's: an entry with the key of a shipped one replaces it, `off` leaves it out. */
@@ -77,7 +79,7 @@ function refuseUselessOff(
 function readRoute(
   entry: Entry<unknown>,
   written: RawRoute,
-  { upstreams, objects }: Known,
+  { upstreams, objects, taskKinds }: Known,
   context: Context,
 ): ReadRoute | undefined {
   const { site, name } = entry
@@ -95,6 +97,7 @@ function readRoute(
   const defaults: RawDefaults = sectionOf(site.document, 'defaults') ?? {}
   const model = readModelPointer(raw, pattern, site, context)
   const task = readRouteTask(raw, pattern, site, context)
+  if (raw.task !== undefined) checkTaskKind(raw.task.kind, site.child('task', 'kind'), taskKinds, context)
   checkParts(raw, site, context)
   checkChanges(raw, site, context)
   checkFraming(raw, site, context)

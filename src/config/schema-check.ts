@@ -7,7 +7,17 @@ import { problemOf } from './schema-problems.js'
 import { type FileType, fileValidator } from './validators.js'
 
 /** Sections that hold entries by name. */
-const NAMED = new Set(['keys', 'kinds', 'upstreams', 'models', 'protocols', 'objects', 'routes', 'schemas'])
+const NAMED = new Set([
+  'keys',
+  'kinds',
+  'upstreams',
+  'models',
+  'protocols',
+  'objects',
+  'task_kinds',
+  'routes',
+  'schemas',
+])
 /** Keywords whose inner errors say more. */
 const WRAPPERS = new Set(['if', 'anyOf', 'propertyNames'])
 /** Keywords that may fail several times at one place, once for each member. */

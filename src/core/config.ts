@@ -11,6 +11,7 @@ import type { Answer, FamilyMark, ModelPointer, Pointer, RouteBody, RouteFraming
 import type { Secret } from './secret.js'
 import type { StoreConfig } from './store-config.js'
 import type { TaskRouteConfig, TaskShapeConfig } from './task.js'
+import type { TaskKindConfig } from './task-kind.js'
 
 /**
  * A checked configuration: all files read, shipped routes and kinds merged in, variables and secrets resolved, every
@@ -35,6 +36,8 @@ export interface Config {
   readonly protocols: Readonly<Record<string, ProtocolConfig>>
   /** Kinds of things that upstreams keep for callers, by name. */
   readonly objects: Readonly<Record<string, ObjectConfig>>
+  /** Kinds of what tasks make, by name. */
+  readonly task_kinds: Readonly<Record<string, TaskKindConfig>>
   /** Keyed `METHOD /path/{param}`; shipped routes that the user switched off are gone. */
   readonly routes: Readonly<Record<string, RouteConfig>>
   /** Request schemas by name, those that routes refer to. Draft-07. */

@@ -9,7 +9,8 @@ import type { Params } from './params.js'
 import type { Placement } from './placement.js'
 import type { Secret } from './secret.js'
 import type { StoreConfig } from './store-config.js'
-import type { TaskAction, TaskCallName, TaskKind, TaskShape } from './task.js'
+import type { TaskAction, TaskCallName, TaskShape } from './task.js'
+import type { TaskKind } from './task-kind.js'
 import type { TextUsage } from './text.js'
 
 /** What the kernel reads: immutable, built once per generation of the configuration, never edited. */
@@ -29,6 +30,8 @@ export interface Plan {
   readonly off: SwitchedOff
   readonly routes: readonly Route[]
   readonly upstreams: ReadonlyMap<string, Upstream>
+  /** Kinds of what tasks make, by name. */
+  readonly taskKinds: ReadonlyMap<string, TaskKind>
   /**
    * `path` is the raw, still encoded path without the query. Some paths are other routes' for requests with certain
    * headers, given here by their lower-case names.

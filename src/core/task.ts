@@ -3,24 +3,12 @@ import type { RetryCondition } from './limits.js'
 /** Where a value stands in a JSON document: member names, and indices of array elements. */
 export type Path = readonly string[]
 
-/** Kinds of what tasks make, each with records and media types of its own; `media` is anything else. */
-export const TASK_KINDS = ['video', 'image', 'audio', 'media'] as const
-export type TaskKind = (typeof TASK_KINDS)[number]
-
 /** What a route does with tasks. */
 export const TASK_ACTIONS = ['submit', 'retrieve', 'list', 'select', 'content', 'cancel', 'delete', 'seed'] as const
 export type TaskAction = (typeof TASK_ACTIONS)[number]
 
 export const TASK_STATES = ['queued', 'running', 'succeeded', 'failed', 'cancelled'] as const
 export type TaskState = (typeof TASK_STATES)[number]
-
-/** Top-level members of a submit that the gateway reads, by kind: they may stand only once. */
-export const TASK_MEMBERS: Readonly<Record<TaskKind, readonly string[]>> = {
-  video: ['prompt', 'seconds', 'duration', 'size'],
-  image: ['prompt', 'botType', 'state', 'action', 'customId'],
-  audio: ['prompt', 'input', 'lyrics', 'voice', 'format', 'seconds', 'duration'],
-  media: ['prompt', 'input', 'format', 'seconds', 'duration', 'size'],
-}
 
 /** Calls of a protocol's tasks beside the one that begins them: `videos` is followed by `videos.retrieve`. */
 export const TASK_CALLS = ['retrieve', 'content', 'cancel', 'delete', 'seed'] as const
@@ -94,7 +82,8 @@ export interface PollPace {
 }
 
 export interface TaskRouteConfig {
-  readonly kind: TaskKind
+  /** Its name. */
+  readonly kind: string
   readonly action: TaskAction
   /** The parameter of the path that names a task. */
   readonly of?: string

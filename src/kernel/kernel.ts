@@ -104,6 +104,7 @@ export class Kernel {
     this.memory.requests.resize(capacity)
     this.memory.answers.resize(capacity)
     this.memory.bodies.resize(this.bodyCapacity())
+    this.tasks.adopt(next.plan)
     last.retire()
   }
 

@@ -2,6 +2,7 @@ import type { Config } from '../core/config.js'
 import type { Match, Miss, Plan, Route, Shown, Upstream } from '../core/plan.js'
 import type { Secret } from '../core/secret.js'
 import { atOnce, type Steps } from '../core/steps.js'
+import { taskKind } from '../core/task-kind.js'
 import { compileKeys, type DigestRing } from './keys.js'
 import { ModelCatalog, ModelIndex } from './models.js'
 import { parsePattern, prefixed } from './pattern.js'
@@ -45,12 +46,13 @@ export class CompiledPlan implements Plan {
   readonly off: Plan['off']
   readonly routes: readonly Route[]
   readonly upstreams: ReadonlyMap<string, Upstream>
+  readonly taskKinds: Plan['taskKinds']
   readonly #router: Router
 
   constructor(
     config: Config,
     digest: string,
-    parts: Pick<CompiledPlan, 'keys' | 'models' | 'off' | 'routes' | 'upstreams'>,
+    parts: Pick<CompiledPlan, 'keys' | 'models' | 'off' | 'routes' | 'upstreams' | 'taskKinds'>,
     router: Router,
   ) {
     this.digest = digest
@@ -67,6 +69,7 @@ export class CompiledPlan implements Plan {
     this.off = parts.off
     this.routes = parts.routes
     this.upstreams = parts.upstreams
+    this.taskKinds = parts.taskKinds
     this.#router = router
   }
 
@@ -87,7 +90,8 @@ export function* compiling(config: Config, digest: string, tools: Tools, before?
   const index = new ModelIndex()
   yield* index.add(config.models)
   yield* checkVerbs(index)
-  const compiler = new RouteCompiler({ config, speakers, index }, tools.compileSchema, problems)
+  const taskKinds = new Map(Object.entries(config.task_kinds).map(([name, kind]) => [name, taskKind(name, kind)]))
+  const compiler = new RouteCompiler({ config, speakers, index, taskKinds }, tools.compileSchema, problems)
   const router = new Router()
   const parts = {
     routes: yield* compileRoutes(config, compiler, router, problems),
@@ -98,6 +102,7 @@ export function* compiling(config: Config, digest: string, tools: Tools, before?
       [...speakers.values()].map(speaker => speaker.upstream),
     ),
     upstreams: new Map([...speakers].map(([name, speaker]) => [name, speaker.upstream])),
+    taskKinds,
   }
   return { plan: new CompiledPlan(config, digest, parts, router), problems: problems.found }
 }

@@ -4,7 +4,7 @@ import type { DocumentPath } from '../core/path-text.js'
 import type { Route } from '../core/plan.js'
 import { KEEP_MEMBER, mayAskToKeep, namesState, STATE_MEMBERS, STATEFUL } from '../core/stateful.js'
 import type { Steps } from '../core/steps.js'
-import { TASK_MEMBERS } from '../core/task.js'
+import { membersRead, type TaskKind, undeclaredKind } from '../core/task-kind.js'
 import { MAX_PATHS } from '../wire/named-values.js'
 import { formFault } from './form-verbs.js'
 import { HeldKinds } from './held.js'
@@ -48,6 +48,7 @@ export class RouteCompiler {
     const { answer, caller, errors, families, protocol, model, stream, framing, tunnel, schema, json, body, shipped } =
       config
     const service = yield* this.#service(id, pattern, config)
+    const kind = config.task && this.#kindOf(config.task.kind)
     const holding = this.#held.holding(config)
     const members = this.#members.of({ ...config, ...compacted(answer), method: pattern.method })
     if (tunnel !== undefined) this.#checkMessages(protocol, members)
@@ -57,7 +58,8 @@ export class RouteCompiler {
       method: pattern.method,
       lane: laneOf(config),
       answer,
-      task: config.task && compileTaskRoute(config.task, protocol, this.#parts.speakers, this.#parts.config),
+      task:
+        config.task && kind && compileTaskRoute(config.task, kind, protocol, this.#parts.speakers, this.#parts.config),
       caller,
       errors,
       families,
@@ -67,7 +69,7 @@ export class RouteCompiler {
       framing,
       tunnel,
       body,
-      control: controlMembers(config),
+      control: controlMembers(config, kind),
       members,
       holding,
       names: this.#held.names(config),
@@ -83,6 +85,10 @@ export class RouteCompiler {
       resolve: name => service?.resolve(name),
       shipped,
     }
+  }
+
+  #kindOf(name: string): TaskKind {
+    return this.#parts.taskKinds.get(name) ?? undeclaredKind(name)
   }
 
   /** Messages are read while they pass, which goes by few paths of names alone. */
@@ -213,14 +219,17 @@ function compacted(answer: RouteConfig['answer']): { readonly protocol?: string 
 }
 
 /** Top-level members of the body that decide what happens. */
-function controlMembers({ model, stream, protocol, answer, task, batch }: RouteConfig): readonly string[] {
+function controlMembers(
+  { model, stream, protocol, answer, task, batch }: RouteConfig,
+  kind: TaskKind | undefined,
+): readonly string[] {
   const names = new Set<string>()
   for (const pointer of [model, stream]) {
     if (typeof pointer === 'object' && (pointer.from === 'body' || pointer.from === 'form')) names.add(pointer.name)
   }
   if (namesState(protocol, answer)) for (const name of STATE_MEMBERS) names.add(name)
   if (mayAskToKeep(protocol)) names.add(KEEP_MEMBER)
-  if (task?.action === 'submit') for (const name of TASK_MEMBERS[task.kind]) names.add(name)
+  if (task?.action === 'submit' && kind !== undefined) for (const name of membersRead(kind)) names.add(name)
   if (batch !== undefined) names.add(batch.list)
   if (task?.webhook !== undefined) names.add(task.webhook)
   if (task?.member !== undefined) names.add(task.member)

@@ -1,6 +1,7 @@
 import type { Config, ModelConfig } from '../core/config.js'
 import type { Choice } from '../core/plan.js'
 import type { Steps } from '../core/steps.js'
+import type { TaskKind } from '../core/task-kind.js'
 import type { Found, ModelIndex } from './models.js'
 import { isName } from './names.js'
 import { Recent } from './recent.js'
@@ -15,6 +16,7 @@ export interface Parts {
   readonly config: Config
   readonly speakers: ReadonlyMap<string, Speaker>
   readonly index: ModelIndex
+  readonly taskKinds: ReadonlyMap<string, TaskKind>
 }
 
 /** What answers on a route: the ways to serve a name, and what its calls ask of the route. */

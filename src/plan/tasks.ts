@@ -11,6 +11,7 @@ import {
   type TaskVerdict,
   taskFamily,
 } from '../core/task.js'
+import type { TaskKind } from '../core/task-kind.js'
 import { parsePath } from '../wire/json-edit.js'
 import { mergeTimeouts } from './settings.js'
 import type { Endpoint, Speaker } from './upstreams.js'
@@ -28,7 +29,8 @@ const AT_ONCE = 8
 
 /** What a route does with tasks, with all that is known of them at each upstream that it may have begun them at. */
 export function compileTaskRoute(
-  { kind, action, of, member, label, signed, webhook, pace, notReady, shape }: TaskRouteConfig,
+  { action, of, member, label, signed, webhook, pace, notReady, shape }: TaskRouteConfig,
+  kind: TaskKind,
   protocol: string | undefined,
   speakers: ReadonlyMap<string, Speaker>,
   config: Pick<Config, 'protocols' | 'timeouts'>,

@@ -1,6 +1,6 @@
 import type { Plan } from '../core/plan.js'
-import { TASK_KINDS, type TaskKind } from '../core/task.js'
 import { type Entry, entryOf, namespaceOf, TaskBook } from '../kernel/tasks/book.js'
+import { faceNamed } from '../kernel/tasks/faces/index.js'
 import { noticed } from '../kernel/tasks/notice.js'
 import { type NoticeState, noticeOf } from '../kernel/tasks/notices.js'
 import { isEnded, type Task } from '../kernel/tasks/record.js'
@@ -14,7 +14,7 @@ import { DIRECT } from '../kernel/tasks/view.js'
 
 /** Which tasks are asked for; what is absent does not matter. */
 export interface TaskFilter {
-  readonly kind?: TaskKind
+  readonly kind?: string
   readonly owner?: string
   readonly state?: Task['state']
   readonly model?: string
@@ -44,6 +44,11 @@ export class TaskStore {
     return new TaskStore(new TaskBook(await openStore(plan.store)), plan)
   }
 
+  /** Names of the kinds of tasks that there are. */
+  get kinds(): readonly string[] {
+    return [...this.#plan.taskKinds.keys()].sort()
+  }
+
   /** Those of an owner stand together, in the order in which they were begun. */
   async *list(filter: TaskFilter): AsyncGenerator<Task, void, void> {
     for await (const { task } of this.entries(filter)) yield task
@@ -68,7 +73,7 @@ export class TaskStore {
       if (next === undefined) return undefined
       const expires = next.expires === undefined ? {} : { expires: lastDay(next, next.expires) }
       // A running gateway tells the upstream, and whoever wants to be told.
-      return { task: noticed(task, next, now, DIRECT), due: now, ...expires }
+      return { task: noticed(task, next, now, faceNamed(this.#plan, task.kind), DIRECT), due: now, ...expires }
     })
     return done?.task
   }
@@ -78,7 +83,7 @@ export class TaskStore {
   }
 
   private async entry(id: string, owner: string | undefined): Promise<Entry | undefined> {
-    for (const kind of TASK_KINDS) {
+    for (const kind of this.#plan.taskKinds.keys()) {
       const found = owner === undefined ? await this.#book.seek(kind, id) : await this.#book.find(kind, owner, id)
       if (found !== undefined) return found
     }
@@ -87,7 +92,7 @@ export class TaskStore {
 
   private async *entries({ kind, ...filter }: TaskFilter): AsyncGenerator<Entry, void, void> {
     const { owner, state, model, upstream } = filter
-    for (const one of kind === undefined ? TASK_KINDS : [kind]) {
+    for (const one of kind === undefined ? this.#plan.taskKinds.keys() : [kind]) {
       const namespace = namespaceOf(one)
       let after: Entry['record'] | undefined
       for (;;) {

@@ -39,6 +39,7 @@ upstreams:
     speaks: { videos.cancel: "POST /v1/videos/{task_id}/cancel" }
     tasks: { poll: { every: 50ms } }
 models: { film: up, film-2: up }
+task_kinds: { music: { content: { music: audio/mpeg } } }
 `,
   )
   const gateway = start(t, ['serve', file], { env: ENV })
@@ -90,9 +91,14 @@ t.test('tasks: list, show and cancel beside a running gateway', async t => {
     ['--model', 'film-2'],
     ['--owner', 'nobody'],
     ['--upstream', 'elsewhere'],
+    ['--kind', 'music'],
   ]) {
     t.equal((await tasks('list', ...none, '--json')).stdout.trim(), '', none.join(' '))
   }
+  t.match((await tasks('list', '--kind', 'video', '--json')).stdout, mine)
+  const strange = await tasks('list', '--kind', 'opera')
+  t.equal(strange.code, 2)
+  t.match(strange.stderr, /no kind of tasks is called opera; there are: audio, image, media, music, video\n/)
   for (const [limit, told] of [
     ['1', /^there are more than these 1; --limit shows them\n$/],
     ['2', /^$/],

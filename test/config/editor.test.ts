@@ -120,7 +120,7 @@ for (const [title, [name, text]] of Object.entries(GOOD)) {
   })
 }
 
-for (const folder of ['routes', 'routes/kinds']) {
+for (const folder of ['routes', 'routes/kinds', 'routes/tasks']) {
   for (const name of readdirSync(join(packageRoot(), folder)).filter(name => name.endsWith('.yaml'))) {
     t.test(`an editor finds the schema of ${folder}/${name} by its first line, and nothing wrong`, async t => {
       const file = join(packageRoot(), folder, name)

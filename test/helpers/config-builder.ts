@@ -66,6 +66,7 @@ export function configOf(parts: Partial<Config> = {}): Config {
     models: {},
     protocols: {},
     objects: {},
+    task_kinds: {},
     routes: {},
     schemas: {},
     ...parts,

@@ -11,7 +11,12 @@ const CHAT = { protocol: 'chat', timeouts: {}, retry: {}, strict: false }
 
 function partsOf(config: Partial<Config>): Parts {
   const full = chatConfig(config)
-  return { config: full, speakers: atOnce(compileUpstreams(full, new Set())), index: new ModelIndex(full.models) }
+  return {
+    config: full,
+    speakers: atOnce(compileUpstreams(full, new Set())),
+    index: new ModelIndex(full.models),
+    taskKinds: new Map(),
+  }
 }
 
 function names(choice: Choice | undefined): unknown {

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { isObject, parseJson } from '../../core/json.js'
 import type { Range, ScanRange, Store, StoredRecord } from '../../core/store.js'
-import type { TaskKind } from '../../core/task.js'
 import { stored } from '../state/faults.js'
 import { decodeTask, encodeTask, isTaskId, type Task } from './record.js'
 
@@ -31,7 +30,7 @@ const KEYS = 'task-keys'
 const BEHIND = { created: Number.MAX_SAFE_INTEGER, key: '~' }
 
 /** Where tasks of a kind stand. */
-export function namespaceOf(kind: TaskKind): string {
+export function namespaceOf(kind: string): string {
   return `tasks-${kind}`
 }
 
@@ -52,13 +51,13 @@ export class TaskBook {
   }
 
   /** Undefined where the owner has no such task. */
-  async find(kind: TaskKind, owner: string, id: string): Promise<Entry | undefined> {
+  async find(kind: string, owner: string, id: string): Promise<Entry | undefined> {
     const entry = await this.look(kind, owner, id)
     return entry?.task.phase === 'deleting' ? undefined : entry
   }
 
   /** The same, those included that clients do not see any more. */
-  async look(kind: TaskKind, owner: string, id: string): Promise<Entry | undefined> {
+  async look(kind: string, owner: string, id: string): Promise<Entry | undefined> {
     const record = await this.record(kind, owner, id)
     return record && entryOf(record)
   }
@@ -67,7 +66,7 @@ export class TaskBook {
    * Whoever's task it is, for those who look after the gateway: from owner to owner, of whom there are as many as keys, and
    * not from task to task.
    */
-  async seek(kind: TaskKind, id: string): Promise<Entry | undefined> {
+  async seek(kind: string, id: string): Promise<Entry | undefined> {
     if (!isTaskId(id)) return undefined
     for (let after: ScanRange['after']; ; ) {
       const range = { limit: 1, ...(after === undefined ? {} : { after }) }
@@ -80,7 +79,7 @@ export class TaskBook {
   }
 
   /** What a task stands in, unread. */
-  async record(kind: TaskKind, owner: string, id: string): Promise<StoredRecord | undefined> {
+  async record(kind: string, owner: string, id: string): Promise<StoredRecord | undefined> {
     return isTaskId(id) ? await stored(this.store.get(namespaceOf(kind), owner, id)) : undefined
   }
 
@@ -112,7 +111,7 @@ export class TaskBook {
   }
 
   /** The owner's tasks, those left out that have been deleted. */
-  async list(kind: TaskKind, owner: string, { order, after, limit }: Range): Promise<Page> {
+  async list(kind: string, owner: string, { order, after, limit }: Range): Promise<Page> {
     const entries: Entry[] = []
     for (let from = after; ; ) {
       const range = { order, limit: limit + 1, ...(from === undefined ? {} : { after: from }) }

@@ -1,8 +1,8 @@
 import { GatewayError } from '../../core/errors.js'
+import type { TaskVariant } from '../../core/task-kind.js'
 import type { Call, Work } from '../call.js'
 import { stored } from '../state/faults.js'
 import { type ContentWish, expired, typeOfContent } from './content-relay.js'
-import type { Variant } from './faces/face.js'
 import type { Kept, Task } from './record.js'
 
 /** Sends a result that the store keeps, in pieces as the client takes them. Nothing of it is sent before a piece is there. */
@@ -10,7 +10,7 @@ export async function keptContent(
   call: Call,
   task: Task,
   kept: Kept,
-  variant: Variant,
+  variant: TaskVariant,
   wish: ContentWish,
 ): Promise<void> {
   const { tag, cached, head, headers } = wish

@@ -1,12 +1,12 @@
 import { madeBuffers } from '../../core/dead-buffers.js'
 import { GatewayError } from '../../core/errors.js'
 import type { TaskTarget } from '../../core/plan.js'
+import type { TaskVariant } from '../../core/task-kind.js'
 import type { UpstreamController, UpstreamHandler, UpstreamRequest } from '../../net/pools.js'
 import type { Call, Work } from '../call.js'
 import type { UpstreamHeaders } from '../response-headers.js'
 import { classify, errorOfStatus, noConnection, retryAfter } from '../upstream-errors.js'
 import type { Way } from './ask.js'
-import type { Variant } from './faces/face.js'
 
 /** What a client wants of content, and what it is told of it. */
 export interface ContentWish {
@@ -40,7 +40,7 @@ export class ContentRelay implements UpstreamHandler, Work {
   readonly #call: Call
   readonly #target: TaskTarget
   readonly #way: Way
-  readonly #variant: Variant
+  readonly #variant: TaskVariant
   /** Not at the upstream: without its credential, and so a refusal is none of that. */
   readonly #elsewhere: boolean
   readonly #wish: ContentWish
@@ -59,7 +59,7 @@ export class ContentRelay implements UpstreamHandler, Work {
     target: TaskTarget,
     way: Way,
     elsewhere: boolean,
-    variant: Variant,
+    variant: TaskVariant,
     wish: ContentWish,
     report: (failure: ContentFailure) => void,
   ) {
@@ -247,9 +247,9 @@ export class ContentRelay implements UpstreamHandler, Work {
 }
 
 /** The media type under which content goes to the client; undefined where it is no content of this kind. */
-export function typeOfContent({ fits, type: usual }: Variant, header: string): string | undefined {
+export function typeOfContent({ fits, type: usual }: TaskVariant, header: string): string | undefined {
   const said = header.toLowerCase().split(';', 1)[0]?.trim() ?? ''
-  if (fits.test(said)) return said
+  if (fits(said)) return said
   return said === '' || said === 'application/octet-stream' || said === 'binary/octet-stream' ? usual : undefined
 }
 

@@ -1,6 +1,7 @@
 import { isOutOfDescriptors, outOfDescriptors } from '../../core/descriptors.js'
 import { GatewayError } from '../../core/errors.js'
 import type { TaskRoute, TaskTarget } from '../../core/plan.js'
+import type { TaskVariant } from '../../core/task-kind.js'
 import { GuardedHttp } from '../../net/guarded.js'
 import { Blocked } from '../../net/media-url.js'
 import { mergeQuery } from '../../wire/query.js'
@@ -10,7 +11,6 @@ import type { Entry } from './book.js'
 import { conditions } from './content-conditions.js'
 import { keptContent } from './content-kept.js'
 import { ContentRelay, type ContentWish, expired } from './content-relay.js'
-import type { Variant } from './faces/face.js'
 import { faceOf } from './faces/index.js'
 import type { Artifact, Task } from './record.js'
 import { targetOf, variablesOf } from './upstream.js'
@@ -59,7 +59,7 @@ interface Wanted {
   /** The variant, and the one that is meant where nobody names one. */
   readonly name: string
   readonly usual: string
-  readonly variant: Variant
+  readonly variant: TaskVariant
   readonly wish: ContentWish
 }
 

@@ -1,11 +1,9 @@
-import type { View } from './faces/face.js'
-import { faceOf } from './faces/index.js'
+import type { Face, View } from './faces/face.js'
 import type { Task } from './record.js'
 
 /** The changed task, with what is to be told of the change in it, where somebody wants to be told. */
-export function noticed(before: Task, after: Task, now: number, view: View): Task {
+export function noticed(before: Task, after: Task, now: number, face: Face, view: View): Task {
   const { hook } = after
-  const face = faceOf(after.kind)
   const event = hook === undefined ? undefined : face.event(before, after)
   if (hook === undefined || event === undefined) return after
   const sequence = hook.sequence + 1

@@ -18,7 +18,7 @@ export async function parentOf(
 ): Promise<Entry | undefined> {
   const id = parameter === undefined ? idIn(call, member) : (call.params[parameter] ?? '')
   if (id === undefined) return undefined
-  const entry = await call.kernel.tasks.book.find(kind, call.key, id)
+  const entry = await call.kernel.tasks.book.find(kind.name, call.key, id)
   if (entry === undefined || call.caller?.may(entry.task.model) !== true) throw face.unknown(id)
   const unfit = face.unfit(entry.task)
   if (unfit !== undefined) throw unfit

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { isObject, type Json, type JsonObject, parseJson } from '../../core/json.js'
-import type { TaskKind, TaskState } from '../../core/task.js'
+import type { TaskState } from '../../core/task.js'
 
 /** Something that a task made. */
 export interface Artifact {
@@ -39,7 +39,8 @@ export type Phase = 'submitting' | 'open' | 'late' | 'cancelling' | 'deleting' |
 /** A task as the store has it. Times in milliseconds since the epoch. */
 export interface Task {
   readonly id: string
-  readonly kind: TaskKind
+  /** Name of what it makes. */
+  readonly kind: string
   readonly owner: string
   /** The route that it began on, and the upstream that has it: it is followed by what these say now. */
   readonly route: string

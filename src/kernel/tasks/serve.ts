@@ -1,7 +1,8 @@
 import { GatewayError } from '../../core/errors.js'
 import { isObject, type Json } from '../../core/json.js'
 import type { Route, TaskRoute } from '../../core/plan.js'
-import type { TaskAction, TaskKind } from '../../core/task.js'
+import type { TaskAction } from '../../core/task.js'
+import type { TaskKind } from '../../core/task-kind.js'
 import { admit } from '../admit.js'
 import { documentOfBody } from '../body-document.js'
 import type { Call } from '../call.js'
@@ -39,7 +40,7 @@ export function serveTask(call: Call, route: Route, task: TaskRoute): Promise<vo
 async function retrieve(call: Call, _route: Route, route: TaskRoute): Promise<void> {
   const id = call.params[route.parameter ?? ''] ?? ''
   const { book, shown } = call.kernel.tasks
-  const record = await book.record(route.kind, ownerOf(call), id)
+  const record = await book.record(route.kind.name, ownerOf(call), id)
   const place = seenFrom(call, route.kind)
   const known = record && shown.get(record, place)
   if (known !== undefined) {
@@ -84,10 +85,10 @@ async function list(call: Call, _route: Route, { kind }: TaskRoute): Promise<voi
   const after =
     cursor === undefined
       ? undefined
-      : ((await book.look(kind, owner, cursor))?.record ?? (await placeOf(book.store, kind, owner, cursor)))
+      : ((await book.look(kind.name, owner, cursor))?.record ?? (await placeOf(book.store, kind.name, owner, cursor)))
   if (cursor !== undefined && after === undefined)
     throw refused('after', "'after' is not the id of a task in this list.")
-  const page = await book.list(kind, owner, {
+  const page = await book.list(kind.name, owner, {
     order: order === 'asc' ? 'ascending' : 'descending',
     limit: Math.min(limit, LARGEST),
     ...(after === undefined ? {} : { after }),
@@ -105,7 +106,7 @@ async function select(call: Call, route: Route, { kind, member = '' }: TaskRoute
   const ids = new Set(Array.isArray(named) ? (named as readonly Json[]).map(String) : [])
   if (ids.size > LARGEST) throw refused(member, `'${member}' has to hold at most ${LARGEST} ids.`)
   const { book } = call.kernel.tasks
-  const found = await Promise.all([...ids].map(id => book.find(kind, ownerOf(call), id)))
+  const found = await Promise.all([...ids].map(id => book.find(kind.name, ownerOf(call), id)))
   const tasks = found.flatMap(entry => entry?.task ?? [])
   call.answer(200, faceOf(kind).list(tasks, false, await viewFor(call, kind)))
 }
@@ -156,27 +157,27 @@ async function findLinked(call: Call, { kind, parameter = '' }: TaskRoute): Prom
   const owner = signer.owner(query('signature'), { id, variant: query('variant') || usualOf(kind), expires })
   if (owner === undefined) throw new GatewayError('unauthenticated', 'The signature of this link is not valid.')
   if (expires * 1000 <= Date.now()) throw new GatewayError('gone', 'This link has expired.')
-  const entry = await book.find(kind, owner, id)
+  const entry = await book.find(kind.name, owner, id)
   if (entry === undefined) throw faceOf(kind).unknown(id)
   call.model = entry.task.model
   return entry
 }
 
-/** What answers depend on beside the record: the address that the links in them stand on, and whether there are any. */
+/** What answers depend on beside the record: how its kind is declared, and the address that the links in them stand on. */
 function seenFrom(call: Call, kind: TaskKind): string {
   const { plan, number } = call.generation
-  return signedPath(plan, kind) === undefined ? '' : `${number} ${originOf(call)}`
+  return signedPath(plan, kind.name) === undefined ? `${number}` : `${number} ${originOf(call)}`
 }
 
 /** How this client sees tasks. */
 function viewFor(call: Call, kind: TaskKind): Promise<View> {
-  return call.kernel.tasks.view({ plan: call.generation.plan, kind, origin: originOf(call) })
+  return call.kernel.tasks.view({ plan: call.generation.plan, kind: kind.name, origin: originOf(call) })
 }
 
 /** The caller's task that the path names. One of another caller's and one that never was answer alike. */
 async function find(call: Call, { kind, parameter = '' }: TaskRoute): Promise<Entry> {
   const id = call.params[parameter] ?? ''
-  const entry = await call.kernel.tasks.book.find(kind, ownerOf(call), id)
+  const entry = await call.kernel.tasks.book.find(kind.name, ownerOf(call), id)
   if (entry === undefined) throw faceOf(kind).unknown(id)
   call.model = entry.task.model
   return entry

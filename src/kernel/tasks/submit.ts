@@ -40,7 +40,7 @@ export async function submit(call: Call, route: Route, task: TaskRoute): Promise
   const { deadline, poll } = first.shape
   const draft: Task = {
     id: newTaskId(),
-    kind: task.kind,
+    kind: task.kind.name,
     owner: call.key,
     route: route.id,
     model: call.model,
@@ -73,7 +73,7 @@ export const PATIENT = { check: () => undefined, cancel: () => undefined, cut: (
 
 /** The answer to whoever began a task. */
 async function answer(call: Call, { task }: Entry, { kind, pace }: TaskRoute): Promise<void> {
-  const view = await call.kernel.tasks.view({ plan: call.generation.plan, kind, origin: originOf(call) })
+  const view = await call.kernel.tasks.view({ plan: call.generation.plan, kind: kind.name, origin: originOf(call) })
   call.answer(200, faceOf(kind).begun(task, view), paceHeader(task, pace))
 }
 

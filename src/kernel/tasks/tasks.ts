@@ -1,10 +1,11 @@
 import type { Plan } from '../../core/plan.js'
 import type { StoredRecord } from '../../core/store.js'
-import { TASK_KINDS, type TaskKind, type TaskShape } from '../../core/task.js'
+import type { TaskShape } from '../../core/task.js'
 import type { Kernel } from '../kernel.js'
 import { withoutSecrets } from '../upstream-words.js'
 import { type Entry, entryOf, namespaceOf, TaskBook } from './book.js'
 import type { View } from './faces/face.js'
+import { faceNamed } from './faces/index.js'
 import { HookQueue } from './hooks.js'
 import { Links } from './links.js'
 import { noticed } from './notice.js'
@@ -36,7 +37,8 @@ export interface TaskChange {
 
 interface Seen {
   readonly plan: Plan
-  readonly kind: TaskKind
+  /** Its name. */
+  readonly kind: string
   readonly origin: string | undefined
 }
 
@@ -59,7 +61,11 @@ export class Tasks {
   /** Answers to clients that poll. */
   readonly shown = new Shown()
   readonly #kernel: Kernel
-  readonly #workers: ReadonlyMap<string, LeaseWorker>
+  /** By kind, those that the plan has. */
+  readonly #workers = new Map<string, LeaseWorker>()
+  /** Of kinds that it has no more. */
+  readonly #stopping = new Set<Promise<void>>()
+  #isStarted = false
   readonly #turns = new Turns()
   /** Submits that go on though their clients may have gone. */
   readonly #pending = new Set<Promise<unknown>>()
@@ -78,19 +84,42 @@ export class Tasks {
     this.results = new Results(store, onFault)
     this.hooks = new HookQueue(kernel)
     this.links = new Links(store)
-    const workers = TASK_KINDS.map(kind => {
-      const namespace = namespaceOf(kind)
-      const run = (record: StoredRecord): Promise<void> => this.run(record)
-      const lease = (): number => kernel.generation.plan.tasks.lease
-      return [kind, new LeaseWorker({ store, namespace, lease, atOnce: AT_ONCE, run, onFault })] as const
-    })
-    this.#workers = new Map(workers)
+    this.adopt(kernel.generation.plan)
   }
 
   /** Follows from now on whatever is unfinished. */
   start(): void {
+    this.#isStarted = true
     for (const worker of this.#workers.values()) worker.start()
     this.hooks.start()
+  }
+
+  /** Follows tasks of the kinds that a plan has. Those of others wait until a plan has them again, or expire. */
+  adopt({ taskKinds }: Plan): void {
+    for (const kind of taskKinds.keys()) {
+      if (this.#workers.has(kind)) continue
+      const worker = this.workerOf(kind)
+      this.#workers.set(kind, worker)
+      if (this.#isStarted) worker.start()
+    }
+    for (const [kind, worker] of this.#workers) {
+      if (taskKinds.has(kind)) continue
+      this.#workers.delete(kind)
+      const stopping = worker.stop().finally(() => this.#stopping.delete(stopping))
+      this.#stopping.add(stopping)
+    }
+  }
+
+  private workerOf(kind: string): LeaseWorker {
+    const { store } = this.#kernel
+    return new LeaseWorker({
+      store,
+      namespace: namespaceOf(kind),
+      lease: () => this.#kernel.generation.plan.tasks.lease,
+      atOnce: AT_ONCE,
+      run: record => this.run(record),
+      onFault: error => this.#kernel.onStoreFault(error),
+    })
   }
 
   /** Looks at once for what is due: the store could not be asked for a while. */
@@ -113,7 +142,8 @@ export class Tasks {
 
   /** Claims nothing more, and resolves when nothing is being done. */
   async stop(): Promise<void> {
-    await Promise.all([...this.#workers.values()].map(worker => worker.stop()))
+    this.#isStarted = false
+    await Promise.all([...this.#stopping, ...[...this.#workers.values()].map(worker => worker.stop())])
     await this.hooks.stop()
     await Promise.allSettled(this.#pending)
   }
@@ -143,7 +173,8 @@ export class Tasks {
    */
   async save(entry: Entry, changed: Task, due: number | null): Promise<Entry | undefined> {
     const before = entry.task
-    const task = noticed(before, changed, Date.now(), await this.viewFor(changed))
+    const face = faceNamed(this.#kernel.generation.plan, changed.kind)
+    const task = noticed(before, changed, Date.now(), face, await this.viewFor(changed))
     const told = task.hook?.pending !== undefined
     // Until the notification stands in its queue somebody has to look after the task.
     const soon = told ? Math.min(due ?? Number.POSITIVE_INFINITY, Date.now() + SOON) : due

@@ -1,7 +1,6 @@
 import type { Plan } from '../../core/plan.js'
-import type { TaskKind } from '../../core/task.js'
+import type { TaskKind } from '../../core/task-kind.js'
 import type { View } from './faces/face.js'
-import { faceOf } from './faces/index.js'
 import type { LinkSigner } from './links.js'
 import type { Task } from './record.js'
 
@@ -20,38 +19,39 @@ export function linkedView(path: SignedPath, signer: LinkSigner, origin: string)
       if (!task.artifacts.some(one => one.variant === variant)) return undefined
       const expires = Math.ceil(lastMoment(task) / 1000)
       const signature = signer.sign(task.owner, { id: task.id, variant, expires })
-      const named = variant === usualOf(task.kind) ? '' : `variant=${variant}&`
+      const named = variant === path.usual ? '' : `variant=${variant}&`
       return `${origin}${path.start}${task.id}${path.end}?${named}expires=${expires}&signature=${signature}`
     },
   }
 }
 
-/** A path around the id of a task. */
+/** A path around the id of a task, and what whoever names no variant gets there. */
 export interface SignedPath {
+  readonly usual: string
   readonly start: string
   readonly end: string
 }
 
-const PATHS = new WeakMap<Plan, Map<TaskKind, SignedPath | undefined>>()
+const PATHS = new WeakMap<Plan, Map<string, SignedPath | undefined>>()
 
 /** The path of the route that answers signed links to results of such tasks. */
-export function signedPath(plan: Plan, kind: TaskKind): SignedPath | undefined {
-  const known = PATHS.get(plan) ?? new Map<TaskKind, SignedPath | undefined>()
+export function signedPath(plan: Plan, kind: string): SignedPath | undefined {
+  const known = PATHS.get(plan) ?? new Map<string, SignedPath | undefined>()
   PATHS.set(plan, known)
   if (!known.has(kind)) known.set(kind, findPath(plan, kind))
   return known.get(kind)
 }
 
-function findPath({ routes }: Plan, kind: TaskKind): SignedPath | undefined {
-  const route = routes.find(({ task, method }) => task?.kind === kind && task.signed && method === 'GET')
+function findPath({ routes }: Plan, kind: string): SignedPath | undefined {
+  const route = routes.find(({ task, method }) => task?.kind.name === kind && task.signed && method === 'GET')
   if (route === undefined) return undefined
   const [start = '', end = ''] = route.id.slice(route.id.indexOf(' ') + 1).split(`{${route.task?.parameter}}`)
-  return { start, end }
+  return { start, end, usual: usualOf(route.task?.kind) }
 }
 
 /** What whoever names no variant gets. */
-export function usualOf(kind: TaskKind): string {
-  const [usual = ''] = faceOf(kind).variants.keys()
+export function usualOf(kind: TaskKind | undefined): string {
+  const [usual = ''] = kind?.variants.keys() ?? []
   return usual
 }
 

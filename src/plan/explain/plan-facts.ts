@@ -344,7 +344,7 @@ function framingText({ stream, framing }: Route): string | undefined {
 function taskText({ kind, parameter, member, webhook }: NonNullable<Route['task']>): string {
   const place = parameter === undefined ? member && `body.${member}` : `path.${parameter}`
   const made = place === undefined ? '' : `, made of the one that ${place} names`
-  return `begins ${kind === 'image' ? 'an' : 'a'} ${kind} task${made}${webhook === undefined ? '' : `, told of by body.${webhook}`}`
+  return `begins ${/^[aeiou]/i.test(kind.name) ? 'an' : 'a'} ${kind.name} task${made}${webhook === undefined ? '' : `, told of by body.${webhook}`}`
 }
 
 /** `body.bot (FAST: swift-2, else north-1)` */
@@ -369,9 +369,17 @@ function placementText(placement: Placement): string {
   }
 }
 
+/** `: audio (audio/mpeg, audio/*), image (image/*)`: what a client gets that names each variant. */
+function contentText({ action, kind }: NonNullable<Route['task']>): string {
+  if (action !== 'content') return ''
+  return `: ${Object.entries(kind.content)
+    .map(([variant, types]) => `${variant} (${types.join(', ')})`)
+    .join(', ')}`
+}
+
 /** The protocol, or what the gateway answers by itself. */
 function servesText({ protocol, answer, task, holding }: Route): string {
   if (protocol !== undefined) return protocol.name
-  if (task !== undefined) return `what it keeps of ${task.kind} tasks: ${task.action}`
+  if (task !== undefined) return `what it keeps of ${task.kind.name} tasks: ${task.action}${contentText(task)}`
   return `the gateway's own answer: ${answer ?? `the caller's own ${holding?.kind.name} list`}`
 }

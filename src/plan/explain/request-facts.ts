@@ -125,7 +125,7 @@ function taskText({ kind, action, parameter, member = '' }: TaskRoute): string {
     ? `asked of the upstream that has the task that ${parameter === undefined ? `body.${member}` : `{${parameter}}`} names`
     : action === 'seed'
       ? 'seed: asked of the upstream that has the task'
-      : `${action}: from what the gateway keeps of ${kind} tasks`
+      : `${action}: from what the gateway keeps of ${kind.name} tasks`
 }
 
 function errorFacts(error: GatewayError, matched: Match | Miss): ErrorFacts {

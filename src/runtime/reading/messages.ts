@@ -3,7 +3,16 @@ import type { Config } from '../../core/config.js'
 import type { Problem } from '../../core/problems.js'
 
 /** Parts of a configuration that hold entries by name, of which there may be very many. */
-export const SECTIONS = ['keys', 'upstreams', 'models', 'protocols', 'objects', 'routes', 'schemas'] as const
+export const SECTIONS = [
+  'keys',
+  'upstreams',
+  'models',
+  'protocols',
+  'objects',
+  'task_kinds',
+  'routes',
+  'schemas',
+] as const
 export type Section = (typeof SECTIONS)[number]
 
 /** All else of a configuration. */

@@ -1,5 +1,6 @@
 import type { GatewayError } from '../../../core/errors.js'
 import type { JsonObject } from '../../../core/json.js'
+import type { TaskVariant } from '../../../core/task-kind.js'
 import type { Task } from '../record.js'
 
 /** How clients reach what tasks made. */
@@ -29,18 +30,11 @@ export interface Face {
   /** The owner has no such task. */
   unknown(id: string): GatewayError
   /** The variant of the content that a client gets who names none, and what those that can be named hold. */
-  readonly variants: ReadonlyMap<string, Variant>
+  readonly variants: ReadonlyMap<string, TaskVariant>
   /** Whether there is something to be seen before a task has ended. */
   readonly early: boolean
   /** What is worth telling of a change, where somebody wants to be told. */
   event(before: Task, after: Task): string | undefined
   /** The body of that. `sequence` counts the notifications of a task from 1. */
   notification(task: Task, event: string, sequence: number, now: number, view: View): JsonObject
-}
-
-export interface Variant {
-  /** Whether content of this media type can be it. */
-  readonly fits: RegExp
-  /** Its type where the server says nothing that is of use. */
-  readonly type: string
 }

@@ -1,19 +1,11 @@
 import { GatewayError } from '../../../core/errors.js'
 import { isObject, type Json, type JsonObject } from '../../../core/json.js'
+import { membersRead, type TaskKind } from '../../../core/task-kind.js'
 import type { Task } from '../record.js'
-import type { Face, Member, Variant, View } from './face.js'
-
-const IMAGE: Variant = { fits: /^image\//, type: 'image/png' }
-const VIDEO: Variant = { fits: /^video\//, type: 'video/mp4' }
+import type { Face, Member, View } from './face.js'
 
 /** Films that one task makes, at most, in the order of the record's list. */
 const FILMS = ['video', 'video_2', 'video_3', 'video_4']
-
-const VARIANTS: ReadonlyMap<string, Variant> = new Map([
-  ['image', IMAGE],
-  ['thumbnail', IMAGE],
-  ...FILMS.map(name => [name, VIDEO] as const),
-])
 
 /** What the family answers to a submit: the task is taken, or waits for what `modal` adds. */
 const TAKEN = 1
@@ -26,20 +18,22 @@ const WAITING = 'MODAL'
  * Tasks of the image-task proxies: one flat record, times in milliseconds, progress as a text, buttons that name what
  * can be made of the result. A submit is answered with the id under `result` and, for clients that look there, `taskId`.
  */
-export const image: Face = {
-  input,
-  record,
-  begun,
-  // Which of its results can be taken up how is known to the upstream.
-  unfit: task => (task.upstreamId === undefined ? unknown() : undefined),
-  list: (tasks, _more, view) => tasks.map(task => record(task, view)),
-  deleted: ({ id }) => ({ code: TAKEN, description: 'Deleted', result: id }),
-  unknown,
-  variants: VARIANTS,
-  early: true,
-  event: (before, after) =>
-    statusOf(before) === statusOf(after) && progressOf(before) === progressOf(after) ? undefined : 'task.changed',
-  notification: (task, _event, _sequence, _now, view) => record(task, view),
+export function imageFace({ members, variants }: TaskKind): Face {
+  return {
+    input: (member, label) => input(member, membersRead({ members }), label),
+    record,
+    begun,
+    // Which of its results can be taken up how is known to the upstream.
+    unfit: task => (task.upstreamId === undefined ? unknown() : undefined),
+    list: (tasks, _more, view) => tasks.map(task => record(task, view)),
+    deleted: ({ id }) => ({ code: TAKEN, description: 'Deleted', result: id }),
+    unknown,
+    variants,
+    early: true,
+    event: (before, after) =>
+      statusOf(before) === statusOf(after) && progressOf(before) === progressOf(after) ? undefined : 'task.changed',
+    notification: (task, _event, _sequence, _now, view) => record(task, view),
+  }
 }
 
 /** A caller's unknown task and another caller's are the same. */
@@ -47,9 +41,9 @@ function unknown(): GatewayError {
   return new GatewayError('not_found', 'task_no_found', { familyCode: VALIDATION })
 }
 
-function input(member: Member, label: string | undefined): JsonObject {
+function input(member: Member, names: readonly string[], label: string | undefined): JsonObject {
   const told: Record<string, Json> = {}
-  for (const name of ['prompt', 'botType', 'state', 'action', 'customId']) {
+  for (const name of names) {
     const value = member(name)
     if (typeof value === 'string') told[name] = value
   }

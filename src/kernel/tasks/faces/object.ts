@@ -1,35 +1,27 @@
 import { GatewayError } from '../../../core/errors.js'
 import type { Json, JsonObject } from '../../../core/json.js'
+import type { TaskKind, TaskMember } from '../../../core/task-kind.js'
 import { isEnded, type Task } from '../record.js'
-import type { Face, Member, Variant } from './face.js'
+import type { Face, Member } from './face.js'
 
 /** Longest part of a client's id that an error repeats, characters. */
 const MAX_SHOWN_CHARS = 256
 
-/** What kinds of tasks differ in whose records are objects of the compatible interface. */
-export interface ObjectKind {
-  /** `object` of the records, and the first word of events. */
-  readonly object: string
-  /** What errors call it. */
-  readonly title: string
-  readonly variants: ReadonlyMap<string, Variant>
-  input(member: Member): JsonObject
-  record(task: Task): JsonObject
-}
-
 /**
  * Tasks of the compatible interface: an object with exactly four states, under `id` and, for clients of the older form,
- * under `task_id` too.
+ * under `task_id` too; with the members that the kind declares, and the further values that are declared for its upstreams.
  */
-export function objectFace({ object, title, variants, input, record }: ObjectKind): Face {
+export function objectFace(kind: TaskKind): Face {
+  const { object, title, variants } = kind
+  const record = (task: Task): JsonObject => recordOf(task, kind)
   return {
-    input,
+    input: member => inputOf(member, kind),
     record,
     begun: record,
     unfit,
     list: (tasks, more) => ({
       object: 'list',
-      data: tasks.map(task => record(task)),
+      data: tasks.map(record),
       first_id: tasks[0]?.id ?? null,
       last_id: tasks.at(-1)?.id ?? null,
       has_more: more,
@@ -58,11 +50,30 @@ function unfit(task: Task): GatewayError | undefined {
     : new GatewayError('not_ready', message, { retryAfter: task.pace })
 }
 
-/** What all these records begin with, and why a task failed. */
-export function common(task: Task, object: string): JsonObject {
-  const { id, model, progress } = task
+/** Texts, numbers and booleans: what is larger is not kept for records. */
+function inputOf(member: Member, { members }: TaskKind): JsonObject {
+  const input: Record<string, Json> = {}
+  for (const [name, { from }] of Object.entries(members)) {
+    const value = from.map(member).find(isPlain)
+    if (value !== undefined) input[name] = value
+  }
+  return input
+}
+
+function isPlain(value: unknown): value is string | number | boolean {
+  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
+}
+
+function recordOf(task: Task, { object, members, nulls, parent }: TaskKind): JsonObject {
+  const { id, model, progress, input, fields } = task
   const isThere = task.state === 'succeeded'
-  return {
+  const own: Record<string, Json> = {}
+  for (const [name, member] of Object.entries(members)) {
+    const value = shown(fields[name], member) ?? shown(input[name], member) ?? (nulls ? null : undefined)
+    if (value !== undefined) own[name] = value
+  }
+  if (parent !== undefined && (task.parent !== undefined || nulls)) own[parent] = task.parent ?? null
+  const record = {
     id,
     task_id: id,
     object,
@@ -72,28 +83,18 @@ export function common(task: Task, object: string): JsonObject {
     created_at: seconds(task.created),
     completed_at: isThere ? secondsOrNull(task.finished) : null,
     expires_at: isThere ? secondsOrNull(task.expires) : null,
-    error: task.error === undefined ? null : { code: task.error.code, message: task.error.message },
+    ...own,
   }
+  // What an upstream says further takes no place of what the record says itself.
+  const others = Object.entries(fields).filter(([name]) => name !== 'error' && !Object.hasOwn(record, name))
+  const error = task.error === undefined ? null : { code: task.error.code, message: task.error.message }
+  return { ...record, ...Object.fromEntries(others), error }
 }
 
-/** Members of a request that are texts, for records to show. */
-export function textsOf(member: Member, names: readonly string[]): JsonObject {
-  const texts = names.flatMap(name => {
-    const value = member(name)
-    return typeof value === 'string' ? [[name, value] as const] : []
-  })
-  return Object.fromEntries(texts)
-}
-
-/** The length is the number `duration` or the text `seconds`; records show the text. */
-export function lengthOf(member: Member): JsonObject {
-  const seconds = member('seconds') ?? member('duration')
-  return typeof seconds === 'string' || typeof seconds === 'number' ? { seconds: String(seconds) } : {}
-}
-
-export function textOf(value: Json | undefined): string | null {
+function shown(value: Json | undefined, { as }: TaskMember): Json | undefined {
+  if (as !== 'text') return value
   if (typeof value === 'number') return String(value)
-  return typeof value === 'string' ? value : null
+  return typeof value === 'string' ? value : undefined
 }
 
 function statusOf({ state }: Task): string {

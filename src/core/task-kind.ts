@@ -1,0 +1,72 @@
+/** In which form clients see tasks: as objects of the compatible interface, or as the image-task proxies have them. */
+export const TASK_RECORDS = ['object', 'image-tasks'] as const
+export type TaskRecordForm = (typeof TASK_RECORDS)[number]
+
+/** A member of a record that is taken from the request that began the task. */
+export interface TaskMember {
+  /** Top-level members of the request; the first that is there counts. */
+  readonly from: readonly string[]
+  /** Numbers become texts. */
+  readonly as?: 'text'
+}
+
+/** A kind of what tasks make, as it is declared. */
+export interface TaskKindConfig {
+  /** What errors call one. */
+  readonly title: string
+  /** `object` of the records, and the first word of events. */
+  readonly object: string
+  readonly record: TaskRecordForm
+  readonly members: Readonly<Record<string, TaskMember>>
+  /** Whether records have null in the place of members without a value. */
+  readonly nulls: boolean
+  /** The member that names the task that one was made of. */
+  readonly parent?: string
+  /** Media types by variant, the one first that a client gets who names none. The first type stands where none is told. */
+  readonly content: Readonly<Record<string, readonly string[]>>
+}
+
+/** What content of a variant can be. */
+export interface TaskVariant {
+  /** Whether it is of this media type: lower case, without parameters. */
+  fits(type: string): boolean
+  /** Its type where the server says nothing that is of use. */
+  readonly type: string
+}
+
+/** The same, ready to be used. */
+export interface TaskKind extends TaskKindConfig {
+  readonly name: string
+  readonly variants: ReadonlyMap<string, TaskVariant>
+}
+
+export function taskKind(name: string, config: TaskKindConfig): TaskKind {
+  const variants = Object.entries(config.content).map(([variant, types]) => [variant, variantOf(types)] as const)
+  return { ...config, name, variants: new Map(variants) }
+}
+
+/** Tasks whose kind was taken out of the configuration are served nowhere, and still end. */
+export function undeclaredKind(name: string): TaskKind {
+  return taskKind(name, { title: name, object: name, record: 'object', members: {}, nulls: false, content: {} })
+}
+
+/** Top-level members of requests that the records of a kind show. */
+export function membersRead({ members }: Pick<TaskKindConfig, 'members'>): readonly string[] {
+  return Object.values(members).flatMap(({ from }) => from)
+}
+
+/** A page of HTML is what servers show where something is wrong: only who names its type gets one. */
+const PAGE = 'text/html'
+
+/** Types are whole, `audio/*`, or any: `*\/*`. */
+function variantOf(types: readonly string[]): TaskVariant {
+  const whole = new Set(types)
+  const families = types.flatMap(type => (type.endsWith('/*') ? [type.slice(0, -1)] : []))
+  const isOpen = whole.has('*/*')
+  return {
+    fits: type =>
+      whole.has(type) ||
+      (type !== PAGE && (isOpen ? type.includes('/') : families.some(family => type.startsWith(family)))),
+    type: types[0] ?? 'application/octet-stream',
+  }
+}
