@@ -9,7 +9,7 @@ const ID = /\bF-[A-Z]\d+\b/g
 const LEADING_IDS = /^(?:.*?: )?(?:F-[A-Z]\d+\b[: ]+)+(?=\S)/
 
 /** Of one id in one file; the file has the others. */
-const MAX_TITLES = 3
+const MAX_TITLES = 2
 
 const AREAS = {
   U: 'Upstreams that fail',
