@@ -69,6 +69,8 @@ export interface DocumentCodec<
     decodeResult(body: Json, request: Request): Result
     decodeError(status: number, body: Json | undefined): UpstreamError
     readonly carries: Readonly<Record<F, Carry>>
+    /** Whether a model with these traits makes one thing for each request: several then take several calls. */
+    makesOne?(traits: Traits): boolean
     /** See {@link TextClient.takesUrl}; absent where requests hold no media. */
     takesUrl?(part: MediaPart, traits: Traits): boolean
   }
@@ -238,7 +240,7 @@ export interface Traits {
    * `{content}`. Absent: it embeds texts alone.
    */
   readonly image_inputs?: 'objects' | 'parts'
-  /** False: a model of texts that makes images makes one for each request, and refuses to be asked for several. */
+  /** False: a model of texts that makes images makes one for each request, so that several take several calls. */
   readonly several_images?: boolean
   /** Members beside the usual ones that the upstream knows in requests to rerank. Others are left out of what is translated. */
   readonly rerank?: readonly ('max_tokens_per_doc' | 'max_doc_length' | 'priority' | 'truncation')[]

@@ -19,7 +19,7 @@ export function answerLease({ call }: Pick<Source, 'call'>): MemoryLease {
  */
 export async function answerDocument(
   body: Buffer,
-  { route }: Source,
+  { route }: Pick<Source, 'route'>,
   memory: MemoryLease,
   exact = false,
 ): Promise<Json> {

@@ -10,10 +10,12 @@ import type { Failure } from './failure.js'
 import { bodyWithMembers } from './members.js'
 import { tellFailed } from './trail.js'
 import { type Asked, ask } from './translate/asked.js'
+import { sendOthers } from './translate/document.js'
 import { answerEstimate } from './translate/estimate.js'
 import { RemoteMedia } from './translate/media.js'
+import type { OtherCalls } from './translate/other-calls.js'
 import { translatorOf } from './translate/pair.js'
-import { translatedRequest } from './translate/request.js'
+import { othersOf, translatedRequest } from './translate/request.js'
 import { isLarge } from './translate/steps.js'
 import type { Translator } from './translate/translator.js'
 import { passAnswer } from './upstream-errors.js'
@@ -35,6 +37,8 @@ export class Dispatch implements Work {
   /** The client's request as its protocol has it, once a target that speaks another one has come up. */
   #asked: Asked | undefined
   #media: RemoteMedia | undefined
+  /** Calls beside the one at hand, of requests that take several. */
+  #others: OtherCalls | undefined
   readonly #started = performance.now()
   readonly #otherwise: (failure: Failure) => boolean
 
@@ -64,6 +68,7 @@ export class Dispatch implements Work {
 
   cancel(): void {
     this.#media?.cancel()
+    this.#others?.cancel()
     this.#attempt?.cancel()
   }
 
@@ -121,6 +126,9 @@ export class Dispatch implements Work {
     if (call.over || call.error !== undefined) return
     const translator = translatorOf(whole, exchange, translation, strict, idsOf(call))
     const request = await translatedRequest(call, exchange, translator, whole)
+    // Where the first one is repeated, the others are under way.
+    const known = this.#others
+    const others = known ?? (await othersOf(call, exchange, translator, whole))
     if (call.over || call.error !== undefined) return
     call.losses = translator.losses
     // While the upstream works nothing is held of the request but its bytes; for another target it is read anew.
@@ -128,28 +136,53 @@ export class Dispatch implements Work {
       this.#asked = undefined
       call.memory.release()
     }
+    if (others !== undefined) translator.others = others
+    this.#others = others
     this.attempt(exchange, translator).send(request)
+    // The first one may have failed at once.
+    if (known === undefined && this.#others === others) others?.start()
   }
 
   private attempt(exchange: Exchange, translator: Translator | undefined): Attempt {
     const mayYield = this.#next < this.#exchanges.length && this.hasTries(exchange)
     const attempt = new Attempt(this.#call, this.#route, exchange, translator, this.#started, mayYield, failure => {
-      this.failed(exchange, failure)
+      this.failed(exchange, failure, translator)
     })
     this.#attempt = attempt
     return attempt
   }
 
-  private failed(exchange: Exchange, failure: Failure): void {
+  private failed(exchange: Exchange, failure: Failure, translator: Translator | undefined): void {
     const call = this.#call
     if (call.over || call.begun || call.error !== undefined) return
     const again = this.mayTryAgain(exchange, failure)
     if (call.kernel.sink.debugs) tellFailed(call, exchange, failure, again ? this.#exchanges[this.#next] : undefined)
+    const others = this.#others
+    const isRepeated = again && this.#exchanges[this.#next] === exchange
+    if (!isRepeated) this.#others = undefined
     if (again) {
+      if (!isRepeated) others?.cancel()
       noteCause(call, failure)
       this.try()
     } else if (this.#otherwise(failure)) this.#attempt = undefined
-    else if (failure.answer !== undefined) passAnswer(call, failure.answer, failure.error)
+    else if (others !== undefined && translator !== undefined) {
+      this.#others = others
+      this.rescue(exchange, failure, translator).catch((cause: unknown) => call.fail(cause))
+    } else this.tell(failure)
+  }
+
+  /** Where one call of several fails, the client gets what the others came to. */
+  private async rescue(exchange: Exchange, failure: Failure, translator: Translator): Promise<void> {
+    const call = this.#call
+    const write = (bytes: Uint8Array): void => void call.write(bytes, () => undefined)
+    const answering = { call, route: this.#route, exchange, write, complete: () => undefined }
+    const isAnswered = await sendOthers(answering, translator)
+    if (!isAnswered && !call.over && !call.begun) this.tell(failure)
+  }
+
+  private tell(failure: Failure): void {
+    const call = this.#call
+    if (failure.answer !== undefined) passAnswer(call, failure.answer, failure.error)
     else call.fail(failure.error)
   }
 

@@ -1,4 +1,4 @@
-import type { EditCodec, ImageCodec, Target, TextCodec } from '../../core/codec.js'
+import type { EditCodec, ImageCodec, Target, TextCodec, Traits } from '../../core/codec.js'
 import { GatewayError } from '../../core/errors.js'
 import type { Carry, Field } from '../../core/fields.js'
 import type { EditField, EditRequest, ImageField, ImageRequest, ImageResult, MadeImage } from '../../core/image.js'
@@ -46,7 +46,7 @@ function nameOf({ protocol }: TextCodec, { declared }: ImagesByText): Pick<Image
   return { protocol, ...(declared && { declared: true }) }
 }
 
-type Client = Pick<ImageCodec['client'], 'encodeRequest' | 'decodeResult' | 'decodeError'>
+type Client = Pick<ImageCodec['client'], 'encodeRequest' | 'decodeResult' | 'decodeError' | 'makesOne'>
 
 function clientOf({ client }: TextCodec, way: ImagesByText): Client {
   return {
@@ -54,10 +54,11 @@ function clientOf({ client }: TextCodec, way: ImagesByText): Client {
       loseOthers(request, target)
       if ('images' in request) loseOfEdit(request, target)
       const shape = shapeOf(request, way.shapes, target)
-      const asked = target.traits.several_images === false ? single(request, target) : request
+      const asked = makesOne(target.traits) ? single(request) : request
       const body = client.encodeRequest(asText(asked), textTarget(target))
       return Object.keys(shape).length === 0 ? body : way.shaped(body, shape)
     },
+    makesOne,
     decodeResult: body => readImages(client.decodeResult(body)),
     decodeError: (status: number, body: Json | undefined) => client.decodeError(status, body),
   }
@@ -77,11 +78,13 @@ function loseOthers(request: ImageRequest, target: Target<ImageField>): void {
   for (const field of OTHERS) if (request[field] !== undefined) target.lose(field)
 }
 
+function makesOne({ several_images }: Traits): boolean {
+  return several_images === false
+}
+
 /** Such models refuse requests for several answers. */
-function single(request: ImageRequest, target: Target<ImageField>): ImageRequest {
-  const { count = 1, ...rest } = request
-  if (count > 1) target.lose('count', undefined, 'such a model makes one image for each request')
-  return rest
+function single({ count: _, ...request }: ImageRequest): ImageRequest {
+  return request
 }
 
 function loseOfEdit({ images, mask, fidelity }: EditRequest, target: Target<EditField>): void {

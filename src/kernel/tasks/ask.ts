@@ -46,12 +46,15 @@ export interface Patience {
   readonly answer: number
   /** Largest body; `head`: nobody wants it. */
   readonly most: number | 'head'
+  /** Gives the request up. */
+  readonly signal?: AbortSignal
 }
 
 /** One request and its whole answer, for what no client waits for byte by byte. Rejects with {@link NoAnswer}. */
 export function ask(pool: Way, request: UpstreamRequest, patience: Patience): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const asking = new Asking(pool, patience, resolve, reject)
+    patience.signal?.addEventListener('abort', () => asking.giveUp(), { once: true })
     asking.dispatched(pool.dispatch(request, asking))
   })
 }
@@ -151,6 +154,10 @@ class Asking implements UpstreamHandler {
 
   private fail(condition: RetryCondition, error: GatewayError): void {
     this.stop(new NoAnswer(this.#sent, condition, error))
+  }
+
+  giveUp(): void {
+    this.fail('reset', new GatewayError('client_gone', 'The request was given up.'))
   }
 
   private late(phase: 'connect' | 'first_byte'): void {

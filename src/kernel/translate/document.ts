@@ -15,7 +15,7 @@ import { type ClientStream, conditionOf } from './client-stream.js'
 import { embeddedCost } from './embedded.js'
 import { breathe, isLarge, joined, jsonBytes } from './steps.js'
 import { toldError } from './told.js'
-import type { TranslatedBody, TranslatedBytes, TranslatedFrames, Translator } from './translator.js'
+import type { Translated, TranslatedBody, TranslatedBytes, TranslatedFrames, Translator } from './translator.js'
 
 const EMPTY = Buffer.alloc(0)
 const SPACE = 0x20
@@ -71,17 +71,21 @@ export class TranslatedDocument implements Relay {
     const memory = answerLease(this.#attempt)
     try {
       const document = await this.read(memory)
-      if (!this.#attempt.call.over) await this.show(document, memory).catch(cause => this.spent(document, cause))
+      const others = await documentsOf(this.#attempt, this.#translator, memory)
+      if (this.#attempt.call.over) return
+      await this.show(document, others, memory).catch(cause => this.spent([document, ...others], cause))
     } finally {
       memory.end()
     }
   }
 
   /** An answer that comes to nothing is billed all the same. */
-  private spent(document: Json, cause: unknown): never {
+  private spent(documents: readonly Json[], cause: unknown): never {
     const { call, exchange } = this.#attempt
-    const usage = exchange.translation?.usage && usageOf(document, exchange.translation.usage)
-    if (usage !== undefined) call.spent = sumOfUsage(call.spent, usage)
+    for (const document of documents) {
+      const usage = exchange.translation?.usage && usageOf(document, exchange.translation.usage)
+      if (usage !== undefined) call.spent = sumOfUsage(call.spent, usage)
+    }
     throw cause
   }
 
@@ -95,7 +99,7 @@ export class TranslatedDocument implements Relay {
     return answerDocument(changed(body ?? EMPTY, attempt.exchange.response), attempt, memory, exact)
   }
 
-  private async show(document: Json, memory: MemoryLease): Promise<void> {
+  private async show(document: Json, others: readonly Json[], memory: MemoryLease): Promise<void> {
     await breathe(this.#size)
     const { text } = this.#translator
     const result = text?.result(document)
@@ -106,10 +110,8 @@ export class TranslatedDocument implements Relay {
       return
     }
     const translated =
-      text !== undefined && result !== undefined ? text.show(result) : this.#translator.document(document)
-    if ('content' in translated) sendBytes(this.#attempt, this.#translator, translated, this.#headers)
-    else if ('frames' in translated) sendFrames(this.#attempt, this.#translator, translated, this.#headers)
-    else await sendDocument(this.#attempt, this.#translator, translated, this.#headers, this.#size)
+      text !== undefined && result !== undefined ? text.show(result) : this.#translator.document(document, others)
+    await send(this.#attempt, this.#translator, translated, this.#headers, this.#size)
   }
 
   /** Makes room for what stands as text in the answer's calls. */
@@ -134,9 +136,60 @@ function changed(body: Buffer, change: Transform | undefined): Buffer {
   }
 }
 
+/** What came of the other calls of a request that takes several. */
+async function documentsOf(
+  { route, exchange }: Answering,
+  { others }: Translator,
+  memory: MemoryLease,
+): Promise<readonly Json[]> {
+  const documents: Json[] = []
+  for (const { body } of (await others?.answers()) ?? []) {
+    try {
+      documents.push(await answerDocument(changed(body, exchange.response), { route }, memory))
+    } catch (cause) {
+      // A call whose answer is none is one that failed: what it was to make is missing.
+      if (!(cause instanceof GatewayError) || cause.code !== 'bad_upstream_response') throw cause
+    }
+  }
+  return documents
+}
+
+/** Answers with what the other calls of a request came to, where the first one failed. False: they came to nothing. */
+export async function sendOthers(attempt: Answering, translator: Translator): Promise<boolean> {
+  const memory = answerLease(attempt)
+  try {
+    const [first, ...rest] = await documentsOf(attempt, translator, memory)
+    const { call } = attempt
+    if (first === undefined || call.over || call.begun) return false
+    await send(attempt, translator, translator.document(first, rest), [], 0)
+    return true
+  } catch (cause) {
+    // All of them came to nothing: why the first one failed is told.
+    if (cause instanceof GatewayError && cause.code !== 'unavailable') return false
+    throw cause
+  } finally {
+    memory.end()
+  }
+}
+
+/** What an answer is sent for, and by. */
+type Answering = Pick<Source, 'call' | 'route' | 'exchange' | 'write' | 'complete'>
+
+async function send(
+  attempt: Answering,
+  translator: Translator,
+  translated: Translated,
+  headers: string[],
+  size: number,
+): Promise<void> {
+  if ('content' in translated) sendBytes(attempt, translator, translated, headers)
+  else if ('frames' in translated) sendFrames(attempt, translator, translated, headers)
+  else await sendDocument(attempt, translator, translated, headers, size)
+}
+
 /** `size` is that of the upstream's document, in bytes. */
 export async function sendDocument(
-  attempt: Source,
+  attempt: Answering,
   translator: Translator,
   { body, usage }: TranslatedBody,
   headers: string[],
@@ -159,7 +212,7 @@ export async function sendDocument(
 
 /** An answer that is no JSON. */
 function sendBytes(
-  attempt: Source,
+  attempt: Answering,
   translator: Translator,
   { content: { type, bytes }, usage }: TranslatedBytes,
   headers: string[],
@@ -176,7 +229,7 @@ function sendBytes(
 
 /** A stream whose events are all there. */
 function sendFrames(
-  attempt: Source,
+  attempt: Answering,
   translator: Translator,
   { frames, usage }: TranslatedFrames,
   headers: string[],

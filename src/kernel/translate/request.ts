@@ -2,18 +2,23 @@ import type { Exchange } from '../../core/plan.js'
 import type { UpstreamRequest } from '../../net/pools.js'
 import type { Call } from '../call.js'
 import type { Asked } from './asked.js'
+import { OtherCalls } from './other-calls.js'
 import { breathe, jsonBytes } from './steps.js'
 import type { Translator } from './translator.js'
 
-/** The request in the upstream's protocol. Nothing of the client's head goes with it but what `forward` names. */
+/**
+ * The request in the upstream's protocol, or the call of that number of those that it takes. Nothing of the client's head
+ * goes with it but what `forward` names.
+ */
 export async function translatedRequest(
   call: Call,
   exchange: Exchange,
   translator: Translator,
-  { size }: Asked,
+  { size }: Pick<Asked, 'size'>,
+  nth = 0,
 ): Promise<UpstreamRequest> {
   await breathe(size)
-  const document = translator.encode()
+  const document = translator.encode(nth)
   await breathe(size)
   const bytes = await jsonBytes(document, size)
   const chosen = call.stream ? exchange.streamCall : exchange.call
@@ -40,4 +45,20 @@ function headersFor(call: Call, exchange: Exchange, translator: Translator): str
   }
   headers.push(...own, 'x-request-id', call.id)
   return headers
+}
+
+/** The calls beside the first one of a request that takes several; each is one of its own to upstreams that know repeated ones. */
+export async function othersOf(
+  call: Call,
+  exchange: Exchange,
+  translator: Translator,
+  asked: Pick<Asked, 'size'>,
+): Promise<OtherCalls | undefined> {
+  const requests: UpstreamRequest[] = []
+  for (let nth = 1; nth < (translator.calls ?? 1); nth++) {
+    const { headers, ...request } = await translatedRequest(call, exchange, translator, asked, nth)
+    const own = headers.filter((_, index) => headers[index - (index % 2)] !== 'idempotency-key')
+    requests.push({ ...request, headers: own })
+  }
+  return requests.length === 0 ? undefined : new OtherCalls(call, exchange, requests)
 }

@@ -1,20 +1,25 @@
 import type { AnswerContext, DocumentAnswer, DocumentCodec, Target, UpstreamError } from '../../core/codec.js'
 import type { Json, JsonObject } from '../../core/json.js'
-import type { Exchange, Translation, Usage } from '../../core/plan.js'
+import type { Exchange, Translation, Usage, UsagePaths } from '../../core/plan.js'
 import type { Counted } from '../../core/text.js'
+import { usageOf as readUsage, sumOfUsage } from '../../wire/usage.js'
 import type { Asked } from './asked.js'
 import { Losses } from './losses.js'
+import { MAX_CALLS, type OtherCalls } from './other-calls.js'
 import type { Translated, Translator } from './translator.js'
 
 /** An operation whose answers are whole documents, from one protocol to another: embeddings, reranking, images, sound. */
 export class WholeTranslator implements Translator {
   readonly losses: Losses
   readonly text = undefined
+  readonly calls: number
+  others?: OtherCalls
   readonly #server: DocumentCodec['server']
   readonly #client: DocumentCodec['client']
   readonly #request: Asked['request']
   readonly #target: Target<string>
   readonly #answer: DocumentAnswer
+  readonly #usage: UsagePaths | undefined
 
   constructor(
     asked: Asked,
@@ -30,12 +35,18 @@ export class WholeTranslator implements Translator {
     this.#request = asked.request
     this.losses = new Losses({ fields: server.fields, carries: client.carries }, asked, strict || translation.strict)
     this.#target = { model: exchange.model, traits: translation.traits, lose: this.losses.lose }
+    this.calls = client.makesOne?.(translation.traits) === true ? Math.min(countOf(asked.request), MAX_CALLS) : 1
+    this.#usage = translation.usage
     this.#answer = { newId, now: Math.floor(Date.now() / 1000) }
   }
 
-  encode(): JsonObject {
+  encode(nth = 0): JsonObject {
     this.losses.left(this.#request.left)
-    return this.#client.encodeRequest(this.#request, this.#target)
+    const request = this.#request
+    // By the same seed all of them would be the same.
+    const hasSeed = 'seed' in request && typeof request.seed === 'number'
+    const asked = nth > 0 && hasSeed ? { ...request, seed: Number(request.seed) + nth } : request
+    return this.#client.encodeRequest(asked, this.#target)
   }
 
   letGo(): boolean {
@@ -46,9 +57,10 @@ export class WholeTranslator implements Translator {
     return []
   }
 
-  document(answer: Json): Translated {
-    const result = this.#client.decodeResult(answer, this.#request)
-    const usage = usageOf(result)
+  document(answer: Json, others: readonly Json[] = []): Translated {
+    const { result, spent } = this.#resultOf(answer, others)
+    const told = usageOf(result)
+    const usage = spent === undefined ? told : sumOfUsage(told, spent)
     this.#noteMissing(result)
     const { encodeEvents, encodeBytes } = this.#server
     if ('stream' in this.#request && this.#request.stream && encodeEvents !== undefined) {
@@ -57,6 +69,26 @@ export class WholeTranslator implements Translator {
     const content = encodeBytes?.(result, this.#request)
     if (content !== undefined) return { content, usage }
     return { body: this.#server.encodeResult(result, this.#request, this.#answer), usage }
+  }
+
+  /** Of several calls those count that came to something; `spent`: what the others cost. */
+  #resultOf(answer: Json, others: readonly Json[]): { readonly result: Counted; readonly spent: Usage | undefined } {
+    if (others.length === 0) return { result: this.#client.decodeResult(answer, this.#request), spent: undefined }
+    const results: Counted[] = []
+    let spent: Usage | undefined
+    let failure: unknown
+    for (const one of [answer, ...others]) {
+      try {
+        results.push(this.#client.decodeResult(one, this.#request))
+      } catch (cause) {
+        failure ??= cause
+        const usage = this.#usage && readUsage(one, this.#usage)
+        if (usage !== undefined) spent = sumOfUsage(spent, usage)
+      }
+    }
+    const [first, ...rest] = results
+    if (first === undefined) throw failure
+    return { result: rest.reduce(joined, first), spent }
   }
 
   /** Of several images some may have been held back. */
@@ -70,6 +102,21 @@ export class WholeTranslator implements Translator {
   error(status: number, body: Json | undefined): UpstreamError {
     return this.#client.decodeError(status, body)
   }
+}
+
+/** How many things are asked for. */
+function countOf(request: Asked['request']): number {
+  return 'count' in request && typeof request.count === 'number' ? request.count : 1
+}
+
+/** Two answers as one: what they hold, and what they cost together. */
+function joined(before: Counted, after: Counted): Counted {
+  const images = [before, after].flatMap(one => ('images' in one && Array.isArray(one.images) ? one.images : []))
+  const sum = (name: 'input' | 'output'): object => {
+    const counts = [before[name], after[name]].filter(count => count !== undefined)
+    return counts.length === 0 ? {} : { [name]: counts.reduce((total, count) => total + count, 0) }
+  }
+  return { ...before, ...sum('input'), ...sum('output'), ...(images.length > 0 && { images }) }
 }
 
 /** Some operations make nothing that is counted. */
