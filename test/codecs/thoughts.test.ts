@@ -1,10 +1,10 @@
 import t from 'tap'
-import { unfold } from '../../src/codecs/fold.js'
+import { fold, unfold } from '../../src/codecs/fold.js'
 import type { JsonObject } from '../../src/core/json.js'
 import type { Part, ReasoningPart, TextResult } from '../../src/core/text.js'
 import { PROTOCOLS, type Protocol } from '../helpers/text-clients.js'
 import { assembled, nextTurn } from './next-turn.js'
-import { answerTo, encodeAll, headOf, plain, requestOf } from './support.js'
+import { answerTo, decodeAll, encodeAll, headOf, plain, requestOf } from './support.js'
 import { textCodec, translated } from './translated.js'
 
 // An upstream gets its thoughts back as it gave them, through a client of any family: kind, id, text and proof.
@@ -159,4 +159,51 @@ t.test('a chat stream says thoughts once, and each comes back with its own text 
     { text: '', seal: 'H' },
     { text: '', seal: '3' },
   ])
+})
+
+t.test('a thought of which nothing is told is not shown', async t => {
+  const said = { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'a', annotations: [] }] }
+  const upstreams: Readonly<Partial<Record<Protocol, { whole: JsonObject; events: readonly JsonObject[] }>>> = {
+    responses: {
+      whole: {
+        id: 'r',
+        status: 'completed',
+        model: 'm',
+        output: [{ type: 'reasoning', id: 'rs_1', summary: [] }, said],
+      },
+      events: [
+        { type: 'response.created', response: { id: 'r', model: 'm' } },
+        ...['added', 'done'].map(what => ({
+          ...{ type: `response.output_item.${what}`, output_index: 0 },
+          item: { type: 'reasoning', id: 'rs_1', summary: [] },
+        })),
+        { type: 'response.output_item.done', output_index: 1, item: said },
+        { type: 'response.completed', response: { id: 'r', status: 'completed' } },
+      ],
+    },
+    chat: {
+      whole: {
+        ...{ id: 'c', model: 'm' },
+        choices: [
+          {
+            ...{ index: 0, finish_reason: 'stop' },
+            message: { role: 'assistant', content: 'a', reasoning_details: [{ type: 'reasoning.text', text: '' }] },
+          },
+        ],
+      },
+      events: [{ reasoning_details: [{ type: 'reasoning.text', text: '', signature: '' }] }, { content: 'a' }, {}].map(
+        (delta, i) => ({
+          ...{ id: 'c', model: 'm' },
+          choices: [{ index: 0, delta, finish_reason: i === 2 ? 'stop' : null }],
+        }),
+      ),
+    },
+  }
+  for (const [name, { whole, events }] of Object.entries(upstreams)) {
+    const codec = textCodec(name as Protocol)
+    const shown = ({ candidates }: TextResult): unknown => candidates[0]?.parts.map(({ type }) => type)
+    t.same(shown(codec.client.decodeResult(whole)), ['text'], name)
+    const frames = events.map(event => ({ data: JSON.stringify(event) }))
+    t.same(shown(fold(decodeAll(codec, frames))), ['text'], `${name}, streamed`)
+  }
 })

@@ -47,6 +47,25 @@ t.test('the official SDK compacts a conversation on all four text models, and go
   }
 })
 
+t.test(
+  'a compaction of another upstream means nothing to a translated model: its loss is named, or refused',
+  async t => {
+    const yaml = readFileSync(join(packageRoot(), 'gateway.yaml'), 'utf8')
+    const keys = `  strict: { secret: { env: BOB_KEY }, models: ["*"], strict: true }`
+    const gateway = await startTestGateway(t, yaml.replace(/^keys:\n/m, `keys:\n${keys}\n`), {
+      env: { GATEWAY_KEY: KEY, BOB_KEY: BOB },
+    })
+    const input = [{ type: 'compaction', id: 'cmp_1', encrypted_content: 'gAAAAABmade-elsewhere' }, asked('Go on.')]
+    for (const model of ['sim-text', 'sim-messages', 'sim-generate']) {
+      const named = await gateway.request('/v1/responses', { key: KEY, body: { model, input } })
+      t.equal(named.status, 200, named.text.slice(0, 300))
+      t.equal(named.header('x-gateway-dropped'), 'input[0]', model)
+      const refused = await gateway.request('/v1/responses', { key: BOB, body: { model, input } })
+      t.match(refused.json(), { error: { code: 'untranslatable', param: 'input[0]' } }, model)
+    }
+  },
+)
+
 t.test('a response runs in the background on all four text models', async t => {
   const { sdk } = await shipped(t)
   for (const model of MODELS) {

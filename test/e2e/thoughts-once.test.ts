@@ -165,6 +165,22 @@ for (const client of FOUR) {
   }
 }
 
+for (const stream of [false, true]) {
+  t.test(`a client of responses that knows reasoning items alone, ${stream ? 'streamed' : 'whole'}`, async t => {
+    const client = FOUR[1]
+    const settings = { ...SETTINGS.responses, ...askedOf('responses', QUESTIONS.calls) }
+    for (const to of ['messages', 'generate'] as const) {
+      const { answer } = await ask(t, client, ALICE, MODELS[to], stream, settings)
+      // Such clients make calls anew of the members that they know.
+      const output = itemsOf(answer).map(({ encrypted_content: sealed, ...item }) =>
+        item.type === 'reasoning' ? { ...item, encrypted_content: sealed } : item,
+      )
+      await ask(t, client, ALICE, MODELS[to], stream, goingOn('responses', { output } as unknown as JsonObject))
+      t.equal(String(upstream.received.at(-1)?.body).match(PROOFS[to]!)?.length, 1, to)
+    }
+  })
+}
+
 function askedOf(protocol: Protocol, question: string): JsonObject {
   switch (protocol) {
     case 'responses':

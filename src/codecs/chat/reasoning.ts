@@ -99,7 +99,9 @@ export function thoughtsOfMessage(
     return [...(text === '' ? [] : [{ type: 'reasoning' as const, text, ...plain }]), ...partsOf(entries)]
   // Some clients keep only the last piece of a member that they do not know.
   if (last.end > text.length) {
-    return partsOf(entries).map((part, i) => (stretches[i] === undefined ? part : { ...part, torn: true }))
+    return entries.flatMap((entry, i) =>
+      partsOf([entry]).map(part => (stretches[i] === undefined ? part : { ...part, torn: true })),
+    )
   }
   return cutThoughts(text, entries, stretches, plain)
 }
@@ -129,8 +131,12 @@ function cutThoughts(
   return parts
 }
 
+/** Entries that say nothing and seal nothing are left out. */
 function partsOf(entries: readonly JsonObject[]): ReasoningPart[] {
-  return entries.map(detail => ({ type: 'reasoning', text: textOfDetail(detail), ...sealOfDetail(detail) }))
+  return entries.flatMap(detail => {
+    const part: ReasoningPart = { type: 'reasoning', text: textOfDetail(detail), ...sealOfDetail(detail) }
+    return part.text === '' && part.seal === undefined ? [] : [part]
+  })
 }
 
 /** Neighbours of one text that came in pieces (a stream's) become one entry. */

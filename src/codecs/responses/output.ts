@@ -23,7 +23,7 @@ function writePart(part: Part, answer: AnswerContext, status: string): JsonObjec
     case 'refusal':
       return messageItem(answer.newId('msg_'), status, [contentOf(part, answer)])
     case 'reasoning':
-      return reasoningItem(part, answer.newId('rs_'))
+      return part.text === '' && part.seal === undefined ? undefined : reasoningItem(part, answer.newId('rs_'))
     case 'call':
       return sealedItem(
         callItem(part, answer.newId(part.custom === true ? 'ctc_' : 'fc_'), 'completed', answer),

@@ -86,8 +86,11 @@ export function partsOfItem(item: JsonObject, made: string): Part[] {
     case 'function_call':
     case 'custom_tool_call':
       return onto([callOf(item, made)], sealOfItem(item))
-    case 'reasoning':
-      return [reasoningOf(item)]
+    case 'reasoning': {
+      // Without a summary, and not sealed, it says only that there was a thought.
+      const thought = reasoningOf(item)
+      return thought.text === '' && thought.seal === undefined ? [] : [thought]
+    }
     case 'image_generation_call':
       return typeof item.result === 'string' && item.result !== ''
         ? [{ type: 'media', kind: 'image', mime: mimeOf(item), source: { base64: item.result } }]
