@@ -1,5 +1,6 @@
 import t from 'tap'
 import { packageRoot } from '../src/core/package-root.js'
+import { circlesOf } from './helpers/circles.js'
 import { faultTestProblems } from './helpers/fault-tests.js'
 import { RULES, readSources, type Source } from './helpers/source-rules.js'
 
@@ -89,6 +90,20 @@ for (const [name, rule] of Object.entries(RULES) as [keyof typeof RULES, (source
     for (const source of SOUND) t.same(rule(source), [], source.text)
   })
 }
+
+t.test('no file imports itself by way of others, not even for a type', async t => {
+  t.same(circlesOf(sources), [])
+})
+
+t.test('that rule can fail: circles', async t => {
+  const [a, b, c] = [
+    { path: 'src/a.ts', text: "import { b } from './b.js'" },
+    { path: 'src/b.ts', text: "import type { C } from './core/c.js'" },
+    { path: 'src/core/c.ts', text: "export type { A } from '../a.js'" },
+  ]
+  t.same(circlesOf([a, b, c]), ['src/a.ts → src/b.ts → src/core/c.ts → src/a.ts'])
+  t.same(circlesOf([a, b]), [])
+})
 
 t.test('every fault id has a test, and every id in a title is listed', async t => {
   t.same(await faultTestProblems(), [])

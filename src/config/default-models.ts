@@ -1,5 +1,5 @@
 import { codecOf, declarable } from '../codecs/index.js'
-import type { ModelPointer } from '../core/plan.js'
+import type { ModelPointer } from '../core/route-settings.js'
 import { type Context, fillIn } from './context.js'
 import type { Site } from './document.js'
 import type { Entries } from './entries.js'

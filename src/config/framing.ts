@@ -1,4 +1,4 @@
-import type { RouteFraming } from '../core/plan.js'
+import type { RouteFraming } from '../core/route-settings.js'
 import type { RawFraming } from './raw.js'
 
 /** How the route's streams are cut into messages; events where it does not say. */

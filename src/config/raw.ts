@@ -5,7 +5,7 @@ import type { JsonObject } from '../core/json.js'
 import type { Limits, RetryCondition, Timeouts } from '../core/limits.js'
 import type { MembersConfig } from '../core/members.js'
 import type { Params } from '../core/params.js'
-import type { Answer, Framing, RouteBody, Tunnel } from '../core/plan.js'
+import type { Answer, Framing, RouteBody, Tunnel } from '../core/route-settings.js'
 import type { PollPace, TaskAction, TaskState } from '../core/task.js'
 import type { TaskMember, TaskRecordForm } from '../core/task-kind.js'
 

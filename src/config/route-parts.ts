@@ -1,6 +1,6 @@
 import { codecOf, partnersOf, readsForms } from '../codecs/index.js'
 import type { PointerConfig, RouteConfig } from '../core/config.js'
-import type { ModelPointer } from '../core/plan.js'
+import type { ModelPointer } from '../core/route-settings.js'
 import { STATEFUL } from '../core/stateful.js'
 import type { Context } from './context.js'
 import type { Site } from './document.js'

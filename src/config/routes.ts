@@ -1,7 +1,7 @@
 import type { RouteConfig } from '../core/config.js'
 import type { Family } from '../core/errors.js'
 import type { Placement } from '../core/placement.js'
-import type { FamilyMark } from '../core/plan.js'
+import type { FamilyMark } from '../core/route-settings.js'
 import { checkAlso, readAlso, shapesOfAlso } from './also.js'
 import { type Context, fillIn } from './context.js'
 import { CALLER } from './defaults.js'

@@ -1,20 +1,11 @@
 import type { Ajv, ErrorObject } from 'ajv'
 import type { Json, JsonObject } from '../core/json.js'
-import type { DocumentPath } from '../core/path-text.js'
-import { keywordFaults, pathIn } from './schema-keywords.js'
+import { keywordFaults, pathIn, type SchemaFault } from './schema-keywords.js'
 import { messageOf, series, shown } from './schema-words.js'
 import { suggest } from './suggest.js'
 
 /** Most faults of one schema that are reported. */
 const MAX_FAULTS = 20
-
-export interface SchemaFault {
-  readonly path: DocumentPath
-  readonly message: string
-  readonly meant?: string | undefined
-  /** Whether the name of the member is at fault, and not its value, which is usual. */
-  readonly on?: 'key' | 'value'
-}
 
 /** A schema that cannot be used: where in it, and why, in words for its author. Its message is that of the first fault. */
 export class SchemaError extends Error {

@@ -2,7 +2,7 @@ import type { Ajv } from 'ajv'
 import { isObject, type Json, type JsonObject } from '../core/json.js'
 import type { DocumentPath } from '../core/path-text.js'
 import { quoted } from './report.js'
-import type { SchemaFault } from './schema-faults.js'
+
 import { suggest } from './suggest.js'
 
 /** Keywords of draft-07 that hold schemas: by name, in a list, or one. */
@@ -160,4 +160,12 @@ function decoded(part: string): string {
 function member(value: Json | undefined, name: string): Json | undefined {
   if (Array.isArray(value)) return value[Number(name)]
   return isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined
+}
+
+export interface SchemaFault {
+  readonly path: DocumentPath
+  readonly message: string
+  readonly meant?: string | undefined
+  /** Whether the name of the member is at fault, and not its value, which is usual. */
+  readonly on?: 'key' | 'value'
 }

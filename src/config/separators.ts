@@ -1,6 +1,5 @@
 import { quoted } from './report.js'
 import type { Source } from './source.js'
-import type { Explanation } from './syntax.js'
 
 /** How much of the text behind a fault is looked at. */
 const MAX_LOOKED_AT = 300
@@ -43,4 +42,11 @@ export function spaceMissing(name: string): string {
 
 function shown(name: string): string {
   return quoted(name.replaceAll(/["']/g, ''))
+}
+
+/** What to say of a fault, and the offsets that it is about. */
+export interface Explanation {
+  readonly message: string
+  readonly start: number
+  readonly end?: number
 }

@@ -1,5 +1,5 @@
 import { isCollection, isScalar, type ParsedNode, parseDocument, visit, type YAMLError } from 'yaml'
-import { missingComma, missingSpace } from './separators.js'
+import { type Explanation, missingComma, missingSpace } from './separators.js'
 import type { Source } from './source.js'
 
 /** `uniqueKeys` would compare every key with every other; the tree checks them in linear time. */
@@ -25,13 +25,6 @@ const LONGEST_HINTED = 300
 
 /** Blanks that are passed over between what is missing and what follows. */
 const MAX_HINTED_BLANKS = 300
-
-/** What to say of a fault, and the offsets that it is about. */
-export interface Explanation {
-  readonly message: string
-  readonly start: number
-  readonly end?: number
-}
 
 /** What is often written unquoted, by the form of its line. */
 const UNQUOTED: readonly { readonly line: RegExp; readonly message: string }[] = [

@@ -7,7 +7,16 @@ import type { MediaConfig } from './media.js'
 import type { MembersConfig } from './members.js'
 import type { Params } from './params.js'
 import type { Placement } from './placement.js'
-import type { Answer, FamilyMark, ModelPointer, Pointer, RouteBody, RouteFraming, RouteLimit, Tunnel } from './plan.js'
+import type {
+  Answer,
+  FamilyMark,
+  ModelPointer,
+  Pointer,
+  RouteBody,
+  RouteFraming,
+  RouteLimit,
+  Tunnel,
+} from './route-settings.js'
 import type { Secret } from './secret.js'
 import type { StoreConfig } from './store-config.js'
 import type { TaskRouteConfig, TaskShapeConfig } from './task.js'

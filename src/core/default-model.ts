@@ -1,5 +1,5 @@
 import { isObject } from './json.js'
-import type { ModelPointer } from './plan.js'
+import type { ModelPointer } from './route-settings.js'
 
 /** Whether nothing names a model there: no value, null, or an empty text. */
 export function isLeftOut(value: unknown): boolean {

@@ -7,6 +7,16 @@ import type { MediaConfig } from './media.js'
 import type { RouteMembers } from './members.js'
 import type { Params } from './params.js'
 import type { Placement } from './placement.js'
+import type {
+  Answer,
+  FamilyMark,
+  ModelPointer,
+  Pointer,
+  RouteBody,
+  RouteFraming,
+  RouteLimit,
+  Tunnel,
+} from './route-settings.js'
 import type { Secret } from './secret.js'
 import type { StoreConfig } from './store-config.js'
 import type { TaskAction, TaskCallName, TaskShape } from './task.js'
@@ -61,47 +71,6 @@ export interface Miss {
   /** The path that was probably meant, where the client's base address is too short or too long. */
   readonly instead?: string
 }
-
-/** What the gateway answers by itself. */
-export const ANSWERS = [
-  'models',
-  'model',
-  'response',
-  'response.delete',
-  'response.input_items',
-  'response.cancel',
-  'response.compact',
-  'conversation.create',
-  'conversation',
-  'conversation.update',
-  'conversation.delete',
-  'conversation.items',
-  'conversation.items.create',
-  'conversation.item',
-  'conversation.item.delete',
-  'completions',
-  'completion',
-  'completion.update',
-  'completion.delete',
-  'completion.messages',
-] as const
-export type Answer = (typeof ANSWERS)[number]
-
-/** `json`: JSON, which is read; `multipart`: a form, which is read; `raw`: bytes that nobody looks at; `none`: no body. */
-export type RouteBody = 'json' | 'multipart' | 'raw' | 'none'
-
-/** Bounds that may differ for one route. */
-export type RouteLimit =
-  | 'body'
-  | 'line'
-  | 'event'
-  | 'response'
-  | 'depth'
-  | 'members'
-  | 'values'
-  | 'parts'
-  | 'field'
-  | 'fields'
 
 export interface Route {
   /** `POST /v1/chat/completions`, the key in YAML. The method `WS` stands for WebSockets. */
@@ -191,29 +160,6 @@ export interface TaskCall {
   readonly response: Transform | undefined
 }
 
-/** Clients of another family that share a route: a header that only they send tells them, and they are answered in its shape. */
-export interface FamilyMark {
-  readonly family: Family
-  /** Lower case. */
-  readonly header: string
-}
-
-export type Tunnel = 'raw' | 'framed'
-
-export interface Pointer {
-  /** `form`: a text field; where JSON is sent in place of the form, a member of it. */
-  readonly from: 'body' | 'form' | 'path' | 'query'
-  readonly name: string
-}
-
-/** Where requests name their model. */
-export interface ModelPointer extends Pointer {
-  /** Models by the words that stand for them there; any other word is a model's own name. */
-  readonly values?: Readonly<Record<string, string>>
-  /** The model of requests in which nothing stands there. */
-  readonly byDefault?: string
-}
-
 export interface Violation {
   /** As clients write it: `messages[3].role`; empty for the whole body. */
   readonly param: string
@@ -250,17 +196,6 @@ export interface Exchange {
   readonly takesJsonAlone: boolean
   readonly timeouts: Timeouts
   readonly retry: RetryPolicy
-}
-
-/** How a stream is cut into messages: events with LF or CRLF, a JSON document a line, or one JSON array. */
-export type Framing = 'sse' | 'sse-crlf' | 'ndjson' | 'array'
-
-/** The framing of a route's streams: one, unless the client's query names another. */
-export interface RouteFraming {
-  readonly byDefault: Framing
-  /** The query parameter that chooses, and what its values mean. */
-  readonly parameter: string | undefined
-  readonly values: Readonly<Record<string, Framing>>
 }
 
 /** A pair of codecs of one operation, and what the encoder has to know of the model. */

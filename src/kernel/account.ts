@@ -14,8 +14,12 @@ const MAX_PARAM_CHARACTERS = 200
 
 const NOTHING: readonly string[] = []
 
-/** The one entry of a settled call. */
-export function account(call: Call): RequestEntry {
+/** Records the one entry of a settled call. */
+export function recordCall(call: Call): void {
+  call.kernel.sink.record(account(call))
+}
+
+function account(call: Call): RequestEntry {
   const now = performance.now()
   const details = call.error?.details
   return {

@@ -11,47 +11,23 @@ import {
 import { withDefault } from '../core/default-model.js'
 import { GatewayError } from '../core/errors.js'
 import { isObject, type JsonObject, parseJson } from '../core/json.js'
-import type { ModelPointer, Pointer, Route, Violation } from '../core/plan.js'
+import type { Route, Violation } from '../core/plan.js'
+import type { ModelPointer, Pointer } from '../core/route-settings.js'
 import { KEEP_MEMBER, mayAskToKeep } from '../core/stateful.js'
 import { mostHeapOf } from '../wire/json-cost.js'
 import { findValue } from '../wire/json-edit.js'
 import { JsonScanner, type ScanOptions } from '../wire/json-scan.js'
 import { parseSmall } from '../wire/json-small.js'
 import { MemberKeys } from '../wire/member-keys.js'
+import type { Body, Span } from './body.js'
 import type { Call } from './call.js'
-import { type FormBody, formViolations, readForm } from './form.js'
+import { formViolations, readForm } from './form.js'
+
 import { namingMembers } from './held/names.js'
 import { COPIES } from './memory.js'
 import { hasBody, invite, readBody } from './read-body.js'
 import { isStateful, readsState, readWishes } from './state/open-turn.js'
 import { referencesIn } from './state/references.js'
-
-/** The request's body, as far as it had to be read to decide what happens. */
-export type Body =
-  | { readonly type: 'none' }
-  | HeldBody
-  | FormBody
-  /** Streamed to the upstream as it comes; nobody looks at it. */
-  | { readonly type: 'stream' }
-
-/** Held whole, so that another target may be tried. */
-export interface HeldBody {
-  readonly type: 'bytes'
-  readonly bytes: Buffer
-  /** What it takes as objects, in bytes of heap at most; absent: nothing but its size is known. */
-  readonly heap?: number
-  /** Where the model's name stands, if it has been found on the way. */
-  readonly model: Span | undefined
-  /** False where somebody has looked and it names nothing that upstreams keep. */
-  readonly named?: boolean
-  /** False where somebody has looked and the route's rules are about none of its members. */
-  readonly ruled?: boolean
-}
-
-export interface Span {
-  readonly start: number
-  readonly end: number
-}
 
 /** Checks size, form and schema of a request, and learns which model it names and whether it wants a stream. */
 export function admit(call: Call, route: Route): Body | Promise<Body> {

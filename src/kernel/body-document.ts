@@ -1,8 +1,8 @@
 import { GatewayError } from '../core/errors.js'
 import type { Json } from '../core/json.js'
 import { mostHeapOf } from '../wire/json-cost.js'
-import type { HeldBody } from './admit.js'
-import type { Call } from './call.js'
+import type { HeldBody } from './body.js'
+import type { MemoryLease } from './memory.js'
 import { parsed, type Reading } from './translate/steps.js'
 
 /** What a body takes as objects, in bytes of heap at most. */
@@ -10,12 +10,19 @@ export function heapOfBody({ heap, bytes }: HeldBody): number {
   return heap ?? mostHeapOf(bytes.length)
 }
 
+/** A call whose body waits for memory. */
+export interface Waiting {
+  readonly memory: MemoryLease
+  /** Nothing more can be sent. */
+  readonly over: boolean
+}
+
 /**
  * A request's document, parsed in steps once the call's memory has room for its objects; it stays reserved until that is
  * released. Throws `bad_request`, `unavailable`
  * where no room came in time, `too_large` where there can be none, and `client_gone`.
  */
-export async function documentOfBody(call: Call, body: HeldBody, reading?: Reading): Promise<Json> {
+export async function documentOfBody(call: Waiting, body: HeldBody, reading?: Reading): Promise<Json> {
   const room = call.memory.reserve(heapOfBody(body))
   if (room !== undefined) await room
   if (call.over) throw new GatewayError('client_gone', 'The client went away.', { phase: 'memory' })

@@ -9,28 +9,19 @@ import { NO_PARAMS, type Params } from '../core/params.js'
 import type { Caller, Route, Usage, VectorForm } from '../core/plan.js'
 import type { OverflowFile } from '../stores/overflow.js'
 import type { Spool } from '../stores/spool.js'
-import { account } from './account.js'
+import type { MemberChanges } from './body.js'
 import type { Generation } from './generation.js'
 import { clientRequestId } from './heads.js'
 import type { ResultNames } from './held/batch/result-names.js'
 import { connectedFrom } from './inner.js'
 import type { InFlight, Kernel } from './kernel.js'
 import { linger } from './linger.js'
-import type { MemberChanges } from './members.js'
 import type { MemoryLease } from './memory.js'
-import type { CompletionDraft } from './state/completion-draft.js'
+import type { CompletionDraft } from './state/completions.js'
 import type { Turn, Wishes } from './state/turn.js'
 import type { Tap } from './tap.js'
-import type { Losses } from './translate/losses.js'
 import type { Upload } from './upload.js'
-import type { Watched } from './watchdog.js'
-
-/** Whatever works for a call towards an upstream: told when the client is gone, asked every tick for its deadlines. */
-export interface Work extends Watched {
-  cancel(): void
-  /** Ends the answer now, as well as its form allows. False where nothing of it has been sent. */
-  cut(error: GatewayError): boolean
-}
+import type { Watched, Work } from './watchdog.js'
 
 /**
  * One request from arrival to settlement. Everything that is known of it stands here; the steps of the pipeline fill it
@@ -109,16 +100,19 @@ export class Call implements Watched, InFlight {
   #bodyMemory: MemoryLease | undefined
   #answerMemory: MemoryLease | undefined
   /** What translation left out. */
-  losses: Losses | undefined
+  losses: { readonly dropped: readonly string[] } | undefined
   /** The key whose place among all requests in flight this one has, once it has one. */
   #placed: string | undefined
   readonly #entered: number
   readonly #watched: number
+  readonly #settle: (call: Call) => void
   #settled = false
   #stalledSince: number | undefined
 
-  constructor(kernel: Kernel, request: IncomingMessage, response: ServerResponse) {
+  /** `settle` is told once, when nothing more becomes of it. */
+  constructor(kernel: Kernel, request: IncomingMessage, response: ServerResponse, settle: (call: Call) => void) {
     this.kernel = kernel
+    this.#settle = settle
     this.generation = kernel.generation.lease()
     this.request = request
     this.response = response
@@ -328,7 +322,7 @@ export class Call implements Watched, InFlight {
     this.#bodyMemory?.end()
     this.#answerMemory?.end()
     this.kernel.watchdog.delete(this.#watched)
-    this.kernel.sink.record(account(this))
+    this.#settle(this)
     this.generation.release()
     if (this.#placed !== undefined) this.kernel.inFlight.release(this.#placed)
     this.kernel.leave(this.#entered)

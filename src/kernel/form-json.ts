@@ -1,9 +1,8 @@
 import { createHash, type Hash } from 'node:crypto'
 import { GatewayError } from '../core/errors.js'
 import { isObject, type Json, type JsonObject } from '../core/json.js'
-import type { HeldBody } from './admit.js'
+import type { FormBody, HeldBody } from './body.js'
 import type { Call } from './call.js'
-import type { FormBody } from './form.js'
 import { jsonBytes } from './translate/steps.js'
 
 /** Most bytes of files that are held in memory for an upstream that takes JSON alone. */

@@ -14,19 +14,9 @@ import { MultipartChanges, type ReadForm } from '../wire/multipart-changes.js'
 import { MultipartEdit } from '../wire/multipart-edit.js'
 import { type FormPart, MultipartForm } from '../wire/multipart-form.js'
 import { MultipartError, type MultipartRule } from '../wire/multipart-problems.js'
+import type { FormBody } from './body.js'
 import type { Call } from './call.js'
 import { changeFields } from './members.js'
-
-/** A form, held whole beside the request, so that another target may be tried. */
-export interface FormBody {
-  readonly type: 'form'
-  readonly spool: Spool
-  readonly form: ReadForm
-  /** What request schemas are told of it. */
-  readonly document: Readonly<Record<string, unknown>>
-  /** The value of a text field. */
-  readonly value: (name: string) => string | undefined
-}
 
 const DASH = 0x2d
 

@@ -3,9 +3,11 @@ import { outOfDescriptors } from '../core/descriptors.js'
 import type { Family } from '../core/errors.js'
 import type { Exchange, Match, Miss } from '../core/plan.js'
 import { unrouted } from '../core/refusals.js'
-import { admit, type Body, type HeldBody } from './admit.js'
+import { recordCall } from './account.js'
+import { admit } from './admit.js'
 import { answer } from './answer.js'
 import { authenticate } from './authenticate.js'
+import type { Body, HeldBody } from './body.js'
 import { Call } from './call.js'
 import { cors } from './cors.js'
 import { Dispatch } from './dispatch.js'
@@ -26,7 +28,7 @@ import { tellArrival, tellWays } from './trail.js'
 
 /** A request's way: arrive, match, authenticate, admit, resolve, dispatch; relay and account follow from there. */
 export function handle(kernel: Kernel, request: IncomingMessage, response: ServerResponse): void {
-  const call = new Call(kernel, request, response)
+  const call = new Call(kernel, request, response, recordCall)
   serve(call).catch((error: unknown) => call.fail(error))
 }
 

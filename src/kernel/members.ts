@@ -5,24 +5,13 @@ import type { Exchange, FormChanges, Route } from '../core/plan.js'
 import { untranslatable } from '../core/refusals.js'
 import { shownName } from '../core/shown-name.js'
 import { type FoundMembers, findMembers } from '../wire/find-members.js'
-import { apply, type Edit } from '../wire/json-splice.js'
+import type { Edit } from '../wire/json-splice.js'
+import { apply } from '../wire/json-splice.js'
 import { checkFound, type Naming, nameThere, refusedMember, WHY_DROPPED } from '../wire/member-names.js'
-import type { Body, HeldBody } from './admit.js'
+import type { Body, FormBody, HeldBody, MemberChanges } from './body.js'
 import type { Call } from './call.js'
-import type { FormBody } from './form.js'
 import { ownQuery } from './own-query.js'
 import { breathe } from './translate/steps.js'
-
-/** What goes out otherwise than it came, for one exchange, because it names models or says where the request is to go. */
-export interface MemberChanges {
-  readonly edits: readonly Edit[]
-  /** Fields of forms by the names that clients wrote: their new text, or undefined where they are taken out. */
-  readonly fields: ReadonlyMap<string, string | undefined>
-  /** Parameters of the query that stay here. */
-  readonly query: ReadonlySet<string>
-  /** Client's names of what is taken out. */
-  readonly dropped: readonly string[]
-}
 
 /** Whether the route's rules may be about anything in a request. */
 export function mayBeRuled({ query }: Call, { members }: Route, body: Body): boolean {

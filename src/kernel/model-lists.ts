@@ -1,6 +1,6 @@
 import { isObject, type Json, parseJson } from '../core/json.js'
 import type { ModelSource } from '../core/plan.js'
-import type { Call } from './call.js'
+import type { Generation } from './generation.js'
 import { ask } from './tasks/ask.js'
 
 /** How long a list is good, and how long an upstream that gave none is left alone, milliseconds. */
@@ -11,6 +11,13 @@ const MAX_LISTS = 256
 const MAX_BYTES = 4 * 1024 * 1024
 const MAX_NAMES = 10_000
 const COLLECTION = 'models/'
+
+/** The request for which an upstream is asked. */
+interface Asker {
+  readonly generation: Generation
+  /** Name of the caller's key. */
+  readonly key: string
+}
 
 interface Kept {
   readonly told: readonly string[]
@@ -24,23 +31,23 @@ export class ModelLists {
   readonly #asked = new Map<string, Promise<readonly string[]>>()
 
   /** Clients' names for what the sources have. An upstream that does not answer adds what it said before, or nothing. */
-  async names(call: Call, sources: readonly ModelSource[]): Promise<readonly string[]> {
-    const found = await Promise.all(sources.map(async source => source.names(await this.#told(call, source))))
+  async names(asker: Asker, sources: readonly ModelSource[]): Promise<readonly string[]> {
+    const found = await Promise.all(sources.map(async source => source.names(await this.#told(asker, source))))
     return found.flat()
   }
 
-  #told(call: Call, source: ModelSource): readonly string[] | Promise<readonly string[]> {
+  #told(asker: Asker, source: ModelSource): readonly string[] | Promise<readonly string[]> {
     const { upstream } = source
     const place = JSON.stringify([upstream.name, upstream.origin, upstream.credential, source.call.text])
     const kept = this.#kept.get(place)
     if (kept !== undefined && kept.until > Date.now()) return kept.told
-    const asked = this.#asked.get(place) ?? this.#ask(call, source, place, kept?.told ?? [])
+    const asked = this.#asked.get(place) ?? this.#ask(asker, source, place, kept?.told ?? [])
     this.#asked.set(place, asked)
     return asked
   }
 
   async #ask(
-    { generation, key }: Call,
+    { generation, key }: Asker,
     { upstream, call }: ModelSource,
     place: string,
     before: readonly string[],

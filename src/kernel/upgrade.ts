@@ -55,13 +55,6 @@ export function checkOrigin({ headers }: IncomingMessage, allowed: readonly stri
   throw new GatewayError('bad_request', 'This origin may not open WebSockets here.', { status: 403, param: 'origin' })
 }
 
-export function tooManySockets(): GatewayError {
-  return new GatewayError('unavailable', 'Too many WebSockets are open. Try again soon.', {
-    retryAfter: 1000,
-    limit: 'sockets',
-  })
-}
-
 function noSocket(path: string): GatewayError {
   return new GatewayError('not_found', `No WebSocket is served on ${path.slice(0, 200)}.`)
 }

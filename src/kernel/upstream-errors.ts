@@ -1,16 +1,6 @@
 import { isOutOfDescriptors, outOfDescriptors } from '../core/descriptors.js'
 import { GatewayError } from '../core/errors.js'
 import type { RetryCondition } from '../core/limits.js'
-import type { Exchange } from '../core/plan.js'
-import type { Call } from './call.js'
-import type { UpstreamAnswer } from './failure.js'
-
-/** Passes an upstream's refusal on, byte for byte. The call is accounted as the error that it is. */
-export function passAnswer(call: Call, answer: UpstreamAnswer, error: GatewayError): void {
-  call.error = error
-  call.begin(answer.status, [...answer.headers, 'content-length', String(answer.body.length)])
-  call.end(answer.body)
-}
 
 /** No connection of the gateway's own pool came free for a request in time (`connections`), or too many wait (`queue`). */
 export function noConnection(limit: 'connections' | 'queue'): GatewayError {
@@ -123,16 +113,4 @@ export function retryAfter(headers: Readonly<Record<string, unknown>>): number |
   const seconds = Number(header)
   const wait = Number.isFinite(seconds) ? seconds * 1000 : Date.parse(header) - Date.now()
   return Number.isFinite(wait) ? Math.min(Math.max(wait, 0), LONGEST_WAIT) : undefined
-}
-
-/** Whether an upstream's refusal may be shown: JSON, and nothing in it is a credential of ours. */
-export function presentable(body: Buffer, call: Call, exchange: Exchange): boolean {
-  const text = body.toString('utf8')
-  if (call.generation.reach(exchange.upstream).secrets.some(secret => text.includes(secret))) return false
-  try {
-    const parsed: unknown = JSON.parse(text)
-    return typeof parsed === 'object' && parsed !== null
-  } catch {
-    return false
-  }
 }

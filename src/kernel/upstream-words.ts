@@ -1,6 +1,5 @@
 import { isObject, type Json, parseJson } from '../core/json.js'
-import type { Source } from './relay/relay.js'
-import { cleanedWords } from './translate/words.js'
+import { type AnswerOrigin, cleanedWords } from './translate/words.js'
 
 /** Characters of an upstream's error that are looked at, and that the log shows. */
 const MAX_READ_CHARACTERS = 4000
@@ -21,7 +20,7 @@ const HIDDEN = '[hidden]'
  * What an upstream's error says, for the log: its message, in one line, cut, without anything of the upstream's
  * credential. Undefined where it says nothing. It is the upstream's own text and may quote the request.
  */
-export function saidIn(body: Uint8Array | string, source: Pick<Source, 'call' | 'exchange'>): string | undefined {
+export function saidIn(body: Uint8Array | string, source: AnswerOrigin): string | undefined {
   const text = (typeof body === 'string' ? body : Buffer.from(body).toString('utf8')).trim()
   const document = parseJson(text)
   const words = (document === undefined ? undefined : messageIn(document, 0)) ?? withoutTags(text)

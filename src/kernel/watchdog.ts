@@ -1,3 +1,4 @@
+import type { GatewayError } from '../core/errors.js'
 import { Roster } from './roster.js'
 
 /** Something that has deadlines. `check` is called every tick with the monotonic time in milliseconds. */
@@ -37,4 +38,11 @@ export class Watchdog {
     clearInterval(this.#timer)
     this.#timer = undefined
   }
+}
+
+/** Whatever works for a call towards an upstream: told when the client is gone, asked every tick for its deadlines. */
+export interface Work extends Watched {
+  cancel(): void
+  /** Ends the answer now, as well as its form allows. False where nothing of it has been sent. */
+  cut(error: GatewayError): boolean
 }

@@ -1,6 +1,7 @@
 import type { Family } from '../core/errors.js'
 import type { Placement } from '../core/placement.js'
-import type { FamilyMark, Miss, Route, Shown } from '../core/plan.js'
+import type { Miss, Route, Shown } from '../core/plan.js'
+import type { FamilyMark } from '../core/route-settings.js'
 import type { Pattern } from './pattern.js'
 
 /** Where no route says it: as the schema's default. */

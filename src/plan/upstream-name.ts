@@ -1,4 +1,4 @@
-import type { Found } from './models.js'
+import type { Found } from './model-index.js'
 import type { Endpoint } from './upstreams.js'
 
 /** `.` and `..` between slashes: a server that unescapes before it routes would climb with them. */

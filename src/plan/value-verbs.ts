@@ -12,7 +12,7 @@ import {
   within,
 } from '../wire/json-edit.js'
 import { starsOf } from '../wire/json-path.js'
-import type { Verb } from './verbs.js'
+import { chain, members, type Verb } from './verb.js'
 
 /** Longest value that these verbs look at, bytes: whatever is longer is none that they are for. */
 const LONGEST = 4096
@@ -39,8 +39,7 @@ export const map: Verb = {
 export const only: Verb = {
   name: 'only',
   compile: args => {
-    if (!isObject(args)) throw new TypeError('a mapping was expected')
-    const steps = Object.entries(args).map(([dotted, list]): Transform => {
+    const steps = members(args).map(([dotted, list]): Transform => {
       if (!Array.isArray(list)) throw new TypeError('a list was expected')
       const path = parsePath(dotted)
       const known = new Set<unknown>(list)
@@ -58,7 +57,7 @@ export const split: Verb = {
   name: 'split',
   compile: args =>
     chain(
-      Object.entries(isObject(args) ? args : {}).map(([dotted, how]): Transform => {
+      members(args).map(([dotted, how]): Transform => {
         const from = parsePath(dotted)
         if (!isObject(how) || typeof how.at !== 'string' || !Array.isArray(how.into)) throw new TypeError('at and into')
         const stars = starsOf(from)
@@ -85,8 +84,7 @@ function splitText(part: Uint8Array, from: Path, mark: string, into: readonly Pa
 type Change = (value: Json, written: string) => Json | undefined
 
 function each(args: Json, changeOf: (argument: Json) => Change): Transform {
-  if (!isObject(args)) throw new TypeError('a mapping was expected')
-  const steps = Object.entries(args).map(([dotted, argument]): Transform => {
+  const steps = members(args).map(([dotted, argument]): Transform => {
     const path = parsePath(dotted)
     const change = changeOf(argument)
     return document =>
@@ -99,10 +97,6 @@ function each(args: Json, changeOf: (argument: Json) => Change): Transform {
       })
   })
   return chain(steps)
-}
-
-function chain(steps: readonly Transform[]): Transform {
-  return document => steps.reduce((bytes, step) => step(bytes), document)
 }
 
 /** Undefined where it cannot be the other one. */

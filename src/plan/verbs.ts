@@ -1,5 +1,5 @@
 import type { VerbConfig } from '../core/config.js'
-import { isObject, type Json } from '../core/json.js'
+import type { Json } from '../core/json.js'
 import type { Transform } from '../core/plan.js'
 import {
   aliasMember,
@@ -11,13 +11,7 @@ import {
   wrapValue,
 } from '../wire/json-edit.js'
 import { cast, map, only, split } from './value-verbs.js'
-
-/** A verb of the configuration language: its arguments, as written, become edits of a document's bytes. */
-export interface Verb {
-  readonly name: string
-  /** The schema of the configuration has accepted the arguments. */
-  compile(args: Json): Transform
-}
+import { chain, members, text, texts, type Verb } from './verb.js'
 
 /** `{ path: value }`: puts the value there, whatever stood there. */
 export const set: Verb = { name: 'set', compile: args => put(args, 'always') }
@@ -109,26 +103,4 @@ function move(args: Json, edit: typeof renameMember): Transform {
     return document => edit(document, source, target)
   })
   return chain(steps)
-}
-
-function chain(steps: readonly Transform[]): Transform {
-  const [only] = steps
-  if (only !== undefined && steps.length === 1) return only
-  const all = steps.flatMap(step => step.steps ?? [step])
-  return Object.assign((document: Uint8Array) => all.reduce((bytes, step) => step(bytes), document), { steps: all })
-}
-
-function members(args: Json): readonly [string, Json][] {
-  if (!isObject(args)) throw new TypeError('a mapping was expected')
-  return Object.entries(args)
-}
-
-function texts(args: Json): readonly string[] {
-  if (!Array.isArray(args)) throw new TypeError('a list was expected')
-  return args.map(text)
-}
-
-function text(value: Json): string {
-  if (typeof value !== 'string') throw new TypeError('a text was expected')
-  return value
 }

@@ -4,7 +4,7 @@ import type { Config, ModelConfig, TargetConfig, VerbConfig } from '../core/conf
 import type { Retry, Timeouts } from '../core/limits.js'
 import type { Choice, Exchange, Group, Translation } from '../core/plan.js'
 import { compileFormVerbs } from './form-verbs.js'
-import type { Found } from './models.js'
+import type { Found } from './model-index.js'
 import { compileUsage } from './protocols.js'
 import { compileRateLimits } from './rate-limits.js'
 import { mergeRetry, mergeTimeouts } from './settings.js'

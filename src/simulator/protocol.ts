@@ -1,4 +1,4 @@
-import type { JsonObject } from '../core/json.js'
+import type { Json, JsonObject } from '../core/json.js'
 import type { Family, SimulatorError } from './errors.js'
 import type { Faults } from './faults/table.js'
 import type { FormFile } from './form.js'
@@ -60,6 +60,15 @@ export interface Call {
   readonly tasks: Tasks
   /** Milliseconds since the epoch. Only tasks look at it. */
   readonly now: number
+  /** Answers one request of a batch. */
+  readonly inner: (path: string, body: Json) => InnerAnswer
+}
+
+/** The answer to one request of a batch, as it would have been by itself. */
+export interface InnerAnswer {
+  readonly status: number
+  readonly requestId: string
+  readonly body: Json
 }
 
 export type Answer = Document | EventStream | ByteStream

@@ -1,11 +1,12 @@
-import type { JsonObject } from '../core/json.js'
+import type { Json, JsonObject } from '../core/json.js'
 import { parseBody } from './body.js'
+import { refusal } from './delivery/substitute.js'
 import { SimulatorError } from './errors.js'
 import { askedOf, readModelName } from './faults/read.js'
 import { type Faults, NO_FAULTS } from './faults/table.js'
 import { type FormFile, isForm, parseForm } from './form.js'
-import type { Answer, Call, Protocol } from './protocol.js'
-import { type Match, modelsOf } from './routes.js'
+import type { Answer, Call, InnerAnswer, Protocol } from './protocol.js'
+import { type Match, modelsOf, route } from './routes.js'
 import { Seed } from './seed.js'
 
 /** A request that has been read: the faults that its model names, and how it is answered. */
@@ -59,10 +60,47 @@ function read({ protocol, parameter: encoded, query }: Match, sent: Buffer, know
   const requestId = requestIdOf(seed)
   const asked = [askedOf(known.headers['x-simulate']), path, name].filter(text => text !== '').join('&')
   const models = modelsOf(protocol.family)
-  const call = { ...known, parameter, query, body, files, bytes, asked, seed, requestId, models }
+  const call = {
+    ...known,
+    parameter,
+    query,
+    body,
+    files,
+    bytes,
+    asked,
+    seed,
+    requestId,
+    models,
+    inner: answerInner(known),
+  }
   const answer = (faults: Faults) => protocol.answer({ ...call, faults })
   const { faults, scope = '' } = protocol.recall?.(call) ?? {}
   return { faults: { ...inPath, ...inBody, ...faults }, scope, seed, requestId, answer }
+}
+
+/** Answers one request of a batch as it would be answered by itself. */
+function answerInner({ memory, tasks, now }: Knowledge): Call['inner'] {
+  return (path, body) => {
+    const headers = { 'content-type': 'application/json' }
+    const match = route('POST', path, headers)
+    const sent = Buffer.from(JSON.stringify(body))
+    const { answer, requestId, faults } = understand(match, sent, { memory, tasks, now, headers, origin: '' })
+    const { family } = match.protocol
+    const answered = (status: number, bytes: Buffer): InnerAnswer => ({
+      status,
+      requestId,
+      body: JSON.parse(bytes.toString('utf8')) as Json,
+    })
+    try {
+      if ((faults.status ?? 200) >= 400) throw family.usual(faults.status ?? 500)
+      const made = answer(faults)
+      if (made.kind === 'document') return answered(made.status, made.body)
+      throw new SimulatorError(400, 'Requests of a batch cannot be streamed.')
+    } catch (error) {
+      if (!(error instanceof SimulatorError)) throw error
+      return answered(error.status, refusal(error, family, requestId).body)
+    }
+  }
 }
 
 interface Content {

@@ -1,5 +1,5 @@
 import type { Frame } from '../core/codec.js'
-import type { Framing } from '../core/plan.js'
+import type { Framing } from '../core/route-settings.js'
 import { encodeSse } from './sse.js'
 
 const CONTENT_TYPES: Readonly<Record<Framing, string>> = {

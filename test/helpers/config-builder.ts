@@ -9,7 +9,8 @@ import type {
   UpstreamConfig,
 } from '../../src/core/config.js'
 import type { Limits, Retry, Timeouts } from '../../src/core/limits.js'
-import type { RouteFraming, Violation } from '../../src/core/plan.js'
+import type { Violation } from '../../src/core/plan.js'
+import type { RouteFraming } from '../../src/core/route-settings.js'
 import { Secret } from '../../src/core/secret.js'
 import { type Compiled, compile, type Tools } from '../../src/plan/compile.js'
 

@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { Family } from '../../src/core/errors.js'
 import type { Placement } from '../../src/core/placement.js'
-import type { FamilyMark } from '../../src/core/plan.js'
+import type { FamilyMark } from '../../src/core/route-settings.js'
 import { Misses, wrongMethod } from '../../src/plan/misses.js'
 import { parsePattern } from '../../src/plan/pattern.js'
 

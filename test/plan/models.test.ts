@@ -1,7 +1,8 @@
 import t from 'tap'
 import type { ModelConfig } from '../../src/core/config.js'
 import type { Caller, ModelEntry } from '../../src/core/plan.js'
-import { ModelCatalog, ModelIndex } from '../../src/plan/models.js'
+import { ModelIndex } from '../../src/plan/model-index.js'
+import { ModelCatalog } from '../../src/plan/models.js'
 import { NameSet } from '../../src/plan/names.js'
 import { modelOf } from '../helpers/config-builder.js'
 

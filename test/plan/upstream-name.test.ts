@@ -1,7 +1,7 @@
 import t from 'tap'
 import { UpstreamCall } from '../../src/plan/calls.js'
 import { placeCredential } from '../../src/plan/credential.js'
-import { ModelIndex } from '../../src/plan/models.js'
+import { ModelIndex } from '../../src/plan/model-index.js'
 import { upstreamName } from '../../src/plan/upstream-name.js'
 import type { Endpoint } from '../../src/plan/upstreams.js'
 import { modelOf } from '../helpers/config-builder.js'

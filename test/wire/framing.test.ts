@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { Frame } from '../../src/core/codec.js'
-import type { Framing } from '../../src/core/plan.js'
+import type { Framing } from '../../src/core/route-settings.js'
 import { closing, contentType, encodeFrame } from '../../src/wire/framing.js'
 import { JsonStreamDecoder } from '../../src/wire/json-stream.js'
 import { SseDecoder } from '../../src/wire/sse.js'

@@ -1,6 +1,6 @@
 import { jsonText } from '../../core/exact-json.js'
 import type { Json, JsonObject } from '../../core/json.js'
-import type { MediaPart, ResultPart, TextPart } from '../../core/text.js'
+import type { Left, MediaPart, ResultPart, TextPart } from '../../core/text.js'
 import { isBounded } from '../bounded.js'
 import { leaveOthers } from '../members.js'
 import { child, children } from '../native-casing.js'
@@ -8,7 +8,6 @@ import { fileMedia, inlineMedia } from '../native-media.js'
 import { parseObject, type Reader } from '../read.js'
 import type { CallIds } from './call-ids.js'
 import { clientName } from './names.js'
-import type { PartsReader } from './parts-in.js'
 
 const KNOWN = new Set(['id', 'name', 'response', 'parts'])
 const WHY = {
@@ -21,7 +20,7 @@ const MEDIA = new Set(['inlineData', 'fileData'])
 const OUTPUTS = ['output', 'result'] as const
 
 /** `functionResponse` → result. */
-export function resultIn(reader: Reader, ids: CallIds, { left }: Pick<PartsReader, 'left'>): ResultPart {
+export function resultIn(reader: Reader, ids: CallIds, { left }: { readonly left: Left[] }): ResultPart {
   leaveOthers(reader, KNOWN, left, WHY)
   const wire = reader.required('name')
   const { name, custom } = clientName(wire)

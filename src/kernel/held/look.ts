@@ -1,8 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { HeldKind } from '../../core/held.js'
-import type { Call, Work } from '../call.js'
+import type { Call } from '../call.js'
 import { connectedFrom, InnerRequest, InnerResponse } from '../inner.js'
 import { innerHeaders } from '../state/inner-headers.js'
+import type { Work } from '../watchdog.js'
 import { ownerOf } from './choose.js'
 import type { Held } from './holdings.js'
 

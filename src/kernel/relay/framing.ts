@@ -1,4 +1,4 @@
-import type { Framing, RouteFraming } from '../../core/plan.js'
+import type { Framing, RouteFraming } from '../../core/route-settings.js'
 import type { Call } from '../call.js'
 
 /** The framing of this call's stream: the route's, or the one that the client's query names. */

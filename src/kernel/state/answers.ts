@@ -1,5 +1,6 @@
 import { GatewayError } from '../../core/errors.js'
-import type { Answer, Route } from '../../core/plan.js'
+import type { Route } from '../../core/plan.js'
+import type { Answer } from '../../core/route-settings.js'
 import type { Call } from '../call.js'
 import type { Serve } from './background.js'
 import { compact } from './compact.js'

@@ -3,16 +3,15 @@ import { GatewayError } from '../../core/errors.js'
 import { FairShares } from '../../core/fair-shares.js'
 import { isObject, type JsonObject, parseJson } from '../../core/json.js'
 import { setValue } from '../../wire/json-edit.js'
-import type { HeldBody } from '../admit.js'
-import { documentOfBody } from '../body-document.js'
-import type { Call } from '../call.js'
+import type { HeldBody } from '../body.js'
+import { documentOfBody, type Waiting } from '../body-document.js'
 import type { Failure } from '../failure.js'
 import { connectedFrom, InnerRequest, InnerResponse } from '../inner.js'
 import type { Conversations } from './conversations.js'
 import { blankResponse } from './echo.js'
 import { EventShares } from './event-shares.js'
 import { stored } from './faults.js'
-import { Following } from './following.js'
+import { Following, type RunReader } from './following.js'
 import { innerHeaders } from './inner-headers.js'
 import { Run } from './run.js'
 import { isLost, isUnfinished, type OwnResponse } from './stored.js'
@@ -30,6 +29,16 @@ const BEAT = 30_000
 /** Serves a request from inside the process. */
 export type Serve = (request: IncomingMessage, response: ServerResponse) => void
 
+/** The request that begins a run, or reads one. */
+interface Asking extends RunReader, Waiting {
+  readonly request: IncomingMessage
+  readonly query: URLSearchParams | undefined
+  readonly stream: boolean
+  /** Name of the caller's key. */
+  readonly key: string
+  answer(status: number, body: object): void
+}
+
 /** Responses that are made while no client waits: each is a request of its own, which its client reads by polling. */
 export class Background {
   readonly #conversations: Conversations
@@ -46,7 +55,7 @@ export class Background {
    * Begins a run and answers the client: with the response as it is now, or with its events as they come. `relayed`: the
    * upstream speaks the protocol itself; it is to keep nothing, since the response is kept here, by an id of ours.
    */
-  async start(call: Call, body: HeldBody, turn: Turn, serve: Serve, relayed = false): Promise<void> {
+  async start(call: Asking, body: HeldBody, turn: Turn, serve: Serve, relayed = false): Promise<void> {
     if (!turn.wishes.store) throw refused('A response that runs in the background has to be stored.', 'store')
     const streamed = setValue(setValue(body.bytes, ['background'], 'false', 'always'), ['stream'], 'true', 'always')
     const inner = relayed ? setValue(streamed, ['store'], 'false', 'always') : streamed
@@ -71,7 +80,7 @@ export class Background {
   }
 
   /** The response as it is kept before anything has come of it. */
-  private async draft(call: Call, body: HeldBody, turn: Turn): Promise<OwnResponse> {
+  private async draft(call: Asking, body: HeldBody, turn: Turn): Promise<OwnResponse> {
     const document = await documentOfBody(call, body, { exact: true })
     if (!isObject(document)) throw new GatewayError('bad_request', 'The body has to be a JSON object.')
     await turn.expand(document)
@@ -90,8 +99,8 @@ export class Background {
   }
 
   /** Answers with the events of a run, those first that came before. Throws `invalid_parameter` where there are none. */
-  stream(call: Call, { id, background }: OwnResponse): void {
-    const owner = call.caller?.name ?? ''
+  stream(call: Asking, { id, background }: OwnResponse): void {
+    const owner = call.key
     const run = this.#runs.get(addressOf({ owner, id }))
     if (!background) throw refused('Only responses that run in the background can be streamed again.', 'stream')
     const after = call.query?.get('starting_after') ?? '-1'

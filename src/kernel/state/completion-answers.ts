@@ -1,6 +1,7 @@
 import { GatewayError } from '../../core/errors.js'
 import { isObject } from '../../core/json.js'
-import type { Answer, Route } from '../../core/plan.js'
+import type { Route } from '../../core/plan.js'
+import type { Answer } from '../../core/route-settings.js'
 import type { Range } from '../../core/store.js'
 import { admit } from '../admit.js'
 import { documentOfBody } from '../body-document.js'

@@ -4,7 +4,7 @@ import { isObject, type Json, type JsonObject } from '../../core/json.js'
 import type { Exchange, Transform } from '../../core/plan.js'
 import { findValue, setValue } from '../../wire/json-edit.js'
 import { withoutKept } from '../../wire/kept-members.js'
-import type { Body } from '../admit.js'
+import type { Body } from '../body.js'
 import { documentOfBody } from '../body-document.js'
 import type { Call } from '../call.js'
 import { breathe, jsonBytes } from '../translate/steps.js'
@@ -25,12 +25,6 @@ const REPEATED: Readonly<Record<string, Json>> = {
   response_format: null,
 }
 const READ = new Set([...Object.keys(REPEATED), 'messages', 'metadata', 'user', 'functions'])
-/** A chat completion that is to be kept. */
-export interface CompletionDraft {
-  readonly id: string
-  /** The exchanges with answers that have this id. */
-  named(exchanges: readonly Exchange[]): readonly Exchange[]
-}
 
 /**
  * Makes ready what is kept of a request beside its answer, and watches for that. Gives the body as upstreams get it: they keep

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { jsonText } from '../../core/exact-json.js'
 import { isObject, type JsonObject, parseJson } from '../../core/json.js'
+import type { Exchange } from '../../core/plan.js'
 import { isPlace, type Range, type Store, type StoredRecord } from '../../core/store.js'
 import { setValue } from '../../wire/json-edit.js'
 import type { StateBounds } from './bounds.js'
@@ -179,4 +180,11 @@ function decode({ key, value }: StoredRecord): StoredCompletion | undefined {
   const head = end < 0 ? undefined : parseJson(bytes.toString('utf8', 0, end))
   if (!isObject(head)) return undefined
   return { id: key, head: head as unknown as CompletionHead, json: bytes.subarray(end + 1) }
+}
+
+/** A chat completion that is to be kept. */
+export interface CompletionDraft {
+  readonly id: string
+  /** The exchanges with answers that have this id. */
+  named(exchanges: readonly Exchange[]): readonly Exchange[]
 }

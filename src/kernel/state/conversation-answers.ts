@@ -1,6 +1,7 @@
 import { GatewayError } from '../../core/errors.js'
 import { isObject, type Json, type JsonObject } from '../../core/json.js'
-import type { Answer, Route } from '../../core/plan.js'
+import type { Route } from '../../core/plan.js'
+import type { Answer } from '../../core/route-settings.js'
 import { admit } from '../admit.js'
 import { documentOfBody } from '../body-document.js'
 import type { Call } from '../call.js'

@@ -1,17 +1,29 @@
 import { streamErrorFrame } from '../../core/error-bodies.js'
 import { GatewayError } from '../../core/errors.js'
-import type { Call, Work } from '../call.js'
+import type { Work } from '../watchdog.js'
 import type { Follower, Run } from './run.js'
+
+/** The answer in which a run's events are sent. */
+export interface RunReader {
+  readonly id: string
+  readonly response: { flushHeaders(): void }
+  work: Work | undefined
+  error: GatewayError | undefined
+  begin(status: number, headers: string[]): void
+  /** Answers false where the client is slower; `onDrain` tells when to go on. */
+  write(bytes: Uint8Array, onDrain: () => void): boolean
+  end(bytes?: string): void
+}
 
 /** Sends the events of a run from one on, as fast as the client takes them. The run does not wait for anybody. */
 export class Following implements Work, Follower {
-  readonly #call: Call
+  readonly #call: RunReader
   readonly #run: Run
   next: number
   #leave: () => void = () => undefined
   #state: 'open' | 'waiting' | 'over' = 'open'
 
-  constructor(call: Call, run: Run, first: number) {
+  constructor(call: RunReader, run: Run, first: number) {
     this.#call = call
     this.#run = run
     this.next = first

@@ -1,5 +1,5 @@
 import type { Exchange, Plan, Route, Call as UpstreamCall } from '../../core/plan.js'
-import type { Body } from '../admit.js'
+import type { Body } from '../body.js'
 import type { Call } from '../call.js'
 import { Dispatch } from '../dispatch.js'
 import type { Failure } from '../failure.js'

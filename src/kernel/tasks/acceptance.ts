@@ -1,7 +1,7 @@
 import { GatewayError } from '../../core/errors.js'
 import type { Exchange, TaskRoute, TaskTarget } from '../../core/plan.js'
 import { TASK_BUSY } from '../../core/task.js'
-import type { Body } from '../admit.js'
+import type { Body } from '../body.js'
 import type { Call } from '../call.js'
 import { errorOfStatus, retryAfter } from '../upstream-errors.js'
 import { saidIn } from '../upstream-words.js'

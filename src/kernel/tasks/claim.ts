@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { GatewayError } from '../../core/errors.js'
-import type { Body } from '../admit.js'
+import type { Body } from '../body.js'
 import type { Call } from '../call.js'
 import { digestForm } from '../form-json.js'
 import type { Claimed, Entry } from './book.js'

@@ -3,10 +3,10 @@ import type { StoredRecord } from '../../core/store.js'
 import { GuardedHttp } from '../../net/guarded.js'
 import { Blocked } from '../../net/media-url.js'
 import { NoAddress } from '../../net/resolve.js'
-import type { Kernel } from '../kernel.js'
 import { stored } from '../state/faults.js'
 import { retryAfter } from '../upstream-errors.js'
 import { ask, NoAnswer } from './ask.js'
+import type { TaskHost } from './host.js'
 import { decodeNotice, encodeNotice, NOTICES, type Notice } from './notices.js'
 import type { Hook, Task } from './record.js'
 import { signed } from './signature.js'
@@ -45,21 +45,21 @@ const SLACK = 5000
 
 /** Tells clients how their tasks end: signed, over HTTPS, to public addresses, until it is taken or has been tried often enough. */
 export class HookQueue {
-  readonly #kernel: Kernel
+  readonly #host: TaskHost
   readonly #worker: LeaseWorker
   readonly #turns = new Turns()
   /** Told of each attempt. */
   onAttempt: (outcome: NoticeOutcome) => void = () => undefined
 
-  constructor(kernel: Kernel) {
-    this.#kernel = kernel
+  constructor(host: TaskHost) {
+    this.#host = host
     this.#worker = new LeaseWorker({
-      store: kernel.store,
+      store: host.store,
       namespace: NOTICES,
-      lease: () => SLACK + WAITS * (kernel.generation.plan.webhooks?.timeout ?? 0),
+      lease: () => SLACK + WAITS * (host.generation.plan.webhooks?.timeout ?? 0),
       atOnce: AT_ONCE,
       run: record => this.inTurn(record),
-      onFault: error => kernel.onStoreFault(error),
+      onFault: error => host.onStoreFault(error),
     })
   }
 
@@ -102,20 +102,20 @@ export class HookQueue {
     const value = encodeNotice(notice)
     for (;;) {
       const draft = { ...place, created: now, expires: now + KEEP, due: now, value }
-      if ((await stored(this.#kernel.store.create(draft))) !== undefined) break
-      const before = await stored(this.#kernel.store.get(NOTICES, task.owner, task.id))
+      if ((await stored(this.#host.store.create(draft))) !== undefined) break
+      const before = await stored(this.#host.store.get(NOTICES, task.owner, task.id))
       if (before === undefined) continue
       if ((decodeNotice(before)?.sequence ?? 0) >= sequence) return
       // Somebody may be at it: who is, comes back to it.
       const change = { value, expires: now + KEEP, ...(before.due === undefined ? { due: now } : {}) }
-      if ((await stored(this.#kernel.store.replace(before, change))) !== undefined) break
+      if ((await stored(this.#host.store.replace(before, change))) !== undefined) break
     }
     this.#worker.at(now)
   }
 
   /** What became of an attempt is written down, unless something newer stands there: that is due now, or at `due`. */
   private async settle(record: StoredRecord, notice: Notice, due: number | null | undefined): Promise<void> {
-    const { store } = this.#kernel
+    const { store } = this.#host
     const changed =
       due === undefined
         ? await stored(store.delete(record))
@@ -132,7 +132,7 @@ export class HookQueue {
   }
 
   private guard(): GuardedHttp | undefined {
-    const { webhooks } = this.#kernel.generation.plan
+    const { webhooks } = this.#host.generation.plan
     if (webhooks?.secret === undefined) return undefined
     const { allow, ports, timeout: timeoutMs } = webhooks
     return new GuardedHttp({ allow, ports, http: false, timeoutMs })
@@ -160,7 +160,7 @@ export class HookQueue {
       this.onAttempt({ ...told, outcome: 'taken' })
       return
     }
-    const most = this.#kernel.generation.plan.webhooks?.attempts
+    const most = this.#host.generation.plan.webhooks?.attempts
     const over = (most !== undefined && attempt >= most) || status === GONE || blocked !== undefined
     const pause = Math.max(PAUSES[Math.min(attempt, PAUSES.length) - 1] ?? 0, wait ?? 0)
     const due = over ? null : Date.now() + pause
@@ -171,14 +171,14 @@ export class HookQueue {
   /** Nobody may be told now: it waits for a configuration in which somebody may, as long as it is kept. */
   private async putOff(record: StoredRecord, notice: Notice): Promise<void> {
     const due = Date.now() + UNTIL_ENABLED
-    await stored(this.#kernel.store.replace(record, { value: record.value, due }))
+    await stored(this.#host.store.replace(record, { value: record.value, due }))
     this.#worker.at(due)
     const blocked = 'webhooks are not enabled'
     this.onAttempt({ task: notice.task, notice: notice.id, attempt: notice.attempts, outcome: 'again', blocked })
   }
 
   private async attempt({ id, url, sequence, body }: Notice): Promise<Attempted> {
-    const { webhooks } = this.#kernel.generation.plan
+    const { webhooks } = this.#host.generation.plan
     const guard = this.guard()
     if (webhooks?.secret === undefined || guard === undefined) return {}
     const text = JSON.stringify(body)

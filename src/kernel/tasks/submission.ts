@@ -1,7 +1,7 @@
 import { GatewayError } from '../../core/errors.js'
 import type { Exchange, TaskTarget } from '../../core/plan.js'
 import type { UpstreamRequest } from '../../net/pools.js'
-import type { HeldBody } from '../admit.js'
+import type { HeldBody } from '../body.js'
 import { formAsJson } from '../form-json.js'
 import { bodyWithMembers, jsonWithMembers } from '../members.js'
 import { buildRequest } from '../upstream-request.js'

@@ -1,5 +1,5 @@
-import type { Kernel } from '../kernel.js'
 import type { Entry } from './book.js'
+import type { TaskHost } from './host.js'
 import type { Task } from './record.js'
 import { isStoreFault } from './taken.js'
 
@@ -13,26 +13,26 @@ const GRACE = 1 / 3
 const RENEWAL = 1 / 6
 
 /** Until when a record that is being submitted is its process's, milliseconds since the epoch. */
-export function leaseEnd({ generation }: Kernel): number {
+export function leaseEnd({ generation }: TaskHost): number {
   return Date.now() + generation.plan.tasks.lease * HELD
 }
 
 /** The same record when its lease is over for the first time, and when somebody decides; undefined: now. */
-export function grace({ generation }: Kernel, task: Task): { readonly task: Task; readonly due: number } | undefined {
+export function grace({ generation }: TaskHost, task: Task): { readonly task: Task; readonly due: number } | undefined {
   if (task.lapsed === true || task.ambiguous === true) return undefined
   return { task: { ...task, lapsed: true }, due: Date.now() + generation.plan.tasks.lease * GRACE }
 }
 
 /** Renews the lease of a record while its upstream is being asked. */
 export class SubmitLease {
-  readonly #kernel: Kernel
+  readonly #host: TaskHost
   #entry: Entry
   #timer: NodeJS.Timeout | undefined
   #renewal: Promise<void> | undefined
   #ended = false
 
-  constructor(kernel: Kernel, entry: Entry) {
-    this.#kernel = kernel
+  constructor(host: TaskHost, entry: Entry) {
+    this.#host = host
     this.#entry = entry
     this.later()
   }
@@ -49,23 +49,23 @@ export class SubmitLease {
     this.#timer = setTimeout(() => {
       this.#renewal = this.renew()
       this.#renewal.catch(() => undefined)
-    }, this.#kernel.generation.plan.tasks.lease * RENEWAL)
+    }, this.#host.generation.plan.tasks.lease * RENEWAL)
     this.#timer.unref()
   }
 
   private async renew(): Promise<void> {
     const { task } = this.#entry
-    const { book } = this.#kernel.tasks
+    const { book } = this.#host.tasks
     try {
       const renewed = await book.update(this.#entry, ({ lapsed: _, ...found }) =>
-        found.phase === task.phase ? { task: found, due: leaseEnd(this.#kernel) } : undefined,
+        found.phase === task.phase ? { task: found, due: leaseEnd(this.#host) } : undefined,
       )
       // Its client has taken it out, or another process has ended it.
       if (renewed?.task.phase !== task.phase) return
       this.#entry = renewed
     } catch (error) {
       if (!isStoreFault(error)) throw error
-      this.#kernel.onStoreFault(error)
+      this.#host.onStoreFault(error)
     }
     if (!this.#ended) this.later()
   }

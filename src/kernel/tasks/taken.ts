@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { GatewayError } from '../../core/errors.js'
-import type { Kernel } from '../kernel.js'
 import type { Entry } from './book.js'
+import type { TaskHost } from './host.js'
 import type { Task } from './record.js'
 
 /** How long the answer of an upstream that took a task is kept in memory where the store is gone, milliseconds. */
@@ -22,7 +22,7 @@ export type Taken =
  * stands then, made of whatever stands in the record; `first`: when it is to be looked at, milliseconds since the epoch.
  */
 export async function keepTaken(
-  kernel: Kernel,
+  host: TaskHost,
   entry: Entry,
   begun: (task: Task) => Task,
   first: number,
@@ -32,9 +32,9 @@ export async function keepTaken(
   for (let pause = PAUSE.first; ; pause = Math.min(2 * pause, PAUSE.longest)) {
     try {
       // After a fault nobody knows whether it was written.
-      known ??= await kernel.tasks.book.look(entry.task.kind, entry.task.owner, entry.task.id)
+      known ??= await host.tasks.book.look(entry.task.kind, entry.task.owner, entry.task.id)
       if (known === undefined) return { type: 'gone' }
-      const saved = await keepOnce(kernel, known, begun, first)
+      const saved = await keepOnce(host, known, begun, first)
       if (saved !== undefined) {
         return saved.task.phase === 'deleting' ? { type: 'gone' } : { type: 'begun', entry: saved }
       }
@@ -43,7 +43,7 @@ export async function keepTaken(
       continue
     } catch (error) {
       if (!isStoreFault(error)) throw error
-      kernel.onStoreFault(error)
+      host.onStoreFault(error)
       if (Date.now() + pause > until) return { type: 'open' }
       known = undefined
     }
@@ -52,7 +52,7 @@ export async function keepTaken(
 }
 
 async function keepOnce(
-  { tasks }: Kernel,
+  { tasks }: TaskHost,
   known: Entry,
   begun: (task: Task) => Task,
   first: number,

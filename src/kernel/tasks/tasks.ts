@@ -1,12 +1,12 @@
 import type { Plan } from '../../core/plan.js'
 import type { StoredRecord } from '../../core/store.js'
 import type { TaskShape } from '../../core/task.js'
-import type { Kernel } from '../kernel.js'
 import { withoutSecrets } from '../upstream-words.js'
 import { type Entry, entryOf, namespaceOf, TaskBook } from './book.js'
 import type { View } from './faces/face.js'
 import { faceNamed } from './faces/index.js'
 import { HookQueue } from './hooks.js'
+import type { TaskHost } from './host.js'
 import { Links } from './links.js'
 import { noticed } from './notice.js'
 import { poll } from './poll.js'
@@ -60,7 +60,7 @@ export class Tasks {
   readonly results: Results
   /** Answers to clients that poll. */
   readonly shown = new Shown()
-  readonly #kernel: Kernel
+  readonly #host: TaskHost
   /** By kind, those that the plan has. */
   readonly #workers = new Map<string, LeaseWorker>()
   /** Of kinds that it has no more. */
@@ -76,15 +76,15 @@ export class Tasks {
   /** Told of each change. */
   onChange: (change: TaskChange) => void = () => undefined
 
-  constructor(kernel: Kernel) {
-    this.#kernel = kernel
-    const { store } = kernel
+  constructor(host: TaskHost) {
+    this.#host = host
+    const { store } = host
     this.book = new TaskBook(store)
-    const onFault = (error: unknown): void => kernel.onStoreFault(error)
+    const onFault = (error: unknown): void => host.onStoreFault(error)
     this.results = new Results(store, onFault)
-    this.hooks = new HookQueue(kernel)
+    this.hooks = new HookQueue(host)
     this.links = new Links(store)
-    this.adopt(kernel.generation.plan)
+    this.adopt(host.generation.plan)
   }
 
   /** Follows from now on whatever is unfinished. */
@@ -111,14 +111,14 @@ export class Tasks {
   }
 
   private workerOf(kind: string): LeaseWorker {
-    const { store } = this.#kernel
+    const { store } = this.#host
     return new LeaseWorker({
       store,
       namespace: namespaceOf(kind),
-      lease: () => this.#kernel.generation.plan.tasks.lease,
+      lease: () => this.#host.generation.plan.tasks.lease,
       atOnce: AT_ONCE,
       run: record => this.run(record),
-      onFault: error => this.#kernel.onStoreFault(error),
+      onFault: error => this.#host.onStoreFault(error),
     })
   }
 
@@ -173,7 +173,7 @@ export class Tasks {
    */
   async save(entry: Entry, changed: Task, due: number | null): Promise<Entry | undefined> {
     const before = entry.task
-    const face = faceNamed(this.#kernel.generation.plan, changed.kind)
+    const face = faceNamed(this.#host.generation.plan, changed.kind)
     const task = noticed(before, changed, Date.now(), face, await this.viewFor(changed))
     const told = task.hook?.pending !== undefined
     // Until the notification stands in its queue somebody has to look after the task.
@@ -189,7 +189,7 @@ export class Tasks {
 
   /** Ends a task for its client. The upstream is told later. */
   async cancel(entry: Entry): Promise<Entry | undefined> {
-    const { plan } = this.#kernel.generation
+    const { plan } = this.#host.generation
     return await this.persist(entry, task => cancelled(task, plan, Date.now()))
   }
 
@@ -228,13 +228,13 @@ export class Tasks {
 
   /** What an upstream may quote of the credentials that it has, and had. */
   private secretsOf(target: Task['target']): readonly string[] {
-    const upstream = this.#kernel.generation.plan.upstreams.get(target?.upstream ?? '')
+    const upstream = this.#host.generation.plan.upstreams.get(target?.upstream ?? '')
     const all = upstream === undefined ? [] : [upstream, ...upstream.former]
     return all.flatMap(({ secret }) => (secret === undefined ? [] : [secret.reveal()]))
   }
 
   private async viewFor({ kind, hook, origin }: Task): Promise<View> {
-    return hook === undefined ? DIRECT : await this.view({ plan: this.#kernel.generation.plan, kind, origin })
+    return hook === undefined ? DIRECT : await this.view({ plan: this.#host.generation.plan, kind, origin })
   }
 
   /** Moves a notification that stands in a task to the queue. */
@@ -258,7 +258,7 @@ export class Tasks {
     const { task } = entry
     switch (task.phase) {
       case 'submitting': {
-        const waiting = grace(this.#kernel, task)
+        const waiting = grace(this.#host, task)
         if (waiting !== undefined) {
           if (await this.book.replace(entry, waiting.task, waiting.due)) this.wake(task.kind, waiting.due)
           return
@@ -277,7 +277,7 @@ export class Tasks {
         return await this.inTurn(entry, () => this.follow(entry))
       case 'cancelling':
       case 'deleting':
-        return await this.inTurn(entry, () => tellUpstream(this.#kernel, entry))
+        return await this.inTurn(entry, () => tellUpstream(this.#host, entry))
       case 'done':
         await this.save(entry, task, null)
     }
@@ -286,7 +286,7 @@ export class Tasks {
   /** Does the work where the upstream may be asked now, and else gives the task back until it may be. */
   private async inTurn(entry: Entry, work: () => Promise<void>): Promise<void> {
     const { task } = entry
-    const target = targetOf(this.#kernel.generation.plan, task)
+    const target = targetOf(this.#host.generation.plan, task)
     const name = `${task.kind} ${task.target?.upstream}`
     const asked = Date.now()
     const endOr = async (mayEnd: boolean, goOn: () => Promise<void>): Promise<void> => {
@@ -315,7 +315,7 @@ export class Tasks {
   }
 
   private async follow(entry: Entry): Promise<void> {
-    const generation = this.#kernel.generation.lease()
+    const generation = this.#host.generation.lease()
     try {
       const target = targetOf(generation.plan, entry.task)
       const now = Date.now()
@@ -327,7 +327,7 @@ export class Tasks {
       }
       if (isStrange(entry.task, target)) this.tellOfCredential(entry.task)
       const polled = await poll(generation, entry.task, target, this.results)
-      if (polled.refused) this.#kernel.onRefusedCredential()
+      if (polled.refused) this.#host.onRefusedCredential()
       const { shape } = target
       const next = overdue(polled.task, shape, Date.now()) ?? polled.task
       await this.save(entry, next, nextLook(next, shape, Date.now(), polled.wait, Math.random()))

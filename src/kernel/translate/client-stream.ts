@@ -2,14 +2,15 @@ import type { Frame, StreamEncoder } from '../../core/codec.js'
 import { GatewayError } from '../../core/errors.js'
 import { jsonText, parseExact } from '../../core/exact-json.js'
 import { isObject } from '../../core/json.js'
-import type { Framing } from '../../core/plan.js'
+import type { Framing } from '../../core/route-settings.js'
 import type { TextEvent } from '../../core/text.js'
 import { closing, contentType, encodeFrame } from '../../wire/framing.js'
 import type { Source } from '../relay/relay.js'
 import type { Turn } from '../state/turn.js'
 import { SealGatherer } from './seals.js'
-import { type TextTranslator, usageOf } from './text.js'
+import { usageOf } from './text.js'
 import { toldError } from './told.js'
+import type { TextTranslator } from './translator.js'
 
 /** Events that end a stateful response well, and carry it whole. */
 const LAST = new Set(['response.completed', 'response.incomplete'])

@@ -12,7 +12,7 @@ import type {
 import type { Exchange, Translation } from '../../core/plan.js'
 import type { Asked } from './asked.js'
 import { CountTranslator } from './count.js'
-import { TextTranslator } from './text.js'
+import { TextPair } from './text.js'
 import type { Translator } from './translator.js'
 import { WholeTranslator } from './whole.js'
 
@@ -26,10 +26,10 @@ export function translatorOf(
 ): Translator {
   const { server, client } = translation
   if (server.operation === 'text' && client.operation === 'text') {
-    return new TextTranslator(asked, exchange, translation, server, client, strict, { newId, id })
+    return new TextPair(asked, exchange, translation, server, client, strict, { newId, id })
   }
   if (server.operation === 'moderate' && client.operation === 'text') {
-    return new TextTranslator(asked, exchange, translation, server, client, strict, { newId, id })
+    return new TextPair(asked, exchange, translation, server, client, strict, { newId, id })
   }
   if (isWhole(server) && isWhole(client) && server.operation === client.operation) {
     return new WholeTranslator(asked, exchange, translation, server, client, strict, newId)

@@ -7,8 +7,8 @@ import { type Relay, type Source, STEP } from '../relay/relay.js'
 import { type ClientStream, conditionOf } from './client-stream.js'
 import { sendDocument } from './document.js'
 import { StreamMemory } from './stream-memory.js'
-import type { TextTranslator } from './text.js'
 import { toldError } from './told.js'
+import type { TextTranslator } from './translator.js'
 
 /**
  * Takes an upstream's stream and sends it in the client's protocol as it comes; or adds it up, where the client asked for

@@ -19,10 +19,10 @@ import type { Call } from '../call.js'
 import type { Asked } from './asked.js'
 import { Losses } from './losses.js'
 import { SealGatherer, withRecalled } from './seals.js'
-import type { TranslatedBody, Translator } from './translator.js'
+import type { TextTranslator, TranslatedBody } from './translator.js'
 
 /** Text from one protocol to another. */
-export class TextTranslator implements Translator {
+export class TextPair implements TextTranslator {
   readonly losses: Losses
   readonly text = this
   readonly server: Pick<TextCodec, 'server' | 'protocol'>

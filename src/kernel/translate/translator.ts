@@ -1,9 +1,11 @@
-import type { Bytes, Frame, UpstreamError } from '../../core/codec.js'
+import type { Bytes, Frame, StreamDecoder, StreamEncoder, TextCodec, UpstreamError } from '../../core/codec.js'
 import type { Json, JsonObject } from '../../core/json.js'
+import type { Overflow } from '../../core/long-text.js'
 import type { Usage } from '../../core/plan.js'
+import type { TextResult } from '../../core/text.js'
+import type { Call } from '../call.js'
 import type { Losses } from './losses.js'
 import type { OtherCalls } from './other-calls.js'
-import type { TextTranslator } from './text.js'
 
 /** An answer in the client's protocol, and what it cost: a document, the events of a stream of whole things, or bytes. */
 export type Translated = TranslatedBody | TranslatedFrames | TranslatedBytes
@@ -41,4 +43,22 @@ export interface Translator {
   error(status: number, body: Json | undefined): UpstreamError
   /** Where the operation has streams. */
   readonly text: TextTranslator | undefined
+}
+
+/** A translator of text, whose answers may come as streams. */
+export interface TextTranslator extends Translator {
+  /** The client's protocol. */
+  readonly server: Pick<TextCodec, 'server' | 'protocol'>
+  /** Whether the client's protocol ends a stream with all that was in it. */
+  readonly repeats: boolean
+  /** Whether the upstream streams JSON documents. */
+  readonly jsonStreams: boolean
+  result(answer: Json): TextResult
+  /** An answer in the client's protocol. */
+  show(result: TextResult): TranslatedBody
+  /** Keeps the seals of the answer that was shown, where the client's protocol has no place to send them back. */
+  remember(call: Call): Promise<void>
+  decoder(): StreamDecoder
+  /** `overflow`: for text that has to wait for the stream's end. */
+  encoder(overflow: Overflow): StreamEncoder
 }

@@ -1,11 +1,16 @@
-import type { Upstream } from '../../core/plan.js'
+import type { Exchange, Upstream } from '../../core/plan.js'
 import type { Generation } from '../generation.js'
-import type { Source } from '../relay/relay.js'
 
 /** Longest message of an upstream that is passed on, in characters. */
 const LONGEST = 4000
 /** Part of a secret that is one still, where a message was cut in the middle of it. */
 const SHORTEST = 8
+
+/** Whose answer it is that text stands in. */
+export interface AnswerOrigin {
+  readonly call: { readonly generation: Generation }
+  readonly exchange: Exchange
+}
 
 const HIDDEN = '[hidden]'
 
@@ -21,10 +26,7 @@ const CREDENTIALS: readonly (readonly [RegExp, string])[] = [
  * An upstream's words as a client may see them: without our credential, without the upstream's address, without what
  * looks like a credential, and cut to a bound. Undefined where there are none.
  */
-export function cleanedWords(
-  text: string | undefined,
-  { call, exchange }: Pick<Source, 'call' | 'exchange'>,
-): string | undefined {
+export function cleanedWords(text: string | undefined, { call, exchange }: AnswerOrigin): string | undefined {
   return text === undefined || text === '' ? undefined : cleanedText(text, call.generation, exchange.upstream)
 }
 
@@ -48,7 +50,7 @@ export function withoutCredential(text: string, generation: Generation, upstream
   return long.reduce((words, secret) => words.replaceAll(secret, HIDDEN), text)
 }
 
-export function holdsSecret(text: string, { call, exchange }: Source): boolean {
+export function holdsSecret(text: string, { call, exchange }: AnswerOrigin): boolean {
   return call.generation.reach(exchange.upstream).secrets.some(secret => secret !== '' && text.includes(secret))
 }
 

@@ -1,15 +1,15 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { GatewayError } from '../../core/errors.js'
 import type { RetryCondition } from '../../core/limits.js'
-import type { Exchange, Route } from '../../core/plan.js'
 import { acceptMessages, type OpeningHandler, openUpstream } from '../../net/message-socket.js'
 import { RawTunnel, type TunnelHandler } from '../../net/raw-tunnel.js'
-import type { Call } from '../call.js'
 import type { Failure } from '../failure.js'
+import { presentable } from '../passed-refusal.js'
 import { responseHeaders } from '../response-headers.js'
-import { classify, errorOfStatus, presentable } from '../upstream-errors.js'
+import { classify, errorOfStatus } from '../upstream-errors.js'
 import { saidIn } from '../upstream-words.js'
-import type { ClientSide } from './dispatch.js'
+import type { Place } from './context.js'
+
 import { FramedSession } from './framed-session.js'
 import { chosen, clientAnswer, passedLines, upstreamHandshake } from './handshake.js'
 import { RawSession } from './raw-session.js'
@@ -19,16 +19,6 @@ type UpstreamSocket = Parameters<OpeningHandler['opened']>[1]
 
 /** What is kept of a refusal's body; a larger one is not passed on. */
 const MOST = 64 * 1024
-
-/** Where an attempt belongs. */
-export interface Place {
-  readonly call: Call
-  readonly route: Route
-  readonly exchange: Exchange
-  readonly client: ClientSide
-  /** When the first attempt of the call began. */
-  readonly dispatched: number
-}
 
 /** `connect` → `first_byte` (the upstream has been asked) → `open` (a session) or `over`. */
 type Phase = 'connect' | 'first_byte' | 'open' | 'over'

@@ -1,21 +1,13 @@
-import type { Duplex } from 'node:stream'
 import type { GatewayError } from '../../core/errors.js'
 import type { Exchange, Route } from '../../core/plan.js'
 import { noteCause } from '../account.js'
-import type { Call, Work } from '../call.js'
+import type { Call } from '../call.js'
 import type { Failure } from '../failure.js'
+import { passAnswer } from '../passed-refusal.js'
 import { tellFailed } from '../trail.js'
-import { passAnswer } from '../upstream-errors.js'
+import type { Work } from '../watchdog.js'
 import { TunnelAttempt } from './attempt.js'
-import type { HandshakeResponse } from './response.js'
-
-/** The client's side of a tunnel that is to be. */
-export interface ClientSide {
-  readonly socket: Duplex
-  readonly response: HandshakeResponse
-  /** What came behind the request. */
-  readonly head: Buffer
-}
+import type { ClientSide } from './context.js'
 
 /** Walks the ordered targets until one agrees to a WebSocket; what follows is a session with that one. */
 export class TunnelDispatch implements Work {

@@ -1,6 +1,6 @@
 import { errorBody } from '../../core/error-bodies.js'
 import type { GatewayError } from '../../core/errors.js'
-import type { Place } from './attempt.js'
+import type { Place } from './context.js'
 
 /** The event that tells a client why its session ends; undefined where its protocol has none. */
 export function errorEvent({ call, route }: Place, error: GatewayError): string | undefined {

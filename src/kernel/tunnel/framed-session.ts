@@ -1,6 +1,6 @@
 import { GatewayError } from '../../core/errors.js'
 import { type MessageHandler, MessageSocket, type Passed } from '../../net/message-socket.js'
-import type { Place } from './attempt.js'
+import type { Place } from './context.js'
 import { errorEvent } from './error-event.js'
 import { Messages } from './messages.js'
 import type { Session } from './session.js'

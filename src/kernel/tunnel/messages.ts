@@ -4,7 +4,7 @@ import { findInMessage } from '../../wire/find-members.js'
 import { apply } from '../../wire/json-splice.js'
 import { MessageUsage } from '../../wire/message-usage.js'
 import { NamedValues } from '../../wire/named-values.js'
-import type { Place } from './attempt.js'
+import type { Place } from './context.js'
 import { modelJudge } from './model-judge.js'
 
 /**

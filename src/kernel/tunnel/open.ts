@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { GatewayError } from '../../core/errors.js'
+import { recordCall } from '../account.js'
 import { admit } from '../admit.js'
 import { authenticate } from '../authenticate.js'
 import { Call } from '../call.js'
@@ -25,7 +26,7 @@ export function isTunnel({ generation }: Kernel, { url = '', headers }: Incoming
  */
 export function openTunnel(kernel: Kernel, request: IncomingMessage, socket: Duplex, head: Buffer): void {
   const response = new HandshakeResponse(request, socket)
-  const call = new Call(kernel, request, response)
+  const call = new Call(kernel, request, response, recordCall)
   open(call, response, socket, head).catch((error: unknown) => call.fail(error))
 }
 

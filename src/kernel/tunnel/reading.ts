@@ -1,5 +1,5 @@
 import { FrameReader, type FrameSink } from '../../wire/frame-reader.js'
-import type { Place } from './attempt.js'
+import type { Place } from './context.js'
 import { Messages } from './messages.js'
 
 /** Who is told of what passes. */

@@ -1,6 +1,5 @@
 import { GatewayError } from '../../core/errors.js'
 import type { FairShares } from '../../core/fair-shares.js'
-import { tooManySockets } from '../upgrade.js'
 
 /** Somebody who is told that the process ends. */
 export interface Drained {
@@ -52,4 +51,11 @@ export class Tunnels {
   drain(): void {
     for (const tunnel of this.#open) tunnel.drain()
   }
+}
+
+export function tooManySockets(): GatewayError {
+  return new GatewayError('unavailable', 'Too many WebSockets are open. Try again soon.', {
+    retryAfter: 1000,
+    limit: 'sockets',
+  })
 }

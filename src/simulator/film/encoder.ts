@@ -1,4 +1,4 @@
-import type { Colour } from '../image/formats.js'
+import type { Colour } from '../image/canvas.js'
 import { Bits } from './bits.js'
 import { nal, UNIT } from './nal.js'
 import { BLOCK, type Plane } from './plane.js'

@@ -57,3 +57,14 @@ export class Canvas {
     }
   }
 }
+
+/** Red, green and blue, 0 to 255 each. */
+export type Colour = readonly [red: number, green: number, blue: number]
+
+export interface PictureOptions {
+  readonly palette: readonly Colour[]
+  /** Whether the first colour of the palette is not there at all; JPEG has no such thing. */
+  readonly transparent: boolean
+  /** Kept in the file where the format has a place for it. */
+  readonly description: string
+}

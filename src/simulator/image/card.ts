@@ -1,7 +1,7 @@
 import type { Seed } from '../seed.js'
-import { ADVANCE, Canvas, LEADING } from './canvas.js'
+import { ADVANCE, Canvas, type Colour, LEADING } from './canvas.js'
 import { plain } from './font.js'
-import { type Colour, IMAGE_FORMATS, type ImageFormat } from './formats.js'
+import { IMAGE_FORMATS, type ImageFormat } from './formats.js'
 
 export interface Card {
   readonly width: number

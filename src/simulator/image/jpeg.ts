@@ -1,5 +1,4 @@
-import type { Canvas } from './canvas.js'
-import type { PictureOptions } from './formats.js'
+import type { Canvas, PictureOptions } from './canvas.js'
 
 /** One step of quantization for all coefficients: fine enough that letters stay sharp. */
 const STEP = 6

@@ -1,6 +1,5 @@
 import { crc32, deflateSync } from 'node:zlib'
-import type { Canvas } from './canvas.js'
-import type { PictureOptions } from './formats.js'
+import type { Canvas, PictureOptions } from './canvas.js'
 
 const SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
 const PALETTE_OF_8_BITS = [8, 3, 0, 0, 0]

@@ -1,5 +1,4 @@
-import type { Canvas } from './canvas.js'
-import type { PictureOptions } from './formats.js'
+import type { Canvas, PictureOptions } from './canvas.js'
 
 /** Symbols behind the 256 values of the green channel: the lengths of copies. */
 const LENGTHS = 24

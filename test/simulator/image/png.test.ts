@@ -1,6 +1,6 @@
 import t from 'tap'
+import type { PictureOptions } from '../../../src/simulator/image/canvas.js'
 import { Canvas } from '../../../src/simulator/image/canvas.js'
-import type { PictureOptions } from '../../../src/simulator/image/formats.js'
 import { png } from '../../../src/simulator/image/png.js'
 import { decodePng } from './decode-png.js'
 

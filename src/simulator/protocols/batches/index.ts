@@ -5,7 +5,6 @@ import { missing, notListed } from '../../families/refusals.js'
 import { type Call, json, type Protocol } from '../../protocol.js'
 import type { StoredBatch } from '../../storage.js'
 import { keep } from '../files/index.js'
-import { answerInner } from './inner.js'
 import { isDone, looked } from './progress.js'
 
 const SHARED = { body: 'none', family: compatible, models: [] } as const
@@ -88,7 +87,7 @@ function run(batch: StoredBatch, call: Call): StoredBatch {
   const ill: string[] = []
   for (const [index, line] of linesOf(batch, call).entries()) {
     const { custom_id = null, url, body = {} } = line
-    const { status, requestId, body: answered } = answerInner(String(url), body, call)
+    const { status, requestId, body: answered } = call.inner(String(url), body)
     const id = `batch_req_${call.seed.fork('line', index).hex(24)}`
     const response = { status_code: status, request_id: requestId, body: answered }
     ;(status < 400 ? well : ill).push(JSON.stringify({ id, custom_id, response, error: null }))

@@ -3,7 +3,6 @@ import { SimulatorError } from '../../errors.js'
 import { invalid, messageBlocks } from '../../families/messages.js'
 import { type Call, json, type Protocol } from '../../protocol.js'
 import type { StoredBatch } from '../../storage.js'
-import { answerInner } from './inner.js'
 import { isDone, looked } from './progress.js'
 
 const SHARED = { body: 'none', family: messageBlocks, models: [] } as const
@@ -134,7 +133,7 @@ function requestsOf({ request }: StoredBatch): readonly JsonObject[] {
 
 function resultOf({ params = {} }: JsonObject, { cancelled }: StoredBatch, call: Call): JsonObject {
   if (cancelled) return { type: 'canceled' }
-  const { status, body } = answerInner('/v1/messages', params, call)
+  const { status, body } = call.inner('/v1/messages', params)
   return status < 400 ? { type: 'succeeded', message: body } : { type: 'errored', error: body }
 }
 

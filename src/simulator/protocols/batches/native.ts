@@ -1,10 +1,9 @@
 import { isObject, type Json, type JsonObject, parseJson } from '../../../core/json.js'
 import { SimulatorError } from '../../errors.js'
 import { badField, native } from '../../families/native.js'
-import { type Call, json, type Protocol } from '../../protocol.js'
+import { type Call, type InnerAnswer, json, type Protocol } from '../../protocol.js'
 import type { StoredBatch } from '../../storage.js'
 import { keepNative } from '../files/native.js'
-import { answerInner, nativeError } from './inner.js'
 import { isDone, looked } from './progress.js'
 
 const SHARED = { body: 'none', family: native, models: [] } as const
@@ -96,7 +95,7 @@ function configOf({ batch }: JsonObject): JsonObject | undefined {
 function answersOf({ request }: StoredBatch, call: Call): readonly JsonObject[] {
   return (requestsOf(request, call) ?? []).map(({ request: asked = {}, key, metadata }) => {
     const { model: _, ...body } = isObject(asked) ? asked : {}
-    const answered = answerInner(`/v1beta/models/${String(request.model)}:generateContent`, body, call)
+    const answered = call.inner(`/v1beta/models/${String(request.model)}:generateContent`, body)
     return {
       ...(key === undefined ? {} : { key }),
       ...(metadata === undefined ? {} : { metadata }),
@@ -146,4 +145,9 @@ function operation(id: string, batch: StoredBatch, call: Call) {
     if (outputs[0] !== undefined) return { responsesFile: outputs[0] }
     return { inlinedResponses: { inlinedResponses: answersOf(all, asker) } }
   }
+}
+
+/** The error in a refusal of the native family. */
+function nativeError({ body }: InnerAnswer): Json {
+  return isObject(body) && body.error !== undefined ? body.error : (native.body(native.usual(500), '') as Json)
 }

@@ -1,0 +1,77 @@
+import type { Family } from './errors.js'
+
+export type Answer = (typeof ANSWERS)[number]
+
+/** `json`: JSON, which is read; `multipart`: a form, which is read; `raw`: bytes that nobody looks at; `none`: no body. */
+export type RouteBody = 'json' | 'multipart' | 'raw' | 'none'
+
+/** Bounds that may differ for one route. */
+export type RouteLimit =
+  | 'body'
+  | 'line'
+  | 'event'
+  | 'response'
+  | 'depth'
+  | 'members'
+  | 'values'
+  | 'parts'
+  | 'field'
+  | 'fields'
+
+/** Clients of another family that share a route: a header that only they send tells them, and they are answered in its shape. */
+export interface FamilyMark {
+  readonly family: Family
+  /** Lower case. */
+  readonly header: string
+}
+
+export type Tunnel = 'raw' | 'framed'
+
+export interface Pointer {
+  /** `form`: a text field; where JSON is sent in place of the form, a member of it. */
+  readonly from: 'body' | 'form' | 'path' | 'query'
+  readonly name: string
+}
+
+/** Where requests name their model. */
+export interface ModelPointer extends Pointer {
+  /** Models by the words that stand for them there; any other word is a model's own name. */
+  readonly values?: Readonly<Record<string, string>>
+  /** The model of requests in which nothing stands there. */
+  readonly byDefault?: string
+}
+
+/** The framing of a route's streams: one, unless the client's query names another. */
+export interface RouteFraming {
+  readonly byDefault: Framing
+  /** The query parameter that chooses, and what its values mean. */
+  readonly parameter: string | undefined
+  readonly values: Readonly<Record<string, Framing>>
+}
+
+/** What the gateway answers by itself. */
+export const ANSWERS = [
+  'models',
+  'model',
+  'response',
+  'response.delete',
+  'response.input_items',
+  'response.cancel',
+  'response.compact',
+  'conversation.create',
+  'conversation',
+  'conversation.update',
+  'conversation.delete',
+  'conversation.items',
+  'conversation.items.create',
+  'conversation.item',
+  'conversation.item.delete',
+  'completions',
+  'completion',
+  'completion.update',
+  'completion.delete',
+  'completion.messages',
+] as const
+
+/** How a stream is cut into messages: events with LF or CRLF, a JSON document a line, or one JSON array. */
+export type Framing = 'sse' | 'sse-crlf' | 'ndjson' | 'array'

@@ -1,0 +1,25 @@
+import type { Store } from '../../core/store.js'
+import type { Generation } from '../generation.js'
+import type { Entry, TaskBook } from './book.js'
+import type { Task } from './record.js'
+import type { Results } from './results.js'
+
+/** What tasks need of the process that they live in. */
+export interface TaskHost {
+  /** The plan that serves now. */
+  readonly generation: Generation
+  readonly store: Store
+  readonly tasks: TaskRecords
+  /** Something could not be kept. */
+  onStoreFault(error: unknown): void
+  /** An upstream refused the gateway's own credential. */
+  onRefusedCredential(): void
+}
+
+/** The records of tasks, and what became of them. */
+export interface TaskRecords {
+  readonly book: TaskBook
+  readonly results: Results
+  wake(kind: string, due: number | null): void
+  save(entry: Entry, task: Task, due: number | null): Promise<Entry | undefined>
+}
