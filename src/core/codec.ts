@@ -76,6 +76,16 @@ export interface DocumentCodec<
   }
 }
 
+/** Most calls that one request becomes where a model makes one thing for each. */
+const MAX_CALLS = 10
+
+/** How many calls a request takes of a model with these traits. */
+export function callsOf(client: object, request: object, traits: Traits): number {
+  const { makesOne } = client as Partial<Pick<DocumentCodec['client'], 'makesOne'>>
+  if (makesOne?.(traits) !== true) return 1
+  return 'count' in request && typeof request.count === 'number' ? Math.min(request.count, MAX_CALLS) : 1
+}
+
 /** A whole answer that is no JSON, with its content type. */
 export interface Bytes {
   readonly type: string

@@ -3,9 +3,6 @@ import type { UpstreamRequest } from '../../net/pools.js'
 import type { Call } from '../call.js'
 import { type Answer, ask, NoAnswer } from '../tasks/ask.js'
 
-/** Most calls that one request becomes. */
-export const MAX_CALLS = 10
-
 /**
  * The calls beside the first one of a request that asks for several things of a model that makes one for each. They are made
  * at once; what does not come well is missing from the answer.

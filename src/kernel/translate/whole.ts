@@ -1,11 +1,18 @@
-import type { AnswerContext, DocumentAnswer, DocumentCodec, Target, UpstreamError } from '../../core/codec.js'
+import {
+  type AnswerContext,
+  callsOf,
+  type DocumentAnswer,
+  type DocumentCodec,
+  type Target,
+  type UpstreamError,
+} from '../../core/codec.js'
 import type { Json, JsonObject } from '../../core/json.js'
 import type { Exchange, Translation, Usage, UsagePaths } from '../../core/plan.js'
 import type { Counted } from '../../core/text.js'
 import { usageOf as readUsage, sumOfUsage } from '../../wire/usage.js'
 import type { Asked } from './asked.js'
 import { Losses } from './losses.js'
-import { MAX_CALLS, type OtherCalls } from './other-calls.js'
+import type { OtherCalls } from './other-calls.js'
 import type { Translated, Translator } from './translator.js'
 
 /** An operation whose answers are whole documents, from one protocol to another: embeddings, reranking, images, sound. */
@@ -35,7 +42,7 @@ export class WholeTranslator implements Translator {
     this.#request = asked.request
     this.losses = new Losses({ fields: server.fields, carries: client.carries }, asked, strict || translation.strict)
     this.#target = { model: exchange.model, traits: translation.traits, lose: this.losses.lose }
-    this.calls = client.makesOne?.(translation.traits) === true ? Math.min(countOf(asked.request), MAX_CALLS) : 1
+    this.calls = callsOf(client, asked.request, translation.traits)
     this.#usage = translation.usage
     this.#answer = { newId, now: Math.floor(Date.now() / 1000) }
   }
@@ -102,11 +109,6 @@ export class WholeTranslator implements Translator {
   error(status: number, body: Json | undefined): UpstreamError {
     return this.#client.decodeError(status, body)
   }
-}
-
-/** How many things are asked for. */
-function countOf(request: Asked['request']): number {
-  return 'count' in request && typeof request.count === 'number' ? request.count : 1
 }
 
 /** Two answers as one: what they hold, and what they cost together. */

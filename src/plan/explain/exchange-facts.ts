@@ -61,6 +61,8 @@ export interface TranslationFacts {
   readonly estimated?: true
   /** What is left out of the body that was given, `name: why`. */
   readonly lost?: readonly string[]
+  /** How many calls the body that was given takes, made at once; absent: one. */
+  readonly calls?: number
 }
 
 /** A request that has come as far as its exchanges. */
@@ -177,7 +179,9 @@ function translationFacts(
     ...(limits.length > 0 && { limits }),
     ...(client === estimate && { estimated: true as const }),
   }
-  return translated === undefined ? facts : { ...facts, lost: translated.lost }
+  if (translated === undefined) return facts
+  const { lost, calls } = translated
+  return { ...facts, lost, ...(calls > 1 && { calls }) }
 }
 
 function translatedFrom(

@@ -106,6 +106,7 @@ function translationRows({
   strict,
   limits = [],
   lost = [],
+  calls,
 }: TranslationFacts): readonly (readonly string[])[] {
   const said = Object.entries(traits).map(
     ([name, value]) => `${name} ${typeof value === 'object' ? JSON.stringify(value) : value}`,
@@ -115,5 +116,6 @@ function translationRows({
     ...(said.length === 0 ? [] : [['traits', said.join(', ')]]),
     ...limits.map((one, index) => [index === 0 ? 'limits' : '', one]),
     ...lost.map(one => ['lost', one]),
+    ...(calls === undefined ? [] : [['calls', `${calls} such at once: the model makes one image for each`]]),
   ]
 }

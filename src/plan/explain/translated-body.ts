@@ -1,7 +1,7 @@
 import { countedBy } from '../../codecs/index.js'
 import { sentText } from '../../codecs/sent-text.js'
 import { clientName } from '../../core/client-name.js'
-import type { Codec, RequestHead, Target } from '../../core/codec.js'
+import { type Codec, callsOf, type RequestHead, type Target } from '../../core/codec.js'
 import { GatewayError } from '../../core/errors.js'
 import { parseExact } from '../../core/exact-json.js'
 import type { Carry } from '../../core/fields.js'
@@ -17,6 +17,8 @@ export interface TranslatedBody {
   readonly headers: readonly string[]
   /** `name: why`. */
   readonly lost: readonly string[]
+  /** How many calls it takes, each with such a body. */
+  readonly calls: number
 }
 
 interface Ask {
@@ -56,7 +58,7 @@ export function translateBody({ server, client, traits, strict }: Translation, a
   const head: RequestHead = { model: ask.model.asked, stream: ask.stream, header: () => undefined }
   const request = server.server.decodeRequest(body, head)
   if (!isCount) for (const { field, why } of request.left) lose(field, why)
-  return { ...encode(client, request, target), lost }
+  return { ...encode(client, request, target), lost, calls: callsOf(client.client, request, traits) }
 }
 
 /** The two codecs of a translation are of one operation, so the request is of the kind that this one takes. */
