@@ -21,6 +21,10 @@ const KEYS: OwnWord = {
 }
 const AS: OwnWord = { hint: 'the name that the upstream has for the model is "as"', meant: 'as' }
 const FALLBACKS: OwnWord = { hint: 'what is tried in turn is a list: models: { NAME: [FIRST, SECOND] }' }
+const DEFAULTS: OwnWord = {
+  hint: 'what requests are given: request: [{ default: { temperature: 0.2 } }] (set: whatever the client says)',
+}
+const SETTINGS: OwnWord = { hint: 'these are limits, timeouts and retry' }
 const LISTEN: OwnWord = { hint: 'where the gateway listens: listen: { host: 127.0.0.1, port: 8080 }', meant: 'listen' }
 const ELSEWHERE = 'in upstreams: { NAME: { kind: KIND, secret: { env: NAME }, base: https://… } }'
 const RATES: OwnWord = {
@@ -88,8 +92,9 @@ const WORDS: Readonly<Record<string, Readonly<Record<string, OwnWord>>>> = {
     server: LISTEN,
     port: LISTEN,
     host: LISTEN,
-    routersettings: { hint: 'these are limits, timeouts and retry' },
-    generalsettings: { hint: 'these are limits, timeouts and retry' },
+    routersettings: SETTINGS,
+    generalsettings: SETTINGS,
+    litellmsettings: SETTINGS,
   },
   keys: {
     ...COMMON,
@@ -117,6 +122,14 @@ const WORDS: Readonly<Record<string, Readonly<Record<string, OwnWord>>>> = {
     fallback: FALLBACKS,
     fallbacks: FALLBACKS,
     upstreams: FALLBACKS,
+    models: FALLBACKS,
+    route: FALLBACKS,
+    params: DEFAULTS,
+    parameters: DEFAULTS,
+    temperature: DEFAULTS,
+    topp: DEFAULTS,
+    maxtokens: DEFAULTS,
+    reasoningeffort: DEFAULTS,
   },
 }
 

@@ -68,12 +68,24 @@ export class Kinds {
     const layer = this.#shipped.get(name)
     if (layer === undefined && !shippedNames(this.#folder).includes(name)) {
       const others = this.names.filter(other => other !== asking)
-      const meant = suggest(name, others) ?? onlyOneStarting(name, others)
-      const known = meant === undefined ? listed(others) : undefined
-      const message = `no kind of upstream is called ${quoted(name)}${known === undefined ? '' : `; there are: ${known}`}`
+      const meant = suggest(name, others) ?? onlyOneStarting(name, others) ?? this.#onlyOneOf(name)
+      const known = listed(others)
+      const hint = known === undefined ? 'gateway init --provider list prints them' : `there are: ${known}`
+      const message = `no kind of upstream is called ${quoted(name)}${meant === undefined ? `; ${hint}` : ''}`
       this.#context.report.error('unknown-kind', from, message, { meant: () => meant, of: 'kinds' })
     }
     return layer
+  }
+
+  /** The one shipped kind whose description has this word. */
+  #onlyOneOf(word: string): string | undefined {
+    const having = shippedNames(this.#folder).filter(name => {
+      const words = String(this.#open(name)?.value.description)
+        .toLowerCase()
+        .split(/[^a-z0-9]+/)
+      return words.includes(word.toLowerCase())
+    })
+    return having.length === 1 ? having[0] : undefined
   }
 
   #open(name: string): Layer | undefined {

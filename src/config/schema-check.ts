@@ -2,8 +2,9 @@ import type { ErrorObject } from 'ajv'
 import { isObject } from '../core/json.js'
 import { type DocumentPath, pathText } from '../core/path-text.js'
 import { type Document, Site } from './document.js'
-import type { Report } from './report.js'
+import { quoted, type Report } from './report.js'
 import { problemOf } from './schema-problems.js'
+import { Strays } from './strays.js'
 import { type FileType, fileValidator } from './validators.js'
 
 /** Sections that hold entries by name. */
@@ -39,6 +40,7 @@ export function checkSchema(document: Document, type: FileType, report: Report):
   const errors = (validate.errors ?? []).filter(error => !WRAPPERS.has(error.keyword))
   const mistyped = new Set(errors.filter(error => error.keyword === 'type').map(error => error.instancePath))
   const renamed = renamedKeys(errors, document, type)
+  const strays = new Strays(document.tree.value, sectionsOf(errors), type === 'kind' ? NONE : NAMED)
   const told = new Set(document.tree.faults.map(fault => JSON.stringify([fault.path, ''])))
   for (const error of errors) {
     if (mistyped.has(error.instancePath) && error.keyword !== 'type' && error.propertyName === undefined) continue
@@ -47,6 +49,13 @@ export function checkSchema(document: Document, type: FileType, report: Report):
     const entry = entryOf(path, type)
     document.misfits.add(entry)
     if (path.length === 1 && type !== 'kind') loseSections([entry], report)
+    const stray = strayProblem(error, path, strays)
+    if (stray !== undefined) {
+      if (stray.message !== undefined && !told.has(stray.message))
+        report.error('bad-indentation', new Site(document, stray.path), stray.message, { on: 'key' })
+      if (stray.message !== undefined) told.add(stray.message)
+      continue
+    }
     if (
       told.has(identity) ||
       (error.keyword === 'required' && renamed.has(memberOf(error, error.params.missingProperty)))
@@ -61,6 +70,37 @@ export function checkSchema(document: Document, type: FileType, report: Report):
     if (type !== 'kind' && error.keyword === 'additionalProperties' && error.instancePath === '')
       loseSections(sectionsMeant(document, path, details.meant?.()), report)
   }
+}
+
+const NONE: ReadonlySet<string> = new Set()
+
+/** Every key that may stand at the top of the file, as far as an error has to do with one. */
+function sectionsOf(errors: readonly ErrorObject[]): readonly string[] {
+  const schema = errors.find(({ instancePath }) => instancePath === '')?.parentSchema
+  return [...NAMED, ...Object.keys(schema?.properties ?? {})]
+}
+
+interface Stray {
+  readonly path: DocumentPath
+  /** Absent where the stray entry has been told of already. */
+  readonly message?: string
+}
+
+/** What is to be said of an error that comes from indentation alone. */
+function strayProblem(error: ErrorObject, path: DocumentPath, strays: Strays): Stray | undefined {
+  const within = path.length > 2 || error.keyword !== 'type' ? strays.sectionWithin(path) : undefined
+  if (within !== undefined) {
+    const [holder, name] = within
+    const message = `${quoted(String(name))} is indented, so it stands under ${quoted(String(holder))}; take its line and those below it to the left`
+    return { path: within, message }
+  }
+  if (path.length !== 1) return undefined
+  const name = String(path[0])
+  if (error.keyword === 'type' && error.data === null && strays.isEmptied(name)) return { path }
+  const above = error.keyword === 'additionalProperties' ? strays.sectionAbove(name) : undefined
+  if (above === undefined) return undefined
+  const message = `${quoted(name)} is not indented, so it does not stand under ${quoted(above.section)}; put two spaces before it, and before what belongs to it`
+  return above.first ? { path, message } : { path }
 }
 
 /** What an unknown key at the top of a file may stand for: what is nearest, or else any section that the file has not. */

@@ -5,6 +5,7 @@ import { type Details, listed, quoted } from './report.js'
 import { alternative, messageOf, series, shown } from './schema-words.js'
 import { looksLikeKey } from './secret-lines.js'
 import { spaceMissing, unspacedKey } from './separators.js'
+import { cureOf, slipMeant, targetMeant } from './slips.js'
 import { suggest } from './suggest.js'
 import type { FileType } from './validators.js'
 
@@ -88,11 +89,22 @@ function badValue(error: ErrorObject, site: Site): SchemaProblem {
   return {
     rule: isName ? 'bad-name' : error.keyword === 'type' ? 'wrong-type' : 'bad-value',
     site,
-    message: messageOf(error),
+    message: `${upstreamWanted(error, site) ?? messageOf(error)}${cureOf(error, site)}`,
     on: isName ? 'key' : 'value',
-    meant: () => alternative(error),
+    meant: () => slipMeant(error, site) ?? alternative(error),
     secret: error.parentSchema?.['x-secret'] === true,
   }
+}
+
+/** Where the name of an upstream is due, what names look like is not what helps. */
+function upstreamWanted({ keyword, data, parentSchema }: ErrorObject, { path }: Site): string | undefined {
+  if (path[0] !== 'models' || !isNamePattern(parentSchema) || keyword !== 'pattern' || typeof data !== 'string')
+    return undefined
+  const meant = targetMeant(data)
+  if (meant === undefined) return undefined
+  return meant.startsWith('[')
+    ? 'expected the name of one upstream; several are a list'
+    : 'expected the name of an upstream; a model of it is named beside it'
 }
 
 function missing(name: string, site: Site): string {
@@ -128,10 +140,16 @@ function unknownKey(error: ErrorObject, site: Site, type: FileType): SchemaProbl
 
 function notAmong(error: ErrorObject, site: Site): SchemaProblem {
   const allowed: readonly unknown[] = error.params.allowedValues
-  const message = `expected ${series(allowed)}, but found ${shown(error.data)}`
   const { data } = error
+  const isFailure = site.path.at(-3) === 'retry' && site.path.at(-2) === 'on'
+  const others = isFailure ? ', or a status such as 429' : ''
+  const words =
+    allowed.length === 1 && allowed[0] === 'off' ? 'a mapping such as { protocol: chat }, or off' : series(allowed)
+  const message = `expected ${words}${others}, but found ${shown(data)}${isFailure ? cureOf(error, site) : ''}`
   const meant = (): string | undefined =>
-    typeof data === 'string' ? (suggest(data, allowed.map(String)) ?? moduleOf(data, site)) : undefined
+    typeof data === 'string'
+      ? (suggest(data, allowed.map(String)) ?? slipMeant(error, site) ?? moduleOf(data, site))
+      : undefined
   return { rule: 'bad-value', site, message, meant }
 }
 
@@ -146,7 +164,8 @@ function isLiteralSecret(error: ErrorObject): boolean {
 
 function literalSecret(error: ErrorObject, site: Site): SchemaProblem {
   const written = String(error.data)
-  const message = error.keyword === 'type' ? literalSecretMessage(written, site) : messageOf(error)
+  const message =
+    error.keyword === 'type' ? literalSecretMessage(written, site) : `${messageOf(error)}${cureOf(error, site)}`
   return { rule: 'literal-secret', site, message, secret: true, meant: () => referenceMeant(error, site) }
 }
 

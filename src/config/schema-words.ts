@@ -47,6 +47,7 @@ export function messageOf(error: ErrorObject): string {
 
 function typeMessage(error: ErrorObject, words: string | undefined): string {
   const { data, parentSchema, params } = error
+  if (error.instancePath === '' && data === null) return 'the file is empty; `gateway init` writes one to begin with'
   const expected: unknown = words ?? parentSchema?.['x-expected'] ?? `expected ${typesOf(params.type)}`
   const unquoted = typeof data === 'number' || typeof data === 'boolean'
   const cure = params.type === 'string' && unquoted && !isDuration(error) ? '; put it in quotes' : ''

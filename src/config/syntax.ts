@@ -38,10 +38,11 @@ export function explainSyntax(fault: YAMLError, source: Source): Explanation {
   const [at] = fault.pos
   const { line } = source.position(at)
   const text = source.line(line).slice(0, LONGEST_HINTED)
-  const starred = /^\s*(\*[^\s:]*):/.exec(text)?.[1]
-  if (starred !== undefined) {
-    const start = at - source.offsetInLine(at) + text.indexOf('*')
-    return { message: `a name that starts with * needs quotes: "${starred}"`, start, end: start + starred.length }
+  const starred = /(?:^\s*|[{,]\s*)(\*[^\s:,}]*)\s*:/.exec(text)
+  const [found, star] = starred ?? []
+  if (starred !== null && found !== undefined && star !== undefined) {
+    const start = at - source.offsetInLine(at) + starred.index + found.indexOf('*')
+    return { message: `a name that starts with * needs quotes: "${star}"`, start, end: start + star.length }
   }
   const separator = missingSeparator(fault, source, at)
   if (separator !== undefined) return separator

@@ -1,0 +1,63 @@
+import type { ErrorObject } from 'ajv'
+import type { Site } from './document.js'
+import { suggest } from './suggest.js'
+
+/*
+ * Values that are nearly right: what is to be done about them, beside what is wrong, and what was meant. Nothing here repeats
+ * a value without bounds.
+ */
+
+/** Longest value that is looked at. */
+const MAX_CHARS = 120
+
+/** Of a section that is a mapping, the member that people write in its place. */
+const ONLY_MEMBERS: Readonly<Record<string, Partial<Readonly<Record<'number' | 'string', string>>>>> = {
+  listen: { number: 'port', string: 'host' },
+  log: { string: 'level' },
+  retry: { number: 'attempts' },
+  store: { string: 'type' },
+}
+
+/** Failures to retry under names that other programs have for them. */
+const FAILURES: Readonly<Record<string, string>> = { timeout: 'first_byte', error: 'connect', network: 'connect' }
+
+/** What is to be done, to stand behind a message that says what is wrong; empty where nothing is known. */
+export function cureOf({ keyword, params, data, parentSchema }: ErrorObject, site: Site): string {
+  const wanted = keyword === 'type' ? [params.type].flat() : []
+  if (Array.isArray(data) && wanted.includes('object') && site.path.length === 1)
+    return `; entries have names here, and no dashes: ${site.text}: { NAME: … }`
+  if (wanted.includes('array') && typeof data === 'object' && data !== null)
+    return '; put it in [ ], or a dash before it'
+  if (Array.isArray(data) && site.path.at(-1) === 'upstream') return '; several are a list of targets: [FIRST, SECOND]'
+  if (typeof data !== 'string' || data.length > MAX_CHARS) return ''
+  if (/[“”„‟‘’«»]/.test(data)) return '; these quotes mean nothing in YAML: write " or \''
+  const isNumber = /^\d+$/.test(data) && !isTextWanted(parentSchema)
+  const isFlag = /^(true|false)$/.test(data) && wanted.includes('boolean')
+  return isNumber || isFlag ? '; leave the quotes out' : ''
+}
+
+function isTextWanted(schema: ErrorObject['parentSchema']): boolean {
+  return schema?.type === 'string' || String(schema?.errorMessage).includes('duration')
+}
+
+/** What was probably meant, as it is to be written. */
+export function slipMeant({ keyword, params, data }: ErrorObject, site: Site): string | undefined {
+  const [section = ''] = site.path
+  if (keyword === 'type' && site.path.length === 1 && (typeof data === 'string' || typeof data === 'number')) {
+    const member = ONLY_MEMBERS[section]?.[typeof data as 'number' | 'string']
+    return member === undefined || !/^[\w.:-]{1,40}$/.test(String(data)) ? undefined : `{ ${member}: ${data} }`
+  }
+  if (typeof data !== 'string' || data.length > MAX_CHARS) return undefined
+  if (keyword === 'enum' && site.path.at(-2) === 'on') return FAILURES[data] ?? suggest(data, params.allowedValues)
+  if (keyword !== 'pattern') return undefined
+  if (section === 'models') return targetMeant(data)
+  if (/^\/\S*$/.test(data)) return `POST ${data}`
+  return /^[A-Z]+ [^/\s]\S*$/.test(data) ? data.replace(' ', ' /') : undefined
+}
+
+/** `a, b` → `[a, b]`, `openai/gpt` → `{ upstream: openai, as: gpt }`. */
+export function targetMeant(text: string): string | undefined {
+  if (/^[\w.-]+(\s*,\s*[\w.-]+)+$/.test(text)) return `[${text.split(/\s*,\s*/).join(', ')}]`
+  const [, upstream, model] = /^([A-Za-z0-9][\w.-]*)\/([\w./:-]+)$/.exec(text) ?? []
+  return upstream === undefined ? undefined : `{ upstream: ${upstream}, as: ${model} }`
+}

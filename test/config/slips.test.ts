@@ -1,0 +1,120 @@
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { load } from '../../src/config/load.js'
+import { folderWith } from './support.js'
+
+// Files as people write them who have just come: each slip is one finding, which says what to do.
+
+const HEAD = 'version: 1\nkeys: { me: { secret: { hash: "sha256:DIGEST" } } }\n'.replace('DIGEST', '0'.repeat(64))
+const UPSTREAM = 'upstreams: { sim: { kind: simulator } }\n'
+const MODEL = 'models: { a: sim }\n'
+
+/** `line:column message → suggestion` of each problem. */
+async function findings(t: Test, text: string): Promise<readonly string[]> {
+  const file = join(folderWith(t, { 'gateway.yaml': text }), 'gateway.yaml')
+  const { problems } = await load({ file, env: {}, secrets: 'assume' })
+  return problems.map(
+    ({ position: { line, column }, message, suggestion }) =>
+      `${line}:${column} ${message}${suggestion === undefined ? '' : ` → ${suggestion}`}`,
+  )
+}
+
+const SLIPS: readonly (readonly [title: string, text: string, ...found: readonly string[]])[] = [
+  [
+    'entries that are not indented',
+    `${HEAD}${UPSTREAM}models:\na: sim\nb: [sim]\n`,
+    '5:1 "a" is not indented, so it does not stand under "models"; put two spaces before it',
+  ],
+  [
+    'a section that is indented',
+    `${HEAD}upstreams:\n  sim: { kind: simulator }\n  models:\n    a: sim\n    b: sim\n`,
+    '5:3 "models" is indented, so it stands under "upstreams"; take its line and those below it to the left',
+  ],
+  [
+    'entries with dashes',
+    `${HEAD}${MODEL}upstreams:\n  - name: sim\n    kind: simulator\n`,
+    '5:3 expected a mapping (name: value), but found a list; entries have names here, and no dashes: upstreams: { NAME: … }',
+  ],
+  ['an empty file', '', '1:1 the file is empty; `gateway init` writes one to begin with'],
+  ['a file of comments', '# nothing yet\n', '1:1 the file is empty; `gateway init` writes one to begin with'],
+  [
+    'one value in the place of a section',
+    `${HEAD}${UPSTREAM}${MODEL}listen: 8080\nlog: debug\nretry: 3\nstore: memory\n`,
+    '5:9 expected a mapping (name: value), but found the number 8080 → { port: 8080 }',
+    '6:6 expected a mapping (name: value), but found a text → { level: debug }',
+    '7:8 expected a mapping (name: value), but found the number 3 → { attempts: 3 }',
+    '8:8 expected a mapping (name: value), but found a text → { type: memory }',
+  ],
+  [
+    'quotes where none belong',
+    `${HEAD.replace('version: 1', 'version: "1"')}${UPSTREAM}${MODEL}listen: { port: "8080" }\nretry: { on: ["429"] }\n`,
+    '1:10 expected 1: the version of the configuration language; leave the quotes out',
+    '5:17 expected a port, a number from 0 to 65535; leave the quotes out',
+    '6:15 expected connect, reset, first_byte, bad_response, queue, 4xx or 5xx, or a status such as 429, but found "429"; leave the quotes out',
+  ],
+  [
+    'quotes of a word processor',
+    `version: 1\nkeys: { me: { secret: { env: “GATEWAY_KEY” } } }\n${UPSTREAM}${MODEL}`,
+    '2:30 expected the name of an environment variable (letters, digits and _), such as NORTH_API_KEY; the secret itself is never written here; these quotes mean nothing in YAML: write " or \'',
+  ],
+  [
+    'a star without quotes inside brackets',
+    `${HEAD}${UPSTREAM}models: { *: sim }\n`,
+    '4:11 a name that starts with * needs quotes: "*"',
+  ],
+  [
+    'models as other programs name them',
+    `${HEAD}${UPSTREAM}models:\n  a: sim, sim\n  b: sim/gpt-4o\n  c: [sim/org/model]\n`,
+    '5:6 expected the name of one upstream; several are a list → [sim, sim]',
+    '6:6 expected the name of an upstream; a model of it is named beside it → { upstream: sim, as: gpt-4o }',
+    '7:7 expected the name of an upstream; a model of it is named beside it → { upstream: sim, as: org/model }',
+  ],
+  [
+    'settings of requests at a model',
+    `${HEAD}${UPSTREAM}models:\n  a: { upstream: sim, temperature: 0.2 }\n  b: { upstream: sim, models: [x], route: fallback }\n`,
+    '5:23 unknown key "temperature": what requests are given: request: [{ default: { temperature: 0.2 } }] (set: whatever the client says)',
+    '6:23 unknown key "models": what is tried in turn is a list: models: { NAME: [FIRST, SECOND] }',
+    '6:36 unknown key "route": what is tried in turn is a list: models: { NAME: [FIRST, SECOND] }',
+  ],
+  [
+    'changes that are no list',
+    `${HEAD}${UPSTREAM}models:\n  a: { upstream: sim, request: { set: { temperature: 1 } } }\n`,
+    '5:32 expected a list such as [a, b], but found a mapping; put it in [ ], or a dash before it',
+  ],
+  [
+    'failures as other programs name them',
+    `${HEAD}${UPSTREAM}${MODEL}retry: { on: [timeout] }\n`,
+    '5:15 expected connect, reset, first_byte, bad_response, queue, 4xx or 5xx, or a status such as 429, but found "timeout" → first_byte',
+  ],
+  [
+    'kinds as people call them',
+    `${HEAD}upstreams: { a: { kind: claude }, b: { kind: azure }, c: { kind: nonesuch } }\nmodels: { a: [a, b, c] }\n`,
+    '3:25 no kind of upstream is called "claude" → anthropic',
+    '3:46 no kind of upstream is called "azure" → azure-openai',
+    '3:66 no kind of upstream is called "nonesuch"; gateway init --provider list prints them',
+  ],
+  [
+    'paths without a method, and methods without a path',
+    `${HEAD}${MODEL}upstreams:\n  sim: { base: https://a.example, speaks: { chat: /v1/chat/completions } }\nroutes:\n  /v1/x: off\n  POST v1/y: { protocol: chat, upstream: sim }\n  POST /v1/z: chat\n`,
+    '5:51 expected a method and a path, such as POST /v1/chat/completions, or off → POST /v1/chat/completions',
+    '7:3 expected a method in capital letters (WS for WebSockets), a space and a path, such as POST /v1/chat/completions → POST /v1/x',
+    '8:3 expected a method in capital letters (WS for WebSockets), a space and a path, such as POST /v1/chat/completions → POST /v1/y',
+    '9:15 expected a mapping such as { protocol: chat }, or off, but found "chat"',
+  ],
+]
+
+for (const [title, text, ...expected] of SLIPS) {
+  t.test(title, async t => {
+    const found = await findings(t, text)
+    t.equal(found.length, expected.length, found.join('\n'))
+    for (const [index, one] of expected.entries()) t.ok(found[index]?.startsWith(one), found[index] ?? one)
+  })
+}
+
+t.test('names of sections are names of entries where the section itself stands in its place', async t => {
+  const text = `${HEAD}upstreams: { models: { kind: simulator }, keys: { kind: simulator, zzz: 1 } }\nmodels: { keys: models, routes: keys }\n`
+  t.strictSame(
+    (await findings(t, text)).map(one => one.slice(0, 30)),
+    ['3:68 unknown key "zzz"'],
+  )
+})
