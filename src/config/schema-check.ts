@@ -3,7 +3,7 @@ import { isObject } from '../core/json.js'
 import { type DocumentPath, pathText } from '../core/path-text.js'
 import { type Document, Site } from './document.js'
 import { quoted, type Report } from './report.js'
-import { problemOf } from './schema-problems.js'
+import { MAIN_ONLY, problemOf } from './schema-problems.js'
 import { Strays } from './strays.js'
 import { type FileType, fileValidator } from './validators.js'
 
@@ -40,7 +40,7 @@ export function checkSchema(document: Document, type: FileType, report: Report):
   const errors = (validate.errors ?? []).filter(error => !WRAPPERS.has(error.keyword))
   const mistyped = new Set(errors.filter(error => error.keyword === 'type').map(error => error.instancePath))
   const renamed = renamedKeys(errors, document, type)
-  const strays = new Strays(document.tree.value, sectionsOf(errors), type === 'kind' ? NONE : NAMED)
+  const strays = new Strays(type === 'kind' ? {} : document.tree.value, SECTIONS, NAMED)
   const told = new Set(document.tree.faults.map(fault => JSON.stringify([fault.path, ''])))
   for (const error of errors) {
     if (mistyped.has(error.instancePath) && error.keyword !== 'type' && error.propertyName === undefined) continue
@@ -72,13 +72,8 @@ export function checkSchema(document: Document, type: FileType, report: Report):
   }
 }
 
-const NONE: ReadonlySet<string> = new Set()
-
-/** Every key that may stand at the top of the file, as far as an error has to do with one. */
-function sectionsOf(errors: readonly ErrorObject[]): readonly string[] {
-  const schema = errors.find(({ instancePath }) => instancePath === '')?.parentSchema
-  return [...NAMED, ...Object.keys(schema?.properties ?? {})]
-}
+/** Every key that may stand at the top of a file. */
+const SECTIONS: ReadonlySet<string> = new Set([...MAIN_ONLY, ...NAMED, 'include', 'defaults', 'default_models'])
 
 interface Stray {
   readonly path: DocumentPath

@@ -17,7 +17,7 @@ export interface SchemaProblem extends Details {
 }
 
 /** Keys of the main file that no other file may have. */
-const MAIN_ONLY = new Set([
+export const MAIN_ONLY: ReadonlySet<string> = new Set([
   'version',
   'listen',
   'limits',

@@ -13,8 +13,8 @@ export class Strays {
   readonly #first = new Map<string, string>()
 
   /** `sections`: every key that may stand at the top of the file. `named`: those of them that hold entries by name. */
-  constructor(content: unknown, sections: Iterable<string>, named: ReadonlySet<string>) {
-    this.#sections = new Set(sections)
+  constructor(content: unknown, sections: ReadonlySet<string>, named: ReadonlySet<string>) {
+    this.#sections = sections
     this.#content = isObject(content) ? content : {}
     let above: string | undefined
     for (const [key, value] of Object.entries(this.#content)) {

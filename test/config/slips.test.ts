@@ -1,6 +1,8 @@
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { load } from '../../src/config/load.js'
+import { packageRoot } from '../../src/core/package-root.js'
 import { folderWith } from './support.js'
 
 // Files as people write them who have just come: each slip is one finding, which says what to do.
@@ -110,6 +112,14 @@ for (const [title, text, ...expected] of SLIPS) {
     for (const [index, one] of expected.entries()) t.ok(found[index]?.startsWith(one), found[index] ?? one)
   })
 }
+
+t.test('every section of the language is known where indentation is judged', async t => {
+  const schema = JSON.parse(readFileSync(join(packageRoot(), 'schemas/gateway.schema.json'), 'utf8'))
+  for (const section of Object.keys(schema.properties).filter(name => name !== 'version')) {
+    const found = await findings(t, `${HEAD}${UPSTREAM}models:\n${section === 'models' ? '' : `${section}:\n`}`)
+    t.notMatch(found.join('\n'), 'is not indented', section)
+  }
+})
 
 t.test('names of sections are names of entries where the section itself stands in its place', async t => {
   const text = `${HEAD}upstreams: { models: { kind: simulator }, keys: { kind: simulator, zzz: 1 } }\nmodels: { keys: models, routes: keys }\n`
