@@ -3,7 +3,7 @@ import { isObject } from '../core/json.js'
 import { type DocumentPath, pathText } from '../core/path-text.js'
 import { type Document, Site } from './document.js'
 import { quoted, type Report } from './report.js'
-import { MAIN_ONLY, problemOf } from './schema-problems.js'
+import { problemOf } from './schema-problems.js'
 import { Strays } from './strays.js'
 import { type FileType, fileValidator } from './validators.js'
 
@@ -40,7 +40,7 @@ export function checkSchema(document: Document, type: FileType, report: Report):
   const errors = (validate.errors ?? []).filter(error => !WRAPPERS.has(error.keyword))
   const mistyped = new Set(errors.filter(error => error.keyword === 'type').map(error => error.instancePath))
   const renamed = renamedKeys(errors, document, type)
-  const strays = new Strays(type === 'kind' ? {} : document.tree.value, SECTIONS, NAMED)
+  const strays = new Strays(type === 'kind' ? {} : document.tree.value, NAMED, unknownAtTop(errors))
   const told = new Set(document.tree.faults.map(fault => JSON.stringify([fault.path, ''])))
   for (const error of errors) {
     if (mistyped.has(error.instancePath) && error.keyword !== 'type' && error.propertyName === undefined) continue
@@ -72,8 +72,12 @@ export function checkSchema(document: Document, type: FileType, report: Report):
   }
 }
 
-/** Every key that may stand at the top of a file. */
-const SECTIONS: ReadonlySet<string> = new Set([...MAIN_ONLY, ...NAMED, 'include', 'defaults', 'default_models'])
+function unknownAtTop(errors: readonly ErrorObject[]): ReadonlySet<string> {
+  const unknown = errors.filter(
+    ({ keyword, instancePath }) => keyword === 'additionalProperties' && instancePath === '',
+  )
+  return new Set(unknown.map(({ params }) => String(params.additionalProperty)))
+}
 
 interface Stray {
   readonly path: DocumentPath

@@ -17,7 +17,7 @@ export interface SchemaProblem extends Details {
 }
 
 /** Keys of the main file that no other file may have. */
-export const MAIN_ONLY: ReadonlySet<string> = new Set([
+const MAIN_ONLY = new Set([
   'version',
   'listen',
   'limits',

@@ -26,7 +26,7 @@ export function cureOf({ keyword, params, data, parentSchema }: ErrorObject, sit
   const wanted = keyword === 'type' ? [params.type].flat() : []
   if (Array.isArray(data) && wanted.includes('object') && site.path.length === 1)
     return `; entries have names here, and no dashes: ${site.text}: { NAME: … }`
-  if (wanted.includes('array') && typeof data === 'object' && data !== null)
+  if (wanted.length === 1 && wanted[0] === 'array' && typeof data === 'object' && data !== null)
     return '; put it in [ ], or a dash before it'
   if (Array.isArray(data) && site.path.at(-1) === 'upstream') return '; several are a list of targets: [FIRST, SECOND]'
   if (typeof data !== 'string' || data.length > MAX_CHARS) return ''

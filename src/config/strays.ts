@@ -12,14 +12,14 @@ export class Strays {
   readonly #below = new Map<string, string>()
   readonly #first = new Map<string, string>()
 
-  /** `sections`: every key that may stand at the top of the file. `named`: those of them that hold entries by name. */
-  constructor(content: unknown, sections: ReadonlySet<string>, named: ReadonlySet<string>) {
+  /** `sections` hold entries by name; `unknown` are keys at the top of the file that have no place there. */
+  constructor(content: unknown, sections: ReadonlySet<string>, unknown: ReadonlySet<string>) {
     this.#sections = sections
     this.#content = isObject(content) ? content : {}
     let above: string | undefined
     for (const [key, value] of Object.entries(this.#content)) {
-      if (this.#sections.has(key)) {
-        above = named.has(key) && value === null ? key : undefined
+      if (!unknown.has(key)) {
+        above = sections.has(key) && value === null ? key : undefined
       } else if (above !== undefined) {
         this.#below.set(key, above)
         if (!this.#first.has(above)) this.#first.set(above, key)

@@ -113,11 +113,12 @@ for (const [title, text, ...expected] of SLIPS) {
   })
 }
 
-t.test('every section of the language is known where indentation is judged', async t => {
+t.test('a section below an empty one is none of its entries', async t => {
   const schema = JSON.parse(readFileSync(join(packageRoot(), 'schemas/gateway.schema.json'), 'utf8'))
   for (const section of Object.keys(schema.properties).filter(name => name !== 'version')) {
     const found = await findings(t, `${HEAD}${UPSTREAM}models:\n${section === 'models' ? '' : `${section}:\n`}`)
     t.notMatch(found.join('\n'), 'is not indented', section)
+    t.match(found.join('\n'), '4:1 expected a mapping (name: value), but found nothing', section)
   }
 })
 
