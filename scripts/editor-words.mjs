@@ -8,22 +8,34 @@ const schema = new URL('../schemas/gateway.schema.json', import.meta.url)
 
 /**
  * What editors offer for names that come with the gateway, each with a text: kinds and interfaces are files, protocols what
- * their routes speak. They stand in the schema as `defaultSnippets` of the definitions of these names.
+ * their routes speak, as names and with what stands beside them. They stand in the schema as `defaultSnippets` of the definitions of these names.
  */
 function words() {
   const interfaces = yamlIn('.')
-  const served = new Map()
+  const [served, calls, open] = [new Map(), new Map(), new Map()]
   for (const { text } of interfaces) {
     for (const [route, settings] of Object.entries(parse(text).routes ?? {})) {
       const protocol = settings?.protocol
-      if (protocol !== undefined && !served.has(protocol)) served.set(protocol, `What clients speak at ${route}.`)
+      if (protocol === undefined || served.has(protocol)) continue
+      const text = `What clients speak at ${route}.`
+      served.set(protocol, [protocol, text])
+      if (!route.startsWith('WS ')) calls.set(protocol, [protocol, text, { [protocol]: route }])
+      const model = settings.model?.from ?? settings.model ?? 'path'
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: the form of a snippet
+      if (!model.startsWith('path')) open.set(protocol, [protocol, text, { [protocol]: '${1:MODEL}' }])
     }
   }
   return {
     kindName: yamlIn('kinds').map(({ name, text }) => [name, parse(text).description]),
     interfaceName: interfaces.map(({ name, text }) => [name, firstSentence(text)]),
-    protocolName: [...served].toSorted(([a], [b]) => (a < b ? -1 : 1)),
+    protocolName: byName(served),
+    speaks: byName(calls),
+    defaultModels: byName(open),
   }
+}
+
+function byName(words) {
+  return [...words.values()].toSorted(([a], [b]) => (a < b ? -1 : 1))
 }
 
 function yamlIn(folder) {
@@ -57,7 +69,7 @@ export function writeEditorWords(check) {
     const start = after.indexOf(`\n    "${definition}": {`)
     const from = after.indexOf('"defaultSnippets": [', start)
     if (start < 0 || from < 0) throw new Error(`${fileURLToPath(schema)} lacks the snippets of ${definition}`)
-    const snippets = list.map(([label, description]) => snippet({ label, description, body: label })).join(',\n')
+    const snippets = list.map(([label, description, body = label]) => snippet({ label, description, body })).join(',\n')
     const rest = after
       .slice(from)
       .replace(/^"defaultSnippets": \[(?:\]|[\s\S]*?\n {6}\])/, () => `"defaultSnippets": [\n${snippets}\n      ]`)
@@ -69,8 +81,13 @@ export function writeEditorWords(check) {
 }
 
 function snippet(value) {
-  const members = Object.entries(value).map(
-    ([key, text]) => `          ${JSON.stringify(key)}: ${JSON.stringify(text)}`,
-  )
+  const members = Object.entries(value).map(([key, value]) => `          ${JSON.stringify(key)}: ${written(value)}`)
   return `        {\n${members.join(',\n')}\n        }`
+}
+
+/** A text, or an object of one member. */
+function written(value) {
+  if (typeof value === 'string') return JSON.stringify(value)
+  const members = Object.entries(value).map(([key, text]) => `${JSON.stringify(key)}: ${JSON.stringify(text)}`)
+  return `{ ${members.join(', ')} }`
 }

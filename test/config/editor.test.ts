@@ -76,7 +76,9 @@ async function complete(marked: string, name: FileName = 'gateway'): Promise<rea
 
 async function offered(marked: string, name: FileName = 'gateway'): Promise<readonly Item[]> {
   const { text, place } = atCursor(marked)
-  return (await service.doComplete(document(text, name), place, false)).items
+  const { items } = await service.doComplete(document(text, name), place, false)
+  // The server's own word for any name.
+  return items.filter(({ label }) => label !== 'property')
 }
 
 async function hover(marked: string, name: FileName = 'gateway'): Promise<string> {
@@ -254,6 +256,17 @@ const OFFERED: readonly (readonly [place: string, marked: string, labels: readon
     ['{ env: NAME }', '{ env: NAME, generate: true }', '{ file: path }', '{ hash: sha256:… }'],
   ],
   ['the upstreams of a model', 'version: 1\nmodels:\n  fast: |\n', WAYS],
+  [
+    'what an upstream speaks',
+    'version: 1\nupstreams:\n  north:\n    base: https://north.example\n    speaks:\n      |\n',
+    ['chat', 'messages', 'responses', 'embeddings', 'generate'],
+  ],
+  ['models of requests that name none', 'version: 1\ndefault_models:\n  |\n', ['moderations', 'images.generations']],
+  [
+    'what serves a model',
+    'version: 1\nmodels:\n  fast:\n    upstream: north\n    serves:\n      - |\n',
+    ['chat', 'embeddings'],
+  ],
 ]
 
 for (const [place, marked, labels] of OFFERED) {
@@ -278,6 +291,24 @@ for (const [place, marked, labels] of OFFERED) {
       if (filled.includes('sha256:')) continue
       t.same(await diagnose(text.slice(0, at) + filled + text.slice(at)), [], `${label}: ${filled}`)
     }
+  })
+}
+
+/** The server does not know its place in brackets that are empty: a first letter shows it. */
+const IN_BRACKETS: readonly (readonly [marked: string, labels: readonly string[]])[] = [
+  ['version: 1\nlog: { l| }\n', ['level']],
+  ['version: 1\nlog: { level: d| }\n', ['debug', 'info']],
+  ['version: 1\nupstreams:\n  north: { kind: openai, s| }\n', ['secret', 'speaks']],
+  ['version: 1\nupstreams: { north: { kind: o| } }\n', ['openai', 'anthropic']],
+  ['version: 1\nkeys: { me: { s| } }\n', ['secret', 'models', 'expires']],
+  ['version: 1\nmodels: { fast: { upstream: north, a| } }\n', ['as', 'weight', 'traits']],
+  ['version: 1\nroutes: { POST /x: { p| } }\n', ['protocol', 'model', 'stream']],
+]
+
+for (const [marked, labels] of IN_BRACKETS) {
+  t.test(`an editor offers what fits in brackets behind the first letter: ${marked.slice(11, -1)}`, async t => {
+    const found = await complete(marked)
+    for (const label of labels) t.ok(found.includes(label), `${label} among ${found.join(', ')}`)
   })
 }
 
