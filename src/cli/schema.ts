@@ -4,22 +4,36 @@ import { suggest } from '../config/suggest.js'
 import { packageRoot } from '../core/package-root.js'
 import { type Define, example } from './command.js'
 import { CommandError, EXIT, type Io } from './io.js'
+import { check, invalid, tell } from './loading.js'
+import { ownSchema } from './own-schema.js'
 
 /** `gateway schema`: prints a JSON Schema, for editors and for the curious. */
 export const schemaCommand: Define = (parent, io, end) => {
   parent
     .command('schema')
-    .description('print the JSON Schema of gateway.yaml, or another one by its name, for editors')
+    .description(
+      'print the JSON Schema of gateway.yaml, with the names of one such file, or another schema by its name, for editors',
+    )
     .argument(
       '[name]',
-      '"gateway", "routes", "kind", or the name of a request schema such as "chat.request"',
+      '"gateway", "routes", "kind", the name of a request schema such as "chat.request", or a configuration file',
       'gateway',
     )
     .option('--list', 'print the names instead')
-    .addHelpText('after', example('gateway schema > gateway.schema.json', 'gateway schema chat.request'))
+    .addHelpText(
+      'after',
+      example('gateway schema > gateway.schema.json', 'gateway schema gateway.yaml > gateway.schema.json'),
+    )
     .action(async (name: string, options: { list?: boolean }) => {
       const schemas = await shipped()
-      end(options.list ? printNames(schemas, io) : await printSchema(schemas, name, io))
+      const isFile = !schemas.has(name) && /\.ya?ml$/.test(name)
+      end(
+        options.list
+          ? printNames(schemas, io)
+          : isFile
+            ? await printOwn(name, io)
+            : await printSchema(schemas, name, io),
+      )
     })
 }
 
@@ -44,5 +58,17 @@ async function printSchema(schemas: ReadonlyMap<string, string>, name: string, i
   }
   const text = await readFile(join(packageRoot(), 'schemas', file), 'utf8')
   io.stdout.write(text.endsWith('\n') ? text : `${text}\n`)
+  return EXIT.ok
+}
+
+/** The schema of gateway.yaml with the names of a file, which has to be valid. */
+async function printOwn(file: string, io: Io): Promise<number> {
+  const { config, problems } = await check(file, io, 'assume')
+  if (config === undefined) {
+    await tell(problems, io.stderr, io)
+    throw invalid(file)
+  }
+  const schema = JSON.parse(await readFile(join(packageRoot(), 'schemas', 'gateway.schema.json'), 'utf8'))
+  io.stdout.write(`${JSON.stringify(ownSchema(schema, config), undefined, 2)}\n`)
   return EXIT.ok
 }

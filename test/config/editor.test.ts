@@ -3,6 +3,8 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import t from 'tap'
+import { ownSchema } from '../../src/cli/own-schema.js'
+import { load } from '../../src/config/load.js'
 import { packageRoot } from '../../src/core/package-root.js'
 
 // What editors run: the language service of the YAML server, with our schemas and nothing else.
@@ -315,6 +317,39 @@ for (const [marked, labels] of IN_BRACKETS) {
 t.test('an editor offers whole upstreams and keys', async t => {
   t.ok((await complete('version: 1\nupstreams:\n  |\n')).includes('a provider'))
   t.ok((await complete('version: 1\nkeys:\n  |\n')).includes("a caller's key"))
+})
+
+t.test('with the schema of its own file, an editor offers the names of upstreams and models', async t => {
+  const text = readFileSync(join(packageRoot(), 'gateway.yaml'), 'utf8')
+  const folder = t.testdir({ 'gateway.yaml': text })
+  const { config } = await load({ file: join(folder, 'gateway.yaml'), env: {}, secrets: 'assume' })
+  if (config === undefined) throw new Error('the shipped file is valid')
+  const schema = JSON.parse(readFileSync(new URL(`${SCHEMAS}gateway.schema.json`), 'utf8'))
+  const uri = 'file:///own/gateway.schema.json'
+  const own = getLanguageService({
+    schemaRequestService: async () => JSON.stringify(ownSchema(schema, config)),
+    workspaceContext: { resolveRelativePath: (path: string) => path },
+  })
+  own.configure({ validate: true, completion: true, schemas: [{ uri, fileMatch: ['own.yaml'] }] })
+  const labels = async (marked: string): Promise<readonly string[]> => {
+    const { text, place } = atCursor(marked)
+    const opened = TextDocument.create(`file:///editor/${++count}/own.yaml`, 'yaml', 1, text)
+    return (await own.doComplete(opened, place, false)).items.map(({ label }) => label)
+  }
+  for (const [marked, name] of [
+    ['version: 1\nmodels:\n  fast: |\n', 'openai'],
+    ['version: 1\nmodels:\n  fast:\n    upstream: |\n', 'anthropic'],
+    ['version: 1\nmodels:\n  fast: { upstream: s| }\n', 'sim-chat'],
+    ['version: 1\nkeys:\n  me:\n    models:\n      - |\n', 'sim-text'],
+    ['version: 1\ndefault_models:\n  moderations: |\n', 'sim-moderate'],
+  ] as const) {
+    const found = await labels(marked)
+    t.ok(found.includes(name), `${name} among ${found.join(', ')}`)
+  }
+  const opened = TextDocument.create('file:///editor/whole/own.yaml', 'yaml', 1, text)
+  t.same(await own.doValidation(opened, false), [])
+  const other = TextDocument.create('file:///editor/new/own.yaml', 'yaml', 1, 'version: 1\nmodels: { a: brand-new }\n')
+  t.same(await own.doValidation(other, false), [], 'names that are new are no fault')
 })
 
 t.test('each schema has an address of its own', async t => {
