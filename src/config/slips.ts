@@ -55,9 +55,17 @@ export function slipMeant({ keyword, params, data }: ErrorObject, site: Site): s
   return /^[A-Z]+ [^/\s]\S*$/.test(data) ? data.replace(' ', ' /') : undefined
 }
 
-/** `a, b` → `[a, b]`, `openai/gpt` → `{ upstream: openai, as: gpt }`. */
+/** `a, b` → `[a, b]`, `north/large` → `{ upstream: north, as: large }`. */
 export function targetMeant(text: string): string | undefined {
-  if (/^[\w.-]+(\s*,\s*[\w.-]+)+$/.test(text)) return `[${text.split(/\s*,\s*/).join(', ')}]`
-  const [, upstream, model] = /^([A-Za-z0-9][\w.-]*)\/([\w./:-]+)$/.exec(text) ?? []
-  return upstream === undefined ? undefined : `{ upstream: ${upstream}, as: ${model} }`
+  const names = text.split(',').map(name => name.trim())
+  if (names.length > 1) return names.every(isName) ? `[${names.join(', ')}]` : undefined
+  const slash = text.indexOf('/')
+  const [upstream, model] = [text.slice(0, slash), text.slice(slash + 1)]
+  return slash > 0 && isName(upstream) && /^[\w./:-]+$/.test(model)
+    ? `{ upstream: ${upstream}, as: ${model} }`
+    : undefined
+}
+
+function isName(text: string): boolean {
+  return /^[A-Za-z0-9][\w.-]*$/.test(text)
 }
