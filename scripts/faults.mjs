@@ -8,8 +8,8 @@ const ID = /\bF-[A-Z]\d+\b/g
 /** The ids at the start of a title, or behind the names of the protocols that it is about: `chat → messages: F-U9 …`. */
 const LEADING_IDS = /^(?:.*?: )?(?:F-[A-Z]\d+\b[: ]+)+(?=\S)/
 
-/** Of one id in one file; the file has the others. */
-const MAX_TITLES = 2
+/** Titles of one id in one file, in test/faults and elsewhere; the file has the others. */
+const MAX_TITLES = { faults: 2, elsewhere: 1 }
 
 const AREAS = {
   U: 'Upstreams that fail',
@@ -85,8 +85,9 @@ function entry(id, { fault, required }, titles) {
 }
 
 function line(file, titles) {
-  const more = titles.length - MAX_TITLES
-  const shown = [...titles.slice(0, MAX_TITLES), ...(more > 0 ? [`and ${more} more`] : [])]
+  const most = file.startsWith('faults/') ? MAX_TITLES.faults : MAX_TITLES.elsewhere
+  const more = titles.length - most
+  const shown = [...titles.slice(0, most), ...(more > 0 ? [`and ${more} more`] : [])]
   return `- \`${file.replace(/(\.test)?\.ts$/, '')}\`${shown.length > 0 ? `: ${shown.join('; ')}` : ''}`
 }
 
