@@ -8,6 +8,7 @@ export interface OwnWord {
 }
 
 const SECRET: OwnWord = { hint: 'the secret is named, never written: secret: { env: NAME }', meant: 'secret' }
+const PLACE: OwnWord = { hint: 'where a secret is found stands under secret: secret: { env: NAME }', meant: 'secret' }
 const BASE: OwnWord = { hint: 'the address of an upstream is its base', meant: 'base' }
 const KIND: OwnWord = { hint: 'what an upstream is, its kind says', meant: 'kind' }
 const UPSTREAM: OwnWord = { hint: 'the name of the upstream that serves the model', meant: 'upstream' }
@@ -46,6 +47,8 @@ const COMMON: Readonly<Record<string, OwnWord>> = {
 
 const OF_UPSTREAMS: Readonly<Record<string, OwnWord>> = {
   ...COMMON,
+  env: PLACE,
+  file: PLACE,
   apikey: SECRET,
   apikeyenv: SECRET,
   apitoken: SECRET,
@@ -88,6 +91,8 @@ const WORDS: Readonly<Record<string, Readonly<Record<string, OwnWord>>>> = {
     clients: KEYS,
     fallbacks: FALLBACKS,
     logging: { hint: 'what is logged: log: { level: debug }', meant: 'log' },
+    cache: { hint: 'answers are not kept' },
+    caching: { hint: 'answers are not kept' },
     loglevel: { hint: 'what is logged: log: { level: debug }', meant: 'log' },
     server: LISTEN,
     port: LISTEN,
@@ -98,6 +103,9 @@ const WORDS: Readonly<Record<string, Readonly<Record<string, OwnWord>>>> = {
   },
   keys: {
     ...COMMON,
+    env: PLACE,
+    file: PLACE,
+    hash: PLACE,
     apikey: SECRET,
     key: SECRET,
     token: SECRET,
@@ -133,11 +141,52 @@ const WORDS: Readonly<Record<string, Readonly<Record<string, OwnWord>>>> = {
   },
 }
 
+/** Of sections that are one mapping; keys in small letters, without dashes and underscores. */
+const SETTINGS_WORDS: Readonly<Record<string, Readonly<Record<string, OwnWord>>>> = {
+  limits: {
+    ...COMMON,
+    rate: RATES,
+    rps: RATES,
+    maxbody: { hint: 'the largest body of a request', meant: 'body' },
+    bodysize: { hint: 'the largest body of a request', meant: 'body' },
+    maxbodysize: { hint: 'the largest body of a request', meant: 'body' },
+    clientmaxbodysize: { hint: 'the largest body of a request', meant: 'body' },
+    timeout: { hint: 'how long upstreams are waited for stands in timeouts' },
+    concurrency: { hint: 'requests at the same time', meant: 'in_flight' },
+    maxconnections: { hint: 'connections to an upstream', meant: 'connections' },
+  },
+  timeouts: {
+    request: { hint: 'the longest time of a whole exchange', meant: 'total' },
+    timeout: { hint: 'the longest time of a whole exchange', meant: 'total' },
+    response: { hint: 'the longest wait for the first byte of an answer', meant: 'first_byte' },
+    header: { hint: 'the longest wait for the first byte of an answer', meant: 'first_byte' },
+    read: { hint: 'the longest pause within an answer', meant: 'idle' },
+    stream: { hint: 'the longest pause within an answer', meant: 'idle' },
+  },
+  retry: {
+    retries: { hint: 'attempts in all, the first included', meant: 'attempts' },
+    maxretries: { hint: 'attempts in all, the first included', meant: 'attempts' },
+    numretries: { hint: 'attempts in all, the first included', meant: 'attempts' },
+    count: { hint: 'attempts in all, the first included', meant: 'attempts' },
+    backoff: { hint: 'the next target is asked at once' },
+    delay: { hint: 'the next target is asked at once' },
+    statuses: { hint: 'failures after which another target is tried', meant: 'on' },
+    statuscodes: { hint: 'failures after which another target is tried', meant: 'on' },
+  },
+  listen: {
+    address: { hint: 'the address to listen at', meant: 'host' },
+    bind: { hint: 'the address to listen at', meant: 'host' },
+    ip: { hint: 'the address to listen at', meant: 'host' },
+    ssl: { hint: 'certificates: tls: { cert: ./cert.pem, key: ./key.pem }', meant: 'tls' },
+  },
+  log: { format: { hint: 'the log is always JSON lines on standard error' } },
+}
+
 /** Our word for an unknown key at `site`, where another gateway has such a key there. */
 export function ownWord(site: Site): OwnWord | undefined {
   const section = site.path.length === 1 ? '' : String(site.path[0])
-  const inEntry = site.path.length === 1 || isEntryOf(site)
-  const words = WORDS[section]
+  const inEntry = site.path.length < 3 || isEntryOf(site)
+  const words = site.path.length === 2 ? SETTINGS_WORDS[section] : WORDS[section]
   const word = String(site.path.at(-1)).toLowerCase().replaceAll(/[-_]/g, '')
   return inEntry && words !== undefined && Object.hasOwn(words, word) ? words[word] : undefined
 }

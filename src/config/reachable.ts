@@ -1,3 +1,4 @@
+import type { CallConfig } from '../core/config.js'
 import type { Retry } from '../core/limits.js'
 import { TASK_VARIABLES, taskFamily } from '../core/task.js'
 import type { Context } from './context.js'
@@ -238,14 +239,14 @@ function checkRoutes({ routes, upstreams }: Parts, { report }: Context): void {
 
 /** What upstreams speak must be asked for by a route, and calls may hold only parameters that those routes have. */
 function checkEndpoints(
-  { upstreams, protocols }: Parts,
+  { upstreams, protocols, routes }: Parts,
   spoken: ReadonlyMap<string, ReadonlySet<string>>,
   begun: ReadonlySet<string>,
   { report }: Context,
 ): void {
   const known = new Set([...spoken.keys(), ...protocols])
   for (const { endpoints } of upstreams.values()) {
-    for (const [protocol, { site, params }] of endpoints) {
+    for (const [protocol, { site, params, config }] of endpoints) {
       const ofTask = isTaskCall(protocol, begun) ? TASK_PARAMS : undefined
       const available = spoken.get(protocol) ?? ofTask ?? paramsOfPartners(protocol, spoken)
       if (available === undefined) {
@@ -253,7 +254,7 @@ function checkEndpoints(
         const message = `no route has the protocol ${quoted(protocol)}, so nobody calls this`
         report.warn('unused-protocol', site, message, {
           on: 'key',
-          meant: () => suggest(protocol, known),
+          meant: () => protocolAt(config.call, routes) ?? suggest(protocol, known),
           from: ['routes', 'protocols'],
         })
         continue
@@ -265,4 +266,10 @@ function checkEndpoints(
       }
     }
   }
+}
+
+/** What clients speak at the very path of a call. */
+function protocolAt({ method, target }: CallConfig, routes: ReadonlyMap<string, ReadRoute>): string | undefined {
+  const path = target.split('?', 1)[0]
+  return routes.get(`${method} ${path}`)?.config.protocol
 }

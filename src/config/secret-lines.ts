@@ -29,6 +29,8 @@ const HARMLESS = [
 ]
 /** Names and passwords, or keys in the query, of a URL. */
 const URL_WITH_SECRET = /:\/\/[^\s/@"']*:[^\s/@"']*@|[?&][\w-]*(?:key|token|secret|sig)[\w-]*=/i
+/** Keys that are listed, as callers have them and not as they are declared. */
+const LISTED_UNDER_KEYS = /\bkeys["']?\s*:\s*\[\s*[^\s{\]]/
 const SCALAR_UNDER_KEYS = /\bkeys["']?\s*:\s*\{\s*[\w.-]+["']?\s*:\s*[^\s{]/
 
 /**
@@ -41,7 +43,7 @@ export function holdsSecret(source: Lines, number: number): boolean {
   if (secretOnLine(line) || looksLikeKey(line)) return true
   const parent = parentKey(lines, number)
   if (parent === undefined) return false
-  if (isBareValue(line)) return isSecretWord(parent)
+  if (isBareValue(line)) return isSecretWord(parent) || parent === 'keys'
   return parent === 'keys' && /^\s*[^:]*:\s+[^\s{#]/.test(line)
 }
 
@@ -57,7 +59,7 @@ export function looksLikeKey(text: string): boolean {
 }
 
 function secretOnLine(line: string): boolean {
-  if (SCALAR_UNDER_KEYS.test(line) || URL_WITH_SECRET.test(line)) return true
+  if (SCALAR_UNDER_KEYS.test(line) || LISTED_UNDER_KEYS.test(line) || URL_WITH_SECRET.test(line)) return true
   for (const match of line.matchAll(UNSPACED_KEY)) if (isSecretWord(match[1] ?? '')) return true
   for (const match of line.matchAll(KEY)) {
     const key = match[1] ?? ''

@@ -52,7 +52,7 @@ export function slipMeant({ keyword, params, data }: ErrorObject, site: Site): s
   if (keyword !== 'pattern') return undefined
   if (section === 'models') return targetMeant(data)
   if (/^\/\S*$/.test(data)) return `POST ${data}`
-  return /^[A-Z]+ [^/\s]\S*$/.test(data) ? data.replace(' ', ' /') : undefined
+  return /^[A-Z]+ [^/\s:][^\s:]*$/.test(data) ? data.replace(' ', ' /') : undefined
 }
 
 /** `a, b` → `[a, b]`, `north/large` → `{ upstream: north, as: large }`. */

@@ -30,6 +30,7 @@ const HIDDEN = [
   'base: https://me:abc@north.example',
   'base: https://north.example/?api_key=abc',
   'keys: { me: abc }',
+  'keys: [abc, def]',
   'as: sk-Zq8Xw3vT1n',
 ]
 
@@ -88,4 +89,9 @@ t.test('runs of letters with scattered digits look like keys, names with version
 t.test('F-C12 a megabyte on one line is judged at once', async t => {
   for (const piece of ['x', 'x:', '{', ' ', '"', 'x: ', '[{}'])
     t.type(hides(piece.repeat(1_000_000 / piece.length)), 'boolean')
+})
+
+t.test('keys that are listed are not shown', async t => {
+  t.ok(hides('keys:\n  - some-words-of-a-key', 2))
+  t.notOk(hides('keys:\n  - { secret: { env: TEAM_KEY } }', 2))
 })

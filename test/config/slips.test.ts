@@ -96,6 +96,27 @@ const SLIPS: readonly (readonly [title: string, text: string, ...found: readonly
     '3:66 no kind of upstream is called "nonesuch"; gateway init --provider list prints them',
   ],
   [
+    'settings as other programs name them',
+    `${HEAD}${UPSTREAM}${MODEL}listen: { address: 127.0.0.1 }\nlog: { format: json }\nlimits: { rate: 5, max_body: 1MiB }\ntimeouts: { request: 5s }\nretry: { max_retries: 2, backoff: 1s }\n`,
+    '5:11 unknown key "address": the address to listen at → host',
+    '6:8 unknown key "format": the log is always JSON lines on standard error',
+    '7:11 unknown key "rate": there are no limits of rates',
+    '7:20 unknown key "max_body": the largest body of a request → body',
+    '8:13 unknown key "request": the longest time of a whole exchange → total',
+    '9:10 unknown key "max_retries": attempts in all, the first included → attempts',
+    '9:26 unknown key "backoff": the next target is asked at once',
+  ],
+  [
+    'the place of a secret, but not under secret',
+    `version: 1\nkeys: { me: { env: GATEWAY_KEY } }\n${UPSTREAM}${MODEL}`,
+    '2:15 unknown key "env": where a secret is found stands under secret: secret: { env: NAME } → secret',
+  ],
+  [
+    'protocols by other names, which the path shows',
+    `${HEAD}upstreams: { a: { base: https://a.example, speaks: { chat: POST /v1/chat/completions, openai: POST /v1/responses } } }\nmodels: { a: a }\n`,
+    '3:87 no route has the protocol "openai", so nobody calls this → responses',
+  ],
+  [
     'paths without a method, and methods without a path',
     `${HEAD}${MODEL}upstreams:\n  sim: { base: https://a.example, speaks: { chat: /v1/chat/completions } }\nroutes:\n  /v1/x: off\n  POST v1/y: { protocol: chat, upstream: sim }\n  POST /v1/z: chat\n`,
     '5:51 expected a method and a path, such as POST /v1/chat/completions, or off → POST /v1/chat/completions',
