@@ -400,6 +400,8 @@ export interface ModelEntry {
 export interface KeyRing {
   /** `now` in milliseconds since the epoch. A refusal's reason is for the log; clients see one answer for all. */
   find(presented: string, now: number): Caller | Refusal
+  /** The same by the SHA-256 of a key, in lower-case hex, for what the holder of that key had made. */
+  byDigest(digest: string, now: number): Caller | Refusal
 }
 
 export interface Caller {

@@ -71,6 +71,7 @@ export const ANSWERS = [
   'completion.update',
   'completion.delete',
   'completion.messages',
+  'client_secret',
 ] as const
 
 /** How a stream is cut into messages: events with LF or CRLF, a JSON document a line, or one JSON array. */

@@ -220,7 +220,10 @@ function valueIn(bytes: Buffer, name: string): unknown {
 const MOST_SHAPE = 128 * 1024
 
 function readModel(call: Call, pointer: ModelPointer, inBody: InBody): string {
-  const { model, named } = modelIn(pointer, readPointer(call, pointer, inBody))
+  const { clientSecret } = call
+  // A secret opens sessions of its model alone, so clients need not name it.
+  const known = clientSecret === undefined ? pointer : { ...pointer, byDefault: clientSecret.model }
+  const { model, named } = modelIn(known, readPointer(call, pointer, inBody))
   if (named !== undefined) call.named = named
   return model
 }

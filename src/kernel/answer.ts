@@ -6,6 +6,7 @@ import type { Serve } from './held/look.js'
 import { type MethodsOf, modelShape } from './model-shapes.js'
 import { NOT_ALLOWED, whyNot } from './resolve.js'
 import { STATE_ANSWERS } from './state/answers.js'
+import { CLIENT_SECRET_ANSWERS } from './state/client-secret-answer.js'
 import { COMPLETION_ANSWERS } from './state/completion-answers.js'
 import { CONVERSATION_ANSWERS } from './state/conversation-answers.js'
 
@@ -42,7 +43,7 @@ export function answer(call: Call, route: Route, serve: Serve): void | Promise<v
 }
 
 /** What the gateway keeps between requests. */
-const HOSTED = { ...STATE_ANSWERS, ...CONVERSATION_ANSWERS, ...COMPLETION_ANSWERS }
+const HOSTED = { ...STATE_ANSWERS, ...CLIENT_SECRET_ANSWERS, ...CONVERSATION_ANSWERS, ...COMPLETION_ANSWERS }
 
 /** The verbs behind `/models/{model}` by which some upstream serves the model now: `generateContent`. */
 function methodsOf(model: string, routes: readonly Route[]): readonly string[] {

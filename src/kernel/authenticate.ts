@@ -13,11 +13,21 @@ export function authenticate(
   placements: readonly Placement[],
   keys: KeyRing,
 ): Caller {
-  const presented = readKey(request, query, placements)
-  if (typeof presented !== 'string') throw unauthenticated(placements, presented.refused)
+  const presented = presentedKey(request, query, placements)
   const caller = keys.find(presented, Date.now())
   if ('refused' in caller) throw unauthenticated(placements, caller.refused)
   return caller
+}
+
+/** What the request presents as its key. Throws as {@link authenticate}. */
+export function presentedKey(
+  request: IncomingMessage,
+  query: URLSearchParams | undefined,
+  placements: readonly Placement[],
+): string {
+  const presented = readKey(request, query, placements)
+  if (typeof presented !== 'string') throw unauthenticated(placements, presented.refused)
+  return presented
 }
 
 function readKey(

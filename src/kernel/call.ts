@@ -10,6 +10,7 @@ import type { Caller, Route, Usage, VectorForm } from '../core/plan.js'
 import type { OverflowFile } from '../stores/overflow.js'
 import type { Spool } from '../stores/spool.js'
 import type { MemberChanges } from './body.js'
+import type { ClientSecret } from './client-secrets.js'
 import type { Generation } from './generation.js'
 import { clientRequestId } from './heads.js'
 import type { ResultNames } from './held/batch/result-names.js'
@@ -45,6 +46,8 @@ export class Call implements Watched, InFlight {
   route: Route | undefined
   params: Params = NO_PARAMS
   caller: Caller | undefined
+  /** The secret that stands for the caller's key, where one does. */
+  clientSecret: ClientSecret | undefined
   family: Family = 'compatible'
   model = ''
   /** Whether the request itself holds that name: a word may stand for it, or nothing. */

@@ -67,6 +67,11 @@ export class DigestRing implements KeyRing {
     return admit(entry.holder, now)
   }
 
+  byDigest(digest: string, now: number): Caller | Refusal {
+    const entry = this.#entries.get(digest)
+    return entry === undefined ? { refused: 'unknown' } : admit(entry.holder, now)
+  }
+
   /** What was made of a key of that name, where it says the very same. */
   holderOf(name: string, config: KeyConfig): Holder | undefined {
     const holder = this.#holders.get(name)

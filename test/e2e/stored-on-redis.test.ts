@@ -8,6 +8,7 @@ process.env.STORE_UNDER_TEST = 'redis'
 if (withoutRedis === false) {
   await import('./hosted-conversations.test.js')
   await import('./stored-completions.test.js')
+  await import('./client-secrets.test.js')
 } else {
   console.error(`# SKIPPED: ${withoutRedis}`)
   t.pass('there is no such server here', { skip: withoutRedis })

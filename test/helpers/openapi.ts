@@ -17,6 +17,7 @@ const DOCUMENTS = {
   'chat.event': ['openai', 'CreateChatCompletionStreamResponse'],
   'chat.list': ['openai', 'ChatCompletionList'],
   'chat.messages': ['openai', 'ChatCompletionMessageList'],
+  'client-secret.response': ['openai', 'RealtimeCreateClientSecretResponse'],
   'chat.deleted': ['openai', 'ChatCompletionDeleted'],
   'responses.request': ['openai', 'CreateResponse'],
   'responses.response': ['openai', 'Response'],

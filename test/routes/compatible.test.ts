@@ -37,6 +37,7 @@ t.test('the compatible interface is these routes', async t => {
     'POST /v1/images/generations',
     'POST /v1/images/variations',
     'POST /v1/moderations',
+    'POST /v1/realtime/client_secrets',
     'POST /v1/rerank',
     'POST /v1/responses',
     'POST /v1/uploads',

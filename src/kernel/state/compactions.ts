@@ -1,14 +1,11 @@
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import { GatewayError } from '../../core/errors.js'
 import type { Store } from '../../core/store.js'
-import { SharedSecret } from '../shared-secret.js'
+import { SealedBox } from '../sealed-box.js'
 import { type Item, typeOf } from './items.js'
 
 /** Begins the sealed content of every compaction item that the gateway made. */
 const HEAD = 'gwc1.'
 const MARK = Buffer.from(HEAD)
-const NONCE_BYTES = 12
-const TAG_BYTES = 16
 /** What the protocol, and clients before it was settled, call an item that stands for earlier ones. */
 const TYPES = new Set(['compaction', 'compaction_summary', 'context_compaction'])
 
@@ -20,19 +17,15 @@ export type OpenItem = (item: Item, index: number) => Item
 
 /** Seals summaries of conversations so that they can be read by the gateway alone, and used by the key that had them made. */
 export class Compactions {
-  readonly #secret: SharedSecret
+  readonly #box: SealedBox
 
   constructor(store: Store) {
-    this.#secret = new SharedSecret(store, 'compactions')
+    this.#box = new SealedBox(store, 'compactions')
   }
 
   /** The `encrypted_content` of a compaction item (AES-256-GCM). Throws `unavailable` where the store does not answer. */
   async seal(owner: string, summary: string): Promise<string> {
-    const nonce = randomBytes(NONCE_BYTES)
-    const cipher = createCipheriv('aes-256-gcm', await this.key(), nonce, { authTagLength: TAG_BYTES })
-    cipher.setAAD(boundTo(owner))
-    const sealed = Buffer.concat([cipher.update(summary, 'utf8'), cipher.final()])
-    return HEAD + Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64url')
+    return HEAD + (await this.#box.sealer()).seal(Buffer.from(summary), boundTo(owner))
   }
 
   /**
@@ -40,21 +33,17 @@ export class Compactions {
    * that was made for another owner, or changed.
    */
   async opener(owner: string): Promise<OpenItem> {
-    const key = await this.key()
+    const sealer = await this.#box.sealer()
     return (item, index) => {
       if (!isCompaction(item)) return item
-      const summary = unseal(key, owner, item.encrypted_content)
+      const summary = sealer.open(item.encrypted_content.slice(HEAD.length), boundTo(owner))
       if (summary === undefined) throw notTheirs(index)
       return {
         type: 'message',
         role: 'user',
-        content: [{ type: 'input_text', text: `${INTRODUCTION}\n\n${summary}` }],
+        content: [{ type: 'input_text', text: `${INTRODUCTION}\n\n${summary.toString('utf8')}` }],
       }
     }
-  }
-
-  private async key(): Promise<Uint8Array> {
-    return (await this.#secret.bytes()).subarray(0, 32)
   }
 }
 
@@ -69,21 +58,8 @@ export function isCompaction(item: Item): item is Item & { readonly encrypted_co
   return typeof content === 'string' && content.startsWith(HEAD) && TYPES.has(typeOf(item))
 }
 
-function unseal(key: Uint8Array, owner: string, content: string): string | undefined {
-  const bytes = Buffer.from(content.slice(HEAD.length), 'base64url')
-  if (bytes.length < NONCE_BYTES + TAG_BYTES) return undefined
-  const nonce = bytes.subarray(0, NONCE_BYTES)
-  const decipher = createDecipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES })
-  decipher.setAAD(boundTo(owner)).setAuthTag(bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES))
-  try {
-    return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()]).toString('utf8')
-  } catch {
-    return undefined
-  }
-}
-
-function boundTo(owner: string): Buffer {
-  return Buffer.from(`compaction\n${owner}`)
+function boundTo(owner: string): string {
+  return `compaction\n${owner}`
 }
 
 function notTheirs(index: number): GatewayError {

@@ -1,4 +1,5 @@
 import type { Store } from '../../core/store.js'
+import { ClientSecrets } from '../client-secrets.js'
 import { BatchNames } from '../held/batch/result-names.js'
 import { Holdings } from '../held/holdings.js'
 import { Background } from './background.js'
@@ -12,6 +13,7 @@ import { Recall } from './recall.js'
 export class State {
   readonly conversations: Conversations
   readonly background: Background
+  readonly clientSecrets: ClientSecrets
   readonly completions: Completions
   readonly compactions: Compactions
   readonly recall: Recall
@@ -22,6 +24,7 @@ export class State {
     this.conversations = new Conversations(store, bounds, undefined, onFault)
     this.background = new Background(this.conversations)
     this.completions = new Completions(store, bounds, onFault)
+    this.clientSecrets = new ClientSecrets(store)
     this.compactions = new Compactions(store)
     this.recall = new Recall(store)
     this.holdings = new Holdings(store)

@@ -3,6 +3,7 @@ import { type MessageHandler, MessageSocket, type Passed } from '../../net/messa
 import type { Place } from './context.js'
 import { errorEvent } from './error-event.js'
 import { Messages } from './messages.js'
+import { openingMessage } from './opening-message.js'
 import type { Session } from './session.js'
 import { Side } from './side.js'
 import {
@@ -60,6 +61,8 @@ export class FramedSession implements Session {
     this.#messages = new Messages(place, true)
     this.#ends = { client: this.end('client', client), upstream: this.end('upstream', upstream) }
     call.kernel.tunnels.add(this)
+    const opening = openingMessage(call, place.route, place.exchange)
+    if (typeof opening === 'string') this.#ends.upstream.socket.send(opening, true)
     if (call.kernel.draining) this.drain()
   }
 

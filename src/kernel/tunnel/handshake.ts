@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import { CLIENT_SECRET_PREFIX } from '../../core/client-secrets.js'
 import { GatewayError } from '../../core/errors.js'
 import type { Exchange, Route } from '../../core/plan.js'
 import { acceptOf } from '../../core/socket-key.js'
@@ -58,6 +59,7 @@ function offersOf({ request, generation }: Call, { caller }: Route): readonly st
   return names.filter(
     name =>
       name !== '' &&
+      !name.startsWith(CLIENT_SECRET_PREFIX) &&
       !prefixes.some(prefix => name.startsWith(prefix)) &&
       'refused' in generation.plan.keys.find(name, Date.now()),
   )

@@ -1,9 +1,12 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
+import { CLIENT_SECRET_PREFIX, takesClientSecrets } from '../../core/client-secrets.js'
 import { GatewayError } from '../../core/errors.js'
+import type { Caller, Route } from '../../core/plan.js'
+import { unauthenticated, unknownModel } from '../../core/refusals.js'
 import { recordCall } from '../account.js'
 import { admit } from '../admit.js'
-import { authenticate } from '../authenticate.js'
+import { authenticate, presentedKey } from '../authenticate.js'
 import { Call } from '../call.js'
 import { checkHead } from '../heads.js'
 import type { Kernel } from '../kernel.js'
@@ -13,6 +16,7 @@ import { tellArrival, tellWays } from '../trail.js'
 import { checkOrigin, SOCKET_METHOD } from '../upgrade.js'
 import { TunnelDispatch } from './dispatch.js'
 import { checkHandshake } from './handshake.js'
+import { openingMessage } from './opening-message.js'
 import { HandshakeResponse } from './response.js'
 
 /** Whether the path that a WebSocket is asked for on is one that is passed through. */
@@ -41,17 +45,34 @@ async function open(call: Call, response: HandshakeResponse, socket: Duplex, hea
   call.params = 'params' in matched ? matched.params : call.params
   checkHead(request, plan.limits)
   checkOrigin(request, plan.listen.cors?.origins ?? [])
-  call.caller = authenticate(request, call.query, route.caller, plan.keys)
+  call.caller = await callerOf(call, route)
+  if (call.over) return
   call.takePlace()
   checkHandshake(request)
   if (kernel.draining) throw new GatewayError('unavailable', 'The gateway is shutting down.', { retryAfter: 1000 })
   const body = await admit(call, route)
   if (call.over) return
   const able = resolve(call, route)
-  const exchanges = mayBeRuled(call, route, body) ? await checkMembers(call, route, body, able) : able
+  const ruled = mayBeRuled(call, route, body) ? await checkMembers(call, route, body, able) : able
+  const exchanges = ruled.filter(exchange => openingMessage(call, route, exchange) !== null)
+  if (exchanges.length === 0) throw unknownModel(call.model, route, 'the session names a model that is not there')
   const release = kernel.tunnels.take(call.caller.name, plan.limits.sessions)
   response.once('close', release)
   call.stream = true
   if (kernel.sink.debugs) tellWays(call, exchanges)
   new TunnelDispatch(call, route, exchanges, { socket, response, head }).start()
+}
+
+/** Who opens a session: the holder of a key, or of a secret that one had made for such sessions. */
+async function callerOf(call: Call, route: Route): Promise<Caller> {
+  const { keys } = call.generation.plan
+  const presented = presentedKey(call.request, call.query, route.caller)
+  const isSecret = takesClientSecrets(route.protocol?.name) && presented.startsWith(CLIENT_SECRET_PREFIX)
+  if (!isSecret || !('refused' in keys.find(presented, Date.now()))) {
+    return authenticate(call.request, call.query, route.caller, keys)
+  }
+  const opened = await call.kernel.state.clientSecrets.open(presented, keys)
+  if ('refused' in opened) throw unauthenticated(route.caller, opened.refused)
+  call.clientSecret = opened.secret
+  return opened.caller
 }

@@ -5,6 +5,7 @@ import { closeFrame, pingFrame, textFrame } from '../../wire/frames.js'
 import type { Place } from './context.js'
 import { errorEvent } from './error-event.js'
 import { Lane } from './lane.js'
+import { openingMessage } from './opening-message.js'
 import { Reading } from './reading.js'
 import type { Session } from './session.js'
 import { Side } from './side.js'
@@ -80,6 +81,8 @@ export class RawSession implements Session {
       this.#isFull = false
       this.#tunnel.more()
     })
+    const opening = openingMessage(call, place.route, place.exchange)
+    if (typeof opening === 'string') this.toUpstream(textFrame(opening, true))
     if (place.client.head.length > 0) this.fromClient(place.client.head)
     if (call.kernel.draining) this.drain()
   }

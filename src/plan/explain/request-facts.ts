@@ -113,6 +113,7 @@ export function requestFacts(plan: CompiledPlan, ask: Ask): RequestFacts {
 }
 
 function keptText({ answer }: Route): string {
+  if (answer === 'client_secret') return 'nothing: the secret that is made holds all that it means'
   return answer === 'response.compact'
     ? "asked of the model's upstream; where that does not compact, its model writes a summary"
     : answer !== undefined && /^(conversation|completion)/.test(answer)

@@ -1,0 +1,84 @@
+import { hash } from 'node:crypto'
+import { deflateRawSync, inflateRawSync } from 'node:zlib'
+import { CLIENT_SECRET_PREFIX } from '../core/client-secrets.js'
+import { jsonText, parseExact } from '../core/exact-json.js'
+import type { JsonObject } from '../core/json.js'
+import type { Caller, KeyRing, Refusal } from '../core/plan.js'
+import type { Store } from '../core/store.js'
+import { SealedBox } from './sealed-box.js'
+
+/** Largest session that a secret is made for, as JSON, bytes. */
+export const MAX_SESSION_BYTES = 32 * 1024
+/** Longest secret, characters: it goes in a header, beside others. */
+export const MAX_SECRET_CHARS = 6 * 1024
+/** Beside the session: the names of models. */
+const MAX_INFLATED_BYTES = 2 * MAX_SESSION_BYTES
+const BOUND = 'client secret'
+
+/** What a short-lived secret allows: sessions like this one, for whoever has it, in the name of the key that had it made. */
+export interface ClientSecret {
+  /** SHA-256 of that key, in lower-case hex: where the key is gone, so is the secret. */
+  readonly key: string
+  /** Seconds since the epoch; sessions that are open go on. */
+  readonly expires: number
+  readonly model: string
+  /** Further models that the session names. */
+  readonly others: readonly string[]
+  /** What sessions begin with, beside their model. */
+  readonly session: JsonObject | null
+}
+
+/** Seals all that a secret means into the secret, so that nothing of it is kept. */
+export class ClientSecrets {
+  readonly #box: SealedBox
+  readonly #now: () => number
+
+  constructor(store: Store, now: () => number = () => Date.now()) {
+    this.#box = new SealedBox(store, 'client-secrets')
+    this.#now = now
+  }
+
+  /** Milliseconds since the epoch. */
+  get now(): number {
+    return this.#now()
+  }
+
+  /** Throws `unavailable` where the store does not answer. */
+  async make(secret: ClientSecret): Promise<string> {
+    const bytes = deflateRawSync(Buffer.from(jsonText({ ...secret, session: secret.session ?? null })))
+    return CLIENT_SECRET_PREFIX + (await this.#box.sealer()).seal(bytes, BOUND)
+  }
+
+  /** What a secret means, and who has it: the key that had it made, with that model alone. Throws `unavailable`. */
+  async open(
+    presented: string,
+    keys: KeyRing,
+  ): Promise<{ readonly secret: ClientSecret; readonly caller: Caller } | Refusal> {
+    const secret = presented.length <= MAX_SECRET_CHARS ? await this.read(presented) : undefined
+    if (secret === undefined) return { refused: 'unknown' }
+    const now = this.#now()
+    if (now >= secret.expires * 1000) return { refused: 'expired' }
+    const parent = keys.byDigest(secret.key, now)
+    return 'refused' in parent ? parent : { secret, caller: callerOf(secret, parent) }
+  }
+
+  private async read(presented: string): Promise<ClientSecret | undefined> {
+    const sealed = presented.slice(CLIENT_SECRET_PREFIX.length)
+    // One secret has one spelling.
+    if (Buffer.from(sealed, 'base64url').toString('base64url') !== sealed) return undefined
+    const bytes = (await this.#box.sealer()).open(sealed, BOUND)
+    if (bytes === undefined) return undefined
+    return parseExact(
+      inflateRawSync(bytes, { maxOutputLength: MAX_INFLATED_BYTES }).toString('utf8'),
+    ) as unknown as ClientSecret
+  }
+}
+
+export function digestOf(key: string): string {
+  return hash('sha256', key)
+}
+
+function callerOf({ model, others }: ClientSecret, parent: Caller): Caller {
+  const named = [model, ...others]
+  return { ...parent, models: named, may: name => named.includes(name) && parent.may(name) }
+}

@@ -1,0 +1,23 @@
+import { jsonText } from '../../core/exact-json.js'
+import { messageRules } from '../../core/members.js'
+import type { Exchange, Route } from '../../core/plan.js'
+import { findInMessage } from '../../wire/find-members.js'
+import { apply } from '../../wire/json-splice.js'
+import type { Call } from '../call.js'
+import { modelJudge } from './model-judge.js'
+
+/**
+ * The message by which a session begins as the client secret that opens it says, with the upstream's names of models.
+ * Undefined where it says nothing; null where it names a model that is not at this upstream any more.
+ */
+export function openingMessage(call: Call, route: Route, exchange: Exchange): string | null | undefined {
+  const session = call.clientSecret?.session ?? undefined
+  if (session === undefined) return undefined
+  const message = Buffer.from(jsonText({ type: 'session.update', session }))
+  const judge = modelJudge(call, exchange)
+  const { names } = findInMessage(message, messageRules(route.members.of(exchange.upstream.name)))
+  const known = names.map(({ text }) => judge(text))
+  if (known.includes(undefined)) return null
+  const edits = names.map(({ start, end }, index) => ({ start, end, bytes: Buffer.from(JSON.stringify(known[index])) }))
+  return apply(message, edits).toString('utf8')
+}
