@@ -93,6 +93,13 @@ function strayProblem(error: ErrorObject, path: DocumentPath, strays: Strays): S
     const message = `${quoted(String(name))} is indented, so it stands under ${quoted(String(holder))}; take its line and those below it to the left`
     return { path: within, message }
   }
+  if (error.keyword === 'type' && strays.isBare(path)) return { path }
+  const beside = strays.besideEntry(path)
+  if (beside !== undefined) {
+    const member = quoted(String(path[1]))
+    const message = `${member} stands beside ${quoted(beside.entry)}, and not under it; indent it by two more spaces`
+    return beside.first ? { path: path.slice(0, 2), message } : { path }
+  }
   if (path.length !== 1) return undefined
   const name = String(path[0])
   if (error.keyword === 'type' && error.data === null && strays.isEmptied(name)) return { path }

@@ -45,6 +45,11 @@ export class Source {
     return this.text.slice(start, end === undefined ? undefined : end - 1).replace(/\r$/, '')
   }
 
+  /** Offset at which a line (from 1) starts; the end of the text beyond the last. */
+  startOf(number: number): number {
+    return this.#starts[number - 1] ?? this.text.length
+  }
+
   /** A line as problems may show it: `undefined` where it is blank, very long, or may hold a secret. */
   excerpt(number: number): string | undefined {
     const line = this.line(number)

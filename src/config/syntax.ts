@@ -46,6 +46,8 @@ export function explainSyntax(fault: YAMLError, source: Source): Explanation {
   }
   const separator = missingSeparator(fault, source, at)
   if (separator !== undefined) return separator
+  const deeper = fault.code === 'BLOCK_AS_IMPLICIT_KEY' ? deeperBelow(source, line) : undefined
+  if (deeper !== undefined) return deeper
   const unquoted = UNQUOTED.find(form => form.line.test(text))
   if (unquoted !== undefined) return { message: unquoted.message, start: at }
   const entry = missingEntry(fault, source, at)
@@ -61,6 +63,16 @@ export function explainSyntax(fault: YAMLError, source: Source): Explanation {
   const message = WORDS[fault.code] ?? 'this is not YAML; check the quotes, brackets and indentation before it'
   const blanks = /^ */.exec(text.slice(source.offsetInLine(at)))?.[0].length ?? 0
   return { message, start: fault.code === 'TAB_AS_INDENT' ? at : at + blanks }
+}
+
+/** A key that is indented below one that has its value already. */
+function deeperBelow(source: Source, line: number): Explanation | undefined {
+  const [own, below] = [source.line(line), source.line(line + 1)].map(text => text.slice(0, LONGEST_HINTED))
+  const [indent = 0, next = 0] = [own, below].map(text => /^ */.exec(text ?? '')?.[0].length ?? 0)
+  const colons = own?.split(': ').length ?? 0
+  if (colons > 2 || next <= indent || below?.includes(':') !== true) return undefined
+  const start = source.startOf(line + 1) + next
+  return { message: 'this is indented deeper than the line above, which has its value already', start }
 }
 
 function missingSeparator({ code, message }: YAMLError, source: Source, at: number): Explanation | undefined {

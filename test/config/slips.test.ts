@@ -33,6 +33,16 @@ const SLIPS: readonly (readonly [title: string, text: string, ...found: readonly
     '5:3 "models" is indented, so it stands under "upstreams"; take its line and those below it to the left',
   ],
   [
+    'members that stand beside their entry',
+    `${HEAD}upstreams:\n  sim:\n  kind: simulator\n  headers: { a: b }\nmodels: { a: sim }\n`,
+    '5:3 "kind" stands beside "sim", and not under it; indent it by two more spaces',
+  ],
+  [
+    'a member that is indented deeper than the one above',
+    `${HEAD}${UPSTREAM}models:\n  a:\n    upstream: sim\n      as: large\n`,
+    '7:7 this is indented deeper than the line above, which has its value already',
+  ],
+  [
     'entries with dashes',
     `${HEAD}${MODEL}upstreams:\n  - name: sim\n    kind: simulator\n`,
     '5:3 expected a mapping (name: value), but found a list; entries have names here, and no dashes: upstreams: { NAME: … }',
