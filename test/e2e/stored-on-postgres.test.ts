@@ -1,12 +1,11 @@
 import t from 'tap'
 import { withoutPostgres } from '../helpers/store-servers.js'
 
-// What the gateway keeps for keys, once more on a store of this type: the same tests.
+// Completions that are stored, and client secrets, once more on a store of this type: the same tests.
 
 process.env.STORE_UNDER_TEST = 'postgres'
 
 if (withoutPostgres === false) {
-  await import('./hosted-conversations.test.js')
   await import('./stored-completions.test.js')
   await import('./client-secrets.test.js')
 } else {
