@@ -112,9 +112,15 @@ export class Attempt implements UpstreamHandler, Source, Worker {
 
   onResponseData(_controller: UpstreamController, chunk: Buffer): void {
     madeBuffers(chunk.length)
-    if (this.#relay === undefined) return
+    const relay = this.#relay
+    if (relay === undefined) return
+    if (relay.step === undefined && this.call.kernel.turns.take(this, chunk.length)) {
+      relay.data(chunk)
+      return
+    }
     this.#rest = chunk
-    this.work()
+    if (relay.step === undefined) this.#controller?.pause()
+    else this.work()
   }
 
   onResponseEnd(): void {

@@ -41,25 +41,22 @@ export class UsagePlaces {
   /** One of these names stands, quoted, in every document that tells a number. */
   readonly names: readonly Buffer[]
   readonly #numbers: readonly UsageNumber[]
+  readonly #first: Step = stepOf()
 
   constructor(paths: UsagePaths) {
     this.#numbers = numbersOf(paths)
+    for (const [index, { field, places }] of this.#numbers.entries()) {
+      for (const [rank, path] of places.entries()) lead(this.#first, path).ends.push({ index, rank, field })
+    }
     this.roots = rootsOf(this.#numbers.flatMap(({ places }) => places)).slice(0, MAX_ROOTS)
     this.names = [...new Set(this.roots.map(root => `"${root.at(-1)}"`))].map(name => Buffer.from(name))
   }
 
   /** Takes the numbers that a document tells and that are missing; how many these are. */
   fill(numbers: Numbers, document: unknown): number {
-    let found = 0
-    for (let index = 0; index < this.#numbers.length; index++) {
-      const number = this.#numbers[index]
-      if (number === undefined || numbers[index] !== undefined) continue
-      const count = firstCount(document, number)
-      if (count === undefined) continue
-      numbers[index] = count
-      found++
-    }
-    return found
+    const missing: Missing = { numbers, ranks: [], found: 0 }
+    take(this.#first, document, missing)
+    return missing.found
   }
 
   isComplete(numbers: Numbers): boolean {
@@ -198,27 +195,77 @@ function rootsOf(places: readonly Path[]): readonly Path[] {
   )
 }
 
-function firstCount(document: unknown, { field, places }: UsageNumber): number | undefined {
-  for (const path of places) {
-    const count = countAt(document, path, 0, field)
-    if (count !== undefined) return count
-  }
-  return undefined
+/**
+ * A member on the way to numbers. All places of all numbers are one tree of them, so that a document is walked once, and
+ * only as far as it has what they have in common.
+ */
+interface Step {
+  readonly names: string[]
+  /** What follows each of the names. */
+  readonly next: Step[]
+  /** What follows `*`. */
+  every: Step | undefined
+  /** Numbers of which a place ends here; a lower rank goes first. */
+  readonly ends: { readonly index: number; readonly rank: number; readonly field: keyof Usage }[]
 }
 
-/** The number at a path; of several places that a `*` of it means, the first that has one. */
-function countAt(value: unknown, path: Path, depth: number, field: keyof Usage): number | undefined {
-  const name = path[depth]
-  if (name === undefined) return isCount(value, field) ? value : undefined
-  if (name !== EVERY) {
-    return isObject(value) && Object.hasOwn(value, name) ? countAt(value[name], path, depth + 1, field) : undefined
+function stepOf(): Step {
+  return { names: [], next: [], every: undefined, ends: [] }
+}
+
+/** The step at the end of a path, which is made where there is none yet. */
+function lead(first: Step, path: Path): Step {
+  let at = first
+  for (const name of path) {
+    if (name === EVERY) {
+      at.every ??= stepOf()
+      at = at.every
+      continue
+    }
+    const index = at.names.indexOf(name)
+    const next = at.next[index] ?? stepOf()
+    if (index < 0) {
+      at.names.push(name)
+      at.next.push(next)
+    }
+    at = next
   }
-  if (typeof value !== 'object' || value === null) return undefined
-  for (const inner of Object.values(value)) {
-    const count = countAt(inner, path, depth + 1, field)
-    if (count !== undefined) return count
+  return at
+}
+
+interface Missing {
+  readonly numbers: Numbers
+  /** Of those that this document has told. */
+  readonly ranks: number[]
+  found: number
+}
+
+/** Takes what stands at a step and behind it. Of several values that a `*` means, the first that is a count. */
+function take(step: Step, value: unknown, missing: Missing): void {
+  if (typeof value !== 'object' || value === null) {
+    if (step.ends.length > 0) takeCount(step, value, missing)
+    return
   }
-  return undefined
+  const { names, next, every } = step
+  if (isObject(value)) {
+    for (let index = 0; index < names.length; index++) {
+      const name = names[index] as string
+      if (Object.hasOwn(value, name)) take(next[index] as Step, value[name], missing)
+    }
+  }
+  if (every !== undefined) for (const inner of Object.values(value)) take(every, inner, missing)
+}
+
+function takeCount({ ends }: Step, value: unknown, missing: Missing): void {
+  const { numbers, ranks } = missing
+  for (const { index, rank, field } of ends) {
+    const before = ranks[index]
+    const isTold = before === undefined ? numbers[index] !== undefined : before <= rank
+    if (isTold || !isCount(value, field)) continue
+    if (before === undefined) missing.found++
+    numbers[index] = value
+    ranks[index] = rank
+  }
 }
 
 /** Only seconds may be broken. */
