@@ -1,4 +1,22 @@
 import { randomBytes } from 'node:crypto'
+import {
+  BACKSLASH,
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  COMMA,
+  CR,
+  DIGIT_0,
+  DIGIT_9,
+  DOT,
+  HYPHEN,
+  LF,
+  LOWER_E,
+  PLUS,
+  QUOTE,
+  SPACE,
+  TAB,
+  UPPER_E,
+} from './ascii.js'
 import { ExactNumber, type Json } from './json.js'
 
 /**
@@ -21,23 +39,6 @@ const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 const SHORT_NUMBER = 15
 /** Characters of a string that are looked at one by one before the rest is searched. */
 const NEAR = 24
-
-const TAB = 0x09
-const LF = 0x0a
-const CR = 0x0d
-const SPACE = 0x20
-const QUOTE = 0x22
-const PLUS = 0x2b
-const COMMA = 0x2c
-const MINUS = 0x2d
-const POINT = 0x2e
-const ZERO = 0x30
-const NINE = 0x39
-const UPPER_E = 0x45
-const BACKSLASH = 0x5c
-const CLOSE_BRACKET = 0x5d
-const LOWER_E = 0x65
-const CLOSE_BRACE = 0x7d
 
 /** What `JSON.parse` makes of a text, but for numbers that a double does not hold as written. Throws `SyntaxError`. */
 export function parseExact(text: string): Json {
@@ -95,7 +96,7 @@ function withMarks(text: string, most: number): { readonly text: string; readonl
     const unit = text.charCodeAt(at)
     if (unit === QUOTE) {
       at = stringEnd(text, at + 1)
-    } else if (unit === MINUS || isDigit(unit)) {
+    } else if (unit === HYPHEN || isDigit(unit)) {
       const end = numberEnd(text, at + 1)
       if (isExact(text, at, end) && endsValue(text, end)) {
         out += `${text.slice(from, at)}"${MARK}${text.slice(at, end)}"`
@@ -130,7 +131,7 @@ function numberEnd(text: string, from: number): number {
   let at = from
   for (; at < text.length; at++) {
     const unit = text.charCodeAt(at)
-    if (isDigit(unit) || unit === POINT || unit === PLUS || unit === MINUS) continue
+    if (isDigit(unit) || unit === DOT || unit === PLUS || unit === HYPHEN) continue
     if (unit !== LOWER_E && unit !== UPPER_E) break
   }
   return at
@@ -144,7 +145,7 @@ function isExact(text: string, start: number, end: number): boolean {
 
 /** Whether a number is digits alone, and not -0. */
 function isPlain(text: string, start: number, end: number): boolean {
-  if (text.charCodeAt(start) === MINUS && text.charCodeAt(start + 1) === ZERO) return false
+  if (text.charCodeAt(start) === HYPHEN && text.charCodeAt(start + 1) === DIGIT_0) return false
   for (let at = start + 1; at < end; at++) if (!isDigit(text.charCodeAt(at))) return false
   return true
 }
@@ -160,7 +161,7 @@ function endsValue(text: string, from: number): boolean {
 }
 
 function isDigit(unit: number): boolean {
-  return unit >= ZERO && unit <= NINE
+  return unit >= DIGIT_0 && unit <= DIGIT_9
 }
 
 type Holder = Record<string, Json>

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { tooLarge } from '../core/admission.js'
+import { HYPHEN } from '../core/ascii.js'
 import { madeBuffers } from '../core/dead-buffers.js'
 import { isOutOfDescriptors, outOfDescriptors } from '../core/descriptors.js'
 import { GatewayError } from '../core/errors.js'
@@ -17,8 +18,6 @@ import { MultipartError, type MultipartRule } from '../wire/multipart-problems.j
 import type { FormBody } from './body.js'
 import type { Call } from './call.js'
 import { changeFields } from './members.js'
-
-const DASH = 0x2d
 
 /** One part's head, its boundary line included, and most headers in it. */
 const HEAD = { head: 16 * 1024, headers: 32 } as const
@@ -88,7 +87,7 @@ class Places {
 
   take(events: readonly MultipartEvent[]): void {
     for (const event of events) {
-      if (this.#at === 0 && event.type !== 'preamble') this.bare = event.bytes[0] === DASH
+      if (this.#at === 0 && event.type !== 'preamble') this.bare = event.bytes[0] === HYPHEN
       if (event.type === 'part') this.#from.set(event.start, this.#at)
       else if (event.type === 'close') this.close = this.#at
       this.#at += event.bytes.length

@@ -1,4 +1,5 @@
 import { readVector, toBase64 } from '../codecs/vectors.js'
+import { COLON, SPACE } from '../core/ascii.js'
 import { isObject, type Json } from '../core/json.js'
 import type { VectorForm, VectorRule } from '../core/plan.js'
 import { EVERY, type Path } from '../wire/json-path.js'
@@ -6,8 +7,6 @@ import { breathe } from './translate/steps.js'
 
 /** Numbers that are rewritten in one turn of the event loop. */
 const MAX_NUMBERS_PER_TURN = 256 * 1024
-const SPACE = 0x20
-const COLON = 0x3a
 
 /** Whether the beginning of an answer shows its first vector in another form than the wanted one. */
 export function isOtherForm({ at }: VectorRule, wanted: VectorForm, pieces: readonly Buffer[]): boolean {

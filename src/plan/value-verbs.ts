@@ -1,3 +1,4 @@
+import { QUOTE } from '../core/ascii.js'
 import { isObject, type Json, parseJson } from '../core/json.js'
 import type { Transform } from '../core/plan.js'
 import { asBuffer } from '../wire/bytes.js'
@@ -16,7 +17,6 @@ import { chain, members, type Verb } from './verb.js'
 
 /** Longest value that these verbs look at, bytes: whatever is longer is none that they are for. */
 const LONGEST = 4096
-const QUOTE = 0x22
 
 /** `{ path: type }`: writes the number or text that stands there as the other one, where it can be. */
 export const cast: Verb = {

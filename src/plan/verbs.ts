@@ -1,3 +1,4 @@
+import { OPEN_BRACE } from '../core/ascii.js'
 import type { VerbConfig } from '../core/config.js'
 import type { Json } from '../core/json.js'
 import type { Transform } from '../core/plan.js'
@@ -73,8 +74,6 @@ export function compileVerbs(list: readonly VerbConfig[]): Transform | undefined
   const steps = list.flatMap(step => Object.entries(step)).map(([name, args]) => verbOf(name).compile(args))
   return steps.length === 0 ? undefined : chain([objectAlone, ...steps])
 }
-
-const OPEN_BRACE = 0x7b
 
 /** Verbs are for objects: other documents are refused. */
 const objectAlone: Transform = document => {

@@ -1,8 +1,6 @@
+import { BACKSLASH, HYPHEN, UNDERSCORE } from '../core/ascii.js'
 import { isAt } from './bytes.js'
 
-const BACKSLASH = 0x5c
-const UNDERSCORE = 0x5f
-const DASH = 0x2d
 /** Longest key that is compared, in bytes: room for every character of a name as an escape, and for many that are ignored. */
 const MAX_KEY_BYTES = 1024
 
@@ -106,7 +104,7 @@ function foldedLength(bytes: Buffer, start: number, end: number): number | undef
   for (let i = start; i < end; i++) {
     const byte = bytes[i]
     if (byte === undefined || byte >= 0x7f || byte === BACKSLASH) return undefined
-    if (byte !== UNDERSCORE && byte !== DASH) length++
+    if (byte !== UNDERSCORE && byte !== HYPHEN) length++
   }
   return length
 }
@@ -117,7 +115,7 @@ function plainLength(key: string): number | undefined {
   for (let i = 0; i < key.length; i++) {
     const code = key.charCodeAt(i)
     if (code < 0x20 || code >= 0x7f) return undefined
-    if (code !== UNDERSCORE && code !== DASH) length++
+    if (code !== UNDERSCORE && code !== HYPHEN) length++
   }
   return length
 }

@@ -1,3 +1,4 @@
+import { COLON } from '../core/ascii.js'
 import { isObject, parseJson } from '../core/json.js'
 import { startsAt } from './bytes.js'
 import type { Path } from './json-path.js'
@@ -5,7 +6,6 @@ import { PlacedValues } from './placed-values.js'
 
 /** Longest JSON, in bytes, that is parsed; of longer ones the declared places alone are read. */
 const PARSED = 16 * 1024
-const COLON = 0x3a
 const NULL = Buffer.from('null')
 
 /** Places of members without which a stream is not whole, where its protocol has no event that ends it: one stands in some message. */

@@ -1,6 +1,6 @@
+import { CR, LF } from '../core/ascii.js'
 import { parseJson } from '../core/json.js'
 import type { Usage, UsagePaths } from '../core/plan.js'
-import { CR, LF } from './lines.js'
 import { decodeSse } from './sse.js'
 import { TAIL_BYTES, type Tail } from './tail.js'
 import { type Numbers, PassingUsage, type UsagePlaces, usageOf, usagePlaces } from './usage.js'

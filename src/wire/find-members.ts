@@ -1,10 +1,10 @@
+import { QUOTE } from '../core/ascii.js'
 import { type MemberRule, memberName } from '../core/members.js'
 import type { DocumentPath } from '../core/path-text.js'
 import { asBuffer } from './bytes.js'
 import { type Container, type Item, JsonCursor } from './json-cursor.js'
 import { type Edit, removals } from './json-splice.js'
 
-const QUOTE = 0x22
 /** Nesting of messages in which a model is named: theirs is bounded by nothing else. */
 const MAX_MESSAGE_DEPTH = 128
 

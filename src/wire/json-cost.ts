@@ -1,3 +1,4 @@
+import { BACKSLASH, CLOSE_BRACE, CLOSE_BRACKET, COLON, OPEN_BRACE, OPEN_BRACKET, QUOTE } from '../core/ascii.js'
 import { StringReader } from './json-runs.js'
 
 // What V8 (Node 20 to 24) keeps of a parsed document, measured over dense ones: an empty list takes 56 bytes, an empty
@@ -13,10 +14,6 @@ const DENSEST = 28
 /** Bytes that are counted in one turn of the event loop. */
 const STEP = 512 * 1024
 
-const QUOTE = 0x22
-const BACKSLASH = 0x5c
-const COLON = 0x3a
-
 const STRING = 1
 const CONTAINER = 2
 const MEMBER = 3
@@ -27,8 +24,8 @@ const CLOSE = 5
 const BEGINS = new Uint8Array(256)
 for (const byte of Buffer.from('-0123456789tfn')) BEGINS[byte] = SCALAR
 BEGINS[QUOTE] = STRING
-BEGINS[0x5b] = BEGINS[0x7b] = CONTAINER
-BEGINS[0x5d] = BEGINS[0x7d] = CLOSE
+BEGINS[OPEN_BRACKET] = BEGINS[OPEN_BRACE] = CONTAINER
+BEGINS[CLOSE_BRACKET] = BEGINS[CLOSE_BRACE] = CLOSE
 BEGINS[COLON] = MEMBER
 
 /** Bytes that may go on with a number or a word. */

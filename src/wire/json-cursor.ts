@@ -1,15 +1,20 @@
+import {
+  BACKSLASH,
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  COLON,
+  COMMA,
+  CR,
+  LF,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+  SPACE,
+  TAB,
+} from '../core/ascii.js'
 import { isAt } from './bytes.js'
 import * as g from './json-grammar.js'
 import { StringReader } from './json-runs.js'
-
-const QUOTE = 0x22
-const COMMA = 0x2c
-const COLON = 0x3a
-const OPEN_BRACKET = 0x5b
-const BACKSLASH = 0x5c
-const CLOSE_BRACKET = 0x5d
-const OPEN_BRACE = 0x7b
-const CLOSE_BRACE = 0x7d
 
 /** A member of an object, or an element of an array, whose key is empty: `keyStart`, `keyEnd` and `start` are one. */
 export interface Item {
@@ -107,7 +112,7 @@ export class JsonCursor {
   skipSpace(from: number): number {
     for (let at = from; ; at++) {
       const byte = this.doc[at]
-      if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) return at
+      if (byte !== SPACE && byte !== LF && byte !== CR && byte !== TAB) return at
     }
   }
 

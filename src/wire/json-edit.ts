@@ -1,3 +1,4 @@
+import { CLOSE_BRACE, LOWER_N, OPEN_BRACE, SPACE } from '../core/ascii.js'
 import { asBuffer } from './bytes.js'
 import { type Container, type Item, JsonCursor } from './json-cursor.js'
 import { Editor } from './json-editor.js'
@@ -107,7 +108,7 @@ export function aliasMember(doc: Uint8Array, from: Path, to: Path): Uint8Array {
   return within(doc, from, (part, rest) => {
     const target = to.slice(from.length - rest.length)
     const there = findValue(part, target)
-    const isThere = there !== undefined && asBuffer(part)[there.start] !== LETTER_N
+    const isThere = there !== undefined && asBuffer(part)[there.start] !== LOWER_N
     return isThere ? removeMember(part, rest) : move(part, rest, target)
   })
 }
@@ -163,7 +164,6 @@ function withoutDoubles(doc: Uint8Array, path: Path): Uint8Array {
 }
 
 /** How null begins. */
-const LETTER_N = 0x6e
 
 /** Removes top-level members and sets another one to `json`, in one pass over the document. */
 export function replaceMembers(doc: Uint8Array, removed: readonly string[], name: string, json: string): Uint8Array {
@@ -176,13 +176,11 @@ export function replaceMembers(doc: Uint8Array, removed: readonly string[], name
   return apply(cursor.doc, [{ start: at, end: at, bytes }, ...removals(root, gone)])
 }
 
-const [BRACE, SPACE, END] = [0x7b, 0x20, 0x7d]
-
 /** An edit that puts a member before all others of a document that is known to be an object, without reading the rest of it. */
 export function firstMember(doc: Uint8Array, name: string, json: string): Edit {
-  const at = doc.indexOf(BRACE) + 1
+  const at = doc.indexOf(OPEN_BRACE) + 1
   const next = doc.subarray(at).find(byte => byte > SPACE)
-  const bytes = Buffer.from(`${JSON.stringify(name)}:${json}${next === END ? '' : ','}`)
+  const bytes = Buffer.from(`${JSON.stringify(name)}:${json}${next === CLOSE_BRACE ? '' : ','}`)
   return { start: at, end: at, bytes }
 }
 

@@ -1,9 +1,5 @@
+import { CLOSE_BRACE, CLOSE_BRACKET, COMMA, OPEN_BRACKET } from '../core/ascii.js'
 import { JsonCursor } from './json-cursor.js'
-
-const COMMA = 0x2c
-const OPEN_BRACKET = 0x5b
-const CLOSE_BRACKET = 0x5d
-const CLOSE_BRACE = 0x7d
 
 /** Offsets of a value in its document. */
 export interface Span {

@@ -1,3 +1,4 @@
+import { OPEN_BRACE, OPEN_BRACKET } from '../core/ascii.js'
 import type { Json } from '../core/json.js'
 import * as g from './json-grammar.js'
 import { StringReader } from './json-runs.js'
@@ -7,9 +8,6 @@ const STEP = 32 * 1024
 
 /** Bytes of a string that are looked through in one turn. */
 const PAUSE = 256 * 1024
-
-const OPEN_BRACE = 0x7b
-const OPEN_BRACKET = 0x5b
 
 export interface StepOptions {
   /** Of top-level members of an object that it denies, lists and objects are never made. */

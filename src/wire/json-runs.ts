@@ -1,7 +1,5 @@
+import { BACKSLASH, DIGIT_0, DIGIT_9, QUOTE, SPACE } from '../core/ascii.js'
 import { next } from './bytes.js'
-
-const QUOTE = 0x22
-const BACKSLASH = 0x5c
 
 /** Bytes that end an escape at once: all but `u`. */
 const SIMPLE_ESCAPES = new Uint8Array(256)
@@ -64,7 +62,7 @@ export class StringReader {
     const bytes = this.#bytes
     for (; at < end; at++) {
       const byte = bytes[at] ?? 0
-      if (byte < 0x20 || byte === QUOTE || byte === BACKSLASH) break
+      if (byte < SPACE || byte === QUOTE || byte === BACKSLASH) break
     }
     return at
   }
@@ -83,7 +81,7 @@ export class StringReader {
       if ((low & 0x80808080) !== 0) break
     }
     const bytes = this.#bytes
-    while (at < end && (bytes[at] ?? 0) >= 0x20) at++
+    while (at < end && (bytes[at] ?? 0) >= SPACE) at++
     return at
   }
 
@@ -103,7 +101,7 @@ export function skipDigits(bytes: Buffer, from: number): number {
   let at = from
   for (; at < bytes.length; at++) {
     const byte = bytes[at] ?? 0
-    if (byte < 0x30 || byte > 0x39) break
+    if (byte < DIGIT_0 || byte > DIGIT_9) break
   }
   return at
 }

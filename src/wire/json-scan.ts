@@ -1,3 +1,4 @@
+import { BACKSLASH, OPEN_BRACE, OPEN_BRACKET } from '../core/ascii.js'
 import { asBuffer, isAt } from './bytes.js'
 import { Chunks } from './chunks.js'
 import { type ControlKey, type ControlNames, controlNames } from './control-names.js'
@@ -7,9 +8,6 @@ import { StringReader, skipDigits } from './json-runs.js'
 import { LONG, Skeleton } from './json-skeleton.js'
 import type { MemberKeys } from './member-keys.js'
 
-const BACKSLASH = 0x5c
-const OPEN_BRACE = 0x7b
-const OPEN_BRACKET = 0x5b
 /** Longest control value that is decoded, in bytes. */
 const LARGEST = 64 * 1024
 const NOTHING = Buffer.alloc(0)

@@ -1,3 +1,4 @@
+import { BACKSLASH, COMMA, HYPHEN, LOWER_U, QUOTE } from '../core/ascii.js'
 import type { Chunks } from './chunks.js'
 
 /** Strings and numbers longer than this, in bytes, are shortened. */
@@ -9,12 +10,6 @@ const ELEMENTS = 16
 
 /** Sizes from which on containers lose their tails: arrays first, then whatever is nested, at last the top level. */
 const FULL = { array: 512 * 1024, nested: 768 * 1024, top: 1024 * 1024 } as const
-
-const BACKSLASH = 0x5c
-const LETTER_U = 0x75
-const QUOTE = 0x22
-const COMMA = 0x2c
-const HYPHEN = 0x2d
 
 /**
  * What stays of a document for a check of its form: everything, but for the inside of long strings and numbers, and the
@@ -108,7 +103,7 @@ function keptOfString(bytes: Buffer, start: number, end: number): number {
 /** Bytes of the character, or escape, that begins at `at`. What is not UTF-8 takes no ASCII along, which may be an escape. */
 function widthAt(bytes: Buffer, at: number, end: number): number {
   const byte = bytes[at] ?? 0
-  if (byte === BACKSLASH) return bytes[at + 1] === LETTER_U ? 6 : 2
+  if (byte === BACKSLASH) return bytes[at + 1] === LOWER_U ? 6 : 2
   const most = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1
   let width = 1
   while (width < most && (at + width >= end || ((bytes[at + width] ?? 0) & 0xc0) === 0x80)) width++

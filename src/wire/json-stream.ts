@@ -1,3 +1,4 @@
+import { BACKSLASH, CLOSE_BRACE, CLOSE_BRACKET, COMMA, CR, LF, OPEN_BRACE, OPEN_BRACKET, QUOTE } from '../core/ascii.js'
 import { asBuffer } from './bytes.js'
 import { HeldBytes } from './held-bytes.js'
 import { WireLimitError } from './sse-limits.js'
@@ -6,16 +7,6 @@ import { WireLimitError } from './sse-limits.js'
 export interface JsonStreamLimits {
   readonly event: number
 }
-
-const LF = 0x0a
-const CR = 0x0d
-const QUOTE = 0x22
-const BACKSLASH = 0x5c
-const COMMA = 0x2c
-const OPEN_BRACKET = 0x5b
-const CLOSE_BRACKET = 0x5d
-const OPEN_BRACE = 0x7b
-const CLOSE_BRACE = 0x7d
 
 /** `start`: nothing but space yet; `lines`: documents follow each other; `array`: in the one array; `closed`: behind it. */
 type Place = 'start' | 'lines' | 'array' | 'closed'

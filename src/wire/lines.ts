@@ -1,7 +1,5 @@
+import { CR, LF } from '../core/ascii.js'
 import { next } from './bytes.js'
-
-export const LF = 0x0a
-export const CR = 0x0d
 
 /** Finds the lines of one piece of text, ended by LF, CR or CRLF. It looks at each byte once for each of the two. */
 export class Lines {

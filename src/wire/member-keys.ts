@@ -1,6 +1,6 @@
+import { BACKSLASH } from '../core/ascii.js'
 import { type MemberRule, memberName } from '../core/members.js'
 
-const BACKSLASH = 0x5c
 /** The longest way to write one character of a name (`\u006d`), and separators in between. */
 const WRITTEN = 8
 /** Keys of clients that are kept in mind. */

@@ -1,3 +1,4 @@
+import { CR, DELETE, LF, TAB } from '../core/ascii.js'
 import { MultipartError } from './multipart-problems.js'
 import { isToken, type Parameter, parseParameters, skipSpace, trim } from './parameters.js'
 
@@ -33,11 +34,6 @@ export interface PartHead {
   /** `content-transfer-encoding`, lower-case. */
   readonly encoding: string | undefined
 }
-
-const CR = 0x0d
-const LF = 0x0a
-const TAB = 0x09
-const DELETE = 0x7f
 
 /** Headers that decide how a part is read: each may stand once. */
 const DECISIVE = new Set(['content-disposition', 'content-type', 'content-transfer-encoding', 'content-length'])

@@ -1,3 +1,4 @@
+import { CR, HYPHEN, LF, SPACE, TAB } from '../core/ascii.js'
 import { asBuffer, isAt, next } from './bytes.js'
 import { HeldBytes } from './held-bytes.js'
 import { type PartHead, parseHead } from './multipart-head.js'
@@ -34,11 +35,6 @@ type State =
 /** What stands before the boundary that may be coming, and how many bytes of CRLF that spares the pattern. */
 const BEFORE = { crlf: 0, lf: 1, start: 2, head: 2 } as const
 
-const TAB = 0x09
-const LF = 0x0a
-const CR = 0x0d
-const SPACE = 0x20
-const DASH = 0x2d
 const NOTHING = Buffer.alloc(0)
 
 /**
@@ -278,7 +274,7 @@ function behindBoundary(state: State, byte: number, at: number): State {
   const isPadding = byte === SPACE || byte === TAB
   switch (state) {
     case 'boundary':
-      if (byte === DASH) return 'dash'
+      if (byte === HYPHEN) return 'dash'
       if (isPadding) return 'padding'
       if (byte === CR) return 'line-end'
       break
@@ -287,7 +283,7 @@ function behindBoundary(state: State, byte: number, at: number): State {
       if (byte === CR) return 'line-end'
       break
     case 'dash':
-      if (byte === DASH) return 'closing'
+      if (byte === HYPHEN) return 'closing'
       break
     case 'closing':
       if (isPadding) return 'closing'

@@ -1,3 +1,17 @@
+import {
+  BACKSLASH,
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  COLON,
+  COMMA,
+  CR,
+  LF,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+  SPACE,
+  TAB,
+} from '../core/ascii.js'
 import { isAt, next } from './bytes.js'
 import { HeldBytes } from './held-bytes.js'
 import type { Path } from './json-path.js'
@@ -8,19 +22,6 @@ const MAX_VALUE_BYTES = 16 * 1024
 const MAX_KEY_BYTES = 1024
 /** Bytes that are looked at one by one before the rest is searched: a native search costs some 15 ns. */
 const NEAR = 48
-
-const TAB = 0x09
-const LF = 0x0a
-const CR = 0x0d
-const SPACE = 0x20
-const QUOTE = 0x22
-const COMMA = 0x2c
-const COLON = 0x3a
-const OPEN_BRACKET = 0x5b
-const BACKSLASH = 0x5c
-const CLOSE_BRACKET = 0x5d
-const OPEN_BRACE = 0x7b
-const CLOSE_BRACE = 0x7d
 
 /** The bytes that matter where no value is looked for: they open or close a container, or open a string. */
 const MARKS = [QUOTE, OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE] as const

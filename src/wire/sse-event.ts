@@ -1,3 +1,17 @@
+import {
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  COLON,
+  CR,
+  LF,
+  LOWER_D,
+  LOWER_E,
+  LOWER_N,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  SPACE,
+  TAB,
+} from '../core/ascii.js'
 import { isAt, startsAt } from './bytes.js'
 import { decodeSse } from './sse.js'
 
@@ -25,16 +39,6 @@ const PING = Buffer.from('ping')
 const ERROR = Buffer.from('error')
 const ERROR_TEXT = Buffer.from('"error"')
 const TYPE_TEXT = Buffer.from('"type"')
-
-const SPACE = 0x20
-const COLON = 0x3a
-const OPEN_BRACKET = 0x5b
-const CLOSE_BRACKET = 0x5d
-const LETTER_D = 0x64
-const LETTER_E = 0x65
-const LETTER_N = 0x6e
-const OPEN_BRACE = 0x7b
-const CLOSE_BRACE = 0x7d
 
 /** How the last event is told, as it is written. */
 interface EndBytes {
@@ -98,12 +102,12 @@ export class EventReader {
   /** Takes a line that is not blank, without its end. */
   line(bytes: Buffer, start: number, end: number): void {
     const first = bytes[start]
-    if (first === LETTER_D) {
+    if (first === LOWER_D) {
       const value = fieldValue(bytes, start, end, DATA)
       if (value < 0) return
       if (this.#dataLines++ === 0) this.#dataStart = value
       this.#dataEnd = end
-    } else if (first === LETTER_E) {
+    } else if (first === LOWER_E) {
       const value = fieldValue(bytes, start, end, EVENT)
       if (value < 0) return
       this.#nameStart = value
@@ -171,7 +175,7 @@ function skipSpace(bytes: Buffer, start: number, end: number): number {
 
 /** White space of JSON (RFC 8259 §2); other control characters are none. */
 function isSpace(byte: number | undefined): boolean {
-  return byte === SPACE || byte === 0x09 || byte === 0x0a || byte === 0x0d
+  return byte === SPACE || byte === TAB || byte === LF || byte === CR
 }
 
 /** Whether text that begins at `first` is enclosed in braces or brackets. */
@@ -185,7 +189,7 @@ function isEnclosed(bytes: Buffer, first: number, end: number): boolean {
 /** Whether an object begins with an `error` that is not null, or is of the type `error`. */
 function reportsError(data: Buffer, first: number, end: number): boolean {
   const error = firstValue(data, first, end, ERROR_TEXT)
-  if (error >= 0) return data[error] !== LETTER_N
+  if (error >= 0) return data[error] !== LOWER_N
   const type = firstValue(data, first, end, TYPE_TEXT)
   return type >= 0 && startsAt(data, type, ERROR_TEXT)
 }

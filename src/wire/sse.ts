@@ -1,6 +1,7 @@
+import { CR, LF } from '../core/ascii.js'
 import { asBuffer } from './bytes.js'
 import { HeldBytes } from './held-bytes.js'
-import { CR, LF, Lines } from './lines.js'
+import { Lines } from './lines.js'
 import { overLimit, type SseLimits, WireLimitError } from './sse-limits.js'
 
 export { type SseLimits, WireLimitError } from './sse-limits.js'

@@ -1,3 +1,4 @@
+import { CR } from '../../core/ascii.js'
 import { type ResponseStart, streamErrorFrame } from '../../core/error-bodies.js'
 import { type ErrorDetails, GatewayError } from '../../core/errors.js'
 import { isObject, parseJson } from '../../core/json.js'
@@ -15,7 +16,6 @@ import { type Relay, type Source, STEP } from './relay.js'
 import { holdsSecret } from './secrets.js'
 
 const BLANK_LINE = Buffer.from('\n\n')
-const CARRIAGE_RETURN = 0x0d
 /** Bytes of comments and pings that wait for the first event that says something. */
 const LONGEST_PRELUDE = 16 * 1024
 
@@ -74,7 +74,7 @@ export class EventRelay implements Relay {
     if (bytes !== undefined && !this.forward(bytes)) return
     if (stream.fault !== undefined) this.refuse(stream.fault)
     // The line feed of a last CR LF may still be on its way.
-    else if (stream.ended && bytes?.at(-1) !== CARRIAGE_RETURN) this.complete(false)
+    else if (stream.ended && bytes?.at(-1) !== CR) this.complete(false)
   }
 
   end(): void {

@@ -1,3 +1,4 @@
+import { OPEN_BRACE, OPEN_BRACKET } from '../../core/ascii.js'
 import { GatewayError } from '../../core/errors.js'
 import { isObject, type Json, type JsonObject } from '../../core/json.js'
 import type { UsagePaths } from '../../core/plan.js'
@@ -16,9 +17,6 @@ import type { Relay, Source } from './relay.js'
 const HOLD = 16 * 1024
 
 const NO_USAGE: UsagePaths = {}
-
-const OPEN_BRACE = 0x7b
-const OPEN_BRACKET = 0x5b
 
 /**
  * Relays a JSON answer. A small one is checked before a byte of it is sent, so that another target may be tried where it

@@ -1,3 +1,4 @@
+import { LF } from '../../core/ascii.js'
 import { GatewayError } from '../../core/errors.js'
 import type { ResultRule } from '../../core/held.js'
 import { parseJson } from '../../core/json.js'
@@ -8,8 +9,6 @@ import { nameOfResult, type ResultNames } from '../held/batch/result-names.js'
 import { OF_BYTES } from '../response-headers.js'
 import { RawRelay } from './raw.js'
 import type { Relay, Source } from './relay.js'
-
-const LF = 0x0a
 
 /**
  * Passes the results of a batch on, line by line, with the client's own names of its models. All else stays byte for byte as it

@@ -1,5 +1,6 @@
 import { chat } from '../../codecs/chat/index.js'
 import { Fold } from '../../codecs/fold.js'
+import { OPEN_BRACE, SPACE } from '../../core/ascii.js'
 import type { AnswerContext, Frame, StreamDecoder } from '../../core/codec.js'
 import { parseExact } from '../../core/exact-json.js'
 import { isObject, type Json, type JsonObject } from '../../core/json.js'
@@ -12,8 +13,6 @@ import { parsed } from '../translate/steps.js'
 const PIECE_BYTES = 64
 /** What a chunk says beside its choices. */
 const BESIDE = ['"system_fingerprint"', '"service_tier"', '"usage"']
-const SPACE = 0x20
-const OPEN_BRACE = 0x7b
 
 /** Gives the completion that an answer is, once it is whole; undefined where it comes to none. */
 interface Reader {

@@ -1,3 +1,4 @@
+import { SPACE } from '../../core/ascii.js'
 import { jsonText, parseExact } from '../../core/exact-json.js'
 import { isObject, type JsonObject, parseJson } from '../../core/json.js'
 import type { Item } from './items.js'
@@ -31,7 +32,6 @@ export interface ItemLine {
 }
 
 const NEWLINE = 10
-const SPACE = 0x20
 
 export function encodeConversation({ head, lines }: ConversationRecord): Buffer {
   return Buffer.concat([Buffer.from(`${jsonText(head)}\n`), lines])

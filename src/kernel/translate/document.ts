@@ -1,4 +1,5 @@
 import { unfold } from '../../codecs/fold.js'
+import { OPEN_BRACE, SPACE } from '../../core/ascii.js'
 import { GatewayError } from '../../core/errors.js'
 import { jsonText } from '../../core/exact-json.js'
 import type { Json } from '../../core/json.js'
@@ -18,8 +19,6 @@ import { toldError } from './told.js'
 import type { Translated, TranslatedBody, TranslatedBytes, TranslatedFrames, Translator } from './translator.js'
 
 const EMPTY = Buffer.alloc(0)
-const SPACE = 0x20
-const OPEN_BRACE = 0x7b
 
 /**
  * Takes an upstream's whole JSON answer and sends it in the client's protocol: as a document, or as a stream where the

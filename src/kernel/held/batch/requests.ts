@@ -1,3 +1,4 @@
+import { OPEN_BRACE, QUOTE } from '../../../core/ascii.js'
 import { GatewayError } from '../../../core/errors.js'
 import type { BatchRule } from '../../../core/held.js'
 import type { DocumentPath } from '../../../core/path-text.js'
@@ -14,8 +15,6 @@ const MAX_REQUESTS = 100_000
 const MAX_MODEL_CHARS = 256
 /** Bytes that are read in one turn of the event loop. */
 const STEP_BYTES = 512 * 1024
-const OPEN_BRACE = 0x7b
-const QUOTE = 0x22
 
 /** One of the requests that stand in a batch; offsets count from the top of the batch. */
 export interface BatchRequest extends Span {
