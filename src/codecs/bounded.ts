@@ -1,12 +1,12 @@
 import { isObject, type Json } from '../core/json.js'
 
 /** Deepest nesting of values that pass through as they are. */
-const DEEPEST = 512
+const MAX_DEPTH = 512
 
 /** Whether a value can be written as JSON without exhausting the stack. Iterative, for values that anybody may send. */
 export function isBounded(value: Json): boolean {
   let level: readonly Json[] = [value]
-  for (let depth = 0; depth <= DEEPEST; depth++) {
+  for (let depth = 0; depth <= MAX_DEPTH; depth++) {
     const next: Json[] = []
     for (const one of level) {
       const inner = Array.isArray(one) ? (one as readonly Json[]) : isObject(one) ? Object.values(one) : []

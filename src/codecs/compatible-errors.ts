@@ -4,7 +4,7 @@ import { isObject, type Json, type JsonObject } from '../core/json.js'
 import { arrayOf, numberOf, objectOf, stringOf } from './read.js'
 
 /** Longest message of an upstream that is passed on, in characters. */
-const LONGEST = 4000
+const MAX_MESSAGE_CHARS = 4000
 
 /**
  * What a refusal says: `{error: {message, param, code}}`, and the shapes of other servers: `{error: text}`, `{message}`,
@@ -30,10 +30,10 @@ function codeOf({ code }: JsonObject): string | undefined {
 
 function messageOf(document: JsonObject): string | undefined {
   const inner = document.error
-  if (typeof inner === 'string') return inner.slice(0, LONGEST)
+  if (typeof inner === 'string') return inner.slice(0, MAX_MESSAGE_CHARS)
   const told = objectOf(inner) ?? document
   const text = stringOf(told.message) ?? stringOf(told.detail) ?? firstDetail(told.detail)
-  return text?.slice(0, LONGEST)
+  return text?.slice(0, MAX_MESSAGE_CHARS)
 }
 
 /** Validation faults: `detail: [{msg, loc}]`. */

@@ -5,8 +5,8 @@ import type { MediaPart, Part, TextRequest, Tool } from '../core/text.js'
 /** Bytes of UTF-8 text that make a token, on the average of European languages and code. */
 const BYTES_PER_TOKEN = 4
 /** Tokens around a turn, and of a media part whose real cost depends on what is in it. */
-const PER_TURN = 4
-const PER_MEDIA = 258
+const TOKENS_PER_TURN = 4
+const TOKENS_PER_MEDIA = 258
 /** Bytes of a document, audio or video that are counted as a token, as pages and seconds cannot be seen here. */
 const MEDIA_BYTES_PER_TOKEN = 32
 
@@ -26,7 +26,7 @@ export function estimateTokens({ system, turns, tools }: TextRequest): number {
   }
   add(system)
   for (const { parts } of turns) {
-    tokens += PER_TURN
+    tokens += TOKENS_PER_TURN
     add(parts)
   }
   for (const tool of tools) bytes += toolBytes(tool)
@@ -50,7 +50,7 @@ function textBytes(part: Part): number {
 
 function mediaTokens({ kind, source }: MediaPart): number {
   if ('text' in source) return Math.ceil(Buffer.byteLength(source.text) / BYTES_PER_TOKEN)
-  if (kind === 'image' || !('base64' in source)) return PER_MEDIA
+  if (kind === 'image' || !('base64' in source)) return TOKENS_PER_MEDIA
   return Math.ceil((source.base64.length * 3) / 4 / MEDIA_BYTES_PER_TOKEN)
 }
 

@@ -11,7 +11,7 @@ import type {
 } from '../core/text.js'
 
 /** Largest index of a part or a candidate that is taken. */
-const MOST = 100_000
+const MAX_INDEX = 100_000
 
 /** Adds up an answer that came as events. A stream that ends with an error throws that error. */
 export class Fold {
@@ -84,7 +84,7 @@ export class Fold {
 }
 
 function bounded(index: number): number {
-  if (!Number.isInteger(index) || index < 0 || index > MOST) throw new RangeError('an index is out of bounds')
+  if (!Number.isInteger(index) || index < 0 || index > MAX_INDEX) throw new RangeError('an index is out of bounds')
   return index
 }
 

@@ -14,7 +14,7 @@ const LEGAL: Readonly<Record<string, RegExp>> = {
 }
 
 /** Most characters of the arguments of one call that has to be whole before its text is known. */
-const MAX_ARGUMENTS = 16 * 1024 * 1024
+const MAX_ARGUMENTS_CHARS = 16 * 1024 * 1024
 
 /**
  * Tools that take free text, for a request to a `protocol` that knows functions alone: each becomes a function of one
@@ -119,7 +119,7 @@ export class FreeTextStream {
         const call = this.#open.size === 0 ? undefined : this.#open.get(keyOf(event))
         if (call === undefined) return [event]
         call.length += event.text.length
-        if (call.length > MAX_ARGUMENTS) throw badUpstream('The arguments of a call are too long.')
+        if (call.length > MAX_ARGUMENTS_CHARS) throw badUpstream('The arguments of a call are too long.')
         call.pieces.push(event.text)
         return []
       }

@@ -3,7 +3,7 @@ import type { TextEvent } from '../core/text.js'
 type PartEvent = Extract<TextEvent, { readonly index: number }>
 
 /** Most events that wait for their turn; a stream that interleaves more than this is not one that anybody sends. */
-const MOST_WAITING = 100_000
+const MAX_WAITING_EVENTS = 100_000
 
 /**
  * For protocols whose parts never interleave and that know one candidate: events of the part at hand pass at once, those
@@ -19,7 +19,7 @@ export class InOrder {
     if (!('index' in event)) return [event]
     if (event.index < this.#at) return []
     if (event.index > this.#at) {
-      if (this.#waiting.length >= MOST_WAITING) throw new RangeError('too many events wait for an earlier part')
+      if (this.#waiting.length >= MAX_WAITING_EVENTS) throw new RangeError('too many events wait for an earlier part')
       this.#waiting.push(event)
       return []
     }

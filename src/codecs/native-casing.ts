@@ -2,11 +2,11 @@ import { isObject, type Json, type JsonObject } from '../core/json.js'
 import { invalid, numberOf, Reader } from './read.js'
 
 /** The protocol has no longer name. */
-const LONGEST = 64
+const MAX_NAME_CHARS = 64
 
 /** `inline_data` → `inlineData`. */
 export function camelName(name: string): string {
-  if (name.indexOf('_', 1) < 0 || name.length > LONGEST) return name
+  if (name.indexOf('_', 1) < 0 || name.length > MAX_NAME_CHARS) return name
   return name.replace(/([^_])_([a-z0-9])/g, (_, before: string, letter: string) => before + letter.toUpperCase())
 }
 

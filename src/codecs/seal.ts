@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer'
 import type { ReasoningPart, Seal } from '../core/text.js'
 
 /** Begins every seal that stands in a field of a protocol which did not make it. */
-const HEAD = 'gw1.'
+const PREFIX = 'gw1.'
 
 /** What the owner of a seal wants back with it, and fields of other protocols have no place for. */
 export type Shape = Pick<ReasoningPart, 'id' | 'summary' | 'redacted'>
@@ -13,7 +13,7 @@ export type Shape = Pick<ReasoningPart, 'id' | 'summary' | 'redacted'>
  */
 export function wrapSeal(seal: Seal, protocol: string, shape: Shape = {}): string {
   if (seal.by === protocol) return seal.value
-  return `${HEAD}${ownerWith(seal.by, shape)}.${Buffer.from(seal.value, 'utf8').toString('base64url')}`
+  return `${PREFIX}${ownerWith(seal.by, shape)}.${Buffer.from(seal.value, 'utf8').toString('base64url')}`
 }
 
 /** The seal that a client sent back in an opaque field of `protocol`. One that came back torn is nobody else's. */
@@ -24,9 +24,9 @@ export function unwrapSeal(text: string, protocol: string): Seal {
 /** The same with the shape of the thought that it seals. */
 export function unwrapThought(text: string, protocol: string): Shape & { readonly seal: Seal } {
   const own = { seal: { by: protocol, value: text } }
-  const dot = text.startsWith(HEAD) ? text.indexOf('.', HEAD.length) : -1
-  if (dot <= HEAD.length) return own
-  const { by, ...shape } = ownerOf(text.slice(HEAD.length, dot))
+  const dot = text.startsWith(PREFIX) ? text.indexOf('.', PREFIX.length) : -1
+  if (dot <= PREFIX.length) return own
+  const { by, ...shape } = ownerOf(text.slice(PREFIX.length, dot))
   const seal = { by, value: Buffer.from(text.slice(dot + 1), 'base64url').toString('utf8') }
   return wrapSeal(seal, protocol, shape) === text ? { ...shape, seal } : own
 }

@@ -2,12 +2,12 @@ import { Buffer } from 'node:buffer'
 import type { Json } from '../core/json.js'
 import { badUpstream } from './read.js'
 
-const BYTES = 4
+const FLOAT_BYTES = 4
 
 /** A vector as base64 of little-endian 32-bit floats, which is what clients of the compatible protocol ask for. */
 export function toBase64(vector: readonly number[]): string {
-  const bytes = new DataView(new ArrayBuffer(vector.length * BYTES))
-  for (let i = 0; i < vector.length; i++) bytes.setFloat32(i * BYTES, vector[i] ?? 0, true)
+  const bytes = new DataView(new ArrayBuffer(vector.length * FLOAT_BYTES))
+  for (let i = 0; i < vector.length; i++) bytes.setFloat32(i * FLOAT_BYTES, vector[i] ?? 0, true)
   return Buffer.from(bytes.buffer).toString('base64')
 }
 
@@ -24,10 +24,11 @@ export function readVector(value: Json | undefined, dimensions?: number): readon
 
 function fromBase64(text: string, dimensions: number | undefined): number[] {
   const bytes = Buffer.from(text, 'base64')
-  const fits = bytes.length % BYTES === 0 && (dimensions === undefined || bytes.length === dimensions * BYTES)
+  const fits =
+    bytes.length % FLOAT_BYTES === 0 && (dimensions === undefined || bytes.length === dimensions * FLOAT_BYTES)
   if (!fits) throw badUpstream('A vector is no sequence of 32-bit floats.')
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
-  return Array.from({ length: bytes.length / BYTES }, (_, i) => view.getFloat32(i * BYTES, true))
+  return Array.from({ length: bytes.length / FLOAT_BYTES }, (_, i) => view.getFloat32(i * FLOAT_BYTES, true))
 }
 
 /** As many vectors as inputs, or `bad_upstream_response`. */

@@ -1,5 +1,5 @@
 /** Bytes of buffers after which those that are dead are looked for. */
-const MARK = 8 * 1024 * 1024
+const COLLECT_AFTER_BYTES = 8 * 1024 * 1024
 
 let collect: (() => void) | undefined
 let made = 0
@@ -24,7 +24,7 @@ export function collectDeadBuffers(collector: () => void): void {
 /** Buffers of so many bytes have been made, each soon to be dead. One addition: may be told of every piece. */
 export function madeBuffers(bytes: number): void {
   made += bytes
-  if (made < MARK) return
+  if (made < COLLECT_AFTER_BYTES) return
   made = 0
   collect?.()
 }

@@ -30,15 +30,15 @@ const MARKED = new RegExp(`"${MARK}([-+.0-9eE]+)"`, 'g')
 const MAX_EXACT_NUMBERS = 65_536
 
 /** Up to this many characters one search tells sooner than a walk whether there is such a number. */
-const SHORT = 2048
+const MAX_SEARCHED_CHARS = 2048
 /** What may be such a number, in or outside a string: many digits, an exponent, a last 0, a very small one, -0. */
 const CANDIDATE = /(?:^|[:,[])\s*(?:-?\d(?:[\d.]{15}|[\d.]*[eE]|\d*\.\d*0(?!\d)|\.0{6})|-0(?:[,\]}\s]|$))/
 
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 /** Numbers of so few digits, without point and exponent, are doubles. */
-const SHORT_NUMBER = 15
+const MAX_DOUBLE_DIGITS = 15
 /** Characters of a string that are looked at one by one before the rest is searched. */
-const NEAR = 24
+const NEAR_CHARS = 24
 
 /** What `JSON.parse` makes of a text, but for numbers that a double does not hold as written. Throws `SyntaxError`. */
 export function parseExact(text: string): Json {
@@ -49,7 +49,7 @@ export function parseExact(text: string): Json {
 export function exactParser(): (part: string) => Json {
   let left = MAX_EXACT_NUMBERS
   return part => {
-    if (part.length <= SHORT && !CANDIDATE.test(part)) return JSON.parse(part) as Json
+    if (part.length <= MAX_SEARCHED_CHARS && !CANDIDATE.test(part)) return JSON.parse(part) as Json
     const marked = withMarks(part, left)
     const value = JSON.parse(marked.text) as Json
     left -= marked.count
@@ -112,7 +112,7 @@ function withMarks(text: string, most: number): { readonly text: string; readonl
 /** Behind the quote that ends the string; the length of the text where it does not end. */
 function stringEnd(text: string, from: number): number {
   let at = from
-  for (const near = Math.min(text.length, from + NEAR); at < near; at++) {
+  for (const near = Math.min(text.length, from + NEAR_CHARS); at < near; at++) {
     const unit = text.charCodeAt(at)
     if (unit === QUOTE) return at + 1
     if (unit === BACKSLASH) at++
@@ -138,7 +138,7 @@ function numberEnd(text: string, from: number): number {
 }
 
 function isExact(text: string, start: number, end: number): boolean {
-  if (end - start <= SHORT_NUMBER && isPlain(text, start, end)) return false
+  if (end - start <= MAX_DOUBLE_DIGITS && isPlain(text, start, end)) return false
   const number = text.slice(start, end)
   return NUMBER.test(number) && String(Number(number)) !== number
 }

@@ -9,7 +9,7 @@ export interface Overflow {
 const RECENT_CHARS = 4 * 1024
 const RECENT_DELTAS = 64
 /** Bytes of one text that wait in memory to be written to the overflow together. */
-const BLOCK = 32 * 1024
+const BLOCK_BYTES = 32 * 1024
 
 /** Bytes that are full: they stand in memory, or in the overflow. A character has one byte, or two. */
 interface Block {
@@ -89,15 +89,15 @@ export class LongText {
       const end = at + Math.floor((room.length - this.#used) / perChar)
       this.#used += room.write(text.slice(at, end), this.#used, this.#isWide ? 'utf16le' : 'latin1')
       at = end
-      if (this.#used === BLOCK) this.close()
+      if (this.#used === BLOCK_BYTES) this.close()
     }
   }
 
   /** Makes room for so many bytes, as far as they fit into one block. */
   private grow(bytes: number): void {
-    const wanted = Math.min(BLOCK, this.#used + bytes)
+    const wanted = Math.min(BLOCK_BYTES, this.#used + bytes)
     if (this.#room !== undefined && this.#room.length >= wanted) return
-    const room = Buffer.allocUnsafeSlow(Math.min(BLOCK, Math.max(wanted, 2 * this.#used)))
+    const room = Buffer.allocUnsafeSlow(Math.min(BLOCK_BYTES, Math.max(wanted, 2 * this.#used)))
     this.#room?.copy(room, 0, 0, this.#used)
     this.#room = room
   }
@@ -106,7 +106,7 @@ export class LongText {
   private close(): void {
     if (this.#room === undefined || this.#used === 0) return
     const bytes = this.#room.subarray(0, this.#used)
-    const at = this.#used === BLOCK ? this.#overflow?.write(bytes) : undefined
+    const at = this.#used === BLOCK_BYTES ? this.#overflow?.write(bytes) : undefined
     this.#blocks.push({
       isWide: this.#isWide,
       length: this.#used,

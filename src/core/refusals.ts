@@ -81,7 +81,7 @@ const UNLISTED: Partial<Readonly<Record<Family, (name: string) => string>>> = {
 }
 
 /** Most operations that an error names. */
-const MAX_NAMED = 4
+const MAX_NAMED_OPERATIONS = 4
 
 /** What is said of a model that the caller may use and that nothing serves on this route: it may serve other operations. */
 export function unservedModel(
@@ -93,8 +93,8 @@ export function unservedModel(
 ): GatewayError {
   if (caller === undefined || models.find(model, caller) === undefined) return unknownModel(model, route, cause)
   const serving = routes.filter(one => one.model !== undefined && one.shipped && one.resolve(model) !== undefined)
-  const others = serving.slice(0, MAX_NAMED).map(({ id }) => id)
-  const more = serving.length > MAX_NAMED ? ', …' : ''
+  const others = serving.slice(0, MAX_NAMED_OPERATIONS).map(({ id }) => id)
+  const more = serving.length > MAX_NAMED_OPERATIONS ? ', …' : ''
   const instead = others.length === 0 ? '' : ` It can be used with ${others.join(', ')}${more}.`
   const own = route.protocol?.unknownModel
   return new GatewayError('model_not_supported', `The model \`${model}\` cannot be used with ${route.id}.${instead}`, {

@@ -1,10 +1,10 @@
 /** Longest name of a member that is shown, in characters. */
-const MAX_CHARACTERS = 128
+const MAX_NAME_CHARS = 128
 
 /** Header-safe: clients choose the names of members that nobody knows. Percent-encoded, as in URLs, and cut. */
 export function shownName(name: string): string {
-  const safe = name.slice(0, MAX_CHARACTERS).replace(/[^\x21-\x24\x26-\x2b\x2d-\x7e]/gu, escaped)
-  return safe.length <= MAX_CHARACTERS ? safe : safe.slice(0, MAX_CHARACTERS).replace(/%.?$/, '')
+  const safe = name.slice(0, MAX_NAME_CHARS).replace(/[^\x21-\x24\x26-\x2b\x2d-\x7e]/gu, escaped)
+  return safe.length <= MAX_NAME_CHARS ? safe : safe.slice(0, MAX_NAME_CHARS).replace(/%.?$/, '')
 }
 
 function escaped(letter: string): string {

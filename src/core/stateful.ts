@@ -2,7 +2,7 @@
 export const STATEFUL = 'responses'
 
 /** The protocol that counts what such a request would come to. */
-const COUNTED = 'responses.input_tokens'
+const COUNT_PROTOCOL = 'responses.input_tokens'
 
 /**
  * Members of its requests that say so, or that name what is kept: they may stand only once, so that no upstream reads
@@ -28,5 +28,5 @@ export function keepsState(protocol: string | undefined, lane: string): boolean 
 
 /** Whether requests of this protocol, or for this answer of the gateway's own, name conversations. */
 export function namesState(protocol: string | undefined, answer: string | undefined): boolean {
-  return protocol === STATEFUL || protocol === COUNTED || answer === 'response.compact'
+  return protocol === STATEFUL || protocol === COUNT_PROTOCOL || answer === 'response.compact'
 }

@@ -11,7 +11,7 @@ export interface Blobs {
    * through. Nothing stays of either.
    */
   put(place: Place, pieces: AsyncIterable<Uint8Array>, keep: Keep): Promise<number>
-  /** Undefined where there is none, or it has expired. Pieces are at most {@link PIECE} bytes long. */
+  /** Undefined where there is none, or it has expired. Pieces are at most {@link MAX_PIECE_BYTES} bytes long. */
   get(place: Place, range?: ByteRange): Promise<StoredBlob | undefined>
   /** False where there is none. */
   delete(place: Place): Promise<boolean>
@@ -38,4 +38,4 @@ export interface StoredBlob {
 }
 
 /** Largest piece that is kept or read at once, bytes. */
-export const PIECE = 256 * 1024
+export const MAX_PIECE_BYTES = 256 * 1024

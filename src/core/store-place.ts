@@ -1,6 +1,6 @@
 /** Where something stands in a store. Nothing is found there without naming the owner. */
 export interface Place {
-  /** Lower-case letters and dashes, at most {@link LONGEST}`.namespace`. */
+  /** Lower-case letters and dashes, at most {@link MAX_PLACE_CHARS}`.namespace`. */
   readonly namespace: string
   /** The caller's name. */
   readonly owner: string
@@ -9,9 +9,9 @@ export interface Place {
 }
 
 /** Characters. */
-export const LONGEST = { namespace: 32, owner: 128, key: 256 } as const
+export const MAX_PLACE_CHARS = { namespace: 32, owner: 128, key: 256 } as const
 /** Largest value of one record, bytes. */
-export const LARGEST_VALUE = 32 * 1024 * 1024
+export const MAX_VALUE_BYTES = 32 * 1024 * 1024
 
 /**
  * `refused`: the place cannot be used at all; `newer`: a later version of this program wrote what is there; `corrupt`:
@@ -38,15 +38,15 @@ export function isPlace({ namespace, owner, key }: Place): boolean {
 }
 
 export function isShelf(namespace: string, owner: string): boolean {
-  return isNamespace(namespace) && owner.length <= LONGEST.owner && VISIBLE.test(owner)
+  return isNamespace(namespace) && owner.length <= MAX_PLACE_CHARS.owner && VISIBLE.test(owner)
 }
 
 export function isNamespace(namespace: string): boolean {
-  return namespace.length <= LONGEST.namespace && NAMESPACE.test(namespace)
+  return namespace.length <= MAX_PLACE_CHARS.namespace && NAMESPACE.test(namespace)
 }
 
 export function isKey(key: string): boolean {
-  return key.length <= LONGEST.key && VISIBLE.test(key)
+  return key.length <= MAX_PLACE_CHARS.key && VISIBLE.test(key)
 }
 
 /** Throws {@link StoreError} where a record could be found by nobody, or is too large. */
@@ -61,7 +61,7 @@ export function checkPlace(place: Place): void {
 }
 
 export function checkValue(value: Uint8Array): void {
-  if (value.length > LARGEST_VALUE) {
-    throw new StoreError('full', `a record of ${value.length} bytes is over the limit of ${LARGEST_VALUE}`)
+  if (value.length > MAX_VALUE_BYTES) {
+    throw new StoreError('full', `a record of ${value.length} bytes is over the limit of ${MAX_VALUE_BYTES}`)
   }
 }

@@ -9,7 +9,7 @@ import {
   checkPlace,
   isPlace,
   type Keep,
-  PIECE,
+  MAX_PIECE_BYTES,
   type Place,
   type StoredBlob,
   StoreError,
@@ -164,7 +164,7 @@ export class FileBlobs implements Blobs {
     const handle: FileHandle = await this.disk(() => open(this.pathOf(file)))
     try {
       for (const { from, to } of cut(size, range)) {
-        const piece = Buffer.allocUnsafe(Math.min(PIECE, to - from))
+        const piece = Buffer.allocUnsafe(Math.min(MAX_PIECE_BYTES, to - from))
         const { bytesRead } = await this.disk(() => handle.read(piece, 0, piece.length, from))
         if (bytesRead < piece.length) throw new StoreError('corrupt', `a blob in ${this.#folder} is cut short`)
         yield piece

@@ -4,7 +4,7 @@ import {
   checkPlace,
   isPlace,
   type Keep,
-  PIECE,
+  MAX_PIECE_BYTES,
   type Place,
   type StoredBlob,
   StoreError,
@@ -97,7 +97,7 @@ export class MemoryBlobs implements Blobs {
 async function* read({ pieces, size }: Held, range: ByteRange): AsyncGenerator<Buffer> {
   for (const { index, from, to } of cut(size, range)) {
     const piece = pieces[index]
-    if (piece !== undefined) yield piece.subarray(from - index * PIECE, to - index * PIECE)
+    if (piece !== undefined) yield piece.subarray(from - index * MAX_PIECE_BYTES, to - index * MAX_PIECE_BYTES)
   }
 }
 

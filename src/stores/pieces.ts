@@ -1,7 +1,7 @@
-import { type ByteRange, PIECE, StoreError } from '../core/store.js'
+import { type ByteRange, MAX_PIECE_BYTES, StoreError } from '../core/store.js'
 
 /**
- * The bytes of a source in pieces of {@link PIECE} bytes, but for the last one, whatever pieces they come in. Throws
+ * The bytes of a source in pieces of {@link MAX_PIECE_BYTES} bytes, but for the last one, whatever pieces they come in. Throws
  * {@link StoreError} `full` over `limit` bytes, and what the source throws.
  */
 export async function* inPieces(source: AsyncIterable<Uint8Array>, limit: number): AsyncGenerator<Buffer> {
@@ -12,12 +12,12 @@ export async function* inPieces(source: AsyncIterable<Uint8Array>, limit: number
     size += chunk.length
     if (size > limit) throw new StoreError('full', `a blob is over its limit of ${limit} bytes`)
     for (let at = 0; at < chunk.length; ) {
-      piece ??= Buffer.allocUnsafeSlow(PIECE)
-      const part = chunk.subarray(at, at + PIECE - filled)
+      piece ??= Buffer.allocUnsafeSlow(MAX_PIECE_BYTES)
+      const part = chunk.subarray(at, at + MAX_PIECE_BYTES - filled)
       piece.set(part, filled)
       filled += part.length
       at += part.length
-      if (filled < PIECE) continue
+      if (filled < MAX_PIECE_BYTES) continue
       yield piece
       piece = undefined
       filled = 0
@@ -39,8 +39,8 @@ export interface Part {
 export function* cut(size: number, { start = 0, end = size }: ByteRange): Generator<Part> {
   const last = Math.min(end, size)
   for (let from = Math.max(0, start); from < last; ) {
-    const index = Math.floor(from / PIECE)
-    const to = Math.min(last, (index + 1) * PIECE)
+    const index = Math.floor(from / MAX_PIECE_BYTES)
+    const to = Math.min(last, (index + 1) * MAX_PIECE_BYTES)
     yield { index, from, to }
     from = to
   }

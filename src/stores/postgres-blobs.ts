@@ -5,7 +5,7 @@ import {
   checkPlace,
   isPlace,
   type Keep,
-  PIECE,
+  MAX_PIECE_BYTES,
   type Place,
   type StoredBlob,
   StoreError,
@@ -53,7 +53,7 @@ export class PostgresBlobs implements Blobs {
     try {
       for await (const piece of inPieces(source, limit)) {
         const now = this.#now()
-        await this.#pool.query(ADD, id, Math.floor(size / PIECE), piece, now + ABANDONED, now + ABANDONED / 2)
+        await this.#pool.query(ADD, id, Math.floor(size / MAX_PIECE_BYTES), piece, now + ABANDONED, now + ABANDONED / 2)
         size += piece.length
       }
       const [named] = await this.#pool.query(NAME, id, size, expires)
@@ -89,7 +89,7 @@ export class PostgresBlobs implements Blobs {
 
   private async *read(id: string, size: number, range: ByteRange): AsyncGenerator<Buffer> {
     for (const { index, from, to } of cut(size, range)) {
-      const [row] = await this.#pool.query(READ, id, index, from - index * PIECE + 1, to - from)
+      const [row] = await this.#pool.query(READ, id, index, from - index * MAX_PIECE_BYTES + 1, to - from)
       const piece = bytesOf(row?.bytes)
       if (piece.length !== to - from) throw new StoreError('unavailable', 'a blob went away while it was read')
       yield piece

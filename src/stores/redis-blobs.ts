@@ -5,7 +5,7 @@ import {
   checkPlace,
   isPlace,
   type Keep,
-  PIECE,
+  MAX_PIECE_BYTES,
   type Place,
   type StoredBlob,
   StoreError,
@@ -46,7 +46,7 @@ export class RedisBlobs implements Blobs {
     let size = 0
     try {
       for await (const piece of inPieces(source, limit)) {
-        const key = this.#keys.piece(place, id, Math.floor(size / PIECE))
+        const key = this.#keys.piece(place, id, Math.floor(size / MAX_PIECE_BYTES))
         size += piece.length
         await this.#connection.send('set', key, piece, 'PXAT', expires + GRACE)
       }
@@ -79,7 +79,7 @@ export class RedisBlobs implements Blobs {
 
   private async *read(place: Place, { id, size }: Named, range: ByteRange): AsyncGenerator<Buffer> {
     for (const { index, from, to } of cut(size, range)) {
-      const [first, last] = [from - index * PIECE, to - index * PIECE - 1]
+      const [first, last] = [from - index * MAX_PIECE_BYTES, to - index * MAX_PIECE_BYTES - 1]
       const piece = await this.#connection.send('getrange', this.#keys.piece(place, id, index), first, last)
       if (!Buffer.isBuffer(piece) || piece.length !== to - from) {
         throw new StoreError('unavailable', 'a blob went away while it was read')
@@ -89,7 +89,7 @@ export class RedisBlobs implements Blobs {
   }
 
   private async discard(place: Place, { id, size }: Named): Promise<void> {
-    const count = Math.ceil(size / PIECE)
+    const count = Math.ceil(size / MAX_PIECE_BYTES)
     for (let first = 0; first < count; first += AT_ONCE) {
       const indexes = Array.from({ length: Math.min(AT_ONCE, count - first) }, (_, n) => first + n)
       await this.#connection.send('unlink', ...indexes.map(index => this.#keys.piece(place, id, index)))

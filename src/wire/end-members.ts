@@ -5,7 +5,7 @@ import type { Path } from './json-path.js'
 import { PlacedValues } from './placed-values.js'
 
 /** Longest JSON, in bytes, that is parsed; of longer ones the declared places alone are read. */
-const PARSED = 16 * 1024
+const MAX_PARSED_BYTES = 16 * 1024
 const NULL = Buffer.from('null')
 
 /** Places of members without which a stream is not whole, where its protocol has no event that ends it: one stands in some message. */
@@ -33,7 +33,7 @@ export class EndMembers {
 
   /** Whether JSON has one of the members at its place, and no null there. */
   standIn(json: Buffer): boolean {
-    if (json.length <= PARSED) return this.standAt(parseJson(json.toString('utf8')))
+    if (json.length <= MAX_PARSED_BYTES) return this.standAt(parseJson(json.toString('utf8')))
     const values = new PlacedValues(this.#paths)
     values.push(json)
     return this.#paths.some((_, index) => isThere(values.value(index)))
@@ -52,16 +52,16 @@ function afterSpace(bytes: Buffer, from: number): number {
   return at
 }
 
-const MADE = new WeakMap<readonly Path[], EndMembers>()
+const CACHE = new WeakMap<readonly Path[], EndMembers>()
 
 /** Made once for each protocol; undefined where something else ends such streams. */
 export function endMembers(end: { readonly members?: readonly Path[] } | undefined): EndMembers | undefined {
   const { members = [] } = end ?? {}
   if (members.length === 0) return undefined
-  const known = MADE.get(members)
+  const known = CACHE.get(members)
   if (known !== undefined) return known
   const made = new EndMembers(members)
-  MADE.set(members, made)
+  CACHE.set(members, made)
   return made
 }
 

@@ -9,11 +9,11 @@ export const PING = 0x9
 export const PONG = 0xa
 
 /** Most bytes of a control frame's payload (RFC 6455 §5.5). */
-const MOST_CONTROL = 125
+const MAX_CONTROL_BYTES = 125
 /** Longest head of a frame: two bytes, eight of length, four of mask. */
-const MOST_HEAD = 14
+const MAX_HEAD_BYTES = 14
 /** A length that a number cannot hold exactly has more than this in its upper half. */
-const MOST_UPPER = 0x1fffff
+const MAX_UPPER_WORD = 0x1fffff
 
 /** What the owner of a reader sees of the frames. What returns false stops the reader at the start of that frame. */
 export interface FrameSink {
@@ -46,7 +46,7 @@ export class FrameReader {
   readonly #sink: FrameSink
   /** Whether messages are looked at, which takes unmasking them. */
   readonly #reads: boolean
-  readonly #head = Buffer.alloc(MOST_HEAD)
+  readonly #head = Buffer.alloc(MAX_HEAD_BYTES)
   readonly #unmasker = new Unmasker()
   #headLength = 0
   #inHead = true
@@ -55,7 +55,7 @@ export class FrameReader {
   #remaining = 0
   /** Of the data message at hand, whose frames control frames may stand between; 0 for none. */
   #message = 0
-  readonly #control = Buffer.alloc(MOST_CONTROL)
+  readonly #control = Buffer.alloc(MAX_CONTROL_BYTES)
   #controlLength = 0
   #fault: FrameFault | undefined
   /** At fault, or refused: the frame at hand has not passed as far as it stands in this chunk. */
@@ -166,7 +166,7 @@ export class FrameReader {
       mask += 2
     } else if (length === 127) {
       const upper = bytes.readUInt32BE(mask)
-      if (upper > MOST_UPPER) return fault(1009, 'the frame is too large')
+      if (upper > MAX_UPPER_WORD) return fault(1009, 'the frame is too large')
       length = upper * 2 ** 32 + bytes.readUInt32BE(mask + 4)
       mask += 8
     }
@@ -195,7 +195,7 @@ export class FrameReader {
       case PONG:
         this.#controlLength = 0
         if (!this.#fin) return fault(1002, 'a control frame is fragmented')
-        return this.#remaining > MOST_CONTROL ? fault(1002, 'a control frame is too long') : undefined
+        return this.#remaining > MAX_CONTROL_BYTES ? fault(1002, 'a control frame is too long') : undefined
       default:
         return fault(1002, 'the opcode is not known')
     }
@@ -257,7 +257,7 @@ function fault(code: FrameFault['code'], reason: string): FrameFault {
 /** Bytes of the head that begins here, as far as its first two tell. */
 function headSize(bytes: Buffer, at: number): number {
   const second = bytes[at + 1]
-  if (second === undefined) return MOST_HEAD
+  if (second === undefined) return MAX_HEAD_BYTES
   const length = second & 0x7f
   return 2 + (length === 126 ? 2 : length === 127 ? 8 : 0) + (second & 0x80 ? 4 : 0)
 }

@@ -4,11 +4,11 @@ import { CLOSE, PING, TEXT } from './frame-reader.js'
 /** Frames of the gateway's own (RFC 6455 §5.2). `masked`: towards a server, which wants every frame masked. */
 
 /** Longest reason of a close frame, in bytes: two of 125 are the code. */
-const LONGEST_REASON = 123
+const MAX_REASON_BYTES = 123
 
 export function closeFrame(code: number, reason: string, masked: boolean): Buffer {
   const words = Buffer.from(reason)
-  const text = words.length <= LONGEST_REASON ? words : Buffer.from(reason.slice(0, LONGEST_REASON / 4))
+  const text = words.length <= MAX_REASON_BYTES ? words : Buffer.from(reason.slice(0, MAX_REASON_BYTES / 4))
   const payload = Buffer.alloc(2 + text.length)
   payload.writeUInt16BE(code)
   text.copy(payload, 2)

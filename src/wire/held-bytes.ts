@@ -1,5 +1,5 @@
 const NOTHING = Buffer.alloc(0)
-const SMALLEST = 512
+const MIN_CAPACITY_BYTES = 512
 
 /**
  * Bytes of something incomplete. They are copied, so that a trickle of tiny chunks costs memory for its bytes and not
@@ -16,7 +16,7 @@ export class HeldBytes {
   append(chunk: Uint8Array): void {
     const length = this.#length + chunk.length
     if (length > this.#room.length) {
-      const room = Buffer.allocUnsafe(Math.max(length, 2 * this.#length, SMALLEST))
+      const room = Buffer.allocUnsafe(Math.max(length, 2 * this.#length, MIN_CAPACITY_BYTES))
       this.#room.copy(room, 0, 0, this.#length)
       this.#room = room
     }

@@ -5,14 +5,14 @@ import { StringReader } from './json-runs.js'
 // object 60, one whose only member has a name of its own 200, a number 8 to 16, a short string 24 and more.
 
 /** Bytes of heap for each value; for each object, list and member; for each byte of text, since a string may take two. */
-const PER_VALUE = 16
-const PER_NODE = 96
-const PER_BYTE = 2
+const HEAP_PER_VALUE_BYTES = 16
+const HEAP_PER_NODE_BYTES = 96
+const HEAP_PER_TEXT_BYTE = 2
 /** The densest documents, lists in lists, take so much for each byte. */
-const DENSEST = 28
+const MAX_HEAP_PER_TEXT_BYTE = 28
 
 /** Bytes that are counted in one turn of the event loop. */
-const STEP = 512 * 1024
+const STEP_BYTES = 512 * 1024
 
 const STRING = 1
 const CONTAINER = 2
@@ -34,12 +34,15 @@ for (const byte of Buffer.from('+-.0123456789eEtrufalsn')) GOES_ON[byte] = 1
 
 /** Most bytes of heap that a document takes as objects. `nodes`: its objects, lists and members. */
 export function heapOf(bytes: number, values: number, nodes: number): number {
-  return PER_BYTE * bytes + Math.min(PER_VALUE * values + PER_NODE * nodes, DENSEST * bytes)
+  return (
+    HEAP_PER_TEXT_BYTE * bytes +
+    Math.min(HEAP_PER_VALUE_BYTES * values + HEAP_PER_NODE_BYTES * nodes, MAX_HEAP_PER_TEXT_BYTE * bytes)
+  )
 }
 
 /** The same where nothing is known but the size. */
 export function mostHeapOf(bytes: number): number {
-  return (PER_BYTE + DENSEST) * bytes
+  return (HEAP_PER_TEXT_BYTE + MAX_HEAP_PER_TEXT_BYTE) * bytes
 }
 
 /** Whether a text of so many bytes may have more values: each takes two bytes at least, with what parts it from the next. */
@@ -65,7 +68,7 @@ export function* costOf(text: Buffer, most: number): Generator<void, JsonCost> {
   const { length } = text
   let values = 0
   let nodes = 0
-  let turn = STEP
+  let turn = STEP_BYTES
   let inString = false
   let level = 0
   let depth = 0
@@ -107,7 +110,7 @@ export function* costOf(text: Buffer, most: number): Generator<void, JsonCost> {
           at++
       }
     if (at < turn) continue
-    turn = at + STEP
+    turn = at + STEP_BYTES
     yield
   }
   return { values, heap: heapOf(length, values, nodes), depth }

@@ -4,10 +4,10 @@ import * as g from './json-grammar.js'
 import { StringReader } from './json-runs.js'
 
 /** Bytes that are read and parsed in one turn of the event loop, but for longer strings. */
-const STEP = 32 * 1024
+const STEP_BYTES = 32 * 1024
 
 /** Bytes of a string that are looked through in one turn. */
-const PAUSE = 256 * 1024
+const STRING_STEP_BYTES = 256 * 1024
 
 export interface StepOptions {
   /** Of top-level members of an object that it denies, lists and objects are never made. */
@@ -25,7 +25,7 @@ export interface StepOptions {
  */
 export function parseSteps(
   text: Buffer,
-  { isKnown, parse = JSON.parse, step = STEP }: StepOptions = {},
+  { isKnown, parse = JSON.parse, step = STEP_BYTES }: StepOptions = {},
 ): Generator<void, Json> {
   return new StepParser(text, isKnown, parse, step).steps()
 }
@@ -79,7 +79,7 @@ class StepParser {
     let state: number = g.VALUE
     let isKey = false
     let cut = this.#step
-    let pause = PAUSE
+    let pause = STRING_STEP_BYTES
     for (let at = 0; at < length; ) {
       if (state === g.STRING) {
         at = strings.skip(at)
@@ -121,7 +121,7 @@ class StepParser {
           state = step === g.NEXT_MEMBER ? g.MEMBER : g.VALUE
           if (at >= cut) {
             cut = at + this.#step
-            pause = at + PAUSE
+            pause = at + STRING_STEP_BYTES
             yield
           }
           break
@@ -134,7 +134,7 @@ class StepParser {
       }
       if (step < g.REREAD) at++
       if (at < pause) continue
-      pause = at + PAUSE
+      pause = at + STRING_STEP_BYTES
       yield
     }
     if (state !== g.DONE) throw new SyntaxError('the JSON ends too early')

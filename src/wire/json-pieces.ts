@@ -2,7 +2,7 @@ import { jsonText } from '../core/exact-json.js'
 import type { Json } from '../core/json.js'
 
 /** Characters of a piece, about. */
-const PIECE = 256 * 1024
+const CHUNK_CHARS = 256 * 1024
 
 /**
  * The text that `JSON.stringify` makes of a document, in pieces of about 256 Ki characters. Each is made when it is asked
@@ -12,7 +12,7 @@ export function* jsonPieces(document: Json): Generator<string, void> {
   let held = ''
   for (const token of tokens(document)) {
     held += token
-    if (held.length < PIECE) continue
+    if (held.length < CHUNK_CHARS) continue
     yield held
     held = ''
   }
@@ -20,9 +20,9 @@ export function* jsonPieces(document: Json): Generator<string, void> {
 }
 
 function* tokens(value: Json): Generator<string, void> {
-  if (typeof value === 'string' && value.length > PIECE) {
+  if (typeof value === 'string' && value.length > CHUNK_CHARS) {
     yield* tokensOfString(value)
-  } else if (typeof value !== 'object' || value === null || left(value, PIECE) > 0) {
+  } else if (typeof value !== 'object' || value === null || left(value, CHUNK_CHARS) > 0) {
     yield value === undefined ? 'null' : jsonText(value)
   } else if (Array.isArray(value)) {
     yield* tokensOfList(value)
@@ -55,7 +55,7 @@ function* tokensOfObject(members: readonly (readonly [string, Json | undefined])
 function* tokensOfString(text: string): Generator<string, void> {
   yield '"'
   for (let at = 0; at < text.length; ) {
-    let end = Math.min(at + PIECE, text.length)
+    let end = Math.min(at + CHUNK_CHARS, text.length)
     // The halves of a surrogate pair stay together: alone, each would be written as an escape.
     if (end < text.length && isHighSurrogate(text.charCodeAt(end - 1))) end += 1
     yield JSON.stringify(text.slice(at, end)).slice(1, -1)

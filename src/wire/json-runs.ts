@@ -6,9 +6,9 @@ const SIMPLE_ESCAPES = new Uint8Array(256)
 for (const byte of Buffer.from('"\\/bfnrt')) SIMPLE_ESCAPES[byte] = 1
 
 /** Native search costs some 15 ns a call, wherever it ends, and another look for control characters: shorter runs are quicker by hand. */
-const NEAR = 128
+const NEAR_BYTES = 128
 /** Four bytes of 0x20, below which control characters are. */
-const SPACES = 0x20202020
+const FOUR_SPACES = 0x20202020
 
 /**
  * Finds the end of strings within one piece of JSON text. Near by it reads four bytes at a time; further off it leaves the
@@ -36,7 +36,7 @@ export class StringReader {
     const bytes = this.#bytes
     const length = bytes.length
     for (let at = from; ; ) {
-      const near = Math.min(length, at + NEAR)
+      const near = Math.min(length, at + NEAR_BYTES)
       at = this.skipPlain(at, near)
       if (at === near) at = this.firstControl(at, this.search(at))
       if (at >= length) return length
@@ -77,7 +77,8 @@ export class StringReader {
       const c = view.getInt32(at + 8, true)
       const d = view.getInt32(at + 12, true)
       // "hasless" again, of four words at once: which byte it was is looked up below.
-      const low = ((a - SPACES) & ~a) | ((b - SPACES) & ~b) | ((c - SPACES) & ~c) | ((d - SPACES) & ~d)
+      const low =
+        ((a - FOUR_SPACES) & ~a) | ((b - FOUR_SPACES) & ~b) | ((c - FOUR_SPACES) & ~c) | ((d - FOUR_SPACES) & ~d)
       if ((low & 0x80808080) !== 0) break
     }
     const bytes = this.#bytes

@@ -5,11 +5,11 @@ import { type ControlKey, type ControlNames, controlNames } from './control-name
 import { heapOf } from './json-cost.js'
 import * as g from './json-grammar.js'
 import { StringReader, skipDigits } from './json-runs.js'
-import { LONG, Skeleton } from './json-skeleton.js'
+import { MAX_TOKEN_BYTES, Skeleton } from './json-skeleton.js'
 import type { MemberKeys } from './member-keys.js'
 
 /** Longest control value that is decoded, in bytes. */
-const LARGEST = 64 * 1024
+const MAX_CONTROL_VALUE_BYTES = 64 * 1024
 const NOTHING = Buffer.alloc(0)
 
 export interface ScanOptions {
@@ -155,7 +155,11 @@ export class JsonScanner {
     const span = this.#found.find(found => found.name === name)
     if (span === undefined) return undefined
     const { start, end } = span
-    return { value: end - start > LARGEST ? undefined : parse(this.#chunks.slice(start, end)), start, end }
+    return {
+      value: end - start > MAX_CONTROL_VALUE_BYTES ? undefined : parse(this.#chunks.slice(start, end)),
+      start,
+      end,
+    }
   }
 
   /**
@@ -175,7 +179,7 @@ export class JsonScanner {
         this.#token = at
         return g.SCALAR
       case 129 satisfies typeof g.END_NUMBER:
-        if (at - this.#token > LONG) this.#skeleton.shorten(this.#token, at)
+        if (at - this.#token > MAX_TOKEN_BYTES) this.#skeleton.shorten(this.#token, at)
         return this.endValue(this.#token, at)
       case 72 satisfies typeof g.NEXT_ELEMENT:
         if (at >= this.#skeleton.full) this.#skeleton.comma(at, this.#depth, this.count())
@@ -186,7 +190,7 @@ export class JsonScanner {
       case 67 satisfies typeof g.BEGIN_KEY:
         return this.beginKey(at)
       case 69 satisfies typeof g.END_STRING:
-        if (at - this.#token > LONG + 1) this.#skeleton.shorten(this.#token, at)
+        if (at - this.#token > MAX_TOKEN_BYTES + 1) this.#skeleton.shorten(this.#token, at)
         return this.#isKey ? this.endKey(at) : this.endValue(this.#token, at + 1)
       case 71 satisfies typeof g.NEXT_MEMBER:
         if (at >= this.#skeleton.full) this.#skeleton.comma(at, this.#depth, 0)

@@ -2,14 +2,14 @@ import { BACKSLASH, COMMA, HYPHEN, LOWER_U, QUOTE } from '../core/ascii.js'
 import type { Chunks } from './chunks.js'
 
 /** Strings and numbers longer than this, in bytes, are shortened. */
-export const LONG = 1024
+export const MAX_TOKEN_BYTES = 1024
 /** Bytes that stay of a shortened string, at most; its opening quote is one more. */
-const KEPT = 64
+const KEPT_STRING_BYTES = 64
 /** Elements that every array may add once the rest is large. */
-const ELEMENTS = 16
+const MAX_TAIL_ELEMENTS = 16
 
 /** Sizes from which on containers lose their tails: arrays first, then whatever is nested, at last the top level. */
-const FULL = { array: 512 * 1024, nested: 768 * 1024, top: 1024 * 1024 } as const
+const FULL_BYTES = { array: 512 * 1024, nested: 768 * 1024, top: 1024 * 1024 } as const
 
 /**
  * What stays of a document for a check of its form: everything, but for the inside of long strings and numbers, and the
@@ -22,7 +22,7 @@ export class Skeleton {
   /** The level whose tail is being left out, 0 for none, and the comma where that begins. */
   #depth = 0
   #comma = 0
-  #full: number = FULL.array
+  #full: number = FULL_BYTES.array
 
   /** Offset from which on commas have to be told. */
   get full(): number {
@@ -31,14 +31,14 @@ export class Skeleton {
 
   /** Takes note of a long number, or of a long string: `start` is its opening, `end` its closing quote. */
   shorten(start: number, end: number): void {
-    if (this.#depth === 0) this.cut(start, end, KEPT)
+    if (this.#depth === 0) this.cut(start, end, KEPT_STRING_BYTES)
   }
 
   /** Takes note of a comma past `full`; `elements` is how many an array has added there, 0 in objects. */
   comma(at: number, depth: number, elements: number): void {
     if (this.#depth !== 0) return
-    const most = depth === 1 ? FULL.top : FULL.nested
-    if (elements <= ELEMENTS && at - this.#left < most) return
+    const most = depth === 1 ? FULL_BYTES.top : FULL_BYTES.nested
+    if (elements <= MAX_TAIL_ELEMENTS && at - this.#left < most) return
     this.#depth = depth
     this.#comma = at
   }
@@ -53,21 +53,21 @@ export class Skeleton {
   private cut(start: number, end: number, kept: number): void {
     this.#cuts.push(start, end)
     this.#left += end - start - kept
-    this.#full = FULL.array + this.#left
+    this.#full = FULL_BYTES.array + this.#left
   }
 
   /** The remaining text; valid JSON where the document is. */
   render(document: Chunks): string {
     if (this.#cuts.length === 0) return document.toString()
     // A string keeps its quote besides; of a tail a little is copied before it is cut off.
-    const rest = Buffer.allocUnsafe(document.length - this.#left + this.#cuts.length + 1 + KEPT)
+    const rest = Buffer.allocUnsafe(document.length - this.#left + this.#cuts.length + 1 + KEPT_STRING_BYTES)
     let from = 0
     let length = 0
     for (let i = 0; i < this.#cuts.length; i += 2) {
       const start = this.#cuts[i] ?? 0
       const end = this.#cuts[i + 1] ?? 0
       const head = length + start - from
-      const copied = document.copy(rest, length, from, Math.min(end, start + 1 + KEPT))
+      const copied = document.copy(rest, length, from, Math.min(end, start + 1 + KEPT_STRING_BYTES))
       length = head + keptOf(rest, head, length + copied)
       from = end
     }

@@ -4,7 +4,7 @@ import { mayExceed } from './json-cost.js'
 import type { ScanOptions } from './json-scan.js'
 
 /** Bodies up to this many bytes are worth a try. From there on scanning is as cheap, and twice as cheap where the text is not ASCII. */
-const SMALL = 1024
+const MAX_SMALL_BYTES = 1024
 
 /**
  * A small request body parsed at once, which costs a third of scanning it and parsing its skeleton: most requests are
@@ -12,7 +12,8 @@ const SMALL = 1024
  * the scanner then decides, and tells what is wrong.
  */
 export function parseSmall(body: Buffer, options: ScanOptions): JsonObject | undefined {
-  if (body.length > SMALL || (options.values !== undefined && mayExceed(body.length, options.values))) return undefined
+  if (body.length > MAX_SMALL_BYTES || (options.values !== undefined && mayExceed(body.length, options.values)))
+    return undefined
   const text = body.toString('utf8')
   // An escaped key would have to be decoded to be compared with the control names.
   if (text.includes('\\u') || mayBeOver(text, options)) return undefined
@@ -24,7 +25,7 @@ export function parseSmall(body: Buffer, options: ScanOptions): JsonObject | und
 }
 
 /** Shortest member and its comma, in characters: `"":0,`. */
-const SHORTEST_MEMBER = 5
+const MIN_MEMBER_CHARS = 5
 
 /**
  * Whether the text may be over a limit. Told by its marks and not by the document, which does not have what a later member
@@ -32,7 +33,7 @@ const SHORTEST_MEMBER = 5
  */
 function mayBeOver(text: string, { depth, members }: ScanOptions): boolean {
   if (count(text, '{', depth) + count(text, '[', depth) > depth) return true
-  return text.length > SHORTEST_MEMBER * members && count(text, ':', members) > members
+  return text.length > MIN_MEMBER_CHARS * members && count(text, ':', members) > members
 }
 
 /** How often a mark stands in a text; looks no further where that is more than `most`. */

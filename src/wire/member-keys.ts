@@ -2,11 +2,11 @@ import { BACKSLASH } from '../core/ascii.js'
 import { type MemberRule, memberName } from '../core/members.js'
 
 /** The longest way to write one character of a name (`\u006d`), and separators in between. */
-const WRITTEN = 8
+const MAX_BYTES_PER_CHAR = 8
 /** Keys of clients that are kept in mind. */
-const MAX_KNOWN = 256
+const MAX_KNOWN_KEYS = 256
 /** A pair of bytes, both of which are told by their low seven bits where they are ASCII. */
-const PAIRS = 1 << 14
+const PAIR_COUNT = 1 << 14
 
 /**
  * Tells at a glance whether a document may have one of the members that rules are about, so that those without one, nearly
@@ -17,7 +17,7 @@ export class MemberKeys {
   readonly #top = new Map<string, boolean>()
   readonly #below = new Set<string>()
   /** Whether a name may begin with these two bytes. */
-  readonly #begins = new Uint8Array(PAIRS)
+  readonly #begins = new Uint8Array(PAIR_COUNT)
   /** What keys of clients have been found to be: mostly they are the same few. */
   readonly #known = new Map<string, 'all' | 'inside' | 'none'>()
   #longest = 0
@@ -47,7 +47,7 @@ export class MemberKeys {
     if (known !== undefined) return known === 'none' ? undefined : known
     const all = this.#top.get(memberName(key)) ?? this.#top.get('*')
     const found = all === undefined ? undefined : all ? 'all' : 'inside'
-    if (this.#known.size < MAX_KNOWN) this.#known.set(key, found ?? 'none')
+    if (this.#known.size < MAX_KNOWN_KEYS) this.#known.set(key, found ?? 'none')
     return found
   }
 
@@ -72,7 +72,7 @@ export class MemberKeys {
   }
 
   #learn(name: string): void {
-    this.#longest = Math.max(this.#longest, name.length * WRITTEN)
+    this.#longest = Math.max(this.#longest, name.length * MAX_BYTES_PER_CHAR)
     if (name === '*') {
       this.#begins.fill(1)
       this.#longest = Number.MAX_SAFE_INTEGER

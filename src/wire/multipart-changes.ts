@@ -31,7 +31,7 @@ interface Changed extends ReadPart {
   isOut: boolean
 }
 
-const CRLF = 2
+const CRLF_BYTES = 2
 
 /** Gathers changes of a form, one after the other, and tells which edits of its bytes they come to. */
 export class MultipartChanges {
@@ -113,7 +113,7 @@ export class MultipartChanges {
     }
     const first = edits[0]
     // What follows now begins the body, which the CRLF before its boundary does not.
-    if (this.#form.bare && first?.start === 0) first.end += CRLF
+    if (this.#form.bare && first?.start === 0) first.end += CRLF_BYTES
     return edits
   }
 
@@ -128,8 +128,8 @@ export class MultipartChanges {
     const text = parts.join('')
     if (!isFirst || !bare) return [{ start: close, end: close, bytes: Buffer.from(text) }]
     // All parts are out, and the CRLF before the closing boundary with them.
-    const at = this.#parts.length === 0 ? close : close + CRLF
-    return [{ start: at, end: at, bytes: Buffer.from(`${text.slice(CRLF)}\r\n`) }]
+    const at = this.#parts.length === 0 ? close : close + CRLF_BYTES
+    return [{ start: at, end: at, bytes: Buffer.from(`${text.slice(CRLF_BYTES)}\r\n`) }]
   }
 }
 

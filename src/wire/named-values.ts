@@ -5,9 +5,9 @@ import { MemberKeys } from './member-keys.js'
 /** Bits of a number that is no negative one. */
 export const MAX_PATHS = 30
 /** Bytes of a string that are looked at one by one before the rest is searched. */
-const SHORT = 48
+const NEAR_BYTES = 48
 /** Most bytes that are kept of a string that goes over several pieces: a longer one is no name. */
-const KEPT = 2048
+const MAX_KEPT_BYTES = 2048
 
 /** An open container in which some of the places may lie. */
 interface Level {
@@ -47,7 +47,7 @@ export class NamedValues {
   #armedNames = 0
   #inString = false
   #escaped = false
-  readonly #held = Buffer.alloc(KEPT)
+  readonly #held = Buffer.alloc(MAX_KEPT_BYTES)
   #heldLength = 0
 
   /**
@@ -135,7 +135,7 @@ export class NamedValues {
       this.#escaped = false
       at++
     }
-    const near = Math.min(end, at + SHORT)
+    const near = Math.min(end, at + NEAR_BYTES)
     while (at < near) {
       const byte = bytes[at]
       if (byte === QUOTE) return at
@@ -165,7 +165,7 @@ export class NamedValues {
 
   private hold(bytes: Buffer, start: number, end: number): void {
     // One more than fits tells that something is missing.
-    if (this.#heldLength + end - start > KEPT) this.#heldLength = KEPT + 1
+    if (this.#heldLength + end - start > MAX_KEPT_BYTES) this.#heldLength = MAX_KEPT_BYTES + 1
     else this.#heldLength += bytes.copy(this.#held, this.#heldLength, start, end)
   }
 
@@ -242,11 +242,11 @@ export class NamedValues {
   private text(bytes: Buffer, start: number, end: number): string | undefined {
     let raw: string
     if (this.#heldLength === 0) {
-      if (end - start > KEPT) return undefined
+      if (end - start > MAX_KEPT_BYTES) return undefined
       raw = bytes.toString('utf8', start, end)
     } else {
       this.hold(bytes, start, end)
-      if (this.#heldLength > KEPT) return undefined
+      if (this.#heldLength > MAX_KEPT_BYTES) return undefined
       raw = this.#held.toString('utf8', 0, this.#heldLength)
     }
     if (!raw.includes('\\')) return raw

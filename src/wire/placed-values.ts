@@ -21,7 +21,7 @@ const MAX_VALUE_BYTES = 16 * 1024
 /** Longest key that is compared where it goes over several pieces, in bytes. */
 const MAX_KEY_BYTES = 1024
 /** Bytes that are looked at one by one before the rest is searched: a native search costs some 15 ns. */
-const NEAR = 48
+const NEAR_BYTES = 48
 
 /** The bytes that matter where no value is looked for: they open or close a container, or open a string. */
 const MARKS = [QUOTE, OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE] as const
@@ -270,7 +270,7 @@ export class PlacedValues {
       this.#escaped = false
       at++
     }
-    const near = Math.min(bytes.length, at + NEAR)
+    const near = Math.min(bytes.length, at + NEAR_BYTES)
     while (at < near) {
       const byte = bytes[at]
       if (byte === QUOTE) return at
@@ -307,7 +307,7 @@ class Marks {
   /** Position of the first mark from `from` on; the length of the piece where there is none. */
   next(from: number): number {
     const bytes = this.#bytes
-    const near = Math.min(bytes.length, from + NEAR)
+    const near = Math.min(bytes.length, from + NEAR_BYTES)
     for (let at = from; at < near; at++) if (IS_MARK[bytes[at] ?? 0] === 1) return at
     if (near === bytes.length) return near
     let first = bytes.length

@@ -1,5 +1,5 @@
 /** Bytes of the slab: one page of WebAssembly memory. */
-export const SIZE = 64 * 1024
+export const SLAB_BYTES = 64 * 1024
 
 /** As much of the WebAssembly interface as is used; the types of Node.js leave it out. */
 declare const WebAssembly: {

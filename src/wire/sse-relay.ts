@@ -20,10 +20,10 @@ export interface RelayOptions extends SseLimits {
 
 const BOM = Buffer.from('\uFEFF')
 /** The first event is kept up to this size, in bytes. */
-const LARGEST_FIRST = 64 * 1024
+const MAX_FIRST_EVENT_BYTES = 64 * 1024
 
 /** What a stream tells at its end is looked for in so many bytes: of longer events it has to be read as they pass. */
-const LARGE_EVENT = TAIL_BYTES
+const LARGE_EVENT_BYTES = TAIL_BYTES
 
 const nothing = (): void => undefined
 
@@ -178,9 +178,10 @@ export class SseRelay {
     if (this.#members?.mayStandIn(bytes.subarray(start, blank)) === true) this.judge(reader.data(bytes, start, end))
     this.#ended = isLast && (!this.#repeats || kind === 'nothing')
     if (kind === 'nothing') return
-    if (blank - start > LARGE_EVENT) this.#onLarge(reader.data(bytes, start, end))
+    if (blank - start > LARGE_EVENT_BYTES) this.#onLarge(reader.data(bytes, start, end))
     if (isLast && this.#repeats) this.#onRepeated(reader.data(bytes, start, end))
-    if (this.#content++ === 0 && blank - start <= LARGEST_FIRST) this.#first = Buffer.from(bytes.subarray(start, blank))
+    if (this.#content++ === 0 && blank - start <= MAX_FIRST_EVENT_BYTES)
+      this.#first = Buffer.from(bytes.subarray(start, blank))
     if (kind === 'error') this.#failure ??= Buffer.from(reader.data(bytes, start, end))
   }
 

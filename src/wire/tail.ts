@@ -1,7 +1,7 @@
 /** How much of the end is kept, in bytes. */
 export const TAIL_BYTES = 16 * 1024
 /** Room to begin with. It doubles up to twice of what is kept, so that a byte is moved up only once. */
-const SMALLEST = 1024
+const MIN_CAPACITY_BYTES = 1024
 const NOTHING = Buffer.alloc(0)
 
 /**
@@ -45,7 +45,7 @@ export class Tail {
     const from = needed > 2 * TAIL_BYTES ? this.#length - TAIL_BYTES : 0
     if (from > 0) this.#large = undefined
     const kept = this.#room.subarray(from, this.#length)
-    const size = Math.min(2 * TAIL_BYTES, Math.max(SMALLEST, 2 * needed))
+    const size = Math.min(2 * TAIL_BYTES, Math.max(MIN_CAPACITY_BYTES, 2 * needed))
     if (size > this.#room.length) this.#room = Buffer.allocUnsafe(size)
     this.#room.set(kept)
     this.#length = kept.length

@@ -1,4 +1,4 @@
-import { SIZE, slab, xor } from './slab.js'
+import { SLAB_BYTES, slab, xor } from './slab.js'
 
 /** Takes the mask off the payload of client frames (RFC 6455 §5.3), in a place of its own: the payload stays as it is. */
 export class Unmasker {
@@ -17,7 +17,7 @@ export class Unmasker {
 
   /** Unmasks the next bytes of the payload into `plain`; how many, 64 KiB at most. */
   unmask(bytes: Buffer, start: number, end: number): number {
-    const length = Math.min(end - start, SIZE)
+    const length = Math.min(end - start, SLAB_BYTES)
     bytes.copy(slab, 0, start, start + length)
     xor(length, this.#key)
     const turned = (length & 3) * 8

@@ -4,7 +4,7 @@ import { EVERY, type Path } from './json-path.js'
 import { PlacedValues } from './placed-values.js'
 
 /** Whoever counts more tokens than this in one exchange has miscounted. */
-const LARGEST = 1e12
+const MAX_TOKENS = 1e12
 
 /** Most objects that hold numbers of one protocol, of which the first ones count. */
 const MAX_ROOTS = 31
@@ -270,5 +270,7 @@ function takeCount({ ends }: Step, value: unknown, missing: Missing): void {
 
 /** Only seconds may be broken. */
 function isCount(value: unknown, field: keyof Usage): value is number {
-  return typeof value === 'number' && (field === 'seconds' || Number.isInteger(value)) && value >= 0 && value <= LARGEST
+  return (
+    typeof value === 'number' && (field === 'seconds' || Number.isInteger(value)) && value >= 0 && value <= MAX_TOKENS
+  )
 }

@@ -1,14 +1,21 @@
 import { createHash } from 'node:crypto'
-import { type ByteRange, PIECE, type Place, type Store, StoreError } from '../../src/core/store.js'
+import { type ByteRange, MAX_PIECE_BYTES, type Place, type Store, StoreError } from '../../src/core/store.js'
 import { type Check, HOUR, START } from './store-stage.js'
 
 const PLACE: Place = { namespace: 'films', owner: 'ann', key: 'film-1' }
-const KEEP = { expires: START + HOUR, limit: 64 * PIECE }
+const KEEP = { expires: START + HOUR, limit: 64 * MAX_PIECE_BYTES }
 
 /** What every driver does with bytes by reference. */
 export function blobContract(check: Check): void {
   check('a blob comes back as it was, whatever pieces it came in', async (t, store) => {
-    for (const [n, size] of [0, 1, PIECE - 1, PIECE, PIECE + 1, 3 * PIECE + 17].entries()) {
+    for (const [n, size] of [
+      0,
+      1,
+      MAX_PIECE_BYTES - 1,
+      MAX_PIECE_BYTES,
+      MAX_PIECE_BYTES + 1,
+      3 * MAX_PIECE_BYTES + 17,
+    ].entries()) {
       const place = { ...PLACE, key: `film-${n}` }
       t.equal(await store.blobs.put(place, chunks(size, 100_003), KEEP), size)
       const found = await store.blobs.get(place)
@@ -18,18 +25,18 @@ export function blobContract(check: Check): void {
   })
 
   check('pieces are small, also where the source gives all of it at once', async (t, store) => {
-    await store.blobs.put(PLACE, chunks(5 * PIECE + 1, 100 * PIECE), KEEP)
-    for await (const piece of (await store.blobs.get(PLACE))?.pieces ?? []) t.ok(piece.length <= PIECE)
+    await store.blobs.put(PLACE, chunks(5 * MAX_PIECE_BYTES + 1, 100 * MAX_PIECE_BYTES), KEEP)
+    for await (const piece of (await store.blobs.get(PLACE))?.pieces ?? []) t.ok(piece.length <= MAX_PIECE_BYTES)
   })
 
   check('a part of it is read alone, cut to what is there', async (t, store) => {
-    const size = 2 * PIECE + 500
+    const size = 2 * MAX_PIECE_BYTES + 500
     await store.blobs.put(PLACE, chunks(size, 70_000), KEEP)
     const all = bytes(size)
     const ranges: (readonly [ByteRange, number, number])[] = [
       [{ start: 0, end: 1 }, 0, 1],
-      [{ start: PIECE - 1, end: PIECE + 1 }, PIECE - 1, PIECE + 1],
-      [{ start: 2 * PIECE }, 2 * PIECE, size],
+      [{ start: MAX_PIECE_BYTES - 1, end: MAX_PIECE_BYTES + 1 }, MAX_PIECE_BYTES - 1, MAX_PIECE_BYTES + 1],
+      [{ start: 2 * MAX_PIECE_BYTES }, 2 * MAX_PIECE_BYTES, size],
       [{ end: 10 }, 0, 10],
       [{ start: size - 3, end: size + 1000 }, size - 3, size],
       [{ start: size }, size, size],
@@ -51,7 +58,7 @@ export function blobContract(check: Check): void {
   })
 
   check('a later blob takes the place of the former one, whole', async (t, store) => {
-    await store.blobs.put(PLACE, chunks(3 * PIECE, PIECE), KEEP)
+    await store.blobs.put(PLACE, chunks(3 * MAX_PIECE_BYTES, MAX_PIECE_BYTES), KEEP)
     await store.blobs.put(PLACE, chunks(20, 7), { ...KEEP, expires: START + 2 * HOUR })
     t.equal((await store.blobs.get(PLACE))?.expires, START + 2 * HOUR)
     t.equal(await digest(store, PLACE), hash(bytes(20)))
@@ -59,17 +66,20 @@ export function blobContract(check: Check): void {
 
   check('over the limit nothing of it stays, and what was there does', async (t, store) => {
     await store.blobs.put(PLACE, chunks(5, 5), KEEP)
-    const put = store.blobs.put(PLACE, chunks(2 * PIECE + 1, 9999), { ...KEEP, limit: 2 * PIECE })
+    const put = store.blobs.put(PLACE, chunks(2 * MAX_PIECE_BYTES + 1, 9999), { ...KEEP, limit: 2 * MAX_PIECE_BYTES })
     const error = await put.catch((cause: unknown) => cause)
     t.ok(error instanceof StoreError && error.fault === 'full', String(error))
     t.equal(await digest(store, PLACE), hash(bytes(5)))
-    t.equal(await store.blobs.put(PLACE, chunks(2 * PIECE, 9999), { ...KEEP, limit: 2 * PIECE }), 2 * PIECE)
+    t.equal(
+      await store.blobs.put(PLACE, chunks(2 * MAX_PIECE_BYTES, 9999), { ...KEEP, limit: 2 * MAX_PIECE_BYTES }),
+      2 * MAX_PIECE_BYTES,
+    )
   })
 
   check('a source that fails leaves nothing, and its error goes through', async (t, store) => {
     const broken = new Error('the client went away')
     const source = async function* (): AsyncGenerator<Uint8Array> {
-      yield* chunks(PIECE + 1, PIECE)
+      yield* chunks(MAX_PIECE_BYTES + 1, MAX_PIECE_BYTES)
       throw broken
     }
     t.equal(await store.blobs.put(PLACE, source(), KEEP).catch((error: unknown) => error), broken)
@@ -79,7 +89,7 @@ export function blobContract(check: Check): void {
   check('a blob that is being written is not there yet', async (t, store) => {
     let seen: unknown = 'nothing was asked'
     const source = async function* (): AsyncGenerator<Uint8Array> {
-      yield* chunks(2 * PIECE, PIECE)
+      yield* chunks(2 * MAX_PIECE_BYTES, MAX_PIECE_BYTES)
       seen = await store.blobs.get(PLACE)
     }
     await store.blobs.put(PLACE, source(), KEEP)
@@ -88,7 +98,7 @@ export function blobContract(check: Check): void {
   })
 
   check('what is deleted is gone', async (t, store) => {
-    await store.blobs.put(PLACE, chunks(2 * PIECE, PIECE), KEEP)
+    await store.blobs.put(PLACE, chunks(2 * MAX_PIECE_BYTES, MAX_PIECE_BYTES), KEEP)
     t.equal(await store.blobs.delete(PLACE), true)
     t.equal(await store.blobs.get(PLACE), undefined)
     t.equal(await store.blobs.delete(PLACE), false)

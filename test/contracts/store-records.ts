@@ -1,4 +1,4 @@
-import { LARGEST_VALUE, type StoredRecord, StoreError } from '../../src/core/store.js'
+import { MAX_VALUE_BYTES, type StoredRecord, StoreError } from '../../src/core/store.js'
 import { type Check, draft, HOUR, keys, made, plain, START, text } from './store-stage.js'
 
 /** What every driver does with records. */
@@ -99,7 +99,7 @@ export function recordContract(check: Check): void {
   })
 
   check('a value over the limit is refused, and nothing of it stays', async (t, store) => {
-    const value = Buffer.alloc(LARGEST_VALUE + 1)
+    const value = Buffer.alloc(MAX_VALUE_BYTES + 1)
     const error = await store.create(draft('a', { value })).catch((cause: unknown) => cause)
     t.ok(error instanceof StoreError && error.fault === 'full')
     t.equal(await store.get('things', 'ann', 'a'), undefined)

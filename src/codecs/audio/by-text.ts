@@ -9,12 +9,12 @@ import { HEAR_CARRIES, SPEAK_CARRIES } from './fields.js'
 import { soundOf } from './sound.js'
 
 /** Longest reason of a refusal that is passed on, in characters. */
-const LONGEST_REASON = 1000
+const MAX_REASON_CHARS = 1000
 /** Bytes of a recording that fit into a request as base64: upstreams take 20 MB of it. */
-const MOST_RECORDED = 14 * 1024 * 1024
+const MAX_RECORDING_BYTES = 14 * 1024 * 1024
 
-const MADE: ReadonlySet<string> = new Set(['wav', 'pcm'])
-const WRITTEN: ReadonlySet<string> = new Set(['json', 'text'])
+const SPEECH_FORMATS: ReadonlySet<string> = new Set(['wav', 'pcm'])
+const TRANSCRIPT_FORMATS: ReadonlySet<string> = new Set(['json', 'text'])
 
 const SERVER = { decodeRequest: never, encodeResult: never, fields: {} }
 
@@ -35,7 +35,7 @@ export function speechByText({ protocol, client }: TextCodec): SpeakCodec {
       carries: SPEAK_CARRIES,
       encodeRequest: (request, target) => {
         const { format, ownVoice, speed } = request
-        if (format !== undefined && !MADE.has(format)) {
+        if (format !== undefined && !SPEECH_FORMATS.has(format)) {
           throw refused(format, 'it gives samples, of which wav and pcm are made')
         }
         if (ownVoice !== undefined) target.lose('ownVoice', 'voice.id')
@@ -62,7 +62,7 @@ export function transcriptsByText<O extends HearCodec['operation']>(
       carries: HEAR_CARRIES,
       encodeRequest: (request, target) => {
         const { format, recording } = request
-        if (format !== undefined && !WRITTEN.has(format)) {
+        if (format !== undefined && !TRANSCRIPT_FORMATS.has(format)) {
           throw refused(format, 'it tells words alone: ask for json or text')
         }
         for (const field of OTHERS) if (request[field] !== undefined) target.lose(field)
@@ -86,10 +86,10 @@ function refused(format: string, why: string): GatewayError {
 
 function checkSize({ source }: MediaPart): void {
   const size = 'base64' in source ? Math.floor((source.base64.length * 3) / 4) : 0
-  if (size <= MOST_RECORDED) return
+  if (size <= MAX_RECORDING_BYTES) return
   throw new GatewayError(
     'too_large',
-    `The recording is larger than ${MOST_RECORDED} bytes, the most that is sent on.`,
+    `The recording is larger than ${MAX_RECORDING_BYTES} bytes, the most that is sent on.`,
     {
       param: 'file',
       limit: 'recording',
@@ -167,7 +167,7 @@ function throwFiltered({ candidates }: TextResult): void {
   if (one === undefined) return
   const words = one.parts.map(part => (part.type === 'refusal' ? part.text : '')).join('')
   const reason = words === '' ? one.end.detail : words
-  const why = reason === undefined ? '' : ` (${reason.slice(0, LONGEST_REASON)})`
+  const why = reason === undefined ? '' : ` (${reason.slice(0, MAX_REASON_CHARS)})`
   throw new GatewayError('upstream_rejected', `The upstream answered nothing because of its content policy${why}.`, {
     familyCode: 'content_policy_violation',
     phase: 'content',

@@ -2,12 +2,12 @@ import type { Sound } from '../../core/audio.js'
 import type { MediaPart } from '../../core/text.js'
 import { badUpstream } from '../read.js'
 
-const BYTES = 2
-const PCM = 1
-const HEAD = 8
-const RATE = 24_000
-const MOST_RATE = 768_000
-const MOST_CHANNELS = 8
+const SAMPLE_BYTES = 2
+const WAVE_FORMAT_PCM = 1
+const CHUNK_HEADER_BYTES = 8
+const DEFAULT_RATE_HZ = 24_000
+const MAX_RATE_HZ = 768_000
+const MAX_CHANNELS = 8
 
 /**
  * The sound of an answer's parts. Its samples come bare (`audio/L16;codec=pcm;rate=24000`: little-endian, whatever RFC
@@ -29,11 +29,11 @@ function readSound({ source, mime = '' }: MediaPart): Sound {
   const sound = /^audio\/(?:l16|pcm|x-pcm)\b/i.test(mime) ? ofSamples(bytes, mime) : ofWav(bytes)
   if (sound === undefined) throw badUpstream(`Its sound is of a kind that is not read here (${mime.slice(0, 64)}).`)
   const { samples, rate, channels } = sound
-  if (samples.length < BYTES) throw badUpstream('There is no sound in it.')
-  if (rate < 1 || rate > MOST_RATE || channels < 1 || channels > MOST_CHANNELS) {
+  if (samples.length < SAMPLE_BYTES) throw badUpstream('There is no sound in it.')
+  if (rate < 1 || rate > MAX_RATE_HZ || channels < 1 || channels > MAX_CHANNELS) {
     throw badUpstream('Its sound has no rate that could be.')
   }
-  return { rate, channels, samples: samples.subarray(0, samples.length - (samples.length % (BYTES * channels))) }
+  return { rate, channels, samples: samples.subarray(0, samples.length - (samples.length % (SAMPLE_BYTES * channels))) }
 }
 
 function ofSamples(samples: Buffer, mime: string): Sound {
@@ -41,26 +41,27 @@ function ofSamples(samples: Buffer, mime: string): Sound {
     const text = new RegExp(`;\\s*${name}="?(\\d{1,7})`, 'i').exec(mime)?.[1]
     return text === undefined ? undefined : Number(text)
   }
-  return { samples, rate: number('rate') ?? RATE, channels: number('channels') ?? 1 }
+  return { samples, rate: number('rate') ?? DEFAULT_RATE_HZ, channels: number('channels') ?? 1 }
 }
 
 /** A RIFF file of 16-bit samples; undefined where it is none. */
 function ofWav(file: Buffer): Sound | undefined {
   if (file.toString('latin1', 0, 4) !== 'RIFF' || file.toString('latin1', 8, 12) !== 'WAVE') return undefined
   let format: Buffer | undefined
-  for (let at = 12; at + HEAD <= file.length; ) {
+  for (let at = 12; at + CHUNK_HEADER_BYTES <= file.length; ) {
     const id = file.toString('latin1', at, at + 4)
     const size = file.readUInt32LE(at + 4)
-    const data = file.subarray(at + HEAD, at + HEAD + size)
+    const data = file.subarray(at + CHUNK_HEADER_BYTES, at + CHUNK_HEADER_BYTES + size)
     if (id === 'fmt ') format = data
     if (id === 'data') return format === undefined ? undefined : withFormat(data, format)
-    at += HEAD + size + (size % 2)
+    at += CHUNK_HEADER_BYTES + size + (size % 2)
   }
   return undefined
 }
 
 function withFormat(samples: Buffer, format: Buffer): Sound | undefined {
-  const is16 = format.length >= 16 && format.readUInt16LE(0) === PCM && format.readUInt16LE(14) === 8 * BYTES
+  const is16 =
+    format.length >= 16 && format.readUInt16LE(0) === WAVE_FORMAT_PCM && format.readUInt16LE(14) === 8 * SAMPLE_BYTES
   return is16 ? { samples, channels: format.readUInt16LE(2), rate: format.readUInt32LE(4) } : undefined
 }
 
@@ -71,12 +72,12 @@ export function wavOf({ samples, rate, channels }: Sound): Buffer {
   head.writeUInt32LE(36 + samples.length, 4)
   head.write('WAVEfmt ', 8, 'latin1')
   head.writeUInt32LE(16, 16)
-  head.writeUInt16LE(PCM, 20)
+  head.writeUInt16LE(WAVE_FORMAT_PCM, 20)
   head.writeUInt16LE(channels, 22)
   head.writeUInt32LE(rate, 24)
-  head.writeUInt32LE(rate * channels * BYTES, 28)
-  head.writeUInt16LE(channels * BYTES, 32)
-  head.writeUInt16LE(8 * BYTES, 34)
+  head.writeUInt32LE(rate * channels * SAMPLE_BYTES, 28)
+  head.writeUInt16LE(channels * SAMPLE_BYTES, 32)
+  head.writeUInt16LE(8 * SAMPLE_BYTES, 34)
   head.write('data', 36, 'latin1')
   head.writeUInt32LE(samples.length, 40)
   return Buffer.concat([head, samples])
@@ -84,7 +85,7 @@ export function wavOf({ samples, rate, channels }: Sound): Buffer {
 
 /** Bare samples, which in the compatible protocols mean 24,000 a second on one channel. Throws `bad_upstream_response`. */
 export function pcmOf({ samples, rate, channels }: Sound): Uint8Array {
-  if (rate === RATE && channels === 1) return samples
+  if (rate === DEFAULT_RATE_HZ && channels === 1) return samples
   throw badUpstream(
     `Its sound has ${rate} samples a second on ${channels} channels, which pcm cannot say: ask for wav.`,
   )

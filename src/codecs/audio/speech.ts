@@ -9,7 +9,7 @@ import { pcmOf, wavOf } from './sound.js'
 const MEMBERS = new Set(Object.keys(SPEECH_FIELDS))
 
 /** Bytes of sound in an event: a multiple of three, so that no base64 is padded before the last. */
-const PIECE = 96 * 1024
+const EVENT_SOUND_BYTES = 96 * 1024
 
 /** CreateSpeechRequest in canonical form. `format` is another name of `response_format`, which counts where both stand. */
 export function decodeRequest(value: JsonObject, head: RequestHead): SpeakRequest {
@@ -55,8 +55,8 @@ export function encodeBytes({ sound }: SpeakResult, { format }: SpeakRequest): B
 export function encodeEvents(result: SpeakResult, request: SpeakRequest): readonly Frame[] {
   const bytes = Buffer.from(encodeBytes(result, request).bytes)
   const frames: Frame[] = []
-  for (let at = 0; at < bytes.length; at += PIECE) {
-    frames.push(frame({ type: 'speech.audio.delta', audio: bytes.toString('base64', at, at + PIECE) }))
+  for (let at = 0; at < bytes.length; at += EVENT_SOUND_BYTES) {
+    frames.push(frame({ type: 'speech.audio.delta', audio: bytes.toString('base64', at, at + EVENT_SOUND_BYTES) }))
   }
   const { input = 0, output = 0 } = result
   const usage = { input_tokens: input, output_tokens: output, total_tokens: input + output }

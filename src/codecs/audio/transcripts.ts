@@ -46,7 +46,7 @@ function readNumber(body: Reader, name: string): number | undefined {
 }
 
 /** How recordings begin: bytes at an offset. What clients say of them is not trusted. */
-const MARKS: readonly (readonly [mime: string, offset: number, mark: string])[] = [
+const SIGNATURES: readonly (readonly [mime: string, offset: number, mark: string])[] = [
   ['audio/wav', 8, 'WAVE'],
   ['audio/aiff', 8, 'AIF'],
   ['audio/mpeg', 0, 'ID3'],
@@ -62,14 +62,14 @@ const MARKS: readonly (readonly [mime: string, offset: number, mark: string])[] 
 ]
 
 /** Characters of base64 in which all of these stand. */
-const BEGINNING = 32
+const SIGNATURE_CHARS = 32
 
 function readRecording(file: Json | undefined): MediaPart {
   if (Array.isArray(file)) throw invalid('file', 'expected one recording')
   const base64 = typeof file === 'string' ? parseDataUrl(file)?.base64 : undefined
   if (base64 === undefined) throw invalid('file', file === undefined ? 'it is required' : 'expected a file')
-  const beginning = Buffer.from(base64.slice(0, BEGINNING), 'base64').toString('latin1')
-  const mime = MARKS.find(([, offset, mark]) => beginning.startsWith(mark, offset))?.[0]
+  const beginning = Buffer.from(base64.slice(0, SIGNATURE_CHARS), 'base64').toString('latin1')
+  const mime = SIGNATURES.find(([, offset, mark]) => beginning.startsWith(mark, offset))?.[0]
   if (mime === undefined) throw invalid('file', 'expected a recording: WAV, MP3, AIFF, AAC, Ogg, FLAC, MP4 or WebM')
   return { type: 'media', kind: 'audio', mime, source: { base64 }, at: 'file' }
 }

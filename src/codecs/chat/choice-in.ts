@@ -19,7 +19,7 @@ import { audioPart, readArguments, readImages } from './result-in.js'
 import { SpokenAudio } from './spoken-audio.js'
 
 /** Most parts of one choice, calls among them. */
-const MOST_PARTS = 10_000
+const MAX_PARTS = 10_000
 
 type Kind = 'none' | 'text' | 'reasoning' | 'refusal' | 'calls'
 
@@ -107,7 +107,7 @@ export class ChoiceDecoder {
     if (citations.length === 0) return
     this.#cited = true
     if (this.#kind !== 'text') {
-      if (this.#citations.length + citations.length > MOST_PARTS) throw badUpstream('There are too many citations.')
+      if (this.#citations.length + citations.length > MAX_PARTS) throw badUpstream('There are too many citations.')
       for (const citation of citations) this.#citations.push(citation)
       return
     }
@@ -227,7 +227,7 @@ export class ChoiceDecoder {
   /** Begins a part; what was open before has ended, but for calls whose arguments are still to come. */
   private open(kind: Kind, part: Part, events: TextEvent[]): void {
     if (this.ended) throw badUpstream('Content came for a choice that had ended.')
-    if (this.#parts >= MOST_PARTS) throw badUpstream('There are too many parts.')
+    if (this.#parts >= MAX_PARTS) throw badUpstream('There are too many parts.')
     this.close(events)
     if (kind !== 'calls') {
       for (const call of this.#calls.all) if (call.open && call.complete()) this.endCall(call, events)

@@ -9,7 +9,7 @@ import { writeMessages } from './messages-out.js'
 import { writeTools } from './tools-out.js'
 
 /** Most stop sequences that the protocol's reference allows. */
-const MOST_STOPS = 4
+const MAX_STOPS = 4
 
 /** A canonical request in the words of the chat protocol. Streams are always asked to end with usage. */
 export function encodeRequest(request: TextRequest, target: Target): JsonObject {
@@ -55,8 +55,8 @@ function sampled(field: Field, value: number | undefined, target: Target): numbe
 
 function writeStop(stop: readonly string[] | undefined, target: Target): readonly string[] | undefined {
   if (stop === undefined || stop.length === 0) return undefined
-  if (stop.length > MOST_STOPS) target.lose('stop', undefined, `the first ${MOST_STOPS} alone, as chat takes no more`)
-  return stop.slice(0, MOST_STOPS)
+  if (stop.length > MAX_STOPS) target.lose('stop', undefined, `the first ${MAX_STOPS} alone, as chat takes no more`)
+  return stop.slice(0, MAX_STOPS)
 }
 
 function writeLogprobs(count: number | undefined): Record<string, Json | undefined> {

@@ -25,7 +25,7 @@ import { MEMBER_SEALS, PROTOCOL, sealOfExtra, thoughtsOfMessage } from './reason
 import { readUsage } from './usage.js'
 
 /** Most choices of one answer; the protocol allows 128. */
-export const MOST_CHOICES = 128
+export const MAX_CHOICES = 128
 
 /** An answer (CreateChatCompletionResponse) in canonical form. Throws `bad_upstream_response`, or what the upstream says. */
 export function decodeResult(body: Json): TextResult {
@@ -45,7 +45,7 @@ function readResult(body: Json): TextResult {
   if (!isObject(body)) throw badUpstream('It is no object.')
   if (body.error !== undefined && body.error !== null) throw errorInside(body, 'content')
   const choices = arrayOf(body.choices).filter(isObject)
-  if (choices.length === 0 || choices.length > MOST_CHOICES) throw badUpstream('It has no choices, or too many.')
+  if (choices.length === 0 || choices.length > MAX_CHOICES) throw badUpstream('It has no choices, or too many.')
   const id = stringOf(body.id) ?? ''
   const ids = new MadeIds(id)
   const inOrder = choices

@@ -2,7 +2,7 @@ import type { JsonObject } from '../../core/json.js'
 import { badUpstream, stringOf } from '../read.js'
 
 /** Most bytes of audio in one choice. */
-const MOST_BYTES = 64 << 20
+const MAX_AUDIO_BYTES = 64 << 20
 
 /** Audio that comes in pieces, each of them base64 by itself: it can be told only when it is whole. */
 export class SpokenAudio {
@@ -19,7 +19,7 @@ export class SpokenAudio {
     if (data === undefined) return
     const bytes = Buffer.from(data, 'base64')
     this.#bytes += bytes.length
-    if (this.#bytes > MOST_BYTES) throw badUpstream('The audio is too long.')
+    if (this.#bytes > MAX_AUDIO_BYTES) throw badUpstream('The audio is too long.')
     this.#pieces.push(bytes)
   }
 

@@ -8,7 +8,7 @@ import { MadeIds } from '../made-ids.js'
 import { badUpstream, numberOf, objectOf, parseEvent, stringOf, truncated } from '../read.js'
 import { readSources } from './annotations.js'
 import { ChoiceDecoder } from './choice-in.js'
-import { asGatewayError, MOST_CHOICES } from './result-in.js'
+import { asGatewayError, MAX_CHOICES } from './result-in.js'
 import { readUsage } from './usage.js'
 
 const NOTHING: readonly TextEvent[] = []
@@ -89,7 +89,7 @@ export class ChatStreamDecoder implements StreamDecoder {
 
   private choiceAt(value: Json | undefined): ChoiceDecoder {
     const index = value === undefined || value === null ? 0 : numberOf(value)
-    if (index === undefined || !Number.isInteger(index) || index < 0 || index >= MOST_CHOICES) {
+    if (index === undefined || !Number.isInteger(index) || index < 0 || index >= MAX_CHOICES) {
       throw badUpstream('A choice has no index that can be.')
     }
     let choice = this.#choices[index]

@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer'
 import { lastNotOver } from '../../core/search.js'
 
 /** Longest piece, in characters: what one conversion looks through. */
-const LONGEST = 256
+const MAX_CHUNK_CHARS = 256
 
 /**
  * Converts between characters (UTF-16 code units) and UTF-8 bytes of a text that comes in pieces. Pieces of plain ASCII
@@ -47,7 +47,7 @@ export class ByteMap {
 
   /** Takes the next piece, which does not end between the halves of one character, and tells its length. */
   private piece(text: string, at: number): number {
-    const cut = at + LONGEST
+    const cut = at + MAX_CHUNK_CHARS
     const end = cut < text.length && isHighHalf(text.charCodeAt(cut - 1)) ? cut + 1 : Math.min(cut, text.length)
     const piece = text.slice(at, end)
     const bytes = Buffer.byteLength(piece)

@@ -13,7 +13,7 @@ import { unsealed } from './parts-in.js'
 import { PROTOCOL } from './seals.js'
 
 /** Most parts of one candidate. */
-const MOST_PARTS = 50_000
+const MAX_PARTS = 50_000
 
 /**
  * One candidate of an answer, as its documents come. Each brings new parts: texts of one kind that follow each other are
@@ -157,7 +157,7 @@ export class CandidateIn {
 
   private start(kind: 'none' | 'text' | 'reasoning' | 'call', part: Part, out: TextEvent[]): void {
     this.close(out)
-    if (this.#index >= MOST_PARTS) throw badUpstream('There are too many parts.')
+    if (this.#index >= MAX_PARTS) throw badUpstream('There are too many parts.')
     this.#open = kind
     this.#index++
     this.#end = undefined

@@ -5,7 +5,7 @@ import { arrayOf, countOf, numberOf, objectOf, stringOf } from '../read.js'
 import { ByteMap } from './byte-map.js'
 
 /** Most citations of one candidate. */
-const MOST = 10_000
+const MAX_CITATIONS = 10_000
 
 interface Source {
   readonly url: string | undefined
@@ -23,14 +23,14 @@ export function citationsIn(candidate: JsonObject, map: ByteMap): Citation[] {
   const found = grounding === undefined ? [] : groundingIn(grounding, map)
   for (const each of arrayOf(objectOf(candidate.citationMetadata)?.citationSources)) {
     const source = objectOf(each)
-    if (source === undefined || found.length >= MOST) continue
+    if (source === undefined || found.length >= MAX_CITATIONS) continue
     found.push({ ...given({ url: stringOf(source.uri), title: stringOf(source.title) }), ...rangeIn(source, map) })
   }
   return found
 }
 
 function groundingIn(grounding: JsonObject, map: ByteMap): Citation[] {
-  const sources = arrayOf(grounding.groundingChunks).slice(0, MOST).map(sourceIn)
+  const sources = arrayOf(grounding.groundingChunks).slice(0, MAX_CITATIONS).map(sourceIn)
   const found: Citation[] = []
   const supports = arrayOf(grounding.groundingSupports)
   for (const each of supports) {
@@ -39,7 +39,7 @@ function groundingIn(grounding: JsonObject, map: ByteMap): Citation[] {
     for (const one of arrayOf(support?.groundingChunkIndices)) {
       const index = numberOf(one)
       const source = index !== undefined ? sources[index] : undefined
-      if (source !== undefined && found.length < MOST) found.push({ ...given(source), ...range })
+      if (source !== undefined && found.length < MAX_CITATIONS) found.push({ ...given(source), ...range })
     }
   }
   if (supports.length > 0) return found
@@ -93,7 +93,7 @@ export class Grounding {
   cite(index: number, citation: Citation): boolean {
     const { url, title, quote } = citation
     const isNamed = url !== undefined || title !== undefined || quote !== undefined
-    if (!isNamed || this.#cited.length >= MOST) return false
+    if (!isNamed || this.#cited.length >= MAX_CITATIONS) return false
     this.#cited.push({ index, citation })
     return true
   }

@@ -5,10 +5,10 @@ import { budgetOf, effortOf } from '../effort.js'
 import { schemaOut } from './schema-out.js'
 
 /** Most stop sequences that the protocol takes. */
-const MOST_STOPS = 5
+const MAX_STOPS = 5
 /** Largest budget that every thinking model takes; efforts ask for no more, a client's own number goes as it is. */
-const MOST_BUDGET = 24_576
-const INT32 = 0x7fff_ffff
+const MAX_EFFORT_TOKENS = 24_576
+const MAX_INT32 = 0x7fff_ffff
 
 type Members = Record<string, Json>
 
@@ -46,7 +46,7 @@ function sampling(config: Members, request: TextRequest, target: Target): void {
   if (presencePenalty !== undefined) config.presencePenalty = presencePenalty
   if (frequencyPenalty !== undefined) config.frequencyPenalty = frequencyPenalty
   if (seed === undefined) return
-  if (Number.isInteger(seed) && Math.abs(seed) <= INT32) config.seed = seed
+  if (Number.isInteger(seed) && Math.abs(seed) <= MAX_INT32) config.seed = seed
   else target.lose('seed', undefined, 'seeds are numbers of 32 bits')
 }
 
@@ -55,8 +55,8 @@ function set(config: Members, name: string, value: number): void {
 }
 
 function stopsOut(stop: readonly string[], target: Target): readonly string[] {
-  if (stop.length > MOST_STOPS) target.lose('stop', undefined, `at most ${MOST_STOPS} stop sequences are taken`)
-  return stop.slice(0, MOST_STOPS)
+  if (stop.length > MAX_STOPS) target.lose('stop', undefined, `at most ${MAX_STOPS} stop sequences are taken`)
+  return stop.slice(0, MAX_STOPS)
 }
 
 function formatOut(config: Members, format: Format, target: Target): void {
@@ -123,7 +123,7 @@ function budgetOut(thinking: Members, { effort, budget, adaptive }: ReasoningWis
   if (budget !== undefined) thinking.thinkingBudget = budget
   else if (effort !== undefined) {
     target.lose('effort')
-    thinking.thinkingBudget = Math.min(budgetOf(effort), MOST_BUDGET)
+    thinking.thinkingBudget = Math.min(budgetOf(effort), MAX_EFFORT_TOKENS)
   } else if (adaptive === true) thinking.thinkingBudget = -1
 }
 

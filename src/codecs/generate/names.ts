@@ -1,6 +1,6 @@
 /** Begins names that were rewritten; those of tools that take free text. */
-const HEAD = 'gw__'
-const CUSTOM = 'gwc__'
+const PREFIX = 'gw__'
+const CUSTOM_PREFIX = 'gwc__'
 
 /** Names of functions: a letter or an underscore, then letters, digits and `_ : . -`, at most 128. */
 const VALID = /^[A-Za-z_][A-Za-z0-9_:.-]*$/
@@ -13,9 +13,9 @@ const ESCAPED = /_x([0-9a-f]{1,6})_/g
  * name says so, and its calls become what they were.
  */
 export function wireName(name: string, custom = false): string {
-  if (!custom && VALID.test(name) && !name.startsWith(HEAD) && !name.startsWith(CUSTOM)) return name
+  if (!custom && VALID.test(name) && !name.startsWith(PREFIX) && !name.startsWith(CUSTOM_PREFIX)) return name
   const body = Array.from(name, letter => (/[A-Za-z0-9:.-]/.test(letter) ? letter : escaped(letter))).join('')
-  return (custom ? CUSTOM : HEAD) + body
+  return (custom ? CUSTOM_PREFIX : PREFIX) + body
 }
 
 function escaped(letter: string): string {
@@ -24,9 +24,9 @@ function escaped(letter: string): string {
 
 /** The name that the client gave to the tool, and whether it takes free text. */
 export function clientName(name: string): { readonly name: string; readonly custom: boolean } {
-  const custom = name.startsWith(CUSTOM)
-  if (!custom && !name.startsWith(HEAD)) return { name, custom }
-  return { name: name.slice(custom ? CUSTOM.length : HEAD.length).replace(ESCAPED, unescaped), custom }
+  const custom = name.startsWith(CUSTOM_PREFIX)
+  if (!custom && !name.startsWith(PREFIX)) return { name, custom }
+  return { name: name.slice(custom ? CUSTOM_PREFIX.length : PREFIX.length).replace(ESCAPED, unescaped), custom }
 }
 
 function unescaped(all: string, hex: string): string {

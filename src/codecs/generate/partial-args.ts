@@ -2,9 +2,9 @@ import { ExactNumber, isObject, type Json, type JsonObject } from '../../core/js
 import { arrayOf, badUpstream, numberOf, objectOf, stringOf } from '../read.js'
 
 /** Most steps into arguments, longest list in them, and longest text in all, in characters. */
-const DEEPEST = 64
-const LONGEST = 10_000
-const MOST_TEXT = 16 * 1024 * 1024
+const MAX_DEPTH = 64
+const MAX_LIST_LENGTH = 10_000
+const MAX_TEXT_CHARS = 16 * 1024 * 1024
 
 const NO_PLACE = 'A piece of the arguments of a call has no place.'
 
@@ -61,7 +61,7 @@ export class PartialArgs {
       return
     }
     this.#text += value.length
-    if (this.#text > MOST_TEXT) throw badUpstream('The arguments of a call are too long.')
+    if (this.#text > MAX_TEXT_CHARS) throw badUpstream('The arguments of a call are too long.')
     at[step] = typeof old === 'string' ? old + value : value
   }
 }
@@ -84,10 +84,10 @@ function stepsOf(path: string): (string | number)[] {
   step.lastIndex = path.startsWith('$') ? 1 : 0
   while (step.lastIndex < path.length) {
     const found = step.exec(path)
-    if (found === null || steps.length >= DEEPEST) throw badUpstream(NO_PLACE)
+    if (found === null || steps.length >= MAX_DEPTH) throw badUpstream(NO_PLACE)
     const [, name, index, single, double] = found
     if (index === undefined) steps.push(name ?? (single ?? double ?? '').replace(/\\(.)/g, '$1'))
-    else if (Number(index) < LONGEST) steps.push(Number(index))
+    else if (Number(index) < MAX_LIST_LENGTH) steps.push(Number(index))
     else throw badUpstream(NO_PLACE)
   }
   return steps

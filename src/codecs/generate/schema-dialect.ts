@@ -3,7 +3,7 @@ import { camelName } from '../native-casing.js'
 import { invalid } from '../read.js'
 
 /** Deepest schema that is read. */
-const DEEPEST = 64
+const MAX_DEPTH = 64
 
 /** Members that the dialect names in either form; others are keywords of JSON Schema, or names that the client chose. */
 const NATIVE = new Set([
@@ -21,7 +21,7 @@ const COUNTS = new Set(['minItems', 'maxItems', 'minLength', 'maxLength', 'minPr
  * `propertyOrdering`, `example`. What is JSON Schema already stays as it is.
  */
 export function jsonSchema(schema: JsonObject, at: string, depth = 0): JsonObject {
-  if (depth > DEEPEST) throw invalid(at, 'the schema is nested too deep')
+  if (depth > MAX_DEPTH) throw invalid(at, 'the schema is nested too deep')
   const out: Record<string, Json> = {}
   for (const [written, value] of Object.entries(schema)) {
     const name = keyword(written)

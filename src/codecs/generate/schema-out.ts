@@ -1,7 +1,7 @@
 import { ExactNumber, isObject, type Json, type JsonObject } from '../../core/json.js'
 
 /** Deepest schema that is rewritten; what lies deeper goes out as it is. */
-const DEEPEST = 64
+const MAX_DEPTH = 64
 
 /** Keywords that the upstream reads past. */
 const UNCHECKED = new Set([
@@ -16,7 +16,7 @@ const UNCHECKED = new Set([
  * they are, for upstreams that learn them, and are put down in `unchecked`.
  */
 export function schemaOut(schema: JsonObject, unchecked: Set<string>, depth = 0): JsonObject {
-  if (depth > DEEPEST) return schema
+  if (depth > MAX_DEPTH) return schema
   const out: Record<string, Json> = {}
   for (const [keyword, value] of Object.entries(plain(schema))) {
     if (keyword === '__proto__') continue

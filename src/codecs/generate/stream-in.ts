@@ -12,7 +12,7 @@ import { blockedEnd } from './ends.js'
 import { tierIn, usageIn } from './usage.js'
 
 /** Most candidates of one answer. */
-const MOST_CANDIDATES = 64
+const MAX_CANDIDATES = 64
 
 /** Members of which every document of an answer has one. */
 const MARKS = ['candidates', 'promptFeedback', 'usageMetadata', 'responseId', 'modelVersion'] as const
@@ -121,7 +121,7 @@ export class StreamIn implements StreamDecoder {
 
   private candidate(place: Json): CandidateIn {
     const index = numberOf(place)
-    if (index === undefined || !Number.isInteger(index) || index < 0 || index >= MOST_CANDIDATES) {
+    if (index === undefined || !Number.isInteger(index) || index < 0 || index >= MAX_CANDIDATES) {
       throw badUpstream('A candidate has no place.')
     }
     let candidate = this.#candidates.get(index)
@@ -149,11 +149,11 @@ export class StreamIn implements StreamDecoder {
 const NO_ANSWER = 'It holds no candidate.'
 
 /** Ids of calls go to protocols that take few letters and no more than 40 of them. */
-const LONGEST_KEY = 24
+const MAX_KEY_CHARS = 24
 
 /** Out of the answer's own id, so that the same answer gives the same ids of calls. */
 function keyOf(id: string): string {
-  if (id === '') return randomUUID().replaceAll('-', '').slice(0, LONGEST_KEY)
-  if (id.length <= LONGEST_KEY && /^[A-Za-z0-9_-]+$/.test(id)) return id
-  return createHash('sha256').update(id).digest('hex').slice(0, LONGEST_KEY)
+  if (id === '') return randomUUID().replaceAll('-', '').slice(0, MAX_KEY_CHARS)
+  if (id.length <= MAX_KEY_CHARS && /^[A-Za-z0-9_-]+$/.test(id)) return id
+  return createHash('sha256').update(id).digest('hex').slice(0, MAX_KEY_CHARS)
 }

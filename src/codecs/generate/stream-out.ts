@@ -13,7 +13,7 @@ import { signatureOf } from './seals.js'
 import { usageOut } from './usage.js'
 
 /** Most characters of arguments that are gathered at a time. */
-const MOST_GATHERED = 16 * 1024 * 1024
+const MAX_GATHERED_CHARS = 16 * 1024 * 1024
 
 type Event<T extends TextEvent['type']> = Extract<TextEvent, { readonly type: T }>
 
@@ -155,7 +155,7 @@ export class StreamOut implements StreamEncoder {
   private gather(gathering: Gathering | undefined, text: string): void {
     if (gathering === undefined || text === '') return
     this.#gathered += text.length
-    if (this.#gathered > MOST_GATHERED) {
+    if (this.#gathered > MAX_GATHERED_CHARS) {
       throw new GatewayError('bad_upstream_response', 'The upstream sent arguments of a call that are too long.')
     }
     gathering.pieces.push(text)

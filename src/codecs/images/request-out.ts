@@ -31,13 +31,13 @@ const WIDE: Size = { width: 1536, height: 1024 }
 const TALL: Size = { width: 1024, height: 1536 }
 
 /** How much wider an image has to be than high before it is no square. */
-const FLAT = 1.2
+const MAX_SQUARE_RATIO = 1.2
 
 function sizeOf({ size, aspect }: ImageRequest, target: Target<ImageField>): string | undefined {
   if (size !== undefined) return written(size)
   const ratio = aspect === undefined ? undefined : ratioOf(aspect)
   if (ratio === undefined) return undefined
-  const nearest = ratio >= FLAT ? WIDE : ratio <= 1 / FLAT ? TALL : SQUARE
+  const nearest = ratio >= MAX_SQUARE_RATIO ? WIDE : ratio <= 1 / MAX_SQUARE_RATIO ? TALL : SQUARE
   const isExact = Math.abs(nearest.width / nearest.height - ratio) < 0.01
   target.lose('aspect', undefined, isExact ? undefined : `the nearest size is ${written(nearest)}`)
   return written(nearest)

@@ -8,7 +8,7 @@ import { arrayOf, badUpstream, compact, countOf, objectOf, stringOf } from '../r
 import { written } from './request-out.js'
 
 /** Longest reason of a refusal that is passed on, in characters. */
-const LONGEST_REASON = 1000
+const MAX_REASON_CHARS = 1000
 
 /** ImagesResponse in canonical form. Throws `bad_upstream_response` where no image is in it. */
 export function decodeResult(body: Json): ImageResult {
@@ -45,7 +45,7 @@ export function someImages(images: readonly MadeImage[]): readonly MadeImage[] {
 
 /** The upstream made no image because of what it would show: the client's to change, as the family's own services have it. */
 export function filtered(reason: string | undefined): GatewayError {
-  const why = reason === undefined ? '' : ` (${reason.slice(0, LONGEST_REASON)})`
+  const why = reason === undefined ? '' : ` (${reason.slice(0, MAX_REASON_CHARS)})`
   return new GatewayError('upstream_rejected', `The upstream made no image because of its content policy${why}.`, {
     familyCode: 'content_policy_violation',
     phase: 'content',
@@ -107,7 +107,7 @@ function formatOf(image: MadeImage | undefined): string | undefined {
 /** Of what is made from a text alone, that is all of the input; beside images its share is estimated, for nobody tells it. */
 function usageOf({ input, output }: ImageResult, request: ImageRequest): JsonObject | undefined {
   if (input === undefined || output === undefined) return undefined
-  const text = 'images' in request ? Math.min(input, Math.ceil(request.prompt.length / CHARACTERS)) : input
+  const text = 'images' in request ? Math.min(input, Math.ceil(request.prompt.length / CHARS_PER_TOKEN)) : input
   return {
     input_tokens: input,
     output_tokens: output,
@@ -117,4 +117,4 @@ function usageOf({ input, output }: ImageResult, request: ImageRequest): JsonObj
 }
 
 /** Characters of a token, about. */
-const CHARACTERS = 4
+const CHARS_PER_TOKEN = 4

@@ -14,9 +14,9 @@ export interface Shape {
 }
 
 /** Two ratios are the same up to this: sizes in pixels are rounded. */
-const SAME = 0.01
+const RATIO_TOLERANCE = 0.01
 /** A side that differs by more than this factor is another size. */
-const ABOUT = 1.45
+const MAX_SIZE_FACTOR = 1.45
 
 /** Width by height of `16:9`; undefined where it is none. */
 export function ratioOf(aspect: string): number | undefined {
@@ -34,9 +34,9 @@ export function shapeOf(request: ImageRequest, shapes: Shapes, target: Target<Im
   const nearest = nearestAspect(ratio, shapes.aspects)
   const [first, ...larger] = shapes.resolutions
   const side = Math.sqrt(size.width * size.height)
-  const [name, pixels] = larger.findLast(([, one]) => side > one / ABOUT) ?? first ?? ['', side]
-  const isFar = Math.max(side / pixels, pixels / side) > ABOUT
-  const isSame = Math.abs((ratioOf(nearest) ?? 1) / ratio - 1) <= SAME
+  const [name, pixels] = larger.findLast(([, one]) => side > one / MAX_SIZE_FACTOR) ?? first ?? ['', side]
+  const isFar = Math.max(side / pixels, pixels / side) > MAX_SIZE_FACTOR
+  const isSame = Math.abs((ratioOf(nearest) ?? 1) / ratio - 1) <= RATIO_TOLERANCE
   target.lose('size', undefined, isSame && !isFar ? undefined : `the nearest is ${nearest} with sides of ${name}`)
   return { aspect: nearest, ...(name !== first?.[0] && { resolution: name }) }
 }

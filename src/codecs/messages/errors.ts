@@ -4,7 +4,7 @@ import type { Json, JsonObject } from '../../core/json.js'
 import { objectOf, stringOf } from '../read.js'
 
 /** Longest message of an upstream that is passed on, in characters. */
-const LONGEST = 4000
+const MAX_MESSAGE_CHARS = 4000
 
 /** Status by `error.type`, for errors that come where there is no status. Others are the upstream's own fault (502). */
 const STATUSES: ReadonlyMap<string, number> = new Map([
@@ -38,7 +38,7 @@ export function errorOf(body: JsonObject): GatewayError {
       phase: 'stream_error',
     })
   }
-  const message = stringOf(error.message)?.slice(0, LONGEST) || 'The upstream failed.'
+  const message = stringOf(error.message)?.slice(0, MAX_MESSAGE_CHARS) || 'The upstream failed.'
   const status = STATUSES.get(type)
   if (status === 429) return new GatewayError('rate_limited', message, { phase: 'stream_error' })
   return new GatewayError('upstream_failed', message, {

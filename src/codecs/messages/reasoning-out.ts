@@ -5,7 +5,7 @@ import type { Effort, ReasoningWish } from '../../core/text.js'
 import { budgetOf, budgetWished, effortOf } from '../effort.js'
 
 /** Least budget that the service takes, and what a clamped one leaves for the answer. Tokens. */
-const LEAST = 1024
+const MIN_BUDGET_TOKENS = 1024
 
 /** What else in a request decides whether the model may think. */
 export interface Circumstances {
@@ -118,7 +118,7 @@ function obstacleOf(
     const why = 'the thoughts before the last calls are missing, so the answer to their results comes without thinking'
     return { field: 'reasoningParts', why }
   }
-  if (maxTokens !== undefined && maxTokens <= LEAST) {
+  if (maxTokens !== undefined && maxTokens <= MIN_BUDGET_TOKENS) {
     return { why: `a limit of ${maxTokens} tokens leaves no room to think` }
   }
   return undefined
@@ -130,10 +130,11 @@ const NO_ROOM = 'the limit of tokens leaves room for less'
 function budgetFor(wish: ReasoningWish, { maxTokens }: Circumstances, target: Target): number {
   const wished = budgetWished(wish) ?? (wish.adaptive === true ? budgetOf('high') : -1)
   const asked = wished < 0 ? budgetOf('medium') : wished
-  const room = maxTokens === undefined || asked < maxTokens ? asked : maxTokens - LEAST
-  const budget = Math.max(LEAST, Math.trunc(room))
+  const room = maxTokens === undefined || asked < maxTokens ? asked : maxTokens - MIN_BUDGET_TOKENS
+  const budget = Math.max(MIN_BUDGET_TOKENS, Math.trunc(room))
   if (wish.budget === undefined) target.lose('effort', undefined, budget < asked ? NO_ROOM : undefined)
-  else if (budget !== wished) target.lose('budget', undefined, budget < asked ? NO_ROOM : `${LEAST} is the least`)
+  else if (budget !== wished)
+    target.lose('budget', undefined, budget < asked ? NO_ROOM : `${MIN_BUDGET_TOKENS} is the least`)
   return budget
 }
 

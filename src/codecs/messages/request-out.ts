@@ -92,7 +92,7 @@ function encodeStop({ stop }: TextRequest, target: Target): Json | undefined {
 }
 
 /** Longest `user_id`, in characters. */
-const LONGEST_USER = 512
+const MAX_USER_CHARS = 512
 
 function encodeUser({ user, safetyId }: TextRequest, target: Target): Json | undefined {
   const id = user ?? safetyId
@@ -100,8 +100,8 @@ function encodeUser({ user, safetyId }: TextRequest, target: Target): Json | und
     target.lose('safetyId', undefined, 'there is one place for it, which holds the end user')
   }
   if (id === undefined) return undefined
-  if (id.length <= LONGEST_USER) return { user_id: id }
-  target.lose(user === undefined ? 'safetyId' : 'user', undefined, `it is longer than ${LONGEST_USER} characters`)
+  if (id.length <= MAX_USER_CHARS) return { user_id: id }
+  target.lose(user === undefined ? 'safetyId' : 'user', undefined, `it is longer than ${MAX_USER_CHARS} characters`)
   return undefined
 }
 

@@ -4,7 +4,7 @@ import type { TextRequest } from '../../core/text.js'
 export type SamplingOut = Readonly<Partial<Record<'temperature' | 'top_p' | 'top_k', number>>>
 
 /** Least `top_p` that the service takes while thinking. */
-const LEAST_THINKING = 0.95
+const MIN_THINKING_TOP_P = 0.95
 
 /**
  * While the model thinks, `temperature` has to be 1, which it is by itself, and there is no `top_k`. `temperature` and
@@ -42,7 +42,7 @@ function encodeTemperature({ temperature }: TextRequest, thinks: boolean, target
 function encodeTopP({ topP }: TextRequest, besides: boolean, thinks: boolean, target: Target): number | undefined {
   if (topP === undefined) return undefined
   const why = besides ? 'it is not taken beside a temperature' : 'the model thinks'
-  if (!besides && !(thinks && topP < LEAST_THINKING)) return topP
+  if (!besides && !(thinks && topP < MIN_THINKING_TOP_P)) return topP
   target.lose('topP', undefined, why)
   return undefined
 }

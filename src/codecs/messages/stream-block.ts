@@ -4,7 +4,7 @@ import { badUpstream, parseObject, stringOf } from '../read.js'
 import { customInput } from './result-in.js'
 
 /** Most characters of a block that has to be whole before it can be told. */
-const MOST = 16 * 1024 * 1024
+const MAX_BLOCK_CHARS = 16 * 1024 * 1024
 
 /** A block of an answer while it comes. `index` is that of its part. */
 export type OpenBlock = OpenText | OpenThinking | OpenCall | HeldBlock
@@ -71,7 +71,7 @@ export class HeldBlock {
 
   private count(size: number): void {
     this.#size += size
-    if (this.#size > MOST) throw badUpstream('A block is too large.')
+    if (this.#size > MAX_BLOCK_CHARS) throw badUpstream('A block is too large.')
   }
 }
 

@@ -18,7 +18,7 @@ const NOTHING: readonly TextEvent[] = []
 const PING: readonly TextEvent[] = [{ type: 'ping' }]
 
 /** Most blocks that are open at once; the protocol has one. */
-const MOST_OPEN = 1000
+const MAX_OPEN_BLOCKS = 1000
 
 /**
  * Reads the events of a message: `message_start`, blocks (`content_block_start`, `_delta`, `_stop`), `message_delta` with
@@ -105,7 +105,7 @@ export class MessagesDecoder implements StreamDecoder {
     if (this.#state === 'ended') return NOTHING
     const events: TextEvent[] = this.#state === 'before' ? [this.begin('', '', undefined)] : []
     for (const event of this.close(at)) events.push(event)
-    if (this.#open.size >= MOST_OPEN) throw badUpstream('Too many blocks are open at once.')
+    if (this.#open.size >= MAX_OPEN_BLOCKS) throw badUpstream('Too many blocks are open at once.')
     const opened = this.opened(block, events)
     if (opened === undefined) return events
     this.#open.set(at, opened)

@@ -3,7 +3,7 @@ import { isObject, type Json, type JsonObject } from '../../core/json.js'
 import { refuse } from './refuse.js'
 
 /** Deepest schema that is rewritten. */
-const DEEPEST = 64
+const MAX_DEPTH = 64
 
 /** Keywords that stay as they are where the service checks answers by a schema. */
 const KEPT = new Set(['type', 'enum', 'const', '$ref', 'title', 'description', 'default', 'required'])
@@ -24,7 +24,7 @@ const FORMATS = ['date-time', 'time', 'date', 'duration', 'email', 'hostname', '
  * in the client's body.
  */
 export function strictSchema(schema: JsonObject, at: string | undefined, depth = 0): JsonObject {
-  if (depth > DEEPEST) throw refuse(at, 'the schema is nested too deeply')
+  if (depth > MAX_DEPTH) throw refuse(at, 'the schema is nested too deeply')
   const inner = (value: Json): Json => (isObject(value) ? strictSchema(value, at, depth + 1) : value)
   const out: [string, Json][] = []
   const bounds: string[] = []

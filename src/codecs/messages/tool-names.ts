@@ -3,23 +3,23 @@
  * can be read back without knowing the request: `gw1_` and the name, where `-` is `--` and any other character its
  * UTF-16 code in hex between hyphens (`files.read` is `gw1_files-2e-read`). A tool that takes free text has `gw1c_`.
  */
-const HEAD = 'gw1_'
+const PREFIX = 'gw1_'
 const CUSTOM = 'gw1c_'
 
 const PLAIN = /^[a-zA-Z0-9_-]+$/
-const LONGEST = 128
+const MAX_NAME_CHARS = 128
 
 /** The name on the wire; undefined where it would be too long. */
 export function encodeToolName(name: string, custom = false): string | undefined {
-  const plain = !custom && PLAIN.test(name) && !name.startsWith(HEAD) && !name.startsWith(CUSTOM)
-  const wire = plain ? name : (custom ? CUSTOM : HEAD) + name.replace(/[^a-zA-Z0-9_]/g, escaped)
-  return wire.length > LONGEST ? undefined : wire
+  const plain = !custom && PLAIN.test(name) && !name.startsWith(PREFIX) && !name.startsWith(CUSTOM)
+  const wire = plain ? name : (custom ? CUSTOM : PREFIX) + name.replace(/[^a-zA-Z0-9_]/g, escaped)
+  return wire.length > MAX_NAME_CHARS ? undefined : wire
 }
 
 export function decodeToolName(wire: string): { readonly name: string; readonly custom: boolean } {
   const custom = wire.startsWith(CUSTOM)
-  if (!custom && !wire.startsWith(HEAD)) return { name: wire, custom }
-  return { name: wire.slice(custom ? CUSTOM.length : HEAD.length).replace(/-([0-9a-f]{0,4})-/g, unescaped), custom }
+  if (!custom && !wire.startsWith(PREFIX)) return { name: wire, custom }
+  return { name: wire.slice(custom ? CUSTOM.length : PREFIX.length).replace(/-([0-9a-f]{0,4})-/g, unescaped), custom }
 }
 
 function escaped(character: string): string {

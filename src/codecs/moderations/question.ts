@@ -23,14 +23,14 @@ const ONE: JsonObject = {
 }
 
 /** Most inputs whose number stands in the schema: services refuse those whose long lists would have too many states. */
-const COUNTED = 16
+const MAX_COUNTED_INPUTS = 16
 
 /**
  * The form of the answer: one judgement for each input. Their number is a bound where there are few, so that upstreams that
  * keep to schemas leave none out.
  */
 export function judgements(inputs: number): JsonObject {
-  const count = inputs > COUNTED ? {} : { minItems: inputs, maxItems: inputs }
+  const count = inputs > MAX_COUNTED_INPUTS ? {} : { minItems: inputs, maxItems: inputs }
   const results = { type: 'array', items: ONE, ...count }
   return { type: 'object', properties: { results }, required: ['results'], additionalProperties: false }
 }

@@ -6,7 +6,7 @@ import { CATEGORIES, memberOf } from './question.js'
 import { type Input, readInputs } from './request.js'
 
 /** From this score on a category counts as found. */
-const FLAGGED = 0.5
+const FLAG_THRESHOLD = 0.5
 
 /** Those of which the protocol can say that an image was judged; of the others it knows texts alone. */
 const SHOWN: ReadonlySet<string> = new Set([
@@ -36,8 +36,8 @@ function judgement(judged: JsonObject, { parts }: Input): JsonObject {
   const scores = CATEGORIES.map(category => [category, scoreOf(judged, category)] as const)
   const types = [...new Set(parts.map(({ type }) => (type === 'text' ? 'text' : 'image')))]
   return {
-    flagged: scores.some(([, score]) => score >= FLAGGED),
-    categories: Object.fromEntries(scores.map(([category, score]) => [category, score >= FLAGGED])),
+    flagged: scores.some(([, score]) => score >= FLAG_THRESHOLD),
+    categories: Object.fromEntries(scores.map(([category, score]) => [category, score >= FLAG_THRESHOLD])),
     category_scores: Object.fromEntries(scores),
     category_applied_input_types: Object.fromEntries(
       CATEGORIES.map(category => [category, types.filter(type => type === 'text' || SHOWN.has(category))]),

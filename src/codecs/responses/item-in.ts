@@ -8,7 +8,7 @@ import { reasoningOf } from './items-in.js'
 import { callOf, partOfContent, partsOfItem } from './result-in.js'
 
 /** Most parts of one message. */
-const MOST_PARTS = 1000
+const MAX_PARTS = 1000
 
 /** A part of the item at hand. */
 interface Open {
@@ -217,7 +217,7 @@ export class ItemIn {
   }
 
   private start(place: number, part: Part, events: TextEvent[]): Open {
-    if (this.#parts.size >= MOST_PARTS) throw badUpstream('An item has too many parts.')
+    if (this.#parts.size >= MAX_PARTS) throw badUpstream('An item has too many parts.')
     const open: Open = { index: this.#next.index++, filled: false, cited: 0, ended: false }
     this.#parts.set(place, open)
     events.push({ type: 'part-start', candidate: 0, index: open.index, part })

@@ -4,7 +4,7 @@ import type { Tool } from '../../core/text.js'
 import type { Reader } from '../read.js'
 
 /** Longest name that all upstreams take. */
-const MAX_NAME = 64
+const MAX_NAME_CHARS = 64
 
 /**
  * Names of tools that stand in groups (`{ type: 'namespace', name, tools }`), where other protocols have one list: the
@@ -26,7 +26,7 @@ export class Namespaces {
     const known = this.#flat.get(key)
     if (known !== undefined) return known
     const joined = namespace + (namespace.endsWith('_') || name.startsWith('_') ? '' : '__') + name
-    const flat = joined.length > MAX_NAME || this.#taken.has(joined) ? digested(joined, key) : joined
+    const flat = joined.length > MAX_NAME_CHARS || this.#taken.has(joined) ? digested(joined, key) : joined
     this.#taken.add(flat)
     this.#flat.set(key, flat)
     return flat
@@ -40,7 +40,7 @@ export class Namespaces {
 
 function digested(joined: string, key: string): string {
   const digest = createHash('sha256').update(key).digest('hex').slice(0, 8)
-  return `${joined.slice(0, MAX_NAME - digest.length - 1)}_${digest}`
+  return `${joined.slice(0, MAX_NAME_CHARS - digest.length - 1)}_${digest}`
 }
 
 /** `name`, and `namespace` where it stands in one, of a call to one of these tools. */

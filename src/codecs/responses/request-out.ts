@@ -10,7 +10,7 @@ import { writeInput } from './items-out.js'
 import { writeTools } from './tools-out.js'
 
 /** Least limit of tokens that the protocol takes. */
-const LEAST_TOKENS = 16
+const MIN_OUTPUT_TOKENS = 16
 
 /**
  * A canonical request in the words of the responses protocol. The conversation is sent whole and nothing is left at the
@@ -77,11 +77,11 @@ function settingsOf(request: TextRequest, target: Target): Readonly<Record<strin
   for (const [field, value] of lost) if (value !== undefined) target.lose(field)
   if (request.candidates !== undefined && request.candidates > 1) target.lose('candidates')
   const { maxTokens } = request
-  if (maxTokens !== undefined && maxTokens < LEAST_TOKENS) {
-    target.lose('maxTokens', undefined, `${LEAST_TOKENS} is the least that this protocol takes`)
+  if (maxTokens !== undefined && maxTokens < MIN_OUTPUT_TOKENS) {
+    target.lose('maxTokens', undefined, `${MIN_OUTPUT_TOKENS} is the least that this protocol takes`)
   }
   return {
-    max_output_tokens: maxTokens === undefined ? undefined : Math.max(maxTokens, LEAST_TOKENS),
+    max_output_tokens: maxTokens === undefined ? undefined : Math.max(maxTokens, MIN_OUTPUT_TOKENS),
     temperature: sampled('temperature', request.temperature, target),
     top_p: sampled('topP', request.topP, target),
     top_logprobs: request.logprobs,

@@ -14,7 +14,7 @@ import { PROTOCOL } from './protocol.js'
 import { readUsage } from './usage.js'
 
 /** Most items of an answer, and parts of one. */
-export const MOST_ITEMS = 10_000
+export const MAX_ITEMS = 10_000
 
 /** Reads a response object. A failed one is an error, and so is one that is not finished. */
 export function decodeResult(body: Json): TextResult {
@@ -27,7 +27,7 @@ export function decodeResult(body: Json): TextResult {
   const ids = new MadeIds(id)
   const parts: Part[] = []
   const items = arrayOf(response.output)
-  if (items.length > MOST_ITEMS) throw badUpstream('It has too many items.')
+  if (items.length > MAX_ITEMS) throw badUpstream('It has too many items.')
   for (const [i, item] of items.entries()) {
     if (!isObject(item)) continue
     for (const part of partsOfItem(item, ids.of(0, i))) parts.push(part)

@@ -6,7 +6,7 @@ import { errorInside } from '../compatible-errors.js'
 import { MadeIds } from '../made-ids.js'
 import { arrayOf, badUpstream, numberOf, objectOf, parseEvent, stringOf, truncated } from '../read.js'
 import { ItemIn } from './item-in.js'
-import { endOf, MOST_ITEMS, refuseUnfinished } from './result-in.js'
+import { endOf, MAX_ITEMS, refuseUnfinished } from './result-in.js'
 import { readUsage } from './usage.js'
 
 const NOTHING: readonly TextEvent[] = []
@@ -163,7 +163,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
 
 function indexOf(value: Json | undefined, fallback: number): number {
   const index = value === undefined || value === null ? fallback : numberOf(value)
-  if (index !== undefined && Number.isInteger(index) && index >= 0 && index < MOST_ITEMS) return index
+  if (index !== undefined && Number.isInteger(index) && index >= 0 && index < MAX_ITEMS) return index
   throw badUpstream('An item has no index that can be.')
 }
 

@@ -1,7 +1,7 @@
 import { isObject, type Json, type JsonObject } from '../../core/json.js'
 
 /** Deepest schema that is looked through. */
-const DEEPEST = 64
+const MAX_DEPTH = 64
 
 /**
  * What it means that a function says nothing of `strict`: an upstream of this protocol then checks arguments by what it
@@ -13,7 +13,7 @@ export function strictUnsaid(schema: JsonObject | undefined): true | undefined {
 }
 
 function isStrictSchema(schema: JsonObject, depth = 0): boolean {
-  if (depth > DEEPEST) return false
+  if (depth > MAX_DEPTH) return false
   const { type, properties, additionalProperties, required } = schema
   const isObjectSchema = type === 'object' || (Array.isArray(type) && type.includes('object')) || isObject(properties)
   if (isObjectSchema) {
