@@ -1,5 +1,5 @@
 import type { RouteConfig } from '../core/config.js'
-import { HELD_VERBS } from '../core/held.js'
+import { RESOURCE_VERBS } from '../core/resources.js'
 import type { Context } from './context.js'
 import type { Site } from './document.js'
 import type { Entries } from './entries.js'
@@ -13,7 +13,7 @@ type Holding = Pick<RouteConfig, 'holding' | 'names' | 'holder' | 'session' | 'e
 
 /** What a route says of things that upstreams keep for callers. */
 export function readHolding(raw: RawRoute, pattern: RoutePattern): Holding {
-  const verb = HELD_VERBS.find(one => raw[one] !== undefined)
+  const verb = RESOURCE_VERBS.find(one => raw[one] !== undefined)
   const object = verb === undefined ? undefined : raw[verb]
   const parameter = parameterOf(raw, pattern)
   const { session, batch, results } = raw
@@ -52,7 +52,7 @@ export function checkHolding(
   site: Site,
   { report }: Context,
 ): void {
-  const verbs = HELD_VERBS.filter(verb => raw[verb] !== undefined)
+  const verbs = RESOURCE_VERBS.filter(verb => raw[verb] !== undefined)
   for (const verb of verbs.slice(1)) {
     const message = `a route does one thing with objects; take one of ${verbs[0]} and ${verb} out`
     report.error('conflict', site.child(verb), message, { on: 'key' })

@@ -1,8 +1,8 @@
-import type { Held } from './fields.js'
+import type { FieldMapping } from './fields.js'
 import type { JsonObject } from './json.js'
 
 /** How a protocol's clients write the canonical fields: the codec's own table. */
-export type ClientFields = Readonly<Record<string, Held<string>>>
+export type ClientFields = Readonly<Record<string, FieldMapping<string>>>
 
 /** How the client wrote a canonical field: the first of its members that stands in the body, without the `[]` of lists. */
 export function clientName(fields: ClientFields, field: string, body: JsonObject): string {
@@ -10,7 +10,7 @@ export function clientName(fields: ClientFields, field: string, body: JsonObject
   return names.find(name => stands(body, name.split('.'))) ?? names[0] ?? field
 }
 
-function holds(held: Held<string> | undefined, field: string): boolean {
+function holds(held: FieldMapping<string> | undefined, field: string): boolean {
   return held === field || (Array.isArray(held) && held.includes(field))
 }
 

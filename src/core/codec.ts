@@ -1,6 +1,6 @@
 import type { HearField, HearRequest, HearResult, SpeakField, SpeakRequest, SpeakResult } from './audio.js'
 import type { EmbedField, EmbedRequest, EmbedResult } from './embed.js'
-import type { Carry, Field, Held } from './fields.js'
+import type { Carry, Field, FieldMapping } from './fields.js'
 import type { EditField, EditRequest, ImageField, ImageRequest, ImageResult } from './image.js'
 import type { Json, JsonObject } from './json.js'
 import type { Overflow } from './long-text.js'
@@ -39,7 +39,7 @@ export interface TextServer {
   /** What answers repeat of the client's body, where it is little: all else is dropped once the request is sent. */
   answerBody?(body: JsonObject): JsonObject
   /** Every member that requests of this protocol can have (dotted, `[]` for elements of arrays), and what holds it. */
-  readonly fields: Readonly<Record<string, Held>>
+  readonly fields: Readonly<Record<string, FieldMapping>>
   /** Whether every client of this protocol sends seals back; where not, the gateway keeps those of calls, too. */
   readonly returnsSeals: boolean
 }
@@ -61,7 +61,7 @@ export interface DocumentCodec<
     encodeEvents?(result: Result, request: Request, answer: DocumentAnswer): readonly Frame[]
     /** The same as bytes that are no JSON, for clients that get such; undefined for the others. */
     encodeBytes?(result: Result, request: Request): Bytes | undefined
-    readonly fields: Readonly<Record<string, Held<F>>>
+    readonly fields: Readonly<Record<string, FieldMapping<F>>>
   }
   readonly client: {
     encodeRequest(request: Request, target: Target<F>): JsonObject

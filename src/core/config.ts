@@ -1,12 +1,12 @@
 import type { Traits } from './codec.js'
 import type { Family } from './errors.js'
-import type { BatchRule, HeldList, HeldVerb, HolderHint, UploadSession } from './held.js'
 import type { Json, JsonObject } from './json.js'
 import type { Limits, Retry, RetryCondition, Timeouts } from './limits.js'
 import type { MediaConfig } from './media.js'
 import type { MembersConfig } from './members.js'
 import type { Params } from './params.js'
 import type { Placement } from './placement.js'
+import type { BatchRule, HolderHint, ResourceList, ResourceVerb, UploadSession } from './resources.js'
 import type {
   Answer,
   FamilyMark,
@@ -312,7 +312,7 @@ export interface ObjectConfig {
   readonly brings?: Readonly<Record<string, readonly string[]>>
   /** By path of a member that holds an address at the upstream: the path here in its place. */
   readonly links?: Readonly<Record<string, string>>
-  readonly list: HeldList
+  readonly list: ResourceList
 }
 
 export interface RouteConfig {
@@ -349,7 +349,7 @@ export interface RouteConfig {
   /** Overrides of the sizes that may differ per route. */
   readonly limits: Partial<Pick<Limits, RouteLimit>>
   /** What the route does with things that upstreams keep. */
-  readonly holding?: { readonly verb: HeldVerb; readonly object: string; readonly parameter?: string }
+  readonly holding?: { readonly verb: ResourceVerb; readonly object: string; readonly parameter?: string }
   /** By kind of object: paths of the body under which the ids of such things stand. */
   readonly names: Readonly<Record<string, readonly string[]>>
   readonly holder: readonly HolderHint[]

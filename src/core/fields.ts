@@ -82,4 +82,8 @@ export type Carry =
  * What becomes of a member of a protocol's request on its way in: it is held by canonical fields, has done its work at
  * the gateway (`here`), or is held by none (`left`, and then why).
  */
-export type Held<F extends string = Field> = F | readonly F[] | { readonly here: string } | { readonly left: string }
+export type FieldMapping<F extends string = Field> =
+  | F
+  | readonly F[]
+  | { readonly here: string }
+  | { readonly left: string }

@@ -1,12 +1,12 @@
 import type { Codec, Traits } from './codec.js'
 import type { ListenConfig, LogLevel, ResetForm, SpoolConfig, TasksConfig, WebhookConfig } from './config.js'
 import type { Family } from './errors.js'
-import type { BatchRule, HeldName, HolderHint, Holding, ResultRule, UploadSession } from './held.js'
 import type { Limits, Retry, Timeouts } from './limits.js'
 import type { MediaConfig } from './media.js'
 import type { RouteMembers } from './members.js'
 import type { Params } from './params.js'
 import type { Placement } from './placement.js'
+import type { BatchRule, HolderHint, ResourceReference, ResourceRule, ResultRule, UploadSession } from './resources.js'
 import type {
   Answer,
   FamilyMark,
@@ -97,9 +97,9 @@ export interface Route {
   /** Empty: the document fits. Absent: nothing is declared. */
   readonly validate: ((document: unknown) => readonly Violation[]) | undefined
   /** What the route does with things that upstreams keep for callers. */
-  readonly holding: Holding | undefined
+  readonly holding: ResourceRule | undefined
   /** Where its requests may name such things. */
-  readonly names: readonly HeldName[]
+  readonly names: readonly ResourceReference[]
   /** Where its requests may name a model whose upstream is to hold what is made. */
   readonly holder: readonly HolderHint[]
   readonly session: UploadSession | undefined

@@ -3,7 +3,7 @@ import { GatewayError } from '../core/errors.js'
 import type { Exchange, Call as UpstreamCall } from '../core/plan.js'
 import type { UpstreamRequest } from '../net/pools.js'
 import { apply, type Edit, edited, findValue, firstMember } from '../wire/json-edit.js'
-import { type Held, mergeQuery } from '../wire/query.js'
+import { type IsReserved, mergeQuery } from '../wire/query.js'
 import { standsInBody } from './admit.js'
 import type { Body, HeldBody } from './body.js'
 import type { Call } from './call.js'
@@ -80,7 +80,7 @@ function standing({ headers, yielding }: Reach, given: IncomingHttpHeaders): str
 }
 
 /** Query parameters that stay here. */
-function isHeld(call: Call, exchange: Exchange): Held {
+function isHeld(call: Call, exchange: Exchange): IsReserved {
   const held = changesOf(call, exchange)?.query
   const { openQuery = true, of } = call.route?.members ?? {}
   const query = openQuery ? undefined : of?.(exchange.upstream.name).query

@@ -1,15 +1,15 @@
 import type { ObjectConfig, RouteConfig } from '../core/config.js'
-import type { HeldKind, HeldName, Holding, ResultRule } from '../core/held.js'
+import type { ResourceKind, ResourceReference, ResourceRule, ResultRule } from '../core/resources.js'
 import { parsePath } from '../wire/json-edit.js'
 
 /** Kinds of things that upstreams keep, by name, each made once. */
 export class HeldKinds {
-  readonly #kinds = new Map<string, HeldKind>()
+  readonly #kinds = new Map<string, ResourceKind>()
 
   constructor(objects: Readonly<Record<string, ObjectConfig>>) {
-    const brought = new Map<string, { kind: HeldKind; path: readonly string[] }[]>()
+    const brought = new Map<string, { kind: ResourceKind; path: readonly string[] }[]>()
     for (const [name, { title, id, prefix, wrapped, expires, links = {}, list }] of Object.entries(objects)) {
-      const brings: { kind: HeldKind; path: readonly string[] }[] = []
+      const brings: { kind: ResourceKind; path: readonly string[] }[] = []
       brought.set(name, brings)
       this.#kinds.set(name, {
         name,
@@ -27,14 +27,14 @@ export class HeldKinds {
   }
 
   /** Config has checked that all names lead somewhere. */
-  named(paths: Readonly<Record<string, readonly string[]>>): { kind: HeldKind; path: readonly string[] }[] {
+  named(paths: Readonly<Record<string, readonly string[]>>): { kind: ResourceKind; path: readonly string[] }[] {
     return Object.entries(paths).flatMap(([name, list]) => {
       const kind = this.#kinds.get(name)
       return kind === undefined ? [] : list.map(path => ({ kind, path: parsePath(path) }))
     })
   }
 
-  holding({ holding }: RouteConfig): Holding | undefined {
+  holding({ holding }: RouteConfig): ResourceRule | undefined {
     const kind = this.#kinds.get(holding?.object ?? '')
     if (holding === undefined || kind === undefined) return undefined
     return { verb: holding.verb, kind, parameter: holding.parameter }
@@ -44,7 +44,7 @@ export class HeldKinds {
     return results && { id: parsePath(results.id), model: parsePath(results.model) }
   }
 
-  names({ names }: RouteConfig): readonly HeldName[] {
+  names({ names }: RouteConfig): readonly ResourceReference[] {
     return this.named(names)
   }
 }

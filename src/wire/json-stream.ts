@@ -1,6 +1,6 @@
 import { BACKSLASH, CLOSE_BRACE, CLOSE_BRACKET, COMMA, CR, LF, OPEN_BRACE, OPEN_BRACKET, QUOTE } from '../core/ascii.js'
 import { asBuffer } from './bytes.js'
-import { HeldBytes } from './held-bytes.js'
+import { PendingBytes } from './pending-bytes.js'
 import { WireLimitError } from './sse-limits.js'
 
 /** Bound of a stream of documents: bytes of one document. */
@@ -25,7 +25,7 @@ type State = 'between' | 'nested' | 'string' | 'escape' | 'bare'
 export class JsonStreamDecoder {
   readonly #limit: number
   /** What earlier chunks had of the document at hand. */
-  readonly #held = new HeldBytes()
+  readonly #pending = new PendingBytes()
   #place: Place = 'start'
   #state: State = 'between'
   #depth = 0
@@ -50,9 +50,9 @@ export class JsonStreamDecoder {
         if (at === bytes.length) break
       }
       const end = this.scan(bytes, at)
-      if (this.#held.length + end - at > this.#limit) return this.overrun(documents)
+      if (this.#pending.length + end - at > this.#limit) return this.overrun(documents)
       if (this.#state !== 'between') {
-        this.#held.append(bytes.subarray(at, end))
+        this.#pending.append(bytes.subarray(at, end))
         break
       }
       documents.push(this.text(bytes, at, end))
@@ -139,13 +139,13 @@ export class JsonStreamDecoder {
   }
 
   private text(bytes: Buffer, start: number, end: number): string {
-    if (this.#held.length === 0) return bytes.toString('utf8', start, end)
-    this.#held.append(bytes.subarray(start, end))
-    return this.#held.take().toString('utf8')
+    if (this.#pending.length === 0) return bytes.toString('utf8', start, end)
+    this.#pending.append(bytes.subarray(start, end))
+    return this.#pending.take().toString('utf8')
   }
 
   private overrun(documents: readonly string[]): readonly string[] {
-    this.#held.take()
+    this.#pending.take()
     this.#over = new WireLimitError('event')
     if (documents.length === 0) throw this.#over
     return documents

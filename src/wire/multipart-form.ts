@@ -1,8 +1,8 @@
 import { fold } from './control-names.js'
-import { HeldBytes } from './held-bytes.js'
 import { type MultipartEvent, MultipartReader } from './multipart.js'
 import type { PartHead } from './multipart-head.js'
 import { type FormLimits, MultipartError } from './multipart-problems.js'
+import { PendingBytes } from './pending-bytes.js'
 
 export interface FormOptions {
   /** Names of the fields that decide what happens: each may stand once, as plain text, and in no other spelling. */
@@ -51,7 +51,7 @@ export class MultipartForm {
   readonly #fields: FormField[] = []
   readonly #files: FormPart[] = []
   readonly #seen = new Set<string>()
-  readonly #held = new HeldBytes()
+  readonly #pending = new PendingBytes()
   /** Bytes of the values of all fields before the one at hand. */
   #before = 0
   #part: OpenPart | undefined
@@ -99,7 +99,7 @@ export class MultipartForm {
       return events
     } catch (error) {
       if (error instanceof MultipartError) this.#error = error
-      this.#held.take()
+      this.#pending.take()
       throw error
     }
   }
@@ -144,7 +144,7 @@ export class MultipartForm {
 
   private hold(bytes: Buffer): void {
     const { field, fields } = this.#limits
-    const length = this.#held.length + bytes.length
+    const length = this.#pending.length + bytes.length
     if (length > field) {
       throw new MultipartError('limit', `A text field of the form is larger than ${field} bytes.`, { limit: 'field' })
     }
@@ -153,7 +153,7 @@ export class MultipartForm {
         limit: 'fields',
       })
     }
-    this.#held.append(bytes)
+    this.#pending.append(bytes)
   }
 
   private finish(end: number): void {
@@ -165,7 +165,7 @@ export class MultipartForm {
       this.#files.push({ name, head, start, end })
       return
     }
-    const bytes = this.#held.take()
+    const bytes = this.#pending.take()
     this.#before += bytes.length
     const value = isPlain(head) ? textOf(bytes, head) : undefined
     if (isControl && value === undefined) throw notText(name)

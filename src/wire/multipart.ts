@@ -1,8 +1,8 @@
 import { CR, HYPHEN, LF, SPACE, TAB } from '../core/ascii.js'
 import { asBuffer, isAt, next } from './bytes.js'
-import { HeldBytes } from './held-bytes.js'
 import { type PartHead, parseHead } from './multipart-head.js'
 import { MultipartError, type MultipartLimits } from './multipart-problems.js'
+import { PendingBytes } from './pending-bytes.js'
 
 /**
  * What a multipart body consists of, in order. `bytes` are those that the body itself has for it: put together they are
@@ -54,8 +54,8 @@ export class MultipartReader {
   #matched = 2
   #before: keyof typeof BEFORE = 'start'
   /** Boundary line and head, as far as they have come. */
-  readonly #held = new HeldBytes()
-  /** Length of the boundary line in `held`, and of the head's line at hand. */
+  readonly #pending = new PendingBytes()
+  /** Length of the boundary line in `#pending`, and of the head's line at hand. */
   #boundaryLine = 0
   #line = 0
   #last = 0
@@ -86,7 +86,7 @@ export class MultipartReader {
   /** Ends the body. Throws {@link MultipartError} where that is too early. */
   end(): readonly MultipartEvent[] {
     return this.collect(() => {
-      if (this.#state === 'closing') this.#events.push({ type: 'close', bytes: this.#held.take() })
+      if (this.#state === 'closing') this.#events.push({ type: 'close', bytes: this.#pending.take() })
       else if (this.#state === 'epilogue') this.release()
       else if (this.#parts === 0 && this.#state === 'preamble') {
         throw new MultipartError('boundary', 'The boundary of the content type does not occur in the body.')
@@ -188,7 +188,7 @@ export class MultipartReader {
       throw new MultipartError('boundary', 'A boundary stands behind the closing boundary.', { at: offset })
     }
     if (this.#state === 'content') this.#events.push({ type: 'part-end', end: offset - 2, bytes: NOTHING })
-    this.#held.append(this.#pattern.subarray(BEFORE[this.#before]))
+    this.#pending.append(this.#pattern.subarray(BEFORE[this.#before]))
     this.#matched = 0
     this.#state = 'boundary'
     return at
@@ -196,17 +196,17 @@ export class MultipartReader {
 
   /** Goes on through the line of a boundary, behind the boundary. */
   private boundaryLine(bytes: Buffer, from: number): number {
-    const room = this.#limits.head - this.#held.length
+    const room = this.#limits.head - this.#pending.length
     let at = from
     while (at < bytes.length && this.#state !== 'head' && this.#state !== 'epilogue') {
       if (at - from >= room) throw this.overHead(at)
       this.#state = behindBoundary(this.#state, bytes[at] ?? 0, this.#base + at)
       at++
     }
-    this.#held.append(bytes.subarray(from, at))
+    this.#pending.append(bytes.subarray(from, at))
     if (this.#state === 'head') this.beginHead(at)
     if (this.#state === 'epilogue') {
-      this.#events.push({ type: 'close', bytes: this.#held.take() })
+      this.#events.push({ type: 'close', bytes: this.#pending.take() })
       this.beginLine('start')
     }
     return at
@@ -218,19 +218,19 @@ export class MultipartReader {
       const message = `The multipart body has more than ${this.#limits.parts} parts.`
       throw new MultipartError('limit', message, { at: this.#base + at, limit: 'parts' })
     }
-    this.#boundaryLine = this.#held.length
+    this.#boundaryLine = this.#pending.length
     this.#line = 0
     this.#last = LF
   }
 
   /** Goes on to behind the empty line that ends a head, or to the end of the chunk. */
   private head(bytes: Buffer, from: number): number {
-    const room = this.#limits.head - this.#held.length
+    const room = this.#limits.head - this.#pending.length
     for (let start = from; ; ) {
       const lf = next(bytes, LF, start)
       if (Math.min(lf + 1, bytes.length) - from > room) throw this.overHead(from + room)
       if (lf === bytes.length) {
-        this.#held.append(bytes.subarray(from))
+        this.#pending.append(bytes.subarray(from))
         this.#line += bytes.length - start
         this.#last = bytes[lf - 1] ?? 0
         return lf
@@ -240,14 +240,14 @@ export class MultipartReader {
       this.#line = 0
       start = lf + 1
       if (line > 1) continue
-      this.#held.append(bytes.subarray(from, start))
+      this.#pending.append(bytes.subarray(from, start))
       this.endHead(this.#base + start)
       return start
     }
   }
 
   private endHead(start: number): void {
-    const bytes = this.#held.take()
+    const bytes = this.#pending.take()
     const lines = bytes.subarray(this.#boundaryLine, bytes.length - 2)
     const head = parseHead(lines, start - 2 - lines.length, this.#limits.headers)
     this.#events.push({ type: 'part', head, start, bytes })

@@ -47,8 +47,8 @@ export class NamedValues {
   #armedNames = 0
   #inString = false
   #escaped = false
-  readonly #held = Buffer.alloc(MAX_KEPT_BYTES)
-  #heldLength = 0
+  readonly #kept = Buffer.alloc(MAX_KEPT_BYTES)
+  #keptLength = 0
 
   /**
    * At most {@link MAX_PATHS} paths, each of at least one name. `allowed` judges the value that stands at one of them;
@@ -85,7 +85,7 @@ export class NamedValues {
     this.#armed = 0
     this.#inString = false
     this.#escaped = false
-    this.#heldLength = 0
+    this.#keptLength = 0
   }
 
   /** Reads on; false where a value stands at one of the places and is not allowed. */
@@ -107,7 +107,7 @@ export class NamedValues {
       switch (byte) {
         case QUOTE:
           this.#inString = true
-          this.#heldLength = 0
+          this.#keptLength = 0
           break
         case COLON:
           if (!this.colon()) return false
@@ -165,8 +165,8 @@ export class NamedValues {
 
   private hold(bytes: Buffer, start: number, end: number): void {
     // One more than fits tells that something is missing.
-    if (this.#heldLength + end - start > MAX_KEPT_BYTES) this.#heldLength = MAX_KEPT_BYTES + 1
-    else this.#heldLength += bytes.copy(this.#held, this.#heldLength, start, end)
+    if (this.#keptLength + end - start > MAX_KEPT_BYTES) this.#keptLength = MAX_KEPT_BYTES + 1
+    else this.#keptLength += bytes.copy(this.#kept, this.#keptLength, start, end)
   }
 
   /** A string has ended: a key, a value, or the value that is looked for. */
@@ -180,7 +180,7 @@ export class NamedValues {
     const level = this.#levels[this.#depth - 1]
     const names = level?.isObject === true ? this.#names[level.names] : undefined
     // Most keys are told from the names at a glance, which those that came in pieces do not allow.
-    const isOther = names === undefined || (this.#heldLength === 0 && !names.mayBe(bytes, start, end))
+    const isOther = names === undefined || (this.#keptLength === 0 && !names.mayBe(bytes, start, end))
     this.#candidate = isOther || level === undefined ? 0 : this.candidates(level, bytes, start, end)
     return true
   }
@@ -241,13 +241,13 @@ export class NamedValues {
   /** The string at hand, decoded; undefined where it is too long for a name, or no JSON string. */
   private text(bytes: Buffer, start: number, end: number): string | undefined {
     let raw: string
-    if (this.#heldLength === 0) {
+    if (this.#keptLength === 0) {
       if (end - start > MAX_KEPT_BYTES) return undefined
       raw = bytes.toString('utf8', start, end)
     } else {
       this.hold(bytes, start, end)
-      if (this.#heldLength > MAX_KEPT_BYTES) return undefined
-      raw = this.#held.toString('utf8', 0, this.#heldLength)
+      if (this.#keptLength > MAX_KEPT_BYTES) return undefined
+      raw = this.#kept.toString('utf8', 0, this.#keptLength)
     }
     if (!raw.includes('\\')) return raw
     try {

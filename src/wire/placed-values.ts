@@ -13,8 +13,8 @@ import {
   TAB,
 } from '../core/ascii.js'
 import { isAt, next } from './bytes.js'
-import { HeldBytes } from './held-bytes.js'
 import type { Path } from './json-path.js'
+import { PendingBytes } from './pending-bytes.js'
 
 /** Longest value that is read, in bytes of JSON: a longer one counts as absent. */
 const MAX_VALUE_BYTES = 16 * 1024
@@ -71,7 +71,7 @@ export class PlacedValues {
   #inValue = false
   /** Paths, as bits, whose value is being read. */
   #reading = 0
-  readonly #held = new HeldBytes()
+  readonly #pending = new PendingBytes()
   /** Where the key or value that is being read begins in this piece; -1: none is. */
   #from = -1
   #overflow = false
@@ -203,12 +203,12 @@ export class PlacedValues {
     this.#expectsKey = false
     const from = this.#from
     this.#from = -1
-    if (this.#held.length === 0 && !this.#overflow) {
+    if (this.#pending.length === 0 && !this.#overflow) {
       this.#here = this.through(bytes.subarray(from, close), close - from)
       return
     }
-    if (!this.#overflow) this.#held.append(bytes.subarray(from, close))
-    const key = this.#held.take()
+    if (!this.#overflow) this.#pending.append(bytes.subarray(from, close))
+    const key = this.#pending.take()
     this.#here = this.through(this.#overflow ? undefined : key, key.length)
     this.#overflow = false
   }
@@ -246,7 +246,7 @@ export class PlacedValues {
     this.#here = 0
     if (this.#reading === 0) return
     this.hold(bytes, end)
-    const json = this.#held.take()
+    const json = this.#pending.take()
     const value = this.#overflow ? undefined : parsed(json)
     for (let index = 0; index < this.#paths.length; index++) {
       if ((this.#reading & (1 << index)) === 0) continue
@@ -259,8 +259,8 @@ export class PlacedValues {
 
   private hold(bytes: Buffer, end: number): void {
     const most = this.#isKey ? MAX_KEY_BYTES : MAX_VALUE_BYTES
-    if (this.#held.length + end - this.#from > most) this.#overflow = true
-    else this.#held.append(bytes.subarray(this.#from, end))
+    if (this.#pending.length + end - this.#from > most) this.#overflow = true
+    else this.#pending.append(bytes.subarray(this.#from, end))
   }
 
   /** Where the quote stands that ends the string at hand, or the length of the piece. */

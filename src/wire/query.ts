@@ -1,14 +1,14 @@
 import { fold } from './control-names.js'
 
 /**
- * A call's target with the client's own query parameters behind it, but for those that `held` names and those that the
+ * A call's target with the client's own query parameters behind it, but for those that `isReserved` names and those that the
  * call sets itself, in whatever spelling a server may take for that.
  */
-export function mergeQuery(target: string, client: URLSearchParams | undefined, held: Held): string {
+export function mergeQuery(target: string, client: URLSearchParams | undefined, isReserved: IsReserved): string {
   if (client === undefined) return target
   const mark = target.indexOf('?')
   const own = new Set(Array.from(new URLSearchParams(mark < 0 ? '' : target.slice(mark + 1)).keys(), base))
-  const passed = [...client].filter(([name, value]) => !own.has(base(name)) && !held(name, value))
+  const passed = [...client].filter(([name, value]) => !own.has(base(name)) && !isReserved(name, value))
   return passed.length === 0 ? target : `${target}${mark < 0 ? '?' : '&'}${new URLSearchParams(passed)}`
 }
 
@@ -18,4 +18,4 @@ function base(name: string): string {
 }
 
 /** Whether a parameter stays with the gateway. */
-export type Held = (name: string, value: string) => boolean
+export type IsReserved = (name: string, value: string) => boolean

@@ -1,8 +1,8 @@
 import { CR, LF } from '../core/ascii.js'
 import { startsAt } from './bytes.js'
 import { type EndMembers, endMembers } from './end-members.js'
-import { HeldBytes } from './held-bytes.js'
 import { Lines } from './lines.js'
+import { PendingBytes } from './pending-bytes.js'
 import { EventReader, type RelayEnd } from './sse-event.js'
 import { overLimit, type SseLimits } from './sse-limits.js'
 import { TAIL_BYTES } from './tail.js'
@@ -43,7 +43,7 @@ export class SseRelay {
   readonly #onRepeated: (data: Buffer) => void
   readonly #onLarge: (data: Buffer) => void
   /** The beginning of an incomplete event. */
-  readonly #held = new HeldBytes()
+  readonly #pending = new PendingBytes()
   /** Of that event: bytes before its line at hand, and of that line. */
   #before = 0
   #line = 0
@@ -100,7 +100,7 @@ export class SseRelay {
 
   /** Bytes of an incomplete event. */
   get held(): number {
-    return this.#held.length
+    return this.#pending.length
   }
 
   /** Data of the first event that reports an error of the upstream. */
@@ -125,10 +125,10 @@ export class SseRelay {
   push(chunk: Buffer): Buffer | undefined {
     if (chunk.length === 0 || this.#fault !== undefined) return undefined
     if (this.#ended) return this.drop(chunk)
-    if (this.#held.length === 0) return this.relay(chunk, this.#afterCr && chunk[0] === LF ? 1 : 0)
-    const mayBeBom = this.#isFirst && this.#held.length < BOM.length
-    this.#held.append(chunk)
-    return mayBeBom || this.closes(chunk) ? this.relay(this.#held.take(), 0) : undefined
+    if (this.#pending.length === 0) return this.relay(chunk, this.#afterCr && chunk[0] === LF ? 1 : 0)
+    const mayBeBom = this.#isFirst && this.#pending.length < BOM.length
+    this.#pending.append(chunk)
+    return mayBeBom || this.closes(chunk) ? this.relay(this.#pending.take(), 0) : undefined
   }
 
   /** Relays the whole events of `bytes`, where one begins at `from`, and holds the rest. */
@@ -195,7 +195,7 @@ export class SseRelay {
 
   private hold(bytes: Buffer, start: number, line: number): void {
     // A chunk mostly ends where an event does.
-    if (start < bytes.length) this.#held.append(bytes.subarray(start))
+    if (start < bytes.length) this.#pending.append(bytes.subarray(start))
     this.#before = line - start
     this.#line = bytes.length - line
   }
@@ -210,7 +210,7 @@ export class SseRelay {
       const line = this.#line + end - start
       this.#fault = overLimit(this.#limits, this.#before, line)
       if (this.#fault !== undefined) {
-        this.#held.take()
+        this.#pending.take()
         return false
       }
       if (end === chunk.length) {

@@ -1,7 +1,7 @@
 import { CR, LF } from '../core/ascii.js'
 import { asBuffer } from './bytes.js'
-import { HeldBytes } from './held-bytes.js'
 import { Lines } from './lines.js'
+import { PendingBytes } from './pending-bytes.js'
 import { overLimit, type SseLimits, WireLimitError } from './sse-limits.js'
 
 export { type SseLimits, WireLimitError } from './sse-limits.js'
@@ -22,7 +22,7 @@ const BOM = '\uFEFF'
 export class SseDecoder {
   readonly #limits: SseLimits
   /** What earlier chunks had of the line at hand. */
-  readonly #held = new HeldBytes()
+  readonly #pending = new PendingBytes()
   #isFirstLine = true
   #afterCr = false
   /** Bytes of the event at hand, up to its line at hand. */
@@ -49,7 +49,7 @@ export class SseDecoder {
     let start = this.#skipLf(bytes)
     for (;;) {
       const end = lines.end(start)
-      const length = this.#held.length + end - start
+      const length = this.#pending.length + end - start
       const over = overLimit(this.#limits, this.#before, length)
       if (over !== undefined) {
         this.#over = new WireLimitError(over)
@@ -57,7 +57,7 @@ export class SseDecoder {
         return frames
       }
       if (end === bytes.length) {
-        this.#held.append(bytes.subarray(start))
+        this.#pending.append(bytes.subarray(start))
         return frames
       }
       const next = lines.after(end)
@@ -71,7 +71,7 @@ export class SseDecoder {
   /** Ends the stream. What is left of an incomplete event is dropped, as the standard says. */
   end(): readonly Frame[] {
     if (this.#over !== undefined) throw this.#over
-    this.#held.take()
+    this.#pending.take()
     this.#reset()
     return []
   }
@@ -86,9 +86,9 @@ export class SseDecoder {
   }
 
   #text(bytes: Buffer, start: number, end: number): string {
-    if (this.#held.length === 0) return bytes.toString('utf8', start, end)
-    this.#held.append(bytes.subarray(start, end))
-    return this.#held.take().toString('utf8')
+    if (this.#pending.length === 0) return bytes.toString('utf8', start, end)
+    this.#pending.append(bytes.subarray(start, end))
+    return this.#pending.take().toString('utf8')
   }
 
   #line(text: string): Frame | undefined {

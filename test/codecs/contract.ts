@@ -1,6 +1,6 @@
 import type { Test } from 'tap'
 import type { TextCodec } from '../../src/core/codec.js'
-import { type Carry, FIELDS, type Field, type Held } from '../../src/core/fields.js'
+import { type Carry, FIELDS, type Field, type FieldMapping } from '../../src/core/fields.js'
 import { type OpenApiName, openApi, openApiFolder, openApiSchemas } from '../helpers/openapi.js'
 import { answerContract } from './contract-answers.js'
 import { hostileContract } from './contract-hostile.js'
@@ -43,7 +43,7 @@ function wordOf(carry: Carry): string {
   return typeof carry === 'string' ? carry : (Object.keys(carry)[0] ?? '')
 }
 
-function faultOf(held: Held): string | undefined {
+function faultOf(held: FieldMapping): string | undefined {
   if (typeof held === 'string') return held in FIELDS ? undefined : `no field ${held}`
   if (Array.isArray(held)) return held.map(one => faultOf(one as Field)).find(fault => fault !== undefined)
   const [why = ''] = Object.values(held)

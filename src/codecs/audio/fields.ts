@@ -1,8 +1,8 @@
 import type { HearField, SpeakField } from '../../core/audio.js'
-import type { Carry, Held } from '../../core/fields.js'
+import type { Carry, FieldMapping } from '../../core/fields.js'
 
 /** Members of CreateSpeechRequest, and the second name of one of them. */
-export const SPEECH_FIELDS: Readonly<Record<string, Held<SpeakField>>> = {
+export const SPEECH_FIELDS: Readonly<Record<string, FieldMapping<SpeakField>>> = {
   model: { here: 'chooses the model' },
   input: 'text',
   voice: ['voice', 'ownVoice'],
@@ -15,7 +15,7 @@ export const SPEECH_FIELDS: Readonly<Record<string, Held<SpeakField>>> = {
 }
 
 /** Fields of CreateTranslationRequest. */
-export const TRANSLATIONS_FIELDS: Readonly<Record<string, Held<HearField>>> = {
+export const TRANSLATIONS_FIELDS: Readonly<Record<string, FieldMapping<HearField>>> = {
   model: { here: 'chooses the model' },
   file: 'recording',
   prompt: 'prompt',
@@ -24,7 +24,7 @@ export const TRANSLATIONS_FIELDS: Readonly<Record<string, Held<HearField>>> = {
 }
 
 /** Fields of CreateTranscriptionRequest. */
-export const TRANSCRIPTIONS_FIELDS: Readonly<Record<string, Held<HearField>>> = {
+export const TRANSCRIPTIONS_FIELDS: Readonly<Record<string, FieldMapping<HearField>>> = {
   ...TRANSLATIONS_FIELDS,
   language: 'language',
   timestamp_granularities: 'times',

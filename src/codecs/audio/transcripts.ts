@@ -1,6 +1,6 @@
 import type { HearRequest, HearResult } from '../../core/audio.js'
 import type { Bytes, Frame, RequestHead } from '../../core/codec.js'
-import type { Held } from '../../core/fields.js'
+import type { FieldMapping } from '../../core/fields.js'
 import type { Json, JsonObject } from '../../core/json.js'
 import type { MediaPart } from '../../core/text.js'
 import { parseDataUrl } from '../data-url.js'
@@ -11,7 +11,7 @@ import { compact, invalid, Reader } from '../read.js'
  * What a form becomes of CreateTranscriptionRequest or CreateTranslationRequest, in canonical form: the file is a data
  * URL, and numbers are texts.
  */
-export function decodeForm(fields: Readonly<Record<string, Held<string>>>) {
+export function decodeForm(fields: Readonly<Record<string, FieldMapping<string>>>) {
   const members = new Set(Object.keys(fields))
   return (value: JsonObject, head: RequestHead): HearRequest => {
     const body = new Reader(value)

@@ -1,12 +1,12 @@
-import type { Carry, Field, Held } from '../../core/fields.js'
+import type { Carry, Field, FieldMapping } from '../../core/fields.js'
 
-const TURNS: Held = 'turns'
-const LEFT_CACHE: Held = { left: 'lifetimes of cached prompts are 5 minutes or 1 hour, by mark' }
-const LEFT_MODERATION: Held = { left: 'other protocols know no moderation within a request' }
-const LEFT_PREDICTION: Held = { left: 'other protocols know no predicted output' }
+const TURNS: FieldMapping = 'turns'
+const LEFT_CACHE: FieldMapping = { left: 'lifetimes of cached prompts are 5 minutes or 1 hour, by mark' }
+const LEFT_MODERATION: FieldMapping = { left: 'other protocols know no moderation within a request' }
+const LEFT_PREDICTION: FieldMapping = { left: 'other protocols know no predicted output' }
 
 /** Members of a request, by the protocol's reference (CreateChatCompletionRequest), and what compatible clients add. */
-export const CHAT_FIELDS: Readonly<Record<string, Held>> = {
+export const CHAT_FIELDS: Readonly<Record<string, FieldMapping>> = {
   model: { here: 'chooses the model' },
   stream: { here: 'chooses the form of the answer' },
   stream_options: { here: 'options of the stream' },

@@ -1,17 +1,17 @@
 import type { EmbedField } from '../../core/embed.js'
-import type { Carry, Held } from '../../core/fields.js'
+import type { Carry, FieldMapping } from '../../core/fields.js'
 import { NOT_DECLARED } from '../embed-media.js'
 
-const LEFT_OPTION: Held<EmbedField> = { left: 'an option of this protocol alone' }
+const LEFT_OPTION: FieldMapping<EmbedField> = { left: 'an option of this protocol alone' }
 
 /** What parts of a conversation can hold beside words and media. */
 const LEFT_MEMBERS = [
   ...['functionCall', 'functionResponse', 'toolCall', 'toolResponse', 'executableCode', 'codeExecutionResult'],
   ...['thought', 'thoughtSignature', 'mediaProcessing', 'mediaResolution', 'videoMetadata', 'partMetadata'],
 ]
-const LEFT_PART: Held<EmbedField> = { left: 'nothing that a vector is made of in other protocols' }
+const LEFT_PART: FieldMapping<EmbedField> = { left: 'nothing that a vector is made of in other protocols' }
 
-const CONTENT: Readonly<Record<string, Held<EmbedField>>> = {
+const CONTENT: Readonly<Record<string, FieldMapping<EmbedField>>> = {
   model: { here: 'chooses the model' },
   content: 'inputs',
   'content.role': { here: 'there is nobody else to speak' },
@@ -40,7 +40,7 @@ const CONTENT: Readonly<Record<string, Held<EmbedField>>> = {
 export const SINGLE_FIELDS = CONTENT
 
 /** Members of BatchEmbedContentsRequest. */
-export const BATCH_FIELDS: Readonly<Record<string, Held<EmbedField>>> = {
+export const BATCH_FIELDS: Readonly<Record<string, FieldMapping<EmbedField>>> = {
   model: { here: 'chooses the model' },
   requests: 'inputs',
   ...Object.fromEntries(Object.entries(CONTENT).map(([name, held]) => [`requests[].${name}`, held])),

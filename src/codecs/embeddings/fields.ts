@@ -1,9 +1,9 @@
 import type { EmbedField } from '../../core/embed.js'
-import type { Carry, Held } from '../../core/fields.js'
+import type { Carry, FieldMapping } from '../../core/fields.js'
 import { NOT_DECLARED } from '../embed-media.js'
 
 /** Members of a request, by the protocol's reference (CreateEmbeddingRequest), and what compatible clients add. */
-export const EMBEDDINGS_FIELDS: Readonly<Record<string, Held<EmbedField>>> = {
+export const EMBEDDINGS_FIELDS: Readonly<Record<string, FieldMapping<EmbedField>>> = {
   model: { here: 'chooses the model' },
   input: ['inputs', 'tokenInputs', 'mediaInputs'],
   encoding_format: 'encoding',

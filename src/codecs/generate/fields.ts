@@ -1,16 +1,16 @@
-import type { Carry, Field, Held } from '../../core/fields.js'
+import type { Carry, Field, FieldMapping } from '../../core/fields.js'
 import { CONFIG_WHY } from './config-in.js'
 import { PART_WHY } from './parts-in.js'
 import { REQUEST_WHY } from './request-in.js'
 
-type Members = Readonly<Record<string, Held>>
+type Members = Readonly<Record<string, FieldMapping>>
 
 /** The same reason for several members: the object itself and all below it. */
 function leftAll(why: string, names: readonly string[]): Members {
   return Object.fromEntries(names.map(name => [name, { left: why }]))
 }
 
-function holdAll(held: Held, names: readonly string[]): Members {
+function holdAll(held: FieldMapping, names: readonly string[]): Members {
   return Object.fromEntries(names.map(name => [name, held]))
 }
 

@@ -1,8 +1,8 @@
-import type { Carry, Held } from '../../core/fields.js'
+import type { Carry, FieldMapping } from '../../core/fields.js'
 import type { EditField, ImageField } from '../../core/image.js'
 
 /** Members of CreateImageRequest. */
-export const IMAGES_FIELDS: Readonly<Record<string, Held<ImageField>>> = {
+export const IMAGES_FIELDS: Readonly<Record<string, FieldMapping<ImageField>>> = {
   model: { here: 'chooses the model' },
   prompt: 'prompt',
   n: 'count',
@@ -20,7 +20,7 @@ export const IMAGES_FIELDS: Readonly<Record<string, Held<ImageField>>> = {
 }
 
 /** Members of EditImageBodyJsonParam. Forms have `image`, once or several times, in the place of `images`. */
-export const EDITS_FIELDS: Readonly<Record<string, Held<EditField>>> = {
+export const EDITS_FIELDS: Readonly<Record<string, FieldMapping<EditField>>> = {
   model: { here: 'chooses the model' },
   prompt: 'prompt',
   images: 'images',

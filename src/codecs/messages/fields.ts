@@ -1,14 +1,14 @@
-import type { Carry, Field, Held } from '../../core/fields.js'
+import type { Carry, Field, FieldMapping } from '../../core/fields.js'
 
-const OWN: Held = { left: 'only this protocol knows it' }
-const RUN: Held = { left: 'containers are known to this protocol alone' }
-const CONTEXT: Held = { left: 'other protocols do not edit the conversation' }
-const HOSTED: Held = ['hostedWebSearch', 'hostedCode', 'hostedOther']
-const MEDIA: Held = ['imageData', 'imageUrl', 'documentData', 'documentText', 'documentUrl', 'fileId']
-const SYSTEM: Held = ['system', 'midSystem']
+const OWN: FieldMapping = { left: 'only this protocol knows it' }
+const RUN: FieldMapping = { left: 'containers are known to this protocol alone' }
+const CONTEXT: FieldMapping = { left: 'other protocols do not edit the conversation' }
+const HOSTED: FieldMapping = ['hostedWebSearch', 'hostedCode', 'hostedOther']
+const MEDIA: FieldMapping = ['imageData', 'imageUrl', 'documentData', 'documentText', 'documentUrl', 'fileId']
+const SYSTEM: FieldMapping = ['system', 'midSystem']
 
 /** Members of a request, by the protocol's reference (CreateMessageParams), its beta and the newest clients. */
-export const MESSAGES_FIELDS: Readonly<Record<string, Held>> = {
+export const MESSAGES_FIELDS: Readonly<Record<string, FieldMapping>> = {
   model: { here: 'chooses the model' },
   stream: { here: 'chooses the form of the answer' },
   max_tokens: 'maxTokens',

@@ -1,5 +1,5 @@
 import type { RequestHead } from '../../core/codec.js'
-import type { Held } from '../../core/fields.js'
+import type { FieldMapping } from '../../core/fields.js'
 import type { Json, JsonObject } from '../../core/json.js'
 import type { Left, MediaPart, TextPart, TextRequest } from '../../core/text.js'
 import { sourceOfUrl } from '../data-url.js'
@@ -8,7 +8,7 @@ import { invalid, Reader } from '../read.js'
 import { instructions, judgements } from './question.js'
 
 /** Members of CreateModerationRequest. */
-export const MODERATIONS_FIELDS: Readonly<Record<string, Held>> = {
+export const MODERATIONS_FIELDS: Readonly<Record<string, FieldMapping>> = {
   model: { here: 'chooses the model' },
   input: 'turns',
   'input[].type': 'turns',

@@ -1,11 +1,11 @@
-import type { Carry, Held } from '../../core/fields.js'
+import type { Carry, FieldMapping } from '../../core/fields.js'
 import type { ImageField } from '../../core/image.js'
 import type { Shapes } from '../images/shape.js'
 
-const LEFT_PARAMETER: Held<ImageField> = { left: 'a parameter of this protocol alone' }
+const LEFT_PARAMETER: FieldMapping<ImageField> = { left: 'a parameter of this protocol alone' }
 
 /** Members of a request, as the official clients write them. */
-export const PREDICT_FIELDS: Readonly<Record<string, Held<ImageField>>> = {
+export const PREDICT_FIELDS: Readonly<Record<string, FieldMapping<ImageField>>> = {
   'instances[].prompt': 'prompt',
   'parameters.sampleCount': 'count',
   'parameters.aspectRatio': 'aspect',

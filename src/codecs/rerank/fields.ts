@@ -1,10 +1,10 @@
-import type { Carry, Held } from '../../core/fields.js'
+import type { Carry, FieldMapping } from '../../core/fields.js'
 import type { RerankField } from '../../core/rerank.js'
 
 const DOCUMENTS: readonly RerankField[] = ['documents', 'imageDocuments']
 
 /** Members of a request of `POST /v1/rerank`, whichever server's dialect it is. */
-export const RERANK_REQUEST: Readonly<Record<string, Held<RerankField>>> = {
+export const RERANK_REQUEST: Readonly<Record<string, FieldMapping<RerankField>>> = {
   model: { here: 'chooses the model' },
   query: 'query',
   documents: DOCUMENTS,
@@ -22,7 +22,7 @@ export const RERANK_REQUEST: Readonly<Record<string, Held<RerankField>>> = {
 }
 
 /** Members of a request of `POST /v2/rerank`. */
-export const RERANK_V2_REQUEST: Readonly<Record<string, Held<RerankField>>> = {
+export const RERANK_V2_REQUEST: Readonly<Record<string, FieldMapping<RerankField>>> = {
   model: { here: 'chooses the model' },
   query: 'query',
   documents: 'documents',

@@ -1,6 +1,6 @@
 import type { RequestHead } from '../../core/codec.js'
 import { jsonText } from '../../core/exact-json.js'
-import type { Held } from '../../core/fields.js'
+import type { FieldMapping } from '../../core/fields.js'
 import { isObject, type Json, type JsonObject } from '../../core/json.js'
 import type { RankedDocument, RerankField, RerankRequest } from '../../core/rerank.js'
 import type { Left } from '../../core/text.js'
@@ -40,14 +40,14 @@ export function decodeV2(value: JsonObject, head: RequestHead): RerankRequest {
 function decodeCommon(
   body: Reader,
   head: RequestHead,
-  fields: Readonly<Record<string, Held<RerankField>>>,
+  fields: Readonly<Record<string, FieldMapping<RerankField>>>,
 ): Pick<RerankRequest, 'model' | 'query' | 'top' | 'left'> {
   const top = body.number('top_n')
   if (top !== undefined && !(Number.isInteger(top) && top >= 1)) throw invalid('top_n', 'expected an integer from 1 on')
   return { model: head.model, query: body.required('query'), left: leftOf(body, fields), ...given({ top }) }
 }
 
-function leftOf(body: Reader, fields: Readonly<Record<string, Held<RerankField>>>): readonly Left[] {
+function leftOf(body: Reader, fields: Readonly<Record<string, FieldMapping<RerankField>>>): readonly Left[] {
   const left: Left[] = []
   for (const field of Object.keys(body.value)) {
     if (!body.has(field)) continue

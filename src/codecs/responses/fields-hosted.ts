@@ -1,4 +1,4 @@
-import type { Held } from '../../core/fields.js'
+import type { FieldMapping } from '../../core/fields.js'
 
 /** Members of tools that run at the upstream, by the protocol's reference. */
 const TOOL_MEMBERS = [
@@ -199,7 +199,7 @@ const ITEM_MEMBERS = [
 ] as const
 
 /** What tools and items have that is known to this protocol alone: carried whole to whoever speaks it, or not at all. */
-export function hostedFields(): Readonly<Record<string, Held>> {
+export function hostedFields(): Readonly<Record<string, FieldMapping>> {
   const tools = [...TOOL_MEMBERS, ...GROUP_MEMBERS]
   return {
     ...rows('tools[].', tools, ['hostedWebSearch', 'hostedCode', 'hostedOther']),
@@ -208,6 +208,6 @@ export function hostedFields(): Readonly<Record<string, Held>> {
   }
 }
 
-function rows(prefix: string, names: readonly string[], held: Held): Record<string, Held> {
+function rows(prefix: string, names: readonly string[], held: FieldMapping): Record<string, FieldMapping> {
   return Object.fromEntries(names.map(name => [prefix + name, held]))
 }

@@ -1,7 +1,7 @@
-import type { Carry, Field, Held } from '../../core/fields.js'
+import type { Carry, Field, FieldMapping } from '../../core/fields.js'
 import { hostedFields } from './fields-hosted.js'
 
-const STATE: Held = { here: 'the gateway keeps the conversation' }
+const STATE: FieldMapping = { here: 'the gateway keeps the conversation' }
 
 const LOGPROBS = [
   'token',
@@ -12,10 +12,10 @@ const LOGPROBS = [
   'top_logprobs[].logprob',
   'top_logprobs[].bytes',
 ]
-const OF_ANSWER: Held = { here: 'of an earlier answer, which no protocol wants back' }
+const OF_ANSWER: FieldMapping = { here: 'of an earlier answer, which no protocol wants back' }
 
 /** Members of a request, by the protocol's reference (CreateResponse). */
-export const RESPONSES_FIELDS: Readonly<Record<string, Held>> = {
+export const RESPONSES_FIELDS: Readonly<Record<string, FieldMapping>> = {
   ...hostedFields(),
   ...Object.fromEntries(LOGPROBS.map(name => [`input[].content[].logprobs[].${name}`, OF_ANSWER])),
   model: { here: 'chooses the model' },

@@ -1,7 +1,7 @@
 import { GatewayError } from '../../core/errors.js'
-import type { HeldKind, Holding } from '../../core/held.js'
 import type { Exchange, Route } from '../../core/plan.js'
 import { unknownModel } from '../../core/refusals.js'
+import type { ResourceKind, ResourceRule } from '../../core/resources.js'
 import type { Call } from '../call.js'
 import { resolve } from '../resolve.js'
 import { type Hint, neverHeld, nobodyHolds, noObject, someModelsOnly } from './faults.js'
@@ -13,7 +13,7 @@ import { resumed } from './session.js'
  * The exchanges for a request about things that upstreams keep: for one that exists, the upstream that has it; for a new
  * one, the upstream that is to have it. Throws `not_found` for what is not the caller's, before any upstream hears of it.
  */
-export async function holdersFor(call: Call, route: Route, holding: Holding): Promise<readonly Exchange[]> {
+export async function holdersFor(call: Call, route: Route, holding: ResourceRule): Promise<readonly Exchange[]> {
   if (holding.verb === 'makes') return (await resumed(call, route)) ?? makers(call, route)
   const { kind, parameter } = holding
   const text = parameter === undefined ? '' : (call.params[parameter] ?? '')
@@ -45,7 +45,7 @@ export async function holdersFor(call: Call, route: Route, holding: Holding): Pr
 }
 
 /** What is not there any more is nobody's. */
-export async function forget(call: Call, kind: HeldKind, id: string): Promise<void> {
+export async function forget(call: Call, kind: ResourceKind, id: string): Promise<void> {
   const { holdings, batchNames } = call.kernel.state
   await holdings.forget(ownerOf(call), kind, id)
   if (call.generation.plan.routes.some(({ batch, holding }) => batch !== undefined && holding?.kind === kind)) {
@@ -54,7 +54,7 @@ export async function forget(call: Call, kind: HeldKind, id: string): Promise<vo
 }
 
 /** The upstream that takes ids which belong to no key, where the caller's models lead to one. */
-async function passedOn(call: Call, route: Route, { kind }: Holding, id: string): Promise<Exchange | undefined> {
+async function passedOn(call: Call, route: Route, { kind }: ResourceRule, id: string): Promise<Exchange | undefined> {
   const { caller, generation, kernel } = call
   const reached = caller === undefined ? undefined : generation.plan.models.upstreams(caller)
   const able = exchangesOf(route).filter(({ upstream }) => reached?.has(upstream.name) === true)

@@ -1,11 +1,11 @@
 import { GatewayError } from '../../core/errors.js'
-import type { HeldKind, HolderHint } from '../../core/held.js'
+import type { HolderHint, ResourceKind } from '../../core/resources.js'
 
 /** How much of a name that a client made up is said back. */
 const SHOWN = 200
 
 /** What is not the caller's and what does not exist answer alike. */
-export function noObject(kind: HeldKind | undefined, id: string): GatewayError {
+export function noObject(kind: ResourceKind | undefined, id: string): GatewayError {
   return new GatewayError('not_found', `No such ${kind?.title ?? 'object'}: '${id.slice(0, SHOWN)}'.`)
 }
 

@@ -1,5 +1,5 @@
-import type { HeldKind } from '../../core/held.js'
 import { isObject, type JsonObject } from '../../core/json.js'
+import type { ResourceKind } from '../../core/resources.js'
 import { isPlace, type Range, type Store, type StoredRecord } from '../../core/store.js'
 import { stored } from '../state/faults.js'
 import { belongsToAnyone } from './belonging.js'
@@ -42,7 +42,7 @@ export class Holdings {
   }
 
   /** Throws `unavailable` where the store fails. */
-  async find(owner: string, kind: HeldKind, id: string): Promise<Held | undefined> {
+  async find(owner: string, kind: ResourceKind, id: string): Promise<Held | undefined> {
     const place = { namespace: namespaceOf(kind), owner, key: id }
     if (!isPlace(place)) return undefined
     const record = await stored(this.#store.get(place.namespace, owner, id))
@@ -50,7 +50,7 @@ export class Holdings {
   }
 
   /** Whether it belongs to any key, as far as can be told. */
-  belongs(kind: HeldKind, id: string): Promise<boolean> {
+  belongs(kind: ResourceKind, id: string): Promise<boolean> {
     return belongsToAnyone(this.#store, namespaceOf(kind), id)
   }
 
@@ -58,7 +58,7 @@ export class Holdings {
    * Writes down that the object is the owner's and where it is, and so for what it brings. Throws `unavailable` where the
    * store fails.
    */
-  async note(owner: string, kind: HeldKind, upstream: string, id: string, object: JsonObject): Promise<void> {
+  async note(owner: string, kind: ResourceKind, upstream: string, id: string, object: JsonObject): Promise<void> {
     const ends = kind.expires === undefined ? undefined : momentOf(object, kind.expires)
     await this.put(owner, kind, { id, upstream, object: shrunk(object) }, ends)
     for (const { kind: other, path } of kind.brings) {
@@ -69,14 +69,14 @@ export class Holdings {
     }
   }
 
-  async forget(owner: string, kind: HeldKind, id: string): Promise<void> {
+  async forget(owner: string, kind: ResourceKind, id: string): Promise<void> {
     await stored(this.#store.delete({ namespace: namespaceOf(kind), owner, key: id }))
   }
 
   /** The owner's things in the order in which they came, from the one behind `after` on; `wanted` chooses among them. */
   async page(
     owner: string,
-    kind: HeldKind,
+    kind: ResourceKind,
     { order, after, limit }: Range,
     wanted: (object: JsonObject) => boolean,
   ): Promise<HeldPage> {
@@ -98,13 +98,13 @@ export class Holdings {
   }
 
   /** When the owner's thing came, to go on behind it in a list. */
-  async placeOf(owner: string, kind: HeldKind, id: string): Promise<Range['after'] | undefined> {
+  async placeOf(owner: string, kind: ResourceKind, id: string): Promise<Range['after'] | undefined> {
     const place = { namespace: namespaceOf(kind), owner, key: id }
     const record = isPlace(place) ? await stored(this.#store.get(place.namespace, owner, id)) : undefined
     return record && { created: record.created, key: record.key }
   }
 
-  private async put(owner: string, kind: HeldKind, held: Held, ends: number | undefined): Promise<void> {
+  private async put(owner: string, kind: ResourceKind, held: Held, ends: number | undefined): Promise<void> {
     const place = { namespace: namespaceOf(kind), owner, key: held.id }
     // Lists are in the order in which things came, also within a millisecond.
     const created = Math.max(this.#now(), this.#last + 1)
@@ -121,13 +121,13 @@ export class Holdings {
 }
 
 /** The id in a name of that kind; undefined where the name is of another kind, or none that could be looked up. */
-export function idIn(name: string, kind: HeldKind): string | undefined {
+export function idIn(name: string, kind: ResourceKind): string | undefined {
   if (!name.startsWith(kind.prefix)) return undefined
   const id = name.slice(kind.prefix.length)
   return isPlace({ namespace: namespaceOf(kind), owner: 'x', key: id }) ? id : undefined
 }
 
-function namespaceOf({ name }: HeldKind): string {
+function namespaceOf({ name }: ResourceKind): string {
   return `held-${name}`
 }
 

@@ -1,5 +1,5 @@
-import type { HeldKind, HeldPath } from '../../core/held.js'
 import { isObject, type JsonObject } from '../../core/json.js'
+import type { ResourceKind, ResourcePath } from '../../core/resources.js'
 import { setValue } from '../../wire/json-edit.js'
 import type { Call } from '../call.js'
 import { originOf } from '../origin.js'
@@ -10,7 +10,7 @@ import { textAt } from './read-object.js'
  * An answer about an object, with addresses here in the place of those at its upstream, which nobody is to be sent to with a key
  * of ours. Where nothing stands nothing is put.
  */
-export function linked(call: Call, kind: HeldKind, bytes: Uint8Array, document: JsonObject): Uint8Array {
+export function linked(call: Call, kind: ResourceKind, bytes: Uint8Array, document: JsonObject): Uint8Array {
   let changed = bytes
   for (const { path, link } of linksIn(call, kind, document)) {
     changed = setValue(changed, path, JSON.stringify(link), 'always')
@@ -19,17 +19,17 @@ export function linked(call: Call, kind: HeldKind, bytes: Uint8Array, document: 
 }
 
 /** The same of an object that is listed. */
-export function withLinks(call: Call, kind: HeldKind, object: JsonObject): JsonObject {
+export function withLinks(call: Call, kind: ResourceKind, object: JsonObject): JsonObject {
   const links = linksIn(call, kind, object)
   return links.reduce((changed, { path, link }) => withText(changed, path, link), object)
 }
 
 interface Link {
-  readonly path: HeldPath
+  readonly path: ResourcePath
   readonly link: string
 }
 
-function linksIn(call: Call, kind: HeldKind, object: JsonObject): readonly Link[] {
+function linksIn(call: Call, kind: ResourceKind, object: JsonObject): readonly Link[] {
   return kind.links.flatMap(({ path, target }) => {
     const name = textAt(object, kind.id)
     const id = name === undefined ? undefined : idIn(name, kind)
@@ -38,7 +38,7 @@ function linksIn(call: Call, kind: HeldKind, object: JsonObject): readonly Link[
   })
 }
 
-function withText(object: JsonObject, [name = '', ...rest]: HeldPath, text: string): JsonObject {
+function withText(object: JsonObject, [name = '', ...rest]: ResourcePath, text: string): JsonObject {
   const inner = object[name]
   if (rest.length === 0) return { ...object, [name]: text }
   return isObject(inner) ? { ...object, [name]: withText(inner, rest, text) } : object

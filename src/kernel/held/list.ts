@@ -1,6 +1,6 @@
 import { GatewayError } from '../../core/errors.js'
-import type { Holding } from '../../core/held.js'
 import type { JsonObject } from '../../core/json.js'
+import type { ResourceRule } from '../../core/resources.js'
 import type { Range } from '../../core/store.js'
 import type { Call } from '../call.js'
 import { ownerOf } from './choose.js'
@@ -12,7 +12,7 @@ import { textAt } from './read-object.js'
 type After = Range['after']
 
 /** Answers with the caller's own things of a kind, page by page, as they were last seen. */
-export async function listHeld(call: Call, { kind }: Holding, serve: Serve): Promise<void> {
+export async function listHeld(call: Call, { kind }: ResourceRule, serve: Serve): Promise<void> {
   const { pages, member, filter } = kind.list
   const limit = limitOf(call, pages === 'tokens' ? 'pageSize' : 'limit', kind.list)
   const { order, after } = await placeOf(call, kind)
@@ -54,11 +54,11 @@ function idsWanted({ query }: Call): readonly string[] {
 }
 
 /** A thing that has never been seen itself is told by its name alone. */
-function shown({ id, object }: Held, { prefix, id: path }: Holding['kind']): JsonObject {
+function shown({ id, object }: Held, { prefix, id: path }: ResourceRule['kind']): JsonObject {
   return object ?? { [path.at(-1) ?? 'id']: prefix + id }
 }
 
-function limitOf(call: Call, name: string, { usual, most }: Holding['kind']['list']): number {
+function limitOf(call: Call, name: string, { usual, most }: ResourceRule['kind']['list']): number {
   const given = call.query?.get(name)
   if (given === undefined || given === null || given === '') return usual
   const limit = /^\d{1,9}$/.test(given) ? Number(given) : -1
@@ -69,7 +69,10 @@ function limitOf(call: Call, name: string, { usual, most }: Holding['kind']['lis
 }
 
 /** Where the page begins, and in which direction it goes. */
-async function placeOf(call: Call, kind: Holding['kind']): Promise<Pick<Range, 'order'> & { readonly after: After }> {
+async function placeOf(
+  call: Call,
+  kind: ResourceRule['kind'],
+): Promise<Pick<Range, 'order'> & { readonly after: After }> {
   switch (kind.list.pages) {
     case 'ids':
       return { order: orderOf(call), after: await afterId(call, kind, 'after') }
@@ -90,7 +93,7 @@ function orderOf(call: Call): Range['order'] {
   throw refused('order', "'order' has to be asc or desc.")
 }
 
-async function afterId(call: Call, kind: Holding['kind'], name: string): Promise<After> {
+async function afterId(call: Call, kind: ResourceRule['kind'], name: string): Promise<After> {
   const id = call.query?.get(name)
   if (id === undefined || id === null || id === '') return undefined
   const place = await call.kernel.state.holdings.placeOf(ownerOf(call), kind, id)

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { HeldKind } from '../../core/held.js'
+import type { ResourceKind } from '../../core/resources.js'
 import type { Call } from '../call.js'
 import { connectedFrom, InnerRequest, InnerResponse } from '../inner.js'
 import { innerHeaders } from '../state/inner-headers.js'
@@ -23,7 +23,7 @@ const PATIENCE = 10_000
  */
 export async function looked(
   call: Call,
-  kind: HeldKind,
+  kind: ResourceKind,
   items: readonly Held[],
   serve: Serve,
 ): Promise<readonly Held[]> {

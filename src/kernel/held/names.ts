@@ -1,6 +1,6 @@
 import { GatewayError } from '../../core/errors.js'
-import type { HeldKind, HeldName } from '../../core/held.js'
 import type { Exchange, Route } from '../../core/plan.js'
+import type { ResourceKind, ResourceReference } from '../../core/resources.js'
 import type { WatchedKeys } from '../../wire/json-scan.js'
 import { stringsAt } from '../../wire/json-strings.js'
 import type { Body } from '../body.js'
@@ -45,7 +45,7 @@ async function namedIn(
   { names }: Route,
   body: Body,
   exchanges: readonly Exchange[],
-): Promise<ReadonlyMap<string, readonly HeldKind[]>> {
+): Promise<ReadonlyMap<string, readonly ResourceKind[]>> {
   const hosts = new Set(exchanges.map(({ upstream }) => new URL(call.generation.reach(upstream).origin).hostname))
   const named = new Named(hosts)
   if (body.type === 'form') {
@@ -61,14 +61,14 @@ async function namedIn(
 }
 
 class Named {
-  readonly found = new Map<string, HeldKind[]>()
+  readonly found = new Map<string, ResourceKind[]>()
   readonly #hosts: ReadonlySet<string>
 
   constructor(hosts: ReadonlySet<string>) {
     this.#hosts = hosts
   }
 
-  add(text: string, kind: HeldKind): void {
+  add(text: string, kind: ResourceKind): void {
     const name = kind.prefix === '' ? text : nameInUrl(text, kind.prefix, this.#hosts)
     if (name === undefined) return
     const kinds = this.found.get(name)
@@ -82,7 +82,7 @@ class Named {
 }
 
 /** Of which kinds is what a field of a form names: `images[][file_id]`, `images[0].file_id`, however servers may read it. */
-function kindsAt(field: string, names: readonly HeldName[]): readonly HeldKind[] {
+function kindsAt(field: string, names: readonly ResourceReference[]): readonly ResourceKind[] {
   const written = field.split(/[^\w-]+/).filter(segment => !INDEX.test(segment))
   const meant = names.filter(({ path }) => path.filter(segment => segment !== '*').join(' ') === written.join(' '))
   return meant.map(({ kind }) => kind)
@@ -94,12 +94,12 @@ const INDEX = /^\d*$/
 /** What of the caller's own is meant; `unknown` where it belongs to no key, and an upstream takes such. */
 async function ownOf(
   call: Call,
-  kinds: readonly HeldKind[],
+  kinds: readonly ResourceKind[],
   text: string,
   exchanges: readonly Exchange[],
 ): Promise<Held | 'unknown'> {
   const { holdings } = call.kernel.state
-  const ids: (readonly [kind: HeldKind, id: string])[] = []
+  const ids: (readonly [kind: ResourceKind, id: string])[] = []
 
   for (const kind of kinds) {
     const id = idIn(text, kind)
@@ -116,14 +116,14 @@ async function ownOf(
 }
 
 /** Whether a body could name anything at all: there is nothing without one of the members. */
-export function mayName(body: Body, names: readonly HeldName[]): boolean {
+export function mayName(body: Body, names: readonly ResourceReference[]): boolean {
   if (names.length === 0) return false
   if (body.type === 'form') return body.form.parts.some(({ part }) => kindsAt(part.name, names).length > 0)
   return body.type === 'bytes' && body.named !== false
 }
 
 /** The members without which a body names nothing, as a scanner watches for them; none where the route knows no names. */
-export function namingMembers(names: readonly HeldName[]): WatchedKeys | undefined {
+export function namingMembers(names: readonly ResourceReference[]): WatchedKeys | undefined {
   if (names.length === 0) return undefined
   const members = new Set(names.map(({ path }) => JSON.stringify(path.findLast(segment => segment !== '*'))))
   const quoted = [...members]

@@ -1,8 +1,8 @@
-import type { HeldPath } from '../../core/held.js'
 import { isObject, type Json, type JsonObject } from '../../core/json.js'
+import type { ResourcePath } from '../../core/resources.js'
 
 /** The value at a path of member names. */
-export function valueAt(object: JsonObject, path: HeldPath): Json | undefined {
+export function valueAt(object: JsonObject, path: ResourcePath): Json | undefined {
   let value: Json | undefined = object
   for (const name of path) {
     if (!isObject(value) || !Object.hasOwn(value, name)) return undefined
@@ -11,13 +11,13 @@ export function valueAt(object: JsonObject, path: HeldPath): Json | undefined {
   return value
 }
 
-export function textAt(object: JsonObject, path: HeldPath): string | undefined {
+export function textAt(object: JsonObject, path: ResourcePath): string | undefined {
   const value = valueAt(object, path)
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 
 /** Milliseconds since the epoch of a moment that is written in seconds, or as in RFC 3339. */
-export function momentOf(object: JsonObject, path: HeldPath): number | undefined {
+export function momentOf(object: JsonObject, path: ResourcePath): number | undefined {
   const value = valueAt(object, path)
   const moment = typeof value === 'number' ? value * 1000 : typeof value === 'string' ? Date.parse(value) : Number.NaN
   return Number.isFinite(moment) ? moment : undefined

@@ -1,7 +1,7 @@
 import { isBounded } from '../../codecs/bounded.js'
 import { GatewayError } from '../../core/errors.js'
-import type { Holding } from '../../core/held.js'
 import { isObject, type JsonObject } from '../../core/json.js'
+import type { ResourceRule } from '../../core/resources.js'
 import { answerDocument, answerLease, malformedAnswer } from '../answer-document.js'
 import type { MemoryLease } from '../memory.js'
 import type { Relay, Source } from '../relay/relay.js'
@@ -19,7 +19,7 @@ import { openSession } from './session.js'
  */
 export class HeldRelay implements Relay {
   readonly #attempt: Source
-  readonly #holding: Holding
+  readonly #holding: ResourceRule
   readonly #status: number
   readonly #headers: string[]
   /** The address at which an upload goes on, as the upstream gave it. */
@@ -27,7 +27,7 @@ export class HeldRelay implements Relay {
   readonly #held: Buffer[] = []
   #size = 0
 
-  constructor(attempt: Source, holding: Holding, status: number, flat: string[], headers: UpstreamHeaders) {
+  constructor(attempt: Source, holding: ResourceRule, status: number, flat: string[], headers: UpstreamHeaders) {
     this.#attempt = attempt
     this.#holding = holding
     this.#status = status

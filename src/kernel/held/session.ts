@@ -1,7 +1,7 @@
 import { GatewayError } from '../../core/errors.js'
-import type { UploadSession } from '../../core/held.js'
 import { isObject, parseJson } from '../../core/json.js'
 import type { Exchange, Route, Call as UpstreamCall } from '../../core/plan.js'
+import type { UploadSession } from '../../core/resources.js'
 import { isPlace } from '../../core/store.js'
 import type { Call } from '../call.js'
 import { originOf } from '../origin.js'

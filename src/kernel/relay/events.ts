@@ -4,7 +4,7 @@ import { type ErrorDetails, GatewayError } from '../../core/errors.js'
 import { isObject, parseJson } from '../../core/json.js'
 import type { Transform } from '../../core/plan.js'
 import { EventUsage, usageOfEvent } from '../../wire/event-usage.js'
-import { HeldBytes } from '../../wire/held-bytes.js'
+import { PendingBytes } from '../../wire/pending-bytes.js'
 import { decodeSse, encodeSse, SseDecoder } from '../../wire/sse.js'
 import { SseRelay } from '../../wire/sse-relay.js'
 import { Tail } from '../../wire/tail.js'
@@ -33,7 +33,7 @@ export class EventRelay implements Relay {
   readonly #tail = new Tail()
   readonly #usage: EventUsage | undefined
   /** Comments and pings before the first event, where another target may still answer in this one's place. */
-  readonly #prelude = new HeldBytes()
+  readonly #prelude = new PendingBytes()
   #begun = false
   /** The client has the whole answer. */
   #done = false

@@ -1,7 +1,7 @@
 import { LF } from '../../core/ascii.js'
 import { GatewayError } from '../../core/errors.js'
-import type { ResultRule } from '../../core/held.js'
 import { parseJson } from '../../core/json.js'
+import type { ResultRule } from '../../core/resources.js'
 import { next } from '../../wire/bytes.js'
 import { findValue } from '../../wire/json-edit.js'
 import { apply } from '../../wire/json-splice.js'

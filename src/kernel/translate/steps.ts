@@ -1,9 +1,9 @@
 import { StringDecoder } from 'node:string_decoder'
 import { exactParser, jsonText } from '../../core/exact-json.js'
 import type { Json } from '../../core/json.js'
+import { jsonChunks } from '../../wire/json-chunks.js'
 import { costNow, costOf, type JsonCost } from '../../wire/json-cost.js'
 import { parseSteps } from '../../wire/json-parse.js'
-import { jsonPieces } from '../../wire/json-pieces.js'
 
 /** Documents over this size are worked on in several turns of the event loop, in bytes. */
 const LARGE = 256 * 1024
@@ -99,7 +99,7 @@ export async function jsonBytes(document: Json, size: number): Promise<Buffer> {
   let whole = Buffer.allocUnsafeSlow(size + SPARE)
   let step = 0
   let length = 0
-  for (const piece of jsonPieces(document)) {
+  for (const piece of jsonChunks(document)) {
     const most = length + BYTES_A_UNIT * piece.length
     if (most > whole.length) {
       const larger = Buffer.allocUnsafeSlow(Math.max(most, 2 * whole.length))

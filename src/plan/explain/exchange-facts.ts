@@ -7,7 +7,7 @@ import type { Choice, Exchange, Route, Translation } from '../../core/plan.js'
 import { tookNothing } from '../../core/task.js'
 import { asBuffer } from '../../wire/bytes.js'
 import { apply, firstMember, splice } from '../../wire/json-edit.js'
-import { type Held, mergeQuery } from '../../wire/query.js'
+import { type IsReserved, mergeQuery } from '../../wire/query.js'
 import { UpstreamCall } from '../calls.js'
 import type { Admitted } from './admit.js'
 import { headerLines, percent } from './format.js'
@@ -157,7 +157,7 @@ function retryFacts({ attempts, on: written }: Exchange['retry'], route: Route, 
 }
 
 /** The caller's key and the model stay here, what says where things are to be, and what is not known of a body's route. */
-function isHeld(route: Route, { upstream }: Exchange): Held {
+function isHeld(route: Route, { upstream }: Exchange): IsReserved {
   const { openQuery, of } = route.members
   return name =>
     (!openQuery && of(upstream.name).query.get(name) !== 'pass') ||

@@ -9,9 +9,9 @@ import type {
   TargetConfig,
   VerbConfig,
 } from '../../core/config.js'
-import type { Holding } from '../../core/held.js'
 import type { Placement } from '../../core/placement.js'
 import type { Plan, Route, Upstream } from '../../core/plan.js'
+import type { ResourceRule } from '../../core/resources.js'
 import type { ModelPointer, Pointer } from '../../core/route-settings.js'
 import type { StoreConfig } from '../../core/store-config.js'
 import { TASK_CALLS, taskFamily } from '../../core/task.js'
@@ -326,7 +326,7 @@ function followOf(
 }
 
 /** `makes file, held by an upstream of the model in query.model, else by the first of these`. */
-function holdingText({ holder, model, batch }: Route, { verb, kind }: Holding): string {
+function holdingText({ holder, model, batch }: Route, { verb, kind }: ResourceRule): string {
   const text = `${verb} ${kind.name}`
   if (verb !== 'makes' || model !== undefined) return text
   if (batch !== undefined) return `${text}, held by the one that serves all models of its requests on ${batch.of}`

@@ -1,10 +1,10 @@
 import t from 'tap'
-import type { HeldKind } from '../../../src/core/held.js'
+import type { ResourceKind } from '../../../src/core/resources.js'
 import { Holdings, idIn } from '../../../src/kernel/held/holdings.js'
 import { MemoryStore } from '../../../src/stores/memory.js'
 
 const LIST = { pages: 'ids', member: 'data', usual: 20, most: 100, filter: [] } as const
-const FILE: HeldKind = {
+const FILE: ResourceKind = {
   title: 'file',
   name: 'file',
   id: ['id'],
@@ -15,8 +15,8 @@ const FILE: HeldKind = {
   links: [],
   list: LIST,
 }
-const BATCH: HeldKind = { ...FILE, name: 'batch', expires: undefined, brings: [{ kind: FILE, path: ['output'] }] }
-const NATIVE: HeldKind = { ...FILE, name: 'native-file', prefix: 'files/' }
+const BATCH: ResourceKind = { ...FILE, name: 'batch', expires: undefined, brings: [{ kind: FILE, path: ['output'] }] }
+const NATIVE: ResourceKind = { ...FILE, name: 'native-file', prefix: 'files/' }
 
 function setUp(start = 1000) {
   const clock = { now: start }

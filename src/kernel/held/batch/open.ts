@@ -1,7 +1,7 @@
 import { GatewayError } from '../../../core/errors.js'
-import type { BatchRule } from '../../../core/held.js'
 import { pathText } from '../../../core/path-text.js'
 import type { Exchange, Route } from '../../../core/plan.js'
+import type { BatchRule } from '../../../core/resources.js'
 import type { Body } from '../../body.js'
 import type { Call } from '../../call.js'
 import { alsoChange } from '../../members.js'

@@ -8,15 +8,15 @@ const CHUNK_CHARS = 256 * 1024
  * The text that `JSON.stringify` makes of a document, in pieces of about 256 Ki characters. Each is made when it is asked
  * for, in time that does not grow with the document, so that a caller may do other things between two of them.
  */
-export function* jsonPieces(document: Json): Generator<string, void> {
-  let held = ''
+export function* jsonChunks(document: Json): Generator<string, void> {
+  let chunk = ''
   for (const token of tokens(document)) {
-    held += token
-    if (held.length < CHUNK_CHARS) continue
-    yield held
-    held = ''
+    chunk += token
+    if (chunk.length < CHUNK_CHARS) continue
+    yield chunk
+    chunk = ''
   }
-  if (held !== '') yield held
+  if (chunk !== '') yield chunk
 }
 
 function* tokens(value: Json): Generator<string, void> {

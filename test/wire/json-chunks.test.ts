@@ -1,15 +1,15 @@
 import t from 'tap'
 import type { Json } from '../../src/core/json.js'
-import { jsonPieces } from '../../src/wire/json-pieces.js'
+import { jsonChunks } from '../../src/wire/json-chunks.js'
 import { fc } from '../helpers/property.js'
 
 const PIECE = 256 * 1024
 
-const text = (document: Json): string => [...jsonPieces(document)].join('')
+const text = (document: Json): string => [...jsonChunks(document)].join('')
 
 t.test('a small document is one piece', async t => {
   for (const document of ['', 'x', 0, null, true, [], {}, [1, 'a', null], { a: { b: [] } }] satisfies Json[]) {
-    t.same([...jsonPieces(document)], [JSON.stringify(document)])
+    t.same([...jsonChunks(document)], [JSON.stringify(document)])
   }
 })
 
@@ -23,7 +23,7 @@ t.test('a large document is what JSON.stringify makes of it', async t => {
     Object.fromEntries(Array.from({ length: 50_000 }, (_, i) => [`n"${i}`, i % 3 === 0 ? null : [i]])),
   ]
   for (const document of documents) {
-    const pieces = [...jsonPieces(document)]
+    const pieces = [...jsonChunks(document)]
     t.ok(pieces.length > 1)
     t.ok(Math.max(...pieces.map(({ length }) => length)) < 8 * PIECE, 'no piece is large')
     t.equal(pieces.join(''), JSON.stringify(document))

@@ -5,7 +5,7 @@ const MIN_CAPACITY_BYTES = 512
  * Bytes of something incomplete. They are copied, so that a trickle of tiny chunks costs memory for its bytes and not
  * for its chunks; the room doubles, so that appending takes linear time in all.
  */
-export class HeldBytes {
+export class PendingBytes {
   #room: Buffer = NOTHING
   #length = 0
 

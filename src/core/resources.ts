@@ -4,40 +4,40 @@
  */
 
 /** What a route does with such things. */
-export const HELD_VERBS = ['makes', 'shows', 'uses', 'ends', 'lists'] as const
-export type HeldVerb = (typeof HELD_VERBS)[number]
+export const RESOURCE_VERBS = ['makes', 'shows', 'uses', 'ends', 'lists'] as const
+export type ResourceVerb = (typeof RESOURCE_VERBS)[number]
 
 /** A path of member names from the top of a JSON document; in requests `*` is every element or member. */
-export type HeldPath = readonly string[]
+export type ResourcePath = readonly string[]
 
 /** One kind of them, as declared under `objects`. */
-export interface HeldKind {
+export interface ResourceKind {
   readonly name: string
   /** What clients are told that it is: `file`. */
   readonly title: string
   /** Where an object says its id. */
-  readonly id: HeldPath
+  readonly id: ResourcePath
   /** Stands before the id wherever an object is named: `files/`. Empty where nothing does. */
   readonly prefix: string
   /** The member that an answer may wrap the object in. */
   readonly wrapped: string | undefined
   /** Where an object says when it ends: seconds since the epoch, or RFC 3339. */
-  readonly expires: HeldPath | undefined
+  readonly expires: ResourcePath | undefined
   /** Ids of other things that come to be with it. */
-  readonly brings: readonly { readonly kind: HeldKind; readonly path: HeldPath }[]
+  readonly brings: readonly { readonly kind: ResourceKind; readonly path: ResourcePath }[]
   /** Members of an object that hold addresses at its upstream, and the path here that clients get in their place. */
-  readonly links: readonly HeldLink[]
-  readonly list: HeldList
+  readonly links: readonly ResourceLink[]
+  readonly list: ResourceList
 }
 
-export interface HeldLink {
-  readonly path: HeldPath
+export interface ResourceLink {
+  readonly path: ResourcePath
   /** `{id}` stands for the id of the object. */
   readonly target: string
 }
 
 /** How a list of them is written, and cut into pages. */
-export interface HeldList {
+export interface ResourceList {
   /**
    * `ids`: `{object: "list", data, first_id, last_id, has_more}`, on from `after`; `cursors`: the same with `next_page` for
    * `object`, on from `after_id` or `page`, or back from `before_id`; `tokens`: `{<member>, nextPageToken}`.
@@ -52,17 +52,17 @@ export interface HeldList {
 }
 
 /** What a route does with things of one kind. */
-export interface Holding {
-  readonly verb: HeldVerb
-  readonly kind: HeldKind
+export interface ResourceRule {
+  readonly verb: ResourceVerb
+  readonly kind: ResourceKind
   /** The parameter of the path that names one; none on routes that make or list them. */
   readonly parameter: string | undefined
 }
 
 /** Where requests of a route may name things that are held. */
-export interface HeldName {
-  readonly kind: HeldKind
-  readonly path: HeldPath
+export interface ResourceReference {
+  readonly kind: ResourceKind
+  readonly path: ResourcePath
 }
 
 /** An upload that goes on over several requests, at an address that the upstream gives. */
@@ -93,6 +93,6 @@ export interface BatchRule {
 
 /** Where a line of results names its request, and the model that answered. */
 export interface ResultRule {
-  readonly id: HeldPath
-  readonly model: HeldPath
+  readonly id: ResourcePath
+  readonly model: ResourcePath
 }
