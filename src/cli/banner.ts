@@ -4,9 +4,9 @@ import { type Paints, paints, printable } from './io.js'
 import { type Serving, type Variable, variableOf } from './serving.js'
 
 /** Upstreams that are off, and keys, of which each has a line of its own. */
-const MOST_LINES = 4
+const MAX_LINES = 4
 /** Names of upstreams or models in one line. */
-const MOST_NAMES = 8
+const MAX_NAMES = 8
 
 /** Whether a kept key itself is printed: `once` on the start that makes it, because the terminal forgets it and a log does not. */
 export type ShowKey = 'always' | 'once' | 'never'
@@ -55,13 +55,13 @@ function models({ config }: Serving): string {
 }
 
 function named(names: readonly string[]): string {
-  const more = names.length - MOST_NAMES
-  return `${names.slice(0, MOST_NAMES).map(printable).join(', ')}${more > 0 ? ` and ${more} more` : ''}`
+  const more = names.length - MAX_NAMES
+  return `${names.slice(0, MAX_NAMES).map(printable).join(', ')}${more > 0 ? ` and ${more} more` : ''}`
 }
 
 function shortened(lines: readonly string[]): readonly string[] {
-  if (lines.length <= MOST_LINES) return lines
-  return [...lines.slice(0, MOST_LINES - 1), `and ${lines.length - MOST_LINES + 1} more`]
+  if (lines.length <= MAX_LINES) return lines
+  return [...lines.slice(0, MAX_LINES - 1), `and ${lines.length - MAX_LINES + 1} more`]
 }
 
 /** Where a caller's key comes from; the key itself only where it is kept here and may be shown. */

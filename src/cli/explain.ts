@@ -17,7 +17,7 @@ interface Options extends SourceOptions {
 }
 
 /** A body larger than this is not one to explain. */
-const LARGEST_BODY = 32 * 1024 * 1024
+const MAX_BODY_BYTES = 32 * 1024 * 1024
 
 /** `gateway explain`: the plan, or what would become of one request. Nothing is sent. */
 export const explainCommand: Define = (parent, io, end) => {
@@ -63,18 +63,18 @@ async function explain(first: string | undefined, path: string | undefined, opti
   const request = { method: first.toUpperCase(), path, model, key, stream, body }
   const facts = requestFacts(plan, request)
   io.stdout.write(options.json ? document(facts) : explainRequest(plan, request))
-  const status = facts.error?.status ?? SERVED
-  const { expect = SERVED } = options
+  const status = facts.error?.status ?? SERVED_STATUS
+  const { expect = SERVED_STATUS } = options
   if (status === expect) return EXIT.ok
   if (options.expect !== undefined) print(io.stderr, `expected ${expect}, but the request would be ${outcome(status)}`)
   return EXIT.failed
 }
 
 /** Stands for a request that is not refused here; what its upstream answers is not known. */
-const SERVED = 200
+const SERVED_STATUS = 200
 
 function outcome(status: number): string {
-  return status === SERVED ? 'served' : `refused with ${status}`
+  return status === SERVED_STATUS ? 'served' : `refused with ${status}`
 }
 
 function status(text: string): number {
@@ -96,7 +96,7 @@ function aloneFile(argument: string): string {
 async function readBody(from: string, io: Io): Promise<Buffer> {
   try {
     const source = from === '-' ? io.stdin : [await readFile(from)]
-    return await readAll(source, LARGEST_BODY, `the body is larger than ${LARGEST_BODY} bytes`)
+    return await readAll(source, MAX_BODY_BYTES, `the body is larger than ${MAX_BODY_BYTES} bytes`)
   } catch (error) {
     if (error instanceof CommandError) throw error
     throw new CommandError(`${from} cannot be read (${error instanceof Error && 'code' in error ? error.code : error})`)

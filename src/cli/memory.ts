@@ -3,7 +3,7 @@ import { runInNewContext } from 'node:vm'
 import { collectDeadBuffers } from '../core/dead-buffers.js'
 
 /** The largest block, less its rounding, from whose end glibc learns (DEFAULT_MMAP_THRESHOLD_MAX of malloc.c). */
-const LESSON = 32 * 1024 * 1024 - 64 * 1024
+const THRESHOLD_BLOCK_BYTES = 32 * 1024 * 1024 - 64 * 1024
 
 /**
  * Prepares the process for relaying much: every read of a socket makes a buffer of up to 64 KiB, and V8 lets 32 MiB of
@@ -20,7 +20,7 @@ const LESSON = 32 * 1024 * 1024 - 64 * 1024
  * objects alone.
  */
 export function prepareMemory(): void {
-  new ArrayBuffer(LESSON)
+  new ArrayBuffer(THRESHOLD_BLOCK_BYTES)
   setFlagsFromString('--heap-growing-percent=200')
   const collect = collector()
   if (collect !== undefined) collectDeadBuffers(() => collect({ type: 'minor' }))

@@ -20,9 +20,9 @@ interface Options extends SourceOptions {
 }
 
 /** Warnings that a start prints; each has three lines. */
-const MOST_WARNINGS = 3
+const MAX_WARNINGS = 3
 /** Longest time that connections and handles get to close after a second signal, milliseconds. */
-const LAST_GRACE = 800
+const FORCED_CLOSE_MS = 800
 
 /** `gateway serve`: runs until a signal; the first one drains, the second ends at once. */
 export const serveCommand: Define = (parent, io, end) => {
@@ -103,8 +103,8 @@ async function start(options: StartOptions, { kept, shows }: OwnKeys, io: Io): P
   try {
     const gateway = await startGateway(options)
     const { plan, config, problems } = gateway.loaded
-    await tell(problems.slice(0, MOST_WARNINGS), io.stderr, io)
-    const more = problems.length - MOST_WARNINGS
+    await tell(problems.slice(0, MAX_WARNINGS), io.stderr, io)
+    const more = problems.length - MAX_WARNINGS
     if (more > 0) print(io.stderr, `${more} more: gateway validate ${options.file}`)
     if (plan === undefined || config === undefined) throw invalid(options.file)
     const { env, fromFiles } = io
@@ -132,7 +132,7 @@ async function untilEnd(gateway: Gateway, io: Io): Promise<number> {
   const ended = await Promise.race([gateway.close(), second])
   if (ended === undefined) return EXIT.ok
   // Whatever still hangs must not keep the process.
-  setTimeout(() => process.exit(EXIT.failed), LAST_GRACE).unref()
+  setTimeout(() => process.exit(EXIT.failed), FORCED_CLOSE_MS).unref()
   await gateway.closeNow()
   return process.exit(EXIT.failed)
 }

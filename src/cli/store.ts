@@ -7,7 +7,7 @@ import { mustLoad } from './loading.js'
 import { FILE_WORDS, fileOf, type SourceOptions, takesSource, withVariables } from './source.js'
 
 /** How long the record of a check is kept where the check itself cannot take it out, milliseconds. */
-const MINUTE = 60_000
+const CHECK_RECORD_TTL_MS = 60_000
 
 /** `gateway store check` and `gateway store migrate`: the store of a configuration, without a gateway. */
 export const storeCommand: Define = (parent, io, end) => {
@@ -123,7 +123,7 @@ async function roundTrip(store: Store): Promise<number> {
   const since = performance.now()
   const now = Date.now()
   const place = { namespace: 'checks', owner: 'gateway', key: randomBytes(8).toString('hex') }
-  await store.create({ ...place, created: now, expires: now + MINUTE, value: Buffer.from('check') })
+  await store.create({ ...place, created: now, expires: now + CHECK_RECORD_TTL_MS, value: Buffer.from('check') })
   const found = await store.get(place.namespace, place.owner, place.key)
   await store.delete(place)
   if (found === undefined) throw new CommandError('the store does not give back what it was given', EXIT.failed)

@@ -7,12 +7,12 @@ export interface TableOptions {
   /** How the line of headings looks. */
   readonly paint: Paint
   /** Rows shown; the rest is counted in a last line. */
-  readonly most?: number
+  readonly maxRows?: number
 }
 
 /** Lays cells out in columns, two spaces apart, no trailing spaces. */
-export function table({ head, rows, paint, most = Number.POSITIVE_INFINITY }: TableOptions): string {
-  const shown = rows.slice(0, most).map(row => row.map(printable))
+export function table({ head, rows, paint, maxRows = Number.POSITIVE_INFINITY }: TableOptions): string {
+  const shown = rows.slice(0, maxRows).map(row => row.map(printable))
   const widths = head.map((title, column) => Math.max(title.length, ...shown.map(row => columnsOf(row[column] ?? ''))))
   const line = (cells: readonly string[]): string =>
     cells

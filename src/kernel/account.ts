@@ -8,9 +8,9 @@ import { traceId } from './heads.js'
 import { shortened } from './upstream-words.js'
 
 /** Characters of a path that the log shows. */
-const LONGEST_PATH = 200
+const MAX_PATH_CHARS = 200
 /** A client's own names of fields stand in it. */
-const MAX_PARAM_CHARACTERS = 200
+const MAX_PARAM_CHARS = 200
 
 const NOTHING: readonly string[] = []
 
@@ -39,7 +39,7 @@ function account(call: Call): RequestEntry {
     cause: causeOf(call.error),
     phase: details?.phase,
     limit: details?.limit,
-    param: details?.param?.slice(0, MAX_PARAM_CHARACTERS),
+    param: details?.param?.slice(0, MAX_PARAM_CHARS),
     rule: ruleOf(call.error),
     attempts: call.attempts,
     milliseconds: {
@@ -64,7 +64,7 @@ function account(call: Call): RequestEntry {
 
 /** Which path nobody serves: told of callers who are known, since anybody else could write what they like. */
 function pathOf({ route, caller, path }: Call): string | undefined {
-  return route === undefined && caller !== undefined ? path.slice(0, LONGEST_PATH) : undefined
+  return route === undefined && caller !== undefined ? path.slice(0, MAX_PATH_CHARS) : undefined
 }
 
 function outcomeOf(error: GatewayError | undefined, status: number): Outcome {

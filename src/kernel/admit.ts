@@ -24,7 +24,7 @@ import type { Call } from './call.js'
 import { formViolations, readForm } from './form.js'
 
 import { namingMembers } from './held/names.js'
-import { COPIES } from './memory.js'
+import { COPIES_PER_BODY } from './memory.js'
 import { hasBody, invite, readBody } from './read-body.js'
 import { isStateful, readsState, readWishes } from './state/open-turn.js'
 import { referencesIn } from './state/references.js'
@@ -68,9 +68,9 @@ async function readJson(call: Call, route: Route): Promise<Body> {
     // Nothing of a body that is refused need be held while the rest of it comes.
     return !scanner.failed
   }
-  const hold = (size: number): Promise<void> | undefined => call.bodyMemory.reserve(COPIES * size)
+  const hold = (size: number): Promise<void> | undefined => call.bodyMemory.reserve(COPIES_PER_BODY * size)
   const bytes = await readBody(call.request, { limit: route.limits.body, hold, onPiece })
-  if (bytes.length > 0) call.bodyMemory.shrink(COPIES * bytes.length)
+  if (bytes.length > 0) call.bodyMemory.shrink(COPIES_PER_BODY * bytes.length)
   if (scanner?.failed !== true) call.bytesIn = bytes.length
   const document = scanner === undefined ? parseSmall(bytes, scanOptions(route)) : undefined
   if (document !== undefined) {
@@ -139,7 +139,7 @@ function readScanned(call: Call, route: Route, scanner: JsonScanner, bytes: Buff
   }
   if (validate !== undefined) checkSchema(validate, withDefault(shape, route.model), call, inBody)
   // A long skeleton may lack the tail of the items.
-  const isWhole = isObject(shape) && skeleton.length < MOST_SHAPE
+  const isWhole = isObject(shape) && skeleton.length < MAX_WHOLE_SKELETON_CHARS
   readPointers(call, route, inBody, isWhole ? referencesIn(shape.input) : undefined)
   readVectors(call, route, name => (isObject(shape) ? shape[name] : valueIn(bytes, name)))
   return standsInBody(route.model) ? scanner.found(route.model.name) : undefined
@@ -217,7 +217,7 @@ function valueIn(bytes: Buffer, name: string): unknown {
 }
 
 /** Characters of a skeleton that is surely whole. */
-const MOST_SHAPE = 128 * 1024
+const MAX_WHOLE_SKELETON_CHARS = 128 * 1024
 
 function readModel(call: Call, pointer: ModelPointer, inBody: InBody): string {
   const { clientSecret } = call

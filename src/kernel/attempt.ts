@@ -10,11 +10,11 @@ import type { Relay, Source } from './relay/relay.js'
 import { tellAnswered, tellSent } from './trail.js'
 import { openTranslation } from './translate/open.js'
 import type { Translator } from './translate/translator.js'
-import type { Worker } from './turns.js'
+import type { Worker } from './event-loop-shares.js'
 import { classify, noConnection } from './upstream-errors.js'
 
 /** Time that an upstream gets to end its transfer after its stream has ended, before the connection is broken off. */
-const LINGER = 1000
+const LINGER_MS = 1000
 
 /**
  * (queue) → connect → first_byte → content → (lingering) → over. `queue` is the wait for a connection of the gateway's own
@@ -268,7 +268,7 @@ export class Attempt implements UpstreamHandler, Source, Worker {
         if (!this.#paused && now - this.#since > timeouts.idle) this.late('idle', 'first_byte')
         break
       case 'lingering':
-        if (now - this.#since > LINGER) this.stop()
+        if (now - this.#since > LINGER_MS) this.stop()
         return
       case 'over':
         return

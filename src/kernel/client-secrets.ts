@@ -13,7 +13,7 @@ export const MAX_SESSION_BYTES = 32 * 1024
 export const MAX_SECRET_CHARS = 6 * 1024
 /** Beside the session: the names of models. */
 const MAX_INFLATED_BYTES = 2 * MAX_SESSION_BYTES
-const BOUND = 'client secret'
+const SEAL_CONTEXT = 'client secret'
 
 /** What a short-lived secret allows: sessions like this one, for whoever has it, in the name of the key that had it made. */
 export interface ClientSecret {
@@ -46,7 +46,7 @@ export class ClientSecrets {
   /** Throws `unavailable` where the store does not answer. */
   async make(secret: ClientSecret): Promise<string> {
     const bytes = deflateRawSync(Buffer.from(jsonText({ ...secret, session: secret.session ?? null })))
-    return CLIENT_SECRET_PREFIX + (await this.#box.sealer()).seal(bytes, BOUND)
+    return CLIENT_SECRET_PREFIX + (await this.#box.sealer()).seal(bytes, SEAL_CONTEXT)
   }
 
   /** What a secret means, and who has it: the key that had it made, with that model alone. Throws `unavailable`. */
@@ -66,7 +66,7 @@ export class ClientSecrets {
     const sealed = presented.slice(CLIENT_SECRET_PREFIX.length)
     // One secret has one spelling.
     if (Buffer.from(sealed, 'base64url').toString('base64url') !== sealed) return undefined
-    const bytes = (await this.#box.sealer()).open(sealed, BOUND)
+    const bytes = (await this.#box.sealer()).open(sealed, SEAL_CONTEXT)
     if (bytes === undefined) return undefined
     return parseExact(
       inflateRawSync(bytes, { maxOutputLength: MAX_INFLATED_BYTES }).toString('utf8'),

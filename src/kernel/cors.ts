@@ -2,7 +2,7 @@ import type { Match, Miss } from '../core/plan.js'
 import type { Call } from './call.js'
 
 /** How long a browser may keep a preflight's answer, seconds. */
-const MAX_AGE = '600'
+const PREFLIGHT_MAX_AGE_SECONDS = '600'
 const EXPOSED = [
   ...['x-request-id', 'x-gateway-error', 'x-gateway-dropped', 'x-gateway-estimated'],
   ...['retry-after', 'retry-after-ms', 'x-should-retry'],
@@ -35,7 +35,7 @@ export function cors(call: Call, matched: Match | Miss): boolean {
     'access-control-allow-headers',
     requestedHeaders(call),
     'access-control-max-age',
-    MAX_AGE,
+    PREFLIGHT_MAX_AGE_SECONDS,
   ])
   call.end()
   return true

@@ -10,7 +10,7 @@ import type { Failure } from './failure.js'
 import { bodyWithMembers } from './members.js'
 import { passAnswer } from './passed-refusal.js'
 import { tellFailed } from './trail.js'
-import { type Asked, ask } from './translate/asked.js'
+import { type DecodedRequest, decodeRequest } from './translate/decoded-request.js'
 import { sendOthers } from './translate/document.js'
 import { answerEstimate } from './translate/estimate.js'
 import { RemoteMedia } from './translate/media.js'
@@ -36,7 +36,7 @@ export class Dispatch implements Work {
   #repeated = false
   #attempt: Attempt | undefined
   /** The client's request as its protocol has it, once a target that speaks another one has come up. */
-  #asked: Asked | undefined
+  #decoded: DecodedRequest | undefined
   #media: RemoteMedia | undefined
   /** Calls beside the one at hand, of requests that take several. */
   #others: OtherCalls | undefined
@@ -113,17 +113,17 @@ export class Dispatch implements Work {
   private async translate(exchange: Exchange, translation: Translation): Promise<void> {
     const call = this.#call
     const body = bodyWithMembers(call, exchange, this.#body)
-    const asked = (body === this.#body ? this.#asked : undefined) ?? (await ask(call, body, translation.server))
+    const decoded = (body === this.#body ? this.#decoded : undefined) ?? (await decodeRequest(call, body, translation.server))
     // What one exchange gets otherwise than it came is read for that one alone.
-    if (body === this.#body) this.#asked = asked
+    if (body === this.#body) this.#decoded = decoded
     if (translation.client === estimate) {
-      answerEstimate(call, translation.server, asked)
+      answerEstimate(call, translation.server, decoded)
       return
     }
     if (call.over || call.error !== undefined) return
     const strict = call.caller?.strict === true
     this.#media ??= new RemoteMedia(call)
-    const whole = await this.#media.inlined(asked, translation)
+    const whole = await this.#media.inlined(decoded, translation)
     if (call.over || call.error !== undefined) return
     const translator = translatorOf(whole, exchange, translation, strict, idsOf(call))
     const request = await translatedRequest(call, exchange, translator, whole)
@@ -134,7 +134,7 @@ export class Dispatch implements Work {
     call.losses = translator.losses
     // While the upstream works nothing is held of the request but its bytes; for another target it is read anew.
     if (!this.#media.holds && translator.letGo()) {
-      this.#asked = undefined
+      this.#decoded = undefined
       call.memory.release()
     }
     if (others !== undefined) translator.others = others

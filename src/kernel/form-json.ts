@@ -6,10 +6,10 @@ import type { Call } from './call.js'
 import { jsonBytes } from './translate/steps.js'
 
 /** Most bytes of files that are held in memory for an upstream that takes JSON alone. */
-const MOST_FILES = 32 * 1024 * 1024
+const MAX_FILE_BYTES = 32 * 1024 * 1024
 
 /** Characters of base64 for each byte of a file. */
-const BASE64 = 4 / 3
+const BASE64_CHARS_PER_BYTE = 4 / 3
 
 /** How libraries write the member of an object into a form; what is in a list has a number, or nothing, there. */
 const MEMBER = /^([^[\]]+)\[([A-Za-z_][\w-]*)\]$/
@@ -30,7 +30,7 @@ export async function formDocument(
   call: Call,
   body: FormBody,
 ): Promise<{ readonly document: JsonObject; readonly size: number }> {
-  await makeRoom(call, Math.ceil(body.spool.length * BASE64))
+  await makeRoom(call, Math.ceil(body.spool.length * BASE64_CHARS_PER_BYTE))
   const files = await filesOf(body)
   const document: Record<string, Json> = Object.create(null)
   let size = 2
@@ -78,8 +78,8 @@ async function filesOf(body: FormBody): Promise<ReadonlyMap<number, string>> {
   let size = 0
   await each(body, (start, bytes) => {
     size += bytes.length
-    if (size > MOST_FILES) {
-      throw new GatewayError('too_large', `The files of this request are larger than ${MOST_FILES} bytes.`, {
+    if (size > MAX_FILE_BYTES) {
+      throw new GatewayError('too_large', `The files of this request are larger than ${MAX_FILE_BYTES} bytes.`, {
         limit: 'files',
       })
     }

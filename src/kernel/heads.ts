@@ -8,7 +8,7 @@ import type { Limits } from '../core/limits.js'
  */
 const SINGLE = new Set(['host', 'content-length', 'transfer-encoding', 'content-type', 'expect'])
 /** Longest header name that is worth a look-up in {@link SINGLE}. */
-const LONGEST = 'transfer-encoding'.length
+const MAX_SINGLE_NAME_CHARS = 'transfer-encoding'.length
 
 /**
  * Refuses request heads that two servers could read in two ways, or that are over a limit. The connection is not used
@@ -40,21 +40,21 @@ export function checkHead(request: IncomingMessage, limits: Limits): void {
 }
 
 /** Bytes of a header line beside its name and value: colon, space and line end. */
-const LINE_BYTES = 4
+const LINE_OVERHEAD_BYTES = 4
 
 /** Node's own bound is for the request line and the headers together, and grows with `limits.url`. */
-function checkLines(raw: readonly string[], mostBytes: number): void {
+function checkLines(raw: readonly string[], maxBytes: number): void {
   let seen: string[] | undefined
   let size = 0
   for (let index = 0; index < raw.length; index += 2) {
     const name = raw[index] ?? ''
-    size += name.length + (raw[index + 1]?.length ?? 0) + LINE_BYTES
-    if (size > mostBytes) {
-      throw new GatewayError('headers_too_large', `The request headers are larger than ${mostBytes} bytes.`, {
+    size += name.length + (raw[index + 1]?.length ?? 0) + LINE_OVERHEAD_BYTES
+    if (size > maxBytes) {
+      throw new GatewayError('headers_too_large', `The request headers are larger than ${maxBytes} bytes.`, {
         limit: 'header_bytes',
       })
     }
-    if (name.length > LONGEST) continue
+    if (name.length > MAX_SINGLE_NAME_CHARS) continue
     const lower = name.toLowerCase()
     if (!SINGLE.has(lower)) continue
     if (seen?.includes(lower)) {
@@ -65,12 +65,12 @@ function checkLines(raw: readonly string[], mostBytes: number): void {
   }
 }
 
-const LONGEST_ID = 128
+const MAX_ID_CHARS = 128
 
 /** The client's own request id where it is harmless in a header and a log line; else undefined. */
 export function clientRequestId(request: IncomingMessage): string | undefined {
   const given = request.headers['x-request-id']
-  if (typeof given !== 'string' || given.length === 0 || given.length > LONGEST_ID) return undefined
+  if (typeof given !== 'string' || given.length === 0 || given.length > MAX_ID_CHARS) return undefined
   return /^[\w.:/+=-]+$/.test(given) ? given : undefined
 }
 

@@ -2,7 +2,7 @@ import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import type { Conversation } from './state/conversations.js'
 import type { Turn } from './state/turn.js'
-import { markWritten } from './written.js'
+import { markWritten } from './mark-written.js'
 
 /** What a request from inside the process says beyond its bytes. */
 export interface Inside {

@@ -7,12 +7,12 @@ import { Spooler } from '../stores/spool.js'
 import type { Generation } from './generation.js'
 import { bodyCapacity, capacityOf, FOR_BODIES, Memory } from './memory.js'
 import { ModelLists } from './model-lists.js'
-import { Roster } from './roster.js'
+import { SlotSet } from './slot-set.js'
 import { STATE_BOUNDS, type StateBounds } from './state/bounds.js'
 import { State } from './state/state.js'
 import { Tasks } from './tasks/tasks.js'
 import { Tunnels } from './tunnel/tunnels.js'
-import { Turns } from './turns.js'
+import { EventLoopShares } from './event-loop-shares.js'
 import { Watchdog } from './watchdog.js'
 
 /** Most WebSockets of a process, sessions and tunnels together. */
@@ -28,7 +28,7 @@ export interface InFlight {
 export class Kernel {
   readonly watchdog = new Watchdog()
   /** Answers that come faster than they can be worked on. */
-  readonly turns = new Turns()
+  readonly turns = new EventLoopShares()
   readonly sink: Sink
   /** What outlives a request. */
   readonly store: Store
@@ -48,7 +48,7 @@ export class Kernel {
   readonly memory: { readonly requests: Memory; readonly answers: Memory; readonly bodies: Memory }
   #generation: Generation
   /** Requests in flight. */
-  readonly calls = new Roster<InFlight>()
+  readonly calls = new SlotSet<InFlight>()
   /** Those whose key has been checked, by key. */
   readonly inFlight: FairShares
   #idle: (() => void)[] = []

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
 /** What is still read of a request once it has been answered; more than that waits at the client. */
-const MOST_BYTES = 1024 * 1024
+const MAX_LINGER_BYTES = 1024 * 1024
 /** How long the rest of a request that has been answered before its end may take, milliseconds. */
-const MOST_TIME = 2000
+const MAX_LINGER_MS = 2000
 
 /**
  * Drops the rest of a request that is answered before its end, within bounds. Where the answer ends the connection it is
@@ -13,7 +13,7 @@ const MOST_TIME = 2000
 export function linger(request: IncomingMessage, response: ServerResponse): void {
   const { socket } = request
   const destroySoon = socket.destroySoon.bind(socket)
-  const timer = setTimeout(() => socket.destroy(), MOST_TIME)
+  const timer = setTimeout(() => socket.destroy(), MAX_LINGER_MS)
   timer.unref()
   const over = (): void => {
     clearTimeout(timer)
@@ -31,7 +31,7 @@ export function linger(request: IncomingMessage, response: ServerResponse): void
       destroySoon()
       return
     }
-    let left = MOST_BYTES
+    let left = MAX_LINGER_BYTES
     socket.on('data', (chunk: Buffer) => {
       left -= chunk.length
       if (left < 0) socket.pause()

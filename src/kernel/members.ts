@@ -11,7 +11,7 @@ import { checkFound, type Naming, nameThere, refusedMember, WHY_DROPPED } from '
 import type { Body, FormBody, HeldBody, MemberChanges } from './body.js'
 import type { Call } from './call.js'
 import { ownQuery } from './own-query.js'
-import { breathe } from './translate/steps.js'
+import { yieldToEventLoop } from './translate/steps.js'
 
 /** Whether the route's rules may be about anything in a request. */
 export function mayBeRuled({ query }: Call, { members }: Route, body: Body): boolean {
@@ -31,7 +31,7 @@ export async function checkMembers(
   body: Body,
   exchanges: readonly Exchange[],
 ): Promise<readonly Exchange[]> {
-  if (body.type === 'bytes') await breathe(body.bytes.length)
+  if (body.type === 'bytes') await yieldToEventLoop(body.bytes.length)
   const found = new Map<MemberRules, FoundMembers>()
   const changes = new Map<string, MemberChanges>()
   let refusal: unknown

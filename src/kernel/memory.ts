@@ -6,29 +6,29 @@ const MAX_WAIT_MS = 10_000
 /** Longest wait for room for a body: it waits at its client, and costs nothing here. */
 const MAX_BODY_WAIT_MS = 30_000
 /** Most requests that wait for it; each holds its body meanwhile. */
-const MAX_WAITING = 1024
+const MAX_WAITING_REQUESTS = 1024
 /** What a client that was refused is told to wait. */
 const RETRY_AFTER_MS = 1000
 
 /** Share of all memory up to which a request is small: it passes larger ones that wait. */
-const SMALL = 1 / 16
+const SMALL_REQUEST_SHARE = 1 / 16
 /** Share that large requests may fill; the rest is for small ones. */
-const LARGE = 3 / 4
+const LARGE_REQUESTS_SHARE = 3 / 4
 /** Share of the heap that one {@link Memory} may hold at most: there are two, for requests and answers. */
-const HEAP = 1 / 4
+const HEAP_SHARE = 1 / 4
 
 /** What is declared, as far as the heap of this process allows it. */
 export function capacityOf(declared: number): number {
-  return Math.min(declared, Math.floor(getHeapStatistics().heap_size_limit * HEAP))
+  return Math.min(declared, Math.floor(getHeapStatistics().heap_size_limit * HEAP_SHARE))
 }
 
 /** Room for bodies: as much as is declared, and enough for the largest one and its copy. */
 export function bodyCapacity(declared: number, largest: number): number {
-  return Math.max(declared, (COPIES * largest) / LARGE)
+  return Math.max(declared, (COPIES_PER_BODY * largest) / LARGE_REQUESTS_SHARE)
 }
 
 /** A body, and what is sent of it where it is changed or translated. */
-export const COPIES = 2
+export const COPIES_PER_BODY = 2
 
 /** What a {@link Memory} is for, as clients are told. */
 interface Use {
@@ -97,7 +97,7 @@ export class Memory {
 
   /** Whether no time of waiting would make room for so much. */
   exceeds(bytes: number): boolean {
-    return bytes > this.#capacity * LARGE
+    return bytes > this.#capacity * LARGE_REQUESTS_SHARE
   }
 
   /** Only for leases. Undefined where the bytes are reserved at once. Rejects with `unavailable` or `too_large`. */
@@ -108,7 +108,7 @@ export class Memory {
       this.add(lease, bytes)
       return undefined
     }
-    if (this.#waiting.length >= MAX_WAITING) throw this.noRoom()
+    if (this.#waiting.length >= MAX_WAITING_REQUESTS) throw this.noRoom()
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.remove(lease)
@@ -179,11 +179,11 @@ export class Memory {
   }
 
   private isSmall(bytes: number): boolean {
-    return bytes <= this.#capacity * SMALL
+    return bytes <= this.#capacity * SMALL_REQUEST_SHARE
   }
 
   private fits(bytes: number): boolean {
-    return this.#held + bytes <= this.#capacity * (this.isSmall(bytes) ? 1 : LARGE)
+    return this.#held + bytes <= this.#capacity * (this.isSmall(bytes) ? 1 : LARGE_REQUESTS_SHARE)
   }
 
   private noRoom(): GatewayError {

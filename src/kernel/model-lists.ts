@@ -4,11 +4,11 @@ import type { Generation } from './generation.js'
 import { ask } from './tasks/ask.js'
 
 /** How long a list is good, and how long an upstream that gave none is left alone, milliseconds. */
-const KEEP_MS = 5 * 60_000
-const KEEP_FAILED_MS = 30_000
-const WAIT_MS = 5_000
+const LIST_TTL_MS = 5 * 60_000
+const FAILED_LIST_TTL_MS = 30_000
+const LIST_TIMEOUT_MS = 5_000
 const MAX_LISTS = 256
-const MAX_BYTES = 4 * 1024 * 1024
+const MAX_LIST_BYTES = 4 * 1024 * 1024
 const MAX_NAMES = 10_000
 const COLLECTION = 'models/'
 
@@ -28,7 +28,7 @@ interface Kept {
 export class ModelLists {
   /** By upstream and call, the oldest first. */
   readonly #kept = new Map<string, Kept>()
-  readonly #asked = new Map<string, Promise<readonly string[]>>()
+  readonly #pending = new Map<string, Promise<readonly string[]>>()
 
   /** Clients' names for what the sources have. An upstream that does not answer adds what it said before, or nothing. */
   async names(asker: Asker, sources: readonly ModelSource[]): Promise<readonly string[]> {
@@ -41,12 +41,12 @@ export class ModelLists {
     const place = JSON.stringify([upstream.name, upstream.origin, upstream.credential, source.call.text])
     const kept = this.#kept.get(place)
     if (kept !== undefined && kept.until > Date.now()) return kept.told
-    const asked = this.#asked.get(place) ?? this.#ask(asker, source, place, kept?.told ?? [])
-    this.#asked.set(place, asked)
+    const asked = this.#pending.get(place) ?? this.#fetch(asker, source, place, kept?.told ?? [])
+    this.#pending.set(place, asked)
     return asked
   }
 
-  async #ask(
+  async #fetch(
     { generation, key }: Asker,
     { upstream, call }: ModelSource,
     place: string,
@@ -61,14 +61,14 @@ export class ModelLists {
         headers: [...headers, 'accept', 'application/json'],
         body: null,
       }
-      const patience = { key, queue: WAIT_MS, connect: WAIT_MS, answer: WAIT_MS, most: MAX_BYTES }
+      const patience = { key, queue: LIST_TIMEOUT_MS, connect: LIST_TIMEOUT_MS, answer: LIST_TIMEOUT_MS, most: MAX_LIST_BYTES }
       const { status, body } = await ask(pool, request, patience)
       const told = status === 200 ? namesIn(parseJson(body.toString('utf8'))) : undefined
-      return this.#keep(place, told ?? before, told === undefined ? KEEP_FAILED_MS : KEEP_MS)
+      return this.#keep(place, told ?? before, told === undefined ? FAILED_LIST_TTL_MS : LIST_TTL_MS)
     } catch {
-      return this.#keep(place, before, KEEP_FAILED_MS)
+      return this.#keep(place, before, FAILED_LIST_TTL_MS)
     } finally {
-      this.#asked.delete(place)
+      this.#pending.delete(place)
       generation.release()
     }
   }

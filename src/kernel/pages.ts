@@ -14,7 +14,7 @@ export interface Page<T> {
 }
 
 /** Both families allow pages of this size at most. */
-const LARGEST = 1000
+const MAX_PAGE_ITEMS = 1000
 
 /**
  * The page that `limit`, `after_id` and `before_id` choose. Throws `invalid_parameter` for a limit that is none and for
@@ -55,10 +55,10 @@ function sizeOf(query: Query, name: string, usual: number): number {
   const given = query(name)
   if (given === undefined || given === '') return usual
   const size = Number(given)
-  if (/^\d{1,9}$/.test(given) && size >= 1) return Math.min(size, LARGEST)
+  if (/^\d{1,9}$/.test(given) && size >= 1) return Math.min(size, MAX_PAGE_ITEMS)
   // Zero is what clients of the native protocol send for nothing (https://google.aip.dev/158).
   if (size === 0 && name === 'pageSize') return usual
-  throw refused(name, `'${name}' has to be a whole number from 1 to ${LARGEST}.`)
+  throw refused(name, `'${name}' has to be a whole number from 1 to ${MAX_PAGE_ITEMS}.`)
 }
 
 function indexOf(items: readonly Item[], query: Query, name: string): number | undefined {

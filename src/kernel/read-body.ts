@@ -21,9 +21,9 @@ export function invite(request: IncomingMessage, response: ServerResponse, limit
 }
 
 /** Bodies over this size are read on only once there is room for them, and put into one piece of memory as they come. */
-const LARGE = 256 * 1024
+const LARGE_BODY_BYTES = 256 * 1024
 /** Memory for one that does not say how long it is, at first; it is doubled as it grows. */
-const FIRST = 1024 * 1024
+const INITIAL_BUFFER_BYTES = 1024 * 1024
 
 export interface BodyReading {
   /** Most bytes. */
@@ -54,14 +54,14 @@ export function readBody(request: IncomingMessage, { limit, hold, onPiece }: Bod
         request.pause()
         await room
       }
-      body.joinFromNowOn(declared ?? FIRST)
+      body.joinFromNowOn(declared ?? INITIAL_BUFFER_BYTES)
       request.resume()
     }
     request.on('data', (chunk: Buffer) => {
       const before = body.size
       body.take(chunk)
       if (body.size > limit) fail(tooLarge(limit))
-      else if (before <= LARGE && body.size > LARGE && body.kept) wait(declaredLength(request)).catch(fail)
+      else if (before <= LARGE_BODY_BYTES && body.size > LARGE_BODY_BYTES && body.kept) wait(declaredLength(request)).catch(fail)
     })
     request.on('end', () => resolve(body.bytes))
     const gone = (): void => {

@@ -6,27 +6,27 @@ import type { Limits } from '../core/limits.js'
 import type { FramedSocket, SocketHandler } from '../net/framed-socket.js'
 import { replaceMembers } from '../wire/json-edit.js'
 import { connectedFrom, InnerRequest } from './inner.js'
-import { LifeSigns } from './life-signs.js'
+import { Keepalive } from './keepalive.js'
 import type { MemoryLease } from './memory.js'
 import { readMessage, streamId } from './socket-message.js'
 import { errorEvent, marked, SocketTurn } from './socket-turn.js'
 import type { Serve } from './state/background.js'
 import { innerHeaders } from './state/inner-headers.js'
 import { LastTurn } from './state/last-turn.js'
-import { breathe } from './translate/steps.js'
+import { yieldToEventLoop } from './translate/steps.js'
 import { SOCKET_METHOD } from './upgrade.js'
 
 /** Requests that may wait for the one before them. */
-const MOST_WAITING = 16
+const MAX_WAITING_REQUESTS = 16
 /** Longest life of a connection, milliseconds; the protocol's clients expect to have to open a new one then. */
-const LONGEST_LIFE = 3_600_000
+const MAX_SESSION_MS = 3_600_000
 
 /** Members of a message that are about the message and not about the response. */
 const ENVELOPE = ['type', 'stream_id', 'event_id', 'generate'] as const
 /** Close codes of RFC 6455 §7.4.1. */
-const GOING_AWAY = 1001
-const UNSUPPORTED = 1003
-const POLICY = 1008
+const CLOSE_GOING_AWAY = 1001
+const CLOSE_UNSUPPORTED = 1003
+const CLOSE_POLICY = 1008
 
 /** `stall`: the longest time in which a client may take no byte that waits for it; without one, any time. */
 export type SessionLimits = Pick<Limits, 'body' | 'values'> & Partial<Pick<Limits, 'stall'>>
@@ -48,7 +48,7 @@ export class ResponseSession implements SocketHandler {
   readonly #last = new LastTurn()
   readonly #onEnd: () => void
   readonly #opened = performance.now()
-  readonly #signs = new LifeSigns(this.#opened)
+  readonly #keepalive = new Keepalive(this.#opened)
   #waiting: string[] = []
   #waitingBytes = 0
   #turn: SocketTurn | undefined
@@ -80,8 +80,8 @@ export class ResponseSession implements SocketHandler {
   message(text: string): void {
     this.alive()
     if (this.#state !== 'open') return
-    if (this.#waiting.length >= MOST_WAITING || this.#waitingBytes + text.length > this.#limits.body) {
-      this.leave(POLICY, 'too many requests at once')
+    if (this.#waiting.length >= MAX_WAITING_REQUESTS || this.#waitingBytes + text.length > this.#limits.body) {
+      this.leave(CLOSE_POLICY, 'too many requests at once')
       return
     }
     this.#waiting.push(text)
@@ -90,7 +90,7 @@ export class ResponseSession implements SocketHandler {
   }
 
   binary(): void {
-    this.leave(UNSUPPORTED, 'messages are JSON texts')
+    this.leave(CLOSE_UNSUPPORTED, 'messages are JSON texts')
   }
 
   drained(): void {
@@ -98,7 +98,7 @@ export class ResponseSession implements SocketHandler {
   }
 
   alive(): void {
-    this.#signs.heard(performance.now(), this.#socket.sent)
+    this.#keepalive.received(performance.now(), this.#socket.sent)
   }
 
   closed(): void {
@@ -114,18 +114,18 @@ export class ResponseSession implements SocketHandler {
 
   /** Called now and then: asks a silent client for a sign of life, and ends a connection that is old or dead. */
   check(now: number): void {
-    if (this.#state === 'open' && now - this.#opened > LONGEST_LIFE && this.#turn === undefined) this.expire()
+    if (this.#state === 'open' && now - this.#opened > MAX_SESSION_MS && this.#turn === undefined) this.expire()
     // A ping would come behind what it has not taken yet.
     const waiting = this.#socket.stalledFor(now)
-    if (waiting !== undefined && waiting < (this.#limits.stall ?? Number.POSITIVE_INFINITY)) this.#signs.wait(now)
-    const sign = this.#signs.check(now, true, this.#socket.sent)
-    if (sign === 'ask') this.#socket.ping()
+    if (waiting !== undefined && waiting < (this.#limits.stall ?? Number.POSITIVE_INFINITY)) this.#keepalive.wait(now)
+    const sign = this.#keepalive.check(now, true, this.#socket.sent)
+    if (sign === 'ping') this.#socket.ping()
     else if (sign === 'dead') this.#socket.terminate()
   }
 
   /** Takes no more requests, and goes when the one at hand has been answered. */
   drain(): void {
-    this.leave(GOING_AWAY, 'the gateway is shutting down')
+    this.leave(CLOSE_GOING_AWAY, 'the gateway is shutting down')
   }
 
   terminate(): void {
@@ -148,13 +148,13 @@ export class ResponseSession implements SocketHandler {
         this.#beginning = false
         if (this.#turn === undefined) this.#memory.release()
         if (this.#state === 'leaving' && this.#turn === undefined)
-          this.#socket.close(GOING_AWAY, 'the gateway is shutting down')
+          this.#socket.close(CLOSE_GOING_AWAY, 'the gateway is shutting down')
         else this.next()
       })
   }
 
   private async begin(text: string): Promise<void> {
-    await breathe(text.length)
+    await yieldToEventLoop(text.length)
     const bytes = Buffer.from(text)
     const message = await readMessage(bytes, this.#limits.values, this.#memory)
     const stream = streamId(message)
@@ -162,7 +162,7 @@ export class ResponseSession implements SocketHandler {
       for (const event of this.#last.warm(message)) this.#socket.send(marked(jsonText(event), stream))
       return
     }
-    await breathe(text.length)
+    await yieldToEventLoop(text.length)
     const body = replaceMembers(bytes, ENVELOPE, 'stream', 'true')
     // The client, or the process, may be leaving by now.
     if (this.#state !== 'open') return
@@ -180,8 +180,8 @@ export class ResponseSession implements SocketHandler {
     this.#turn = undefined
     this.#last.asked({})
     this.#memory.release()
-    if (this.#state === 'leaving') this.#socket.close(GOING_AWAY, 'the gateway is shutting down')
-    else if (performance.now() - this.#opened > LONGEST_LIFE) this.expire()
+    if (this.#state === 'leaving') this.#socket.close(CLOSE_GOING_AWAY, 'the gateway is shutting down')
+    else if (performance.now() - this.#opened > MAX_SESSION_MS) this.expire()
     else queueMicrotask(() => this.next())
   }
 
@@ -189,14 +189,14 @@ export class ResponseSession implements SocketHandler {
     const message = 'This connection has reached its age limit (60 minutes). Open a new one to continue.'
     const error = new GatewayError('bad_request', message, { familyCode: 'websocket_connection_limit_reached' })
     this.#socket.send(errorEvent(error.status, compatibleError(error)))
-    this.leave(GOING_AWAY, 'age limit')
+    this.leave(CLOSE_GOING_AWAY, 'age limit')
   }
 
   private leave(code: number, reason: string): void {
     if (this.#state !== 'open') return
     this.#waiting = []
     this.#state = 'leaving'
-    if (code === GOING_AWAY && (this.#turn !== undefined || this.#beginning)) return
+    if (code === CLOSE_GOING_AWAY && (this.#turn !== undefined || this.#beginning)) return
     this.#socket.close(code, reason)
     this.#turn?.answer.destroy()
   }

@@ -4,9 +4,9 @@ import { stored } from './state/faults.js'
 
 const NAMESPACE = 'secrets'
 const OWNER = 'gateway'
-const BYTES = 64
+const SECRET_BYTES = 64
 /** A secret does not expire by itself. */
-const NEVER = Date.UTC(9999, 0, 1)
+const NEVER_EXPIRES_MS = Date.UTC(9999, 0, 1)
 
 /** 64 random bytes that all processes on one store share. They are made on first use. */
 export class SharedSecret {
@@ -33,7 +33,7 @@ export class SharedSecret {
 
   private async read(): Promise<Uint8Array> {
     const place = { namespace: NAMESPACE, owner: OWNER, key: this.#key }
-    const draft = { ...place, created: Date.now(), expires: NEVER, value: randomBytes(BYTES) }
+    const draft = { ...place, created: Date.now(), expires: NEVER_EXPIRES_MS, value: randomBytes(SECRET_BYTES) }
     const made = await stored(this.#store.create(draft))
     const record = made ?? (await stored(this.#store.get(NAMESPACE, OWNER, this.#key)))
     if (record === undefined) throw new Error(`the shared secret '${this.#key}' was removed from the store`)

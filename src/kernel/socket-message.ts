@@ -7,10 +7,10 @@ import { costInTurns, parsed } from './translate/steps.js'
  * A client's message of at most `most` values, for whose objects `memory` makes room first. Throws `bad_request` or
  * `invalid_parameter` where the message is none that is served here, `unavailable` where there is no room in time.
  */
-export async function readMessage(bytes: Buffer, most: number, memory: MemoryLease): Promise<JsonObject> {
-  const { values, heap } = await costInTurns(bytes, most)
-  if (values > most)
-    throw new GatewayError('bad_request', `The message has more than ${most} values.`, { limit: 'values' })
+export async function readMessage(bytes: Buffer, maxValues: number, memory: MemoryLease): Promise<JsonObject> {
+  const { values, heap } = await costInTurns(bytes, maxValues)
+  if (values > maxValues)
+    throw new GatewayError('bad_request', `The message has more than ${maxValues} values.`, { limit: 'values' })
   const room = memory.reserve(heap)
   if (room !== undefined) await room
   let message: Json

@@ -8,7 +8,7 @@ import type { LastTurn } from './state/last-turn.js'
 
 const LIMITS = { line: 16 * 1024 * 1024, event: 16 * 1024 * 1024 }
 /** Most of a refusal that is passed on. */
-const MOST_REFUSAL = 256 * 1024
+const MAX_REFUSAL_CHARS = 256 * 1024
 
 /** One request of a connection and the messages that answer it. */
 export class SocketTurn implements Receiver {
@@ -42,7 +42,7 @@ export class SocketTurn implements Receiver {
 
   data(bytes: Buffer): boolean {
     if (this.#status !== 200) {
-      if (this.#refusal.length < MOST_REFUSAL) this.#refusal += bytes.toString('utf8')
+      if (this.#refusal.length < MAX_REFUSAL_CHARS) this.#refusal += bytes.toString('utf8')
       return true
     }
     let fits = true

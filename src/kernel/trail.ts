@@ -10,7 +10,7 @@ import type { Failure } from './failure.js'
  */
 
 /** Characters of a path, and of a header's value. */
-const MAX_CHARACTERS = 200
+const MAX_VALUE_CHARS = 200
 /** Ways that are named. */
 const MAX_WAYS = 10
 /** Headers whose values may be secrets, whoever sends them. */
@@ -19,7 +19,7 @@ const HIDDEN = '[hidden]'
 
 export function tellArrival(call: Call): void {
   const { request, route, client } = call
-  const fields = { method: request.method, path: call.path.slice(0, MAX_CHARACTERS), route: route?.id, client }
+  const fields = { method: request.method, path: call.path.slice(0, MAX_VALUE_CHARS), route: route?.id, client }
   tell(call, fields, 'a request arrived')
   // Keys may stand in headers of any name.
   const placed = (route?.caller ?? []).flatMap(place => (place.in === 'header' ? [place.name.toLowerCase()] : []))
@@ -92,7 +92,7 @@ function shownHeaders(flat: readonly string[], hidden: readonly string[], secret
     const name = (flat[index] ?? '').toLowerCase()
     const value = flat[index + 1] ?? ''
     const isSecret = SECRET_NAMES.test(name) || hidden.includes(name)
-    const shown = isSecret || secrets.some(secret => value.includes(secret)) ? HIDDEN : value.slice(0, MAX_CHARACTERS)
+    const shown = isSecret || secrets.some(secret => value.includes(secret)) ? HIDDEN : value.slice(0, MAX_VALUE_CHARS)
     headers[name] = name in headers ? `${headers[name]}, ${shown}` : shown
   }
   return headers

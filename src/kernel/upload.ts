@@ -4,7 +4,7 @@ import { madeBuffers } from '../core/dead-buffers.js'
 import { GatewayError } from '../core/errors.js'
 
 /** What waits here on its way, bytes: beside this only the sockets' own buffers hold anything. */
-const HOLD = 64 * 1024
+const MAX_BUFFERED_BYTES = 64 * 1024
 
 /**
  * A body on its way to the upstream, no faster than that one reads it and never more of it in memory than a few pieces.
@@ -17,7 +17,7 @@ export class Upload extends Transform {
   #moved = performance.now()
 
   constructor(request: IncomingMessage, limit: number) {
-    super({ readableHighWaterMark: HOLD, writableHighWaterMark: HOLD })
+    super({ readableHighWaterMark: MAX_BUFFERED_BYTES, writableHighWaterMark: MAX_BUFFERED_BYTES })
     this.#request = request
     this.#limit = limit
     // Whoever sends it on is told by the error itself; without anybody it is of no matter.

@@ -12,7 +12,7 @@ import type { Reach } from './generation.js'
 import { changesOf } from './members.js'
 import { ownQuery } from './own-query.js'
 import { declaredLength } from './read-body.js'
-import { breathe, joined } from './translate/steps.js'
+import { yieldToEventLoop, joined } from './translate/steps.js'
 import { Upload } from './upload.js'
 
 /** Client headers that pass to every upstream; an upstream's `forward` adds to them. Nothing else does. */
@@ -116,17 +116,17 @@ function bodyFor(call: Call, exchange: Exchange, body: Body, headers: string[]):
 async function largeBody(call: Call, exchange: Exchange, body: HeldBody): Promise<Uint8Array> {
   const { length } = body.bytes
   const edits = naming(call, exchange, body)
-  await breathe(length)
+  await yieldToEventLoop(length)
   const pieces = edits.length === 0 ? [] : edited(body.bytes, edits)
   const size = pieces.reduce((sum, piece) => sum + piece.length, 0)
   const own = pieces.length === 0 ? body.bytes : await joined(pieces, size)
-  await breathe(length)
+  await yieldToEventLoop(length)
   let bytes = call.turn?.relayed(own) ?? own
   for (const step of exchange.request === undefined ? [] : (exchange.request.steps ?? [exchange.request])) {
-    await breathe(length)
+    await yieldToEventLoop(length)
     bytes = transformed(step, bytes)
   }
-  await breathe(length)
+  await yieldToEventLoop(length)
   return bytes
 }
 

@@ -2,10 +2,10 @@ import { isObject, type Json, parseJson } from '../core/json.js'
 import { type AnswerOrigin, cleanedWords } from './translate/words.js'
 
 /** Characters of an upstream's error that are looked at, and that the log shows. */
-const MAX_READ_CHARACTERS = 4000
-const MAX_SHOWN_CHARACTERS = 500
+const MAX_READ_CHARS = 4000
+const MAX_SHOWN_CHARS = 500
 /** Characters of a secret that are one still: upstreams like to quote the beginning or the end of a key. */
-const MIN_SECRET_CHARACTERS = 8
+const MIN_SECRET_CHARS = 8
 /** Depth at which a message is looked for. */
 const MAX_DEPTH = 5
 
@@ -24,7 +24,7 @@ export function saidIn(body: Uint8Array | string, source: AnswerOrigin): string 
   const text = (typeof body === 'string' ? body : Buffer.from(body).toString('utf8')).trim()
   const document = parseJson(text)
   const words = (document === undefined ? undefined : messageIn(document, 0)) ?? withoutTags(text)
-  const cleaned = cleanedWords(words.slice(0, MAX_READ_CHARACTERS), source) ?? ''
+  const cleaned = cleanedWords(words.slice(0, MAX_READ_CHARS), source) ?? ''
   const { secrets } = source.call.generation.reach(source.exchange.upstream)
   const hidden = secrets.reduce(withoutParts, cleaned)
   return shortened(hidden) || undefined
@@ -32,13 +32,13 @@ export function saidIn(body: Uint8Array | string, source: AnswerOrigin): string 
 
 /** A text of an upstream's for the log, without anything of these secrets. */
 export function withoutSecrets(text: string, secrets: readonly string[]): string {
-  return shortened(secrets.reduce(withoutParts, text.slice(0, MAX_READ_CHARACTERS)))
+  return shortened(secrets.reduce(withoutParts, text.slice(0, MAX_READ_CHARS)))
 }
 
 /** In one line, and cut. */
 export function shortened(text: string): string {
   const line = text.replace(/[\s\p{Cc}]+/gu, ' ').trim()
-  return line.length > MAX_SHOWN_CHARACTERS ? `${line.slice(0, MAX_SHOWN_CHARACTERS)}…` : line
+  return line.length > MAX_SHOWN_CHARS ? `${line.slice(0, MAX_SHOWN_CHARS)}…` : line
 }
 
 function messageIn(value: Json, depth: number): string | undefined {
@@ -62,18 +62,18 @@ function named(message: string, error: Readonly<Record<string, Json>>): string {
 
 /** Pages of HTML that servers before the upstream send. */
 function withoutTags(text: string): string {
-  return text.slice(0, MAX_READ_CHARACTERS).replace(/<[^<>]*>/g, ' ')
+  return text.slice(0, MAX_READ_CHARS).replace(/<[^<>]*>/g, ' ')
 }
 
 function withoutParts(words: string, secret: string): string {
   let result = ''
   for (let at = 0; at < words.length; ) {
     let length = 0
-    if (secret.includes(words.slice(at, at + MIN_SECRET_CHARACTERS))) {
+    if (secret.includes(words.slice(at, at + MIN_SECRET_CHARS))) {
       while (at + length < words.length && secret.includes(words.slice(at, at + length + 1))) length++
     }
-    result += length < MIN_SECRET_CHARACTERS ? words[at] : HIDDEN
-    at += length < MIN_SECRET_CHARACTERS ? 1 : length
+    result += length < MIN_SECRET_CHARS ? words[at] : HIDDEN
+    at += length < MIN_SECRET_CHARS ? 1 : length
   }
   return result
 }

@@ -3,7 +3,7 @@ import { COLON, SPACE } from '../core/ascii.js'
 import { isObject, type Json } from '../core/json.js'
 import type { VectorForm, VectorRule } from '../core/plan.js'
 import { EVERY, type Path } from '../wire/json-path.js'
-import { breathe } from './translate/steps.js'
+import { yieldToEventLoop } from './translate/steps.js'
 
 /** Numbers that are rewritten in one turn of the event loop. */
 const MAX_NUMBERS_PER_TURN = 256 * 1024
@@ -41,7 +41,7 @@ export async function rewriteVectors(document: Json, { at }: VectorRule, wanted:
     numbers += vector.length
     if (numbers < MAX_NUMBERS_PER_TURN) continue
     numbers = 0
-    await breathe(Number.POSITIVE_INFINITY)
+    await yieldToEventLoop(Number.POSITIVE_INFINITY)
   }
 }
 

@@ -1,5 +1,5 @@
 import type { GatewayError } from '../core/errors.js'
-import { Roster } from './roster.js'
+import { SlotSet } from './slot-set.js'
 
 /** Something that has deadlines. `check` is called every tick with the monotonic time in milliseconds. */
 export interface Watched {
@@ -7,19 +7,19 @@ export interface Watched {
 }
 
 /** How exact the time-outs of exchanges are, in milliseconds. */
-const TICK = 50
+const TICK_MS = 50
 
 /**
  * One timer for the deadlines of every exchange: an event of a stream then costs one stored number, and a time-out costs
  * nothing until it is due. Runs only while something is watched.
  */
 export class Watchdog {
-  readonly #watched = new Roster<Watched>()
+  readonly #watched = new SlotSet<Watched>()
   #timer: NodeJS.Timeout | undefined
 
   /** Gives the place by which it is to be deleted, once. */
   add(watched: Watched): number {
-    this.#timer ??= setInterval(() => this.#tick(), TICK)
+    this.#timer ??= setInterval(() => this.#tick(), TICK_MS)
     return this.#watched.add(watched)
   }
 

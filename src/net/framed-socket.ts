@@ -7,11 +7,11 @@ import { Uptake } from './uptake.js'
 export { WebSocket, WebSocketServer }
 
 /** Bytes that may wait for a slow side; with more, `send` asks for a pause. */
-const HIGH = 64 * 1024
+const HIGH_WATER_BYTES = 64 * 1024
 /** What each message that waits takes besides its bytes, about. */
-const MESSAGE_COST = 512
+const MESSAGE_OVERHEAD_BYTES = 512
 /** Bytes that may wait at all: a client that sends pings and reads nothing is given up. */
-const MOST = 64 * 1024 * 1024
+const MAX_BUFFERED_BYTES = 64 * 1024 * 1024
 
 /** What a connection tells its owner. */
 export interface SocketHandler {
@@ -64,7 +64,7 @@ export class FramedSocket {
     this.#unwritten++
     this.#sent += text.length
     this.#socket.send(text, () => this.taken())
-    this.#full ||= waiting(this.#socket, this.#unwritten) > HIGH
+    this.#full ||= waiting(this.#socket, this.#unwritten) > HIGH_WATER_BYTES
     return !this.#full
   }
 
@@ -93,21 +93,21 @@ export class FramedSocket {
 
   private taken(): void {
     this.#unwritten--
-    if (!this.#full || waiting(this.#socket, this.#unwritten) > HIGH / 2) return
+    if (!this.#full || waiting(this.#socket, this.#unwritten) > HIGH_WATER_BYTES / 2) return
     this.#full = false
     this.#handler?.drained()
   }
 
   private pong(data: Buffer): void {
     this.#handler?.alive()
-    if (this.#socket.bufferedAmount > MOST) this.#socket.terminate()
+    if (this.#socket.bufferedAmount > MAX_BUFFERED_BYTES) this.#socket.terminate()
     else if (this.#socket.readyState === WebSocket.OPEN) this.#socket.pong(data)
   }
 }
 
 /** What a side holds that is slower than the other one: nothing where all has gone to the system. */
 export function waiting({ bufferedAmount }: WebSocket, messages: number): number {
-  return bufferedAmount === 0 ? 0 : bufferedAmount + messages * MESSAGE_COST
+  return bufferedAmount === 0 ? 0 : bufferedAmount + messages * MESSAGE_OVERHEAD_BYTES
 }
 
 /**

@@ -18,7 +18,7 @@ export interface MediaRules {
   readonly ports?: readonly number[]
 }
 
-const LONGEST = 8192
+const MAX_URL_CHARS = 8192
 /** Names for the inside of a network (RFC 6761, 6762, 7686, 8375, 9476, and habit), whatever they resolve to. */
 const INSIDE = [
   'localhost',
@@ -50,7 +50,7 @@ export class MediaGuard {
   /** The URL, where nothing about it is forbidden; its addresses are still to be checked. Throws {@link Blocked}. */
   url(text: string, base?: URL): URL {
     // The parser takes these and reads them in its own way; no honest URL has them.
-    if (text.length > LONGEST || /[\s\\\p{Cc}]/u.test(text)) throw new Blocked('malformed URL')
+    if (text.length > MAX_URL_CHARS || /[\s\\\p{Cc}]/u.test(text)) throw new Blocked('malformed URL')
     if (!URL.canParse(text, base?.href)) throw new Blocked('malformed URL')
     const url = new URL(text, base)
     const { protocol, username, password } = url

@@ -42,7 +42,7 @@ export interface Fetched {
 
 const NONE: Fetched = { count: 0, bytes: 0 }
 /** Documents of one request that are fetched at a time. */
-const AT_ONCE = 4
+const MAX_CONCURRENT_FETCHES = 4
 const REDIRECTS = [301, 302, 303, 307, 308]
 const HEADERS = { accept: '*/*', 'accept-encoding': 'identity', 'user-agent': 'model-gateway' }
 
@@ -83,7 +83,7 @@ export class MediaFetcher {
         found.set(wish.url, await this.one(wish, all, budget))
     }
     try {
-      await Promise.all(Array.from({ length: AT_ONCE }, work))
+      await Promise.all(Array.from({ length: MAX_CONCURRENT_FETCHES }, work))
     } finally {
       stop.abort()
     }

@@ -5,7 +5,7 @@ import { MessageQueue } from './message-queue.js'
 import { PASSED, PassedSocket } from './passed-socket.js'
 
 /** Bytes that may wait for a slow side; with more, `send` asks for a pause. */
-const HIGH = 64 * 1024
+const HIGH_WATER_BYTES = 64 * 1024
 
 /** What one side of a session whose messages are passed on tells its owner. */
 export interface MessageHandler {
@@ -71,12 +71,12 @@ export class MessageSocket {
   private write(data: Buffer | string, isText: boolean): void {
     this.#unwritten++
     this.#socket.send(data, { binary: !isText }, this.#taken)
-    this.#full ||= waiting(this.#socket, this.#unwritten) > HIGH
+    this.#full ||= waiting(this.#socket, this.#unwritten) > HIGH_WATER_BYTES
   }
 
   readonly #taken = (): void => {
     this.#unwritten--
-    if (!this.#full || waiting(this.#socket, this.#unwritten) > HIGH / 2) return
+    if (!this.#full || waiting(this.#socket, this.#unwritten) > HIGH_WATER_BYTES / 2) return
     this.#full = false
     while (!this.#full && this.#queue.length > 0) this.#queue.shift((data, isText) => this.write(data, isText))
     if (!this.#full) this.#handler.drained()

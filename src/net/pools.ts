@@ -33,9 +33,9 @@ export type Dispatched = 'sent' | 'waiting' | 'full'
 export type UpstreamController = Dispatcher.DispatchController
 
 /** How long an idle upstream connection is kept, milliseconds. Servers may ask for less by their `keep-alive` header. */
-const KEEP_ALIVE = 15_000
+const KEEP_ALIVE_MS = 15_000
 /** A response head over this many bytes is an error of the upstream. */
-const MAX_HEAD = 64 * 1024
+const MAX_HEAD_BYTES = 64 * 1024
 
 /** Bytes of an answer that its socket holds at most before it stops to read, beside one read. An option of `net.connect`. */
 const READ_AHEAD = { highWaterMark: 16 * 1024 }
@@ -63,9 +63,9 @@ export class UpstreamPool {
       connect: { timeout: settings.connect + 1000, keepAlive: true, keepAliveInitialDelay: 30_000, ...READ_AHEAD },
       headersTimeout: 0,
       bodyTimeout: 0,
-      keepAliveTimeout: KEEP_ALIVE,
+      keepAliveTimeout: KEEP_ALIVE_MS,
       keepAliveMaxTimeout: 60_000,
-      maxHeaderSize: MAX_HEAD,
+      maxHeaderSize: MAX_HEAD_BYTES,
       autoSelectFamily: true,
     })
   }

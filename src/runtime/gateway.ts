@@ -48,7 +48,7 @@ export interface StartOptions extends Omit<LoadOptions, 'env'> {
 const BEARER: readonly Placement[] = [{ in: 'header', name: 'authorization', scheme: 'Bearer' }]
 
 /** Time that WebSockets get for their closing handshake when the process ends, milliseconds. */
-const CLOSING = 1000
+const SOCKET_CLOSE_TIMEOUT_MS = 1000
 
 /**
  * A running gateway. Reloading is a transaction: read, check, compile, acquire pools, swap one pointer; on any error the
@@ -388,7 +388,7 @@ export class Gateway {
     await this.#kernel.idle()
     await this.#kernel.tasks.submitted(this.plan.limits.drain)
     clearTimeout(grace)
-    await this.#sockets.empty(CLOSING)
+    await this.#sockets.empty(SOCKET_CLOSE_TIMEOUT_MS)
     this.#log.info({ drained: before - this.#cutCalls, cut: this.#cutCalls }, 'drained')
     await this.#end()
   }

@@ -9,14 +9,14 @@ export class KeyFileError extends Error {
 }
 
 const PREFIX = 'gw-'
-const BYTES = 32
-const LONGEST_NAME = 120
+const SECRET_BYTES = 32
+const MAX_NAME_CHARS = 120
 // Bits of a mode that let anybody but the owner in.
-const OTHERS = 0o077
+const GROUP_AND_OTHERS_MODE = 0o077
 
 /** A new key: 256 random bits in base64url behind `gw-`. */
 export function newKey(): Secret {
-  return new Secret(PREFIX + randomBytes(BYTES).toString('base64url'))
+  return new Secret(PREFIX + randomBytes(SECRET_BYTES).toString('base64url'))
 }
 
 /**
@@ -57,7 +57,7 @@ export function keyFile(dataFolder: string, name: string): string {
  */
 export function fileName(name: string): string {
   const escaped = Array.from(Buffer.from(name), escapedByte).join('')
-  return escaped.length <= LONGEST_NAME ? escaped : `%${createHash('sha256').update(name).digest('hex')}`
+  return escaped.length <= MAX_NAME_CHARS ? escaped : `%${createHash('sha256').update(name).digest('hex')}`
 }
 
 function escapedByte(byte: number): string {
@@ -82,7 +82,7 @@ function read(file: string, note: (line: string) => void): Secret | undefined {
 
 function tighten(file: string, note: (line: string) => void): void {
   const { mode } = statSync(file)
-  if (process.platform === 'win32' || (mode & OTHERS) === 0) return
+  if (process.platform === 'win32' || (mode & GROUP_AND_OTHERS_MODE) === 0) return
   chmodSync(file, 0o600)
   note(`${file} could be read by others; its mode is 0600 now`)
 }

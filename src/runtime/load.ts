@@ -55,7 +55,7 @@ export async function loadPlan(options: LoadOptions): Promise<LoadedPlan> {
 }
 
 /** Characters of YAML that are read in less time than a thread takes to start: some 10 ms. */
-const SMALL_TEXT = 8 * 1024
+const MAX_INLINE_CHARS = 8 * 1024
 
 /**
  * The same beside traffic, in slices. A large configuration is read on another thread, and what has not changed is taken from
@@ -70,7 +70,7 @@ export async function reloadPlan(options: LoadOptions, running: Running): Promis
 
 async function loadSmall(options: LoadOptions): Promise<Loaded | undefined> {
   try {
-    return await load({ ...orderOf(options), mostText: SMALL_TEXT })
+    return await load({ ...orderOf(options), mostText: MAX_INLINE_CHARS })
   } catch (error) {
     if (error instanceof TooMuchText) return undefined
     throw error

@@ -15,7 +15,7 @@ import { type ErrorCode, type Family, GatewayError } from '../core/errors.js'
 import type { Limits } from '../core/limits.js'
 
 /** How often Node looks for clients that are late with their request, milliseconds. */
-const CHECK_INTERVAL = 1000
+const CHECK_INTERVAL_MS = 1000
 
 /** A request that asks for a WebSocket; `head` has come after it. */
 export type SocketListener = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
@@ -38,7 +38,7 @@ export function createServer(
     noDelay: true,
     keepAlive: true,
     keepAliveInitialDelay: 30_000,
-    connectionsCheckingInterval: CHECK_INTERVAL,
+    connectionsCheckingInterval: CHECK_INTERVAL_MS,
   }
   const { tls } = listen
   const server =

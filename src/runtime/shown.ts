@@ -1,13 +1,13 @@
 /** Entries of a list in a log line, or in an answer of the health routes; a configuration may have thousands. */
-export const MAX_SHOWN = 50
+export const MAX_SHOWN_ENTRIES = 50
 
 /** The first entries by name, and how many more there are. */
-export function shownEntries(entries: ReadonlyMap<string, string>, most = MAX_SHOWN): object {
-  const shown = Object.fromEntries([...entries].slice(0, most))
-  return entries.size > most ? { ...shown, '…': `${entries.size - most} more` } : shown
+export function shownEntries(entries: ReadonlyMap<string, string>, maxEntries = MAX_SHOWN_ENTRIES): object {
+  const shown = Object.fromEntries([...entries].slice(0, maxEntries))
+  return entries.size > maxEntries ? { ...shown, '…': `${entries.size - maxEntries} more` } : shown
 }
 
 /** The first names, and how many more there are. */
-export function shownNames(names: readonly string[], most = MAX_SHOWN): readonly string[] {
-  return names.length > most ? [...names.slice(0, most), `… ${names.length - most} more`] : names
+export function shownNames(names: readonly string[], maxEntries = MAX_SHOWN_ENTRIES): readonly string[] {
+  return names.length > maxEntries ? [...names.slice(0, maxEntries), `… ${names.length - maxEntries} more`] : names
 }

@@ -12,7 +12,7 @@ import { acceptSocket } from '../net/framed-socket.js'
 import { rawAnswer } from './server.js'
 
 /** How often they are looked after, milliseconds. */
-const EVERY = 1000
+const CHECK_INTERVAL_MS = 1000
 
 /** The WebSockets that clients have opened. */
 export class Sockets {
@@ -58,7 +58,7 @@ export class Sockets {
       },
     )
     this.#sessions.add(session)
-    this.#timer ??= setInterval(() => this.check(), EVERY).unref()
+    this.#timer ??= setInterval(() => this.check(), CHECK_INTERVAL_MS).unref()
     if (this.#kernel.draining) session.drain()
   }
 

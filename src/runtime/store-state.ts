@@ -2,7 +2,7 @@ import type { StoreEvents } from '../core/store-config.js'
 import type { Log } from '../sinks/log.js'
 
 /** How long nothing more is said of single calls that fail, milliseconds. */
-const QUIET = 10_000
+const QUIET_MS = 10_000
 
 /**
  * Whether the store works, as far as is known: what its driver tells, what calls come to, and what the regular sweep
@@ -57,7 +57,7 @@ export class StoreState implements StoreEvents {
     this.#reason ??= message
     const now = performance.now()
     if (now < this.#quietUntil) return
-    this.#quietUntil = now + QUIET
+    this.#quietUntil = now + QUIET_MS
     this.#log?.error({ error: message, faults: this.#faults }, 'something could not be kept in the store')
   }
 }

@@ -3,9 +3,9 @@ import type { Store } from '../core/store.js'
 import type { StoreState } from './store-state.js'
 
 /** How often what has expired is taken out, milliseconds, and how much of it at a time. */
-const EVERY = 10_000
-const AT_A_TIME = 500
-const MOST_TIMES = 20
+const SWEEP_INTERVAL_MS = 10_000
+const MAX_RECORDS_PER_SWEEP = 500
+const MAX_ROUNDS_PER_SWEEP = 20
 
 /**
  * What is written to find out whether a store that failed takes anything again: as many bytes as a task's record may have,
@@ -26,7 +26,7 @@ export class Sweeper {
   constructor(store: Store, state: StoreState) {
     this.#store = store
     this.#state = state
-    this.#timer = setInterval(() => void this.look(), EVERY)
+    this.#timer = setInterval(() => void this.look(), SWEEP_INTERVAL_MS)
     this.#timer.unref()
   }
 
@@ -48,8 +48,8 @@ export class Sweeper {
 
   private async sweep(): Promise<void> {
     const now = Date.now()
-    for (let time = 0; time < MOST_TIMES; time++) {
-      if ((await this.#store.sweep(now, AT_A_TIME)) < AT_A_TIME) break
+    for (let time = 0; time < MAX_ROUNDS_PER_SWEEP; time++) {
+      if ((await this.#store.sweep(now, MAX_RECORDS_PER_SWEEP)) < MAX_RECORDS_PER_SWEEP) break
     }
     if (this.#state.reason !== undefined && (await this.takes(now))) this.#state.up()
   }

@@ -22,7 +22,7 @@ export interface TaskFilter {
 }
 
 /** Records that are read at a time. */
-const PAGE = 500
+const PAGE_RECORDS = 500
 
 /** The tasks of a gateway, for those who look after it. It may run meanwhile, or not. */
 export class TaskStore {
@@ -96,7 +96,7 @@ export class TaskStore {
       const namespace = namespaceOf(one)
       let after: Entry['record'] | undefined
       for (;;) {
-        const range = { limit: PAGE, ...(after === undefined ? {} : { after }) }
+        const range = { limit: PAGE_RECORDS, ...(after === undefined ? {} : { after }) }
         const records = await this.#book.store.scan(namespace, range)
         for (const entry of records.flatMap(record => entryOf(record) ?? [])) {
           const { task } = entry
@@ -109,7 +109,7 @@ export class TaskStore {
           if (fits) yield entry
         }
         after = records.at(-1)
-        if (records.length < PAGE) break
+        if (records.length < PAGE_RECORDS) break
       }
     }
   }

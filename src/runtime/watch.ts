@@ -38,8 +38,8 @@ export function watchSources(options: WatchOptions): SourceWatch {
   return new Sources(options)
 }
 
-const FIRST_PAUSE = 1000
-const LONGEST_PAUSE = 60_000
+const MIN_RETRY_MS = 1000
+const MAX_RETRY_MS = 60_000
 
 class Sources implements SourceWatch {
   readonly ready: Promise<void>
@@ -55,7 +55,7 @@ class Sources implements SourceWatch {
   #arming: Promise<boolean> = Promise.resolve(false)
   #stale = false
   #seen = ''
-  #pause = FIRST_PAUSE
+  #pause = MIN_RETRY_MS
   #retry: NodeJS.Timeout | undefined
 
   constructor(options: WatchOptions) {
@@ -158,19 +158,19 @@ class Sources implements SourceWatch {
     const point = folder === undefined ? undefined : this.#points.folders.get(folder)
     if (!point?.concernedBy(event, name)) return
     if (point.isItself(name)) this.#stale = true
-    this.#pause = FIRST_PAUSE
+    this.#pause = MIN_RETRY_MS
     this.#changes.call()
   }
 
   #broken(error: unknown): void {
     if (this.#retry !== undefined) return
-    if (this.#pause === FIRST_PAUSE) this.#report(error)
+    if (this.#pause === MIN_RETRY_MS) this.#report(error)
     this.#retry = setTimeout(() => {
       this.#retry = undefined
       this.#stale = true
       void this.#arm().then(() => this.#changes.call())
     }, this.#pause)
-    this.#pause = Math.min(this.#pause * 2, LONGEST_PAUSE)
+    this.#pause = Math.min(this.#pause * 2, MAX_RETRY_MS)
   }
 
   #report(error: unknown): void {

@@ -1,17 +1,17 @@
 import { write, writeSync } from 'node:fs'
 
 /** Bytes gathered before a write. */
-const BATCH = 64 * 1024
+const BATCH_BYTES = 64 * 1024
 /** Longest time that a line waits in the batch, milliseconds. */
-const FLUSH = 100
+const FLUSH_INTERVAL_MS = 100
 /** Bytes that may wait for a slow reader; what comes on top is dropped and counted, never waited for. */
-const MOST_WAITING = 4 * 1024 * 1024
+const MAX_WAITING_BYTES = 4 * 1024 * 1024
 /** Pause before a reader that takes nothing is tried again, milliseconds. */
-const PAUSE = 50
+const RETRY_MS = 50
 /** How long the last lines wait for a write under way, milliseconds: whoever reads nothing must not keep the process. */
-const PATIENCE = 500
+const CLOSE_TIMEOUT_MS = 500
 /** Bytes that a character takes at most: those beyond the BMP count as two. */
-const WIDEST = 3
+const MAX_BYTES_PER_UNIT = 3
 
 /**
  * Writes lines to a file descriptor in batches, one write at a time, without ever holding up who logs. A line becomes
@@ -19,7 +19,7 @@ const WIDEST = 3
  */
 export class LineWriter {
   readonly #descriptor: number
-  #batch: Buffer = Buffer.allocUnsafeSlow(BATCH)
+  #batch: Buffer = Buffer.allocUnsafeSlow(BATCH_BYTES)
   #used = 0
   /** One that has been written: a new one would have to be given its pages by the system. */
   #spare: Buffer | undefined
@@ -44,12 +44,12 @@ export class LineWriter {
   }
 
   write(line: string): void {
-    if (this.#waiting > MOST_WAITING) {
+    if (this.#waiting > MAX_WAITING_BYTES) {
       this.#dropped++
       return
     }
-    const most = line.length * WIDEST
-    if (most > BATCH - this.#used) this.#turn(most)
+    const maxBytes = line.length * MAX_BYTES_PER_UNIT
+    if (maxBytes > BATCH_BYTES - this.#used) this.#turn(maxBytes)
     this.#used += this.#batch.write(line, this.#used)
     this.#goOn()
   }
@@ -76,7 +76,7 @@ export class LineWriter {
   /** Whether the write under way is over in time. */
   #landing(): Promise<boolean> {
     return new Promise(resolve => {
-      const late = setTimeout(() => resolve(false), PATIENCE)
+      const late = setTimeout(() => resolve(false), CLOSE_TIMEOUT_MS)
       this.#landed = () => {
         clearTimeout(late)
         resolve(true)
@@ -88,11 +88,11 @@ export class LineWriter {
   #turn(room: number): void {
     if (this.#used > 0) this.#full.push(this.#batch.subarray(0, this.#used))
     this.#waiting += this.#used
-    if (this.#spare !== undefined && room <= BATCH) {
+    if (this.#spare !== undefined && room <= BATCH_BYTES) {
       this.#batch = this.#spare
       this.#spare = undefined
     } else {
-      this.#batch = Buffer.allocUnsafeSlow(Math.max(BATCH, room))
+      this.#batch = Buffer.allocUnsafeSlow(Math.max(BATCH_BYTES, room))
     }
     this.#used = 0
   }
@@ -101,14 +101,14 @@ export class LineWriter {
   #goOn(): void {
     if (this.#writing !== undefined || this.#closing) return
     if (this.#full.length > 0) this.#flush()
-    else if (this.#used > 0) this.#timer ??= setTimeout(() => this.#flush(), FLUSH).unref()
+    else if (this.#used > 0) this.#timer ??= setTimeout(() => this.#flush(), FLUSH_INTERVAL_MS).unref()
   }
 
   #flush(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
     if (this.#writing !== undefined || this.#closing) return
-    if (this.#full.length === 0 && this.#used > 0) this.#turn(BATCH)
+    if (this.#full.length === 0 && this.#used > 0) this.#turn(BATCH_BYTES)
     const next = this.#full.shift()
     if (next === undefined) return
     this.#waiting -= next.length
@@ -126,10 +126,10 @@ export class LineWriter {
       if (error !== null && !blocked) this.#dropped++
       const rest = bytes.subarray(error === null ? written : blocked ? 0 : bytes.length)
       this.#writing = rest.length === 0 ? undefined : rest
-      if (rest.length === 0 && bytes.buffer.byteLength === BATCH) this.#spare = Buffer.from(bytes.buffer)
+      if (rest.length === 0 && bytes.buffer.byteLength === BATCH_BYTES) this.#spare = Buffer.from(bytes.buffer)
       landed?.()
       if (this.#closing) return
-      if (rest.length > 0) setTimeout(() => this.#again(rest), blocked ? PAUSE : 0).unref()
+      if (rest.length > 0) setTimeout(() => this.#again(rest), blocked ? RETRY_MS : 0).unref()
       else if (error === null) this.#goOn()
     })
   }

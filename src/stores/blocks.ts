@@ -1,8 +1,8 @@
 import { madeBuffers } from '../core/dead-buffers.js'
 
-const SMALLEST = 1024
+const MIN_BLOCK_BYTES = 1024
 /** Largest block, bytes. */
-export const BLOCK = 64 * 1024
+export const BLOCK_BYTES = 64 * 1024
 
 /**
  * Bytes in memory that are only ever added to. They are copied, so that they cost memory for themselves and not for the
@@ -28,7 +28,7 @@ export class Blocks {
     for (let at = 0; at < chunk.length; ) {
       let last = this.#blocks.at(-1)
       if (last === undefined || this.#filled === last.length) {
-        last = Buffer.allocUnsafeSlow(Math.min(BLOCK, Math.max(SMALLEST, this.#length, chunk.length - at)))
+        last = Buffer.allocUnsafeSlow(Math.min(BLOCK_BYTES, Math.max(MIN_BLOCK_BYTES, this.#length, chunk.length - at)))
         madeBuffers(last.length)
         this.#blocks.push(last)
         this.#room += last.length

@@ -11,19 +11,19 @@ const FORMAT = 2
 const LOCK_FORMAT = 2
 const LOCK_FORMAT_BITS = 0xfff
 
-const PAGE_HEADER = 24
+const PAGE_HEADER_BYTES = 24
 const META_BYTES = 168
 const [SMALLEST_PAGE, LARGEST_PAGE] = [512, 65_536]
 const [P_BRANCH, P_LEAF, P_META] = [0x01, 0x02, 0x08]
 const [F_BIGDATA, F_SUBDATA] = [0x01, 0x02]
-const NODE_HEADER = 8
+const NODE_HEADER_BYTES = 8
 /** Of `MDB_db`: where its root page stands. */
-const ROOT_AT = 40
+const ROOT_OFFSET = 40
 const NO_PAGE = 0xffff_ffff_ffff_ffffn
 /** Deeper trees are none: a page has room for two children at least, and numbers of pages have 48 bits. */
 const MAX_DEPTH = 48
 /** How often a file is looked at again in which other processes write meanwhile. */
-const MAX_LOOKS = 5
+const MAX_READ_ATTEMPTS = 5
 
 const ADVICE = 'restore it from a backup, or move the whole folder away and a new store is made'
 
@@ -45,7 +45,7 @@ export function checkDataFile(path: string): void {
       if (BigInt(size) >= (meta.lastPage + 1n) * BigInt(meta.pageSize)) return
       if (meta.roots.every(root => isWhole(file, size, meta.pageSize, root, 0))) return
       const isQuiet = newestMeta(file, path).transaction === meta.transaction
-      if (isQuiet || look === MAX_LOOKS) {
+      if (isQuiet || look === MAX_READ_ATTEMPTS) {
         throw new StoreError('corrupt', `${path} is cut short (${size} bytes are left of it); ${ADVICE}`)
       }
     }
@@ -85,8 +85,8 @@ function newestMeta(file: number, path: string): Meta {
 
 function readMeta(file: number, path: string, at: number): Meta {
   const page = read(file, at, META_BYTES)
-  if (page === undefined || page.readUInt32LE(PAGE_HEADER) !== MAGIC) throw broken(path)
-  const format = page.readUInt32LE(PAGE_HEADER + 4) & 0xffff
+  if (page === undefined || page.readUInt32LE(PAGE_HEADER_BYTES) !== MAGIC) throw broken(path)
+  const format = page.readUInt32LE(PAGE_HEADER_BYTES + 4) & 0xffff
   if (format > FORMAT) throw newer(path, format, FORMAT)
   const pageSize = page.readUInt32LE(48)
   const isPower = (pageSize & (pageSize - 1)) === 0
@@ -95,7 +95,7 @@ function readMeta(file: number, path: string, at: number): Meta {
     throw broken(path)
   return {
     pageSize,
-    roots: [page.readBigUInt64LE(48 + ROOT_AT), page.readBigUInt64LE(96 + ROOT_AT)],
+    roots: [page.readBigUInt64LE(48 + ROOT_OFFSET), page.readBigUInt64LE(96 + ROOT_OFFSET)],
     lastPage: page.readBigUInt64LE(144),
     transaction: page.readBigUInt64LE(152),
   }
@@ -112,10 +112,10 @@ function isWhole(file: number, size: number, pageSize: number, number: bigint, d
   if ((flags & (P_BRANCH | P_LEAF)) === 0) return false
   const nodes = page.readUInt16LE(20) >> 1
   for (let n = 0; n < nodes; n++) {
-    const pointer = PAGE_HEADER + 2 * n
+    const pointer = PAGE_HEADER_BYTES + 2 * n
     if (pointer + 2 > pageSize) return false
-    const node = PAGE_HEADER + page.readUInt16LE(pointer)
-    if (node + NODE_HEADER > pageSize) return false
+    const node = PAGE_HEADER_BYTES + page.readUInt16LE(pointer)
+    if (node + NODE_HEADER_BYTES > pageSize) return false
     const [low, kind] = [page.readUInt32LE(node), page.readUInt16LE(node + 4)]
     if ((flags & P_BRANCH) !== 0) {
       const child = (BigInt(kind) << 32n) | BigInt(low)
@@ -123,13 +123,13 @@ function isWhole(file: number, size: number, pageSize: number, number: bigint, d
       continue
     }
     if ((kind & (F_BIGDATA | F_SUBDATA)) === 0) continue
-    const data = node + NODE_HEADER + page.readUInt16LE(node + 6)
-    if (data + ROOT_AT + 8 > pageSize && (kind & F_SUBDATA) !== 0) return false
+    const data = node + NODE_HEADER_BYTES + page.readUInt16LE(node + 6)
+    if (data + ROOT_OFFSET + 8 > pageSize && (kind & F_SUBDATA) !== 0) return false
     if (data + 24 > pageSize) return false
     const isThere =
       (kind & F_SUBDATA) === 0
         ? has(page.readBigUInt64LE(data), page.readBigUInt64LE(data + 16))
-        : isWhole(file, size, pageSize, page.readBigUInt64LE(data + ROOT_AT), depth + 1)
+        : isWhole(file, size, pageSize, page.readBigUInt64LE(data + ROOT_OFFSET), depth + 1)
     if (!isThere) return false
   }
   return true

@@ -8,7 +8,7 @@ const LOCK = 'lock.mdb'
 /** Where large values stand, as files. */
 export const BLOBS = 'blobs'
 /** What a fresh store needs at once. */
-const FIRST_PAGES = 64 * 1024
+const MIN_FREE_BYTES = 64 * 1024
 /**
  * Makes the folder and looks at what stands in it. The store's library ends the whole process where it meets a file that
  * is none of its own, or a disk without room for a new one, so that is found out first. Throws {@link StoreError}.
@@ -76,7 +76,7 @@ function checkFile(path: string): number | undefined {
 function probe(folder: string): void {
   const file = join(folder, `probe.${process.pid}`)
   try {
-    writeFileSync(file, Buffer.alloc(FIRST_PAGES), { mode: 0o600 })
+    writeFileSync(file, Buffer.alloc(MIN_FREE_BYTES), { mode: 0o600 })
   } finally {
     rmSync(file, { force: true })
   }

@@ -16,7 +16,7 @@ import {
 } from '../core/store.js'
 import { BLOBS, storeErrorOf } from './data-folder.js'
 import { type FileEnvironment, type Key, LAST, NOTHING, quietly } from './file-environment.js'
-import { cut, inPieces } from './pieces.js'
+import { chunkRanges, inChunks } from './chunks.js'
 
 interface Entry {
   /** Its name in the folder of blobs. */
@@ -26,7 +26,7 @@ interface Entry {
 }
 
 /** How long a blob may wait for its next piece before a sweep takes its file for abandoned, milliseconds. */
-const ABANDONED = 3_600_000
+const ABANDONED_AFTER_MS = 3_600_000
 
 /**
  * Blobs as files beside the store, which names them: a file is on the disk before it is named, and what is to be taken
@@ -59,14 +59,14 @@ export class FileBlobs implements Blobs {
     this.#environment.checkOpen()
     checkPlace(place)
     const file = randomBytes(16).toString('hex')
-    let waste: Key = [this.#environment.now() + ABANDONED, file]
+    let waste: Key = [this.#environment.now() + ABANDONED_AFTER_MS, file]
     await this.#environment.transaction(() => quietly(this.#waste.put(waste, NOTHING)))
     let size = 0
     let old: Entry | undefined
     try {
       const handle = await this.disk(() => open(this.pathOf(file), 'wx', 0o600))
       try {
-        for await (const piece of inPieces(source, limit)) {
+        for await (const piece of inChunks(source, limit)) {
           await this.disk(() => handle.write(piece))
           size += piece.length
           waste = await this.postpone(waste)
@@ -146,8 +146,8 @@ export class FileBlobs implements Blobs {
   private async postpone(waste: Key): Promise<Key> {
     const [until, file = ''] = waste
     const now = this.#environment.now()
-    if (Number(until) - now > ABANDONED / 2) return waste
-    const later: Key = [now + ABANDONED, file]
+    if (Number(until) - now > ABANDONED_AFTER_MS / 2) return waste
+    const later: Key = [now + ABANDONED_AFTER_MS, file]
     await this.#environment.transaction(() => {
       quietly(this.#waste.remove(waste))
       quietly(this.#waste.put(later, NOTHING))
@@ -163,7 +163,7 @@ export class FileBlobs implements Blobs {
   private async *read({ file, size }: Entry, range: ByteRange): AsyncGenerator<Buffer> {
     const handle: FileHandle = await this.disk(() => open(this.pathOf(file)))
     try {
-      for (const { from, to } of cut(size, range)) {
+      for (const { from, to } of chunkRanges(size, range)) {
         const piece = Buffer.allocUnsafe(Math.min(MAX_PIECE_BYTES, to - from))
         const { bytesRead } = await this.disk(() => handle.read(piece, 0, piece.length, from))
         if (bytesRead < piece.length) throw new StoreError('corrupt', `a blob in ${this.#folder} is cut short`)

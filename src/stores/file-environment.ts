@@ -3,13 +3,13 @@ import { type Database, open, type RootDatabase } from 'lmdb'
 import { StoreError } from '../core/store.js'
 import { holdsStore, prepareFolder, storeErrorOf } from './data-folder.js'
 import { Holder } from './file-holders.js'
-import { inTime } from './in-time.js'
+import { withTimeout } from './with-timeout.js'
 
 /** How long a write may wait for other processes and for the disk, milliseconds. */
-const PATIENCE = 10_000
+const WRITE_TIMEOUT_MS = 10_000
 
 /** Databases of one file, at most. */
-const DATABASES = 24
+const MAX_DATABASES = 24
 
 /** Parts of keys that stand in order: numbers before texts. */
 export type Key = (string | number)[]
@@ -44,7 +44,7 @@ function acquire(folder: string): RootDatabase {
   }
   // Turn batching would leave rejections of a failed commit that nobody can catch. Commits that overlap the flush of the
   // one before lose a write now and then where several processes share a file, and pages with it.
-  const root = open({ path: folder, maxDbs: DATABASES, cache: false, eventTurnBatching: false, overlappingSync: false })
+  const root = open({ path: folder, maxDbs: MAX_DATABASES, cache: false, eventTurnBatching: false, overlappingSync: false })
   OPEN.set(folder, { root, users: 1 })
   return root
 }
@@ -134,7 +134,7 @@ export class FileEnvironment {
   /** Fulfilled when what was begun is on the disk. */
   async write<T>(begin: () => Promise<T>): Promise<T> {
     const late = (): Error => new StoreError('unavailable', `the store in ${this.folder} did not write in time`)
-    return await inTime(this.commit(begin), PATIENCE, late)
+    return await withTimeout(this.commit(begin), WRITE_TIMEOUT_MS, late)
   }
 
   async close(): Promise<void> {
@@ -192,7 +192,7 @@ export class FileEnvironment {
 export async function writtenSchema(folder: string): Promise<number | undefined> {
   if (!holdsStore(folder)) return undefined
   try {
-    const root = open({ path: folder, maxDbs: DATABASES, cache: false, readOnly: true })
+    const root = open({ path: folder, maxDbs: MAX_DATABASES, cache: false, readOnly: true })
     try {
       return root.openDB<number, string>({ name: 'meta', encoding: 'json' }).get('schema')
     } finally {

@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { StoreError } from '../core/store.js'
 
 /** How often a holder says that it lives, and how long it is believed to, milliseconds. */
-const BEAT = 5000
-const STALE = 20_000
+const HEARTBEAT_MS = 5000
+const STALE_AFTER_MS = 20_000
 
 /** Those of this process: a number that was this process's own before it began is nobody's. */
 const mine = new Set<string>()
@@ -50,7 +50,7 @@ export class Holder {
       this.remove()
       throw error
     }
-    this.#timer = setInterval(() => this.beat(), BEAT)
+    this.#timer = setInterval(() => this.beat(), HEARTBEAT_MS)
     this.#timer.unref()
   }
 
@@ -79,7 +79,7 @@ function judge(holders: string, name: string, own: Mark): void {
   const age = Date.now() - (statSync(join(holders, name), { throwIfNoEntry: false })?.mtimeMs ?? 0)
   const here = other.machine === own.machine || other.host === own.host
   // A process that stands still here holds what it has. Another container may have one of that number that is another one.
-  const isOver = other.host === own.host ? !lives(other.pid) : age > STALE || (here && !lives(other.pid))
+  const isOver = other.host === own.host ? !lives(other.pid) : age > STALE_AFTER_MS || (here && !lives(other.pid))
   if (isOver) {
     rmSync(join(holders, name), { force: true })
     return

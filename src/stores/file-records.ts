@@ -18,12 +18,12 @@ import {
 import { type FileEnvironment, type Key, LAST, NOTHING, quietly } from './file-environment.js'
 
 /** `created`, `expires`, `due` (no number: never) and `fence`, as doubles, before the value. */
-const HEAD = 32
+const HEADER_BYTES = 32
 /** Schema 1 had the first two alone. */
-const FIRST_HEAD = 16
+const FIRST_HEADER_BYTES = 16
 
 /** How often a removal is tried again where another writer came between. */
-const TRIES = 8
+const MAX_TRIES = 8
 
 /** Records and their indexes, which always change together. */
 export class FileRecords {
@@ -80,7 +80,7 @@ export class FileRecords {
 
   async delete(current: Place & { readonly version?: number }): Promise<boolean> {
     if (!isPlace(current)) return false
-    for (let tries = 0; tries < TRIES; tries++) {
+    for (let tries = 0; tries < MAX_TRIES; tries++) {
       const known = this.find(idOf(current))
       if (known === undefined || (current.version ?? known.version) !== known.version) return false
       if (await this.remove(known)) return true
@@ -149,10 +149,10 @@ export class FileRecords {
       const entry = this.#records.getEntry(id)
       if (entry === undefined) continue
       const { value, version = 1 } = entry
-      const bytes = Buffer.alloc(HEAD + value.length - FIRST_HEAD)
-      value.copy(bytes, 0, 0, FIRST_HEAD)
+      const bytes = Buffer.alloc(HEADER_BYTES + value.length - FIRST_HEADER_BYTES)
+      value.copy(bytes, 0, 0, FIRST_HEADER_BYTES)
       bytes.writeDoubleLE(Number.NaN, 16)
-      value.copy(bytes, HEAD, FIRST_HEAD)
+      value.copy(bytes, HEADER_BYTES, FIRST_HEADER_BYTES)
       this.#records.putSync(id, bytes, version)
     }
   }
@@ -193,7 +193,7 @@ export class FileRecords {
       ...(Number.isNaN(due) ? {} : { due }),
       version,
       fence: value.readDoubleLE(24),
-      value: value.subarray(HEAD),
+      value: value.subarray(HEADER_BYTES),
     }
   }
 
@@ -205,12 +205,12 @@ export class FileRecords {
   }
 
   private put(record: StoredRecord): void {
-    const bytes = Buffer.allocUnsafe(HEAD + record.value.length)
+    const bytes = Buffer.allocUnsafe(HEADER_BYTES + record.value.length)
     bytes.writeDoubleLE(record.created, 0)
     bytes.writeDoubleLE(record.expires, 8)
     bytes.writeDoubleLE(record.due ?? Number.NaN, 16)
     bytes.writeDoubleLE(record.fence, 24)
-    bytes.set(record.value, HEAD)
+    bytes.set(record.value, HEADER_BYTES)
     quietly(this.#records.put(idOf(record), bytes, record.version))
     quietly(this.#order.put(orderOf(record), NOTHING))
     quietly(this.#expiry.put(expiryOf(record), NOTHING))

@@ -9,7 +9,7 @@ import {
   type StoredBlob,
   StoreError,
 } from '../core/store.js'
-import { cut, inPieces } from './pieces.js'
+import { chunkRanges, inChunks } from './chunks.js'
 
 interface Held {
   readonly pieces: readonly Buffer[]
@@ -20,13 +20,13 @@ interface Held {
 /** Blobs of this process; where they are as many as may be, a further one is refused. */
 export class MemoryBlobs implements Blobs {
   readonly #blobs = new Map<string, Held>()
-  readonly #most: number
+  readonly #maxBytes: number
   readonly #now: () => number
   readonly #check: () => void
   #bytes = 0
 
-  constructor(most: number, now: () => number, check: () => void) {
-    this.#most = most
+  constructor(maxBytes: number, now: () => number, check: () => void) {
+    this.#maxBytes = maxBytes
     this.#now = now
     this.#check = check
   }
@@ -42,8 +42,8 @@ export class MemoryBlobs implements Blobs {
     const pieces: Buffer[] = []
     let size = 0
     try {
-      for await (const piece of inPieces(source, limit)) {
-        if (this.#bytes + piece.length > this.#most) throw new StoreError('full', 'the memory store is full of blobs')
+      for await (const piece of inChunks(source, limit)) {
+        if (this.#bytes + piece.length > this.#maxBytes) throw new StoreError('full', 'the memory store is full of blobs')
         this.#bytes += piece.length
         size += piece.length
         pieces.push(piece)
@@ -95,7 +95,7 @@ export class MemoryBlobs implements Blobs {
 }
 
 async function* read({ pieces, size }: Held, range: ByteRange): AsyncGenerator<Buffer> {
-  for (const { index, from, to } of cut(size, range)) {
+  for (const { index, from, to } of chunkRanges(size, range)) {
     const piece = pieces[index]
     if (piece !== undefined) yield piece.subarray(from - index * MAX_PIECE_BYTES, to - index * MAX_PIECE_BYTES)
   }

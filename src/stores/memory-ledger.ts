@@ -9,11 +9,11 @@ interface Book {
 /** Ledgers of this process: as many entries as are allowed, the newest ones. */
 export class MemoryLedger implements Ledger {
   readonly #books = new Map<string, Book>()
-  readonly #most: number
+  readonly #maxEntries: number
   readonly #check: () => void
 
-  constructor(most: number, check: () => void) {
-    this.#most = most
+  constructor(maxEntries: number, check: () => void) {
+    this.#maxEntries = maxEntries
     this.#check = check
   }
 
@@ -26,7 +26,7 @@ export class MemoryLedger implements Ledger {
     const sequence = book.gone + book.entries.length + 1
     book.entries.push({ sequence, owner, value: Buffer.from(value) })
     // A tenth at a time: taking the first one out moves all others.
-    if (book.entries.length > this.#most) book.gone += book.entries.splice(0, Math.ceil(this.#most / 10)).length
+    if (book.entries.length > this.#maxEntries) book.gone += book.entries.splice(0, Math.ceil(this.#maxEntries / 10)).length
     return sequence
   }
 

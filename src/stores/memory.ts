@@ -17,7 +17,7 @@ import {
 import { MemoryBlobs } from './memory-blobs.js'
 import { MemoryCounters } from './memory-counters.js'
 import { MemoryLedger } from './memory-ledger.js'
-import { type Position, Shelf } from './shelf.js'
+import { type Position, SortedIndex } from './sorted-index.js'
 
 /**
  * What the memory store holds at most. The records that nobody used for longest make room, but not those that are due
@@ -41,7 +41,7 @@ export const MEMORY_BOUNDS: MemoryBounds = {
 }
 
 /** What a record costs beside its value: its key, twice, and the objects around it. */
-const OVERHEAD = 512
+const RECORD_OVERHEAD_BYTES = 512
 
 /** Keeps records in this process, and forgets them with it. */
 export class MemoryStore implements Store {
@@ -55,9 +55,9 @@ export class MemoryStore implements Store {
   /** Those that are due some time. */
   readonly #awaited = new Map<string, StoredRecord>()
   /** An owner's records of a namespace, in order. */
-  readonly #shelves = new Map<string, Shelf>()
+  readonly #byOwner = new Map<string, SortedIndex>()
   /** Addresses by the time at which they are due, of each namespace. */
-  readonly #dues = new Map<string, Shelf>()
+  readonly #byDue = new Map<string, SortedIndex>()
   #bytes = 0
   #awaitedBytes = 0
   #closed = false
@@ -128,14 +128,14 @@ export class MemoryStore implements Store {
 
   async list(namespace: string, owner: string, range: Range): Promise<readonly StoredRecord[]> {
     this.checkOpen()
-    const shelf = shelfOf({ namespace, owner })
-    return this.pick(shelf, this.#shelves.get(shelf)?.walk(range) ?? [], range.limit)
+    const shelf = ownerAddress({ namespace, owner })
+    return this.pick(shelf, this.#byOwner.get(shelf)?.walk(range) ?? [], range.limit)
   }
 
   async claim(namespace: string, { now, until, limit }: Claim): Promise<readonly StoredRecord[]> {
     this.checkOpen()
     const due: StoredRecord[] = []
-    for (const { created, key } of this.#dues.get(namespace)?.walk({ order: 'ascending' }) ?? []) {
+    for (const { created, key } of this.#byDue.get(namespace)?.walk({ order: 'ascending' }) ?? []) {
       const record = this.#awaited.get(key)
       if (created > now || due.length >= limit) break
       if (record !== undefined) due.push(record)
@@ -150,19 +150,19 @@ export class MemoryStore implements Store {
 
   async nextDue(namespace: string): Promise<number | undefined> {
     this.checkOpen()
-    const [first] = this.#dues.get(namespace)?.walk({ order: 'ascending' }) ?? []
+    const [first] = this.#byDue.get(namespace)?.walk({ order: 'ascending' }) ?? []
     return first?.created
   }
 
   async scan(namespace: string, { after, limit }: ScanRange): Promise<readonly StoredRecord[]> {
     this.checkOpen()
-    const from = after === undefined ? undefined : shelfOf({ namespace, owner: after.owner })
-    const shelves = [...this.#shelves.keys()].filter(shelf => shelf.startsWith(`${namespace} `)).sort()
+    const from = after === undefined ? undefined : ownerAddress({ namespace, owner: after.owner })
+    const shelves = [...this.#byOwner.keys()].filter(shelf => shelf.startsWith(`${namespace} `)).sort()
     const found: StoredRecord[] = []
     for (const shelf of shelves) {
       if (found.length >= limit || (from !== undefined && shelf < from)) continue
       const range = { order: 'ascending', ...(after && shelf === from && { after }) } as const
-      found.push(...this.pick(shelf, this.#shelves.get(shelf)?.walk(range) ?? [], limit - found.length))
+      found.push(...this.pick(shelf, this.#byOwner.get(shelf)?.walk(range) ?? [], limit - found.length))
     }
     return found
   }
@@ -183,7 +183,7 @@ export class MemoryStore implements Store {
 
   async close(): Promise<void> {
     this.#closed = true
-    for (const records of [this.#idle, this.#awaited, this.#shelves, this.#dues]) records.clear()
+    for (const records of [this.#idle, this.#awaited, this.#byOwner, this.#byDue]) records.clear()
     this.#bytes = 0
     this.#awaitedBytes = 0
     this.counters.clear()
@@ -232,12 +232,12 @@ export class MemoryStore implements Store {
   private put(record: StoredRecord): void {
     const address = addressOf(record)
     this.#bytes += costOf(record)
-    shelve(this.#shelves, shelfOf(record), record)
+    addToIndex(this.#byOwner, ownerAddress(record), record)
     if (record.due === undefined) this.#idle.set(address, record)
     else {
       this.#awaited.set(address, record)
       this.#awaitedBytes += costOf(record)
-      shelve(this.#dues, record.namespace, { created: record.due, key: address })
+      addToIndex(this.#byDue, record.namespace, { created: record.due, key: address })
     }
     for (const [oldest] of this.#idle) {
       if (this.size.records <= this.#bounds.records && this.#bytes <= this.#bounds.bytes) return
@@ -250,37 +250,37 @@ export class MemoryStore implements Store {
     if (record === undefined) return
     this.#idle.delete(address)
     this.#bytes -= costOf(record)
-    unshelve(this.#shelves, shelfOf(record), record)
+    removeFromIndex(this.#byOwner, ownerAddress(record), record)
     if (record.due === undefined) return
     this.#awaited.delete(address)
     this.#awaitedBytes -= costOf(record)
-    unshelve(this.#dues, record.namespace, { created: record.due, key: address })
+    removeFromIndex(this.#byDue, record.namespace, { created: record.due, key: address })
   }
 }
 
-function shelve(shelves: Map<string, Shelf>, name: string, position: Position): void {
-  const shelf = shelves.get(name) ?? new Shelf()
+function addToIndex(shelves: Map<string, SortedIndex>, name: string, position: Position): void {
+  const shelf = shelves.get(name) ?? new SortedIndex()
   shelf.add(position)
   shelves.set(name, shelf)
 }
 
-function unshelve(shelves: Map<string, Shelf>, name: string, position: Position): void {
+function removeFromIndex(shelves: Map<string, SortedIndex>, name: string, position: Position): void {
   const shelf = shelves.get(name)
   shelf?.remove(position)
   if (shelf?.size === 0) shelves.delete(name)
 }
 
 function costOf(record: StoredRecord): number {
-  return record.value.length + OVERHEAD
+  return record.value.length + RECORD_OVERHEAD_BYTES
 }
 
 /** Spaces stand in no part of a place. */
-function shelfOf({ namespace, owner }: Pick<Place, 'namespace' | 'owner'>): string {
+function ownerAddress({ namespace, owner }: Pick<Place, 'namespace' | 'owner'>): string {
   return `${namespace} ${owner}`
 }
 
 function addressOf(place: Place): string {
-  return `${shelfOf(place)} ${place.key}`
+  return `${ownerAddress(place)} ${place.key}`
 }
 
 function pick({ namespace, owner, key, created, expires }: Draft): Omit<Draft, 'value' | 'due'> {

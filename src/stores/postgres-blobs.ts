@@ -10,12 +10,12 @@ import {
   type StoredBlob,
   StoreError,
 } from '../core/store.js'
-import { cut, inPieces } from './pieces.js'
+import { chunkRanges, inChunks } from './chunks.js'
 import { type PostgresPool, statement } from './postgres-pool.js'
 import { bytesOf } from './postgres-records.js'
 
 /** How long a blob may wait for its next piece before a sweep takes it for abandoned, milliseconds. */
-const ABANDONED = 3_600_000
+const ABANDONED_AFTER_MS = 3_600_000
 
 const BEGIN = statement('INSERT INTO blobs VALUES ($1, $2, $3, $4, 0, $5, false)')
 const ADD = statement(`
@@ -48,12 +48,12 @@ export class PostgresBlobs implements Blobs {
     checkPlace(place)
     const { namespace, owner, key } = place
     const id = randomBytes(12).toString('base64url')
-    await this.#pool.query(BEGIN, id, namespace, owner, key, this.#now() + ABANDONED)
+    await this.#pool.query(BEGIN, id, namespace, owner, key, this.#now() + ABANDONED_AFTER_MS)
     let size = 0
     try {
-      for await (const piece of inPieces(source, limit)) {
+      for await (const piece of inChunks(source, limit)) {
         const now = this.#now()
-        await this.#pool.query(ADD, id, Math.floor(size / MAX_PIECE_BYTES), piece, now + ABANDONED, now + ABANDONED / 2)
+        await this.#pool.query(ADD, id, Math.floor(size / MAX_PIECE_BYTES), piece, now + ABANDONED_AFTER_MS, now + ABANDONED_AFTER_MS / 2)
         size += piece.length
       }
       const [named] = await this.#pool.query(NAME, id, size, expires)
@@ -88,7 +88,7 @@ export class PostgresBlobs implements Blobs {
   }
 
   private async *read(id: string, size: number, range: ByteRange): AsyncGenerator<Buffer> {
-    for (const { index, from, to } of cut(size, range)) {
+    for (const { index, from, to } of chunkRanges(size, range)) {
       const [row] = await this.#pool.query(READ, id, index, from - index * MAX_PIECE_BYTES + 1, to - from)
       const piece = bytesOf(row?.bytes)
       if (piece.length !== to - from) throw new StoreError('unavailable', 'a blob went away while it was read')

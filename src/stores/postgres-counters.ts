@@ -38,8 +38,8 @@ export class PostgresCounters implements Counters {
     checkCount(counter, reservation)
     const { namespace, owner, key, expires: end } = counter
     const { id, amount, ceiling, now, expires } = reservation
-    const most = Math.min(Math.floor(ceiling), Number.MAX_SAFE_INTEGER)
-    const [row] = await this.#pool.query(RESERVE, namespace, owner, key, now, end, id, amount, most, expires)
+    const maximum = Math.min(Math.floor(ceiling), Number.MAX_SAFE_INTEGER)
+    const [row] = await this.#pool.query(RESERVE, namespace, owner, key, now, end, id, amount, maximum, expires)
     return row && tallyOf(row)
   }
 

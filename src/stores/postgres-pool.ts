@@ -2,21 +2,21 @@ import { createHash } from 'node:crypto'
 import pg from 'pg'
 import { StoreError } from '../core/store.js'
 import type { PostgresSettings, StoreEvents } from '../core/store-config.js'
-import { inTime } from './in-time.js'
+import { withTimeout } from './with-timeout.js'
 import { isAway, isFleeting, NO_CONNECTION, NONE_FREE, postgresFault } from './postgres-faults.js'
 
 /** Calls that wait for a connection at once. */
-const MOST_WAITING = 10_000
+const MAX_WAITING_CALLS = 10_000
 /** How long a server may be late with saying itself that a statement took too long, milliseconds. */
-const LATE = 500
+const CANCEL_GRACE_MS = 500
 /** How long a step of a session may take: a migration of large tables, or the wait for another one, milliseconds. */
-const SESSION = 600_000
+const SESSION_STEP_TIMEOUT_MS = 600_000
 /** How often what the server undid to keep its order is tried again. */
-const TRIES = 5
+const MAX_TRIES = 5
 /** A connection that takes so many times the wait for it is given up. */
 const MAX_CONNECTING = 4
 /** How often a server that went away is looked for, milliseconds; half of it more or less by chance. */
-const PROBE = 400
+const PROBE_INTERVAL_MS = 400
 
 export type Value = string | number | boolean | Buffer | null | readonly string[]
 
@@ -80,7 +80,7 @@ export class PostgresPool {
         return await this.once({ name, text, values })
       } catch (error) {
         if (error instanceof StoreError) throw error
-        if (!isFleeting(error) || tries === TRIES) throw this.faultOf(error)
+        if (!isFleeting(error) || tries === MAX_TRIES) throw this.faultOf(error)
         await new Promise(resolve => setTimeout(resolve, Math.random() * 2 ** tries))
       }
     }
@@ -99,7 +99,7 @@ export class PostgresPool {
     }
     try {
       const done = await act(async (text, values = []) => {
-        const { rows } = await client.query<Row>({ text, values, query_timeout: SESSION } as pg.QueryConfig)
+        const { rows } = await client.query<Row>({ text, values, query_timeout: SESSION_STEP_TIMEOUT_MS } as pg.QueryConfig)
         return rows
       })
       this.release(client)
@@ -124,12 +124,12 @@ export class PostgresPool {
   private async once(query: pg.QueryConfig): Promise<readonly Row[]> {
     this.checkOpen()
     if (this.#away !== undefined) throw new StoreError('unavailable', this.#away)
-    if (this.#pool.waitingCount >= MOST_WAITING) {
+    if (this.#pool.waitingCount >= MAX_WAITING_CALLS) {
       throw new StoreError('unavailable', 'too much waits for the store already')
     }
     const client = await this.connect()
     try {
-      const { rows } = await inTime(client.query<Row>(query), this.#settings.timeout + LATE, noAnswer)
+      const { rows } = await withTimeout(client.query<Row>(query), this.#settings.timeout + CANCEL_GRACE_MS, noAnswer)
       this.release(client)
       return rows
     } catch (error) {
@@ -144,7 +144,7 @@ export class PostgresPool {
     const { wait } = this.#settings
     const coming = this.#pool.connect()
     try {
-      const client = await inTime(coming, wait, () => new Error(this.#isConnecting ? NO_CONNECTION : NONE_FREE))
+      const client = await withTimeout(coming, wait, () => new Error(this.#isConnecting ? NO_CONNECTION : NONE_FREE))
       this.#used++
       return client
     } catch (error) {
@@ -176,15 +176,15 @@ export class PostgresPool {
   }
 
   private lookLater(): void {
-    this.#probe = setTimeout(() => void this.look(), PROBE * (0.5 + Math.random()))
+    this.#probe = setTimeout(() => void this.look(), PROBE_INTERVAL_MS * (0.5 + Math.random()))
     this.#probe.unref()
   }
 
   private async look(): Promise<void> {
     const client = new pg.Client({
       ...this.#pool.options,
-      connectionTimeoutMillis: PROBE * 2,
-      query_timeout: PROBE * 2,
+      connectionTimeoutMillis: PROBE_INTERVAL_MS * 2,
+      query_timeout: PROBE_INTERVAL_MS * 2,
     })
     client.on('error', () => undefined)
     try {

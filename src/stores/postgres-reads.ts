@@ -16,9 +16,9 @@ const SEVERAL = statement(`
   ) r`)
 
 /** Places in one statement: its answer is held as a whole. */
-const MOST = 32
+const MAX_PLACES_PER_READ = 32
 /** How long a read waits at most for the answers to those before it, milliseconds. */
-const PATIENCE = 5
+const BATCH_DELAY_MS = 5
 
 interface Reading {
   readonly place: Place
@@ -52,9 +52,9 @@ export class PostgresReads {
     if (known !== undefined) return known.row
     const reading = readingOf(place)
     this.#waiting.set(name, reading)
-    if (this.#waiting.size === MOST) this.send()
+    if (this.#waiting.size === MAX_PLACES_PER_READ) this.send()
     else if (this.#underWay === 0) this.#immediate ??= setImmediate(() => this.send())
-    else this.#timer ??= setTimeout(() => this.send(), PATIENCE)
+    else this.#timer ??= setTimeout(() => this.send(), BATCH_DELAY_MS)
     return reading.row
   }
 

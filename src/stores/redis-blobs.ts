@@ -10,16 +10,16 @@ import {
   type StoredBlob,
   StoreError,
 } from '../core/store.js'
-import { cut, inPieces } from './pieces.js'
+import { chunkRanges, inChunks } from './chunks.js'
 import { listOf, numberOf, textOf } from './redis-answers.js'
 import type { RedisConnection } from './redis-connection.js'
 import type { RedisKeys } from './redis-keys.js'
 import { NAME_BLOB } from './redis-scripts.js'
 
 /** How long the server keeps what has expired, for clocks that differ, milliseconds. */
-const GRACE = 3_600_000
+const EXPIRY_GRACE_MS = 3_600_000
 /** Keys that are taken out at once. */
-const AT_ONCE = 100
+const MAX_KEYS_PER_DELETE = 100
 
 interface Named {
   readonly id: string
@@ -45,12 +45,12 @@ export class RedisBlobs implements Blobs {
     const id = randomBytes(9).toString('base64url')
     let size = 0
     try {
-      for await (const piece of inPieces(source, limit)) {
+      for await (const piece of inChunks(source, limit)) {
         const key = this.#keys.piece(place, id, Math.floor(size / MAX_PIECE_BYTES))
         size += piece.length
-        await this.#connection.send('set', key, piece, 'PXAT', expires + GRACE)
+        await this.#connection.send('set', key, piece, 'PXAT', expires + EXPIRY_GRACE_MS)
       }
-      const values = [id, size, expires, expires + GRACE] as const
+      const values = [id, size, expires, expires + EXPIRY_GRACE_MS] as const
       const old = namedOf(await this.#connection.run(NAME_BLOB, [this.#keys.blob(place)], ...values))
       if (old !== undefined) await this.discard(place, old).catch(() => undefined)
     } catch (error) {
@@ -78,7 +78,7 @@ export class RedisBlobs implements Blobs {
   }
 
   private async *read(place: Place, { id, size }: Named, range: ByteRange): AsyncGenerator<Buffer> {
-    for (const { index, from, to } of cut(size, range)) {
+    for (const { index, from, to } of chunkRanges(size, range)) {
       const [first, last] = [from - index * MAX_PIECE_BYTES, to - index * MAX_PIECE_BYTES - 1]
       const piece = await this.#connection.send('getrange', this.#keys.piece(place, id, index), first, last)
       if (!Buffer.isBuffer(piece) || piece.length !== to - from) {
@@ -90,8 +90,8 @@ export class RedisBlobs implements Blobs {
 
   private async discard(place: Place, { id, size }: Named): Promise<void> {
     const count = Math.ceil(size / MAX_PIECE_BYTES)
-    for (let first = 0; first < count; first += AT_ONCE) {
-      const indexes = Array.from({ length: Math.min(AT_ONCE, count - first) }, (_, n) => first + n)
+    for (let first = 0; first < count; first += MAX_KEYS_PER_DELETE) {
+      const indexes = Array.from({ length: Math.min(MAX_KEYS_PER_DELETE, count - first) }, (_, n) => first + n)
       await this.#connection.send('unlink', ...indexes.map(index => this.#keys.piece(place, id, index)))
     }
   }

@@ -2,9 +2,9 @@ import { Cluster, type ClusterOptions, Redis, type RedisOptions } from 'ioredis'
 import type { RedisSettings } from '../core/store-config.js'
 
 /** How long opening may take, milliseconds. */
-export const OPENING = 5000
+export const OPEN_TIMEOUT_MS = 5000
 /** How long a sentinel, or a node of a cluster, that says nothing keeps its connection, milliseconds. */
-const SILENCE = 1000
+const SILENCE_TIMEOUT_MS = 1000
 
 /**
  * A client that is not connected yet. Nothing is queued while there is no connection, and nothing is sent twice: whoever
@@ -19,7 +19,7 @@ export function redisClient(settings: RedisSettings, opened: () => boolean, rene
     enableReadyCheck: true,
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
-    connectTimeout: OPENING,
+    connectTimeout: OPEN_TIMEOUT_MS,
     disableClientInfo: true,
     ...(username !== undefined && { username }),
     ...(password !== undefined && { password: password.reveal() }),
@@ -32,8 +32,8 @@ export function redisClient(settings: RedisSettings, opened: () => boolean, rene
       enableOfflineQueue: false,
       maxRedirections: 4,
       clusterRetryStrategy: again,
-      redisOptions: { ...common, socketTimeout: Math.max(SILENCE, 2 * timeout) },
-      slotsRefreshTimeout: OPENING,
+      redisOptions: { ...common, socketTimeout: Math.max(SILENCE_TIMEOUT_MS, 2 * timeout) },
+      slotsRefreshTimeout: OPEN_TIMEOUT_MS,
     } satisfies ClusterOptions
     return new Cluster([...nodes], options)
   }
@@ -51,7 +51,7 @@ export function redisClient(settings: RedisSettings, opened: () => boolean, rene
     sentinels: [...nodes],
     name: group ?? 'mymaster',
     sentinelRetryStrategy: again,
-    sentinelCommandTimeout: SILENCE,
+    sentinelCommandTimeout: SILENCE_TIMEOUT_MS,
     ...(tls !== undefined && {
       enableTLSForSentinelMode: true,
       sentinelTLS: tls.ca === undefined ? {} : { ca: tls.ca },

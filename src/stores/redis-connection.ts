@@ -2,20 +2,20 @@ import { createHash } from 'node:crypto'
 import { Cluster, type Redis } from 'ioredis'
 import { StoreError } from '../core/store.js'
 import type { RedisSettings, StoreEvents } from '../core/store-config.js'
-import { afterALook, inTime } from './in-time.js'
-import { OPENING, redisClient } from './redis-client.js'
+import { afterPolling, withTimeout } from './with-timeout.js'
+import { OPEN_TIMEOUT_MS, redisClient } from './redis-client.js'
 import { redisFault } from './redis-faults.js'
 
 /** Commands that wait for their answer at once. */
-const MOST_WAITING = 10_000
+const MAX_WAITING_COMMANDS = 10_000
 /** A server that answers nothing for so many times the patience of a command hangs. */
-const SILENT = 3
+const MAX_SILENT_TIMEOUTS = 3
 /** What a command may take longer for each byte that it carries, milliseconds: 10 MB a second. */
-const PER_BYTE = 1 / 10_000
+const MS_PER_BYTE = 1 / 10_000
 /** How long a server that was found again may take to let this connection in, milliseconds. */
-const LETTING_IN = 1000
+const RECOVERY_TIMEOUT_MS = 1000
 /** How often the connection to a server that takes no writes is made anew, milliseconds. */
-const RENEWING = 1000
+const RECONNECT_INTERVAL_MS = 1000
 
 export type Argument = string | number | Buffer
 
@@ -73,7 +73,7 @@ export class RedisConnection {
     const connection = new RedisConnection(settings, events)
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new Error('no answer in time')), OPENING)
+      timer = setTimeout(() => reject(new Error('no answer in time')), OPEN_TIMEOUT_MS)
     })
     try {
       await Promise.race([connection.#client.connect(), late])
@@ -92,13 +92,13 @@ export class RedisConnection {
   async send(command: string, ...values: Argument[]): Promise<unknown> {
     if (this.#closed) throw new StoreError('unavailable', 'the store is closed')
     if (this.#client.status !== 'ready') throw this.unreachable()
-    if (this.#waiting >= MOST_WAITING) throw new StoreError('unavailable', 'too much waits for the store already')
+    if (this.#waiting >= MAX_WAITING_COMMANDS) throw new StoreError('unavailable', 'too much waits for the store already')
     this.#waiting++
     try {
       const bytes = values.reduce<number>((sum, value) => sum + (Buffer.isBuffer(value) ? value.length : 0), 0)
-      const patience = this.#timeout + bytes * PER_BYTE
+      const patience = this.#timeout + bytes * MS_PER_BYTE
       const sent = this.#client.callBuffer(command, ...values)
-      const answer = await inTime(sent, patience, () => this.late(), this.#lastHeard)
+      const answer = await withTimeout(sent, patience, () => this.late(), this.#lastHeard)
       this.hear()
       return answer
     } catch (error) {
@@ -142,7 +142,7 @@ export class RedisConnection {
   private late(): StoreError {
     const now = performance.now()
     this.#silentSince ??= now - this.#timeout
-    if (now - this.#silentSince >= SILENT * this.#timeout && !(this.#client instanceof Cluster)) {
+    if (now - this.#silentSince >= MAX_SILENT_TIMEOUTS * this.#timeout && !(this.#client instanceof Cluster)) {
       this.#reason = 'no answer in time'
       this.#client.disconnect(true)
       this.away()
@@ -161,13 +161,13 @@ export class RedisConnection {
     const again = (): void => {
       if (!this.#closed && this.#client.status === 'connect') this.#client.disconnect(true)
     }
-    this.#entering = setTimeout(() => afterALook(again), LETTING_IN)
+    this.#entering = setTimeout(() => afterPolling(again), RECOVERY_TIMEOUT_MS)
     this.#entering.unref()
   }
 
   private renew(): boolean {
     const now = performance.now()
-    if (now < this.#renewed + RENEWING) return false
+    if (now < this.#renewed + RECONNECT_INTERVAL_MS) return false
     this.#renewed = now
     this.#renewing = true
     return true

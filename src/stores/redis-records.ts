@@ -21,7 +21,7 @@ import { CLAIM, CREATE, DELETE, FORGET, REPLACE, SWEEP } from './redis-scripts.j
 
 const FIELDS = ['c', 'e', 'd', 'v', 'f', 'b'] as const
 /** Records whose values are fetched at once. */
-const AT_ONCE = 50
+const MAX_RECORDS_PER_FETCH = 50
 
 /** Records as hashes, with three indexes a shard. */
 export class RedisRecords {
@@ -172,7 +172,7 @@ export class RedisRecords {
     const found: StoredRecord[] = []
     const index = this.#keys.order(namespace, shard)
     for (let from = start; found.length < limit; ) {
-      const wanted = Math.min(AT_ONCE, limit - found.length)
+      const wanted = Math.min(MAX_RECORDS_PER_FETCH, limit - found.length)
       const members = textsOf(await this.#connection.send(command, index, from, end, 'LIMIT', 0, wanted))
       found.push(...(await this.fetch(namespace, index, members)))
       const last = members.at(-1)

@@ -1,6 +1,6 @@
 import { FairShares } from '../core/fair-shares.js'
 import { StoreError } from '../core/store.js'
-import { BLOCK, Blocks } from './blocks.js'
+import { BLOCK_BYTES, Blocks } from './blocks.js'
 import { OverflowFile } from './overflow.js'
 import { prepareTempFolder, TempFile } from './temp-file.js'
 
@@ -207,7 +207,7 @@ export class Spool {
         at += bytes.length
         yield bytes
       } else {
-        const length = Math.min(BLOCK, stop - at, this.#inFile - at)
+        const length = Math.min(BLOCK_BYTES, stop - at, this.#inFile - at)
         this.reading(length)
         try {
           const bytes = await this.readFile(at, length)
@@ -260,7 +260,7 @@ export class Spool {
 
   /** How long the tail may be. */
   private room(): number {
-    if (this.#file !== undefined) return BLOCK
+    if (this.#file !== undefined) return BLOCK_BYTES
     return Math.min(this.#host.body, this.#tail.length + this.#host.freeMemory())
   }
 

@@ -24,7 +24,7 @@ t.test('wide characters take two columns', async t => {
 
 t.test('rows beyond the most are counted', async t => {
   const rows = Array.from({ length: 5 }, (_, index) => [String(index)])
-  t.equal(table({ head: ['n'], rows, paint: plain, most: 2 }), ['N', '0', '1', '… and 3 more'].join('\n'))
+  t.equal(table({ head: ['n'], rows, paint: plain, maxRows: 2 }), ['N', '0', '1', '… and 3 more'].join('\n'))
 })
 
 t.test('nothing in a cell steers the terminal', async t => {

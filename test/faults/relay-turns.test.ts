@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
-import { Turns, type Worker } from '../../src/kernel/turns.js'
+import { EventLoopShares, type Worker } from '../../src/kernel/event-loop-shares.js'
 import { body, chatEvent, stream } from '../helpers/answers.js'
 import { CHAT, oneUpstream, startTestGateway } from '../helpers/gateway.js'
 import { seeded } from '../helpers/random.js'
@@ -18,13 +18,13 @@ interface Refused {
 
 /** Lets every other take of a turn wait until the next one. */
 function refuseTurns(test: Test, seed: number): Refused {
-  const { take } = Turns.prototype
+  const { take } = EventLoopShares.prototype
   const random = seeded(seed)
   const told: Refused = { taken: 0, refused: 0 }
   test.teardown(() => {
-    Turns.prototype.take = take
+    EventLoopShares.prototype.take = take
   })
-  Turns.prototype.take = function (this: Turns, worker: Worker, bytes: number): boolean {
+  EventLoopShares.prototype.take = function (this: EventLoopShares, worker: Worker, bytes: number): boolean {
     if (random() < 0.5) {
       told.taken++
       return take.call(this, worker, bytes)

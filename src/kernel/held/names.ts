@@ -5,7 +5,7 @@ import type { WatchedKeys } from '../../wire/json-scan.js'
 import { stringsAt } from '../../wire/json-strings.js'
 import type { Body } from '../body.js'
 import type { Call } from '../call.js'
-import { breathe } from '../translate/steps.js'
+import { yieldToEventLoop } from '../translate/steps.js'
 import { elsewhere, noObject } from './faults.js'
 import { type Held, idIn } from './holdings.js'
 import { takerOf } from './outside.js'
@@ -54,7 +54,7 @@ async function namedIn(
       for (const kind of kindsAt(part.name, names)) named.add(field?.value ?? '', kind)
     }
   } else if (body.type === 'bytes') {
-    await breathe(body.bytes.length)
+    await yieldToEventLoop(body.bytes.length)
     for (const { kind, path } of names) stringsAt(body.bytes, path, text => named.add(text, kind))
   }
   return named.found

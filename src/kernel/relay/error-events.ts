@@ -1,34 +1,34 @@
 import { isObject, parseJson } from '../../core/json.js'
 import { decodeSse } from '../../wire/sse.js'
 
-const ERROR = '"error"'
+const ERROR_WORD = '"error"'
 /** The last event of a stateful response that failed. */
-const FAILED = 'response.failed'
+const FAILED_EVENT = 'response.failed'
 /** Data of so many of the last events is looked at: usage and the mark that ends a stream come behind an error. */
-const LAST = 4
+const MAX_LAST_EVENTS = 4
 
 /**
  * Whether one of the last whole events reports an error behind other members, as some servers put it into a chunk like
  * any other. `tail` may begin anywhere in an event. One search where there is none: it is asked once a stream.
  */
 export function endsInError(tail: Buffer): boolean {
-  if (!tail.includes(ERROR)) return false
+  if (!tail.includes(ERROR_WORD)) return false
   return decodeSse(tail)
-    .slice(-LAST)
-    .some(({ data }) => data.includes(ERROR) && reportsError(parseJson(data)))
+    .slice(-MAX_LAST_EVENTS)
+    .some(({ data }) => data.includes(ERROR_WORD) && reportsError(parseJson(data)))
 }
 
 /** Whether the last of some whole events says that the response failed: not every server sends an error event before it. */
 export function tellsOfFailure(bytes: Buffer): boolean {
-  if (!bytes.includes(FAILED)) return false
+  if (!bytes.includes(FAILED_EVENT)) return false
   const event = parseJson(decodeSse(bytes).at(-1)?.data ?? '')
-  return isObject(event) && event.type === FAILED
+  return isObject(event) && event.type === FAILED_EVENT
 }
 
 /** The data of the event that reports the error, or of the last one. `bytes` are events, or such data alone. */
 export function errorData(bytes: Uint8Array): string {
-  const last = decodeSse(bytes).slice(-LAST).reverse()
-  const found = last.find(({ data }) => data.includes(ERROR) || data.includes(FAILED)) ?? last[0]
+  const last = decodeSse(bytes).slice(-MAX_LAST_EVENTS).reverse()
+  const found = last.find(({ data }) => data.includes(ERROR_WORD) || data.includes(FAILED_EVENT)) ?? last[0]
   return found?.data ?? Buffer.from(bytes).toString('utf8')
 }
 

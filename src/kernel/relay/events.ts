@@ -12,12 +12,12 @@ import { sumOfUsage } from '../../wire/usage.js'
 import { InnerResponse } from '../inner.js'
 import { saidIn } from '../upstream-words.js'
 import { endsInError, errorData, tellsOfFailure } from './error-events.js'
-import { type Relay, type Source, STEP } from './relay.js'
+import { type Relay, type Source, STEP_BYTES } from './relay.js'
 import { holdsSecret } from './secrets.js'
 
 const BLANK_LINE = Buffer.from('\n\n')
 /** Bytes of comments and pings that wait for the first event that says something. */
-const LONGEST_PRELUDE = 16 * 1024
+const MAX_PRELUDE_BYTES = 16 * 1024
 
 /**
  * Relays an event stream, whole events at a time and each as soon as it is whole. The stream ends in one of two ways: by
@@ -47,7 +47,7 @@ export class EventRelay implements Relay {
     this.#headers = headers
     const { route } = attempt
     const { line, event } = route.limits
-    if (attempt.exchange.response !== undefined || attempt.call.response instanceof InnerResponse) this.step = STEP
+    if (attempt.exchange.response !== undefined || attempt.call.response instanceof InnerResponse) this.step = STEP_BYTES
     const paths = route.protocol?.usage
     this.#usage = paths && new EventUsage(paths)
     this.#stream = new SseRelay({
@@ -185,7 +185,7 @@ export class EventRelay implements Relay {
   private waits(bytes: Buffer): boolean {
     const { content, ended } = this.#stream
     if (content > 0 || ended || !this.#attempt.mayYield) return false
-    if (this.#prelude.length + bytes.length > LONGEST_PRELUDE) return false
+    if (this.#prelude.length + bytes.length > MAX_PRELUDE_BYTES) return false
     this.#prelude.append(bytes)
     return true
   }

@@ -95,12 +95,12 @@ class ChangedFrames implements Frames {
 
 /** Deepest nesting of a message, and the characters that it takes at least: a bracket for each level, and one to close it. */
 const MAX_DEPTH = 2000
-const DEEP = 2 * MAX_DEPTH
+const MIN_DEEP_CHARS = 2 * MAX_DEPTH
 
 function limited(read: () => readonly Frame[], prefix: string, values: number): readonly Frame[] {
   try {
     const frames = read()
-    for (const { data } of frames) if (data.length > DEEP) checkMessage(data, values)
+    for (const { data } of frames) if (data.length > MIN_DEEP_CHARS) checkMessage(data, values)
     return frames
   } catch (cause) {
     if (!(cause instanceof WireLimitError)) throw cause
@@ -112,11 +112,11 @@ function limited(read: () => readonly Frame[], prefix: string, values: number): 
 }
 
 /** Throws where a message would take too much as objects. */
-function checkMessage(data: string, most: number): void {
-  const { values, depth } = costNow(Buffer.from(data), most)
-  if (values <= most && depth <= MAX_DEPTH) return
+function checkMessage(data: string, maxValues: number): void {
+  const { values, depth } = costNow(Buffer.from(data), maxValues)
+  if (values <= maxValues && depth <= MAX_DEPTH) return
   throw new GatewayError('bad_upstream_response', 'The upstream sent a malformed event.', {
     phase: 'event',
-    limit: values > most ? 'values' : 'depth',
+    limit: values > maxValues ? 'values' : 'depth',
   })
 }

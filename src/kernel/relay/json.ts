@@ -14,7 +14,7 @@ import { giveUp } from './refusal.js'
 import type { Relay, Source } from './relay.js'
 
 /** Answers up to this size are held, checked whole and sent at once; larger ones stream as they come. */
-const HOLD = 16 * 1024
+const MAX_WHOLE_ANSWER_BYTES = 16 * 1024
 
 const NO_USAGE: UsagePaths = {}
 
@@ -52,11 +52,11 @@ export class JsonRelay implements Relay {
       return
     }
     this.#held.push(chunk)
-    this.#isRewritten ||= this.#size > HOLD && this.hasOtherVectors(this.#held)
+    this.#isRewritten ||= this.#size > MAX_WHOLE_ANSWER_BYTES && this.hasOtherVectors(this.#held)
     if (this.#isRewritten) {
       const { response } = this.#attempt.route.limits
       if (this.#size > response) this.refuse('It is too large to be rewritten.', 'response')
-    } else if (this.#size > HOLD) {
+    } else if (this.#size > MAX_WHOLE_ANSWER_BYTES) {
       this.stream(this.#held)
     }
   }
@@ -80,7 +80,7 @@ export class JsonRelay implements Relay {
       call.end()
       return
     }
-    if (this.#size > HOLD || this.mayHaveOtherVectors(this.#held)) {
+    if (this.#size > MAX_WHOLE_ANSWER_BYTES || this.mayHaveOtherVectors(this.#held)) {
       this.rewrite(this.#held).catch((cause: unknown) => this.fail(cause))
       return
     }

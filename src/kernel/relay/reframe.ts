@@ -9,7 +9,7 @@ import { closing, contentType, encodeFrame } from '../../wire/framing.js'
 import { type Numbers, usagePlaces } from '../../wire/usage.js'
 import { saidIn } from '../upstream-words.js'
 import type { Frames } from './frames.js'
-import { type Relay, type Source, STEP } from './relay.js'
+import { type Relay, type Source, STEP_BYTES } from './relay.js'
 import { holdsSecret } from './secrets.js'
 
 /**
@@ -17,7 +17,7 @@ import { holdsSecret } from './secrets.js'
  * and the upstream sends events, or the other way round.
  */
 export class ReframeRelay implements Relay {
-  readonly step = STEP
+  readonly step = STEP_BYTES
   readonly #attempt: Source
   readonly #status: number
   readonly #headers: string[]

@@ -9,7 +9,7 @@ import { saidIn } from '../upstream-words.js'
 import type { Relay, Source } from './relay.js'
 
 /** What is kept of a refusal's body; a larger one is not passed on. */
-const MOST = 64 * 1024
+const MAX_REFUSAL_BYTES = 64 * 1024
 
 /** Statuses of which nothing but our own error is shown: redirects and refusals of the gateway's credential. */
 function hidden(status: number): boolean {
@@ -44,7 +44,7 @@ export class RefusalRelay implements Relay {
 
   data(chunk: Buffer): void {
     this.#size += chunk.length
-    if (this.#size <= MOST) this.#chunks.push(chunk)
+    if (this.#size <= MAX_REFUSAL_BYTES) this.#chunks.push(chunk)
     else this.fail()
   }
 
@@ -61,11 +61,11 @@ export class RefusalRelay implements Relay {
 
   private fail(): void {
     const body = Buffer.concat(this.#chunks)
-    const said = this.#size <= MOST ? saidIn(body, this.#attempt) : undefined
+    const said = this.#size <= MAX_REFUSAL_BYTES ? saidIn(body, this.#attempt) : undefined
     const error = errorOfStatus(this.refusesCredential(body) ? 401 : this.#status, this.#headers, said)
     const headers = responseHeaders(this.#headers, this.#attempt.exchange)
     const answer = { status: this.#status, headers, body }
-    giveUp(this.#attempt, this.#status, error, this.#size <= MOST ? answer : undefined)
+    giveUp(this.#attempt, this.#status, error, this.#size <= MAX_REFUSAL_BYTES ? answer : undefined)
   }
 
   /** Some protocols say with status 400 that the gateway's key is wrong. */

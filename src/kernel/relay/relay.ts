@@ -9,11 +9,11 @@ import type { UpstreamAnswer } from '../failure.js'
  * that become five times as much for another protocol: a client that is slower than the upstream would have all of it
  * waiting. Most events come alone and are shorter.
  */
-export const STEP = 4 * 1024
+export const STEP_BYTES = 4 * 1024
 
 /** The way of one answer from upstream to client. */
 export interface Relay {
-  /** Bytes that it is given at most at a time, where more may become of them; see {@link STEP}. */
+  /** Bytes that it is given at most at a time, where more may become of them; see {@link STEP_BYTES}. */
   readonly step?: number | undefined
   data(chunk: Buffer): void
   /** The upstream's transfer ended in good order. */

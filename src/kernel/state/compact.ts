@@ -4,7 +4,7 @@ import { isObject, type Json, type JsonObject } from '../../core/json.js'
 import type { Route } from '../../core/plan.js'
 import { unknownModel } from '../../core/refusals.js'
 import { admit } from '../admit.js'
-import { askInside, type InsideAnswer } from '../ask-inside.js'
+import { callInner, type InnerAnswer } from '../inner-call.js'
 import type { HeldBody } from '../body.js'
 import { documentOfBody } from '../body-document.js'
 import type { Call } from '../call.js'
@@ -75,7 +75,7 @@ async function summary(call: Call, maker: Route, body: HeldBody, serve: Serve): 
   const ask = Buffer.from(jsonText(requestFor(document, own)))
   call.memory.release()
   const mostBytes = maker.limits.response
-  const answer = await askInside(call, serve, { method: 'POST', path, body: ask, mostBytes })
+  const answer = await callInner(call, serve, { method: 'POST', path, body: ask, maxBytes: mostBytes })
   if (call.over) return
   if (answer.status !== 200) return passOn(call, answer)
   const response = parseExact(answer.body.toString('utf8'))
@@ -136,7 +136,7 @@ function textOf(response: JsonObject): string {
 const LEFT = /^(content-type|content-length|x-request-id|connection|transfer-encoding)$/i
 
 /** The model could not be asked: its refusal is the answer. */
-function passOn(call: Call, { status, headers, body }: InsideAnswer): void {
+function passOn(call: Call, { status, headers, body }: InnerAnswer): void {
   const passed = headers.flatMap((name, index) =>
     index % 2 === 0 && !LEFT.test(name) ? [name, headers[index + 1] ?? ''] : [],
   )

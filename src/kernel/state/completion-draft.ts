@@ -7,7 +7,7 @@ import { withoutKept } from '../../wire/kept-members.js'
 import type { Body } from '../body.js'
 import { documentOfBody } from '../body-document.js'
 import type { Call } from '../call.js'
-import { breathe, jsonBytes } from '../translate/steps.js'
+import { yieldToEventLoop, jsonBytes } from '../translate/steps.js'
 import { CompletionTap } from './completion-tap.js'
 import { type ConversationRecord, withItems } from './conversation-lines.js'
 import { tooLargeToKeep } from './faults.js'
@@ -40,7 +40,7 @@ export async function draftCompletion(call: Call, body: Body): Promise<Body> {
   if (!isObject(document)) throw new GatewayError('bad_request', 'The body has to be a JSON object.')
   const metadata = readMetadata(document.metadata)
   const { id, created } = completions.newId()
-  await breathe(body.bytes.length)
+  await yieldToEventLoop(body.bytes.length)
   const messages = messagesOf(document, id, created)
   if (messages.head.items > bounds.items) throw tooLargeToKeep(`${bounds.items} messages`, 'conversation_items')
   const room = call.bodyMemory.reserve(messages.lines.length)
@@ -67,7 +67,7 @@ export async function draftCompletion(call: Call, body: Body): Promise<Body> {
   }
   call.tap = new CompletionTap(context, bounds.bytes, keep)
   call.completion = { id, named: exchanges => exchanges.map(exchange => withId(exchange, id)) }
-  await breathe(body.bytes.length)
+  await yieldToEventLoop(body.bytes.length)
   return { ...body, bytes: Buffer.from(withoutKept(body.bytes)), model: undefined }
 }
 

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../core/json.js'
 import { isPlace, type Store, type StoredRecord } from '../../core/store.js'
 import { belongsToAnyone } from '../held/belonging.js'
-import { breathe } from '../translate/steps.js'
+import { yieldToEventLoop } from '../translate/steps.js'
 import type { StateBounds } from './bounds.js'
 import {
   type ConversationRecord,
@@ -77,7 +77,7 @@ export class NamedConversations {
       step += line.json.length
       if (step < STEP_BYTES) continue
       step = 0
-      await breathe(Number.POSITIVE_INFINITY)
+      await yieldToEventLoop(Number.POSITIVE_INFINITY)
     }
     return items
   }

@@ -7,7 +7,7 @@ import type { Body } from '../body.js'
 import { documentOfBody } from '../body-document.js'
 import type { Call } from '../call.js'
 import { InnerRequest, type Inside } from '../inner.js'
-import { breathe } from '../translate/steps.js'
+import { yieldToEventLoop } from '../translate/steps.js'
 import { isCompaction, mayHoldCompaction } from './compactions.js'
 import type { Conversations } from './conversations.js'
 import { tooLongConversation } from './faults.js'
@@ -70,7 +70,7 @@ function mayBeCompacted({ before }: Turn, body: Body): boolean {
 /** From the whole body, where a look at its form did not show all of it. */
 async function referencesOf(call: Call, body: Body): Promise<readonly string[]> {
   if (body.type !== 'bytes' || !mayRefer(body.bytes)) return []
-  await breathe(body.bytes.length)
+  await yieldToEventLoop(body.bytes.length)
   const document = await documentOfBody(call, body, { isKnown: name => name === 'input' })
   const references = isObject(document) ? referencesIn(document.input) : []
   call.memory.release()

@@ -1,6 +1,6 @@
 import { jsonText, parseExact } from '../../core/exact-json.js'
 import { isObject, type Json, type JsonObject, parseJson } from '../../core/json.js'
-import { breathe, joined, utf8Text } from '../translate/steps.js'
+import { yieldToEventLoop, joined, utf8Text } from '../translate/steps.js'
 import type { Item } from './items.js'
 
 /** A response as the store has it. Each points back to the one before it, so any of them can be continued any number of times. */
@@ -105,7 +105,7 @@ export async function encodeStored(stored: StoredResponse): Promise<Buffer> {
     step += piece.length
     if (step < STEP) continue
     step = 0
-    await breathe(Number.POSITIVE_INFINITY)
+    await yieldToEventLoop(Number.POSITIVE_INFINITY)
   }
   return joined(pieces, size)
 }
@@ -132,7 +132,7 @@ export async function decodeStored(bytes: Uint8Array): Promise<StoredResponse | 
     step += line.length
     if (step < STEP) continue
     step = 0
-    await breathe(Number.POSITIVE_INFINITY)
+    await yieldToEventLoop(Number.POSITIVE_INFINITY)
   }
   const [head, ...rest] = lines
   if (!isObject(head)) return undefined

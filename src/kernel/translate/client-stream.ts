@@ -9,7 +9,7 @@ import type { Source } from '../relay/relay.js'
 import type { Turn } from '../state/turn.js'
 import { SealGatherer } from './seals.js'
 import { usageOf } from './text.js'
-import { toldError } from './told.js'
+import { mapUpstreamError } from './map-upstream-error.js'
 import type { TextTranslator } from './translator.js'
 
 /** Events that end a stateful response well, and carry it whole. */
@@ -55,7 +55,7 @@ export class ClientStream {
     const { call } = this.#attempt
     switch (event.type) {
       case 'error':
-        this.#error = toldError(event.error, this.#attempt, call.begun ? [] : this.#headers)
+        this.#error = mapUpstreamError(event.error, this.#attempt, call.begun ? [] : this.#headers)
         this.#state = 'breaking'
         // The first thing that the stream says: nothing has been sent, so another target may do better.
         if (!call.begun && this.#out === '') return

@@ -4,7 +4,7 @@ import type { CountCodec, Target, UpstreamError } from '../../core/codec.js'
 import type { Json, JsonObject } from '../../core/json.js'
 import type { Exchange, Translation } from '../../core/plan.js'
 import type { TextRequest } from '../../core/text.js'
-import type { Asked } from './asked.js'
+import type { DecodedRequest } from './decoded-request.js'
 import { Losses } from './losses.js'
 import type { Translated, Translator } from './translator.js'
 
@@ -17,13 +17,13 @@ export class CountTranslator implements Translator {
   readonly #request: TextRequest
   readonly #target: Target
 
-  constructor(asked: Asked, exchange: Exchange, translation: Translation, server: CountCodec, client: CountCodec) {
+  constructor(decoded: DecodedRequest, exchange: Exchange, translation: Translation, server: CountCodec, client: CountCodec) {
     this.#server = server.server
     this.#client = client.client
-    const request = asked.request as TextRequest
+    const request = decoded.request as TextRequest
     const { protocol } = countedBy(client)
     const tables = { fields: countedBy(server).server.fields, carries: countedBy(client).client.carries }
-    this.losses = new Losses(tables, asked, false)
+    this.losses = new Losses(tables, decoded, false)
     this.#target = { model: exchange.model, traits: translation.traits, lose: this.losses.miss }
     this.#request = sentText(request, this.#target, protocol, true).request
   }

@@ -14,8 +14,8 @@ import { framingOf } from '../relay/framing.js'
 import type { Relay, Source } from '../relay/relay.js'
 import { type ClientStream, conditionOf } from './client-stream.js'
 import { embeddedCost } from './embedded.js'
-import { breathe, isLarge, joined, jsonBytes } from './steps.js'
-import { toldError } from './told.js'
+import { yieldToEventLoop, isLarge, joined, jsonBytes } from './steps.js'
+import { mapUpstreamError } from './map-upstream-error.js'
 import type { Translated, TranslatedBody, TranslatedBytes, TranslatedFrames, Translator } from './translator.js'
 
 const EMPTY = Buffer.alloc(0)
@@ -56,7 +56,7 @@ export class TranslatedDocument implements Relay {
     this.#given = true
     this.translate().catch((cause: unknown) => {
       if (!(cause instanceof GatewayError) || cause.code === 'unavailable') this.#attempt.call.fail(cause)
-      else this.#attempt.failed(conditionOf(cause), toldError(cause, this.#attempt, this.#headers))
+      else this.#attempt.failed(conditionOf(cause), mapUpstreamError(cause, this.#attempt, this.#headers))
     })
   }
 
@@ -99,7 +99,7 @@ export class TranslatedDocument implements Relay {
   }
 
   private async show(document: Json, others: readonly Json[], memory: MemoryLease): Promise<void> {
-    await breathe(this.#size)
+    await yieldToEventLoop(this.#size)
     const { text } = this.#translator
     const result = text?.result(document)
     if (result !== undefined && isLarge(this.#size)) await this.holdEmbedded(result, memory)
@@ -196,7 +196,7 @@ export async function sendDocument(
 ): Promise<void> {
   const { call } = attempt
   await translator.text?.remember(call)
-  await breathe(size)
+  await yieldToEventLoop(size)
   const document = (await call.turn?.keep(body)) ?? body
   // A string leaves with the head in one write; a buffer would be a second one.
   const bytes = isLarge(size) ? await jsonBytes(document, size) : jsonText(document)

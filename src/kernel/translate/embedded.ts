@@ -8,13 +8,13 @@ import { costInTurns } from './steps.js'
  */
 export async function embeddedCost(
   lists: readonly (readonly Part[])[],
-  most: number,
+  maxValues: number,
 ): Promise<Omit<JsonCost, 'depth'>> {
   let values = 0
   let heap = 0
   for (const text of textsOf(lists)) {
-    if (values > most) break
-    const cost = await costInTurns(Buffer.from(text), most - values)
+    if (values > maxValues) break
+    const cost = await costInTurns(Buffer.from(text), maxValues - values)
     values += cost.values
     heap += cost.heap - heapOf(text.length, 0, 0)
   }

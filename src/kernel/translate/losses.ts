@@ -3,10 +3,10 @@ import type { Carry } from '../../core/fields.js'
 import { untranslatable } from '../../core/refusals.js'
 import { shownName } from '../../core/shown-name.js'
 import type { Left } from '../../core/text.js'
-import type { Asked } from './asked.js'
+import type { DecodedRequest } from './decoded-request.js'
 
 /** Most losses that are kept of one request. */
-const MOST = 64
+const MAX_LOSSES = 64
 
 /** How clients write the fields, and what becomes of them: the two tables of a pair of codecs. */
 export interface Tables {
@@ -20,14 +20,14 @@ export interface Tables {
  */
 export class Losses {
   readonly #tables: Tables
-  #asked: Pick<Asked, 'body' | 'inherited'>
+  #decoded: Pick<DecodedRequest, 'body' | 'inherited'>
   readonly #strict: boolean
   readonly #dropped = new Map<string, string>()
   readonly #names = new Map<string, string>()
 
-  constructor(tables: Tables, asked: Pick<Asked, 'body' | 'inherited'>, strict: boolean) {
+  constructor(tables: Tables, decoded: Pick<DecodedRequest, 'body' | 'inherited'>, strict: boolean) {
     this.#tables = tables
-    this.#asked = asked
+    this.#decoded = decoded
     this.#strict = strict
   }
 
@@ -38,7 +38,7 @@ export class Losses {
 
   /** Drops the body: from now on losses of answers are noted alone, by names that need none. */
   letGo(): void {
-    this.#asked = { body: {}, inherited: this.#asked.inherited }
+    this.#decoded = { body: {}, inherited: this.#decoded.inherited }
   }
 
   /** What an encoder says of a canonical field; see `Target.lose`. */
@@ -54,14 +54,14 @@ export class Losses {
   private nameOf(field: string): string {
     const known = this.#names.get(field)
     if (known !== undefined) return known
-    const name = clientName(this.#tables.fields, field, this.#asked.body)
+    const name = clientName(this.#tables.fields, field, this.#decoded.body)
     this.#names.set(field, name)
     return name
   }
 
   /** The client's own name of an item: those of earlier turns stand before it. */
   private own(name: string): string {
-    const { inherited } = this.#asked
+    const { inherited } = this.#decoded
     const index = inherited === 0 ? undefined : /^input\[(\d+)\]/.exec(name)?.[1]
     if (index === undefined) return name
     const own = Number(index) - inherited
@@ -80,7 +80,7 @@ export class Losses {
 
   /** Something of an answer that cannot be shown: the work is done, so it is no error even where nothing may be lost. */
   note(field: string, why: string): void {
-    if (this.#dropped.size < MOST) this.#dropped.set(shownName(field), why)
+    if (this.#dropped.size < MAX_LOSSES) this.#dropped.set(shownName(field), why)
   }
 
   /**

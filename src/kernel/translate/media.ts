@@ -6,7 +6,7 @@ import { untranslatable } from '../../core/refusals.js'
 import type { MediaKind, MediaPart, Part } from '../../core/text.js'
 import type { Fetched, MediaFetcher } from '../../net/media.js'
 import type { Call } from '../call.js'
-import type { Asked } from './asked.js'
+import type { DecodedRequest } from './decoded-request.js'
 
 /** What is known of a document once it has been fetched. */
 interface Document {
@@ -40,13 +40,13 @@ export class RemoteMedia {
    * The request with bytes in the place of URLs that this target does not take. Throws `untranslatable` where nothing may
    * be fetched, `invalid_parameter` where a URL gives nothing, `client_gone` after {@link cancel}.
    */
-  async inlined(asked: Asked, translation: Translation): Promise<Asked> {
-    const wanted = wantedBy(asked.request, translation)
-    if (wanted.length === 0) return asked
+  async inlined(decoded: DecodedRequest, translation: Translation): Promise<DecodedRequest> {
+    const wanted = wantedBy(decoded.request, translation)
+    if (wanted.length === 0) return decoded
     try {
       await this.fetch(wanted, translation, this.#call.generation.media)
-      const request = this.withBytes(asked.request, new Set(wanted))
-      return { ...asked, request, size: asked.size + Math.ceil((this.#bytes * 4) / 3) }
+      const request = this.withBytes(decoded.request, new Set(wanted))
+      return { ...decoded, request, size: decoded.size + Math.ceil((this.#bytes * 4) / 3) }
     } catch (cause) {
       throw cause instanceof GatewayError ? (this.#call.turn?.placed(cause) ?? cause) : cause
     }
@@ -90,7 +90,7 @@ export class RemoteMedia {
     }
   }
 
-  private withBytes(request: Asked['request'], wanted: ReadonlySet<Part>): Asked['request'] {
+  private withBytes(request: DecodedRequest['request'], wanted: ReadonlySet<Part>): DecodedRequest['request'] {
     const inline = <P extends Part>(part: P): P =>
       isRemote(part) && wanted.has(part) ? { ...part, ...this.bytesOf(part) } : part
     const given = (part: Part): Part =>
@@ -115,7 +115,7 @@ export class RemoteMedia {
 }
 
 /** Media by URL that the target could be given as bytes alone. */
-function wantedBy(request: Asked['request'], { client, traits }: Translation): readonly Remote[] {
+function wantedBy(request: DecodedRequest['request'], { client, traits }: Translation): readonly Remote[] {
   const wanted: Remote[] = []
   if (client.operation === 'text' && 'turns' in request) {
     const { carries, takesUrl } = client.client

@@ -54,13 +54,13 @@ export class OtherCalls {
     }
     const { queue, connect, first_byte, total } = timeouts
     // All of them together are no larger than one answer may be.
-    const most = Math.floor((call.route?.limits.response ?? 0) / this.#requests.length)
+    const maxBytes = Math.floor((call.route?.limits.response ?? 0) / this.#requests.length)
     const patience = {
       key: call.key,
       queue,
       connect,
       answer: Math.min(first_byte, total),
-      most,
+      most: maxBytes,
       signal: this.#end.signal,
     }
     try {

@@ -10,7 +10,7 @@ import type {
   SpeakCodec,
 } from '../../core/codec.js'
 import type { Exchange, Translation } from '../../core/plan.js'
-import type { Asked } from './asked.js'
+import type { DecodedRequest } from './decoded-request.js'
 import { CountTranslator } from './count.js'
 import { TextPair } from './text.js'
 import type { Translator } from './translator.js'
@@ -18,7 +18,7 @@ import { WholeTranslator } from './whole.js'
 
 /** Pairs the codecs of an exchange for one request. `strict`: nothing of it may be left out. `id`: of the answer. */
 export function translatorOf(
-  asked: Asked,
+  decoded: DecodedRequest,
   exchange: Exchange,
   translation: Translation,
   strict: boolean,
@@ -26,16 +26,16 @@ export function translatorOf(
 ): Translator {
   const { server, client } = translation
   if (server.operation === 'text' && client.operation === 'text') {
-    return new TextPair(asked, exchange, translation, server, client, strict, { newId, id })
+    return new TextPair(decoded, exchange, translation, server, client, strict, { newId, id })
   }
   if (server.operation === 'moderate' && client.operation === 'text') {
-    return new TextPair(asked, exchange, translation, server, client, strict, { newId, id })
+    return new TextPair(decoded, exchange, translation, server, client, strict, { newId, id })
   }
   if (isWhole(server) && isWhole(client) && server.operation === client.operation) {
-    return new WholeTranslator(asked, exchange, translation, server, client, strict, newId)
+    return new WholeTranslator(decoded, exchange, translation, server, client, strict, newId)
   }
   if (server.operation === 'count' && client.operation === 'count') {
-    return new CountTranslator(asked, exchange, translation, server, client)
+    return new CountTranslator(decoded, exchange, translation, server, client)
   }
   throw new Error(`${server.protocol} and ${client.protocol} are codecs of two operations`)
 }

@@ -26,13 +26,13 @@ function count(value: string): string | undefined {
 
 function reset(value: string, from: ResetForm, to: ResetForm, now: number): string | undefined {
   const left = from === 'duration' ? milliseconds(value) : Date.parse(value) - now
-  if (left === undefined || !(Math.abs(left) <= LONGEST)) return undefined
+  if (left === undefined || !(Math.abs(left) <= MAX_WAIT_MS)) return undefined
   if (from === to) return value
   return to === 'duration' ? duration(Math.max(0, left)) : moment(now + left)
 }
 
 /** A year; whoever says more means something else. */
-const LONGEST = 366 * 24 * 3_600_000
+const MAX_WAIT_MS = 366 * 24 * 3_600_000
 
 const UNITS: Readonly<Record<string, number>> = {
   d: 86_400_000,

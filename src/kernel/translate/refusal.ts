@@ -5,11 +5,11 @@ import type { UpstreamHeaders } from '../response-headers.js'
 import { errorOfStatus } from '../upstream-errors.js'
 import { saidIn } from '../upstream-words.js'
 import { translatedHeaders } from './headers.js'
-import { toldError } from './told.js'
+import { mapUpstreamError } from './map-upstream-error.js'
 import type { Translator } from './translator.js'
 
 /** What is kept of a refusal's body, in bytes; of a larger one only the status counts. */
-const MOST = 64 * 1024
+const MAX_REFUSAL_BYTES = 64 * 1024
 
 /** Codes by which upstreams refuse the gateway's own credential with a status that is not 401 or 403. */
 const OF_CREDENTIAL = new Set(['invalid_api_key', 'authentication_error'])
@@ -36,7 +36,7 @@ export class TranslatedRefusal implements Relay {
 
   data(chunk: Buffer): void {
     this.#size += chunk.length
-    if (this.#size <= MOST) this.#chunks.push(chunk)
+    if (this.#size <= MAX_REFUSAL_BYTES) this.#chunks.push(chunk)
     else this.tell()
   }
 
@@ -60,11 +60,11 @@ export class TranslatedRefusal implements Relay {
   }
 
   private read(): GatewayError {
-    const body = this.#size <= MOST ? Buffer.concat(this.#chunks).toString('utf8') : ''
+    const body = this.#size <= MAX_REFUSAL_BYTES ? Buffer.concat(this.#chunks).toString('utf8') : ''
     const cause = body === '' ? undefined : saidIn(body, this.#attempt)
     const plain = errorOfStatus(this.#status, this.#headers, cause)
     if (plain.code === 'upstream_auth' || this.#status < 400) return plain
-    const said = this.#translator.error(this.#status, this.#size <= MOST ? parseJson(body) : undefined)
+    const said = this.#translator.error(this.#status, this.#size <= MAX_REFUSAL_BYTES ? parseJson(body) : undefined)
     if (said.code !== undefined && OF_CREDENTIAL.has(said.code)) return errorOfStatus(401, this.#headers, cause)
     const details: ErrorDetails = {
       ...plain.details,
@@ -73,6 +73,6 @@ export class TranslatedRefusal implements Relay {
       ...(said.code !== undefined && plain.status < 500 && { familyCode: said.code }),
     }
     const error = new GatewayError(plain.code, said.message || plain.message, details)
-    return toldError(error, this.#attempt, translatedHeaders(this.#headers, this.#attempt.exchange))
+    return mapUpstreamError(error, this.#attempt, translatedHeaders(this.#headers, this.#attempt.exchange))
   }
 }

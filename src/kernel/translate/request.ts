@@ -1,9 +1,9 @@
 import type { Exchange } from '../../core/plan.js'
 import type { UpstreamRequest } from '../../net/pools.js'
 import type { Call } from '../call.js'
-import type { Asked } from './asked.js'
+import type { DecodedRequest } from './decoded-request.js'
 import { OtherCalls } from './other-calls.js'
-import { breathe, jsonBytes } from './steps.js'
+import { yieldToEventLoop, jsonBytes } from './steps.js'
 import type { Translator } from './translator.js'
 
 /**
@@ -14,12 +14,12 @@ export async function translatedRequest(
   call: Call,
   exchange: Exchange,
   translator: Translator,
-  { size }: Pick<Asked, 'size'>,
+  { size }: Pick<DecodedRequest, 'size'>,
   nth = 0,
 ): Promise<UpstreamRequest> {
-  await breathe(size)
+  await yieldToEventLoop(size)
   const document = translator.encode(nth)
-  await breathe(size)
+  await yieldToEventLoop(size)
   const bytes = await jsonBytes(document, size)
   const chosen = call.stream ? exchange.streamCall : exchange.call
   return {
@@ -52,11 +52,11 @@ export async function othersOf(
   call: Call,
   exchange: Exchange,
   translator: Translator,
-  asked: Pick<Asked, 'size'>,
+  decoded: Pick<DecodedRequest, 'size'>,
 ): Promise<OtherCalls | undefined> {
   const requests: UpstreamRequest[] = []
   for (let nth = 1; nth < (translator.calls ?? 1); nth++) {
-    const { headers, ...request } = await translatedRequest(call, exchange, translator, asked, nth)
+    const { headers, ...request } = await translatedRequest(call, exchange, translator, decoded, nth)
     const own = headers.filter((_, index) => headers[index - (index % 2)] !== 'idempotency-key')
     requests.push({ ...request, headers: own })
   }

@@ -4,7 +4,7 @@ import type { CallPart, Part, ReasoningPart, Seal, TextEvent, TextRequest, Turn 
 import type { Call } from '../call.js'
 
 /** Characters of thoughts that are gathered from one answer; what thinks more than this is not remembered. */
-const MOST = 512 * 1024
+const MAX_THOUGHT_CHARS = 512 * 1024
 
 /** What has to stand before and on the calls of an answer when the conversation goes on. */
 export interface Sealed {
@@ -56,7 +56,7 @@ export class SealGatherer {
         const thought = this.#parts.get(event.index)
         if (thought?.part.type !== 'reasoning') return
         this.#size += event.text.length
-        if (this.#size <= MOST) thought.text.append(event.text)
+        if (this.#size <= MAX_THOUGHT_CHARS) thought.text.append(event.text)
         return
       }
       case 'part-end': {
@@ -75,7 +75,7 @@ export class SealGatherer {
   /** Remembers what was gathered, if the answer calls a tool and anything of it is sealed. */
   async remember(call: Call): Promise<void> {
     const owner = call.caller?.name
-    if (owner === undefined || !this.isSealed || this.#size > MOST) return
+    if (owner === undefined || !this.isSealed || this.#size > MAX_THOUGHT_CHARS) return
     const ids = [...this.#parts.values()].flatMap(({ part }) => (part.type === 'call' ? [part.id] : []))
     await call.kernel.state.recall.remember(owner, ids, this.sealed() as unknown as Json)
   }

@@ -6,23 +6,23 @@ import { costNow, costOf, type JsonCost } from '../../wire/json-cost.js'
 import { parseSteps } from '../../wire/json-parse.js'
 
 /** Documents over this size are worked on in several turns of the event loop, in bytes. */
-const LARGE = 256 * 1024
+const LARGE_DOCUMENT_BYTES = 256 * 1024
 
 /** Documents over this size are parsed in several turns: dense ones take ten times as long as text does. */
-const DENSE = 64 * 1024
+const MAX_SYNC_PARSE_BYTES = 64 * 1024
 
 /** Bytes that are read or written in one turn. */
-const STEP = 2 * 1024 * 1024
+const STEP_BYTES = 2 * 1024 * 1024
 
 export function isLarge(size: number): boolean {
-  return size > LARGE
+  return size > LARGE_DOCUMENT_BYTES
 }
 
 /**
  * Lets others have the event loop between two steps over a large document; small ones go on at once. Each step by itself
  * (decode bytes, parse, translate, write) is linear and short.
  */
-export async function breathe(size: number): Promise<void> {
+export async function yieldToEventLoop(size: number): Promise<void> {
   if (isLarge(size)) await new Promise<void>(resolve => setImmediate(resolve))
 }
 
@@ -34,14 +34,14 @@ export async function joined(pieces: readonly Uint8Array[], size: number): Promi
   let at = 0
   for (const piece of pieces) {
     for (let from = 0; from < piece.length; ) {
-      const part = piece.subarray(from, from + STEP - step)
+      const part = piece.subarray(from, from + STEP_BYTES - step)
       whole.set(part, at)
       from += part.length
       at += part.length
       step += part.length
-      if (step < STEP) continue
+      if (step < STEP_BYTES) continue
       step = 0
-      await breathe(size)
+      await yieldToEventLoop(size)
     }
   }
   return whole
@@ -52,11 +52,11 @@ export async function utf8Text(bytes: Buffer): Promise<string> {
   if (!isLarge(bytes.length)) return bytes.toString('utf8')
   const decoder = new StringDecoder('utf8')
   let text = ''
-  for (let at = 0; at < bytes.length; at += STEP) {
-    await breathe(bytes.length)
-    text += decoder.write(bytes.subarray(at, at + STEP))
+  for (let at = 0; at < bytes.length; at += STEP_BYTES) {
+    await yieldToEventLoop(bytes.length)
+    text += decoder.write(bytes.subarray(at, at + STEP_BYTES))
   }
-  await breathe(bytes.length)
+  await yieldToEventLoop(bytes.length)
   return text + decoder.end()
 }
 
@@ -80,39 +80,39 @@ export interface Reading {
 /** The document that JSON in UTF-8 is, parsed in steps. Throws `SyntaxError`. */
 export async function parsed(bytes: Buffer, { isKnown, exact = false }: Reading = {}): Promise<Json> {
   const parse = exact ? exactParser() : (JSON.parse as (text: string) => Json)
-  return bytes.length <= DENSE ? parse(bytes.toString('utf8')) : inTurns(parseSteps(bytes, { parse, isKnown }))
+  return bytes.length <= MAX_SYNC_PARSE_BYTES ? parse(bytes.toString('utf8')) : inTurns(parseSteps(bytes, { parse, isKnown }))
 }
 
 /** What a JSON text has and takes, counted in steps; see {@link costOf}. */
-export async function costInTurns(bytes: Buffer, most: number): Promise<JsonCost> {
-  return bytes.length <= DENSE ? costNow(bytes, most) : inTurns(costOf(bytes, most))
+export async function costInTurns(bytes: Buffer, maxValues: number): Promise<JsonCost> {
+  return bytes.length <= MAX_SYNC_PARSE_BYTES ? costNow(bytes, maxValues) : inTurns(costOf(bytes, maxValues))
 }
 
 /** Room beyond what a document is thought to take as JSON. */
-const SPARE = 1024 * 1024
+const SPARE_BYTES = 1024 * 1024
 /** Most bytes that a UTF-16 unit takes in UTF-8. */
-const BYTES_A_UNIT = 3
+const MAX_UTF8_BYTES_PER_UNIT = 3
 
 /** A document as JSON in UTF-8, written in steps. `size`: about how large it is, in bytes. */
 export async function jsonBytes(document: Json, size: number): Promise<Buffer> {
   if (!isLarge(size)) return Buffer.from(jsonText(document))
-  let whole = Buffer.allocUnsafeSlow(size + SPARE)
+  let whole = Buffer.allocUnsafeSlow(size + SPARE_BYTES)
   let step = 0
   let length = 0
   for (const piece of jsonChunks(document)) {
-    const most = length + BYTES_A_UNIT * piece.length
-    if (most > whole.length) {
-      const larger = Buffer.allocUnsafeSlow(Math.max(most, 2 * whole.length))
+    const maxLength = length + MAX_UTF8_BYTES_PER_UNIT * piece.length
+    if (maxLength > whole.length) {
+      const larger = Buffer.allocUnsafeSlow(Math.max(maxLength, 2 * whole.length))
       whole.copy(larger, 0, 0, length)
       whole = larger
     }
     const written = whole.write(piece, length)
     length += written
     step += written
-    if (step < STEP) continue
+    if (step < STEP_BYTES) continue
     step = 0
-    await breathe(size)
+    await yieldToEventLoop(size)
   }
-  await breathe(size)
+  await yieldToEventLoop(size)
   return whole.subarray(0, length)
 }

@@ -3,9 +3,9 @@ import { holdAnswer } from '../answer-document.js'
 import type { MemoryLease } from '../memory.js'
 
 /** Bytes that are reserved at a time. */
-const STEP = 16 * 1024
+const RESERVE_STEP_BYTES = 16 * 1024
 /** A character takes two bytes at most. */
-const PER_CHARACTER = 2
+const MAX_BYTES_PER_CHAR = 2
 
 /**
  * What one translated stream gathers: all of it where the answer is added up or repeated at its end, else the arguments
@@ -23,7 +23,7 @@ export class StreamMemory {
   }
 
   chunk(bytes: number): void {
-    if (this.#whole) this.#gathered += PER_CHARACTER * bytes
+    if (this.#whole) this.#gathered += MAX_BYTES_PER_CHAR * bytes
   }
 
   event(event: TextEvent): void {
@@ -46,11 +46,11 @@ export class StreamMemory {
   /** Reserves for what has been gathered; undefined where there is room at once. Throws, or rejects, where there is none. */
   reserve(): Promise<void> | undefined {
     const missing = this.#gathered - this.#lease.bytes
-    return missing <= 0 ? undefined : holdAnswer(this.#lease, missing + STEP)
+    return missing <= 0 ? undefined : holdAnswer(this.#lease, missing + RESERVE_STEP_BYTES)
   }
 
   private grow(index: number, characters: number): void {
-    const bytes = PER_CHARACTER * characters
+    const bytes = MAX_BYTES_PER_CHAR * characters
     this.#calls.set(index, (this.#calls.get(index) ?? 0) + bytes)
     this.#gathered += bytes
   }

@@ -3,11 +3,11 @@ import type { StreamDecoder } from '../../core/codec.js'
 import { GatewayError } from '../../core/errors.js'
 import type { TextEvent } from '../../core/text.js'
 import type { Frames } from '../relay/frames.js'
-import { type Relay, type Source, STEP } from '../relay/relay.js'
+import { type Relay, type Source, STEP_BYTES } from '../relay/relay.js'
 import { type ClientStream, conditionOf } from './client-stream.js'
 import { sendDocument } from './document.js'
 import { StreamMemory } from './stream-memory.js'
-import { toldError } from './told.js'
+import { mapUpstreamError } from './map-upstream-error.js'
 import type { TextTranslator } from './translator.js'
 
 /**
@@ -15,7 +15,7 @@ import type { TextTranslator } from './translator.js'
  * a whole answer and the upstream gives streams only.
  */
 export class TranslatedStream implements Relay {
-  readonly step = STEP
+  readonly step = STEP_BYTES
   readonly #attempt: Source
   readonly #frames: Frames
   readonly #decoder: StreamDecoder
@@ -145,7 +145,7 @@ class Sum {
       const { call } = this.#attempt
       // No other target would find more room.
       if (this.#error.code === 'unavailable' && this.#error.details.limit === 'memory') call.fail(this.#error)
-      else this.#attempt.failed(conditionOf(this.#error), toldError(this.#error, this.#attempt, this.#headers))
+      else this.#attempt.failed(conditionOf(this.#error), mapUpstreamError(this.#error, this.#attempt, this.#headers))
     } else if (this.#state === 'whole') {
       this.#state = 'over'
       const shown = this.#translator.show(this.#fold.result())

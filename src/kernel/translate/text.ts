@@ -16,7 +16,7 @@ import type { Overflow } from '../../core/long-text.js'
 import type { Exchange, Translation, Usage } from '../../core/plan.js'
 import type { FunctionTool, TextEvent, TextRequest, TextResult, TextUsage } from '../../core/text.js'
 import type { Call } from '../call.js'
-import type { Asked } from './asked.js'
+import type { DecodedRequest } from './decoded-request.js'
 import { Losses } from './losses.js'
 import { SealGatherer, withRecalled } from './seals.js'
 import type { TextTranslator, TranslatedBody } from './translator.js'
@@ -38,7 +38,7 @@ export class TextPair implements TextTranslator {
   readonly #seals = new SealGatherer()
 
   constructor(
-    asked: Asked,
+    decoded: DecodedRequest,
     exchange: Exchange,
     translation: Translation,
     server: Pick<TextCodec, 'server' | 'protocol'>,
@@ -48,10 +48,10 @@ export class TextPair implements TextTranslator {
   ) {
     this.server = server
     this.#client = client
-    this.#request = withRecalled(asked.request as TextRequest, asked.recalled, client.protocol)
+    this.#request = withRecalled(decoded.request as TextRequest, decoded.recalled, client.protocol)
     this.losses = new Losses(
       { fields: server.server.fields, carries: client.client.carries },
-      asked,
+      decoded,
       strict || translation.strict,
     )
     this.#target = { model: exchange.model, traits: translation.traits, lose: this.losses.lose }
@@ -65,7 +65,7 @@ export class TextPair implements TextTranslator {
       newId,
       id,
       now: Math.floor(Date.now() / 1000),
-      body: asked.body,
+      body: decoded.body,
       lose: (what, why) => this.losses.note(what, why),
     }
   }

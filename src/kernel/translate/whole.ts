@@ -10,7 +10,7 @@ import type { Json, JsonObject } from '../../core/json.js'
 import type { Exchange, Translation, Usage, UsagePaths } from '../../core/plan.js'
 import type { Counted } from '../../core/text.js'
 import { usageOf as readUsage, sumOfUsage } from '../../wire/usage.js'
-import type { Asked } from './asked.js'
+import type { DecodedRequest } from './decoded-request.js'
 import { Losses } from './losses.js'
 import type { OtherCalls } from './other-calls.js'
 import type { Translated, Translator } from './translator.js'
@@ -23,13 +23,13 @@ export class WholeTranslator implements Translator {
   others?: OtherCalls
   readonly #server: DocumentCodec['server']
   readonly #client: DocumentCodec['client']
-  readonly #request: Asked['request']
+  readonly #request: DecodedRequest['request']
   readonly #target: Target<string>
   readonly #answer: DocumentAnswer
   readonly #usage: UsagePaths | undefined
 
   constructor(
-    asked: Asked,
+    decoded: DecodedRequest,
     exchange: Exchange,
     translation: Translation,
     { server }: DocumentCodec,
@@ -39,10 +39,10 @@ export class WholeTranslator implements Translator {
   ) {
     this.#server = server
     this.#client = client
-    this.#request = asked.request
-    this.losses = new Losses({ fields: server.fields, carries: client.carries }, asked, strict || translation.strict)
+    this.#request = decoded.request
+    this.losses = new Losses({ fields: server.fields, carries: client.carries }, decoded, strict || translation.strict)
     this.#target = { model: exchange.model, traits: translation.traits, lose: this.losses.lose }
-    this.calls = callsOf(client, asked.request, translation.traits)
+    this.calls = callsOf(client, decoded.request, translation.traits)
     this.#usage = translation.usage
     this.#answer = { newId, now: Math.floor(Date.now() / 1000) }
   }
@@ -52,8 +52,8 @@ export class WholeTranslator implements Translator {
     const request = this.#request
     // By the same seed all of them would be the same.
     const hasSeed = 'seed' in request && typeof request.seed === 'number'
-    const asked = nth > 0 && hasSeed ? { ...request, seed: Number(request.seed) + nth } : request
-    return this.#client.encodeRequest(asked, this.#target)
+    const seeded = nth > 0 && hasSeed ? { ...request, seed: Number(request.seed) + nth } : request
+    return this.#client.encodeRequest(seeded, this.#target)
   }
 
   letGo(): boolean {

@@ -2,9 +2,9 @@ import type { Exchange, Upstream } from '../../core/plan.js'
 import type { Generation } from '../generation.js'
 
 /** Longest message of an upstream that is passed on, in characters. */
-const LONGEST = 4000
+const MAX_MESSAGE_CHARS = 4000
 /** Part of a secret that is one still, where a message was cut in the middle of it. */
-const SHORTEST = 8
+const MIN_SECRET_CHARS = 8
 
 /** Whose answer it is that text stands in. */
 export interface AnswerOrigin {
@@ -32,7 +32,7 @@ export function cleanedWords(text: string | undefined, { call, exchange }: Answe
 
 /** The same of an upstream that no client waits for. */
 export function cleanedText(text: string, generation: Generation, upstream: Upstream): string {
-  let words = text.slice(0, LONGEST)
+  let words = text.slice(0, MAX_MESSAGE_CHARS)
   const { secrets, origin } = generation.reach(upstream)
   for (const secret of secrets) {
     if (secret === '') continue
@@ -46,7 +46,7 @@ export function cleanedText(text: string, generation: Generation, upstream: Upst
 
 /** A text that is no error, such as the address of a picture: without the upstream's credential alone. */
 export function withoutCredential(text: string, generation: Generation, upstream: Upstream): string {
-  const long = generation.reach(upstream).secrets.filter(secret => secret.length >= SHORTEST)
+  const long = generation.reach(upstream).secrets.filter(secret => secret.length >= MIN_SECRET_CHARS)
   return long.reduce((words, secret) => words.replaceAll(secret, HIDDEN), text)
 }
 
@@ -56,7 +56,7 @@ export function holdsSecret(text: string, { call, exchange }: AnswerOrigin): boo
 
 /** Codecs cut long messages: what is left of a secret at the end goes, too. */
 function withoutStart(words: string, secret: string): string {
-  for (let length = Math.min(secret.length - 1, words.length); length >= SHORTEST; length--)
+  for (let length = Math.min(secret.length - 1, words.length); length >= MIN_SECRET_CHARS; length--)
     if (words.endsWith(secret.slice(0, length))) return words.slice(0, -length) + HIDDEN
   return words
 }

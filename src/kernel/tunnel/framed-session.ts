@@ -73,7 +73,7 @@ export class FramedSession implements Session {
       message: (data, isText) => this.message(by, other, data, isText),
       drained: () => this.#ends[other].socket.resume(),
       alive: () => {
-        side.stirred = true
+        side.active = true
       },
       concluded: (code, reason) => this.concluded(by, code, reason),
       fault: (code, reason, overLimit) => this.part({ by, code, reason, overLimit }),
@@ -85,7 +85,7 @@ export class FramedSession implements Session {
   // ── messages
 
   private message(from: By, to: By, data: Buffer, isText: boolean): void {
-    this.#ends[from].side.stirred = true
+    this.#ends[from].side.active = true
     if (this.#state !== 'open' && (this.#state !== 'parting' || this.#answer?.to === from)) return
     const { call } = this.#place
     call.events++
@@ -264,7 +264,7 @@ export class FramedSession implements Session {
 /** A side that takes what waits for it, or that is held up itself, is not asked. */
 function askForLife({ side, socket }: End, now: number, takes: boolean): void {
   const sign = side.check(now, takes || socket.isPaused, true)
-  if (sign === 'ask') socket.ping()
+  if (sign === 'ping') socket.ping()
   else if (sign === 'dead') socket.terminate()
 }
 

@@ -90,7 +90,7 @@ export class RawSession implements Session {
   // ── bytes
 
   private fromClient(bytes: Buffer): void {
-    this.#clientSide.stirred = true
+    this.#clientSide.active = true
     this.#place.call.bytesIn += bytes.length
     if (!this.#up.push(bytes)) this.#client.pause()
     if (this.#up.reader.stopped) this.stopped('client')
@@ -99,7 +99,7 @@ export class RawSession implements Session {
 
   /** False where the client takes no more for now. */
   fromUpstream(bytes: Buffer): boolean {
-    this.#upstreamSide.stirred = true
+    this.#upstreamSide.active = true
     const fits = this.#down.push(bytes)
     if (this.#down.reader.stopped) this.stopped('upstream')
     this.hangUpWhereSaid()
@@ -342,8 +342,8 @@ export class RawSession implements Session {
   private askForLife(now: number, clientTakes: boolean, upstreamTakes: boolean): void {
     const ofClient = this.#clientSide.check(now, clientTakes || this.#client.isPaused(), this.#down.reader.between)
     const ofUpstream = this.#upstreamSide.check(now, upstreamTakes || this.#isFull, this.#up.reader.between)
-    if (ofClient === 'ask') this.toClient(pingFrame(false))
-    if (ofUpstream === 'ask') this.#tunnel.send(pingFrame(true))
+    if (ofClient === 'ping') this.toClient(pingFrame(false))
+    if (ofUpstream === 'ping') this.#tunnel.send(pingFrame(true))
     if (ofClient === 'dead') {
       this.#client.destroy()
     } else if (ofUpstream === 'dead') {

@@ -1,7 +1,7 @@
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { markWritten } from '../written.js'
+import { markWritten } from '../mark-written.js'
 
 /**
  * The answer to a request that asks for a WebSocket: in words where it is refused, else by leaving HTTP. Node makes no

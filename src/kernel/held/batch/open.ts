@@ -6,7 +6,7 @@ import type { Body } from '../../body.js'
 import type { Call } from '../../call.js'
 import { alsoChange } from '../../members.js'
 import { NOT_ALLOWED, order, whyNot } from '../../resolve.js'
-import { breathe } from '../../translate/steps.js'
+import { yieldToEventLoop } from '../../translate/steps.js'
 import { changesOfRequest } from './changes.js'
 import { type BatchRequest, requestsIn } from './requests.js'
 import { ResultNamesDraft } from './result-names.js'
@@ -37,7 +37,7 @@ export async function openBatch(
 ): Promise<readonly Exchange[]> {
   const inner = call.generation.plan.routes.find(({ id }) => id === rule.of)
   if (inner?.model === undefined || body.type !== 'bytes') throw new Error('a batch has requests of a known route')
-  await breathe(body.bytes.length)
+  await yieldToEventLoop(body.bytes.length)
   const requests = await requestsIn(body.bytes, rule, inner.model.name, inner.control)
   const ways = waysOfModels(call, route, inner, requests)
   call.model = requests[0]?.model ?? ''
@@ -147,7 +147,7 @@ async function change(
     for (const name of changes.dropped) if (dropped.size < MAX_DROPPED) dropped.add(name)
     if (request.end - read < STEP_BYTES) continue
     read = request.end
-    await breathe(Number.POSITIVE_INFINITY)
+    await yieldToEventLoop(Number.POSITIVE_INFINITY)
   }
   alsoChange(call, exchange, edits, [...dropped])
   const found = names.names

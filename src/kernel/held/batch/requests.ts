@@ -7,7 +7,7 @@ import { shownName } from '../../../core/shown-name.js'
 import { type ControlNames, controlNames } from '../../../wire/control-names.js'
 import { type Item, JsonCursor } from '../../../wire/json-cursor.js'
 import { listElements, type Span } from '../../../wire/json-list.js'
-import { breathe } from '../../translate/steps.js'
+import { yieldToEventLoop } from '../../translate/steps.js'
 
 /** Most requests of one batch. */
 const MAX_REQUESTS = 100_000
@@ -45,7 +45,7 @@ export async function requestsIn(
     requests.push(requestOf(cursor, element, rule, model, names, requests.length))
     if (element.end - read < STEP_BYTES) continue
     read = element.end
-    await breathe(Number.POSITIVE_INFINITY)
+    await yieldToEventLoop(Number.POSITIVE_INFINITY)
   }
   if (requests.length === 0) throw missing([rule.list])
   return requests

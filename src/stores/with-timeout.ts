@@ -2,16 +2,16 @@
  * Steps in which patience runs out. A step counts once however late its timer is: a process that was busy, or stopped, may
  * not have sent yet what it waits for, or not have read it.
  */
-const STEPS = 4
+const STEPS_PER_TIMEOUT = 4
 /** How many times its patience a call waits at most, while there are signs of life. */
-const MAX_EXTENSION = 20
+const MAX_TIMEOUTS = 20
 
 /**
  * What `work` comes to, or the error that `late` makes after so many milliseconds without a sign of life; `late` is called
  * at most once, and never when `work` has settled. `heard` tells when there was a sign of life last (of
  * `performance.now`): what waits in a line that moves is not late.
  */
-export async function inTime<T>(
+export async function withTimeout<T>(
   work: Promise<T>,
   milliseconds: number,
   late: () => Error,
@@ -23,14 +23,14 @@ export async function inTime<T>(
     const fail = (): void => {
       if (!settled) reject(late())
     }
-    let [left, most] = [STEPS, MAX_EXTENSION * STEPS]
+    let [silentStepsLeft, stepsLeft] = [STEPS_PER_TIMEOUT, MAX_TIMEOUTS * STEPS_PER_TIMEOUT]
     const step = (): void => {
       const begun = performance.now()
       timer = setTimeout(() => {
-        left = heard() > begun ? STEPS : left - 1
-        if (left > 0 && --most > 0) step()
-        else afterALook(fail)
-      }, milliseconds / STEPS)
+        silentStepsLeft = heard() > begun ? STEPS_PER_TIMEOUT : silentStepsLeft - 1
+        if (silentStepsLeft > 0 && --stepsLeft > 0) step()
+        else afterPolling(fail)
+      }, milliseconds / STEPS_PER_TIMEOUT)
     }
     step()
   })
@@ -44,7 +44,7 @@ export async function inTime<T>(
 }
 
 /** Calls back when the sockets have been looked at. */
-export function afterALook(done: () => void): void {
+export function afterPolling(done: () => void): void {
   setImmediate(() => setImmediate(done))
 }
 

@@ -1,5 +1,5 @@
 /** Bytes of answers that are worked on in one turn of the event loop before anybody looks at the clock. */
-const FREE_BYTES = 64 * 1024
+const UNTIMED_BYTES_PER_TURN = 64 * 1024
 /**
  * Time for answers in one turn of the event loop, milliseconds: after that everybody else has theirs. Short, because the
  * runtime takes one new connection a turn.
@@ -19,7 +19,7 @@ export interface Worker {
  * reads up to 2 MiB of each socket before it looks at the next one: some hundred upstreams that push would hold up every
  * other request for seconds. Past the time of a turn answers wait in line, a few KiB of each in the turns that follow.
  */
-export class Turns {
+export class EventLoopShares {
   readonly #line = new Set<Worker>()
   /** Bytes since the last turn. */
   #bytes = 0
@@ -32,7 +32,7 @@ export class Turns {
   take(worker: Worker, bytes: number): boolean {
     this.#bytes += bytes
     if (this.#end === undefined) {
-      if (this.#bytes > FREE_BYTES) this.begin()
+      if (this.#bytes > UNTIMED_BYTES_PER_TURN) this.begin()
       return true
     }
     if (this.#line.size === 0 && performance.now() < this.#end) return true

@@ -5,23 +5,23 @@ import { retryAfter } from '../upstream-errors.js'
 import { cleanedWords, holdsSecret } from './words.js'
 
 /** Waits that an error tells of itself. */
-const WAITS = new Set(['retry-after', 'retry-after-ms'])
+const WAIT_HEADERS = new Set(['retry-after', 'retry-after-ms'])
 /** Statuses after which waiting helps; some upstreams name a wait on good answers, too. */
-const PATIENT = new Set([429, 503, 529])
+const STATUSES_WITH_WAIT = new Set([429, 503, 529])
 
 /**
  * An upstream's error as the client is told of it: in cleaned words, with the status by which the client's family says
  * the same, and with those headers of the answer that advise the client. `headers` are those of a translated answer, a
  * flat name, value list; they matter where nothing has been sent.
  */
-export function toldError(error: GatewayError, attempt: Source, headers: readonly string[] = []): GatewayError {
+export function mapUpstreamError(error: GatewayError, attempt: Source, headers: readonly string[] = []): GatewayError {
   if (error.code === 'upstream_auth' || error.code === 'internal') return error
   const { details } = error
   const { family } = attempt.call
   const status = familyStatus(error.status, family)
   const advice = adviceOf(headers, family === 'compatible' || family === 'messages')
   const message = cleanedWords(error.message, attempt) ?? 'The upstream failed.'
-  const wait = details.retryAfter ?? (PATIENT.has(status) ? waitOf(headers) : undefined)
+  const wait = details.retryAfter ?? (STATUSES_WITH_WAIT.has(status) ? waitOf(headers) : undefined)
   const isSame =
     message === error.message && status === error.status && advice.length === 0 && wait === details.retryAfter
   if (isSame && !showsSecret(details.param, attempt) && !showsSecret(details.familyCode, attempt)) return error
@@ -40,7 +40,7 @@ function waitOf(headers: readonly string[]): number | undefined {
   const waits: Record<string, string> = {}
   for (let i = 0; i + 1 < headers.length; i += 2) {
     const [name = '', value = ''] = [headers[i], headers[i + 1]]
-    if (WAITS.has(name)) waits[name] = value
+    if (WAIT_HEADERS.has(name)) waits[name] = value
   }
   return retryAfter(waits)
 }
@@ -50,7 +50,7 @@ function adviceOf(headers: readonly string[], obeys: boolean): readonly string[]
   const advice: string[] = []
   for (let i = 0; i + 1 < headers.length; i += 2) {
     const [name = '', value = ''] = [headers[i], headers[i + 1]]
-    if (!WAITS.has(name) && (obeys || name !== 'x-should-retry')) advice.push(name, value)
+    if (!WAIT_HEADERS.has(name) && (obeys || name !== 'x-should-retry')) advice.push(name, value)
   }
   return advice
 }

@@ -8,7 +8,7 @@ import { predict } from '../../../src/codecs/predict/index.js'
 import { rerank, rerankV2 } from '../../../src/codecs/rerank/index.js'
 import type { Codec } from '../../../src/core/codec.js'
 import type { JsonObject } from '../../../src/core/json.js'
-import { knownMembers } from '../../../src/kernel/translate/known.js'
+import { knownMembers } from '../../../src/kernel/translate/known-members.js'
 import { TEXT_CODECS } from '../../codecs/all.js'
 
 const CODECS: readonly Codec[] = [

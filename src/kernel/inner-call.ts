@@ -6,32 +6,32 @@ import { innerHeaders } from './state/inner-headers.js'
 import type { Work } from './watchdog.js'
 
 /** The whole answer to a request that was made inside the process. */
-export interface InsideAnswer {
+export interface InnerAnswer {
   readonly status: number
   /** A flat name, value list. */
   readonly headers: readonly string[]
   readonly body: Buffer
 }
 
-export interface InsideAsk {
+export interface InnerCallOptions {
   readonly method: string
   readonly path: string
   readonly body: Uint8Array
   readonly inside?: Inside
   /** Largest answer that is taken, bytes. */
-  readonly mostBytes: number
+  readonly maxBytes: number
 }
 
 /**
  * Makes a request on behalf of a call, with the head of the call's own, and gives the whole answer. The call's end ends it.
  * Rejects with `client_gone` where the call is over, and with `bad_upstream_response` where the answer breaks off or is too large.
  */
-export function askInside(call: Call, serve: Serve, ask: InsideAsk): Promise<InsideAnswer> {
+export function callInner(call: Call, serve: Serve, ask: InnerCallOptions): Promise<InnerAnswer> {
   const { method, path, body, inside = {} } = ask
   const head = innerHeaders(call.request.rawHeaders)
   const request = new InnerRequest(method, path, head, body, { ...inside, connected: connectedFrom(call.request) })
   return new Promise((resolve, reject) => {
-    const asking = new Asking(ask.mostBytes, resolve, reject)
+    const asking = new InnerCall(ask.maxBytes, resolve, reject)
     const answer = new InnerResponse(request, asking)
     asking.begin(answer)
     call.work = asking
@@ -39,18 +39,18 @@ export function askInside(call: Call, serve: Serve, ask: InsideAsk): Promise<Ins
   })
 }
 
-class Asking implements Work {
-  readonly #mostBytes: number
-  readonly #resolve: (answer: InsideAnswer) => void
+class InnerCall implements Work {
+  readonly #maxBytes: number
+  readonly #resolve: (answer: InnerAnswer) => void
   readonly #reject: (error: GatewayError) => void
-  readonly #pieces: Buffer[] = []
+  readonly #chunks: Buffer[] = []
   #size = 0
   #status = 0
   #headers: readonly string[] = []
   #answer: InnerResponse | undefined
 
-  constructor(mostBytes: number, resolve: (answer: InsideAnswer) => void, reject: (error: GatewayError) => void) {
-    this.#mostBytes = mostBytes
+  constructor(maxBytes: number, resolve: (answer: InnerAnswer) => void, reject: (error: GatewayError) => void) {
+    this.#maxBytes = maxBytes
     this.#resolve = resolve
     this.#reject = reject
   }
@@ -78,17 +78,17 @@ class Asking implements Work {
 
   data(bytes: Buffer): boolean {
     this.#size += bytes.length
-    if (this.#size <= this.#mostBytes) this.#pieces.push(bytes)
+    if (this.#size <= this.#maxBytes) this.#chunks.push(bytes)
     else this.cancel()
     return true
   }
 
   end(): void {
-    this.#resolve({ status: this.#status, headers: this.#headers, body: Buffer.concat(this.#pieces) })
+    this.#resolve({ status: this.#status, headers: this.#headers, body: Buffer.concat(this.#chunks) })
   }
 
   broken(): void {
-    const why = this.#size > this.#mostBytes ? 'is too large' : 'broke off'
+    const why = this.#size > this.#maxBytes ? 'is too large' : 'broke off'
     this.#reject(new GatewayError('bad_upstream_response', `The answer of the upstream ${why}.`, { phase: 'body' }))
   }
 }

@@ -11,12 +11,12 @@ import { documentOfBody } from '../body-document.js'
 import type { Call } from '../call.js'
 import { formDocument } from '../form-json.js'
 import { embeddedCost } from './embedded.js'
-import { knownMembers } from './known.js'
+import { knownMembers } from './known-members.js'
 import { type Recalled, recallSeals } from './seals.js'
-import { breathe, isLarge } from './steps.js'
+import { yieldToEventLoop, isLarge } from './steps.js'
 
 /** The client's request, read once for all targets that it is translated to. */
-export interface Asked {
+export interface DecodedRequest {
   readonly body: JsonObject
   /** Bytes of the body, and of the conversation that it continues. */
   readonly size: number
@@ -28,15 +28,15 @@ export interface Asked {
 }
 
 /** Reads the body as the client's protocol has it. Throws `bad_request` or `invalid_parameter`. */
-export async function ask(call: Call, body: Body, server: Codec): Promise<Asked> {
-  const earlier = HEAP_OF_TURNS * (call.turn?.inheritedBytes ?? 0)
+export async function decodeRequest(call: Call, body: Body, server: Codec): Promise<DecodedRequest> {
+  const earlier = HEAP_BYTES_PER_TURN_BYTE * (call.turn?.inheritedBytes ?? 0)
   const room = earlier === 0 ? undefined : call.memory.reserve(earlier)
   if (room !== undefined) await room
   const { document, size: own } = await documentOf(call, body, server)
   const size = own + (call.turn?.inheritedBytes ?? 0)
-  await breathe(size)
+  await yieldToEventLoop(size)
   const whole = (await call.turn?.expand(document)) ?? document
-  await breathe(size)
+  await yieldToEventLoop(size)
   try {
     const request = server.server.decodeRequest(whole, headOf(call))
     if (isLarge(size) && 'turns' in request) await holdEmbedded(call, request)
@@ -49,19 +49,19 @@ export async function ask(call: Call, body: Body, server: Codec): Promise<Asked>
 
 /** JSON that stands in strings may become objects, too. */
 async function holdEmbedded(call: Call, { turns }: TextRequest): Promise<void> {
-  const most = call.route?.limits.values ?? 0
+  const maxValues = call.route?.limits.values ?? 0
   const { values, heap } = await embeddedCost(
     turns.map(({ parts }) => parts),
-    most,
+    maxValues,
   )
-  if (values > most)
-    throw new GatewayError('bad_request', `The calls of the body have more than ${most} values.`, { limit: 'values' })
+  if (values > maxValues)
+    throw new GatewayError('bad_request', `The calls of the body have more than ${maxValues} values.`, { limit: 'values' })
   const room = call.memory.reserve(heap)
   if (room !== undefined) await room
 }
 
 /** Bytes of heap for each byte of a conversation that is kept here: its items are many, and dense. */
-const HEAP_OF_TURNS = 8
+const HEAP_BYTES_PER_TURN_BYTE = 8
 
 /** A body as its protocol's JSON, and about how many bytes that is. */
 async function documentOf(
@@ -85,7 +85,7 @@ const NOTHING: Recalled = new Map()
 /** Clients whose protocol cannot send seals back get them from where the gateway kept them. */
 async function recalledFor(
   call: Call,
-  request: Asked['request'],
+  request: DecodedRequest['request'],
   { operation, protocol, server }: Codec,
 ): Promise<Recalled> {
   if (operation !== 'text' || !('turns' in request) || ('returnsSeals' in server && server.returnsSeals)) return NOTHING

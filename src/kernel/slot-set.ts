@@ -3,7 +3,7 @@
  * are made anew every few entries that come and go, and each old table holds on to the next one. Once one of them has
  * grown old, all that were ever in the later ones are kept until the next full collection.
  */
-export class Roster<Item extends object> {
+export class SlotSet<Item extends object> {
   readonly #items: (Item | undefined)[] = []
   readonly #free: number[] = []
 

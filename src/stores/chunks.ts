@@ -4,7 +4,7 @@ import { type ByteRange, MAX_PIECE_BYTES, StoreError } from '../core/store.js'
  * The bytes of a source in pieces of {@link MAX_PIECE_BYTES} bytes, but for the last one, whatever pieces they come in. Throws
  * {@link StoreError} `full` over `limit` bytes, and what the source throws.
  */
-export async function* inPieces(source: AsyncIterable<Uint8Array>, limit: number): AsyncGenerator<Buffer> {
+export async function* inChunks(source: AsyncIterable<Uint8Array>, limit: number): AsyncGenerator<Buffer> {
   let piece: Buffer | undefined
   let filled = 0
   let size = 0
@@ -27,7 +27,7 @@ export async function* inPieces(source: AsyncIterable<Uint8Array>, limit: number
 }
 
 /** A part of a blob that one piece holds. */
-export interface Part {
+export interface ChunkRange {
   /** The piece's number, from 0. */
   readonly index: number
   /** Positions in the whole blob: `from` up to and without `to`. */
@@ -36,7 +36,7 @@ export interface Part {
 }
 
 /** Which parts of which pieces make a range of a blob of that size. */
-export function* cut(size: number, { start = 0, end = size }: ByteRange): Generator<Part> {
+export function* chunkRanges(size: number, { start = 0, end = size }: ByteRange): Generator<ChunkRange> {
   const last = Math.min(end, size)
   for (let from = Math.max(0, start); from < last; ) {
     const index = Math.floor(from / MAX_PIECE_BYTES)

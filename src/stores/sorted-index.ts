@@ -7,17 +7,17 @@ export interface Position {
 }
 
 /** Positions in a piece: to move so many costs nothing yet, and a hundred thousand make few pieces. */
-const MOST = 512
+const MAX_CHUNK_POSITIONS = 512
 
 /** Positions in order, in pieces, so that adding and taking out cost next to nothing however many there are. */
-export class Shelf {
+export class SortedIndex {
   /** None of them is empty. */
-  readonly #pieces: Position[][] = []
-  readonly #most: number
+  readonly #chunks: Position[][] = []
+  readonly #maxChunk: number
   #size = 0
 
-  constructor(most = MOST) {
-    this.#most = most
+  constructor(maxChunk = MAX_CHUNK_POSITIONS) {
+    this.#maxChunk = maxChunk
   }
 
   get size(): number {
@@ -26,27 +26,27 @@ export class Shelf {
 
   add(position: Position): void {
     this.#size++
-    const number = this.pieceOf(position)
-    const piece = this.#pieces[number] ?? this.#pieces.at(-1)
+    const number = this.chunkOf(position)
+    const piece = this.#chunks[number] ?? this.#chunks.at(-1)
     // New ones come at the end nearly always: what is full there stays full.
-    if (piece === undefined || (number === this.#pieces.length && piece.length === this.#most)) {
-      this.#pieces.push([position])
+    if (piece === undefined || (number === this.#chunks.length && piece.length === this.#maxChunk)) {
+      this.#chunks.push([position])
       return
     }
     piece.splice(indexOf(piece, position), 0, position)
-    if (piece.length > this.#most) this.#pieces.splice(number + 1, 0, piece.splice(this.#most >> 1))
+    if (piece.length > this.#maxChunk) this.#chunks.splice(number + 1, 0, piece.splice(this.#maxChunk >> 1))
   }
 
   remove(position: Position): void {
-    const number = this.pieceOf(position)
-    const piece = this.#pieces[number]
+    const number = this.chunkOf(position)
+    const piece = this.#chunks[number]
     if (piece === undefined) return
     const index = indexOf(piece, position)
     const found = piece[index]
     if (found === undefined || compare(found, position) !== 0) return
     piece.splice(index, 1)
     this.#size--
-    if (piece.length === 0) this.#pieces.splice(number, 1)
+    if (piece.length === 0) this.#chunks.splice(number, 1)
   }
 
   /** The positions of a range, without end: whoever reads them takes as many as it needs. */
@@ -55,9 +55,9 @@ export class Shelf {
   }
 
   private *ascend(after: Position | undefined): Generator<Position> {
-    const first = after === undefined ? 0 : this.pieceOf(after)
+    const first = after === undefined ? 0 : this.chunkOf(after)
     for (let number = first; ; number++) {
-      const piece = this.#pieces[number]
+      const piece = this.#chunks[number]
       if (piece === undefined) return
       const start = after === undefined || number > first ? 0 : indexOf(piece, after)
       for (const position of start === 0 ? piece : piece.slice(start)) {
@@ -67,10 +67,10 @@ export class Shelf {
   }
 
   private *descend(after: Position | undefined): Generator<Position> {
-    const last = this.#pieces.length - 1
-    const first = after === undefined ? last : Math.min(this.pieceOf(after), last)
+    const last = this.#chunks.length - 1
+    const first = after === undefined ? last : Math.min(this.chunkOf(after), last)
     for (let number = first; ; number--) {
-      const piece = this.#pieces[number]
+      const piece = this.#chunks[number]
       if (piece === undefined) return
       const end = after === undefined || number < first ? piece.length : indexOf(piece, after)
       yield* piece.slice(0, end).reverse()
@@ -78,9 +78,9 @@ export class Shelf {
   }
 
   /** The number of the first piece that does not end before this position; that of none where all do. */
-  private pieceOf(position: Position): number {
-    return search(this.#pieces.length, number => {
-      const last = this.#pieces[number]?.at(-1)
+  private chunkOf(position: Position): number {
+    return search(this.#chunks.length, number => {
+      const last = this.#chunks[number]?.at(-1)
       return last !== undefined && compare(last, position) < 0
     })
   }

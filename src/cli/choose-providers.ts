@@ -5,13 +5,13 @@ import type { Provider } from './providers.js'
 import { table } from './table.js'
 
 /** Providers with the numbers that answer for them. */
-export function listing(known: readonly Provider[], io: Io): string {
+export function providerTable(known: readonly Provider[], io: Io): string {
   const rows = known.map(({ name, description }, index) => [String(index + 1), name, description])
   return table({ head: ['', 'provider', 'what it is'], rows, paint: paints(coloured(io.stdout, io.env)).bold })
 }
 
 /** Finds providers by their names. Throws {@link CommandError} with what was probably meant. */
-export function choose(known: readonly Provider[], names: readonly string[]): readonly Provider[] {
+export function chooseProviders(known: readonly Provider[], names: readonly string[]): readonly Provider[] {
   const byName = new Map(known.map(provider => [provider.name, provider]))
   return [...new Set(names)].map(name => {
     const provider = byName.get(name)
@@ -23,17 +23,17 @@ export function choose(known: readonly Provider[], names: readonly string[]): re
 }
 
 /** Asks on the terminal. Throws {@link CommandError} where there is none, and where the terminal is closed. */
-export async function ask(known: readonly Provider[], io: Io): Promise<readonly Provider[]> {
+export async function askForProviders(known: readonly Provider[], io: Io): Promise<readonly Provider[]> {
   if (!io.stdin.isTTY || !io.stdout.isTTY) {
     throw new CommandError('this is not a terminal: name providers with --provider (--provider list prints them)')
   }
-  print(io.stdout, listing(known, io))
+  print(io.stdout, providerTable(known, io))
   const dialogue = createInterface({ input: io.stdin, output: io.stdout })
   try {
     let chosen: readonly Provider[] = []
     while (chosen.length === 0) {
       const answer = await question(dialogue, '\nProviders (numbers or names, separated by commas or spaces): ')
-      chosen = understood(known, answer, io)
+      chosen = parseChoice(known, answer, io)
     }
     return chosen
   } finally {
@@ -42,10 +42,10 @@ export async function ask(known: readonly Provider[], io: Io): Promise<readonly 
 }
 
 /** Nothing where the answer was empty, or names what there is not, which is told. */
-function understood(known: readonly Provider[], answer: string, io: Io): readonly Provider[] {
+function parseChoice(known: readonly Provider[], answer: string, io: Io): readonly Provider[] {
   const names = answer.split(/[\s,]+/).filter(Boolean)
   try {
-    return choose(
+    return chooseProviders(
       known,
       names.map(name => known[Number(name) - 1]?.name ?? name),
     )

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Turns, type Worker } from '../../src/kernel/turns.js'
+import { EventLoopShares, type Worker } from '../../src/kernel/event-loop-shares.js'
 
 const KIB = 1024
 
@@ -7,7 +7,7 @@ const KIB = 1024
 class Slow implements Worker {
   done = 0
   constructor(
-    private readonly turns: Turns,
+    private readonly turns: EventLoopShares,
     private readonly steps: number,
     private readonly log: Slow[],
   ) {}
@@ -30,14 +30,14 @@ class Slow implements Worker {
 }
 
 t.test('little is worked on at once', t => {
-  const turns = new Turns()
+  const turns = new EventLoopShares()
   const worker = { turn: () => t.fail('does not wait') }
   for (let count = 0; count < 16; count++) t.ok(turns.take(worker, 4 * KIB))
   t.end()
 })
 
 t.test('past the time of a turn all others have theirs, and who waits goes on in order', async t => {
-  const turns = new Turns()
+  const turns = new EventLoopShares()
   const log: Slow[] = []
   const workers = [1, 2, 3].map(() => new Slow(turns, 10, log))
   for (const worker of workers) worker.work()
@@ -54,7 +54,7 @@ t.test('past the time of a turn all others have theirs, and who waits goes on in
 })
 
 t.test('a turn in which a connection came is short: one step, and others may come behind it', async t => {
-  const turns = new Turns()
+  const turns = new EventLoopShares()
   const log: Slow[] = []
   const workers = [1, 2, 3].map(() => new Slow(turns, 10, log))
   for (const worker of workers) worker.work()

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { type Position, Shelf } from '../../src/stores/shelf.js'
+import { type Position, SortedIndex } from '../../src/stores/index.js'
 import { fc } from '../helpers/property.js'
 
 const position = fc.record({ created: fc.integer({ min: 0, max: 5 }), key: fc.constantFrom('a', 'b', 'c', 'd') })
@@ -9,44 +9,44 @@ const steps = fc.array(fc.record({ add: fc.boolean(), position }), { maxLength: 
 const same = (a: Position, b: Position): boolean => a.created === b.created && a.key === b.key
 const ascending = (a: Position, b: Position): number => a.created - b.created || a.key.localeCompare(b.key)
 
-t.test('a shelf has what was added and not removed, in order, from wherever it is read', async t => {
+t.test('the index has what was added and not removed, in order, from any position', async t => {
   fc.assert(
     fc.property(most, steps, position, (most, steps, after) => {
-      const shelf = new Shelf(most)
+      const index = new SortedIndex(most)
       let model: Position[] = []
       for (const { add, position } of steps) {
         const stands = model.some(one => same(one, position))
         if (add && !stands) {
-          shelf.add(position)
+          index.add(position)
           model = [...model, position].sort(ascending)
         } else if (!add) {
-          shelf.remove(position)
+          index.remove(position)
           model = model.filter(one => !same(one, position))
         }
       }
       const behind = model.filter(one => ascending(one, after) > 0)
       const before = model.filter(one => ascending(one, after) < 0).reverse()
       return (
-        shelf.size === model.length &&
-        JSON.stringify([...shelf.walk({ order: 'ascending' })]) === JSON.stringify(model) &&
-        JSON.stringify([...shelf.walk({ order: 'ascending', after })]) === JSON.stringify(behind) &&
-        JSON.stringify([...shelf.walk({ order: 'descending', after })]) === JSON.stringify(before)
+        index.size === model.length &&
+        JSON.stringify([...index.walk({ order: 'ascending' })]) === JSON.stringify(model) &&
+        JSON.stringify([...index.walk({ order: 'ascending', after })]) === JSON.stringify(behind) &&
+        JSON.stringify([...index.walk({ order: 'descending', after })]) === JSON.stringify(before)
       )
     }),
   )
   t.pass('no counterexample')
 })
 
-t.test('a shelf as it is used: many at its end, and taken from its front', async t => {
-  const shelf = new Shelf()
+t.test('the usual pattern: many positions added at the end and removed at the front', async t => {
+  const index = new SortedIndex()
   const count = 5000
-  for (let n = 0; n < count; n++) shelf.add({ created: n, key: 'a' })
+  for (let n = 0; n < count; n++) index.add({ created: n, key: 'a' })
   for (let n = 0; n < count - 2; n++) {
-    const [first] = shelf.walk({ order: 'ascending' })
+    const [first] = index.walk({ order: 'ascending' })
     if (first?.created !== n) t.fail(`${first?.created} is first, and not ${n}`)
-    shelf.remove({ created: n, key: 'a' })
+    index.remove({ created: n, key: 'a' })
   }
-  const left = [...shelf.walk({ order: 'descending' })].map(({ created }) => created)
+  const left = [...index.walk({ order: 'descending' })].map(({ created }) => created)
   t.same(left, [count - 1, count - 2])
-  t.equal(shelf.size, 2)
+  t.equal(index.size, 2)
 })
