@@ -33,7 +33,10 @@ export const initCommand: Define = (parent, io, end) => {
 }
 
 async function init(file: string, options: Options, io: Io): Promise<number> {
-  const [{ providers }, { askForProviders: ask, chooseProviders: choose, providerTable: listing }] = await Promise.all([import('./providers.js'), import('./choose-providers.js')])
+  const [{ providers }, { askForProviders: ask, chooseProviders: choose, providerTable: listing }] = await Promise.all([
+    import('./providers.js'),
+    import('./choose-providers.js'),
+  ])
   const known = await providers()
   if (options.provider?.includes('list')) {
     print(io.stdout, listing(known, io))

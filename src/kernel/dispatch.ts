@@ -113,7 +113,8 @@ export class Dispatch implements Work {
   private async translate(exchange: Exchange, translation: Translation): Promise<void> {
     const call = this.#call
     const body = bodyWithMembers(call, exchange, this.#body)
-    const decoded = (body === this.#body ? this.#decoded : undefined) ?? (await decodeRequest(call, body, translation.server))
+    const decoded =
+      (body === this.#body ? this.#decoded : undefined) ?? (await decodeRequest(call, body, translation.server))
     // What one exchange gets otherwise than it came is read for that one alone.
     if (body === this.#body) this.#decoded = decoded
     if (translation.client === estimate) {

@@ -1,8 +1,8 @@
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
+import { markWritten } from './mark-written.js'
 import type { Conversation } from './state/conversations.js'
 import type { Turn } from './state/turn.js'
-import { markWritten } from './mark-written.js'
 
 /** What a request from inside the process says beyond its bytes. */
 export interface Inside {

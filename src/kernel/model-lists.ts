@@ -61,7 +61,13 @@ export class ModelLists {
         headers: [...headers, 'accept', 'application/json'],
         body: null,
       }
-      const patience = { key, queue: LIST_TIMEOUT_MS, connect: LIST_TIMEOUT_MS, answer: LIST_TIMEOUT_MS, most: MAX_LIST_BYTES }
+      const patience = {
+        key,
+        queue: LIST_TIMEOUT_MS,
+        connect: LIST_TIMEOUT_MS,
+        answer: LIST_TIMEOUT_MS,
+        most: MAX_LIST_BYTES,
+      }
       const { status, body } = await ask(pool, request, patience)
       const told = status === 200 ? namesIn(parseJson(body.toString('utf8'))) : undefined
       return this.#keep(place, told ?? before, told === undefined ? FAILED_LIST_TTL_MS : LIST_TTL_MS)

@@ -61,7 +61,8 @@ export function readBody(request: IncomingMessage, { limit, hold, onPiece }: Bod
       const before = body.size
       body.take(chunk)
       if (body.size > limit) fail(tooLarge(limit))
-      else if (before <= LARGE_BODY_BYTES && body.size > LARGE_BODY_BYTES && body.kept) wait(declaredLength(request)).catch(fail)
+      else if (before <= LARGE_BODY_BYTES && body.size > LARGE_BODY_BYTES && body.kept)
+        wait(declaredLength(request)).catch(fail)
     })
     request.on('end', () => resolve(body.bytes))
     const gone = (): void => {

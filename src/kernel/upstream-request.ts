@@ -12,7 +12,7 @@ import type { Reach } from './generation.js'
 import { changesOf } from './members.js'
 import { ownQuery } from './own-query.js'
 import { declaredLength } from './read-body.js'
-import { yieldToEventLoop, joined } from './translate/steps.js'
+import { joined, yieldToEventLoop } from './translate/steps.js'
 import { Upload } from './upload.js'
 
 /** Client headers that pass to every upstream; an upstream's `forward` adds to them. Nothing else does. */

@@ -14,9 +14,9 @@ import {
   type StoredBlob,
   StoreError,
 } from '../core/store.js'
+import { chunkRanges, inChunks } from './chunks.js'
 import { BLOBS, storeErrorOf } from './data-folder.js'
 import { type FileEnvironment, type Key, LAST, NOTHING, quietly } from './file-environment.js'
-import { chunkRanges, inChunks } from './chunks.js'
 
 interface Entry {
   /** Its name in the folder of blobs. */

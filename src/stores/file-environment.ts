@@ -44,7 +44,13 @@ function acquire(folder: string): RootDatabase {
   }
   // Turn batching would leave rejections of a failed commit that nobody can catch. Commits that overlap the flush of the
   // one before lose a write now and then where several processes share a file, and pages with it.
-  const root = open({ path: folder, maxDbs: MAX_DATABASES, cache: false, eventTurnBatching: false, overlappingSync: false })
+  const root = open({
+    path: folder,
+    maxDbs: MAX_DATABASES,
+    cache: false,
+    eventTurnBatching: false,
+    overlappingSync: false,
+  })
   OPEN.set(folder, { root, users: 1 })
   return root
 }

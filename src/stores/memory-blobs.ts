@@ -43,7 +43,8 @@ export class MemoryBlobs implements Blobs {
     let size = 0
     try {
       for await (const piece of inChunks(source, limit)) {
-        if (this.#bytes + piece.length > this.#maxBytes) throw new StoreError('full', 'the memory store is full of blobs')
+        if (this.#bytes + piece.length > this.#maxBytes)
+          throw new StoreError('full', 'the memory store is full of blobs')
         this.#bytes += piece.length
         size += piece.length
         pieces.push(piece)

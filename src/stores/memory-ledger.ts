@@ -26,7 +26,8 @@ export class MemoryLedger implements Ledger {
     const sequence = book.gone + book.entries.length + 1
     book.entries.push({ sequence, owner, value: Buffer.from(value) })
     // A tenth at a time: taking the first one out moves all others.
-    if (book.entries.length > this.#maxEntries) book.gone += book.entries.splice(0, Math.ceil(this.#maxEntries / 10)).length
+    if (book.entries.length > this.#maxEntries)
+      book.gone += book.entries.splice(0, Math.ceil(this.#maxEntries / 10)).length
     return sequence
   }
 

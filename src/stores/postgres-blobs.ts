@@ -53,7 +53,14 @@ export class PostgresBlobs implements Blobs {
     try {
       for await (const piece of inChunks(source, limit)) {
         const now = this.#now()
-        await this.#pool.query(ADD, id, Math.floor(size / MAX_PIECE_BYTES), piece, now + ABANDONED_AFTER_MS, now + ABANDONED_AFTER_MS / 2)
+        await this.#pool.query(
+          ADD,
+          id,
+          Math.floor(size / MAX_PIECE_BYTES),
+          piece,
+          now + ABANDONED_AFTER_MS,
+          now + ABANDONED_AFTER_MS / 2,
+        )
         size += piece.length
       }
       const [named] = await this.#pool.query(NAME, id, size, expires)

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import pg from 'pg'
 import { StoreError } from '../core/store.js'
 import type { PostgresSettings, StoreEvents } from '../core/store-config.js'
-import { withTimeout } from './with-timeout.js'
 import { isAway, isFleeting, NO_CONNECTION, NONE_FREE, postgresFault } from './postgres-faults.js'
+import { withTimeout } from './with-timeout.js'
 
 /** Calls that wait for a connection at once. */
 const MAX_WAITING_CALLS = 10_000
@@ -99,7 +99,11 @@ export class PostgresPool {
     }
     try {
       const done = await act(async (text, values = []) => {
-        const { rows } = await client.query<Row>({ text, values, query_timeout: SESSION_STEP_TIMEOUT_MS } as pg.QueryConfig)
+        const { rows } = await client.query<Row>({
+          text,
+          values,
+          query_timeout: SESSION_STEP_TIMEOUT_MS,
+        } as pg.QueryConfig)
         return rows
       })
       this.release(client)

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import { Cluster, type Redis } from 'ioredis'
 import { StoreError } from '../core/store.js'
 import type { RedisSettings, StoreEvents } from '../core/store-config.js'
-import { afterPolling, withTimeout } from './with-timeout.js'
 import { OPEN_TIMEOUT_MS, redisClient } from './redis-client.js'
 import { redisFault } from './redis-faults.js'
+import { afterPolling, withTimeout } from './with-timeout.js'
 
 /** Commands that wait for their answer at once. */
 const MAX_WAITING_COMMANDS = 10_000
@@ -92,7 +92,8 @@ export class RedisConnection {
   async send(command: string, ...values: Argument[]): Promise<unknown> {
     if (this.#closed) throw new StoreError('unavailable', 'the store is closed')
     if (this.#client.status !== 'ready') throw this.unreachable()
-    if (this.#waiting >= MAX_WAITING_COMMANDS) throw new StoreError('unavailable', 'too much waits for the store already')
+    if (this.#waiting >= MAX_WAITING_COMMANDS)
+      throw new StoreError('unavailable', 'too much waits for the store already')
     this.#waiting++
     try {
       const bytes = values.reduce<number>((sum, value) => sum + (Buffer.isBuffer(value) ? value.length : 0), 0)

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Keepalive } from '../../src/kernel/life-keepalive.js'
+import { Keepalive } from '../../src/kernel/keepalive.js'
 
 t.test('a silent side gets a ping every 20 s, and is dead after two unanswered ones', async t => {
   const keepalive = new Keepalive(1000)

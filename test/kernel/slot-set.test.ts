@@ -1,5 +1,5 @@
 import t from 'tap'
-import { SlotSet } from '../../src/kernel/slots.js'
+import { SlotSet } from '../../src/kernel/slot-set.js'
 
 t.test('visit calls with every item that is present, and with none that was deleted', async t => {
   const slots = new SlotSet<{ name: string }>()

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { type Position, SortedIndex } from '../../src/stores/index.js'
+import { type Position, SortedIndex } from '../../src/stores/sorted-index.js'
 import { fc } from '../helpers/property.js'
 
 const position = fc.record({ created: fc.integer({ min: 0, max: 5 }), key: fc.constantFrom('a', 'b', 'c', 'd') })

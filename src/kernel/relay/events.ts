@@ -47,7 +47,8 @@ export class EventRelay implements Relay {
     this.#headers = headers
     const { route } = attempt
     const { line, event } = route.limits
-    if (attempt.exchange.response !== undefined || attempt.call.response instanceof InnerResponse) this.step = STEP_BYTES
+    if (attempt.exchange.response !== undefined || attempt.call.response instanceof InnerResponse)
+      this.step = STEP_BYTES
     const paths = route.protocol?.usage
     this.#usage = paths && new EventUsage(paths)
     this.#stream = new SseRelay({

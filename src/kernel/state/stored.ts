@@ -1,6 +1,6 @@
 import { jsonText, parseExact } from '../../core/exact-json.js'
 import { isObject, type Json, type JsonObject, parseJson } from '../../core/json.js'
-import { yieldToEventLoop, joined, utf8Text } from '../translate/steps.js'
+import { joined, utf8Text, yieldToEventLoop } from '../translate/steps.js'
 import type { Item } from './items.js'
 
 /** A response as the store has it. Each points back to the one before it, so any of them can be continued any number of times. */

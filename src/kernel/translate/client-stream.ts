@@ -7,9 +7,9 @@ import type { TextEvent } from '../../core/text.js'
 import { closing, contentType, encodeFrame } from '../../wire/framing.js'
 import type { Source } from '../relay/relay.js'
 import type { Turn } from '../state/turn.js'
+import { mapUpstreamError } from './map-upstream-error.js'
 import { SealGatherer } from './seals.js'
 import { usageOf } from './text.js'
-import { mapUpstreamError } from './map-upstream-error.js'
 import type { TextTranslator } from './translator.js'
 
 /** Events that end a stateful response well, and carry it whole. */

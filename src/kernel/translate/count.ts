@@ -17,7 +17,13 @@ export class CountTranslator implements Translator {
   readonly #request: TextRequest
   readonly #target: Target
 
-  constructor(decoded: DecodedRequest, exchange: Exchange, translation: Translation, server: CountCodec, client: CountCodec) {
+  constructor(
+    decoded: DecodedRequest,
+    exchange: Exchange,
+    translation: Translation,
+    server: CountCodec,
+    client: CountCodec,
+  ) {
     this.#server = server.server
     this.#client = client.client
     const request = decoded.request as TextRequest

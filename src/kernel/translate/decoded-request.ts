@@ -13,7 +13,7 @@ import { formDocument } from '../form-json.js'
 import { embeddedCost } from './embedded.js'
 import { knownMembers } from './known-members.js'
 import { type Recalled, recallSeals } from './seals.js'
-import { yieldToEventLoop, isLarge } from './steps.js'
+import { isLarge, yieldToEventLoop } from './steps.js'
 
 /** The client's request, read once for all targets that it is translated to. */
 export interface DecodedRequest {
@@ -55,7 +55,9 @@ async function holdEmbedded(call: Call, { turns }: TextRequest): Promise<void> {
     maxValues,
   )
   if (values > maxValues)
-    throw new GatewayError('bad_request', `The calls of the body have more than ${maxValues} values.`, { limit: 'values' })
+    throw new GatewayError('bad_request', `The calls of the body have more than ${maxValues} values.`, {
+      limit: 'values',
+    })
   const room = call.memory.reserve(heap)
   if (room !== undefined) await room
 }

@@ -14,8 +14,8 @@ import { framingOf } from '../relay/framing.js'
 import type { Relay, Source } from '../relay/relay.js'
 import { type ClientStream, conditionOf } from './client-stream.js'
 import { embeddedCost } from './embedded.js'
-import { yieldToEventLoop, isLarge, joined, jsonBytes } from './steps.js'
 import { mapUpstreamError } from './map-upstream-error.js'
+import { isLarge, joined, jsonBytes, yieldToEventLoop } from './steps.js'
 import type { Translated, TranslatedBody, TranslatedBytes, TranslatedFrames, Translator } from './translator.js'
 
 const EMPTY = Buffer.alloc(0)

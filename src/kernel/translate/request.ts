@@ -3,7 +3,7 @@ import type { UpstreamRequest } from '../../net/pools.js'
 import type { Call } from '../call.js'
 import type { DecodedRequest } from './decoded-request.js'
 import { OtherCalls } from './other-calls.js'
-import { yieldToEventLoop, jsonBytes } from './steps.js'
+import { jsonBytes, yieldToEventLoop } from './steps.js'
 import type { Translator } from './translator.js'
 
 /**

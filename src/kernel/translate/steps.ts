@@ -80,7 +80,9 @@ export interface Reading {
 /** The document that JSON in UTF-8 is, parsed in steps. Throws `SyntaxError`. */
 export async function parsed(bytes: Buffer, { isKnown, exact = false }: Reading = {}): Promise<Json> {
   const parse = exact ? exactParser() : (JSON.parse as (text: string) => Json)
-  return bytes.length <= MAX_SYNC_PARSE_BYTES ? parse(bytes.toString('utf8')) : inTurns(parseSteps(bytes, { parse, isKnown }))
+  return bytes.length <= MAX_SYNC_PARSE_BYTES
+    ? parse(bytes.toString('utf8'))
+    : inTurns(parseSteps(bytes, { parse, isKnown }))
 }
 
 /** What a JSON text has and takes, counted in steps; see {@link costOf}. */

@@ -6,8 +6,8 @@ import type { Frames } from '../relay/frames.js'
 import { type Relay, type Source, STEP_BYTES } from '../relay/relay.js'
 import { type ClientStream, conditionOf } from './client-stream.js'
 import { sendDocument } from './document.js'
-import { StreamMemory } from './stream-memory.js'
 import { mapUpstreamError } from './map-upstream-error.js'
+import { StreamMemory } from './stream-memory.js'
 import type { TextTranslator } from './translator.js'
 
 /**
