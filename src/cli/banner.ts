@@ -3,7 +3,7 @@ import { curl } from './curl.js'
 import { type Paints, paints, printable } from './io.js'
 import { type Serving, type Variable, variableOf } from './serving.js'
 
-/** Upstreams that are off, and keys, of which each has a line of its own. */
+/** Disabled upstreams and keys have lines of their own. */
 const MAX_LINES = 4
 /** Names of upstreams or models in one line. */
 const MAX_NAMES = 8
@@ -13,7 +13,7 @@ export type ShowKey = 'always' | 'once' | 'never'
 
 /**
  * What `serve` says once it listens: the address, what is on and what is off, the keys, and a request to try. At most twenty
- * lines, whatever is declared: `gateway routes` and `gateway explain` tell the rest.
+ * lines, whatever is declared: `gateway routes` and `gateway explain` list the rest.
  */
 export function banner(serving: Serving, { colour, shows }: { colour: boolean; shows: ShowKey }): string {
   const paint = paints(colour)
@@ -42,7 +42,7 @@ function upstreams({ config }: Serving, paint: Paints): readonly string[] {
   ]
 }
 
-/** Those without a wildcard first: their names can be called as they stand. */
+/** Models without a wildcard come first: clients can use their names unchanged. */
 function models({ config }: Serving): string {
   const served = Object.entries(config.models).filter(([, { targets }]) =>
     targets.some(({ upstream }) => config.upstreams[upstream]?.off === undefined),

@@ -41,7 +41,7 @@ export async function askForProviders(known: readonly Provider[], io: Io): Promi
   }
 }
 
-/** Nothing where the answer was empty, or names what there is not, which is told. */
+/** Empty if the answer was empty or names an unknown provider, which is printed. */
 function parseChoice(known: readonly Provider[], answer: string, io: Io): readonly Provider[] {
   const names = answer.split(/[\s,]+/).filter(Boolean)
   try {

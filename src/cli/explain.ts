@@ -70,7 +70,7 @@ async function explain(first: string | undefined, path: string | undefined, opti
   return EXIT.failed
 }
 
-/** Stands for a request that is not refused here; what its upstream answers is not known. */
+/** The assumed status of a request that the gateway does not refuse; the upstream's real status is unknown. */
 const SERVED_STATUS = 200
 
 function outcome(status: number): string {

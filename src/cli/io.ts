@@ -15,7 +15,7 @@ export type Output = Writable & { readonly isTTY?: boolean; readonly columns?: n
 /** Exit codes: all went well; what was asked for failed; the command line or a file given on it could not be used. */
 export const EXIT = { ok: 0, failed: 1, usage: 2 } as const
 
-/** Told on stderr in its own words, without a stack; the command ends with `exit`. */
+/** Printed on stderr as its message, without a stack; the command ends with `exit`. */
 export class CommandError extends Error {
   override readonly name = 'CommandError'
   readonly exit: number

@@ -37,7 +37,7 @@ export async function check(file: string, io: Io, secrets: SecretsMode = 'leave'
   return loadPlan({ file, env: io.env, generated, secrets, ...given })
 }
 
-/** For commands that need a plan: tells the problems on stderr and ends the command where there is none. */
+/** For commands that need a plan: prints the problems on stderr, and ends the command if there is no plan. */
 export async function mustLoad(file: string, io: Io): Promise<Ready> {
   const { plan, config, problems } = await check(file, io)
   await tell(problems, io.stderr, io)

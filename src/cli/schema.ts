@@ -37,7 +37,7 @@ export const schemaCommand: Define = (parent, io, end) => {
     })
 }
 
-/** File names by schema name: what stands before `.schema.json` or `.json`. */
+/** File names by schema name, which is the file name without `.schema.json` or `.json`. */
 async function shipped(): Promise<ReadonlyMap<string, string>> {
   const files = await readdir(join(packageRoot(), 'schemas'))
   const named = files.filter(file => file.endsWith('.json')).sort()

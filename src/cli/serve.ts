@@ -84,7 +84,7 @@ async function startOptions(
 
 interface Started {
   readonly gateway: Gateway
-  /** What to tell the user. */
+  /** What to print for the user. */
   readonly text: string
 }
 
@@ -117,7 +117,7 @@ async function start(options: StartOptions, { kept, shows }: OwnKeys, io: Io): P
   }
 }
 
-/** Whatever keeps the gateway from starting is told in one clear message, and the exit code is 1. */
+/** Anything that prevents a start is printed as one clear message, and the exit code is 1. */
 function startFailure(error: unknown): never {
   const known = ['CommandError', 'StartError', 'KeyFileError']
   if (error instanceof Error && known.includes(error.name)) throw new CommandError(error.message, EXIT.failed)
@@ -131,7 +131,7 @@ async function untilEnd(gateway: Gateway, io: Io): Promise<number> {
   print(io.stdout, `${signal}: draining; a second signal ends at once`)
   const ended = await Promise.race([gateway.close(), second])
   if (ended === undefined) return EXIT.ok
-  // Whatever still hangs must not keep the process.
+  // Work that hangs must not keep the process alive.
   setTimeout(() => process.exit(EXIT.failed), FORCED_CLOSE_MS).unref()
   await gateway.closeNow()
   return process.exit(EXIT.failed)

@@ -129,7 +129,7 @@ function row({ id, kind, owner, model, target, state, progress, created, error }
   return [id, kind, owner, model, target?.upstream ?? '', state, `${progress} %`, moment(created), error?.code ?? '']
 }
 
-/** Name and value, a line each; what is nested stands as JSON. */
+/** One line per name and value; nested values are JSON. */
 function lines(task: object): string {
   const entries = Object.entries(task).map(([name, value]): [string, string] => {
     if (TIMES.has(name) && typeof value === 'number') return [name, moment(value)]

@@ -15,7 +15,7 @@ interface Options extends SourceOptions {
   readonly secrets?: 'require' | 'assume'
 }
 
-/** `gateway validate`: what `serve` does before it starts, and no more. */
+/** `gateway validate`: the steps that `serve` runs before it starts, and nothing else. */
 export const validateCommand: Define = (parent, io, end) => {
   takesSource(parent.command('validate'))
     .description('check a configuration; exit code 0 valid, 1 not valid, 2 no such file')
@@ -159,7 +159,7 @@ async function follow(first: LoadedPlan, file: string, options: Options, io: Io)
   return last instanceof CommandError ? last.exit : exitCode(last, options)
 }
 
-/** What is told of a file that is not there any more; it may come back. */
+/** The message about a file that is gone; it may come back. */
 function unreadable(error: unknown): CommandError {
   if (error instanceof CommandError) return error
   throw error

@@ -1,16 +1,16 @@
-/** Bytes of answers that are worked on in one turn of the event loop before anybody looks at the clock. */
+/** Bytes of answers per turn of the event loop that are processed without looking at the clock. */
 const UNTIMED_BYTES_PER_TURN = 64 * 1024
 /**
  * Time for answers in one turn of the event loop, milliseconds: after that everybody else has theirs. Short, because the
  * runtime takes one new connection a turn.
  */
 const TURN_MS = 3
-/** The same, milliseconds, where a connection came in this turn: more of them may stand behind it. */
+/** The same, milliseconds, in a turn that accepted a connection: more connections may be waiting. */
 const ACCEPTING_TURN_MS = 0.1
 
-/** Somebody who has part of an answer to work on. */
+/** A relay with part of an answer to process. */
 export interface Worker {
-  /** Works on the next few KiB. Whoever has more left waits again. */
+  /** Processes the next few KiB. A worker with more left waits again. */
   turn(): void
 }
 
@@ -23,12 +23,12 @@ export class EventLoopShares {
   readonly #line = new Set<Worker>()
   /** Bytes since the last turn. */
   #bytes = 0
-  /** When this turn's time is over; undefined where nobody has looked at the clock. */
+  /** When this turn's time is over; undefined if the clock was not read yet. */
   #end: number | undefined
   /** A connection has come since the last turn. */
   #accepting = false
 
-  /** Whether so many bytes may be worked on now. Where not, the worker stands in line, and has to hold its upstream back. */
+  /** Whether so many bytes may be processed now. If not, the worker is queued and must pause its upstream. */
   take(worker: Worker, bytes: number): boolean {
     this.#bytes += bytes
     if (this.#end === undefined) {
@@ -40,7 +40,7 @@ export class EventLoopShares {
     return false
   }
 
-  /** A connection has come: what is left of this turn, and the next one, are short. */
+  /** A connection was accepted: shortens the rest of this turn, and the next one. */
   accepted(): void {
     this.#accepting = true
     if (this.#end !== undefined) this.#end = Math.min(this.#end, performance.now() + ACCEPTING_TURN_MS)
@@ -60,7 +60,7 @@ export class EventLoopShares {
     }
     this.begin()
     const end = this.#end ?? 0
-    // One step each: those who have more stand in line again, and come last.
+    // One step each: workers with more left queue again, at the end.
     this.#end = 0
     for (const worker of this.#line) {
       this.#line.delete(worker)

@@ -5,7 +5,7 @@ import type { FormBody, HeldBody } from './body.js'
 import type { Call } from './call.js'
 import { jsonBytes } from './translate/steps.js'
 
-/** Most bytes of files that are held in memory for an upstream that takes JSON alone. */
+/** Maximum size of the files in memory for an upstream that accepts JSON only. */
 const MAX_FILE_BYTES = 32 * 1024 * 1024
 
 /** Characters of base64 for each byte of a file. */

@@ -167,7 +167,7 @@ const CODES: Readonly<Partial<Record<MultipartRule, GatewayError['code']>>> = {
   control: 'invalid_parameter',
 }
 
-/** What is wrong with a form, as clients are told it. */
+/** What is wrong with a form, in the words for the client. */
 function told<T>(read: () => T, form: MultipartForm | undefined): T {
   try {
     return read()

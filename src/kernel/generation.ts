@@ -11,9 +11,9 @@ export interface Reach {
   readonly headers: readonly string[]
   /** Names of these headers. */
   readonly names: ReadonlySet<string>
-  /** Those that stand only where the client sends none. */
+  /** Headers that are sent only if the client sends none of that name. */
   readonly yielding: ReadonlySet<string>
-  /** Values that no client may ever see, as they are and as they stand in a URL. */
+  /** Values that no client may ever see, as they are and URL-encoded. */
   readonly secrets: readonly string[]
 }
 

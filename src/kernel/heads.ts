@@ -7,7 +7,7 @@ import type { Limits } from '../core/limits.js'
  * Host: RFC 9112 §3.2; Content-Length and Transfer-Encoding: RFC 9112 §6.3.
  */
 const SINGLE = new Set(['host', 'content-length', 'transfer-encoding', 'content-type', 'expect'])
-/** Longest header name that is worth a look-up in {@link SINGLE}. */
+/** The longest name in {@link SINGLE}. */
 const MAX_SINGLE_NAME_CHARS = 'transfer-encoding'.length
 
 /**
@@ -39,7 +39,7 @@ export function checkHead(request: IncomingMessage, limits: Limits): void {
   }
 }
 
-/** Bytes of a header line beside its name and value: colon, space and line end. */
+/** Bytes of a header line besides its name and value: colon, space and line end. */
 const LINE_OVERHEAD_BYTES = 4
 
 /** Node's own bound is for the request line and the headers together, and grows with `limits.url`. */

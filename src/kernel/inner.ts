@@ -49,7 +49,7 @@ export class InnerRequest extends IncomingMessage {
   }
 }
 
-/** By lower-case name; what stands several times is joined, and whoever cares looks at the raw ones. */
+/** By lower-case name. Repeated headers are joined; the raw ones are in `rawHeaders`. */
 function headersOf(rawHeaders: readonly string[]): Record<string, string> {
   const headers: Record<string, string> = Object.create(null)
   for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
@@ -64,7 +64,7 @@ function headersOf(rawHeaders: readonly string[]): Record<string, string> {
 export interface Receiver {
   /** `headers` is a flat name, value list. */
   head(status: number, headers: readonly string[]): void
-  /** False where no more should come until {@link InnerResponse.resume}. */
+  /** False asks the writer to pause until {@link InnerResponse.resume}. */
   data(bytes: Buffer): boolean
   /** The answer is whole. */
   end(): void

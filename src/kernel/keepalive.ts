@@ -1,15 +1,15 @@
-/** How often a silent side is asked for a sign of life, milliseconds, and how many times in vain. */
+/** How often a silent side gets a ping, and after how many unanswered ones it is dead. */
 const PING_INTERVAL_MS = 20_000
 const MAX_UNANSWERED_PINGS = 2
-/** The slowest reader that is waited for. What a side was sent since it was heard lies before the ping, somewhere on the way. */
+/** The slowest reader that is tolerated: bytes sent since its last sign of life precede the ping on the way. */
 const MIN_READ_BYTES_PER_MS = 4
 
-/** Whether one side of a WebSocket is alive: where it has been silent it is asked, and given up when asked in vain. */
+/** Checks whether one side of a WebSocket is alive: a silent side gets pings, and is dead if it answers none of them. */
 export class Keepalive {
-  /** When it is to be asked, or given up. */
+  /** When the next ping is due, or the side is dead. */
   #deadline: number
   #pings = 0
-  /** What it had been sent when it was last heard, in bytes. */
+  /** Bytes that had been sent to it when it last sent something. */
   #sentAtLastSign = 0
 
   /** Times are monotonic, in milliseconds. */
@@ -17,21 +17,21 @@ export class Keepalive {
     this.#deadline = now + PING_INTERVAL_MS
   }
 
-  /** Something came from it. `sent`: all bytes that it has been sent so far. */
+  /** The side sent something. `sent`: total bytes that were sent to it so far. */
   received(now: number, sent = 0): void {
     this.wait(now)
     this.#sentAtLastSign = sent
   }
 
-  /** It cannot be heard now: what it was sent lies before a ping, or it is held up itself. */
+  /** The side cannot be heard now: unread bytes precede a ping, or it is paused. */
   wait(now: number): void {
     this.#deadline = now + PING_INTERVAL_MS
     this.#pings = 0
   }
 
   /**
-   * `ping`: a ping is to be sent to it, now. `dead`: it was asked in vain, and stays so until something is heard.
-   * `canBeAsked` is false where no ping may stand now: nobody is given up who was not asked.
+   * `ping`: send it a ping now. `dead`: it answered no ping, and stays dead until it sends something.
+   * `canPing` is false if no ping may be sent now: a side that got no ping is never dead.
    */
   check(now: number, canPing = true, sent = 0): 'alive' | 'ping' | 'dead' {
     if (now < this.#deadline) return 'alive'

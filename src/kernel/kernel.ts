@@ -15,10 +15,10 @@ import { Tasks } from './tasks/tasks.js'
 import { Tunnels } from './tunnel/tunnels.js'
 import { Watchdog } from './watchdog.js'
 
-/** Most WebSockets of a process, sessions and tunnels together. */
+/** Maximum number of WebSockets of a process, sessions and tunnels together. */
 const MAX_SOCKETS = 10_000
 
-/** A request in flight, as far as the process has to do with it. */
+/** What the process can do with a request in flight. */
 export interface InFlight {
   /** Ends the call before its time, because the process ends: streams get their error event. */
   cut(error: GatewayError): void
@@ -54,11 +54,11 @@ export class Kernel {
   #idle: (() => void)[] = []
   /** Clients' connections that took one of the last file descriptors: what they ask for is refused. */
   readonly crowded = new WeakSet<object>()
-  /** Told when an upstream refuses the gateway's own credential: its secret may have been rotated. */
+  /** Called when an upstream refuses the gateway's own credential: its secret may have been rotated. */
   onRefusedCredential: () => void = () => undefined
-  /** Told when something could not be kept. */
+  /** Called when something could not be stored. */
   onStoreFault: (error: unknown) => void = () => undefined
-  /** Set once the process drains: answers tell clients to close their connections. */
+  /** Set while the process drains: responses then ask clients to close their connections. */
   draining = false
 
   constructor(generation: Generation, sink: Sink, store: Store) {

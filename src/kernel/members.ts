@@ -162,7 +162,7 @@ function onlyField(names: FoundMembers['names'], [name]: DocumentPath): string {
   throw new GatewayError('invalid_parameter', `The field '${param}' may stand only once.`, { param })
 }
 
-/** Models by the names that the exchange's upstream has for them, as far as the caller may use them. */
+/** The models that the caller may use, by their names at the exchange's upstream. */
 export function namingOf({ caller, generation }: Call, exchange: Exchange, asked: string): Naming {
   const { models } = generation.plan
   const nameOf = (name: string): string | undefined =>

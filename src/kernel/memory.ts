@@ -7,7 +7,7 @@ const MAX_WAIT_MS = 10_000
 const MAX_BODY_WAIT_MS = 30_000
 /** Most requests that wait for it; each holds its body meanwhile. */
 const MAX_WAITING_REQUESTS = 1024
-/** What a client that was refused is told to wait. */
+/** The `retry-after` of a refusal. */
 const RETRY_AFTER_MS = 1000
 
 /** Share of all memory up to which a request is small: it passes larger ones that wait. */
@@ -17,7 +17,7 @@ const LARGE_REQUESTS_SHARE = 3 / 4
 /** Share of the heap that one {@link Memory} may hold at most: there are two, for requests and answers. */
 const HEAP_SHARE = 1 / 4
 
-/** What is declared, as far as the heap of this process allows it. */
+/** The declared limit, or less if the heap of this process is too small for it. */
 export function capacityOf(declared: number): number {
   return Math.min(declared, Math.floor(getHeapStatistics().heap_size_limit * HEAP_SHARE))
 }
@@ -30,7 +30,7 @@ export function bodyCapacity(declared: number, largest: number): number {
 /** A body, and what is sent of it where it is changed or translated. */
 export const COPIES_PER_BODY = 2
 
-/** What a {@link Memory} is for, as clients are told. */
+/** What a {@link Memory} is for, in the words for clients. */
 interface Use {
   readonly limit: string
   /** Milliseconds. */
@@ -76,7 +76,7 @@ export class Memory {
     this.#use = { ...FOR_OBJECTS, ...use }
   }
 
-  /** Another capacity from now on; what is held stays. */
+  /** Changes the capacity; existing leases stay. */
   resize(capacity: number): void {
     this.#capacity = capacity
     this.serve()
@@ -128,7 +128,7 @@ export class Memory {
     this.serve()
   }
 
-  /** Only for leases: does not wait any more. */
+  /** For leases only: stops waiting. */
   leave(lease: MemoryLease): void {
     const waiter = this.remove(lease)
     if (waiter === undefined) return
@@ -244,7 +244,7 @@ export class MemoryLease {
     this.shrink(0)
   }
 
-  /** Gives everything back for good, and waits no more. */
+  /** Releases everything for good, and stops waiting. */
   end(): void {
     this.#ended = true
     this.#memory.leave(this)

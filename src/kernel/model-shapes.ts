@@ -6,7 +6,7 @@ import { pageByIds, pageByToken, type Query } from './pages.js'
 /** What can be asked of a model, by the native protocol's names: `generateContent`. */
 export type MethodsOf = (model: string) => readonly string[]
 
-/** How clients of a family are told of models. */
+/** How each family writes models. */
 export interface ModelShape {
   one(entry: ModelEntry, methods: MethodsOf): JsonObject
   /** Throws `invalid_parameter` for a page that there is not. */
@@ -45,7 +45,7 @@ const native: ModelShape = {
   },
 }
 
-/** Families without a shape of their own are told as the compatible one is. */
+/** Families without a shape of their own use the compatible one. */
 export function modelShape(family: Family): ModelShape {
   return family === 'messages' ? messages : family === 'native' ? native : compatible
 }

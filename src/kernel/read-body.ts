@@ -93,7 +93,7 @@ class Gathered {
     return this.#size
   }
 
-  /** Whether somebody still wants it. */
+  /** Whether the body is still needed. */
   get kept(): boolean {
     return this.#kept
   }

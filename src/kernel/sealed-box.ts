@@ -10,7 +10,7 @@ const TAG_BYTES = 16
 export class SealedBox {
   readonly #secret: SharedSecret
 
-  /** `purpose` tells secrets apart. */
+  /** `purpose` separates the keys of different uses. */
   constructor(store: Store, purpose: string) {
     this.#secret = new SharedSecret(store, purpose)
   }
@@ -28,7 +28,7 @@ export class Sealer {
     this.#key = key
   }
 
-  /** In base64url. It opens only with the same `bound`, which does not stand in it. */
+  /** Returns base64url. It opens only with the same `bound` (additional authenticated data), which is not part of it. */
   seal(bytes: Uint8Array, bound: string): string {
     const nonce = randomBytes(NONCE_BYTES)
     const cipher = createCipheriv('aes-256-gcm', this.#key, nonce, { authTagLength: TAG_BYTES })
@@ -37,7 +37,7 @@ export class Sealer {
     return Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64url')
   }
 
-  /** Undefined where it was not sealed here, or was changed. */
+  /** Undefined if it was not sealed here, or was changed. */
   open(sealed: string, bound: string): Buffer | undefined {
     const bytes = Buffer.from(sealed, 'base64url')
     if (bytes.length < NONCE_BYTES + TAG_BYTES) return undefined

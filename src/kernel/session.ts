@@ -16,9 +16,9 @@ import { LastTurn } from './state/last-turn.js'
 import { yieldToEventLoop } from './translate/steps.js'
 import { SOCKET_METHOD } from './upgrade.js'
 
-/** Requests that may wait for the one before them. */
+/** Maximum number of requests that wait for the current one. */
 const MAX_WAITING_REQUESTS = 16
-/** Longest life of a connection, milliseconds; the protocol's clients expect to have to open a new one then. */
+/** Maximum age of a connection, milliseconds; the protocol's clients expect to reopen it then. */
 const MAX_SESSION_MS = 3_600_000
 
 /** Members of a message that are about the message and not about the response. */
@@ -43,7 +43,7 @@ export class ResponseSession implements SocketHandler {
   readonly #headers: readonly string[]
   readonly #connected: string | undefined
   readonly #limits: SessionLimits
-  /** What the message at hand takes as objects. */
+  /** Heap for the objects of the current message. */
   readonly #memory: MemoryLease
   readonly #last = new LastTurn()
   readonly #onEnd: () => void
@@ -112,10 +112,10 @@ export class ResponseSession implements SocketHandler {
 
   // ── what the process does
 
-  /** Called now and then: asks a silent client for a sign of life, and ends a connection that is old or dead. */
+  /** Called periodically: pings a silent client, and ends a connection that is too old or dead. */
   check(now: number): void {
     if (this.#state === 'open' && now - this.#opened > MAX_SESSION_MS && this.#turn === undefined) this.expire()
-    // A ping would come behind what it has not taken yet.
+    // A ping would queue behind bytes that the client has not read yet.
     const waiting = this.#socket.stalledFor(now)
     if (waiting !== undefined && waiting < (this.#limits.stall ?? Number.POSITIVE_INFINITY)) this.#keepalive.wait(now)
     const sign = this.#keepalive.check(now, true, this.#socket.sent)
@@ -123,7 +123,7 @@ export class ResponseSession implements SocketHandler {
     else if (sign === 'dead') this.#socket.terminate()
   }
 
-  /** Takes no more requests, and goes when the one at hand has been answered. */
+  /** Refuses new requests, and closes when the current one has been answered. */
   drain(): void {
     this.leave(CLOSE_GOING_AWAY, 'the gateway is shutting down')
   }

@@ -8,19 +8,19 @@ const SECRET_BYTES = 64
 /** A secret does not expire by itself. */
 const NEVER_EXPIRES_MS = Date.UTC(9999, 0, 1)
 
-/** 64 random bytes that all processes on one store share. They are made on first use. */
+/** 64 random bytes that all processes on one store share, created on first use. */
 export class SharedSecret {
   readonly #store: Store
   readonly #key: string
   #bytes: Promise<Uint8Array> | undefined
 
-  /** `key` tells secrets for different purposes apart. */
+  /** `key` separates secrets of different purposes. */
   constructor(store: Store, key: string) {
     this.#store = store
     this.#key = key
   }
 
-  /** Throws `unavailable` where the store does not answer. */
+  /** Throws `unavailable` if the store does not answer. */
   bytes(): Promise<Uint8Array> {
     if (this.#bytes !== undefined) return this.#bytes
     const bytes = this.read()

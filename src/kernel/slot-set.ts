@@ -11,7 +11,7 @@ export class SlotSet<Item extends object> {
     return this.#items.length - this.#free.length
   }
 
-  /** Takes an item in, and gives its place, by which it is to be deleted once. */
+  /** Adds an item and returns its slot. Delete the item by this slot, once. */
   add(item: Item): number {
     const place = this.#free.pop() ?? this.#items.length
     this.#items[place] = item
@@ -23,7 +23,7 @@ export class SlotSet<Item extends object> {
     this.#free.push(place)
   }
 
-  /** Calls with each; items may come and go meanwhile, those that come may be left out. */
+  /** Calls back with each item. Items may be added and deleted meanwhile; added ones may be skipped. */
   visit(call: (item: Item) => void): void {
     for (let place = 0; place < this.#items.length; place++) {
       const item = this.#items[place]

@@ -40,7 +40,7 @@ export async function readMessage(bytes: Buffer, maxValues: number, memory: Memo
 
 const STREAM_ID = /^[A-Za-z0-9_.-]{1,256}$/
 
-/** A name for the client's own use: every event of the response carries it. */
+/** A name that the client chose: every event of the response carries it. */
 export function streamId({ stream_id: id }: JsonObject): string | undefined {
   if (id === undefined || id === null) return undefined
   if (typeof id === 'string' && STREAM_ID.test(id)) return id

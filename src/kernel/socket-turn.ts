@@ -7,7 +7,7 @@ import { type InnerRequest, InnerResponse, type Receiver } from './inner.js'
 import type { LastTurn } from './state/last-turn.js'
 
 const LIMITS = { line: 16 * 1024 * 1024, event: 16 * 1024 * 1024 }
-/** Most of a refusal that is passed on. */
+/** Maximum length of a refusal that is passed on. */
 const MAX_REFUSAL_CHARS = 256 * 1024
 
 /** One request of a connection and the messages that answer it. */
@@ -55,7 +55,7 @@ export class SocketTurn implements Receiver {
     return fits
   }
 
-  /** None where one is too large for a message; then the answer has been broken off. */
+  /** Empty if an event is too large for a message; the answer has been broken off then. */
   private events(bytes: Buffer): ReturnType<SseDecoder['push']> {
     try {
       return this.#decoder.push(bytes)
@@ -84,7 +84,7 @@ export class SocketTurn implements Receiver {
   }
 }
 
-/** Events are JSON objects, and never empty ones. */
+/** Events are JSON objects, never empty. */
 export function marked(event: string, stream: string | undefined): string {
   return stream === undefined ? event : `{"stream_id":"${stream}",${event.slice(1)}`
 }
@@ -94,7 +94,7 @@ function errorOf(body: string): JsonObject | undefined {
   return isObject(parsed) && isObject(parsed.error) ? parsed.error : undefined
 }
 
-/** An error as this transport tells it. */
+/** An error in the form of this transport. */
 export function errorEvent(status: number, error: JsonObject): string {
   return JSON.stringify({ type: 'error', status, error })
 }

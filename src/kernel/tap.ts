@@ -1,14 +1,14 @@
-/** Looks at an answer on its way to the client, and changes nothing. */
+/** Observes an answer on its way to the client, and changes nothing. */
 export interface Tap {
-  /** The next piece; of a stream, whole events. */
+  /** The next chunk; in streams, whole events. */
   push(bytes: Uint8Array): void
-  /** The answer is whole. Called before its last byte leaves, so that no client can be faster. */
+  /** The answer is complete. Called before its last byte is sent, so that no client can be faster. */
   end(): void
-  /** Resolves when the answer, which is whole, has been kept: what is left of it leaves after that. Never rejects. */
+  /** Resolves when the complete answer has been stored; its last bytes are sent after that. Never rejects. */
   readonly kept?: Promise<void> | undefined
 }
 
-/** Several at once. */
+/** Several taps as one. */
 export class Taps implements Tap {
   readonly #taps: readonly Tap[]
 

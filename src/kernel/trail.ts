@@ -9,11 +9,11 @@ import type { Failure } from './failure.js'
  * no body and no secret. Callers ask `sink.debugs` first, so that other levels pay for nothing.
  */
 
-/** Characters of a path, and of a header's value. */
+/** Maximum length of a logged path or header value. */
 const MAX_VALUE_CHARS = 200
-/** Ways that are named. */
+/** Maximum number of exchanges that a line names. */
 const MAX_WAYS = 10
-/** Headers whose values may be secrets, whoever sends them. */
+/** Headers whose values may be secrets, from clients and upstreams alike. */
 const SECRET_NAMES = /auth|cookie|key|token|secret|password|credential|signature|sec-websocket-protocol/i
 const HIDDEN = '[hidden]'
 
@@ -21,12 +21,12 @@ export function tellArrival(call: Call): void {
   const { request, route, client } = call
   const fields = { method: request.method, path: call.path.slice(0, MAX_VALUE_CHARS), route: route?.id, client }
   tell(call, fields, 'a request arrived')
-  // Keys may stand in headers of any name.
+  // Routes may read keys from headers of any name.
   const placed = (route?.caller ?? []).flatMap(place => (place.in === 'header' ? [place.name.toLowerCase()] : []))
   tellHeaders(call, {}, 'headers of the request', () => shownHeaders(request.rawHeaders, placed, []))
 }
 
-/** `exchanges` are in the order in which they would be asked. */
+/** `exchanges` are in the order in which they would be tried. */
 export function tellWays(call: Call, exchanges: readonly Exchange[]): void {
   const { caller, model, stream, bytesIn } = call
   const ways = exchanges.slice(0, MAX_WAYS).map(nameOf)
@@ -62,7 +62,7 @@ export function tellAnswered(
   })
 }
 
-/** `next`: who is asked now. */
+/** `next`: the exchange that is tried next. */
 export function tellFailed(call: Call, exchange: Exchange, { condition, error }: Failure, next?: Exchange): void {
   const fields = { ...sideOf(exchange), condition, error: error.code, cause: causeOf(error) }
   tell(call, { ...fields, next: next && nameOf(next) }, 'an attempt failed')

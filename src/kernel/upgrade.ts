@@ -5,16 +5,16 @@ import { authenticate } from './authenticate.js'
 import { checkHead } from './heads.js'
 import type { Kernel } from './kernel.js'
 
-/** The method under which routes for WebSockets stand in a plan. */
+/** The method of WebSocket routes in a plan. */
 export const SOCKET_METHOD = 'WS'
 
-/** A refusal in the shape of the family that the path belongs to. */
+/** A refusal in the shape of the path's family. */
 export interface Refusal {
   readonly error: GatewayError
   readonly family: Family
 }
 
-/** Who may open a WebSocket, and where. */
+/** The caller and route of an accepted WebSocket. */
 export interface AdmittedSocket {
   readonly route: Route
   /** Name of the caller's key. */

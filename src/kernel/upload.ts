@@ -3,7 +3,7 @@ import { Transform, type TransformCallback } from 'node:stream'
 import { madeBuffers } from '../core/dead-buffers.js'
 import { GatewayError } from '../core/errors.js'
 
-/** What waits here on its way, bytes: beside this only the sockets' own buffers hold anything. */
+/** Maximum bytes that wait here; besides them, only the sockets' own buffers hold data. */
 const MAX_BUFFERED_BYTES = 64 * 1024
 
 /**
@@ -20,7 +20,7 @@ export class Upload extends Transform {
     super({ readableHighWaterMark: MAX_BUFFERED_BYTES, writableHighWaterMark: MAX_BUFFERED_BYTES })
     this.#request = request
     this.#limit = limit
-    // Whoever sends it on is told by the error itself; without anybody it is of no matter.
+    // The sender gets the error itself; without a sender it does not matter.
     this.on('error', () => undefined)
     const gone = (): void => {
       if (!request.complete) this.destroy(new GatewayError('client_gone', 'The client went away.', { phase: 'upload' }))
@@ -30,17 +30,17 @@ export class Upload extends Transform {
     request.pipe(this)
   }
 
-  /** Bytes that have come. */
+  /** Bytes received so far. */
   get size(): number {
     return this.#size
   }
 
-  /** When the last piece came or went, on the clock of `performance.now()`. */
+  /** When the last chunk was received or sent, by `performance.now()`. */
   get moved(): number {
     return this.#moved
   }
 
-  /** Whether it is the client that does not go on. */
+  /** Whether the client is the slow side. */
   get starves(): boolean {
     return !this.#request.complete && this.readableLength === 0
   }

@@ -11,7 +11,7 @@ export function noConnection(limit: 'connections' | 'queue'): GatewayError {
   return new GatewayError('unavailable', message, { retryAfter: 1000, limit, phase: 'queue' })
 }
 
-/** What a broken connection means. `connecting`: the request had not been sent. */
+/** Classifies a connection failure. `connecting`: the request had not been sent. */
 export function classify(cause: Error, connecting: boolean): { condition: RetryCondition; error: GatewayError } {
   if (cause instanceof GatewayError) return { condition: 'reset', error: cause }
   if (isOutOfDescriptors(cause)) return { condition: 'descriptors', error: outOfDescriptors(cause) }
@@ -101,7 +101,7 @@ function hostOf(location: unknown): string {
   return typeof location === 'string' && URL.canParse(location) ? new URL(location).host : 'a path'
 }
 
-/** Longest wait that is passed on, milliseconds. */
+/** Maximum wait that is passed on to clients. */
 const MAX_WAIT_MS = 3_600_000
 
 /** `retry-after-ms`, or `retry-after` in seconds or as a date (RFC 9110 §10.2.3), in milliseconds. */

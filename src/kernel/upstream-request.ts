@@ -24,7 +24,7 @@ export function buildRequest(call: Call, exchange: Exchange, body: Body): Upstre
   return { method, path, headers, body: bodyFor(call, exchange, body, headers) }
 }
 
-/** The same for a large body, whose edits take several turns of the event loop. */
+/** The same for a large body; its edits take several turns of the event loop. */
 export async function buildLargeRequest(call: Call, exchange: Exchange, body: HeldBody): Promise<UpstreamRequest> {
   const { method, path, headers } = headOf(call, exchange, body)
   return { method, path, headers, body: await largeBody(call, exchange, body) }
@@ -56,13 +56,13 @@ function headersFor(call: Call, exchange: Exchange, body: Body): string[] {
   const inParts = call.route?.holding?.verb === 'uses' && call.resultNames === undefined
   for (const name in given) {
     const passes = PASSED.has(name) || forward(name) || (inParts && OF_PARTS.has(name))
-    // What is to be kept has to be read.
+    // An answer that will be stored must be readable.
     if (name === 'accept-encoding' && call.completion !== undefined) continue
     if (!passes || (fixed.names.has(name) && !fixed.yielding.has(name))) continue
     const value = given[name]
     if (typeof value === 'string') headers.push(name, value)
   }
-  // What a client sent without a type has been read as JSON.
+  // A body without a content type was read as JSON.
   const isUntyped = body.type === 'bytes' && given['content-type'] === undefined
   if (isUntyped && !fixed.names.has('content-type')) headers.push('content-type', 'application/json')
   headers.push('x-request-id', call.id)
@@ -71,7 +71,7 @@ function headersFor(call: Call, exchange: Exchange, body: Body): string[] {
   return headers
 }
 
-/** The upstream's own headers, but for those that the client sets itself and may. */
+/** The upstream's declared headers, except those that the client may set and did. */
 function standing({ headers, yielding }: Reach, given: IncomingHttpHeaders): string[] {
   return headers.filter((_, index) => {
     const name = headers[index - (index % 2)] ?? ''
@@ -79,7 +79,7 @@ function standing({ headers, yielding }: Reach, given: IncomingHttpHeaders): str
   })
 }
 
-/** Query parameters that stay here. */
+/** Query parameters that are not sent upstream. */
 function isHeld(call: Call, exchange: Exchange): IsReserved {
   const held = changesOf(call, exchange)?.query
   const { openQuery = true, of } = call.route?.members ?? {}
@@ -112,7 +112,7 @@ function bodyFor(call: Call, exchange: Exchange, body: Body, headers: string[]):
   }
 }
 
-/** Each pass over a large body, and each copy of it, is a turn of its own. */
+/** Each pass over a large body, and each copy of it, takes its own turn of the event loop. */
 async function largeBody(call: Call, exchange: Exchange, body: HeldBody): Promise<Uint8Array> {
   const { length } = body.bytes
   const edits = naming(call, exchange, body)
@@ -140,7 +140,7 @@ function naming(call: Call, exchange: Exchange, body: HeldBody): readonly Edit[]
 
 const UNCHANGED: readonly Edit[] = []
 
-/** Only the model's name is replaced, or put first where none stands; every other byte goes out as it came. */
+/** Replaces only the model's name, or inserts it first if there is none; all other bytes are sent unchanged. */
 function rename({ bytes, model }: HeldBody, member: string, name: string): Edit {
   const span = model ?? findValue(bytes, [member])
   const json = JSON.stringify(name)

@@ -1,12 +1,12 @@
 import { isObject, type Json, parseJson } from '../core/json.js'
 import { type AnswerOrigin, cleanedWords } from './translate/words.js'
 
-/** Characters of an upstream's error that are looked at, and that the log shows. */
+/** Maximum length of an upstream's error that is examined, and that the log shows. */
 const MAX_READ_CHARS = 4000
 const MAX_SHOWN_CHARS = 500
-/** Characters of a secret that are one still: upstreams like to quote the beginning or the end of a key. */
+/** Minimum length of a partial secret that is still hidden: upstreams like to quote the start or end of a key. */
 const MIN_SECRET_CHARS = 8
-/** Depth at which a message is looked for. */
+/** Maximum depth of the search for a message. */
 const MAX_DEPTH = 5
 
 /** Members in which errors say what is wrong, the likeliest first. */
@@ -30,7 +30,7 @@ export function saidIn(body: Uint8Array | string, source: AnswerOrigin): string 
   return shortened(hidden) || undefined
 }
 
-/** A text of an upstream's for the log, without anything of these secrets. */
+/** An upstream's text for the log, without any part of these secrets. */
 export function withoutSecrets(text: string, secrets: readonly string[]): string {
   return shortened(secrets.reduce(withoutParts, text.slice(0, MAX_READ_CHARS)))
 }

@@ -5,7 +5,7 @@ import type { VectorForm, VectorRule } from '../core/plan.js'
 import { EVERY, type Path } from '../wire/json-path.js'
 import { yieldToEventLoop } from './translate/steps.js'
 
-/** Numbers that are rewritten in one turn of the event loop. */
+/** Maximum numbers that are rewritten per turn of the event loop. */
 const MAX_NUMBERS_PER_TURN = 256 * 1024
 
 /** Whether the beginning of an answer shows its first vector in another form than the wanted one. */
@@ -15,7 +15,7 @@ export function isOtherForm({ at }: VectorRule, wanted: VectorForm, pieces: read
   const other = wanted === 'base64' ? '[' : '"'
   for (let found = head.indexOf(key); found >= 0; found = head.indexOf(key, found + 1)) {
     const colon = afterSpace(head, found + key.length)
-    // It may be a value, too, as in `"object":"embedding"`.
+    // The name may also be a value, as in `"object":"embedding"`.
     if (head[colon] === COLON) return head[afterSpace(head, colon + 1)] === other.charCodeAt(0)
   }
   return false

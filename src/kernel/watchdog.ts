@@ -6,7 +6,7 @@ export interface Watched {
   check(now: number): void
 }
 
-/** How exact the time-outs of exchanges are, in milliseconds. */
+/** Resolution of the time-outs of exchanges. */
 const TICK_MS = 50
 
 /**
@@ -17,7 +17,7 @@ export class Watchdog {
   readonly #watched = new SlotSet<Watched>()
   #timer: NodeJS.Timeout | undefined
 
-  /** Gives the place by which it is to be deleted, once. */
+  /** Returns the slot by which to delete it, once. */
   add(watched: Watched): number {
     this.#timer ??= setInterval(() => this.#tick(), TICK_MS)
     return this.#watched.add(watched)
@@ -40,7 +40,7 @@ export class Watchdog {
   }
 }
 
-/** Whatever works for a call towards an upstream: told when the client is gone, asked every tick for its deadlines. */
+/** Work for a call at an upstream: cancelled when the client leaves, checked every tick for its deadlines. */
 export interface Work extends Watched {
   cancel(): void
   /** Ends the answer now, as well as its form allows. False where nothing of it has been sent. */

@@ -6,14 +6,14 @@ import { Uptake } from './uptake.js'
 /** The package has one door: this file. */
 export { WebSocket, WebSocketServer }
 
-/** Bytes that may wait for a slow side; with more, `send` asks for a pause. */
+/** Bytes that may wait for a slow side; beyond it `send` asks for a pause. */
 const HIGH_WATER_BYTES = 64 * 1024
-/** What each message that waits takes besides its bytes, about. */
+/** Approximate memory of a waiting message besides its bytes. */
 const MESSAGE_OVERHEAD_BYTES = 512
-/** Bytes that may wait at all: a client that sends pings and reads nothing is given up. */
+/** Maximum bytes that may wait: a client that sends pings and reads nothing is disconnected. */
 const MAX_BUFFERED_BYTES = 64 * 1024 * 1024
 
-/** What a connection tells its owner. */
+/** Events of a connection, for its owner. */
 export interface SocketHandler {
   message(text: string): void
   /** A message that is no text. */
@@ -39,7 +39,7 @@ export class FramedSocket {
   #full = false
   #sent = 0
 
-  /** `connection`: what it stands on. */
+  /** `connection`: the underlying socket. */
   constructor(socket: WebSocket, connection: Duplex) {
     this.#socket = socket
     this.#uptake = new Uptake(connection)
@@ -58,7 +58,7 @@ export class FramedSocket {
     this.#handler = handler
   }
 
-  /** False where the client is slower: `drained` tells when to go on. */
+  /** False if the client is slower: continue after `drained`. */
   send(text: string): boolean {
     if (this.#socket.readyState !== WebSocket.OPEN) return true
     this.#unwritten++
@@ -127,7 +127,7 @@ export function acceptSocket(
     perMessageDeflate: false,
     clientTracking: false,
     autoPong: false,
-    // Whatever a client offers beside its key is for others: none is chosen.
+    // Subprotocols that a client offers besides its key are meant for others: none is selected.
     handleProtocols: () => false,
   })
   return new Promise(resolve => {
@@ -136,7 +136,7 @@ export function acceptSocket(
       resolve(undefined)
     })
     server.handleUpgrade(request, socket, head, opened => resolve(new FramedSocket(opened, socket)))
-    // The library destroys a connection that its client has ended, and tells nobody.
+    // The library destroys a connection that its client has ended, without an event.
     if (socket.destroyed) resolve(undefined)
   })
 }

@@ -24,14 +24,14 @@ export class GuardedHttp {
     this.#options = options
   }
 
-  /** Whether nothing about the URL itself is forbidden, the address included that stands in it. Throws `Blocked`. */
+  /** Checks the URL itself, including an IP address as its host. Throws `Blocked`. */
   check(text: string): void {
     const url = this.#guard.url(text)
     const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
     if (addressOf(url) !== undefined) this.#guard.addresses(url, [host])
   }
 
-  /** A connection for one request. Throws `Blocked`; whoever has it closes it. */
+  /** A connection for one request. Throws `Blocked`. The caller closes it. */
   async open(text: string, signal: AbortSignal, base?: URL): Promise<GuardedConnection> {
     const url = this.#guard.url(text, base)
     const addresses = await addressesOf(url, signal, this.#options.resolve)

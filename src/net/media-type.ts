@@ -1,4 +1,4 @@
-/** Media types that are told by their first bytes, and the names that servers give them. */
+/** Media types that are recognized by their first bytes, and the names that servers use for them. */
 const NAMES: Readonly<Record<string, readonly string[]>> = {
   'image/jpeg': ['image/jpg', 'image/pjpeg'],
   'image/png': ['image/x-png'],
@@ -11,7 +11,7 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
 
 export const MEDIA_TYPES: readonly string[] = Object.keys(NAMES)
 
-/** So many bytes are enough to tell. */
+/** Number of first bytes that recognition needs. */
 export const HEAD_BYTES = 12
 
 /** The type by its one name; `''` for no type or one that says nothing; undefined for any other. */

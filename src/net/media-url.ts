@@ -19,7 +19,7 @@ export interface MediaRules {
 }
 
 const MAX_URL_CHARS = 8192
-/** Names for the inside of a network (RFC 6761, 6762, 7686, 8375, 9476, and habit), whatever they resolve to. */
+/** Names inside a network (RFC 6761, 6762, 7686, 8375, 9476, and common use): blocked whatever they resolve to. */
 const INSIDE = [
   'localhost',
   'local',
@@ -96,7 +96,7 @@ export function hostOf({ hostname }: URL): string {
   return hostname.replace(/(?<!\.)\.+$/, '')
 }
 
-/** The address that stands in the URL itself, in whatever spelling: the URL parser has made one of all. */
+/** The IP address in the URL itself: the URL parser has normalized its spelling. */
 export function addressOf({ hostname }: URL): Address | undefined {
   return parseAddress(hostname.replace(/^\[(.*)\]$/, '$1'))
 }

@@ -17,7 +17,7 @@ export interface MediaOptions extends MediaRules {
   /** Milliseconds for one document, with all its redirects. */
   readonly timeoutMs: number
   readonly maxRedirects: number
-  /** Media types that are taken, of those that can be told by their bytes; all of these where none are named. */
+  /** Accepted media types, of those recognized by their bytes; all of them by default. */
   readonly types?: readonly string[]
   /** Finds the addresses of a host, asked once for each hop. Default: as the system does. */
   readonly resolve?: (host: string) => Promise<readonly ResolvedAddress[]>
@@ -28,7 +28,7 @@ export interface Media {
   readonly bytes: Buffer
 }
 
-/** A URL that a client sent, and where it stands in its body: `messages[0].content[1].image_url.url`. */
+/** A URL that a client sent, and its position in the body: `messages[0].content[1].image_url.url`. */
 export interface MediaWish {
   readonly url: string
   readonly at?: string
@@ -41,7 +41,7 @@ export interface Fetched {
 }
 
 const NONE: Fetched = { count: 0, bytes: 0 }
-/** Documents of one request that are fetched at a time. */
+/** Maximum documents of one request that are fetched at the same time. */
 const MAX_CONCURRENT_FETCHES = 4
 const REDIRECTS = [301, 302, 303, 307, 308]
 const HEADERS = { accept: '*/*', 'accept-encoding': 'identity', 'user-agent': 'model-gateway' }
@@ -147,7 +147,7 @@ export class MediaFetcher {
         headers: HEADERS,
         signal,
       })
-      // The body is broken off with the client below; its error is nobody's.
+      // The body is cut off with the client below; no one needs its error.
       body.on('error', () => undefined)
       const { location } = headers
       if (REDIRECTS.includes(statusCode) && typeof location === 'string') return { location }

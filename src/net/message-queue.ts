@@ -1,4 +1,4 @@
-/** Before each message: its length, and whether it is text. */
+/** The header of each message: its length, and whether it is text. */
 const HEADER_BYTES = 5
 const MIN_CAPACITY_BYTES = 4 * 1024
 
@@ -30,7 +30,7 @@ export class MessageQueue {
     const isText = this.#room[start - 1] === 1
     const data = this.#room.subarray(start, end)
     this.#from = end
-    // Those who took messages may still read them: what is empty begins anew.
+    // Consumers may still read the messages that they took, so an empty queue starts with a new buffer.
     if (this.length === 0) this.clear()
     take(data, isText)
   }

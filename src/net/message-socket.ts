@@ -4,19 +4,19 @@ import { WebSocket, WebSocketServer, waiting } from './framed-socket.js'
 import { MessageQueue } from './message-queue.js'
 import { PASSED, PassedSocket } from './passed-socket.js'
 
-/** Bytes that may wait for a slow side; with more, `send` asks for a pause. */
+/** Bytes that may wait for a slow side; beyond it `send` asks for a pause. */
 const HIGH_WATER_BYTES = 64 * 1024
 
-/** What one side of a session whose messages are passed on tells its owner. */
+/** Events of one side of a session whose messages are passed on, for its owner. */
 export interface MessageHandler {
   message(data: Buffer, isText: boolean): void
   /** It has taken what was waiting. */
   drained(): void
   /** Any sign of life. */
   alive(): void
-  /** Its close frame has come and is to be answered. `code` is 1005 where it has none (RFC 6455 §7.1.5). */
+  /** Its close frame arrived and must be answered. `code` is 1005 if the frame has none (RFC 6455 §7.1.5). */
   concluded(code: number, reason: string): void
-  /** It broke the protocol (1002, 1007, 1009) or sent a message over the limit (1009), and is not read any more. */
+  /** It broke the protocol (1002, 1007, 1009) or sent a message over the limit (1009). Reading has stopped. */
   fault(code: number, reason: string, overLimit: boolean): void
   /** The connection is gone. */
   gone(): void
@@ -48,7 +48,7 @@ export class MessageSocket {
     socket.on('ping', () => handler.alive())
     socket.on('pong', () => handler.alive())
     socket.on('concluded', (code: number, reason: string) => handler.concluded(code, reason))
-    // Without a code it is the connection that failed, which its end tells.
+    // Without a code the connection failed; the `end` event reports that.
     socket.on('error', error => {
       if (socket.faultCode === 0) return
       const overLimit = 'code' in error && error.code === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH'
@@ -60,7 +60,7 @@ export class MessageSocket {
     })
   }
 
-  /** False where it is slower: `drained` tells when to go on. */
+  /** False if it is slower: continue after `drained`. */
   send(data: Buffer | string, isText: boolean): boolean {
     if (this.#socket.readyState !== WebSocket.OPEN) return true
     if (this.#full) this.#queue.push(typeof data === 'string' ? Buffer.from(data) : data, isText)
@@ -82,7 +82,7 @@ export class MessageSocket {
     if (!this.#full) this.#handler.drained()
   }
 
-  /** What waits goes out, whatever the other side takes: nothing follows it. */
+  /** Sends everything that waits, even if the other side is slow: nothing follows it. */
   private flush(): void {
     while (this.#queue.length > 0) this.#queue.shift((data, isText) => this.write(data, isText))
   }
@@ -103,7 +103,7 @@ export class MessageSocket {
     if (this.#socket.readyState === WebSocket.OPEN) this.#socket.ping()
   }
 
-  /** Sends the close frame, or answers one, behind all that waits; codes that never stand in a frame go without one. */
+  /** Sends or answers the close frame, after everything that waits. Codes that no frame may carry are omitted. */
   close(code: number, reason: string): void {
     this.resume()
     if (this.#socket.readyState === WebSocket.OPEN) this.flush()
@@ -118,10 +118,10 @@ export class MessageSocket {
 
 /** What opening a WebSocket to an upstream comes to. */
 export interface OpeningHandler {
-  /** TCP and TLS stand. */
+  /** TCP and TLS are established. */
   connected(): void
   opened(headers: IncomingHttpHeaders, socket: Passed): void
-  /** The upstream has answered something else. The answer is to be read or destroyed. */
+  /** The upstream sent another answer. The owner must read or destroy it. */
   refused(answer: IncomingMessage): void
   failed(cause: Error): void
 }
@@ -198,7 +198,7 @@ export function acceptMessages(
   return new Promise(resolve => {
     server.on('wsClientError', () => resolve(undefined))
     server.handleUpgrade(request, socket, head, opened => resolve({ socket: opened, connection: socket }))
-    // The library destroys a connection that its client has ended, and tells nobody.
+    // The library destroys a connection that its client has ended, without an event.
     if (socket.destroyed) resolve(undefined)
   })
 }

@@ -32,9 +32,9 @@ export interface UpstreamHandler extends Dispatcher.DispatchHandler {
 export type Dispatched = 'sent' | 'waiting' | 'full'
 export type UpstreamController = Dispatcher.DispatchController
 
-/** How long an idle upstream connection is kept, milliseconds. Servers may ask for less by their `keep-alive` header. */
+/** How long an idle upstream connection stays open, milliseconds. Servers may ask for less by their `keep-alive` header. */
 const KEEP_ALIVE_MS = 15_000
-/** A response head over this many bytes is an error of the upstream. */
+/** A larger response head is an error of the upstream. */
 const MAX_HEAD_BYTES = 64 * 1024
 
 /** Bytes of an answer that its socket holds at most before it stops to read, beside one read. An option of `net.connect`. */
@@ -92,7 +92,7 @@ export class UpstreamPool {
     this.#queue.release(key)
   }
 
-  /** The request does not wait any more. */
+  /** The request stops waiting. */
   withdraw(handler: UpstreamHandler): void {
     this.#queue.withdraw(handler.key, waiter => waiter.handler === handler)
   }
@@ -122,7 +122,7 @@ interface Entry {
 export class Pools {
   readonly #entries = new Map<string, Entry>()
 
-  /** The pool for these settings; each acquire is to be paid back by one release. */
+  /** The pool for these settings; each acquire needs one release. */
   acquire(settings: PoolSettings): UpstreamPool {
     const key = keyOf(settings)
     let entry = this.#entries.get(key)

@@ -14,21 +14,21 @@ export interface TunnelRequest {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** What a tunnel tells its owner. */
+/** Events of a tunnel, for its owner. */
 export interface TunnelHandler {
-  /** TCP and TLS stand. */
+  /** TCP and TLS are established. */
   connected(): void
   /** The upstream has agreed; false where the owner does not, and then the tunnel is gone. */
   opened(headers: IncomingHttpHeaders): boolean
-  /** The upstream has answered something else. The answer is to be read or destroyed. */
+  /** The upstream sent another answer. The owner must read or destroy it. */
   refused(answer: IncomingMessage): void
   /** The connection broke. After `opened` there is `ended` too. */
   failed(cause: Error): void
-  /** Bytes from the upstream; false asks for no more until {@link RawTunnel.more}. */
+  /** Bytes from the upstream; false asks for a pause until {@link RawTunnel.more}. */
   data(bytes: Buffer): boolean
   /** The upstream has taken what was waiting. */
   drained(): void
-  /** The upstream sends no more. */
+  /** The upstream ended its side. */
   ended(): void
 }
 
@@ -96,7 +96,7 @@ export class RawTunnel extends Duplex {
     proxyServer().ws(from, this as never, Buffer.alloc(0), { target: target as never }, error => this.broke(error))
   }
 
-  /** Towards the upstream; false where it is slower: `drained` tells when to go on. */
+  /** Sends to the upstream. False if it is slower: continue after `drained`. */
   send(bytes: Buffer): boolean {
     return this.#upstream?.writable !== true || this.#upstream.write(bytes)
   }
@@ -116,7 +116,7 @@ export class RawTunnel extends Duplex {
     this.#upstream?.resume()
   }
 
-  /** Breaks off, whatever the state. */
+  /** Aborts in any state. */
   abort(): void {
     this.#state = 'over'
     this.#request?.destroy()
@@ -213,6 +213,6 @@ export class RawTunnel extends Duplex {
   }
 
   destroySoon(): void {
-    // What it was told to end is the client's socket, which is ended elsewhere.
+    // The library tries to end the client's socket, which is ended elsewhere.
   }
 }

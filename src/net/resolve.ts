@@ -34,7 +34,7 @@ async function resolveBySystem(host: string): Promise<readonly ResolvedAddress[]
   return await lookup(host, { all: true, verbatim: true })
 }
 
-/** Answers with these addresses, whatever is asked. */
+/** A `lookup` that answers with these addresses for any name. */
 export function pinned(addresses: readonly ResolvedAddress[]): LookupFunction {
   const [first] = addresses
   return (_host, options, callback) => {

@@ -22,7 +22,7 @@ interface NamedChanges {
   readonly added?: readonly string[]
   readonly removed?: readonly string[]
   readonly changed?: readonly string[]
-  /** Entries that are in both stand in another order, which decides between globs. */
+  /** The common entries are in another order, and order decides between globs. */
   readonly reordered?: true
 }
 

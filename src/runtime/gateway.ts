@@ -47,7 +47,7 @@ export interface StartOptions extends Omit<LoadOptions, 'env'> {
 
 const BEARER: readonly Placement[] = [{ in: 'header', name: 'authorization', scheme: 'Bearer' }]
 
-/** Time that WebSockets get for their closing handshake when the process ends, milliseconds. */
+/** Time for the closing handshake of WebSockets when the process ends, milliseconds. */
 const SOCKET_CLOSE_TIMEOUT_MS = 1000
 
 /**
@@ -71,10 +71,10 @@ export class Gateway {
   readonly #server: Server | HttpsServer
   readonly #health: Health
   #watch: SourceWatch | undefined
-  /** Keys that nobody can present, each with the reason. */
+  /** Keys that cannot be used, each with the reason. */
   #unusable: ReadonlyMap<string, string>
   #reread = 0
-  /** Whether somebody asked for the reload that comes next; else the files are said to have changed. */
+  /** Whether the next reload was requested; otherwise the log says that files have changed. */
   #isAsked = false
   /** How the last reload failed, where it did. */
   #failure: string | undefined
@@ -169,7 +169,7 @@ export class Gateway {
     return this.#health
   }
 
-  /** Bodies that are held at the moment. */
+  /** Bodies in the spool at the moment. */
   get held(): Kernel['spooler']['use'] {
     return this.#kernel.spooler.use
   }
@@ -208,7 +208,7 @@ export class Gateway {
     this.#tellOfDescriptors(this.plan)
   }
 
-  /** Their callers are told that the models do not exist. */
+  /** Their callers get "model not found". */
   #tellOfOff({ off: { upstreams, models } }: Plan): void {
     if (upstreams.size === 0) return
     this.#log.warn({ upstreams: shownEntries(upstreams), models: shownEntries(models) }, 'upstreams are off')
@@ -224,7 +224,7 @@ export class Gateway {
     )
   }
 
-  /** What a crash has left of bodies on the disk. A folder that cannot be used is told, and refuses large bodies later. */
+  /** Removes body files that a crash left on the disk. An unusable folder is reported, and large bodies are refused later. */
   async #sweep(): Promise<void> {
     if (!existsSync(this.plan.spool.path)) return
     await this.#kernel.spooler.prepare().catch((error: Error) => {
@@ -295,7 +295,7 @@ export class Gateway {
   #unchanged({ problems: warnings }: LoadedPlan): void {
     this.#health.reloads.unchanged++
     this.#failure = undefined
-    // What is told may change with the time alone: certificates expire.
+    // The messages may change with time alone: certificates expire.
     if (warnings.length > 0) this.#log.warn({ warnings: warnings.map(briefly) }, 'the files are unchanged')
     if (!this.#health.valid) this.#log.info({ generation: this.#health.generation }, 'the files are valid again')
     this.#health.valid = true
@@ -342,7 +342,7 @@ export class Gateway {
     for (const what of this.#health.restart) this.#log.warn({ setting: what }, 'needs a restart to take effect')
   }
 
-  /** Keys whose secret has gone, or has come back: their callers are refused, and none of them is told why. */
+  /** Keys whose secret disappeared or came back: their callers are refused without a reason. */
   #tellOfKeys({ keys }: Config, now: ReadonlyMap<string, string>): void {
     const before = this.#unusable
     this.#unusable = now

@@ -11,7 +11,7 @@ export class KeyFileError extends Error {
 const PREFIX = 'gw-'
 const SECRET_BYTES = 32
 const MAX_NAME_CHARS = 120
-// Bits of a mode that let anybody but the owner in.
+// Mode bits that grant access to others than the owner.
 const GROUP_AND_OTHERS_MODE = 0o077
 
 /** A new key: 256 random bits in base64url behind `gw-`. */

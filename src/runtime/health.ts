@@ -3,7 +3,7 @@ import type { Caller, SwitchedOff } from '../core/plan.js'
 import type { Problem } from '../core/problems.js'
 import { shownEntries } from './shown.js'
 
-/** What the health routes and, later, the metrics tell of a running gateway. */
+/** What the health routes and, later, the metrics report about a running gateway. */
 export interface Health {
   draining: boolean
   generation: number
@@ -66,7 +66,7 @@ function readiness(health: Health, caller: Caller | undefined): object {
   return { ...body, problems: problems.map(describe), needs_restart: restart, off: offFor(caller, health.off) }
 }
 
-/** Of models only those that the key may use: of others it is not even told that they exist. */
+/** Only the models that the key may use: others stay unknown to it. */
 function offFor(caller: Caller, off: SwitchedOff): object {
   const models = new Map([...off.models].filter(([name]) => caller.may(name)))
   return { upstreams: shownEntries(off.upstreams), models: shownEntries(models) }

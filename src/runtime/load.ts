@@ -54,7 +54,7 @@ export async function loadPlan(options: LoadOptions): Promise<LoadedPlan> {
   return compiled(await load({ ...orderOf(options), secrets }), options, atOnce)
 }
 
-/** Characters of YAML that are read in less time than a thread takes to start: some 10 ms. */
+/** Maximum length of YAML that is parsed without a thread: parsing it is faster than starting one (about 10 ms). */
 const MAX_INLINE_CHARS = 8 * 1024
 
 /**

@@ -19,7 +19,7 @@ export function needsRestart(running: StartSettings, wanted: StartSettings): rea
     'listen.backlog': running.listen.backlog !== wanted.listen.backlog,
     'listen.tls': (running.listen.tls === undefined) !== (wanted.listen.tls === undefined),
     store: textOf(running.store) !== textOf(wanted.store),
-    // The folder usually stands in the store's, which has been told already.
+    // The folder is usually inside the store's folder, which was reported already.
     spool: differs(running.spool, wanted.spool, running.store.path === wanted.store.path),
   }
   return Object.entries(changes)

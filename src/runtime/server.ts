@@ -14,7 +14,7 @@ import { errorBody } from '../core/error-bodies.js'
 import { type ErrorCode, type Family, GatewayError } from '../core/errors.js'
 import type { Limits } from '../core/limits.js'
 
-/** How often Node looks for clients that are late with their request, milliseconds. */
+/** How often Node checks for clients that are late with their request, milliseconds. */
 const CHECK_INTERVAL_MS = 1000
 
 /** A request that asks for a WebSocket; `head` has come after it. */

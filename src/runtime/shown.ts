@@ -1,4 +1,4 @@
-/** Entries of a list in a log line, or in an answer of the health routes; a configuration may have thousands. */
+/** Maximum entries of a list in a log line or a health answer; a configuration may have thousands. */
 export const MAX_SHOWN_ENTRIES = 50
 
 /** The first entries by name, and how many more there are. */

@@ -11,7 +11,7 @@ import { admitSocket } from '../kernel/upgrade.js'
 import { acceptSocket } from '../net/framed-socket.js'
 import { rawAnswer } from './server.js'
 
-/** How often they are looked after, milliseconds. */
+/** How often connections are checked, milliseconds. */
 const CHECK_INTERVAL_MS = 1000
 
 /** The WebSockets that clients have opened. */

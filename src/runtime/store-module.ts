@@ -2,7 +2,7 @@ import { pathToFileURL } from 'node:url'
 import { type Store, StoreError } from '../core/store.js'
 import type { ModuleSettings, StoreEvents } from '../core/store-config.js'
 
-/** What a module of a user's own exports as `openStore`; what it opens is held to what every driver does. */
+/** The `openStore` export of a user's module; its store must follow the contract of every driver. */
 export type OpenStoreModule = (
   options: ModuleSettings['options'],
   events: StoreEvents,

@@ -1,7 +1,7 @@
 import type { StoreEvents } from '../core/store-config.js'
 import type { Log } from '../sinks/log.js'
 
-/** How long nothing more is said of single calls that fail, milliseconds. */
+/** How long further failures of single calls are not logged, milliseconds. */
 const QUIET_MS = 10_000
 
 /**
@@ -10,14 +10,14 @@ const QUIET_MS = 10_000
  */
 export class StoreState implements StoreEvents {
   #log: Log | undefined
-  /** What was told before there was a log. */
+  /** Messages from before the log was open. */
   #early: string[] = []
   #reason: string | undefined
-  /** Whether it has been told that the store cannot be used: single calls may have failed before. */
+  /** Whether the log already says that the store is unavailable; single calls may have failed before. */
   #down = false
   #faults = 0
   #quietUntil = 0
-  /** Told when the store can be used again. */
+  /** Called when the store is available again. */
   onUp: () => void = () => undefined
 
   /** Why the store does not work; undefined where it does. */

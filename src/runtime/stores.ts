@@ -4,7 +4,7 @@ import type { SchemaFacts, StoreConfig, StoreEvents } from '../core/store-config
 import { MemoryStore } from '../stores/memory.js'
 import { StartError } from './problems.js'
 
-/** For whoever does not want to hear of it. */
+/** The default for callers without a listener. */
 export const UNHEARD: StoreEvents = { warn: () => undefined, down: () => undefined, up: () => undefined }
 
 /** Opens the store that the configuration asks for. Throws {@link StartError} with one clear line where that cannot be. */
@@ -74,7 +74,7 @@ async function driverOf(config: StoreConfig, events: StoreEvents): Promise<Store
   }
 }
 
-/** Where the file store stands. */
+/** Folder of the file store. */
 export function storeFolder({ path }: { readonly path: string }): string {
   return join(path, 'store')
 }

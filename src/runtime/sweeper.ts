@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Store } from '../core/store.js'
 import type { StoreState } from './store-state.js'
 
-/** How often what has expired is taken out, milliseconds, and how much of it at a time. */
+/** How often expired records are removed, and how many at a time. */
 const SWEEP_INTERVAL_MS = 10_000
 const MAX_RECORDS_PER_SWEEP = 500
 const MAX_ROUNDS_PER_SWEEP = 20
@@ -54,7 +54,7 @@ export class Sweeper {
     if (this.#state.reason !== undefined && (await this.takes(now))) this.#state.up()
   }
 
-  /** Whether the store takes a record. That it does not is known already, and so not told once more. */
+  /** Whether the store accepts a record. A failure is known already, so it is not reported again. */
   private async takes(now: number): Promise<boolean> {
     const { bytes, ...place } = TRIAL
     const times = { created: now, expires: now + TRIAL.expires, due: now + TRIAL.expires }

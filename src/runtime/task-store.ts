@@ -49,7 +49,7 @@ export class TaskStore {
     return [...this.#plan.taskKinds.keys()].sort()
   }
 
-  /** Those of an owner stand together, in the order in which they were begun. */
+  /** Tasks of one owner are adjacent, in the order in which they began. */
   async *list(filter: TaskFilter): AsyncGenerator<Task, void, void> {
     for await (const { task } of this.entries(filter)) yield task
   }
@@ -58,7 +58,7 @@ export class TaskStore {
     return (await this.entry(id, owner))?.task
   }
 
-  /** What has not been told of a task to whoever wants to be told. */
+  /** The notifications about a task that were not sent yet. */
   async notice(task: Task): Promise<NoticeState | undefined> {
     return await noticeOf(this.#book.store, task)
   }
@@ -72,7 +72,7 @@ export class TaskStore {
       const next = cancelled(task, this.#plan, now)
       if (next === undefined) return undefined
       const expires = next.expires === undefined ? {} : { expires: lastDay(next, next.expires) }
-      // A running gateway tells the upstream, and whoever wants to be told.
+      // A running gateway notifies the upstream and the webhooks.
       return { task: noticed(task, next, now, faceNamed(this.#plan, task.kind), DIRECT), due: now, ...expires }
     })
     return done?.task

@@ -5,7 +5,7 @@ import { basename, parse, resolve, sep } from 'node:path'
 export class WatchPoint {
   /** The entries that matter. */
   readonly names = new Set<string>()
-  /** Entries that come and go matter whatever they are called. */
+  /** Added and removed entries matter under any name. */
   listing = false
   readonly #folder: string
 
@@ -13,13 +13,13 @@ export class WatchPoint {
     this.#folder = folder
   }
 
-  /** Whether an event (as `fs.watch` tells it) can concern a path that we read. */
+  /** Whether an event (from `fs.watch`) can concern a path that we read. */
   concernedBy(event: string, name: string | null): boolean {
     if (name === null || name === this.#folder || this.isItself(name)) return true
     return this.names.has(name) || (this.listing && event === 'rename')
   }
 
-  /** inotify tells of a watched folder's own end or move under the folder's own name. */
+  /** inotify reports the end or move of a watched folder under the folder's own name. */
   isItself(name: string | null): boolean {
     return name !== null && name === basename(this.#folder)
   }

@@ -9,13 +9,13 @@ export interface WatchOptions {
   readonly folders: readonly string[]
   /** Called after changes; never while an earlier call still runs. May call {@link SourceWatch.update}. */
   readonly onChange: () => Promise<void> | void
-  /** Told of a watch that broke (it is set up again, and the poll goes on) and of an `onChange` that failed. */
+  /** Called when a watch breaks (it is set up again, and the poll continues) and when `onChange` fails. */
   readonly onError?: (error: Error) => void
   /** Milliseconds without further events before `onChange` runs. Default 50. */
   readonly quiet?: number
   /** Longest time in milliseconds that constant events put `onChange` off. Default 1000. */
   readonly atMost?: number
-  /** Milliseconds between looks at the files themselves, for what no event tells. Default 5000. */
+  /** Milliseconds between polls of the files, for changes without an event. Default 5000. */
   readonly poll?: number
 }
 
@@ -23,7 +23,7 @@ export interface SourceWatch {
   /** Watches other paths from now on. */
   update(sources: readonly string[], folders: readonly string[]): Promise<void>
   close(): Promise<void>
-  /** Settles when the first watch stands. Never rejects. */
+  /** Settles when the first watch is set up. Never rejects. */
   readonly ready: Promise<void>
 }
 
@@ -106,7 +106,7 @@ class Sources implements SourceWatch {
     return this.#arming
   }
 
-  /** Puts the watcher where the paths lead now. Tells whether it had to move. */
+  /** Moves the watcher to where the paths lead now. Returns whether it had to move. */
   async #rearm(): Promise<boolean> {
     const points = await watchPoints([...this.#sources], [...this.#folders])
     const same = points.identity === this.#points.identity && !this.#stale
@@ -127,7 +127,7 @@ class Sources implements SourceWatch {
     return true
   }
 
-  /** Settles when the watcher stands, has failed, or is not wanted any more. */
+  /** Settles when the watcher is set up, has failed, or is no longer needed. */
   #listen(watcher: FSWatcher): Promise<void> {
     const { signal } = this.#closed
     return new Promise(resolve => {
@@ -141,7 +141,7 @@ class Sources implements SourceWatch {
         this.#broken(error)
         settle()
       })
-      // The raw events of a folder tell of permissions too, which chokidar's own do not.
+      // A folder's raw events include changes of permissions; chokidar's own events do not.
       watcher.on('raw', (event, name: string | null, details) => this.#event(folderOf(details), event, name))
     })
   }

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
-/** Tells a person what stands where. It says nothing of this gateway's own keys, models and upstreams. */
+/** A page for people that lists the entry points. It shows nothing of this gateway's keys, models and upstreams. */
 const PAGE = `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">

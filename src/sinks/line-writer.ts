@@ -1,16 +1,16 @@
 import { write, writeSync } from 'node:fs'
 
-/** Bytes gathered before a write. */
+/** Bytes that are gathered before a write. */
 const BATCH_BYTES = 64 * 1024
 /** Longest time that a line waits in the batch, milliseconds. */
 const FLUSH_INTERVAL_MS = 100
 /** Bytes that may wait for a slow reader; what comes on top is dropped and counted, never waited for. */
 const MAX_WAITING_BYTES = 4 * 1024 * 1024
-/** Pause before a reader that takes nothing is tried again, milliseconds. */
+/** Pause before the next write to a full pipe, milliseconds. */
 const RETRY_MS = 50
-/** How long the last lines wait for a write under way, milliseconds: whoever reads nothing must not keep the process. */
+/** How long the last lines wait for the current write, milliseconds: a stuck reader must not keep the process alive. */
 const CLOSE_TIMEOUT_MS = 500
-/** Bytes that a character takes at most: those beyond the BMP count as two. */
+/** Maximum bytes of a UTF-16 unit in UTF-8 (characters beyond the BMP are two units). */
 const MAX_BYTES_PER_UNIT = 3
 
 /**
@@ -28,7 +28,7 @@ export class LineWriter {
   #waiting = 0
   /** What is not known to be written of the batch whose turn it is. */
   #writing: Buffer | undefined
-  /** Told that the write under way is over; undefined while there is none. */
+  /** Called when the current write ends; undefined if there is none. */
   #landed: (() => void) | undefined
   #closing = false
   #timer: NodeJS.Timeout | undefined

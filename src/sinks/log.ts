@@ -78,7 +78,7 @@ export class Log implements Sink {
 let stampedAt = 0
 let stamp = ''
 
-/** The time in ISO 8601, written anew once a millisecond. */
+/** The time in ISO 8601, formatted at most once per millisecond. */
 function time(): string {
   const now = Date.now()
   if (now !== stampedAt) {

@@ -26,7 +26,7 @@ export async function* inChunks(source: AsyncIterable<Uint8Array>, limit: number
   if (piece !== undefined) yield Buffer.from(piece.subarray(0, filled))
 }
 
-/** A part of a blob that one piece holds. */
+/** A part of a blob inside one piece. */
 export interface ChunkRange {
   /** The piece's number, from 0. */
   readonly index: number
@@ -35,7 +35,7 @@ export interface ChunkRange {
   readonly to: number
 }
 
-/** Which parts of which pieces make a range of a blob of that size. */
+/** The parts of pieces that make up a range of a blob of that size. */
 export function* chunkRanges(size: number, { start = 0, end = size }: ByteRange): Generator<ChunkRange> {
   const last = Math.min(end, size)
   for (let from = Math.max(0, start); from < last; ) {

@@ -17,12 +17,12 @@ const [SMALLEST_PAGE, LARGEST_PAGE] = [512, 65_536]
 const [P_BRANCH, P_LEAF, P_META] = [0x01, 0x02, 0x08]
 const [F_BIGDATA, F_SUBDATA] = [0x01, 0x02]
 const NODE_HEADER_BYTES = 8
-/** Of `MDB_db`: where its root page stands. */
+/** Offset of the root page's number in `MDB_db`. */
 const ROOT_OFFSET = 40
 const NO_PAGE = 0xffff_ffff_ffff_ffffn
 /** Deeper trees are none: a page has room for two children at least, and numbers of pages have 48 bits. */
 const MAX_DEPTH = 48
-/** How often a file is looked at again in which other processes write meanwhile. */
+/** Maximum reads of a file that other processes are writing. */
 const MAX_READ_ATTEMPTS = 5
 
 const ADVICE = 'restore it from a backup, or move the whole folder away and a new store is made'
@@ -60,7 +60,7 @@ export function checkLockFile(path: string): void {
   try {
     const head = read(file, 0, 8)
     const magic = head?.readUInt32LE(0)
-    // A crash may leave it without contents; the first process to open the store writes it anew.
+    // A crash may leave it empty; the first process that opens the store rewrites it.
     if (fstatSync(file).size === 0 || magic === 0) return
     if (head === undefined || magic !== MAGIC) {
       throw new StoreError('corrupt', `${path} is not the lock file of a store; move it away`)

@@ -5,9 +5,9 @@ import { checkDataFile, checkLockFile, emptyFile } from './data-file.js'
 
 const DATA = 'data.mdb'
 const LOCK = 'lock.mdb'
-/** Where large values stand, as files. */
+/** Folder of large values, one file each. */
 export const BLOBS = 'blobs'
-/** What a fresh store needs at once. */
+/** Disk space that a new store needs at once. */
 const MIN_FREE_BYTES = 64 * 1024
 /**
  * Makes the folder and looks at what stands in it. The store's library ends the whole process where it meets a file that
@@ -24,7 +24,7 @@ export function prepareFolder(folder: string): void {
   }
 }
 
-/** Whether a store stands in the folder already; changes nothing. Throws {@link StoreError} where something else does. */
+/** Whether the folder already has a store; changes nothing. Throws {@link StoreError} if it has other files. */
 export function holdsStore(folder: string): boolean {
   try {
     return checkFiles(folder)

@@ -39,7 +39,7 @@ export class FileBlobs implements Blobs {
   readonly #entries: Database<Entry, Key>
   /** [expires, namespace, owner, key]. */
   readonly #expiry: Database<Buffer, Key>
-  /** [time, file]: files that nobody names, to be removed after that time. */
+  /** [time, file]: files without a name in the store, to be removed after that time. */
   readonly #waste: Database<Buffer, Key>
 
   constructor(environment: FileEnvironment) {
@@ -121,7 +121,7 @@ export class FileBlobs implements Blobs {
     return taken
   }
 
-  /** Puts a finished file in the place of what is there, which it returns. */
+  /** Replaces the current file with a finished one, and returns the old one. */
   private name(place: Place, entry: Entry, waste: Key): Promise<Entry | undefined> {
     const at = keyOf(place)
     return this.#environment.transaction(() => {

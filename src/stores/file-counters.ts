@@ -16,7 +16,7 @@ interface Account extends Tally {
   readonly expires: number
 }
 
-/** What is held for an id, or that it was settled; both until a time. */
+/** The amount reserved for an id, or that the id was settled; each until a time. */
 interface Item {
   readonly amount: number
   readonly settled: boolean

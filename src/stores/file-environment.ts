@@ -8,10 +8,10 @@ import { withTimeout } from './with-timeout.js'
 /** How long a write may wait for other processes and for the disk, milliseconds. */
 const WRITE_TIMEOUT_MS = 10_000
 
-/** Databases of one file, at most. */
+/** Maximum databases of one file. */
 const MAX_DATABASES = 24
 
-/** Parts of keys that stand in order: numbers before texts. */
+/** Parts of ordered keys: numbers sort before texts. */
 export type Key = (string | number)[]
 
 /** Sorts after every number and every text of a key: texts are visible ASCII. */
@@ -19,7 +19,7 @@ export const LAST = '\x7f'
 
 export const NOTHING = Buffer.alloc(0)
 
-/** Told of a file that an earlier version of this program wrote; everything happens in one write of the file. */
+/** Called for a file of an earlier version of this program; all changes are one transaction. */
 export interface Schema {
   readonly version: number
   migrate(environment: FileEnvironment, from: number): void
@@ -98,7 +98,7 @@ export class FileEnvironment {
     }
   }
 
-  /** Bytes by key; with versions where `ifVersion` is to be asked for. */
+  /** Bytes by key; with versions if `ifVersion` is needed. */
   bytes<K extends Key>(name: string, useVersions = false): Database<Buffer, K> {
     return this.#root.openDB({ name, encoding: 'binary', useVersions })
   }
@@ -122,7 +122,7 @@ export class FileEnvironment {
     }
   }
 
-  /** Reads and writes that nobody else comes between. What `act` throws undoes nothing: it reads first, and then writes. */
+  /** An exclusive transaction. An error of `act` rolls nothing back: it must read first, and then write. */
   transaction<T>(act: () => T): Promise<T> {
     return this.write(async () => {
       const outcome = await this.#root.transaction((): { readonly value: T } | { readonly error: unknown } => {
@@ -194,7 +194,7 @@ export class FileEnvironment {
   }
 }
 
-/** The schema of what stands in a folder; undefined where nothing does. Changes nothing. Throws {@link StoreError}. */
+/** The schema version of a folder's store; undefined if it has none. Changes nothing. Throws {@link StoreError}. */
 export async function writtenSchema(folder: string): Promise<number | undefined> {
   if (!holdsStore(folder)) return undefined
   try {
@@ -222,7 +222,7 @@ async function causeOf(error: unknown): Promise<unknown> {
   }
 }
 
-/** The outcome of a write inside a condition or a transaction is that of the whole; its own promise is nobody's. */
+/** A write inside a condition or a transaction settles with the whole, so its own promise is not awaited. */
 export function quietly(write: Promise<boolean>): void {
   write.then(undefined, () => undefined)
 }

@@ -4,11 +4,11 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { StoreError } from '../core/store.js'
 
-/** How often a holder says that it lives, and how long it is believed to, milliseconds. */
+/** How often a holder renews its file, and after what time without renewal it counts as gone, milliseconds. */
 const HEARTBEAT_MS = 5000
 const STALE_AFTER_MS = 20_000
 
-/** Those of this process: a number that was this process's own before it began is nobody's. */
+/** The names of this process: an older file with this process's number belongs to no living process. */
 const mine = new Set<string>()
 
 interface Mark {
@@ -29,7 +29,7 @@ export class Holder {
   readonly #timer: NodeJS.Timeout
   readonly #token: string
 
-  /** Throws {@link StoreError} where somebody has the store open who cannot share it. */
+  /** Throws {@link StoreError} if a process that cannot share the store has it open. */
   constructor(folder: string, schema: number) {
     const holders = join(folder, 'holders')
     mkdirSync(holders, { recursive: true, mode: 0o700 })
@@ -67,7 +67,7 @@ export class Holder {
   private beat(): void {
     const now = new Date()
     utimes(this.#path, now, now, error => {
-      // Somebody took it for that of a process that is not there any more.
+      // Another process took it for the file of a process that is gone.
       if (error?.code === 'ENOENT' && mine.has(this.#token)) renewMark(this.#path)
     })
   }
@@ -78,7 +78,7 @@ function judge(holders: string, name: string, own: Mark): void {
   if (other === undefined || other.token === own.token || mine.has(other.token)) return
   const age = Date.now() - (statSync(join(holders, name), { throwIfNoEntry: false })?.mtimeMs ?? 0)
   const here = other.machine === own.machine || other.host === own.host
-  // A process that stands still here holds what it has. Another container may have one of that number that is another one.
+  // A stopped process on this machine keeps its lock. In another container the same number may be another process.
   const isOver = other.host === own.host ? !lives(other.pid) : age > STALE_AFTER_MS || (here && !lives(other.pid))
   if (isOver) {
     rmSync(join(holders, name), { force: true })

@@ -22,7 +22,7 @@ const HEADER_BYTES = 32
 /** Schema 1 had the first two alone. */
 const FIRST_HEADER_BYTES = 16
 
-/** How often a removal is tried again where another writer came between. */
+/** Maximum attempts of a removal that conflicts with other writers. */
 const MAX_TRIES = 8
 
 /** Records and their indexes, which always change together. */

@@ -6,7 +6,7 @@ import { FileEnvironment, type Schema, writtenSchema } from './file-environment.
 import { FileLedger } from './file-ledger.js'
 import { FileRecords } from './file-records.js'
 
-/** How things stand in the file. A file that says a higher number was written by a later version of this program. */
+/** The schema version of the file. A file with a higher number was written by a later version of this program. */
 const SCHEMA: Schema = {
   version: 2,
   migrate: environment => new FileRecords(environment).migrateFirst(),

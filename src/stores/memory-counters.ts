@@ -9,7 +9,7 @@ import {
   type Tally,
 } from '../core/store.js'
 
-/** What is held for an id, or that it was settled; both until a time. */
+/** The amount reserved for an id, or that the id was settled; each until a time. */
 interface Item {
   readonly amount: number
   readonly settled: boolean
@@ -106,7 +106,7 @@ function add(account: Account, id: string, item: Item): void {
   account.earliest = Math.min(account.earliest, item.until)
 }
 
-/** Lets fall what nobody settled in time, and forgets what was settled long ago. */
+/** Drops reservations that were not settled in time, and forgets old settlements. */
 function prune(account: Account, now: number): void {
   if (account.earliest > now) return
   account.earliest = Infinity

@@ -40,7 +40,7 @@ export const MEMORY_BOUNDS: MemoryBounds = {
   entries: 100_000,
 }
 
-/** What a record costs beside its value: its key, twice, and the objects around it. */
+/** Memory of a record besides its value: its key, twice, and the objects around it. */
 const RECORD_OVERHEAD_BYTES = 512
 
 /** Keeps records in this process, and forgets them with it. */
@@ -50,9 +50,9 @@ export class MemoryStore implements Store {
   readonly blobs: MemoryBlobs
   readonly #bounds: MemoryBounds
   readonly #now: () => number
-  /** In the order of use: the first one makes room first. */
+  /** In the order of use: the first one is evicted first. */
   readonly #idle = new Map<string, StoredRecord>()
-  /** Those that are due some time. */
+  /** Records that have a due time. */
   readonly #awaited = new Map<string, StoredRecord>()
   /** An owner's records of a namespace, in order. */
   readonly #byOwner = new Map<string, SortedIndex>()
@@ -274,7 +274,7 @@ function costOf(record: StoredRecord): number {
   return record.value.length + RECORD_OVERHEAD_BYTES
 }
 
-/** Spaces stand in no part of a place. */
+/** Parts of a place contain no spaces, so the address is unambiguous. */
 function ownerAddress({ namespace, owner }: Pick<Place, 'namespace' | 'owner'>): string {
   return `${namespace} ${owner}`
 }

@@ -33,7 +33,7 @@ const SWEEP = statement(`
     SELECT id FROM blobs WHERE expires <= $1 LIMIT $2 FOR UPDATE SKIP LOCKED
   )) RETURNING 1`)
 
-/** Blobs as rows of pieces; until one is whole it has no name, and goes where nobody adds to it for an hour. */
+/** Blobs as rows of pieces. A blob gets its name when complete; an incomplete one is removed after an hour without writes. */
 export class PostgresBlobs implements Blobs {
   readonly #pool: PostgresPool
   readonly #now: () => number

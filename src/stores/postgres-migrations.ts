@@ -42,7 +42,7 @@ export const MIGRATIONS: readonly (readonly string[])[] = [
       FOREIGN KEY (namespace, owner, key) REFERENCES counters ON DELETE CASCADE
     )`,
     'CREATE INDEX counter_items_until ON counter_items (namespace, owner, key, until)',
-    // Makes and locks the counter, forgets it where its time is over, and lets fall what nobody settled.
+    // Creates and locks the counter, resets it after its window, and drops reservations that were not settled.
     `CREATE FUNCTION counter_open(ns text, who text, k text, at double precision, until_ double precision)
     RETURNS counters LANGUAGE plpgsql AS $$
     DECLARE

@@ -7,15 +7,15 @@ import { withTimeout } from './with-timeout.js'
 
 /** Calls that wait for a connection at once. */
 const MAX_WAITING_CALLS = 10_000
-/** How long a server may be late with saying itself that a statement took too long, milliseconds. */
+/** Grace after the statement time-out in which the server should cancel the statement itself, milliseconds. */
 const CANCEL_GRACE_MS = 500
-/** How long a step of a session may take: a migration of large tables, or the wait for another one, milliseconds. */
+/** Time-out of one step of a session: a migration of large tables, or the wait for another migration, milliseconds. */
 const SESSION_STEP_TIMEOUT_MS = 600_000
-/** How often what the server undid to keep its order is tried again. */
+/** Maximum attempts of a transaction that the server aborted for serialization. */
 const MAX_TRIES = 5
 /** A connection that takes so many times the wait for it is given up. */
 const MAX_CONNECTING = 4
-/** How often a server that went away is looked for, milliseconds; half of it more or less by chance. */
+/** Interval of attempts to reach a server that went away, milliseconds, with 50 % jitter. */
 const PROBE_INTERVAL_MS = 400
 
 export type Value = string | number | boolean | Buffer | null | readonly string[]
@@ -41,7 +41,7 @@ export class PostgresPool {
   readonly #where: string
   readonly #events: StoreEvents
   readonly #settings: PostgresSettings
-  /** Connections that are in somebody's hands. */
+  /** Connections in use. */
   #used = 0
   #closed = false
   #away: string | undefined
@@ -137,7 +137,7 @@ export class PostgresPool {
       this.release(client)
       return rows
     } catch (error) {
-      // A connection whose answer may still come is of no use to anybody else.
+      // A connection with an outstanding answer cannot be reused.
       this.release(client, isAway(error))
       throw error
     }

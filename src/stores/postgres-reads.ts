@@ -15,7 +15,7 @@ const SEVERAL = statement(`
     LIMIT 1
   ) r`)
 
-/** Places in one statement: its answer is held as a whole. */
+/** Maximum places in one statement: its whole answer is in memory at once. */
 const MAX_PLACES_PER_READ = 32
 /** How long a read waits at most for the answers to those before it, milliseconds. */
 const BATCH_DELAY_MS = 5

@@ -16,9 +16,9 @@ import type { RedisConnection } from './redis-connection.js'
 import type { RedisKeys } from './redis-keys.js'
 import { NAME_BLOB } from './redis-scripts.js'
 
-/** How long the server keeps what has expired, for clocks that differ, milliseconds. */
+/** How long the server keeps expired keys, because clocks differ, milliseconds. */
 const EXPIRY_GRACE_MS = 3_600_000
-/** Keys that are taken out at once. */
+/** Maximum keys of one delete command. */
 const MAX_KEYS_PER_DELETE = 100
 
 interface Named {
@@ -27,7 +27,7 @@ interface Named {
   readonly expires: number
 }
 
-/** Blobs in pieces, which the server itself lets go some time after their expiry, whoever wrote them and was killed. */
+/** Blobs in pieces. The server itself expires them, even if their writer was killed. */
 export class RedisBlobs implements Blobs {
   readonly #connection: RedisConnection
   readonly #keys: RedisKeys

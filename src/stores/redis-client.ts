@@ -1,9 +1,9 @@
 import { Cluster, type ClusterOptions, Redis, type RedisOptions } from 'ioredis'
 import type { RedisSettings } from '../core/store-config.js'
 
-/** How long opening may take, milliseconds. */
+/** Time-out of opening, milliseconds. */
 export const OPEN_TIMEOUT_MS = 5000
-/** How long a sentinel, or a node of a cluster, that says nothing keeps its connection, milliseconds. */
+/** Time after which a silent sentinel or cluster node loses its connection, milliseconds. */
 const SILENCE_TIMEOUT_MS = 1000
 
 /**

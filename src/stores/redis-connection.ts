@@ -8,18 +8,18 @@ import { afterPolling, withTimeout } from './with-timeout.js'
 
 /** Commands that wait for their answer at once. */
 const MAX_WAITING_COMMANDS = 10_000
-/** A server that answers nothing for so many times the patience of a command hangs. */
+/** A server that answers nothing for this many command time-outs hangs. */
 const MAX_SILENT_TIMEOUTS = 3
-/** What a command may take longer for each byte that it carries, milliseconds: 10 MB a second. */
+/** Extra time of a command for each byte that it carries, milliseconds: 10 MB a second. */
 const MS_PER_BYTE = 1 / 10_000
-/** How long a server that was found again may take to let this connection in, milliseconds. */
+/** Time in which a recovered server should accept this connection, milliseconds. */
 const RECOVERY_TIMEOUT_MS = 1000
-/** How often the connection to a server that takes no writes is made anew, milliseconds. */
+/** How often the connection to a read-only server is renewed, milliseconds. */
 const RECONNECT_INTERVAL_MS = 1000
 
 export type Argument = string | number | Buffer
 
-/** A Lua script: all its keys stand in one slot. */
+/** A Lua script: all its keys are in one slot. */
 export interface Script {
   readonly lua: string
   readonly sha: string
@@ -47,7 +47,7 @@ export class RedisConnection {
   #down = false
   #reason = 'the connection is closed'
   #entering: NodeJS.Timeout | undefined
-  /** The connection is being made anew, by its own will. */
+  /** The connection is being renewed on purpose. */
   #renewing = false
   #renewed = Number.NEGATIVE_INFINITY
 

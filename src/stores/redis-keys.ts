@@ -8,7 +8,7 @@ const SHARDS = 16
 
 export const ALL_SHARDS: readonly number[] = Array.from({ length: SHARDS }, (_, shard) => shard)
 
-/** The names of keys. What stands in braces decides the slot. Parts of places have no spaces. */
+/** The names of keys. The part in braces decides the slot. Parts of places have no spaces. */
 export class RedisKeys {
   readonly #prefix: string
 
@@ -56,7 +56,7 @@ export class RedisKeys {
     return `${this.tag(shard)}x`
   }
 
-  /** What is spent and held, the items, and when those end. */
+  /** The keys of a counter: amounts spent and reserved, the items, and their ends. */
   counter(place: Place): readonly [account: string, items: string, ends: string] {
     const tag = `{${this.#prefix}:c:${nameOf(place)}}`
     return [`${tag}a`, `${tag}i`, `${tag}e`]
@@ -84,7 +84,7 @@ export function nameOf({ namespace, owner, key }: Place): string {
   return `${namespace} ${owner} ${key}`
 }
 
-/** Where a record stands among those of its owner; the scripts make the same text of `created`. */
+/** A record's member in the index of its owner; the scripts format `created` the same way. */
 export function positionOf({ owner, created, key }: Pick<Draft, 'owner' | 'created' | 'key'>): string {
   return `${owner} ${created.toFixed(0).padStart(16, '0')} ${key}`
 }

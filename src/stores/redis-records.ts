@@ -20,7 +20,7 @@ import { ALL_SHARDS, nameOf, positionOf, type RedisKeys } from './redis-keys.js'
 import { CLAIM, CREATE, DELETE, FORGET, REPLACE, SWEEP } from './redis-scripts.js'
 
 const FIELDS = ['c', 'e', 'd', 'v', 'f', 'b'] as const
-/** Records whose values are fetched at once. */
+/** Maximum records whose values are fetched at once. */
 const MAX_RECORDS_PER_FETCH = 50
 
 /** Records as hashes, with three indexes a shard. */

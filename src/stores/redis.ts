@@ -9,7 +9,7 @@ import { RedisKeys } from './redis-keys.js'
 import { RedisLedger } from './redis-ledger.js'
 import { RedisRecords } from './redis-records.js'
 
-/** How things stand in the server. One that says a higher number was written by a later version of this program. */
+/** The schema version in the server. A higher number was written by a later version of this program. */
 const SCHEMA = 1
 
 /**
@@ -73,7 +73,7 @@ async function checkSchema(connection: RedisConnection, keys: RedisKeys): Promis
   throw new StoreError('corrupt', `what stands at ${keys.schema()} is no schema of a store; choose another prefix`)
 }
 
-/** A server that drops keys when its memory is full drops tasks and budgets. Managed ones may not tell. */
+/** A server that evicts keys when its memory is full loses tasks and budgets. Managed servers may hide the setting. */
 async function adviseOnEviction(connection: RedisConnection, events: StoreEvents): Promise<void> {
   const info = textOf(await connection.send('info', 'memory').catch(() => undefined)) ?? ''
   const policy = /^maxmemory_policy:(\S+)/m.exec(info)?.[1]

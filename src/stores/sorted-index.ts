@@ -1,15 +1,15 @@
 import type { Range } from '../core/store.js'
 
-/** Where a record stands in the list of its owner. */
+/** A record's position in the list of its owner. */
 export interface Position {
   readonly created: number
   readonly key: string
 }
 
-/** Positions in a piece: to move so many costs nothing yet, and a hundred thousand make few pieces. */
+/** Maximum positions per chunk: moving so many is cheap, and a hundred thousand make few chunks. */
 const MAX_CHUNK_POSITIONS = 512
 
-/** Positions in order, in pieces, so that adding and taking out cost next to nothing however many there are. */
+/** Sorted positions in chunks, so that adding and removing stay cheap however many there are. */
 export class SortedIndex {
   /** None of them is empty. */
   readonly #chunks: Position[][] = []
@@ -28,7 +28,7 @@ export class SortedIndex {
     this.#size++
     const number = this.chunkOf(position)
     const piece = this.#chunks[number] ?? this.#chunks.at(-1)
-    // New ones come at the end nearly always: what is full there stays full.
+    // New positions are nearly always added at the end: a full last chunk stays full.
     if (piece === undefined || (number === this.#chunks.length && piece.length === this.#maxChunk)) {
       this.#chunks.push([position])
       return
@@ -49,7 +49,7 @@ export class SortedIndex {
     if (piece.length === 0) this.#chunks.splice(number, 1)
   }
 
-  /** The positions of a range, without end: whoever reads them takes as many as it needs. */
+  /** The positions of a range, without a limit: the reader takes as many as it needs. */
   walk({ order, after }: Pick<Range, 'order' | 'after'>): Generator<Position> {
     return order === 'ascending' ? this.ascend(after) : this.descend(after)
   }
@@ -77,7 +77,7 @@ export class SortedIndex {
     }
   }
 
-  /** The number of the first piece that does not end before this position; that of none where all do. */
+  /** The number of the first chunk that does not end before this position; the count of chunks if all do. */
   private chunkOf(position: Position): number {
     return search(this.#chunks.length, number => {
       const last = this.#chunks[number]?.at(-1)
@@ -94,7 +94,7 @@ function indexOf(piece: readonly Position[], position: Position): number {
   })
 }
 
-/** The first index of which this does not hold; it holds of those up to some index, and of none after it. */
+/** The first index for which `isBefore` is false; it is true for all indexes before that, and false from there on. */
 function search(length: number, isBefore: (index: number) => boolean): number {
   let low = 0
   let high = length

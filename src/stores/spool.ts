@@ -19,7 +19,7 @@ export interface SpoolOptions {
   readonly disk: number
 }
 
-/** What is held at the moment. Sizes in bytes, buffers that are being written or read included. */
+/** Current usage. Sizes in bytes, including buffers that are being written or read. */
 export interface SpoolUse {
   readonly bodies: number
   readonly memory: number
@@ -80,7 +80,7 @@ export class Spooler {
     return spool
   }
 
-  /** A place for text of one answer to a caller. Whoever opens it closes it, however things end. */
+  /** Space for text of one answer to a caller. The opener closes it in every case. */
   overflow(key: string): OverflowFile {
     return new OverflowFile({ folder: this.#options.folder, disk: bytes => this.reserve(key, bytes) })
   }
@@ -292,14 +292,14 @@ export class Spool {
     throw this.lost()
   }
 
-  /** Counts a buffer of a reader. One that nobody ends any more is given back when the body is disposed of. */
+  /** Counts a buffer of a reader. An abandoned buffer is returned when the body is disposed of. */
   private reading(length: number): void {
     if (this.#state === 'gone') return
     this.#reading += length
     this.account()
   }
 
-  /** Tells the host how much memory the body takes now. */
+  /** Reports the body's current memory to the host. */
   private account(): void {
     const memory = this.#tail.room + this.#reading
     this.#host.memory(memory - this.#memory)

@@ -49,7 +49,7 @@ export class TempFile {
   }
 }
 
-/** A name that nobody else has. */
+/** A unique name. */
 export function tempPath(folder: string): string {
   return join(folder, PREFIX + randomBytes(16).toString('hex'))
 }
@@ -64,7 +64,7 @@ export async function prepareTempFolder(folder: string): Promise<void> {
   for (const name of left) await removed(join(folder, name))
 }
 
-/** Whether there is no such file any more. */
+/** Whether the error says that the file is gone. */
 async function removed(path: string): Promise<boolean> {
   try {
     await unlink(path)

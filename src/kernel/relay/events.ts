@@ -16,7 +16,7 @@ import { type Relay, type Source, STEP_BYTES } from './relay.js'
 import { holdsSecret } from './secrets.js'
 
 const BLANK_LINE = Buffer.from('\n\n')
-/** Bytes of comments and pings that wait for the first event that says something. */
+/** Maximum size of the comments and pings that wait for the first event with content. */
 const MAX_PRELUDE_BYTES = 16 * 1024
 
 /**
@@ -24,7 +24,7 @@ const MAX_PRELUDE_BYTES = 16 * 1024
  * the protocol's own last event, or by an error event of the client's family; never by silence.
  */
 export class EventRelay implements Relay {
-  /** Where each event is written anew, or becomes a message of its own. */
+  /** Set if each event is rewritten, or becomes a message of its own. */
   readonly step: number | undefined
   readonly #attempt: Source
   readonly #status: number
@@ -82,7 +82,7 @@ export class EventRelay implements Relay {
     const stream = this.#stream
     if (this.#done) return
     const held = stream.held
-    // Some servers leave out the last blank line: the end of the transfer stands for it.
+    // Some servers omit the last blank line: the end of the transfer replaces it.
     const rest = held > 0 ? stream.push(BLANK_LINE) : undefined
     const whole = rest === undefined ? held === 0 : this.isWhole(rest)
     const told = stream.whole || stream.failure !== undefined || this.#attempt.route.protocol?.end === undefined
@@ -123,11 +123,11 @@ export class EventRelay implements Relay {
     const { call } = this.#attempt
     call.events = this.#stream.content
     call.trailing = this.#stream.trailing
-    // Some protocols tell in the first event what the client's input came to.
+    // Some protocols report the usage of the input in the first event.
     call.usage ??= this.#usage?.usage(this.#tail, this.#stream.first)
   }
 
-  /** Each of several last events tells of its own part of the answer. */
+  /** If an answer has several last events, each reports its own part. */
   private count(last: Buffer): void {
     const { call, route } = this.#attempt
     const usage = route.protocol?.usage && usageOfEvent(last, route.protocol.usage)
@@ -167,12 +167,12 @@ export class EventRelay implements Relay {
     return false
   }
 
-  /** Where a stream's own last event may tell of a failure. */
+  /** Where a stream's own last event may report a failure. */
   private lastWords(bytes: Buffer): Buffer | undefined {
     return this.#stream.ended && this.#attempt.route.protocol?.streamError === 'responses' ? bytes : undefined
   }
 
-  /** A credential of ours stands in the upstream's error: the client gets one that says less. */
+  /** The upstream's error contains one of our credentials: the client gets an error without it. */
   private conceal(failure: Uint8Array): boolean {
     const cause = saidIn(errorData(failure), this.#attempt)
     const error = new GatewayError('upstream_failed', 'The upstream failed.', { phase: 'stream_error', cause })

@@ -38,7 +38,7 @@ class EventFrames implements Frames {
     return limited(() => this.#decoder.push(chunk), 'sse_', this.#values)
   }
 
-  /** Some servers leave out the last blank line: the end of the transfer stands for it. */
+  /** Some servers omit the last blank line: the end of the transfer replaces it. */
   end(): readonly Frame[] | 'cut' {
     const rest = this.push(BLANK_LINE)
     return rest.every(({ data }) => data === '[DONE]' || parseJson(data) !== undefined) ? rest : 'cut'

@@ -13,7 +13,7 @@ import { statusOfError } from './error-document.js'
 import { giveUp } from './refusal.js'
 import type { Relay, Source } from './relay.js'
 
-/** Answers up to this size are held, checked whole and sent at once; larger ones stream as they come. */
+/** Answers up to this size are buffered, checked whole and sent at once; larger ones stream as they arrive. */
 const MAX_WHOLE_ANSWER_BYTES = 16 * 1024
 
 const NO_USAGE: UsagePaths = {}
@@ -31,7 +31,7 @@ export class JsonRelay implements Relay {
   #passing: PassingUsage | undefined
   #held: Buffer[] | undefined = []
   #size = 0
-  /** Whether the answer is held until its end, however large it is. */
+  /** Whether the answer is buffered to its end, however large it is. */
   #isRewritten: boolean
 
   constructor(attempt: Source, status: number, headers: string[], length: number | undefined) {
@@ -168,7 +168,7 @@ export class JsonRelay implements Relay {
   private judge(document: unknown, body: Buffer): boolean {
     const { call, route } = this.#attempt
     const { binary, usage: paths, streamError } = route.protocol ?? {}
-    // Where nothing is declared of a protocol's answers, nobody knows what they mean by an error.
+    // If the protocol declares nothing about its answers, errors in them cannot be recognized.
     const status = binary === false ? statusOfError(document) : undefined
     if (status !== undefined) {
       this.report(status, body)

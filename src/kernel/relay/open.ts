@@ -96,7 +96,7 @@ function isJsonStream({ call, route }: Source, type: string): boolean {
   return call.stream && route.framing.parameter !== undefined && type.includes('json')
 }
 
-/** Some protocols answer in JSON, whatever an upstream calls it. */
+/** Some protocols always answer in JSON, whatever media type an upstream sends. */
 function isJson({ route }: Source, type: string): boolean {
   if (type.includes('ndjson')) return false
   return type.includes('json') || route.protocol?.binary === false

@@ -9,7 +9,7 @@ export class RawRelay implements Relay {
   readonly #mayBeEmpty: boolean
   #begun = false
 
-  /** `mayBeEmpty`: nothing is an answer, too, such as the text of a recording in which nobody speaks. */
+  /** `mayBeEmpty`: an empty body is a valid answer, such as the text of a silent recording. */
   constructor(attempt: Source, status: number, headers: string[], length: number | undefined, mayBeEmpty = false) {
     this.#attempt = attempt
     this.#status = status

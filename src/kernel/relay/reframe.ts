@@ -27,7 +27,7 @@ export class ReframeRelay implements Relay {
   #members: EndMembers | undefined
   #first = true
   #done = false
-  /** The last count that was told of each number. */
+  /** The last reported value of each count. */
   #numbers: Numbers = []
 
   constructor(attempt: Source, status: number, headers: string[], frames: Frames, framing: Framing) {
@@ -105,7 +105,7 @@ export class ReframeRelay implements Relay {
       }
       text += encodeFrame(this.#framing, frame, this.#first)
       this.#first = false
-      // Counted from the beginning in each message that tells it, which not every one does.
+      // Counts are cumulative, and not every message has them.
       if (paths !== undefined) this.count(message, paths)
       if (this.#members?.standAt(message) === true) this.#members = undefined
       this.#attempt.call.events++
@@ -127,7 +127,7 @@ export class ReframeRelay implements Relay {
     this.#attempt.write(Buffer.from(text))
   }
 
-  /** A message that is no object, or that tells of an error: the upstream's own words pass, if no secret is in them. */
+  /** A message that is not an object, or that reports an error: the upstream's own words pass if they contain no secret. */
   private refuse(frame: Frame, message: JsonObject | undefined): void {
     if (message === undefined) throw new GatewayError('bad_upstream_response', MALFORMED, { phase: 'event' })
     const cause = saidIn(frame.data, this.#attempt)

@@ -8,10 +8,10 @@ import { errorOfStatus } from '../upstream-errors.js'
 import { saidIn } from '../upstream-words.js'
 import type { Relay, Source } from './relay.js'
 
-/** What is kept of a refusal's body; a larger one is not passed on. */
+/** Maximum size of a refusal's body; a larger one is not passed on. */
 const MAX_REFUSAL_BYTES = 64 * 1024
 
-/** Statuses of which nothing but our own error is shown: redirects and refusals of the gateway's credential. */
+/** Statuses that clients see only as our own error: redirects and refusals of the gateway's credential. */
 function hidden(status: number): boolean {
   return status < 400 || status === 401 || status === 403 || status === 407
 }

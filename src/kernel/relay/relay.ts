@@ -18,7 +18,7 @@ export interface Relay {
   data(chunk: Buffer): void
   /** The upstream's transfer ended in good order. */
   end(): void
-  /** The upstream broke off or fell silent. True where the client has part of the answer and has been told. */
+  /** The upstream broke off or went silent. True if the client already has part of the answer and got an error in it. */
   broken(error: GatewayError): boolean
   /** Notes what is known for the account; called before a call is given up. */
   settle(): void
@@ -31,7 +31,7 @@ export interface Source {
   readonly exchange: Exchange
   /** Whether another target is left, should this one fail before anything has reached the client. */
   readonly mayYield: boolean
-  /** Content came: the idle time-out starts anew. Comments and pings do not count. */
+  /** Content arrived: restarts the idle time-out. Comments and pings do not count. */
   content(): void
   /** Holds the upstream back until {@link resume}. */
   pause(): void

@@ -29,7 +29,7 @@ export class ClientStream {
   #first = true
   #state: 'open' | 'finishing' | 'breaking' | 'over' = 'open'
   #error: GatewayError | undefined
-  /** The event that ends a response which is to be kept. */
+  /** The event that ends a response that will be stored. */
   #last: Frame | undefined
   /** Where the client's protocol has no place to send seals back. */
   readonly #seals: SealGatherer | undefined
@@ -118,7 +118,7 @@ export class ClientStream {
     this.#state = 'over'
   }
 
-  /** The last event follows when the response is kept: whoever has it may continue. */
+  /** The last event is sent once the response is stored: a client that has it may continue at once. */
   private async keep(turn: Turn, last: Frame): Promise<void> {
     const { call } = this.#attempt
     const event = parseExact(last.data)

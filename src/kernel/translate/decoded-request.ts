@@ -15,19 +15,19 @@ import { knownMembers } from './known-members.js'
 import { type Recalled, recallSeals } from './seals.js'
 import { isLarge, yieldToEventLoop } from './steps.js'
 
-/** The client's request, read once for all targets that it is translated to. */
+/** The client's request, decoded once for all targets that it is translated to. */
 export interface DecodedRequest {
   readonly body: JsonObject
   /** Bytes of the body, and of the conversation that it continues. */
   readonly size: number
   readonly request: TextRequest | EmbedRequest | RerankRequest | ImageRequest | EditRequest | SpeakRequest | HearRequest
-  /** Items of earlier turns that stand before the client's own. */
+  /** Number of items of earlier turns that precede the client's own. */
   readonly inherited: number
-  /** What goes with the client's turns to upstreams that sealed it, where its protocol has no place for that. */
+  /** Seals that return to the upstreams that made them, if the client's protocol has no field for them. */
   readonly recalled: Recalled
 }
 
-/** Reads the body as the client's protocol has it. Throws `bad_request` or `invalid_parameter`. */
+/** Decodes the body by the client's protocol. Throws `bad_request` or `invalid_parameter`. */
 export async function decodeRequest(call: Call, body: Body, server: Codec): Promise<DecodedRequest> {
   const earlier = HEAP_BYTES_PER_TURN_BYTE * (call.turn?.inheritedBytes ?? 0)
   const room = earlier === 0 ? undefined : call.memory.reserve(earlier)
@@ -47,7 +47,7 @@ export async function decodeRequest(call: Call, body: Body, server: Codec): Prom
   }
 }
 
-/** JSON that stands in strings may become objects, too. */
+/** JSON inside strings may be parsed into objects, too. */
 async function holdEmbedded(call: Call, { turns }: TextRequest): Promise<void> {
   const maxValues = call.route?.limits.values ?? 0
   const { values, heap } = await embeddedCost(
@@ -62,10 +62,10 @@ async function holdEmbedded(call: Call, { turns }: TextRequest): Promise<void> {
   if (room !== undefined) await room
 }
 
-/** Bytes of heap for each byte of a conversation that is kept here: its items are many, and dense. */
+/** Heap for each byte of a stored conversation: it has many small items. */
 const HEAP_BYTES_PER_TURN_BYTE = 8
 
-/** A body as its protocol's JSON, and about how many bytes that is. */
+/** A body as its protocol's JSON, and its approximate size in bytes. */
 async function documentOf(
   call: Call,
   body: Body,
@@ -75,7 +75,7 @@ async function documentOf(
   if (body.type !== 'bytes')
     throw new GatewayError('bad_request', 'Bodies of this route are not read, so this one cannot be translated.')
   const { operation } = server
-  // Text has arguments and schemas, and reranking documents, that pass as they are.
+  // Text has arguments and schemas that must pass unchanged, and reranking has documents.
   const isExact = operation === 'text' || operation === 'count' || operation === 'rerank'
   const document = await documentOfBody(call, body, { isKnown: knownMembers(server), exact: isExact })
   if (!isObject(document)) throw new GatewayError('bad_request', 'The body has to be a JSON object.')
@@ -84,7 +84,7 @@ async function documentOf(
 
 const NOTHING: Recalled = new Map()
 
-/** Clients whose protocol cannot send seals back get them from where the gateway kept them. */
+/** Finds the stored seals for clients whose protocol cannot send them back. */
 async function recalledFor(
   call: Call,
   request: DecodedRequest['request'],

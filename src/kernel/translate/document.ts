@@ -113,7 +113,7 @@ export class TranslatedDocument implements Relay {
     await send(this.#attempt, this.#translator, translated, this.#headers, this.#size)
   }
 
-  /** Makes room for what stands as text in the answer's calls. */
+  /** Reserves memory for the JSON inside strings of the answer's calls. */
   private async holdEmbedded({ candidates }: TextResult, memory: MemoryLease): Promise<void> {
     const { route } = this.#attempt
     const { values, heap } = await embeddedCost(
@@ -125,7 +125,7 @@ export class TranslatedDocument implements Relay {
   }
 }
 
-/** Changes are made of objects; of what is not JSON parsing tells. */
+/** Only objects are changed; the parser reports bodies that are not JSON. */
 function changed(body: Buffer, change: Transform | undefined): Buffer {
   if (change === undefined || body.find(byte => byte > SPACE) !== OPEN_BRACE) return body
   try {
@@ -163,7 +163,7 @@ export async function sendOthers(attempt: Answering, translator: Translator): Pr
     await send(attempt, translator, translator.document(first, rest), [], 0)
     return true
   } catch (cause) {
-    // All of them came to nothing: why the first one failed is told.
+    // All of them failed: report why the first one did.
     if (cause instanceof GatewayError && cause.code !== 'unavailable') return false
     throw cause
   } finally {

@@ -5,7 +5,7 @@ import { shownName } from '../../core/shown-name.js'
 import type { Left } from '../../core/text.js'
 import type { DecodedRequest } from './decoded-request.js'
 
-/** Most losses that are kept of one request. */
+/** Maximum number of losses that one request reports. */
 const MAX_LOSSES = 64
 
 /** How clients write the fields, and what becomes of them: the two tables of a pair of codecs. */
@@ -59,7 +59,7 @@ export class Losses {
     return name
   }
 
-  /** The client's own name of an item: those of earlier turns stand before it. */
+  /** The client's own name of an item; items of earlier turns precede it. */
   private own(name: string): string {
     const { inherited } = this.#decoded
     const index = inherited === 0 ? undefined : /^input\[(\d+)\]/.exec(name)?.[1]
@@ -100,7 +100,7 @@ export class Losses {
     return [...this.#dropped.keys()]
   }
 
-  /** Header lines that tell the client; none where nothing was lost. Flat name, value list. */
+  /** Header lines for the client as a flat name, value list; empty if nothing was lost. */
   headers(): string[] {
     return this.#dropped.size === 0 ? [] : ['x-gateway-dropped', this.dropped.join(', ')]
   }

@@ -4,9 +4,9 @@ import type { Source } from '../relay/relay.js'
 import { retryAfter } from '../upstream-errors.js'
 import { cleanedWords, holdsSecret } from './words.js'
 
-/** Waits that an error tells of itself. */
+/** Headers whose wait is a field of the error itself. */
 const WAIT_HEADERS = new Set(['retry-after', 'retry-after-ms'])
-/** Statuses after which waiting helps; some upstreams name a wait on good answers, too. */
+/** Statuses for which a wait makes sense; some upstreams send one on successful answers, too. */
 const STATUSES_WITH_WAIT = new Set([429, 503, 529])
 
 /**

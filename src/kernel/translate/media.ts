@@ -52,7 +52,7 @@ export class RemoteMedia {
     }
   }
 
-  /** Whether something was fetched, which is held as long as the call lasts. */
+  /** Whether something was fetched; it stays in memory until the call ends. */
   get holds(): boolean {
     return this.#found.size > 0
   }

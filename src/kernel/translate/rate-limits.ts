@@ -31,7 +31,7 @@ function reset(value: string, from: ResetForm, to: ResetForm, now: number): stri
   return to === 'duration' ? duration(Math.max(0, left)) : moment(now + left)
 }
 
-/** A year; whoever says more means something else. */
+/** One year; larger values are not durations. */
 const MAX_WAIT_MS = 366 * 24 * 3_600_000
 
 const UNITS: Readonly<Record<string, number>> = {

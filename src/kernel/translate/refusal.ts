@@ -17,7 +17,7 @@ const OF_CREDENTIAL = new Set(['invalid_api_key', 'authentication_error'])
 /** Statuses of failures that families have words for; others are bad gateways. */
 const FAILURES = new Set([500, 501, 503, 504, 529])
 
-/** Gathers an upstream's refusal and tells the client of it in the client's own protocol. */
+/** Reads an upstream's refusal and sends it to the client in the client's own protocol. */
 export class TranslatedRefusal implements Relay {
   readonly #attempt: Source
   readonly #translator: Translator

@@ -3,10 +3,10 @@ import { LongText, type Overflow } from '../../core/long-text.js'
 import type { CallPart, Part, ReasoningPart, Seal, TextEvent, TextRequest, Turn } from '../../core/text.js'
 import type { Call } from '../call.js'
 
-/** Characters of thoughts that are gathered from one answer; what thinks more than this is not remembered. */
+/** Maximum length of the reasoning that is remembered from one answer; longer reasoning is not remembered. */
 const MAX_THOUGHT_CHARS = 512 * 1024
 
-/** What has to stand before and on the calls of an answer when the conversation goes on. */
+/** What must precede and accompany the calls of an answer when the conversation continues. */
 export interface Sealed {
   readonly thoughts: readonly Thought[]
   /** By the id of the call. */
@@ -148,7 +148,7 @@ function isFor({ thoughts, seals }: Sealed, protocol: string): boolean {
   )
 }
 
-/** What led to the first call of the turn stands before all that was said; the rest before its own call. */
+/** Reasoning of the first call precedes all text of the turn; the rest precedes its own call. */
 function withSeals(turn: Turn, { thoughts, seals }: Sealed): Turn {
   const others = turn.parts.filter(part => part.type !== 'reasoning' || thoughts.length === 0)
   const first = others.find(part => part.type === 'call')

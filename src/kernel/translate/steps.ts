@@ -5,13 +5,13 @@ import { jsonChunks } from '../../wire/json-chunks.js'
 import { costNow, costOf, type JsonCost } from '../../wire/json-cost.js'
 import { parseSteps } from '../../wire/json-parse.js'
 
-/** Documents over this size are worked on in several turns of the event loop, in bytes. */
+/** Larger documents are processed in several turns of the event loop. */
 const LARGE_DOCUMENT_BYTES = 256 * 1024
 
-/** Documents over this size are parsed in several turns: dense ones take ten times as long as text does. */
+/** Larger documents are parsed in several turns: dense ones take ten times as long as text. */
 const MAX_SYNC_PARSE_BYTES = 64 * 1024
 
-/** Bytes that are read or written in one turn. */
+/** Bytes that are read or written per turn. */
 const STEP_BYTES = 2 * 1024 * 1024
 
 export function isLarge(size: number): boolean {
@@ -26,7 +26,7 @@ export async function yieldToEventLoop(size: number): Promise<void> {
   if (isLarge(size)) await new Promise<void>(resolve => setImmediate(resolve))
 }
 
-/** Pieces in a row, which are copied in steps. */
+/** Joins chunks; large ones are copied in steps. */
 export async function joined(pieces: readonly Uint8Array[], size: number): Promise<Buffer> {
   if (!isLarge(size)) return Buffer.concat(pieces)
   const whole = Buffer.allocUnsafeSlow(size)
@@ -47,7 +47,7 @@ export async function joined(pieces: readonly Uint8Array[], size: number): Promi
   return whole
 }
 
-/** The text of bytes in UTF-8, read in steps. */
+/** Decodes UTF-8, in steps. */
 export async function utf8Text(bytes: Buffer): Promise<string> {
   if (!isLarge(bytes.length)) return bytes.toString('utf8')
   const decoder = new StringDecoder('utf8')
@@ -60,7 +60,7 @@ export async function utf8Text(bytes: Buffer): Promise<string> {
   return text + decoder.end()
 }
 
-/** Runs to its end what pauses now and then, with a turn of the event loop at each pause. */
+/** Runs a generator to its end, and yields to the event loop at each of its pauses. */
 async function inTurns<T>(steps: Generator<void, T>): Promise<T> {
   for (;;) {
     const step = steps.next()
@@ -71,13 +71,13 @@ async function inTurns<T>(steps: Generator<void, T>): Promise<T> {
 
 /** How a document is read. */
 export interface Reading {
-  /** Of top-level members that it denies, objects and lists may be left empty. */
+  /** Objects and lists of top-level members that it denies may be left empty. */
   readonly isKnown?: ((name: string) => boolean) | undefined
   /** Whether numbers keep their digits: see {@link parseExact}. */
   readonly exact?: boolean
 }
 
-/** The document that JSON in UTF-8 is, parsed in steps. Throws `SyntaxError`. */
+/** Parses JSON in UTF-8, in steps. Throws `SyntaxError`. */
 export async function parsed(bytes: Buffer, { isKnown, exact = false }: Reading = {}): Promise<Json> {
   const parse = exact ? exactParser() : (JSON.parse as (text: string) => Json)
   return bytes.length <= MAX_SYNC_PARSE_BYTES
@@ -85,17 +85,17 @@ export async function parsed(bytes: Buffer, { isKnown, exact = false }: Reading 
     : inTurns(parseSteps(bytes, { parse, isKnown }))
 }
 
-/** What a JSON text has and takes, counted in steps; see {@link costOf}. */
+/** Counts the values, depth and heap of a JSON text, in steps; see {@link costOf}. */
 export async function costInTurns(bytes: Buffer, maxValues: number): Promise<JsonCost> {
   return bytes.length <= MAX_SYNC_PARSE_BYTES ? costNow(bytes, maxValues) : inTurns(costOf(bytes, maxValues))
 }
 
-/** Room beyond what a document is thought to take as JSON. */
+/** Spare bytes beyond the estimated size of a document as JSON. */
 const SPARE_BYTES = 1024 * 1024
-/** Most bytes that a UTF-16 unit takes in UTF-8. */
+/** Maximum bytes of a UTF-16 unit in UTF-8. */
 const MAX_UTF8_BYTES_PER_UNIT = 3
 
-/** A document as JSON in UTF-8, written in steps. `size`: about how large it is, in bytes. */
+/** Writes a document as JSON in UTF-8, in steps. `size`: its approximate size in bytes. */
 export async function jsonBytes(document: Json, size: number): Promise<Buffer> {
   if (!isLarge(size)) return Buffer.from(jsonText(document))
   let whole = Buffer.allocUnsafeSlow(size + SPARE_BYTES)

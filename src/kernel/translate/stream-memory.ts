@@ -2,9 +2,9 @@ import type { TextEvent } from '../../core/text.js'
 import { holdAnswer } from '../answer-document.js'
 import type { MemoryLease } from '../memory.js'
 
-/** Bytes that are reserved at a time. */
+/** Bytes per reservation. */
 const RESERVE_STEP_BYTES = 16 * 1024
-/** A character takes two bytes at most. */
+/** A character takes at most two bytes. */
 const MAX_BYTES_PER_CHAR = 2
 
 /**

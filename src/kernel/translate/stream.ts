@@ -56,7 +56,7 @@ export class TranslatedStream implements Relay {
     out.flush()
   }
 
-  /** The upstream is held back while there is no room for what has been gathered. */
+  /** Pauses the upstream while there is no memory for the gathered answer. */
   private hold(): void {
     const room = this.#memory.reserve()
     if (room === undefined) return

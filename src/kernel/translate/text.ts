@@ -84,7 +84,7 @@ export class TextPair implements TextTranslator {
     const { answerBody } = this.server.server
     if (answerBody === undefined) return false
     const { model, stream, streamUsage } = this.#request
-    // Calls of tools that stand in groups need the way back to the client's names.
+    // Calls of grouped tools must be mapped back to the client's names.
     const tools = this.#request.tools.flatMap(({ type, name, within }): readonly FunctionTool[] =>
       type === 'hosted' || within === undefined ? [] : [{ type: 'function', name, within }],
     )
@@ -181,7 +181,7 @@ class RenamedDecoder implements StreamDecoder {
   }
 }
 
-/** Gives the answer of a tool that had to be called as the text that it stands for. */
+/** Turns the call of the forced tool back into the text that it replaced. */
 class UnforcedDecoder implements StreamDecoder {
   readonly #decoder: StreamDecoder
   readonly #unforce = new UnforceStream()

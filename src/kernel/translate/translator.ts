@@ -30,7 +30,7 @@ export interface Translator {
   readonly losses: Losses
   /** How many calls it takes, where a model makes one thing for each. */
   readonly calls?: number
-  /** Those beside the first one, once they are to be made. */
+  /** The calls besides the first one, once they are needed. */
   others?: OtherCalls
   /** The request as the upstream takes it, or the call of that number. Throws `untranslatable`. */
   encode(nth?: number): JsonObject

@@ -98,7 +98,7 @@ export class WholeTranslator implements Translator {
     return { result: rest.reduce(joined, first), spent }
   }
 
-  /** Of several images some may have been held back. */
+  /** The upstream may have withheld some of several images. */
   #noteMissing(result: Counted): void {
     if (!('images' in result) || !Array.isArray(result.images) || !('count' in this.#request)) return
     const { count = 1 } = this.#request

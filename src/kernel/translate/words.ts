@@ -1,12 +1,12 @@
 import type { Exchange, Upstream } from '../../core/plan.js'
 import type { Generation } from '../generation.js'
 
-/** Longest message of an upstream that is passed on, in characters. */
+/** Maximum length of an upstream's message that is passed on. */
 const MAX_MESSAGE_CHARS = 4000
-/** Part of a secret that is one still, where a message was cut in the middle of it. */
+/** Minimum length of a partial secret that is still hidden, where a message was cut inside it. */
 const MIN_SECRET_CHARS = 8
 
-/** Whose answer it is that text stands in. */
+/** The exchange whose answer contains the text. */
 export interface AnswerOrigin {
   readonly call: { readonly generation: Generation }
   readonly exchange: Exchange
@@ -14,7 +14,7 @@ export interface AnswerOrigin {
 
 const HIDDEN = '[hidden]'
 
-/** What looks like a credential, whoever it belongs to: in the query of a URL, before its host, behind a scheme, bare. */
+/** Text that looks like any credential: in the query of a URL, before its host, behind a scheme, bare. */
 const CREDENTIALS: readonly (readonly [RegExp, string])[] = [
   [/([?&][\w-]{0,40}(?:key|token|secret|signature|password)=)[^&\s"'<>)\]}]{1,4000}/gi, `$1${HIDDEN}`],
   [/(:\/\/)[^\s/@"'<>]{1,400}@/g, `$1${HIDDEN}@`],
