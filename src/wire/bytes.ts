@@ -11,12 +11,12 @@ export function isAt(bytes: Uint8Array, start: number, end: number, wanted: Uint
   return true
 }
 
-/** Whether `wanted` stands at `start`. */
+/** Whether `wanted` begins at `start`. */
 export function startsAt(bytes: Uint8Array, start: number, wanted: Uint8Array): boolean {
   return start + wanted.length <= bytes.length && isAt(bytes, start, start + wanted.length, wanted)
 }
 
-/** Position of `byte` at or after `from`, or the length of `bytes` where it does not occur. */
+/** Position of the first `byte` at or after `from`; the length of `bytes` if there is none. */
 export function next(bytes: Buffer, byte: number, from: number): number {
   const found = bytes.indexOf(byte, from)
   return found < 0 ? bytes.length : found

@@ -1,5 +1,5 @@
 import { lastNotOver } from '../core/search.js'
-/** A document that came in pieces, addressed by absolute offsets. Holds the pieces by reference. */
+/** A document that arrived in chunks, addressed by absolute offsets. It keeps the chunks by reference. */
 export class Chunks {
   readonly #chunks: Buffer[] = []
   readonly #starts: number[] = []
@@ -15,7 +15,7 @@ export class Chunks {
     this.#length += chunk.length
   }
 
-  /** The bytes from `start` to `end`: a view where they lie in one piece, else a copy. */
+  /** The bytes from `start` to `end`: a view if they lie in one chunk, else a copy. */
   slice(start: number, end: number): Buffer {
     let index = this.#indexOf(start)
     const pieces: Buffer[] = []
@@ -30,7 +30,7 @@ export class Chunks {
     return pieces.length === 1 && only !== undefined ? only : Buffer.concat(pieces)
   }
 
-  /** Copies the bytes from `start` to `end`; how many they are. */
+  /** Copies the bytes from `start` to `end` and returns their number. */
   copy(target: Buffer, at: number, start: number, end: number): number {
     let from = start
     for (let index = this.#indexOf(start); from < end; index++) {
@@ -42,12 +42,12 @@ export class Chunks {
     return from - start
   }
 
-  /** The whole as text; invalid UTF-8 becomes U+FFFD. */
+  /** The whole document as text; invalid UTF-8 becomes U+FFFD. */
   toString(): string {
     return this.slice(0, this.#length).toString('utf8')
   }
 
-  /** Index of the piece that holds the byte at `offset`. */
+  /** Index of the chunk that contains the byte at `offset`. */
   #indexOf(offset: number): number {
     return lastNotOver(this.#starts, offset)
   }

@@ -1,25 +1,31 @@
 import { BACKSLASH, HYPHEN, UNDERSCORE } from '../core/ascii.js'
 import { isAt } from './bytes.js'
 
-/** Longest key that is compared, in bytes: room for every character of a name as an escape, and for many that are ignored. */
+/**
+ * Keys longer than this are not compared. It leaves room to escape every character of a name, and for many ignored
+ * characters.
+ */
 const MAX_KEY_BYTES = 1024
 
-/** A key that stands for a control name: written exactly so, or only so that some parser takes it for that name. */
+/** A key that means a control name: `exact` if written that way, else only some parsers read it as that name. */
 export interface ControlKey {
   readonly name: string
   readonly exact: boolean
 }
 
 /**
- * The names that decide what happens to a request (`model`, `stream`). A key is compared after its escapes are decoded,
- * and folded as the most lenient parsers fold, so that no upstream can read another value than the one we checked.
+ * The names that decide what happens to a request (`model`, `stream`). Keys are compared after decoding their escapes, and
+ * folded as the most lenient parsers fold them, so that no upstream can read another value than the one checked here.
  */
 export class ControlNames {
   readonly #exact: readonly { readonly bytes: Buffer; readonly key: ControlKey }[]
   readonly #folded: ReadonlyMap<string, string>
-  /** Whether a key that begins with this byte may be one: a letter of a name, an escape, or anything that is ignored. */
+  /**
+   * Indexed by a key's first byte: whether the key may be a control name. It begins with a letter of a name, an escape, or
+   * something ignored.
+   */
   readonly #first = new Uint8Array(256).fill(1, 0x80)
-  /** Of the folded names. */
+  /** Length in characters of the folded names. */
   readonly #lengths: ReadonlySet<number>
 
   constructor(names: readonly string[]) {
@@ -31,19 +37,19 @@ export class ControlNames {
       for (const letter of [name.toLowerCase(), name.toUpperCase()]) this.#first[letter.charCodeAt(0) & 0xff] = 1
   }
 
-  /** Whether a key of this length, in bytes, is compared at all. */
+  /** Whether a key of this many bytes is compared at all. */
   mayHave(length: number): boolean {
     return length <= MAX_KEY_BYTES
   }
 
-  /** False where the key from `start` to `end` cannot stand for any of them: told by its first byte and its length. */
+  /** False if the first byte and the length of the key from `start` to `end` rule out every control name. */
   mayBe(bytes: Buffer, start: number, end: number): boolean {
     if (this.#first[bytes[start] ?? 0] === 0) return false
     const length = foldedLength(bytes, start, end)
     return length === undefined || this.#lengths.has(length)
   }
 
-  /** The control name that the key from `start` to `end` (without its quotes, as written) stands for. */
+  /** The control name that the key from `start` to `end` (as written, without quotes) means. */
   find(bytes: Buffer, start: number, end: number): ControlKey | undefined {
     if (this.#first[bytes[start] ?? 0] === 0) return undefined
     for (const { bytes: wanted, key } of this.#exact) if (isAt(bytes, start, end, wanted)) return key
@@ -51,7 +57,7 @@ export class ControlNames {
     return this.keyOf(decode(bytes.toString('utf8', start, end)))
   }
 
-  /** The control name that a decoded key stands for. */
+  /** The control name that a decoded key means. */
   keyOf(key: string): ControlKey | undefined {
     const length = plainLength(key)
     if (length !== undefined && !this.#lengths.has(length)) return undefined
@@ -62,7 +68,7 @@ export class ControlNames {
 
 const compiled = new WeakMap<readonly string[], ControlNames>()
 
-/** The control names of a list, made once for each list: a route has one for all its requests. */
+/** The control names of a list, built once per list. All requests of a route share one list. */
 export function controlNames(names: readonly string[]): ControlNames {
   const known = compiled.get(names)
   if (known !== undefined) return known
@@ -71,18 +77,19 @@ export function controlNames(names: readonly string[]): ControlNames {
   return made
 }
 
-/** What parsers drop from keys, or read over. Halves of surrogate pairs and U+FFFD are what some leave out of bad text. */
+/** What parsers drop from keys or skip. Some omit lone surrogates and U+FFFD when they repair bad text. */
 const IGNORED = /[\p{Default_Ignorable_Code_Point}\p{Cc}\p{Cs}\uFFFD_-]/gu
 
 /**
- * A key as the most lenient of parsers compares it, so that whatever any of them takes for a name is that name here:
+ * A key as the most lenient parsers compare it. Whatever one of them reads as a name must match that name here:
  *
- * - simple folding, U+017F for s and U+212A for k (Go, encoding/json; Java and .NET without regard to case);
- * - full folding, U+FB06 for st (Python, str.casefold), and U+0130 for i, as simple lower case has it (Go, strings.ToLower);
- * - compatibility, wide and mathematical letters (UAX #31, NFKC_Casefold), without what that ignores;
+ * - simple folding, U+017F for s and U+212A for k (Go, encoding/json; Java and .NET ignoring case);
+ * - full folding, U+FB06 for st (Python, str.casefold), and U+0130 for i, as simple lower case has it (Go,
+ *   strings.ToLower);
+ * - compatibility forms, wide and mathematical letters (UAX #31, NFKC_Casefold), without the characters it ignores;
  * - without dashes and underscores (Go, encoding/json/v2 with case:ignore).
  *
- * Only compared, never sent.
+ * Used for comparison only, never sent.
  */
 export function fold(key: string): string {
   if (PLAIN.test(key)) return key
@@ -92,13 +99,13 @@ export function fold(key: string): string {
 
 const PLAIN = /^[a-z0-9]*$/
 
-/** What parsers with strings that end in NUL read of a key. */
+/** What a parser with NUL-terminated strings reads of a key. */
 function cutAtNul(key: string): string {
   const end = key.indexOf('\0')
   return end < 0 ? key : key.slice(0, end)
 }
 
-/** Length in characters of the folded key; undefined where it is not ASCII without escapes. */
+/** Length in characters of the folded key; undefined if the key is not ASCII or has escapes. */
 function foldedLength(bytes: Buffer, start: number, end: number): number | undefined {
   let length = 0
   for (let i = start; i < end; i++) {
@@ -109,7 +116,7 @@ function foldedLength(bytes: Buffer, start: number, end: number): number | undef
   return length
 }
 
-/** The same of a decoded key. */
+/** The same for a decoded key. */
 function plainLength(key: string): number | undefined {
   let length = 0
   for (let i = 0; i < key.length; i++) {

@@ -4,22 +4,22 @@ import { startsAt } from './bytes.js'
 import type { Path } from './json-path.js'
 import { PlacedValues } from './placed-values.js'
 
-/** Longest JSON, in bytes, that is parsed; of longer ones the declared places alone are read. */
+/** Longer JSON is not parsed: only the declared paths are read. */
 const MAX_PARSED_BYTES = 16 * 1024
 const NULL = Buffer.from('null')
 
-/** Places of members without which a stream is not whole, where its protocol has no event that ends it: one stands in some message. */
+/** The members that make a stream complete, for protocols without an end event. At least one must appear in some message. */
 export class EndMembers {
   readonly #paths: readonly Path[]
   readonly #keys: readonly Buffer[]
 
-  /** Of a path, `*` is any element of an array or any member of an object; the last name of each is a plain identifier. */
+  /** In paths, `*` is any array element or object member; the last name of each path is a plain identifier. */
   constructor(paths: readonly Path[]) {
     this.#paths = paths
     this.#keys = [...new Set(paths.map(path => `"${path.at(-1)}"`))].map(key => Buffer.from(key))
   }
 
-  /** A quick look that says no to almost every message: whether a member of such a name, not null, stands anywhere in it. */
+  /** Fast check that rules out almost every message: whether a non-null member with one of the names occurs anywhere in it. */
   mayStandIn(message: Buffer): boolean {
     for (const key of this.#keys) {
       for (let at = message.indexOf(key); at >= 0; at = message.indexOf(key, at)) {
@@ -31,7 +31,7 @@ export class EndMembers {
     return false
   }
 
-  /** Whether JSON has one of the members at its place, and no null there. */
+  /** Whether JSON has a non-null value at one of the paths. */
   standIn(json: Buffer): boolean {
     if (json.length <= MAX_PARSED_BYTES) return this.standAt(parseJson(json.toString('utf8')))
     const values = new PlacedValues(this.#paths)
@@ -39,13 +39,13 @@ export class EndMembers {
     return this.#paths.some((_, index) => isThere(values.value(index)))
   }
 
-  /** The same of a parsed document. */
+  /** The same for a parsed document. */
   standAt(document: unknown): boolean {
     return this.#paths.some(path => hasValue(document, path, 0))
   }
 }
 
-/** Of JSON, or of the lines of an event that hold it. */
+/** `bytes` are JSON, or the lines of an event that contain it. */
 function afterSpace(bytes: Buffer, from: number): number {
   let at = from
   while (bytes[at] === 0x20 || (bytes[at] ?? 0xff) <= 0x0d) at++
@@ -54,7 +54,7 @@ function afterSpace(bytes: Buffer, from: number): number {
 
 const CACHE = new WeakMap<readonly Path[], EndMembers>()
 
-/** Made once for each protocol; undefined where something else ends such streams. */
+/** Built once per protocol; undefined if the protocol ends its streams in another way. */
 export function endMembers(end: { readonly members?: readonly Path[] } | undefined): EndMembers | undefined {
   const { members = [] } = end ?? {}
   if (members.length === 0) return undefined

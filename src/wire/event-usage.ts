@@ -5,18 +5,18 @@ import { decodeSse } from './sse.js'
 import { TAIL_BYTES, type Tail } from './tail.js'
 import { type Numbers, PassingUsage, type UsagePlaces, usageOf, usagePlaces } from './usage.js'
 
-/** How many events that tell usage are read from the end of a stream, until every number has been found. */
+/** Max events with usage that are read from the end of a stream while some number is missing. */
 const MAX_EVENTS = 8
 const BLANK_LINE = Buffer.from('\n\n')
 
 /**
- * Reads the usage that an event stream tells while its whole events pass: of the first event, of the last 16 KiB of events,
- * and of each that is longer than that. The last event that tells a number counts.
+ * Reads usage from an event stream as its whole events pass: from the first event, from the last 16 KiB of events, and from
+ * each event longer than that. For each number the last event that reports it counts.
  */
 export class EventUsage {
   readonly #paths: UsagePaths
   readonly #places: UsagePlaces
-  /** What events that are longer than the tail have told. */
+  /** Usage from events longer than the tail. */
   #large: Numbers = []
 
   constructor(paths: UsagePaths) {
@@ -24,7 +24,7 @@ export class EventUsage {
     this.#places = usagePlaces(paths)
   }
 
-  /** Takes the data of an event that is longer than {@link TAIL_BYTES}. */
+  /** Reads the data of an event longer than {@link TAIL_BYTES}. */
   large(data: Buffer): void {
     if (!this.#places.names.some(name => data.includes(name))) return
     const passing = new PassingUsage(this.#paths)
@@ -35,7 +35,7 @@ export class EventUsage {
     this.#large = numbers
   }
 
-  /** What has been told so far. `tail`: the last events that have passed. `first`: the lines of the first event. */
+  /** The usage so far. `tail`: the last events that passed. `first`: the lines of the first event. */
   usage(tail: Tail, first: Uint8Array | undefined): Usage | undefined {
     const numbers: Numbers = []
     this.fillFromEnd(numbers, tail)
@@ -54,7 +54,7 @@ export class EventUsage {
       for (const name of names) found = Math.max(found, name.find(end))
       if (found < 0) return
       const start = starts.before(found)
-      // The event's beginning is missing: it was longer than the tail, or came long before the end.
+      // The event's beginning is missing: the event was longer than the tail, or began long before the end.
       if (start === 0 && tail.isCut) return
       if (this.#places.fill(numbers, documentOf(bytes.subarray(start, end))) > 0) told++
       end = start
@@ -62,7 +62,7 @@ export class EventUsage {
   }
 }
 
-/** What one event told, given its data. */
+/** Usage in the data of one event. */
 export function usageOfEvent(data: Buffer, paths: UsagePaths): Usage | undefined {
   if (data.length <= TAIL_BYTES) return usageOf(parseJson(data.toString('utf8')), paths)
   const passing = new PassingUsage(paths)
@@ -70,12 +70,12 @@ export function usageOfEvent(data: Buffer, paths: UsagePaths): Usage | undefined
   return passing.usage()
 }
 
-/** The document of the first event of some lines. */
+/** The document of the first event in some lines. */
 function documentOf(lines: Uint8Array): unknown {
   return parseJson(decodeSse(Buffer.concat([lines, BLANK_LINE]))[0]?.data ?? '')
 }
 
-/** Finds a text, going backwards; each byte is looked at once. */
+/** Searches backwards for a text; looks at each byte once. */
 class LastBefore {
   readonly #bytes: Buffer
   readonly #wanted: Uint8Array
@@ -86,7 +86,7 @@ class LastBefore {
     this.#wanted = wanted
   }
 
-  /** Where the last one begins that ends at `end` or before; -1 where there is none. `end` never grows. */
+  /** Start of the last occurrence that ends at or before `end`; -1 if there is none. `end` must never grow between calls. */
   find(end: number): number {
     const last = end - this.#wanted.length
     if (this.#found > last) this.#found = last < 0 ? -1 : this.#bytes.lastIndexOf(this.#wanted, last)
@@ -94,7 +94,7 @@ class LastBefore {
   }
 }
 
-/** Finds where events begin, going backwards. */
+/** Finds the beginnings of events, going backwards. */
 class EventStarts {
   readonly #bytes: Buffer
   readonly #lf: LastBefore
@@ -106,7 +106,7 @@ class EventStarts {
     this.#cr = new LastBefore(bytes, Buffer.of(CR))
   }
 
-  /** Where the event begins in which a byte stands: behind the blank line before it. */
+  /** Start of the event that contains a byte: just after the preceding blank line. */
   before(at: number): number {
     const bytes = this.#bytes
     for (let line = at; ; ) {

@@ -5,10 +5,10 @@ import { asBuffer } from './bytes.js'
 import { type Container, type Item, JsonCursor } from './json-cursor.js'
 import { type Edit, removals } from './json-splice.js'
 
-/** Nesting of messages in which a model is named: theirs is bounded by nothing else. */
+/** Max nesting of messages that may name a model. Nothing else bounds it. */
 const MAX_MESSAGE_DEPTH = 128
 
-/** A text that a rule takes for a model's name. `start` and `end` are the offsets of its quotes, both included. */
+/** A string that a rule reads as a model's name. `start` and `end` are the offsets of its quotes, inclusive. */
 export interface FoundName {
   readonly action: 'model' | 'same'
   readonly at: DocumentPath
@@ -17,29 +17,29 @@ export interface FoundName {
   readonly end: number
 }
 
-/** What rules find in a document: all occurrences, also of names that stand twice. */
+/** What rules find in a document: every occurrence, including duplicate names. */
 export interface FoundMembers {
   readonly names: readonly FoundName[]
-  /** Members that are refused, and those that `removals` take out. */
+  /** Members to refuse, and members that `removals` removes. */
   readonly refused: readonly DocumentPath[]
   readonly dropped: readonly DocumentPath[]
   readonly removals: readonly Edit[]
 }
 
-/** A rule, and how many names of its path lead to where we are. */
+/** A rule, and how many names of its path have matched so far. */
 interface Active {
   readonly rule: MemberRule
   readonly depth: number
 }
 
-/** Throws `SyntaxError` where the document is not a JSON object. Its nesting has been bounded. */
+/** Throws `SyntaxError` if the document is not a JSON object. The caller has bounded its nesting. */
 export function findMembers(doc: Uint8Array, rules: readonly MemberRule[]): FoundMembers {
   const finder = new Finder(asBuffer(doc), false)
   finder.find(finder.cursor.root(), rules)
   return finder
 }
 
-/** The same of a message of a tunnel, which may be a list as well: lists are looked through, wherever they stand. */
+/** The same for a tunnel message, which may also be a list: lists at any level are searched. */
 export function findInMessage(doc: Uint8Array, rules: readonly MemberRule[]): FoundMembers {
   const finder = new Finder(asBuffer(doc), true)
   finder.find(finder.cursor.top(), rules)
@@ -92,7 +92,7 @@ class Finder implements FoundMembers {
     this.walk(this.cursor.container(item.start), deeper, at)
   }
 
-  /** True where the item is to be taken out. */
+  /** True if the item is to be removed. */
   private meet({ action }: MemberRule, item: Item, at: DocumentPath): boolean {
     if (action === 'refuse') this.refused.push(at)
     else if (action === 'drop') this.dropped.push(at)

@@ -8,26 +8,26 @@ export const CLOSE = 0x8
 export const PING = 0x9
 export const PONG = 0xa
 
-/** Most bytes of a control frame's payload (RFC 6455 §5.5). */
+/** Max payload of a control frame (RFC 6455 §5.5). */
 const MAX_CONTROL_BYTES = 125
-/** Longest head of a frame: two bytes, eight of length, four of mask. */
+/** Max head of a frame: two bytes, eight of length, four of mask. */
 const MAX_HEAD_BYTES = 14
-/** A length that a number cannot hold exactly has more than this in its upper half. */
+/** A greater upper half makes a 64-bit length that a number cannot represent exactly. */
 const MAX_UPPER_WORD = 0x1fffff
 
-/** What the owner of a reader sees of the frames. What returns false stops the reader at the start of that frame. */
+/** Callbacks of a frame reader. A callback that returns false stops the reader at the start of that frame. */
 export interface FrameSink {
   /** A data message begins. */
   begin(isText: boolean): void
-  /** A piece of a text message, unmasked: the bytes are good until this returns. */
+  /** A chunk of a text message, unmasked. The bytes are valid until this returns. */
   text(bytes: Buffer, start: number, end: number): boolean
-  /** The same of a binary message, for those who read them too. */
+  /** The same for a binary message, for sinks that read them too. */
   binary?(bytes: Buffer, start: number, end: number): boolean
-  /** The message is whole. */
+  /** The message is complete. */
   end(isText: boolean): boolean
-  /** `code` is 1005 where the frame has none (RFC 6455 §7.1.5). Only `false` stops the reader. */
+  /** `code` is 1005 if the frame has none (RFC 6455 §7.1.5). Only `false` stops the reader. */
   close(code: number, reason: string): unknown
-  /** A ping, for those who have to answer it. The payload is good until this returns. */
+  /** A ping, for sinks that must answer it. The payload is valid until this returns. */
   ping?(payload: Buffer): void
 }
 
@@ -37,14 +37,14 @@ export interface FrameFault {
 }
 
 /**
- * Reads the frames of one direction of a WebSocket (RFC 6455 §5) while their bytes pass: cut anywhere, keeping nothing
- * but the head of the frame at hand, changing nothing. It judges what decides where frames and messages begin and end,
- * and leaves the rest (UTF-8, codes of close frames) to the two sides. No extension is known, so none may be agreed on.
+ * Reads the frames of one direction of a WebSocket (RFC 6455 §5) as their bytes pass, in chunks of any size. It stores only
+ * the head of the current frame and changes nothing. It checks what decides where frames and messages begin and end, and
+ * leaves the rest (UTF-8, close codes) to the two peers. It knows no extension, so none may be negotiated.
  */
 export class FrameReader {
   readonly #masked: boolean
   readonly #sink: FrameSink
-  /** Whether messages are looked at, which takes unmasking them. */
+  /** Whether payloads are read, which requires unmasking. */
   readonly #reads: boolean
   readonly #head = Buffer.alloc(MAX_HEAD_BYTES)
   readonly #unmasker = new Unmasker()
@@ -53,53 +53,53 @@ export class FrameReader {
   #opcode = 0
   #fin = false
   #remaining = 0
-  /** Of the data message at hand, whose frames control frames may stand between; 0 for none. */
+  /** Opcode of the current data message, 0 for none. Control frames may come between its frames. */
   #message = 0
   readonly #control = Buffer.alloc(MAX_CONTROL_BYTES)
   #controlLength = 0
   #fault: FrameFault | undefined
-  /** At fault, or refused: the frame at hand has not passed as far as it stands in this chunk. */
+  /** Invalid or refused: nothing of the current frame in this chunk has passed. */
   #stopped = false
   #closed = false
-  /** Where the frame at hand begins in the chunk at hand; 0 where it began before it. */
+  /** Where the current frame begins in the current chunk; 0 if it began earlier. */
   #start = 0
   #beganBefore = false
 
-  /** `masked`: the direction from a client to a server. `reads`: the sink wants the payload of messages. */
+  /** `masked`: the direction is from client to server. `reads`: the sink wants message payloads. */
   constructor(masked: boolean, reads: boolean, sink: FrameSink) {
     this.#masked = masked
     this.#reads = reads
     this.#sink = sink
   }
 
-  /** Why nothing more is read. */
+  /** Why the reader stopped. */
   get fault(): FrameFault | undefined {
     return this.#fault
   }
 
-  /** Nothing more passes: a frame is at fault, or the sink has refused it. */
+  /** No more bytes pass: a frame was invalid, or the sink refused it. */
   get stopped(): boolean {
     return this.#stopped
   }
 
-  /** A close frame has passed: no other may follow it. */
+  /** A close frame has passed; no frame may follow it. */
   get closed(): boolean {
     return this.#closed
   }
 
-  /** Whether what has passed ends with a whole frame: a frame of somebody else's may be put in here. */
+  /** Whether the passed bytes end at a frame boundary, so that another frame can be inserted here. */
   get between(): boolean {
     return this.#stopped ? !this.#beganBefore : this.#inHead && this.#headLength === 0
   }
 
-  /** Bytes of the frame at hand that are still to come, as far as its head has told. */
+  /** Bytes of the current frame still to come, as far as its head says. */
   get missing(): number {
     return this.#inHead ? 0 : this.#remaining
   }
 
   /**
-   * Reads on. How many bytes of the chunk may pass: all of them, or those before the frame that is at fault or that the
-   * sink refused, or those up to the end of a close frame.
+   * Reads a chunk. Returns how many of its bytes may pass: all, or those before an invalid or refused frame, or those up to
+   * the end of a close frame.
    */
   push(chunk: Buffer): number {
     if (this.#closed || this.#stopped) return 0
@@ -134,7 +134,7 @@ export class FrameReader {
     return this.#start
   }
 
-  /** Takes in as much of the head as there is; where the chunk goes on behind it. */
+  /** Reads as much of the head as has arrived; returns where the chunk continues after it. */
   private head(chunk: Buffer, from: number): number {
     if (this.#headLength === 0) {
       const size = headSize(chunk, from)
@@ -232,7 +232,7 @@ export class FrameReader {
     return this.#sink.end(isText)
   }
 
-  /** Of the control frame that has just ended, unmasked. */
+  /** Payload of the control frame that has just ended, unmasked. */
   private controlPayload(): Buffer {
     const payload = this.#control.subarray(0, this.#controlLength)
     if (this.#masked) {
@@ -254,7 +254,7 @@ function fault(code: FrameFault['code'], reason: string): FrameFault {
   return { code, reason }
 }
 
-/** Bytes of the head that begins here, as far as its first two tell. */
+/** Size in bytes of the head that begins here, computed from its first two bytes. */
 function headSize(bytes: Buffer, at: number): number {
   const second = bytes[at + 1]
   if (second === undefined) return MAX_HEAD_BYTES

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { CLOSE, PING, TEXT } from './frame-reader.js'
 
-/** Frames of the gateway's own (RFC 6455 §5.2). `masked`: towards a server, which wants every frame masked. */
+/** Builds frames that the gateway itself sends (RFC 6455 §5.2). `masked`: to a server, which requires masked frames. */
 
-/** Longest reason of a close frame, in bytes: two of 125 are the code. */
+/** Max bytes of a close frame's reason: 125, less two for the code. */
 const MAX_REASON_BYTES = 123
 
 export function closeFrame(code: number, reason: string, masked: boolean): Buffer {
@@ -23,7 +23,7 @@ export function textFrame(text: string, masked: boolean): Buffer {
   return frame(TEXT, Buffer.from(text), masked)
 }
 
-/** One whole frame; its payload is shorter than 64 KiB. */
+/** One complete frame; its payload is under 64 KiB. */
 export function frame(opcode: number, payload: Buffer, masked: boolean): Buffer {
   const extended = payload.length > 125
   const head = Buffer.alloc(2 + (extended ? 2 : 0))

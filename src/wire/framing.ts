@@ -9,7 +9,7 @@ const CONTENT_TYPES: Readonly<Record<Framing, string>> = {
   array: 'application/json; charset=UTF-8',
 }
 
-/** `content-type` of a stream that is cut into messages in this way. */
+/** `content-type` of a stream with this framing. */
 export function contentType(framing: Framing): string {
   return CONTENT_TYPES[framing]
 }
@@ -17,8 +17,8 @@ export function contentType(framing: Framing): string {
 const BREAK = /[\r\n]/
 
 /**
- * One message as text. The two framings of JSON documents have no place for an event's name. `isFirst` opens the array;
- * a stream in that framing that had any message ends with {@link closing}.
+ * One message as text. The two JSON framings cannot carry an event name. `isFirst` opens the array; a stream with that
+ * framing and at least one message ends with {@link closing}.
  */
 export function encodeFrame(framing: Framing, frame: Frame, isFirst: boolean): string {
   switch (framing) {
@@ -35,12 +35,12 @@ export function encodeFrame(framing: Framing, frame: Frame, isFirst: boolean): s
   }
 }
 
-/** What stands behind the last message of a stream. */
+/** Text after the last message of a stream. */
 export function closing(framing: Framing): string {
   return framing === 'array' ? '\n]' : ''
 }
 
-/** Line breaks of a JSON document stand between its tokens, where a space says the same. */
+/** In a JSON document raw line breaks occur only between tokens, where a space means the same. */
 function oneLine(document: string): string {
   return BREAK.test(document) ? document.replace(/[\r\n]+/g, ' ') : document
 }

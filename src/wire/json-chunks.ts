@@ -1,12 +1,12 @@
 import { jsonText } from '../core/exact-json.js'
 import type { Json } from '../core/json.js'
 
-/** Characters of a piece, about. */
+/** Approximate characters per chunk. */
 const CHUNK_CHARS = 256 * 1024
 
 /**
- * The text that `JSON.stringify` makes of a document, in pieces of about 256 Ki characters. Each is made when it is asked
- * for, in time that does not grow with the document, so that a caller may do other things between two of them.
+ * The output of `JSON.stringify` in chunks of about 256 Ki characters. Each chunk is made on demand, in time that does not
+ * depend on the document's size, so that the caller can yield between chunks.
  */
 export function* jsonChunks(document: Json): Generator<string, void> {
   let chunk = ''
@@ -56,7 +56,7 @@ function* tokensOfString(text: string): Generator<string, void> {
   yield '"'
   for (let at = 0; at < text.length; ) {
     let end = Math.min(at + CHUNK_CHARS, text.length)
-    // The halves of a surrogate pair stay together: alone, each would be written as an escape.
+    // Keep the halves of a surrogate pair together: a lone one would be written as an escape.
     if (end < text.length && isHighSurrogate(text.charCodeAt(end - 1))) end += 1
     yield JSON.stringify(text.slice(at, end)).slice(1, -1)
     at = end
@@ -68,7 +68,7 @@ function isHighSurrogate(unit: number): boolean {
   return unit >= 0xd800 && unit <= 0xdbff
 }
 
-/** What is left of a budget of characters after a value, not above 0 where it does not fit; looks no further then. */
+/** The rest of a character budget after a value; zero or less if the value does not fit. Stops counting then. */
 function left(value: Json, budget: number): number {
   if (typeof value === 'string') return budget - value.length - 2
   if (typeof value !== 'object' || value === null) return budget - 4

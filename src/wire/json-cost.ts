@@ -1,17 +1,17 @@
 import { BACKSLASH, CLOSE_BRACE, CLOSE_BRACKET, COLON, OPEN_BRACE, OPEN_BRACKET, QUOTE } from '../core/ascii.js'
 import { StringReader } from './json-runs.js'
 
-// What V8 (Node 20 to 24) keeps of a parsed document, measured over dense ones: an empty list takes 56 bytes, an empty
-// object 60, one whose only member has a name of its own 200, a number 8 to 16, a short string 24 and more.
+// Heap that V8 (Node 20 to 24) needs for a parsed document, measured on dense ones: an empty list takes 56 bytes, an empty
+// object 60, an object whose only member has a unique name 200, a number 8 to 16, a short string 24 and more.
 
-/** Bytes of heap for each value; for each object, list and member; for each byte of text, since a string may take two. */
+/** Heap bytes per value; per object, list and member; per byte of text, since a string may take two bytes per character. */
 const HEAP_PER_VALUE_BYTES = 16
 const HEAP_PER_NODE_BYTES = 96
 const HEAP_PER_TEXT_BYTE = 2
-/** The densest documents, lists in lists, take so much for each byte. */
+/** Heap bytes per byte of text for the densest documents, lists in lists. */
 const MAX_HEAP_PER_TEXT_BYTE = 28
 
-/** Bytes that are counted in one turn of the event loop. */
+/** Bytes counted per turn of the event loop. */
 const STEP_BYTES = 512 * 1024
 
 const STRING = 1
@@ -20,7 +20,7 @@ const MEMBER = 3
 const SCALAR = 4
 const CLOSE = 5
 
-/** What begins with a byte, outside of strings. */
+/** What a byte begins, outside strings. */
 const BEGINS = new Uint8Array(256)
 for (const byte of Buffer.from('-0123456789tfn')) BEGINS[byte] = SCALAR
 BEGINS[QUOTE] = STRING
@@ -28,11 +28,11 @@ BEGINS[OPEN_BRACKET] = BEGINS[OPEN_BRACE] = CONTAINER
 BEGINS[CLOSE_BRACKET] = BEGINS[CLOSE_BRACE] = CLOSE
 BEGINS[COLON] = MEMBER
 
-/** Bytes that may go on with a number or a word. */
+/** Bytes that may continue a number or a literal. */
 const GOES_ON = new Uint8Array(256)
 for (const byte of Buffer.from('+-.0123456789eEtrufalsn')) GOES_ON[byte] = 1
 
-/** Most bytes of heap that a document takes as objects. `nodes`: its objects, lists and members. */
+/** Upper bound, in heap bytes, of a document as objects. `nodes`: its objects, lists and members. */
 export function heapOf(bytes: number, values: number, nodes: number): number {
   return (
     HEAP_PER_TEXT_BYTE * bytes +
@@ -40,28 +40,28 @@ export function heapOf(bytes: number, values: number, nodes: number): number {
   )
 }
 
-/** The same where nothing is known but the size. */
+/** The same if only the size is known. */
 export function mostHeapOf(bytes: number): number {
   return (HEAP_PER_TEXT_BYTE + MAX_HEAP_PER_TEXT_BYTE) * bytes
 }
 
-/** Whether a text of so many bytes may have more values: each takes two bytes at least, with what parts it from the next. */
+/** Whether a text of this size may have more values. Each value takes at least two bytes, separator included. */
 export function mayExceed(bytes: number, values: number): boolean {
   return bytes > 2 * values
 }
 
 export interface JsonCost {
-  /** A few over the limit where there are more than that. */
+  /** Slightly over the limit if there are more. */
   readonly values: number
-  /** Bytes of heap, see {@link heapOf}. */
+  /** Heap bytes, see {@link heapOf}. */
   readonly heap: number
-  /** The deepest level of nesting. */
+  /** Max nesting depth. */
   readonly depth: number
 }
 
 /**
- * Counts the values of a JSON text and what they take as objects; stops past `most` values. It checks nothing: of what is
- * not JSON the counts mean nothing, and parsing it tells. Yields every 512 KiB.
+ * Counts the values of a JSON text and the heap they need as objects; stops once there are more than `most` values. It does
+ * not validate: for invalid JSON the counts are meaningless, and parsing reports the error. Yields every 512 KiB.
  */
 export function* costOf(text: Buffer, most: number): Generator<void, JsonCost> {
   const strings = new StringReader(text)
@@ -75,7 +75,7 @@ export function* costOf(text: Buffer, most: number): Generator<void, JsonCost> {
   for (let at = 0; at < length && values <= most; ) {
     if (inString) {
       at = strings.skip(at)
-      // An escape of `u`, or none: neither of its first two bytes ends the string.
+      // Skip two bytes: neither the backslash nor the escaped character (`u` included) ends the string.
       inString = text[at] === BACKSLASH
       at += inString ? 2 : 1
     } else
@@ -96,7 +96,7 @@ export function* costOf(text: Buffer, most: number): Generator<void, JsonCost> {
           at++
           break
         case MEMBER:
-          // The key has been taken for a value.
+          // The key was counted as a value.
           values--
           nodes++
           at++
@@ -116,7 +116,7 @@ export function* costOf(text: Buffer, most: number): Generator<void, JsonCost> {
   return { values, heap: heapOf(length, values, nodes), depth }
 }
 
-/** The same at once, for texts of some MiB at most. */
+/** The same without yielding, for texts of a few MiB at most. */
 export function costNow(text: Buffer, most: number): JsonCost {
   const counting = costOf(text, most)
   for (;;) {

@@ -16,9 +16,12 @@ import { isAt } from './bytes.js'
 import * as g from './json-grammar.js'
 import { StringReader } from './json-runs.js'
 
-/** A member of an object, or an element of an array, whose key is empty: `keyStart`, `keyEnd` and `start` are one. */
+/**
+ * A member of an object, or an element of an array. An element has an empty key: `keyStart`, `keyEnd` and `start` are
+ * equal.
+ */
 export interface Item {
-  /** Offsets of the key, with its quotes. */
+  /** Offsets of the key, quotes included. */
   readonly keyStart: number
   readonly keyEnd: number
   /** Offsets of the value. */
@@ -26,7 +29,7 @@ export interface Item {
   readonly end: number
 }
 
-/** An object or array and what stands directly in it. `start` and `end` are the offsets of its brackets, both included. */
+/** An object or array and its direct items. `start` and `end` are the offsets of its brackets, inclusive. */
 export interface Container {
   readonly object: boolean
   readonly start: number
@@ -35,8 +38,8 @@ export interface Container {
 }
 
 /**
- * Reads a complete JSON document one container at a time and checks what it passes over. Offsets count bytes. Everything
- * throws `SyntaxError` where the text is not JSON.
+ * Reads a complete JSON document one container at a time and validates what it skips. Offsets are in bytes. Every method
+ * throws `SyntaxError` if the text is not JSON.
  */
 export class JsonCursor {
   readonly doc: Buffer
@@ -47,14 +50,14 @@ export class JsonCursor {
     this.#strings = new StringReader(doc)
   }
 
-  /** The whole document, which has to be an object. */
+  /** The top-level object. Throws if the document is anything else. */
   root(): Container {
     const top = this.top()
     if (!top.object) throw malformed(top.start)
     return top
   }
 
-  /** The whole document, which has to be an object or array. */
+  /** The top-level object or array. Throws if the document is anything else. */
   top(): Container {
     const start = this.skipSpace(0)
     if (!this.isContainer(start)) throw malformed(start)
@@ -86,14 +89,14 @@ export class JsonCursor {
     }
   }
 
-  /** Whether the key of an item is `name`, whose UTF-8 is `bytes`. */
+  /** Whether an item's key is `name`, whose UTF-8 is `bytes`. */
   isNamed({ keyStart, keyEnd }: Item, name: string, bytes: Buffer): boolean {
     for (let at = keyStart; at < keyEnd; at++)
       if (this.doc[at] === BACKSLASH) return JSON.parse(this.doc.toString('utf8', keyStart, keyEnd)) === name
     return isAt(this.doc, keyStart + 1, keyEnd - 1, bytes)
   }
 
-  /** The members of that name, or the array element of that index. */
+  /** The members with that name, or the array element with that index. */
   named({ object, items }: Container, name: string): readonly Item[] {
     if (object) {
       const bytes = Buffer.from(name)
@@ -103,7 +106,7 @@ export class JsonCursor {
     return item === undefined ? [] : [item]
   }
 
-  /** The key of a member. */
+  /** A member's key. */
   nameOf({ keyStart, keyEnd }: Item): string {
     const written = this.doc.toString('utf8', keyStart, keyEnd)
     return written.includes('\\') ? String(JSON.parse(written)) : written.slice(1, -1)

@@ -9,15 +9,14 @@ export { type Path, parsePath } from './json-path.js'
 export { apply, type Edit, edited } from './json-splice.js'
 
 /**
- * Lossless edits of a complete JSON document: whatever an edit does not name stays byte for byte as it was. An edit that
- * has nothing to do gives the very document back. All throw `SyntaxError` where the document is not a JSON object or array.
+ * Lossless edits of a complete JSON document: everything that an edit does not name stays byte for byte. An edit with
+ * nothing to do returns the same document. All throw `SyntaxError` if the document is not a JSON object or array.
  *
- * In paths, `*` is every element of an array and every member of an object. Where a name on the way stands several times in
- * one object the last one counts, as for `JSON.parse`; an edit removes the others, so that no parser can read what the edit
- * did not reach.
+ * In paths, `*` is every array element and every object member. If a name on the path is duplicated within one object the
+ * last one counts, as for `JSON.parse`. An edit removes the others, so that no parser can read what the edit did not reach.
  */
 
-/** Offsets in bytes of a value, and of its key, quotes included, where it is a member of an object. */
+/** Byte offsets of a value, and of its key with quotes if it is an object member. */
 export interface Location {
   readonly start: number
   readonly end: number
@@ -25,7 +24,7 @@ export interface Location {
   readonly keyEnd?: number
 }
 
-/** Where the value at `path` stands, which has no `*`. */
+/** Offsets of the value at `path`, which has no `*`. */
 export function findValue(doc: Uint8Array, path: Path): Location | undefined {
   const editor = new Editor(doc)
   if (path.length === 0) return { start: editor.top.start, end: editor.top.end }
@@ -36,9 +35,9 @@ export function findValue(doc: Uint8Array, path: Path): Location | undefined {
 }
 
 /**
- * Sets the values at `path` to `json`, which has to be JSON text. Objects that are missing on the way are made, but none for a
- * `*`. The document stays as it is where the way leads through a scalar or to an array element that does not exist, and, with
- * `absent`, where there is a value already, be it null.
+ * Sets the values at `path` to `json`, which must be JSON text. Missing objects on the path are created, except for `*`.
+ * The document stays unchanged if the path leads through a scalar or to a missing array element and, with `absent`, if
+ * there is a value already, even null.
  */
 export function setValue(
   doc: Uint8Array,
@@ -64,7 +63,7 @@ export function setValue(
   return editor.result()
 }
 
-/** Puts JSON text in the place of values at `path`: what `change` makes of each as it is written; undefined leaves it. */
+/** Replaces each value at `path` by the JSON text that `change` returns for its source text; undefined leaves it. */
 export function changeValues(doc: Uint8Array, path: Path, change: (written: Buffer) => string | undefined): Uint8Array {
   const editor = new Editor(doc)
   for (const { item } of editor.places(path)) {
@@ -74,14 +73,14 @@ export function changeValues(doc: Uint8Array, path: Path, change: (written: Buff
   return editor.result()
 }
 
-/** Removes the members or array elements at `path`, each with its comma; an element's followers move up. */
+/** Removes the members or array elements at `path`, each with its comma; the elements after them move up. */
 export function removeMember(doc: Uint8Array, path: Path): Uint8Array {
   const editor = new Editor(doc)
   for (const { container, item } of editor.places(path)) editor.remove(container, item)
   return editor.result()
 }
 
-/** The same for those values at `path` that `isOut` says it of. */
+/** The same, only for values at `path` that `isOut` selects. */
 export function removeWhere(doc: Uint8Array, path: Path, isOut: (written: Buffer) => boolean): Uint8Array {
   const editor = new Editor(doc)
   for (const { container, item } of editor.places(path)) {
@@ -91,18 +90,18 @@ export function removeWhere(doc: Uint8Array, path: Path, isOut: (written: Buffer
 }
 
 /**
- * Gives the value at `from` the name `to`, whose own value, if it has one, is lost. Within one object only the key's
- * bytes change; else the value's bytes move, and array indices in `to` count as if `from` were gone. The document stays
- * as it is where there is nothing at `from`, or no way to `to` (as for {@link setValue}). With `*` both paths begin alike up to
- * the last one, as {@link within} has it.
+ * Renames the value at `from` to `to` and drops the old value of `to`. Within one object only the key's bytes change.
+ * Otherwise the value's bytes move, and array indices in `to` count as if `from` were removed. The document stays unchanged
+ * if there is nothing at `from`, or no way to `to` (as for {@link setValue}). With `*` both paths are equal up to their
+ * last `*`, see {@link within}.
  */
 export function renameMember(doc: Uint8Array, from: Path, to: Path): Uint8Array {
   return within(doc, from, (part, rest) => move(part, rest, to.slice(from.length - rest.length)))
 }
 
 /**
- * As {@link renameMember}, but where there is a value at `to` already, that one stays and the one at `from` is lost. Null is
- * no value: clients write it for what they were not told.
+ * As {@link renameMember}, but an existing value at `to` wins and the one at `from` is dropped. Null counts as no value:
+ * clients write it for unset options.
  */
 export function aliasMember(doc: Uint8Array, from: Path, to: Path): Uint8Array {
   return within(doc, from, (part, rest) => {
@@ -114,8 +113,8 @@ export function aliasMember(doc: Uint8Array, from: Path, to: Path): Uint8Array {
 }
 
 /**
- * Edits by itself each object and array that stands at the last `*` of a path, whose rest is told; the document where the path
- * has none.
+ * Applies `edit` to each object and array at the last `*` of a path, with the rest of the path; to the whole document if
+ * the path has no `*`.
  */
 export function within(doc: Uint8Array, path: Path, edit: (part: Uint8Array, rest: Path) => Uint8Array): Uint8Array {
   const stars = starsOf(path)
@@ -148,7 +147,7 @@ function move(doc: Uint8Array, from: Path, to: Path): Uint8Array {
   return editor.result()
 }
 
-/** A path that counts as if the array element at `from` were gone, as it is while that one is there. */
+/** Adjusts a path whose indices count as if the array element at `from` were gone, for use while it is still there. */
 function beforeRemoval(path: Path, from: Path): Path {
   const depth = from.length - 1
   if (path.length <= depth || !isSame(from.slice(0, depth), path.slice(0, depth))) return path
@@ -156,16 +155,14 @@ function beforeRemoval(path: Path, from: Path): Path {
   return index >= Number(from[depth]) ? path.with(depth, String(index + 1)) : path
 }
 
-/** The document with each name on the path once. */
+/** The document with duplicates of the names on the path removed. */
 function withoutDoubles(doc: Uint8Array, path: Path): Uint8Array {
   const editor = new Editor(doc)
   Array.from(editor.places(path))
   return editor.result()
 }
 
-/** How null begins. */
-
-/** Removes top-level members and sets another one to `json`, in one pass over the document. */
+/** Removes top-level members and sets another one to `json`, in one pass. */
 export function replaceMembers(doc: Uint8Array, removed: readonly string[], name: string, json: string): Uint8Array {
   const cursor = new JsonCursor(asBuffer(doc))
   const root = cursor.root()
@@ -176,7 +173,7 @@ export function replaceMembers(doc: Uint8Array, removed: readonly string[], name
   return apply(cursor.doc, [{ start: at, end: at, bytes }, ...removals(root, gone)])
 }
 
-/** An edit that puts a member before all others of a document that is known to be an object, without reading the rest of it. */
+/** An edit that inserts a member before all others of a known JSON object, without reading the rest. */
 export function firstMember(doc: Uint8Array, name: string, json: string): Edit {
   const at = doc.indexOf(OPEN_BRACE) + 1
   const next = doc.subarray(at).find(byte => byte > SPACE)
@@ -184,7 +181,7 @@ export function firstMember(doc: Uint8Array, name: string, json: string): Edit {
   return { start: at, end: at, bytes }
 }
 
-/** Removes everything but what stands at the paths. */
+/** Removes everything except the values at the paths. */
 export function keepMembers(doc: Uint8Array, paths: readonly Path[]): Uint8Array {
   const editor = new Editor(doc)
   const keep = (container: Container, wanted: readonly Path[]): void => {
@@ -204,7 +201,7 @@ export function keepMembers(doc: Uint8Array, paths: readonly Path[]): Uint8Array
   return editor.result()
 }
 
-/** Puts each value at `path` (the document, where it is empty) into an object, as its member `name`. */
+/** Wraps each value at `path` (the document if the path is empty) in an object, as its member `name`. */
 export function wrapValue(doc: Uint8Array, path: Path, name: string): Uint8Array {
   const editor = new Editor(doc)
   const values = path.length === 0 ? [editor.top] : Array.from(editor.places(path), ({ item }) => item)
@@ -216,8 +213,8 @@ export function wrapValue(doc: Uint8Array, path: Path, name: string): Uint8Array
 }
 
 /**
- * Edits that replace strings at the paths, of which `*` is every element of an array, by what `replacement` gives for each;
- * where it gives undefined the string stays. Other values stay too.
+ * Edits that replace the strings at the paths, in which `*` is every array element, by what `replacement` returns for each.
+ * Where it returns undefined the string stays. Other values stay too.
  */
 export function stringEdits(
   doc: Uint8Array,
@@ -255,7 +252,7 @@ function isSame(one: Path, other: Path): boolean {
   return one.length === other.length && one.every((segment, index) => segment === other[index])
 }
 
-/** Adds a last member that holds the value, within the objects that are missing. */
+/** Appends a member with the value, creating the missing objects around it. */
 function insert(editor: Editor, container: Container, path: Path, value: Buffer): void {
   const last = container.items.at(-1)
   const keys = path.map(name => `${JSON.stringify(name)}:`)

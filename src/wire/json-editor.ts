@@ -4,25 +4,25 @@ import { EVERY, type Path } from './json-path.js'
 import { apply, type Edit, removals } from './json-splice.js'
 
 /**
- * Follows paths down one document, and gathers edits of its bytes. Where a name on the way stands several times in one object,
- * the last one counts, as for `JSON.parse`, and the others are taken out: no reader finds there what the edit does not reach.
+ * Follows paths into one document and collects edits of its bytes. If a name on the path is duplicated within one object
+ * the last one counts, as for `JSON.parse`. The others are removed, so that no reader finds there what the edit did not
+ * reach.
  */
 export class Editor {
   readonly cursor: JsonCursor
-  /** The document itself. */
   readonly top: Container
   readonly #doc: Uint8Array
   readonly #edits: Edit[] = []
   readonly #out = new Map<Container, Set<Item>>()
 
-  /** Throws `SyntaxError` where the document is not a JSON object or array. */
+  /** Throws `SyntaxError` if the document is not a JSON object or array. */
   constructor(doc: Uint8Array) {
     this.#doc = doc
     this.cursor = new JsonCursor(asBuffer(doc))
     this.top = this.cursor.top()
   }
 
-  /** What a segment names in a container: one item at most, but for `*`. */
+  /** The items that a segment names in a container: at most one, except for `*`. */
   items(container: Container, segment: string): readonly Item[] {
     if (segment === EVERY) return container.object ? this.#lastOfEachName(container) : container.items
     const found = this.cursor.named(container, segment)
@@ -54,7 +54,7 @@ export class Editor {
     }
   }
 
-  /** The items that a path leads to, each with where it stands. */
+  /** The items that a path leads to, each with its container. */
   *places(path: Path): Generator<Place, void> {
     const name = path.at(-1)
     if (name === undefined) return
@@ -63,7 +63,7 @@ export class Editor {
     }
   }
 
-  /** The object or array that an item is. */
+  /** The item's value as a container, if it is an object or array. */
   inner({ start }: Item): Container | undefined {
     return this.cursor.isContainer(start) ? this.cursor.container(start) : undefined
   }
@@ -78,7 +78,7 @@ export class Editor {
     this.#edits.push({ start, end, bytes })
   }
 
-  /** The edited document; the very one that came where there is nothing to edit. */
+  /** The edited document; the same object if there was nothing to edit. */
   result(): Uint8Array {
     const removed = [...this.#out].flatMap(([container, items]) => removals(container, items))
     const edits = [...this.#edits, ...removed]

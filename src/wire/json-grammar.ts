@@ -1,9 +1,9 @@
 /**
- * The grammar of JSON (RFC 8259) as a table: what each byte means in each state. A step is either the next state, or,
- * from {@link ACTIONS} on, something that the reader has to do. Both readers of JSON text run on this one table.
+ * The grammar of JSON (RFC 8259) as a table: what each byte means in each state. A step is either the next state or, from
+ * {@link ACTIONS} on, an action for the reader. Both readers of JSON text use this table.
  */
 
-/** States: what may stand at this place. */
+/** States: what may come next. */
 export const START = 0
 export const VALUE = 1
 export const FIRST_ELEMENT = 2
@@ -24,14 +24,14 @@ const SIGN = 19
 const TRUE = [20, 21, 22] as const
 const FALSE = [23, 24, 25, 26] as const
 const NULL = [27, 28, 29] as const
-/** States from here on are mostly followed by themselves: a reader may skip the run of plain bytes by itself. */
+/** States from here on mostly repeat: a reader may skip the run of plain bytes on its own. */
 export const RUNS = 30
 const INTEGER = 30
 const FRACTION = 31
 const POWER = 32
 export const STRING = 33
 const STATES = 34
-/** Nothing more is read: there is a problem. */
+/** Reading has stopped at a problem. */
 export const DEAD = 35
 
 /** Steps from here on are actions. */
@@ -47,7 +47,7 @@ export const NEXT_MEMBER = 71
 export const NEXT_ELEMENT = 72
 export const SYNTAX = 73
 export const NOT_OBJECT = 74
-/** Actions from here on leave their byte to be read again, in the state that they lead to. */
+/** Actions from here on do not consume their byte: it is read again in the next state. */
 export const REREAD = 128
 export const BEGIN_SCALAR = 128
 export const END_NUMBER = 129
@@ -58,7 +58,7 @@ const NATURALS = '123456789'
 const HEX_DIGITS = '0123456789abcdefABCDEF'
 const SCALARS = '-0123456789tfn'
 
-/** The step for `byte` in `state` stands at `(state << 8) | byte`. */
+/** The step for `byte` in `state` is at index `(state << 8) | byte`. */
 export const GRAMMAR: Uint8Array = new Uint8Array(STATES << 8).fill(SYNTAX)
 
 function on(state: number, bytes: string, step: number): void {

@@ -1,15 +1,15 @@
 import { CLOSE_BRACE, CLOSE_BRACKET, COMMA, OPEN_BRACKET } from '../core/ascii.js'
 import { JsonCursor } from './json-cursor.js'
 
-/** Offsets of a value in its document. */
+/** Byte offsets of a value in its document. */
 export interface Span {
   readonly start: number
   readonly end: number
 }
 
 /**
- * The elements of the list that is the top-level member `name`, one by one, so that its reader may pause between two of them.
- * None where it is no list. The document is known to be a JSON object, and has that member once at most.
+ * The elements of the top-level list `name`, one by one, so that the reader may pause between them. Yields nothing if it is
+ * not a list. The document must be a JSON object without duplicates of that member.
  */
 export function* listElements(doc: Buffer, name: string): Generator<Span, void> {
   const cursor = new JsonCursor(doc)
@@ -26,7 +26,7 @@ export function* listElements(doc: Buffer, name: string): Generator<Span, void> 
   }
 }
 
-/** Where the value of a top-level member begins; what stands behind it is not looked at. */
+/** Start of a top-level member's value; nothing after it is read. */
 function valueAt(cursor: JsonCursor, name: string): number | undefined {
   const { doc } = cursor
   let keyStart = cursor.skipSpace(cursor.skipSpace(0) + 1)

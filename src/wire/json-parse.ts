@@ -3,25 +3,25 @@ import type { Json } from '../core/json.js'
 import * as g from './json-grammar.js'
 import { StringReader } from './json-runs.js'
 
-/** Bytes that are read and parsed in one turn of the event loop, but for longer strings. */
+/** Bytes read and parsed per turn of the event loop, except for longer strings. */
 const STEP_BYTES = 32 * 1024
 
-/** Bytes of a string that are looked through in one turn. */
+/** Bytes of a string searched per turn. */
 const STRING_STEP_BYTES = 256 * 1024
 
 export interface StepOptions {
-  /** Of top-level members of an object that it denies, lists and objects are never made. */
+  /** If it returns false for a top-level member, that member's lists and objects are not built. */
   readonly isKnown?: ((name: string) => boolean) | undefined
-  /** Parses the parts; `JSON.parse` where absent. */
+  /** Parses the parts; `JSON.parse` if absent. */
   readonly parse?: (text: string) => Json
   /** Bytes between two yields. */
   readonly step?: number
 }
 
 /**
- * `JSON.parse` of a text in UTF-8 with a `yield` every 32 KiB; each byte is parsed once. Where the document is an object,
- * lists and objects of members that `isKnown` denies are never made: an empty one stands there, or one with a 0 in it.
- * Throws `SyntaxError`.
+ * `JSON.parse` of UTF-8 text that yields every 32 KiB; each byte is parsed once. If the document is an object, lists and
+ * objects of members for which `isKnown` returns false are not built: an empty one, or one with a single 0, takes their
+ * place. Throws `SyntaxError`.
  */
 export function parseSteps(
   text: Buffer,
@@ -30,19 +30,19 @@ export function parseSteps(
   return new StepParser(text, isKnown, parse, step).steps()
 }
 
-/** A list or object that is open at this place of the text, or, outermost, what holds the document. */
+/** A list or object that is open at this position or, outermost, a holder for the document. */
 class Open {
   object = false
-  /** What has been made of it, once a step has ended inside of it. */
+  /** Its value so far, once a step has ended inside it. */
   made: Json[] | Record<string, Json> | undefined
-  /** Where that begins which has not been made. */
+  /** Start of the part that is not parsed yet. */
   from = 0
-  /** Where the member or element at hand begins, and the colon of that member stands. */
+  /** Start of the current member or element, and position of that member's colon. */
   item = 0
   colon = 0
-  /** Whether the value at hand is made by itself, as is all that stands before it. */
+  /** Whether the current value is parsed on its own, as is everything before it. */
   apart = false
-  /** Whether it is not made at all. */
+  /** Whether it is not built at all. */
   skipped = false
 
   begin(object: boolean, at: number): void {
@@ -128,7 +128,7 @@ class StepParser {
         case 73 satisfies typeof g.SYNTAX:
           throw new SyntaxError(`malformed JSON at byte ${at}`)
         default:
-          // The value behind a colon.
+          // The value after a colon.
           if (state === g.COLON && step === g.VALUE) this.top.colon = at
           state = step
       }
@@ -180,7 +180,7 @@ class StepParser {
     } else if (closed.made !== undefined && !closed.apart) this.make(closed, at)
   }
 
-  /** Past the comma at `at`; `cut`: what came before it is made now. */
+  /** Moves past the comma at `at`; `cut`: parse what came before it now. */
   private next(at: number, cut: boolean): void {
     const { top } = this
     if (cut) this.cut(at)
@@ -189,7 +189,7 @@ class StepParser {
     top.item = at + 1
   }
 
-  /** Makes all that is whole before the comma at `at`. */
+  /** Parses everything complete before the comma at `at`. */
   private cut(at: number): void {
     if (this.top.skipped) return
     this.unfold(this.#depth - 1)
@@ -198,7 +198,7 @@ class StepParser {
     if (!top.apart) this.make(top, at)
   }
 
-  /** Makes, down to this depth, what stands before the values at hand, which are made by themselves. */
+  /** Parses, down to this depth, everything before the current values, which are parsed on their own. */
   private unfold(depth: number): void {
     for (let level = 0; level <= depth; level++) {
       const open = this.stand(level)
@@ -207,7 +207,7 @@ class StepParser {
     }
   }
 
-  /** What is open at this depth, made: empty, if nothing of it was. */
+  /** The open container at this depth; created empty if nothing of it has been parsed. */
   private stand(depth: number): Open {
     const open = this.at(depth)
     if (open.made !== undefined) return open
@@ -226,7 +226,7 @@ class StepParser {
     }
   }
 
-  /** The value at hand of a list or object. */
+  /** Adds the current value to its list or object. */
   private put(open: Open, value: Json): void {
     if (open.object) define(open.made as Record<string, Json>, this.keyOf(open), value)
     else (open.made as Json[]).push(value)
@@ -243,7 +243,7 @@ class StepParser {
   }
 }
 
-/** As `JSON.parse` does it: `__proto__` is a name like any other. */
+/** As `JSON.parse` does: `__proto__` is an ordinary name. */
 function define(object: Record<string, Json>, name: string, value: Json): void {
   if (name !== '__proto__') object[name] = value
   else Object.defineProperty(object, name, { value, writable: true, enumerable: true, configurable: true })

@@ -1,10 +1,10 @@
-/** Where a value stands in a JSON document: member names, and decimal indices of array elements. */
+/** The path of a value in a JSON document: member names, and decimal indices of array elements. */
 export type Path = readonly string[]
 
-/** Segment that stands for every element of an array and every member of an object. */
+/** The segment that means every array element and every object member. */
 export const EVERY = '*'
 
-/** Splits `a.b\.c.0` at its dots. A backslash takes dots, brackets and backslashes as they are. The empty text is the document itself. */
+/** Splits `a.b\.c.0` at its dots. A backslash escapes dots, brackets and backslashes. Empty text is the document itself. */
 export function parsePath(dotted: string): Path {
   if (dotted === '') return []
   const path = ['']
@@ -15,7 +15,7 @@ export function parsePath(dotted: string): Path {
   return path
 }
 
-/** How many segments lead to the last `*` of a path, it included; 0 where there is none. */
+/** Number of segments up to and including the last `*` of a path; 0 without one. */
 export function starsOf(path: Path): number {
   return path.lastIndexOf(EVERY) + 1
 }

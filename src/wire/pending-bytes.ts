@@ -2,8 +2,8 @@ const NOTHING = Buffer.alloc(0)
 const MIN_CAPACITY_BYTES = 512
 
 /**
- * Bytes of something incomplete. They are copied, so that a trickle of tiny chunks costs memory for its bytes and not
- * for its chunks; the room doubles, so that appending takes linear time in all.
+ * Collects the bytes of something incomplete. It copies them, so that many tiny chunks cost memory for their bytes only,
+ * not for each chunk. The buffer doubles when full, so appending takes linear time in total.
  */
 export class PendingBytes {
   #room: Buffer = NOTHING
@@ -24,7 +24,7 @@ export class PendingBytes {
     this.#length = length
   }
 
-  /** Hands the bytes over, without copying, and holds nothing any more. */
+  /** Returns the bytes without copying and empties this buffer. */
   take(): Buffer {
     const bytes = this.#room.subarray(0, this.#length)
     this.#room = NOTHING
