@@ -1,24 +1,27 @@
 import { BACKSLASH, DIGIT_0, DIGIT_9, QUOTE, SPACE } from '../core/ascii.js'
 import { next } from './bytes.js'
 
-/** Bytes that end an escape at once: all but `u`. */
+/** Characters that complete an escape of two bytes: all except `u`. */
 const SIMPLE_ESCAPES = new Uint8Array(256)
 for (const byte of Buffer.from('"\\/bfnrt')) SIMPLE_ESCAPES[byte] = 1
 
-/** Native search costs some 15 ns a call, wherever it ends, and another look for control characters: shorter runs are quicker by hand. */
+/**
+ * Max distance, in bytes, to scan by hand. A native search costs about 15 ns per call, plus a second scan for control
+ * characters.
+ */
 const NEAR_BYTES = 128
-/** Four bytes of 0x20, below which control characters are. */
+/** Four bytes of 0x20; control characters are below it. */
 const FOUR_SPACES = 0x20202020
 
 /**
- * Finds the end of strings within one piece of JSON text. Near by it reads four bytes at a time; further off it leaves the
- * search to native code, which looks at each byte once for each of the two marks, however many strings there are, and looks
- * only for control characters by itself, sixteen bytes at a time.
+ * Finds the ends of strings within one chunk of JSON text. Near the start it reads four bytes at a time. Farther on it uses
+ * native search, which looks at each byte once per mark however many strings there are, and scans for control characters
+ * sixteen bytes at a time.
  */
 export class StringReader {
   readonly #bytes: Buffer
   readonly #view: DataView
-  /** Where the last search began: what it found is the first only from there on. */
+  /** Start of the last search: its result is the first match only from there on. */
   #searched = 0
   #quote = -1
   #backslash = -1
@@ -29,8 +32,8 @@ export class StringReader {
   }
 
   /**
-   * Position of the first byte from `from` on that the grammar has to look at: the closing quote, the backslash of an
-   * escape that is not a simple whole one, or a control character. The length of the piece where there is none.
+   * Position of the first byte at or after `from` that the grammar must see: the closing quote, the backslash of an escape
+   * that is not complete and simple, or a control character. The length of the chunk if there is none.
    */
   skip(from: number): number {
     const bytes = this.#bytes
@@ -45,13 +48,13 @@ export class StringReader {
     }
   }
 
-  /** Position of the first quote, backslash or control character before `end`; `end` where there is none. */
+  /** Position of the first quote, backslash or control character before `end`; `end` if there is none. */
   private skipPlain(from: number, end: number): number {
     const view = this.#view
     let at = from
-    // The top bit of each byte is set where it is below a number (Bit Twiddling Hacks, "hasless"): b ^ 0x02 is below 0x21
-    // for control characters and the quote alone, b ^ 0x5c below 1 for the backslash. A borrow may set it for a plain byte
-    // above a hit, too, but never below the first.
+    // The top bit of each byte is set if the byte is below a number (Bit Twiddling Hacks, "hasless"): b ^ 0x02 is below
+    // 0x21 only for control characters and the quote, b ^ 0x5c is below 1 only for the backslash. A borrow may also set it
+    // for a plain byte above a hit, but never below the first hit.
     for (; at + 4 <= end; at += 4) {
       const word = view.getInt32(at, true)
       const flipped = word ^ 0x02020202
@@ -67,7 +70,7 @@ export class StringReader {
     return at
   }
 
-  /** Position of the first control character before `end`; `end` where there is none. */
+  /** Position of the first control character before `end`; `end` if there is none. */
   private firstControl(from: number, end: number): number {
     const view = this.#view
     let at = from
@@ -76,7 +79,7 @@ export class StringReader {
       const b = view.getInt32(at + 4, true)
       const c = view.getInt32(at + 8, true)
       const d = view.getInt32(at + 12, true)
-      // "hasless" again, of four words at once: which byte it was is looked up below.
+      // "hasless" again, on four words at once; the loop below finds which byte it was.
       const low =
         ((a - FOUR_SPACES) & ~a) | ((b - FOUR_SPACES) & ~b) | ((c - FOUR_SPACES) & ~c) | ((d - FOUR_SPACES) & ~d)
       if ((low & 0x80808080) !== 0) break
@@ -86,9 +89,9 @@ export class StringReader {
     return at
   }
 
-  /** Position of the first quote or backslash from `from` on; the length of the piece where there is none. */
+  /** Position of the first quote or backslash at or after `from`; the length of the chunk if there is none. */
   private search(from: number): number {
-    // Whoever goes back, as a cursor does that enters an object it has passed over, may be before what was found.
+    // A caller that goes back, as a cursor does to enter an object it has skipped, may be before the last result.
     const back = from < this.#searched
     this.#searched = from
     if (back || this.#quote < from) this.#quote = next(this.#bytes, QUOTE, from)
@@ -97,7 +100,7 @@ export class StringReader {
   }
 }
 
-/** Position of the first byte from `from` on that is no digit; the length of the piece where there is none. */
+/** Position of the first non-digit at or after `from`; the length of the chunk if there is none. */
 export function skipDigits(bytes: Buffer, from: number): number {
   let at = from
   for (; at < bytes.length; at++) {

@@ -8,34 +8,34 @@ import { StringReader, skipDigits } from './json-runs.js'
 import { MAX_TOKEN_BYTES, Skeleton } from './json-skeleton.js'
 import type { MemberKeys } from './member-keys.js'
 
-/** Longest control value that is decoded, in bytes. */
+/** Longer control values are not decoded. */
 const MAX_CONTROL_VALUE_BYTES = 64 * 1024
 const NOTHING = Buffer.alloc(0)
 
 export interface ScanOptions {
-  /** Top-level names that decide what happens: each may stand once, and in no other case or spelling. */
+  /** Top-level names that decide what happens: each may occur once, and in no other case or spelling. */
   readonly control: readonly string[]
-  /** Deepest nesting; the top-level object is level 1. */
+  /** Max nesting; the top-level object is level 1. */
   readonly depth: number
-  /** Most members of one object. */
+  /** Max members of one object. */
   readonly members: number
-  /** Most values of the whole document; absent: any number. */
+  /** Max values of the whole document; absent: no limit. */
   readonly values?: number
-  /** Keys that are watched for at any depth. */
+  /** Keys to watch for at any depth. */
   readonly watched?: WatchedKeys
-  /** Members that rules are about. */
+  /** Members that rules refer to. */
   readonly ruled?: MemberKeys
 }
 
-/** Keys that stand in JSON without escapes. */
+/** Keys that JSON writes without escapes. */
 export interface WatchedKeys {
   readonly bare: readonly Buffer[]
   readonly quoted: readonly string[]
 }
 
 /**
- * A control value, and its absolute offsets in bytes. `undefined` stands for objects, arrays, and whatever takes more than
- * 64 KiB, which no control value does.
+ * A control value and its absolute byte offsets. `undefined` stands for objects, arrays, and values over 64 KiB, which no
+ * valid control value exceeds.
  */
 export interface Found {
   readonly value: string | number | boolean | null | undefined
@@ -43,7 +43,7 @@ export interface Found {
   readonly end: number
 }
 
-/** The first thing that is wrong, at an absolute offset in bytes; `name` is the control name at fault. */
+/** The first problem, at an absolute byte offset; `name` is the control name at fault. */
 export interface ScanProblem {
   readonly rule: 'syntax' | 'duplicate' | 'variant' | 'depth' | 'members' | 'values' | 'not-object'
   readonly at: number
@@ -57,11 +57,12 @@ interface Span {
 }
 
 /**
- * Checks a JSON object against the grammar (RFC 8259) while it arrives, cut anywhere, in one pass and without recursion.
- * It accepts exactly the objects that `JSON.parse` accepts once the bytes are decoded, those that are not UTF-8 as U+FFFD;
- * only its limits are its own. Nothing is decoded but control names and values.
+ * Checks a JSON object against the grammar (RFC 8259) as it arrives, in chunks of any size, in one pass and without
+ * recursion. It accepts exactly the objects that `JSON.parse` accepts after decoding (invalid UTF-8 becomes U+FFFD), apart
+ * from its own limits. It decodes only control names and values.
  *
- * Its methods are `private` and not `#`, whose calls the V8 of Node 20 does not inline: a third of the time.
+ * Its methods are `private` and not `#`: V8 in Node 20 does not inline calls of `#` methods, which would cost a third of
+ * the time.
  */
 export class JsonScanner {
   readonly #options: ScanOptions
@@ -69,7 +70,7 @@ export class JsonScanner {
   readonly #chunks = new Chunks()
   readonly #skeleton = new Skeleton()
   readonly #found: Span[] = []
-  /** By depth: whether the open container is an object, and how many members it has so far. */
+  /** By depth: whether the open container is an object, and its members so far. */
   readonly #objects: boolean[] = [false]
   readonly #counts: number[] = [0]
   readonly #mostValues: number
@@ -79,18 +80,18 @@ export class JsonScanner {
   #depth = 0
   #state = g.START
   #problem: ScanProblem | undefined
-  /** Where the string, number or literal at hand began. */
+  /** Start of the current string, number or literal. */
   #token = 0
   #isKey = false
   #seen = false
   #ruled = false
-  /** Whether rules are about something inside of the member at the top that is being read. */
+  /** Whether rules refer to something inside the current top-level member. */
   #isInside = false
-  /** Where the value of a top-level member began, if it is an object or array. */
+  /** Start of the value of a top-level member, if it is an object or array. */
   #opened = 0
-  /** The control name whose key has been read, until its value has been. */
+  /** The control name whose key has been read, until its value has been read. */
   #wanted: string | undefined
-  /** The chunk at hand and its offset. */
+  /** The current chunk and its offset. */
   #piece: Buffer = NOTHING
   #base = 0
 
@@ -100,7 +101,7 @@ export class JsonScanner {
     this.#mostValues = options.values ?? Number.POSITIVE_INFINITY
   }
 
-  /** Reads on. Cheap and without effect once there is a problem. */
+  /** Reads a chunk. Does nothing once there is a problem. */
   push(chunk: Uint8Array): void {
     if (this.#problem !== undefined || chunk.length === 0) return
     const bytes = asBuffer(chunk)
@@ -124,33 +125,33 @@ export class JsonScanner {
     this.#state = state
   }
 
-  /** Whether a watched key, or one that could be one but for its escapes, has come. */
+  /** Whether a watched key has occurred, or one with escapes that may be one. */
   get seen(): boolean {
     return this.#seen
   }
 
-  /** Whether a member may have come that rules are about. */
+  /** Whether a member that rules refer to may have occurred. */
   get ruled(): boolean {
     return this.#ruled
   }
 
-  /** Whether there is a problem: what is pushed from now on is not looked at. */
+  /** Whether there is a problem; later chunks are ignored. */
   get failed(): boolean {
     return this.#problem !== undefined
   }
 
-  /** Most bytes of heap that the document takes as objects. */
+  /** Upper bound of the document's heap size as objects, in bytes. */
   get heap(): number {
     return heapOf(this.#chunks.length, this.#values, this.#nodes)
   }
 
-  /** Ends the document; the first problem, or `undefined` where it is sound. */
+  /** Ends the document. Returns the first problem, or `undefined` if there is none. */
   end(): ScanProblem | undefined {
     if (this.#problem === undefined && this.#state !== g.DONE) this.fail('syntax', this.#chunks.length)
     return this.#problem
   }
 
-  /** The top-level control value of this name. Known as soon as it has been read. */
+  /** The top-level control value of this name, available as soon as it has been read. */
   found(name: string): Found | undefined {
     const span = this.#found.find(found => found.name === name)
     if (span === undefined) return undefined
@@ -163,17 +164,18 @@ export class JsonScanner {
   }
 
   /**
-   * The document as JSON text of at most about 1 MiB, for schema checks, after a good `end()`. Strings and numbers over
-   * 1 KiB are shortened; past 512 KiB every array keeps at most 16 more elements, past 768 KiB nested objects lose
-   * their tails, past 1 MiB the document does.
+   * The document as JSON text of at most about 1 MiB, for schema checks, after an `end()` without problems. Strings and
+   * numbers over 1 KiB are shortened; past 512 KiB every array keeps at most 16 more elements, past 768 KiB nested objects
+   * lose their tails, past 1 MiB the document does.
    */
   skeleton(): string {
     return this.#skeleton.render(this.#chunks)
   }
 
-  /** Does what the byte at `at` asks for; the state that follows. */
+  /** Runs the action for the byte at `at` and returns the next state. */
   private act(action: number, at: number): number {
-    // Literal labels become a jump table, imported constants a chain of comparisons: a third of a small document's time.
+    // Literal labels compile to a jump table, imported constants to a chain of comparisons: that would cost a third of a
+    // small document's time.
     switch (action) {
       case 128 satisfies typeof g.BEGIN_SCALAR:
         this.#token = at
@@ -294,7 +296,7 @@ export class JsonScanner {
     return count
   }
 
-  /** A value has ended; what may follow it. */
+  /** A value has ended; returns the state that follows. */
   private endValue(start: number, end: number): number {
     if (++this.#values > this.#mostValues) return this.fail('values', end)
     if (this.#depth === 0) return g.DONE

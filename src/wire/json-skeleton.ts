@@ -1,40 +1,40 @@
 import { BACKSLASH, COMMA, HYPHEN, LOWER_U, QUOTE } from '../core/ascii.js'
 import type { Chunks } from './chunks.js'
 
-/** Strings and numbers longer than this, in bytes, are shortened. */
+/** Longer strings and numbers are shortened. */
 export const MAX_TOKEN_BYTES = 1024
-/** Bytes that stay of a shortened string, at most; its opening quote is one more. */
+/** Max bytes kept of a shortened string, plus its opening quote. */
 const KEPT_STRING_BYTES = 64
-/** Elements that every array may add once the rest is large. */
+/** Elements that each array may still add once the rest is large. */
 const MAX_TAIL_ELEMENTS = 16
 
-/** Sizes from which on containers lose their tails: arrays first, then whatever is nested, at last the top level. */
+/** Sizes in bytes from which containers lose their tails: first arrays, then anything nested, then the top level. */
 const FULL_BYTES = { array: 512 * 1024, nested: 768 * 1024, top: 1024 * 1024 } as const
 
 /**
- * What stays of a document for a check of its form: everything, but for the inside of long strings and numbers, and the
- * tails of containers once the rest is large. It remembers the cuts only; the text is made when somebody asks for it.
+ * What a schema check needs of a document: everything except the inside of long strings and numbers, and the tails of
+ * containers once the rest is large. It stores only the cuts; the text is built on demand.
  */
 export class Skeleton {
-  /** Pairs of offsets, ascending: a token to be shortened, or, from its comma on, the tail of a container. */
+  /** Pairs of offsets, ascending: a token to shorten, or the tail of a container from its comma on. */
   readonly #cuts: number[] = []
   #left = 0
-  /** The level whose tail is being left out, 0 for none, and the comma where that begins. */
+  /** The level whose tail is being left out (0 for none), and the comma at which the tail begins. */
   #depth = 0
   #comma = 0
   #full: number = FULL_BYTES.array
 
-  /** Offset from which on commas have to be told. */
+  /** Offset from which commas must be reported. */
   get full(): number {
     return this.#full
   }
 
-  /** Takes note of a long number, or of a long string: `start` is its opening, `end` its closing quote. */
+  /** Records a long number or string: `start` is its first byte or opening quote, `end` its end or closing quote. */
   shorten(start: number, end: number): void {
     if (this.#depth === 0) this.cut(start, end, KEPT_STRING_BYTES)
   }
 
-  /** Takes note of a comma past `full`; `elements` is how many an array has added there, 0 in objects. */
+  /** Records a comma past `full`; `elements` is how many elements an array has added there, 0 in objects. */
   comma(at: number, depth: number, elements: number): void {
     if (this.#depth !== 0) return
     const most = depth === 1 ? FULL_BYTES.top : FULL_BYTES.nested
@@ -43,7 +43,7 @@ export class Skeleton {
     this.#comma = at
   }
 
-  /** Takes note of a closing bracket of the container at `depth`. */
+  /** Records the closing bracket of the container at `depth`. */
   close(at: number, depth: number): void {
     if (this.#depth !== depth) return
     this.#depth = 0
@@ -56,10 +56,10 @@ export class Skeleton {
     this.#full = FULL_BYTES.array + this.#left
   }
 
-  /** The remaining text; valid JSON where the document is. */
+  /** The remaining text; valid JSON if the document is. */
   render(document: Chunks): string {
     if (this.#cuts.length === 0) return document.toString()
-    // A string keeps its quote besides; of a tail a little is copied before it is cut off.
+    // A string also keeps its quote; a little of a tail is copied before it is cut off.
     const rest = Buffer.allocUnsafe(document.length - this.#left + this.#cuts.length + 1 + KEPT_STRING_BYTES)
     let from = 0
     let length = 0
@@ -76,7 +76,9 @@ export class Skeleton {
   }
 }
 
-/** How many of the first bytes of a cut stay: a whole piece of a string, the first digit of a number, nothing of a tail. */
+/**
+ * Number of bytes kept at the start of a cut: whole characters of a string, the first digit of a number, nothing of a tail.
+ */
 function keptOf(bytes: Buffer, start: number, end: number): number {
   switch (bytes[start]) {
     case QUOTE:
@@ -90,7 +92,7 @@ function keptOf(bytes: Buffer, start: number, end: number): number {
   }
 }
 
-/** Up to the last boundary between characters, as written. */
+/** Shortened to the last boundary between characters, as written. */
 function keptOfString(bytes: Buffer, start: number, end: number): number {
   let at = start + 1
   for (;;) {
@@ -100,7 +102,10 @@ function keptOfString(bytes: Buffer, start: number, end: number): number {
   }
 }
 
-/** Bytes of the character, or escape, that begins at `at`. What is not UTF-8 takes no ASCII along, which may be an escape. */
+/**
+ * Length in bytes of the character or escape that begins at `at`. Invalid UTF-8 never includes a following ASCII byte,
+ * which may begin an escape.
+ */
 function widthAt(bytes: Buffer, at: number, end: number): number {
   const byte = bytes[at] ?? 0
   if (byte === BACKSLASH) return bytes[at + 1] === LOWER_U ? 6 : 2

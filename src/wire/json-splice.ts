@@ -1,6 +1,6 @@
 import type { Container, Item } from './json-cursor.js'
 
-/** Bytes to stand in place of those from `start` to `end`. */
+/** Bytes that replace those from `start` to `end`. */
 export interface Edit {
   readonly start: number
   readonly end: number
@@ -14,7 +14,7 @@ export function apply(doc: Buffer, edits: readonly Edit[]): Buffer {
   return Buffer.concat(edited(doc, edits))
 }
 
-/** The same in pieces, of which those of the document are views. */
+/** The same in chunks; those of the document are views. */
 export function edited(doc: Buffer, edits: readonly Edit[]): readonly Uint8Array[] {
   const pieces: Uint8Array[] = []
   let from = 0
@@ -26,7 +26,7 @@ export function edited(doc: Buffer, edits: readonly Edit[]): readonly Uint8Array
   return pieces
 }
 
-/** Removes items, each with one comma: the one behind it, or, past the last item that stays, the one before it. */
+/** Removes items, each with one comma: the one after it or, past the last kept item, the one before it. */
 export function removals({ items }: Container, removed: ReadonlySet<Item>): readonly Edit[] {
   if (removed.size === 0) return []
   const lastKept = items.findLastIndex(item => !removed.has(item))

@@ -3,28 +3,31 @@ import { asBuffer } from './bytes.js'
 import { PendingBytes } from './pending-bytes.js'
 import { WireLimitError } from './sse-limits.js'
 
-/** Bound of a stream of documents: bytes of one document. */
+/** Max bytes of one document in a stream. */
 export interface JsonStreamLimits {
   readonly event: number
 }
 
-/** `start`: nothing but space yet; `lines`: documents follow each other; `array`: in the one array; `closed`: behind it. */
+/**
+ * `start`: only white space so far; `lines`: documents follow each other; `array`: inside the one array; `closed`: after
+ * it.
+ */
 type Place = 'start' | 'lines' | 'array' | 'closed'
 
 /**
- * Where the byte at hand stands: between documents; in an object or an array; in a string of one, and behind a backslash
- * there; in a document that begins with neither brace nor bracket.
+ * Where the current byte is: between documents; in an object or array; in a string inside one, or after a backslash there;
+ * in a document that begins with neither brace nor bracket.
  */
 type State = 'between' | 'nested' | 'string' | 'escape' | 'bare'
 
 /**
- * Cuts a stream into JSON documents: newline-delimited (a document may also go over several lines), or the elements of
- * one array. The first byte that is not space says which. Cut anywhere, in linear time. It finds the ends of documents
- * and judges nothing: what is malformed comes out as it is, and whoever parses it sees that.
+ * Cuts a stream into JSON documents: newline-delimited (a document may span lines), or the elements of one array. The first
+ * byte that is not white space decides which. Chunks may be cut anywhere; the time is linear. It finds only the ends of
+ * documents: malformed ones are returned as they are, and parsing them reports the error.
  */
 export class JsonStreamDecoder {
   readonly #limit: number
-  /** What earlier chunks had of the document at hand. */
+  /** The part of the current document in earlier chunks. */
   readonly #pending = new PendingBytes()
   #place: Place = 'start'
   #state: State = 'between'
@@ -36,8 +39,8 @@ export class JsonStreamDecoder {
   }
 
   /**
-   * Texts of the documents that this chunk completes. Throws `WireLimitError` where one is too long; if the chunk has
-   * whole documents before that, it returns them, and the next call throws.
+   * Returns the texts of the documents that this chunk completes. Throws `WireLimitError` if one is too long; if the chunk
+   * has whole documents before that one, it returns them, and the next call throws.
    */
   push(chunk: Uint8Array): readonly string[] {
     if (this.#over !== undefined) throw this.#over
@@ -61,13 +64,13 @@ export class JsonStreamDecoder {
     return documents
   }
 
-  /** Ends the stream; `cut` where that falls into a document or into the array. */
+  /** Ends the stream; `cut` if that is inside a document or the array. */
   end(): 'whole' | 'cut' {
     if (this.#over !== undefined) throw this.#over
     return this.#state === 'between' && this.#place !== 'array' ? 'whole' : 'cut'
   }
 
-  /** Passes over what stands between documents, to the first byte of one. */
+  /** Skips to the first byte of the next document. */
   private begin(bytes: Buffer, from: number): number {
     for (let at = from; at < bytes.length; at++) {
       const byte = bytes[at] ?? 0
@@ -89,13 +92,13 @@ export class JsonStreamDecoder {
     return bytes.length
   }
 
-  /** Goes on through the document at hand: behind its end, or to the end of the chunk. */
+  /** Reads on to the end of the current document, or of the chunk. */
   private scan(bytes: Buffer, from: number): number {
     return this.#state === 'bare' ? this.scanBare(bytes, from) : this.scanNested(bytes, from)
   }
 
   private scanNested(bytes: Buffer, from: number): number {
-    // Locals, and a loop for each state, because every byte of the stream is seen here.
+    // Locals, and a loop per state, because every byte of the stream passes here.
     const isLines = this.#place === 'lines'
     const length = bytes.length
     let inString = this.#state !== 'nested'
@@ -106,7 +109,7 @@ export class JsonStreamDecoder {
         const byte = bytes[at++]
         if (byte === QUOTE) inString = false
         else if (byte === BACKSLASH) at++
-        // No JSON string goes over a line: whatever this was, the next document may be sound.
+        // A JSON string cannot span lines. Whatever this was, the next document may be valid.
         else if (byte === LF && isLines) return this.done(at - 1)
       }
       while (!inString && at < length) {
@@ -116,13 +119,13 @@ export class JsonStreamDecoder {
         else if ((byte === CLOSE_BRACE || byte === CLOSE_BRACKET) && --depth === 0) return this.done(at)
       }
     }
-    // The character behind a backslash may come with the next chunk.
+    // The character after a backslash may be in the next chunk.
     this.#state = !inString ? 'nested' : at > length ? 'escape' : 'string'
     this.#depth = depth
     return length
   }
 
-  /** A number, a word, or nothing that is JSON: it ends with its line, and in the array with the element. */
+  /** A number, a literal, or invalid text: it ends with its line or, in the array, with the element. */
   private scanBare(bytes: Buffer, from: number): number {
     for (let at = from; at < bytes.length; at++) {
       const byte = bytes[at]

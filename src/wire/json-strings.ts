@@ -3,9 +3,9 @@ import { type Container, JsonCursor } from './json-cursor.js'
 import type { Path } from './json-path.js'
 
 /**
- * Shows every string at a path, of which `*` is every element of an array and every member of an object; an array of
- * strings at the path shows each of them. Of a name that stands several times all values are shown, so that none of them is one that
- * only others read. Throws `SyntaxError` where the document is not a JSON object.
+ * Calls back for every string at a path, in which `*` is every array element and every object member. For an array of
+ * strings at the path it calls back for each of them. All values of duplicate names are reported, so that none is visible
+ * only to other parsers. Throws `SyntaxError` if the document is not a JSON object.
  */
 export function stringsAt(doc: Uint8Array, path: Path, found: (text: string) => void): void {
   const cursor = new JsonCursor(asBuffer(doc))

@@ -1,24 +1,24 @@
 import { BACKSLASH } from '../core/ascii.js'
 import { type MemberRule, memberName } from '../core/members.js'
 
-/** The longest way to write one character of a name (`\u006d`), and separators in between. */
+/** The longest spelling of one character of a name (`\u006d`), and separators. */
 const MAX_BYTES_PER_CHAR = 8
-/** Keys of clients that are kept in mind. */
+/** Client keys whose result is cached. */
 const MAX_KNOWN_KEYS = 256
-/** A pair of bytes, both of which are told by their low seven bits where they are ASCII. */
+/** Number of byte pairs; the low seven bits identify ASCII bytes. */
 const PAIR_COUNT = 1 << 14
 
 /**
- * Tells at a glance whether a document may have one of the members that rules are about, so that those without one, nearly
- * all of them, are never walked through: by the names at the top, and of members with more below by the names in there.
+ * Fast check whether a document may contain a member that rules refer to, so that documents without one, nearly all, are
+ * not walked. It compares the top-level names and, for members with rules on their insides, the names in there.
  */
 export class MemberKeys {
-  /** By the name at the top: whether all of it is meant. */
+  /** By top-level name: whether all of it is meant. */
   readonly #top = new Map<string, boolean>()
   readonly #below = new Set<string>()
-  /** Whether a name may begin with these two bytes. */
+  /** Indexed by the first two bytes: whether a name may begin with them. */
   readonly #begins = new Uint8Array(PAIR_COUNT)
-  /** What keys of clients have been found to be: mostly they are the same few. */
+  /** Cached results for client keys: clients mostly send the same few. */
   readonly #known = new Map<string, 'all' | 'inside' | 'none'>()
   #longest = 0
 
@@ -35,13 +35,13 @@ export class MemberKeys {
     }
   }
 
-  /** Of a key at the top, without its quotes: `all` and `inside` where rules are about it, or about something inside. */
+  /** For a top-level key without quotes: `all` if rules refer to it, `inside` if they refer to something inside it. */
   top(bytes: Buffer, start: number, end: number): 'all' | 'inside' | undefined {
     if (!this.mayBe(bytes, start, end)) return undefined
     return this.topName(written(bytes, start, end))
   }
 
-  /** The same of a key that has been decoded. */
+  /** The same for a decoded key. */
   topName(key: string): 'all' | 'inside' | undefined {
     const known = this.#known.get(key)
     if (known !== undefined) return known === 'none' ? undefined : known
@@ -51,23 +51,23 @@ export class MemberKeys {
     return found
   }
 
-  /** Whether a key inside of such a member is one that rules name. */
+  /** Whether rules name this key inside such a member. */
   below(bytes: Buffer, start: number, end: number): boolean {
     return this.mayBe(bytes, start, end) && this.#below.has(memberName(written(bytes, start, end)))
   }
 
-  /** Whether a text without escapes holds such a key anywhere. */
+  /** Whether a text without escapes contains such a key anywhere. */
   belowIn(text: string): boolean {
     const plain = memberName(text)
     for (const name of this.#below) if (plain.includes(name)) return true
     return false
   }
 
-  /** False where the key is none of the names: told by its first two bytes and its length. */
+  /** False if the first two bytes and the length of the key rule out every name. */
   mayBe(bytes: Buffer, start: number, end: number): boolean {
     if (end - start > this.#longest) return false
     const [one = 0, two = 0] = [bytes[start], end - start > 1 ? bytes[start + 1] : 0]
-    // What begins in a way of its own is looked at.
+    // Non-ASCII beginnings always need a full comparison.
     return one >= 0x80 || two >= 0x80 || this.#begins[(one << 7) | two] === 1
   }
 

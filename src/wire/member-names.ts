@@ -3,23 +3,23 @@ import { pathText } from '../core/path-text.js'
 import { shownName } from '../core/shown-name.js'
 import type { FoundMembers, FoundName } from './find-members.js'
 
-/** Most models that one request may name. */
+/** Max models that one request may name. */
 const MAX_NAMES = 64
-/** What the native protocol writes before a model's name. */
+/** Prefix of a model's name in the native protocol. */
 const COLLECTION = 'models/'
 
-/** A request's model, and what one upstream calls models. */
+/** A request's model, and one upstream's names of models. */
 export interface Naming {
   readonly asked: string
   readonly sent: string
-  /** The upstream's name of another model; undefined where the caller may not use it, or it is not there. */
+  /** The upstream's name of another model; undefined if the caller may not use it or it does not exist. */
   nameOf(model: string): string | undefined
 }
 
 /** Why members that choose who serves a request are left out. */
 export const WHY_DROPPED = 'it would choose who serves the request, which the gateway does'
 
-/** Throws `invalid_parameter` where a member is refused, or too many models are named. */
+/** Throws `invalid_parameter` if a member is refused, or too many models are named. */
 export function checkFound({ names, refused }: Pick<FoundMembers, 'names' | 'refused'>): void {
   const [first] = refused
   if (first !== undefined) throw refusedMember(pathText(first))
@@ -34,7 +34,7 @@ export function refusedMember(param: string): GatewayError {
   return new GatewayError('invalid_parameter', message, { param: name, familyCode: 'unknown_parameter' })
 }
 
-/** The name that the upstream gets in place of one that was found. Throws `model_not_found` or `invalid_parameter`. */
+/** The name sent to the upstream for one that was found. Throws `model_not_found` or `invalid_parameter`. */
 export function nameThere(found: Pick<FoundName, 'action' | 'at' | 'text'>, naming: Naming): string {
   return found.action === 'same' ? repeated(found, naming) : named(found, naming)
 }

@@ -2,14 +2,14 @@ import type { Usage, UsagePaths } from '../core/plan.js'
 import { PlacedValues } from './placed-values.js'
 import { PassingUsage, sumOfUsage } from './usage.js'
 
-/** An object, or the space before one. */
+/** The first byte of an object, or white space before it. */
 const BEGINS_JSON = new Set(Buffer.from('{ \t\r\n'))
-/** How the messages of such protocols begin: their type stands first. */
+/** How messages of such protocols begin: the type comes first. */
 const BEGIN = Buffer.from('{"type":"')
 
 /**
- * Adds up the tokens that an upstream counted in some of its messages (`response.done`), while all of them pass in pieces,
- * cut anywhere. Of a message nothing is held but its type and what tells usage; those of another type are not read on.
+ * Adds up the tokens that an upstream reports in some of its messages (`response.done`) as they pass in chunks of any size.
+ * It stores only a message's type and its usage, and stops reading messages of other types.
  */
 export class MessageUsage {
   readonly #types: readonly string[]
@@ -27,12 +27,12 @@ export class MessageUsage {
     this.#message = new PassingUsage(paths)
   }
 
-  /** All that has been told so far. */
+  /** The total so far. */
   get usage(): Usage | undefined {
     return this.#usage
   }
 
-  /** Another message begins. */
+  /** Begins another message. */
   begin(): void {
     this.#state = 'new'
   }
@@ -49,7 +49,7 @@ export class MessageUsage {
     this.#message.push(bytes, start, end)
   }
 
-  /** The message is whole. */
+  /** Ends the message. */
   end(): void {
     if (this.#state !== 'read' || !this.#message.isWhole) return
     // Some protocols have no types.
@@ -59,7 +59,7 @@ export class MessageUsage {
     if (told !== undefined) this.#usage = sumOfUsage(this.#usage, told)
   }
 
-  /** By its beginning. One whose type stands further behind, or in another piece, may. */
+  /** Decides by the message's beginning. True also if the type comes later, or in another chunk. */
   private mayCount(bytes: Buffer, start: number, end: number): boolean {
     if (!BEGINS_JSON.has(bytes[start] ?? 0)) return false
     if (this.#types.length === 0 || !startsWith(bytes, start, end, BEGIN)) return true

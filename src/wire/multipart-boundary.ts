@@ -1,14 +1,14 @@
 import { MultipartError } from './multipart-problems.js'
 import { isToken, parseParameters } from './parameters.js'
 
-/** RFC 2046 §5.1.1: `bchars`, at most 70 of them, of which the last is no space. */
+/** RFC 2046 §5.1.1: 1 to 70 `bchars`, the last not a space. */
 const BOUNDARY = /^[0-9A-Za-z'()+_,\-./:=? ]{1,70}$/
-/** What writers leave without quotes although the grammar asks for them. No reader takes these for anything else. */
+/** Characters that writers leave unquoted although the grammar requires quotes. Every reader agrees on them. */
 const HARMLESS = /[:/=?]/g
 
 /**
- * The boundary that a `content-type` names (RFC 2046 §5.1.1, RFC 7578 §4.1). Throws {@link MultipartError} where the type
- * is not `multipart/<subtype>`, or the boundary is missing, stands twice, or is one that readers understand differently.
+ * The boundary in a `content-type` (RFC 2046 §5.1.1, RFC 7578 §4.1). Throws {@link MultipartError} if the type is not
+ * `multipart/<subtype>`, or the boundary is missing, duplicated, or read differently by different parsers.
  */
 export function boundaryOf(contentType: string | undefined, subtype = 'form-data'): string {
   const type = contentType === undefined ? undefined : parseParameters(contentType)
@@ -23,7 +23,7 @@ export function boundaryOf(contentType: string | undefined, subtype = 'form-data
   if (boundary === undefined && !isExtended) {
     throw new MultipartError('content-type', 'The content type names no boundary.')
   }
-  // An escape is read in two ways, and so are the forms of RFC 2231.
+  // Readers disagree on escapes and on the forms of RFC 2231.
   const isPlain = boundary?.quoted ? boundary.value === boundary.written : isToken(bareOf(boundary?.value))
   if (
     boundary === undefined ||

@@ -5,26 +5,26 @@ import { type FormField, type FormPart, readings } from './multipart-form.js'
 import { MultipartError } from './multipart-problems.js'
 import { parseParameters } from './parameters.js'
 
-/** A form that has been read, and where its parts stand. Offsets are absolute, in bytes. */
+/** A form and the positions of its parts. Offsets are absolute, in bytes. */
 export interface ReadForm {
   readonly boundary: string
-  /** In order. */
+  /** In the order of the body. */
   readonly parts: readonly ReadPart[]
-  /** Where the closing boundary line begins, with the CRLF before it. */
+  /** Start of the closing boundary line, including the CRLF before it. */
   readonly close: number
-  /** Whether the body begins with a boundary, before which no CRLF stands. */
+  /** Whether the body begins with a boundary, without a CRLF before it. */
   readonly bare: boolean
 }
 
 export interface ReadPart {
   readonly part: FormPart
-  /** The part, where it is a text field. */
+  /** The part, if it is a text field. */
   readonly field: FormField | undefined
-  /** Where its boundary line begins, with the CRLF before it. */
+  /** Start of its boundary line, including the CRLF before it. */
   readonly from: number
 }
 
-/** A part and what is to become of it. */
+/** A part and its planned change. */
 interface Changed extends ReadPart {
   name: string
   value: string | undefined
@@ -33,7 +33,7 @@ interface Changed extends ReadPart {
 
 const CRLF_BYTES = 2
 
-/** Gathers changes of a form, one after the other, and tells which edits of its bytes they come to. */
+/** Collects successive changes of a form and computes the resulting edits of its bytes. */
 export class MultipartChanges {
   readonly #form: ReadForm
   readonly #parts: readonly Changed[]
@@ -80,7 +80,7 @@ export class MultipartChanges {
     for (const name of this.#added.keys()) if (!isKept(name)) this.#added.delete(name)
   }
 
-  /** Throws {@link MultipartError} where the body cannot say what it is to say. */
+  /** Throws {@link MultipartError} if the body cannot represent the value. */
   edits(): readonly Edit[] {
     const { boundary } = this.#form
     const kept = this.#parts.filter(part => !part.isOut)
@@ -102,7 +102,7 @@ export class MultipartChanges {
     return this.#parts.filter(part => !part.isOut && readingsOf(part).some(reading => isBelow(reading, path)))
   }
 
-  /** What is taken out, each with the boundary before it. */
+  /** The edits that remove parts, each with the boundary before it. */
   private removals(): readonly Edit[] {
     const edits: { start: number; end: number; bytes: Buffer }[] = []
     for (const { part, from, isOut } of this.#parts) {
@@ -112,7 +112,7 @@ export class MultipartChanges {
       else edits.push({ start: from, end: part.end, bytes: Buffer.alloc(0) })
     }
     const first = edits[0]
-    // What follows now begins the body, which the CRLF before its boundary does not.
+    // The following part now begins the body, which the CRLF before its boundary must not.
     if (this.#form.bare && first?.start === 0) first.end += CRLF_BYTES
     return edits
   }
@@ -127,20 +127,20 @@ export class MultipartChanges {
     })
     const text = parts.join('')
     if (!isFirst || !bare) return [{ start: close, end: close, bytes: Buffer.from(text) }]
-    // All parts are out, and the CRLF before the closing boundary with them.
+    // All parts are removed, so the CRLF before the closing boundary goes too.
     const at = this.#parts.length === 0 ? close : close + CRLF_BYTES
     return [{ start: at, end: at, bytes: Buffer.from(`${text.slice(CRLF_BYTES)}\r\n`) }]
   }
 }
 
-/** Where readers find a part: under its name as it stands, or where its brackets say. */
+/** The paths at which readers find a part: its name as written, and what its brackets mean. */
 function readingsOf({ part, name }: Changed): readonly Path[] {
-  // Of a part with another name since, the written one is of no matter any more.
+  // Once a part is renamed its original name no longer matters.
   const written = name === part.name ? (part.head.writtenName ?? name) : name
   return [[name], ...[...new Set(readings(name, written))].map(pathOf)]
 }
 
-/** `a[b][]` as `a`, `b` and an element: also of brackets without a partner, as some frameworks read them. */
+/** `a[b][]` as `a`, `b` and an element; unbalanced brackets too, as some frameworks read them. */
 function pathOf(name: string): Path {
   return name.split('[').map((segment, index) => (index === 0 ? segment.trim() : segment.replace(/\].*$/s, '')))
 }
@@ -149,7 +149,7 @@ function isBelow(place: Path, path: Path): boolean {
   return path.length <= place.length && path.every((segment, index) => segment === EVERY || segment === place[index])
 }
 
-/** Edits of a part's head that give it another name; its file name and whatever else stands there stay. */
+/** Edits that rename a part in its head; its file name and everything else there stay. */
 function nameEdits({ head }: FormPart, name: string, boundary: string): readonly Edit[] {
   const header = head.headers.find(one => one.name === 'content-disposition')
   const written = parseParameters(header?.value ?? '')?.parameters.get('name')
@@ -159,7 +159,7 @@ function nameEdits({ head }: FormPart, name: string, boundary: string): readonly
   return [{ start, end: header.start + written.end, bytes: Buffer.from(`"${escaped(name)}"`) }]
 }
 
-/** As browsers write names. */
+/** Escapes a name as browsers do. */
 function escaped(name: string): string {
   return name.replaceAll('"', '%22').replaceAll('\r', '%0D').replaceAll('\n', '%0A')
 }

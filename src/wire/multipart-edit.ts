@@ -4,8 +4,8 @@ import { type FormField, isUnicode } from './multipart-form.js'
 import { MultipartError } from './multipart-problems.js'
 
 /**
- * Edits of the body that give a text field another value, and put its `content-length` right where the part has one.
- * Throws {@link MultipartError} where the boundary occurs in the value, or the part cannot say it as it is encoded.
+ * Edits that give a text field another value, and correct its `content-length` if the part has one. Throws {@link
+ * MultipartError} if the boundary occurs in the value, or the part's encoding cannot represent it.
  */
 export function valueEdits(field: FormField, value: string, boundary: string): readonly Edit[] {
   const bytes = Buffer.from(value)
@@ -23,27 +23,27 @@ export function valueEdits(field: FormField, value: string, boundary: string): r
 }
 
 /**
- * Passes a body on with edits that do not overlap; everything else stays byte for byte as it was. Takes the body's bytes,
- * or its events' one after the other, from the first byte on, cut anywhere, and holds none of them.
+ * Passes a body on with edits that do not overlap; everything else stays byte for byte. It takes the body's bytes, or those
+ * of its events in order, from the first byte on in chunks of any size, and stores none of them.
  */
 export class MultipartEdit {
   readonly #edits: readonly Edit[]
   #next = 0
-  /** Whether the next edit's bytes have been passed on, but not all bytes that they replace. */
+  /** Whether the next edit's bytes have been sent, but not all bytes that they replace have passed. */
   #isInside = false
-  /** Offset of the next byte to come. */
+  /** Offset of the next byte. */
   #at = 0
 
   constructor(edits: readonly Edit[]) {
     this.#edits = edits.toSorted((one, other) => one.start - other.start)
   }
 
-  /** How many bytes longer the body becomes. */
+  /** Difference in bytes between the new and the old body. */
   get growth(): number {
     return this.#edits.reduce((sum, { start, end, bytes }) => sum + bytes.length - (end - start), 0)
   }
 
-  /** What stands in place of these bytes. A new value comes out as soon as the byte before it has been seen. */
+  /** The output for these bytes. A new value is sent as soon as the byte before it has passed. */
   push(chunk: Uint8Array): readonly Buffer[] {
     const bytes = asBuffer(chunk)
     const base = this.#at

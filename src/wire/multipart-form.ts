@@ -5,12 +5,12 @@ import { type FormLimits, MultipartError } from './multipart-problems.js'
 import { PendingBytes } from './pending-bytes.js'
 
 export interface FormOptions {
-  /** Names of the fields that decide what happens: each may stand once, as plain text, and in no other spelling. */
+  /** Names of the fields that decide what happens: each may occur once, as plain text, and in no other spelling. */
   readonly control: readonly string[]
   readonly limits: FormLimits
 }
 
-/** A part of a form. `start` and `end` are absolute offsets of its content, in bytes. */
+/** A part of a form. `start` and `end` are the absolute byte offsets of its content. */
 export interface FormPart {
   readonly name: string
   readonly head: PartHead
@@ -18,13 +18,13 @@ export interface FormPart {
   readonly end: number
 }
 
-/** A part without a file name, which is no media either. */
+/** A part without a file name whose type is not media. */
 export interface FormField extends FormPart {
-  /** Undefined where the part is encoded, or no UTF-8; never for a control field. */
+  /** Undefined if the part is encoded or not UTF-8; never undefined for a control field. */
   readonly value: string | undefined
 }
 
-/** The part at hand. */
+/** The current part. */
 interface OpenPart {
   readonly name: string
   readonly head: PartHead
@@ -34,15 +34,14 @@ interface OpenPart {
 }
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-/** Encodings that are none (RFC 2045 §6.2). */
+/** Transfer encodings that leave the bytes as they are (RFC 2045 §6.2). */
 const IDENTITY = new Set(['7bit', '8bit', 'binary'])
-/** Charsets in which ASCII is ASCII; what is beyond it has to be UTF-8. */
+/** Charsets that contain ASCII; other characters must be UTF-8. */
 const ASCII_BASED = new Set(['utf-8', 'utf8', 'us-ascii', 'iso-8859-1', 'latin1', 'windows-1252'])
 
 /**
- * Reads a form (RFC 7578) as it streams: keeps its text fields, up to a bound, and lets its files pass. Fields may stand
- * in any order, those that decide behind the files, too. What the body consists of comes out as with
- * {@link MultipartReader}.
+ * Reads a form (RFC 7578) as it streams: keeps its text fields, up to a limit, and lets its files pass. Fields may come in
+ * any order; control fields may follow the files. Its events are those of {@link MultipartReader}.
  */
 export class MultipartForm {
   readonly #reader: MultipartReader
@@ -52,7 +51,7 @@ export class MultipartForm {
   readonly #files: FormPart[] = []
   readonly #seen = new Set<string>()
   readonly #pending = new PendingBytes()
-  /** Bytes of the values of all fields before the one at hand. */
+  /** Total bytes of the values of all fields before the current one. */
   #before = 0
   #part: OpenPart | undefined
   #error: MultipartError | undefined
@@ -63,24 +62,24 @@ export class MultipartForm {
     this.#control = new Map(control.map(name => [fold(name), name]))
   }
 
-  /** Text fields that are whole, in order; those of one name are several. */
+  /** Complete text fields in order; a name may occur several times. */
   get fields(): readonly FormField[] {
     return this.#fields
   }
 
-  /** Files that have passed, in order. */
+  /** Files so far, in order. */
   get files(): readonly FormPart[] {
     return this.#files
   }
 
-  /** The first field of this name. Known as soon as the boundary behind it has come. */
+  /** The first field of this name, available once the boundary after it has arrived. */
   field(name: string): FormField | undefined {
     return this.#fields.find(field => field.name === name)
   }
 
   /**
-   * Events of this chunk. Throws {@link MultipartError} where the body is malformed, over a bound, or not a form with
-   * each control field once; every later call throws the same.
+   * Events of this chunk. Throws {@link MultipartError} if the body is malformed, over a limit, or not a form with each
+   * control field once; every later call throws the same.
    */
   push(chunk: Uint8Array): readonly MultipartEvent[] {
     return this.follow(() => this.#reader.push(chunk))
@@ -173,14 +172,17 @@ export class MultipartForm {
   }
 }
 
-/** Ways in which a name is read: escapes undone, as RFC 822 has it, or left, or percent-decoded as browsers write it. */
+/**
+ * The ways in which readers decode a name: escapes undone as in RFC 822, left as they are, or percent-decoded as browsers
+ * write it.
+ */
 export function* readings(name: string, written: string): Generator<string> {
   yield name
   if (written.includes('\\')) yield written
   if (written.includes('%')) yield percentDecoded(name)
 }
 
-/** Without what some frameworks cut off: space around the name, and brackets that make it a list. */
+/** Strips what some frameworks strip: white space around the name, and brackets that make it a list. */
 function base(name: string): string {
   const bracket = name.indexOf('[')
   return (bracket < 0 ? name : name.slice(0, bracket)).trim()
@@ -194,18 +196,18 @@ function percentDecoded(name: string): string {
   }
 }
 
-/** Whether a part is a field and no file. */
+/** Whether a part is a field, not a file. */
 function isText({ filename, extendedFilename, type }: PartHead): boolean {
   if (filename !== undefined || extendedFilename !== undefined) return false
   return type === undefined || type.startsWith('text/') || type === 'application/json'
 }
 
-/** Whether the content is the value as it stands. */
+/** Whether the content is the value without any encoding. */
 function isPlain({ encoding, charset }: PartHead): boolean {
   return (encoding === undefined || IDENTITY.has(encoding)) && (charset === undefined || ASCII_BASED.has(charset))
 }
 
-/** Whether a part of this charset may hold any text. */
+/** Whether any text can be written in a part of this charset. */
 export function isUnicode(charset: string | undefined): boolean {
   return charset === undefined || charset === 'utf-8' || charset === 'utf8'
 }

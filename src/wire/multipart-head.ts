@@ -2,49 +2,49 @@ import { CR, DELETE, LF, TAB } from '../core/ascii.js'
 import { MultipartError } from './multipart-problems.js'
 import { isToken, type Parameter, parseParameters, skipSpace, trim } from './parameters.js'
 
-/** One header of a part. Characters of the value stand for bytes. */
+/** One header of a part. Each character of the value is one byte. */
 export interface PartHeader {
-  /** Lower-case. */
+  /** In lower case. */
   readonly name: string
-  /** Without the white space around it. */
+  /** Without surrounding white space. */
   readonly value: string
-  /** Absolute offsets of the value, in bytes. */
+  /** Absolute byte offsets of the value. */
   readonly start: number
   readonly end: number
 }
 
-/** The head of a part. Whatever a part does not have is undefined. */
+/** The head of a part. Missing headers are undefined. */
 export interface PartHead {
   readonly headers: readonly PartHeader[]
-  /** The kind of `content-disposition`, lower-case: `form-data`. */
+  /** The kind in `content-disposition`, in lower case: `form-data`. */
   readonly disposition: string | undefined
   readonly name: string | undefined
-  /** The name as it is written, escapes and all. */
+  /** The name as written, escapes included. */
   readonly writtenName: string | undefined
-  /** As the client says; nothing may be opened by that name. Bytes that are no UTF-8 are U+FFFD. */
+  /** As the client sent it; never open a file by that name. Invalid UTF-8 becomes U+FFFD. */
   readonly filename: string | undefined
-  /** The value of `filename*` as it is written. Nobody decodes it here: RFC 7578 forbids it, and yet it is sent. */
+  /** The value of `filename*` as written. It is not decoded: RFC 7578 forbids it, although some clients send it. */
   readonly extendedFilename: string | undefined
   /** `content-type` as sent. */
   readonly contentType: string | undefined
-  /** The media type of it, lower-case. */
+  /** The media type of `content-type`, in lower case. */
   readonly type: string | undefined
-  /** The charset of it, lower-case. */
+  /** The charset of `content-type`, in lower case. */
   readonly charset: string | undefined
   /** `content-transfer-encoding`, lower-case. */
   readonly encoding: string | undefined
 }
 
-/** Headers that decide how a part is read: each may stand once. */
+/** Headers that decide how a part is read: each may occur once. */
 const DECISIVE = new Set(['content-disposition', 'content-type', 'content-transfer-encoding', 'content-length'])
 
-/** Not the shared one of the encoding API: it has to keep a byte order mark, which is part of a name. */
+/** Not the shared decoder: this one keeps a byte order mark, which is part of a name. */
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
- * Reads a part's headers: lines that each end with CRLF. `at` is the absolute offset of the first of them. Throws
- * {@link MultipartError}: folded lines (RFC 822), control characters, doubled headers and parameters are refused, because
- * one reader takes them for this and the next for that.
+ * Reads a part's headers: lines that each end with CRLF. `at` is the absolute offset of the first. Throws {@link
+ * MultipartError}: folded lines (RFC 822), control characters, and duplicate headers and parameters are refused, because
+ * readers disagree on them.
  */
 export function parseHead(bytes: Buffer, at: number, most: number): PartHead {
   const headers = readLines(bytes, at, most)
@@ -80,7 +80,7 @@ function readLines(bytes: Buffer, base: number, most: number): readonly PartHead
   return headers
 }
 
-/** Where the line ends that begins at `start`. Whoever cut the head out saw that every LF stands behind a CR. */
+/** End of the line that begins at `start`. The caller has checked that every LF follows a CR. */
 function lineEnd(bytes: Buffer, start: number, base: number): number {
   for (let at = start; at < bytes.length; at++) {
     const byte = bytes[at] ?? 0
@@ -107,7 +107,7 @@ function readLine(bytes: Buffer, start: number, end: number, base: number): Part
 }
 
 function readType(header: PartHeader | undefined): ReturnType<typeof parseParameters> {
-  // Some writers name no type, and the header all the same.
+  // Some writers omit the type but send the header.
   if (header === undefined || header.value === '') return undefined
   const type = parseParameters(header.value)
   if (type !== undefined) return type
@@ -130,7 +130,7 @@ function readDisposition(header: PartHeader | undefined): Disposition {
   if (read === undefined) throw malformed(header)
   const { value, parameters } = read
   for (const [key, parameter] of parameters) {
-    // RFC 2231 would let a second name stand beside the first.
+    // RFC 2231 would allow a second name next to the first.
     if (key.startsWith('name*') || (!parameter.quoted && !isToken(parameter.value))) throw malformed(header)
   }
   const name = parameters.get('name')

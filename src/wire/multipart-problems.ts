@@ -1,34 +1,34 @@
-/** Bounds of a multipart body. Sizes in bytes. */
+/** Limits of a multipart body. Sizes in bytes. */
 export interface MultipartLimits {
-  /** Most parts of one body. */
+  /** Max parts of one body. */
   readonly parts: number
-  /** One part's head, with the boundary line before it. */
+  /** Max size of one part's head, with the boundary line before it. */
   readonly head: number
-  /** Most headers of one part. */
+  /** Max headers of one part. */
   readonly headers: number
 }
 
-/** Bounds of a form; what is over them is a file, or refused. */
+/** Limits of a form, in bytes; a larger part is a file, or refused. */
 export interface FormLimits extends MultipartLimits {
-  /** The value of one text field. */
+  /** Max size of one text field's value. */
   readonly field: number
-  /** The values of all text fields together. */
+  /** Max total size of all text fields' values. */
   readonly fields: number
 }
 
 /**
  * What is wrong with a multipart body:
- * - `content-type`: the request's header is of another type, or has no boundary that could be used;
- * - `boundary`: a line with the boundary stands where none may, goes on with something else, or there is none at all;
+ * - `content-type`: the request's header is of another type, or has no usable boundary;
+ * - `boundary`: a boundary line is misplaced or continues with something else, or there is none at all;
  * - `line`: a line ends with LF or CR alone;
  * - `truncated`: the body ends before its closing boundary;
  * - `head`: a part's headers are malformed;
- * - `disposition`: a part's `content-disposition` is missing, malformed, or can be read in several ways;
- * - `duplicate`: a control field stands twice;
+ * - `disposition`: a part's `content-disposition` is missing, malformed or ambiguous;
+ * - `duplicate`: a control field occurs twice;
  * - `variant`: a field has a name that some reader takes for a control field's;
- * - `control`: a control field is no plain text;
- * - `value`: a new value of a field cannot be written into this body;
- * - `limit`: the body is over a bound.
+ * - `control`: a control field is not plain text;
+ * - `value`: a field's new value cannot be written into this body;
+ * - `limit`: the body is over a limit.
  */
 export type MultipartRule =
   | 'content-type'
@@ -44,15 +44,15 @@ export type MultipartRule =
   | 'limit'
 
 interface MultipartDetails {
-  /** Absolute offset in bytes. */
+  /** Absolute byte offset. */
   readonly at?: number
   /** The control field at fault. */
   readonly name?: string
-  /** The bound that was met. */
+  /** The limit that was exceeded. */
   readonly limit?: keyof FormLimits
 }
 
-/** A multipart body cannot be read. The message is fit for clients: it holds no byte of the body. */
+/** A multipart body cannot be read. The message is safe for clients: it contains no byte of the body. */
 export class MultipartError extends Error {
   override readonly name = 'MultipartError'
   readonly rule: MultipartRule

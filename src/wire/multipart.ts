@@ -5,62 +5,62 @@ import { MultipartError, type MultipartLimits } from './multipart-problems.js'
 import { PendingBytes } from './pending-bytes.js'
 
 /**
- * What a multipart body consists of, in order. `bytes` are those that the body itself has for it: put together they are
- * the body, byte for byte. How many `data` events a content comes in depends on how the body was cut.
+ * The elements of a multipart body, in order. `bytes` are their bytes in the body: concatenated they are the body, byte for
+ * byte. How many `data` events one content takes depends on how the body was cut.
  */
 export type MultipartEvent =
   | { readonly type: 'preamble' | 'data' | 'epilogue'; readonly bytes: Buffer }
   /** A part begins: its boundary line and head. `start` is the absolute offset of its content. */
   | { readonly type: 'part'; readonly head: PartHead; readonly start: number; readonly bytes: Buffer }
-  /** The content of the part is whole; `end` is the absolute offset behind it. */
+  /** The content of the part is complete; `end` is the absolute offset after it. */
   | { readonly type: 'part-end'; readonly end: number; readonly bytes: Buffer }
   /** The closing boundary line. */
   | { readonly type: 'close'; readonly bytes: Buffer }
 
-/** Text that a boundary ends (or, the epilogue, none may end), the line with the boundary, and the head behind it. */
+/** Text up to a boundary (in the epilogue no boundary may follow), the boundary's line, and the head after it. */
 type State =
   | 'preamble'
   | 'content'
   | 'epilogue'
-  /** Directly behind the boundary; in the padding behind it; behind the CR of its line. */
+  /** Directly after the boundary; in the padding after it; after the CR of its line. */
   | 'boundary'
   | 'padding'
   | 'line-end'
-  /** Behind the first dash of a closing boundary; behind the second and its padding; behind the CR of its line. */
+  /** After the first dash of a closing boundary; after the second and its padding; after the CR of its line. */
   | 'dash'
   | 'closing'
   | 'closing-end'
   | 'head'
 
-/** What stands before the boundary that may be coming, and how many bytes of CRLF that spares the pattern. */
+/** What precedes a possible boundary, and how many CRLF bytes of the pattern that replaces. */
 const BEFORE = { crlf: 0, lf: 1, start: 2, head: 2 } as const
 
 const NOTHING = Buffer.alloc(0)
 
 /**
- * Reads a multipart body (RFC 2046 §5.1, RFC 7578), cut anywhere, in linear time; of the contents it holds nothing but
- * what may turn out to be a boundary. It refuses what readers are known to read differently, so that no upstream can
- * find a part in the body that was not seen here: boundaries behind a lone LF, directly behind a head, behind the closing
- * one, or with more on their line.
+ * Reads a multipart body (RFC 2046 §5.1, RFC 7578) in chunks of any size, in linear time. Of the contents it buffers only
+ * what may become a boundary. It refuses what readers are known to read differently, so that no upstream can find a part
+ * that was not seen here: boundaries after a lone LF, directly after a head, after the closing one, or with more text on
+ * their line.
  */
 export class MultipartReader {
   readonly #limits: MultipartLimits
-  /** CRLF, two dashes, the boundary. Neither CR nor LF occurs twice, so that a failed match cannot hide another one. */
+  /** CRLF, two dashes, the boundary. CR and LF occur once each, so a failed match cannot hide another one. */
   readonly #pattern: Buffer
   /** The same without its CR. */
   readonly #needle: Buffer
   #state: State = 'preamble'
-  /** How much of the pattern the last bytes were, if any; as if a CRLF stood before the body. */
+  /** How much of the pattern the last bytes matched. Initially as if a CRLF preceded the body. */
   #matched = 2
   #before: keyof typeof BEFORE = 'start'
-  /** Boundary line and head, as far as they have come. */
+  /** The boundary line and head so far. */
   readonly #pending = new PendingBytes()
-  /** Length of the boundary line in `#pending`, and of the head's line at hand. */
+  /** Length of the boundary line in `#pending`, and of the head's current line. */
   #boundaryLine = 0
   #line = 0
   #last = 0
   #parts = 0
-  /** Bytes of earlier chunks. */
+  /** Total bytes of earlier chunks. */
   #base = 0
   #events: MultipartEvent[] = []
   #error: MultipartError | undefined
@@ -72,8 +72,8 @@ export class MultipartReader {
   }
 
   /**
-   * Events of this chunk; their bytes may be views of it. Throws {@link MultipartError} where the body is malformed or
-   * over a bound; if the chunk has events before that, it returns them, and the next call throws.
+   * Events of this chunk; their bytes may be views of it. Throws {@link MultipartError} if the body is malformed or over a
+   * limit; if the chunk has events before that, it returns them, and the next call throws.
    */
   push(chunk: Uint8Array): readonly MultipartEvent[] {
     const bytes = asBuffer(chunk)
@@ -83,7 +83,7 @@ export class MultipartReader {
     })
   }
 
-  /** Ends the body. Throws {@link MultipartError} where that is too early. */
+  /** Ends the body. Throws {@link MultipartError} if that is too early. */
   end(): readonly MultipartEvent[] {
     return this.collect(() => {
       if (this.#state === 'closing') this.#events.push({ type: 'close', bytes: this.#pending.take() })
@@ -108,7 +108,7 @@ export class MultipartReader {
     return events
   }
 
-  /** Reads on from `at`, at least one byte; where it stopped. */
+  /** Reads on from `at`, at least one byte, and returns where it stopped. */
   private step(bytes: Buffer, at: number): number {
     switch (this.#state) {
       case 'preamble':
@@ -122,7 +122,7 @@ export class MultipartReader {
     }
   }
 
-  /** Goes on to behind the next boundary, or to the end of the chunk. */
+  /** Reads on past the next boundary, or to the end of the chunk. */
   private text(bytes: Buffer, from: number): number {
     const pattern = this.#pattern
     let at = from
@@ -147,7 +147,7 @@ export class MultipartReader {
     return bytes.length
   }
 
-  /** Keeps the end of a chunk that may be the beginning of the pattern; where that begins. */
+  /** Withholds the end of a chunk that may begin the pattern; returns where that begins. */
   private hold(bytes: Buffer, from: number): number {
     const length = bytes.length
     if (bytes[length - 1] === CR) {
@@ -165,7 +165,7 @@ export class MultipartReader {
     return hasCr ? lf - 1 : lf
   }
 
-  /** What was held was no boundary: it equals the pattern so far, so that nothing had to be kept. */
+  /** The withheld bytes were no boundary: they equal the start of the pattern, so they need no buffer. */
   private release(): void {
     this.emit(this.#pattern.subarray(BEFORE[this.#before], this.#matched))
     this.#matched = 0
@@ -177,7 +177,7 @@ export class MultipartReader {
     this.#events.push({ type, bytes })
   }
 
-  /** The boundary ends at `at`. */
+  /** Called when a boundary ends at `at`. */
   private found(at: number): number {
     const offset = this.#base + at - this.#needle.length + 1
     if (this.#before === 'lf') throw loneLf(offset - 1)
@@ -194,7 +194,7 @@ export class MultipartReader {
     return at
   }
 
-  /** Goes on through the line of a boundary, behind the boundary. */
+  /** Reads the rest of a boundary's line. */
   private boundaryLine(bytes: Buffer, from: number): number {
     const room = this.#limits.head - this.#pending.length
     let at = from
@@ -223,7 +223,7 @@ export class MultipartReader {
     this.#last = LF
   }
 
-  /** Goes on to behind the empty line that ends a head, or to the end of the chunk. */
+  /** Reads on past the empty line that ends a head, or to the end of the chunk. */
   private head(bytes: Buffer, from: number): number {
     const room = this.#limits.head - this.#pending.length
     for (let start = from; ; ) {
@@ -255,7 +255,7 @@ export class MultipartReader {
     this.beginLine('head')
   }
 
-  /** The CRLF that ends what stood before is one that a boundary may stand behind. */
+  /** The CRLF before this position may precede a boundary. */
   private beginLine(before: 'start' | 'head'): void {
     this.#before = before
     this.#matched = 2
@@ -269,7 +269,7 @@ export class MultipartReader {
   }
 }
 
-/** What follows a byte on the line of a boundary. */
+/** The state after a byte on the boundary's line. */
 function behindBoundary(state: State, byte: number, at: number): State {
   const isPadding = byte === SPACE || byte === TAB
   switch (state) {
