@@ -25,7 +25,7 @@ export function parseBase(text: string, simulated: boolean): { readonly base: st
  * What stands at the end of an address and at the head of a call as well, such as `/v1`: clients' libraries want it in
  * the address, the calls of kinds begin with it.
  */
-export function saidTwice(base: string, target: string): string | undefined {
+export function duplicatePrefix(base: string, target: string): string | undefined {
   if (base === EMBEDDED) return undefined
   const segments = new URL(base).pathname.split('/').slice(1).filter(Boolean)
   const ends = segments.map((_, index) => `/${segments.slice(index).join('/')}`)

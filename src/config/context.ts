@@ -2,7 +2,7 @@ import type { Json } from '../core/json.js'
 import type { Site } from './document.js'
 import type { Files } from './files.js'
 import { quoted, type Report } from './report.js'
-import { interpolate, type Variables } from './variables.js'
+import { interpolateText, type Variables } from './variables.js'
 
 /**
  * What becomes of secrets that are not there: `leave` switches off what needs them, `assume` checks as if they were there,
@@ -26,8 +26,8 @@ export interface Context {
  * A value with the variables in all its texts filled in. A variable that is not set is an error at its place, and its
  * text stays as it was written.
  */
-export function fillIn<T>(value: T, site: Site, context: Context): T {
-  return mentionsVariable(value as Json) ? (fill(value as Json, site, context) as T) : value
+export function interpolate<T>(value: T, site: Site, context: Context): T {
+  return mentionsVariable(value as Json) ? (interpolateValue(value as Json, site, context) as T) : value
 }
 
 /** Most values do not, and need no copy. */
@@ -38,18 +38,18 @@ function mentionsVariable(value: Json): boolean {
   return false
 }
 
-function fill(value: Json, site: Site, context: Context): Json {
-  if (typeof value === 'string') return fillText(value, site, context)
-  if (Array.isArray(value)) return value.map((item, index) => fill(item, site.child(index), context))
+function interpolateValue(value: Json, site: Site, context: Context): Json {
+  if (typeof value === 'string') return interpolateString(value, site, context)
+  if (Array.isArray(value)) return value.map((item, index) => interpolateValue(item, site.child(index), context))
   if (typeof value !== 'object' || value === null) return value
   const filled: Record<string, Json> = Object.create(null)
-  for (const [name, inner] of Object.entries(value)) filled[name] = fill(inner, site.child(name), context)
+  for (const [name, inner] of Object.entries(value)) filled[name] = interpolateValue(inner, site.child(name), context)
   return filled
 }
 
-function fillText(text: string, site: Site, { report, variables }: Context): string {
+function interpolateString(text: string, site: Site, { report, variables }: Context): string {
   if (!text.includes('${')) return text
-  const result = interpolate(text, variables)
+  const result = interpolateText(text, variables)
   if ('text' in result) return result.text
   if ('unset' in result) {
     const message = `the variable ${result.unset} is not set; set it, or write a default: \${${result.unset}:-default}`

@@ -1,7 +1,7 @@
 import type { CredentialConfig } from '../core/config.js'
 import type { Placement } from '../core/placement.js'
 import type { Secret } from '../core/secret.js'
-import { type Context, fillIn } from './context.js'
+import { type Context, interpolate } from './context.js'
 import type { Site } from './document.js'
 import { type Layer, last } from './kinds.js'
 import type { RawCredential, RawUpstream } from './raw.js'
@@ -30,7 +30,7 @@ export function readCredentialSecret(
   const direct = value.secret !== undefined
   const place = direct ? site.child('secret') : site.child('credential', 'secret')
   const written = direct ? value.secret : value.credential?.secret
-  const result = written === undefined ? 'broken' : readSecret(fillIn(written, place, context), place, context)
+  const result = written === undefined ? 'broken' : readSecret(interpolate(written, place, context), place, context)
   if (result === 'broken') return {}
   return 'secret' in result ? { secret: result.secret, assumed: result.assumed === true } : { off: result.absent }
 }
@@ -39,7 +39,7 @@ export function readCredentialSecret(
 export function readFormerSecrets({ former = [] }: RawUpstream, upstream: Site, context: Context): readonly Secret[] {
   return former.flatMap((written, index) => {
     const place = upstream.child('former', index)
-    const result = readSecret(fillIn(written, place, context), place, context, false)
+    const result = readSecret(interpolate(written, place, context), place, context, false)
     return result !== 'broken' && 'secret' in result ? [result.secret] : []
   })
 }

@@ -1,6 +1,6 @@
 import { codecOf, declarable } from '../codecs/index.js'
 import type { ModelPointer } from '../core/route-settings.js'
-import { type Context, fillIn } from './context.js'
+import { type Context, interpolate } from './context.js'
 import type { Site } from './document.js'
 import type { Entries } from './entries.js'
 import { matches } from './glob.js'
@@ -32,7 +32,7 @@ export function withDefaultModels(
   const defaults = new Map<string, string>()
   for (const { name: protocol, site, value } of entries.values()) {
     if (value === undefined) continue
-    const model = fillIn(value, site, context)
+    const model = interpolate(value, site, context)
     if (open.has(protocol)) checkModel(model, protocol, site, known, context)
     else refuseProtocol(protocol, site, open, context)
     defaults.set(protocol, model)

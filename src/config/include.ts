@@ -1,6 +1,6 @@
 import { readdirSync, realpathSync } from 'node:fs'
 import { basename, dirname, resolve } from 'node:path'
-import { type Context, fillIn } from './context.js'
+import { type Context, interpolate } from './context.js'
 import { type Document, Site } from './document.js'
 import { expandGlob, globRoot, isGlob } from './glob.js'
 import { openFile } from './open.js'
@@ -51,7 +51,7 @@ function included(document: Document, folders: Set<string>, context: Context): r
   if (document.misfits.has('include') || raw?.include === undefined) return []
   return raw.include.map((pattern, index) => {
     const site = new Site(document, ['include', index])
-    const path = resolve(dirname(document.source.file), fillIn(pattern, site, context))
+    const path = resolve(dirname(document.source.file), interpolate(pattern, site, context))
     if (isGlob(path)) folders.add(globRoot(path))
     return isGlob(path) ? globbed(path, pattern, site, context) : single(path, pattern, site, context)
   })

@@ -1,5 +1,5 @@
 import type { KeyConfig, KeySecret } from '../core/config.js'
-import { type Context, fillIn } from './context.js'
+import { type Context, interpolate } from './context.js'
 import type { Site } from './document.js'
 import type { Entries, Entry } from './entries.js'
 import { KnownModels } from './known-models.js'
@@ -60,7 +60,7 @@ function isList(secret: RawKey['secret']): secret is readonly RawKeySecret[] {
 }
 
 function readOne(written: RawKeySecret, site: Site, context: Context): readonly Found[] {
-  const raw = fillIn(written, site, context)
+  const raw = interpolate(written, site, context)
   if (raw.hash !== undefined)
     return [{ secret: { type: 'digest', sha256: raw.hash.slice('sha256:'.length).toLowerCase() } }]
   if (raw.env === undefined && raw.file === undefined) {
@@ -109,7 +109,7 @@ function refuseShared(
 function readExpiry(raw: RawKey, site: Site, context: Context): number | undefined {
   if (raw.expires === undefined) return undefined
   const place = site.child('expires')
-  const expires = parseMoment(fillIn(raw.expires, place, context))
+  const expires = parseMoment(interpolate(raw.expires, place, context))
   if (expires === undefined) {
     context.report.error(
       'bad-value',

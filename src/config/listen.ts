@@ -4,7 +4,7 @@ import { parseNetwork } from '../core/client-address.js'
 import type { FileContent, ListenConfig } from '../core/config.js'
 import { Secret } from '../core/secret.js'
 import { warnOfValidity } from './certificates.js'
-import { type Context, fillIn } from './context.js'
+import { type Context, interpolate } from './context.js'
 import { LISTEN } from './defaults.js'
 import type { Site } from './document.js'
 import type { RawListen } from './raw.js'
@@ -19,7 +19,7 @@ export interface ListenOverrides {
 
 /** Where to listen; what the command line says wins over the file. */
 export function readListen(written: RawListen, site: Site, overrides: ListenOverrides, context: Context): ListenConfig {
-  const raw = fillIn(written, site, context)
+  const raw = interpolate(written, site, context)
   const tls = raw.tls && readTls(raw.tls, site.child('tls'), context)
   const origins = raw.cors?.origins.map((origin, index) =>
     readOrigin(origin, site.child('cors', 'origins', index), context),

@@ -136,7 +136,7 @@ function assemble(main: Document, documents: readonly Document[], options: LoadO
     const entries = { modelEntries, keyEntries, kindEntries, upstreamEntries }
     const shippedKinds = shippedNames(join(root, 'routes/kinds'))
     lint({ main, ...entries, models, upstreams, routes, timeouts: settings.timeouts, shippedKinds }, context)
-    warnOfNothing(main, config, context)
+    warnEmptyConfig(main, config, context)
   }
   return {
     config,
@@ -177,7 +177,7 @@ function openTaskKinds(root: string, context: Context): readonly Document[] {
 }
 
 /** A configuration without keys, or with nothing that they lead to, is valid and of no use. */
-function warnOfNothing(main: Document, { keys, models, routes }: Config, { report }: Context): void {
+function warnEmptyConfig(main: Document, { keys, models, routes }: Config, { report }: Context): void {
   const refused = 'so every request is answered 401'
   const absent = Object.values(keys).every(key => key.secrets.length === 0)
   if (Object.keys(keys).length === 0) {

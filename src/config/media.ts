@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import type { MediaConfig, MediaFetchConfig } from '../core/media.js'
-import { type Context, fillIn } from './context.js'
+import { type Context, interpolate } from './context.js'
 import { MEDIA_FETCH } from './defaults.js'
 import type { Site } from './document.js'
 import type { RawGateway, RawMediaFetch } from './raw.js'
@@ -12,7 +12,7 @@ export function readMedia(raw: RawGateway['media'], site: Site, context: Context
 }
 
 function readFetch(written: RawMediaFetch, site: Site, context: Context): MediaFetchConfig {
-  const { max, total, timeout, ...rest } = fillIn(written, site, context)
+  const { max, total, timeout, ...rest } = interpolate(written, site, context)
   checkAllowed(rest.allow, site.child('allow'), context)
   return {
     ...MEDIA_FETCH,

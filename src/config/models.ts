@@ -1,6 +1,6 @@
 import type { ModelConfig, TargetConfig } from '../core/config.js'
 import { isObject, type Json } from '../core/json.js'
-import { type Context, fillIn } from './context.js'
+import { type Context, interpolate } from './context.js'
 import type { Site } from './document.js'
 import type { Entries } from './entries.js'
 import { matches } from './glob.js'
@@ -32,7 +32,7 @@ export function readModels(
       checkWritten(written, site, upstreams, context)
       continue
     }
-    const raw = fillIn(value, site, context)
+    const raw = interpolate(value, site, context)
     for (const target of targetsOf(raw, site)) checkTarget(name, target, upstreams, context)
     checkListed(name, raw, site, context)
     models.set(name, readModel(raw, site, context))

@@ -1,5 +1,5 @@
 import { type Config, LOG_LEVELS, type LogLevel, type TasksConfig } from '../core/config.js'
-import { type Context, fillIn } from './context.js'
+import { type Context, interpolate } from './context.js'
 import { LIMITS, RETRY, TASKS, TIMEOUTS } from './defaults.js'
 import { type Document, Site } from './document.js'
 import { sectionOf } from './entries.js'
@@ -49,7 +49,7 @@ function readTasks(raw: RawGateway['tasks'], site: Site, context: Context): Task
 }
 
 function readLogLevel(main: Document, site: Site, context: Context): LogLevel {
-  const written = fillIn(sectionOf(main, 'log')?.level ?? 'info', site.child('level'), context)
+  const written = interpolate(sectionOf(main, 'log')?.level ?? 'info', site.child('level'), context)
   const level = LOG_LEVELS.find(name => name === written)
   if (level === undefined && !written.includes('${')) {
     context.report.error('bad-value', site.child('level'), `this variable holds none of ${LOG_LEVELS.join(', ')}`)

@@ -1,6 +1,6 @@
 import { dirname, resolve } from 'node:path'
 import { isObject, type Json, type JsonObject } from '../core/json.js'
-import { type Context, fillIn } from './context.js'
+import { type Context, interpolate } from './context.js'
 import { Site } from './document.js'
 import type { Entries, Entry } from './entries.js'
 import { openFile } from './open.js'
@@ -72,7 +72,7 @@ function readFile(
   site: Site,
   context: Context,
 ): { readonly content: Json; readonly site: Site } | undefined {
-  const path = resolve(dirname(site.document.source.file), fillIn(written, site, context))
+  const path = resolve(dirname(site.document.source.file), interpolate(written, site, context))
   const kind = context.files.kindOf(path)
   if (kind !== 'file') {
     const reason = kind === 'folder' ? 'it is a folder' : 'there is no such file'

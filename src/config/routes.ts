@@ -2,16 +2,16 @@ import type { RouteConfig } from '../core/config.js'
 import type { Family } from '../core/errors.js'
 import type { Placement } from '../core/placement.js'
 import type { FamilyMark } from '../core/route-settings.js'
-import { checkAlso, readAlso, shapesOfAlso } from './also.js'
-import { type Context, fillIn } from './context.js'
+import { checkAliasPath, readAliasPath, shapesOfAliasPath } from './alias-path.js'
+import { type Context, interpolate } from './context.js'
 import { CALLER } from './defaults.js'
 import type { Site } from './document.js'
 import { type Entries, type Entry, placeOf, sectionOf } from './entries.js'
 import { readFraming } from './framing.js'
-import { checkHolding, readHolding } from './holding.js'
 import { checkUpstream } from './models.js'
 import type { RawDefaults, RawObject, RawPlacement, RawRoute, RawTaskKind, RawUpstream } from './raw.js'
 import { quoted } from './report.js'
+import { checkResourceAction, readResourceAction } from './resource-action.js'
 import {
   checkBody,
   checkChanges,
@@ -93,7 +93,7 @@ function readRoute(
     context.report.error('reserved-route', site, reserved, { on: 'key' })
     return undefined
   }
-  const raw = fillIn(written, site, context)
+  const raw = interpolate(written, site, context)
   const defaults: RawDefaults = sectionOf(site.document, 'defaults') ?? {}
   const model = readModelPointer(raw, pattern, site, context)
   const task = readRouteTask(raw, pattern, site, context)
@@ -102,8 +102,8 @@ function readRoute(
   checkChanges(raw, site, context)
   checkFraming(raw, site, context)
   checkSocket(raw, pattern, site, context)
-  checkHolding(raw, pattern, objects, site, context)
-  checkAlso(raw, pattern, site, context)
+  checkResourceAction(raw, pattern, objects, site, context)
+  checkAliasPath(raw, pattern, site, context)
   if (raw.upstream !== undefined) checkUpstream(raw.upstream, site.child('upstream'), upstreams, context)
   const prefixes = raw.prefixes ?? defaults.prefixes ?? {}
   const config: RouteConfig = {
@@ -111,7 +111,7 @@ function readRoute(
     errors: raw.errors ?? defaults.errors ?? 'compatible',
     families: readFamilies(raw.families),
     ...(Object.keys(prefixes).length === 0 ? {} : { prefixes }),
-    ...(raw.also === undefined ? {} : { also: readAlso(raw.also) }),
+    ...(raw.also === undefined ? {} : { also: readAliasPath(raw.also) }),
     ...(raw.protocol === undefined ? {} : { protocol: raw.protocol }),
     ...(raw.answer === undefined ? {} : { answer: raw.answer }),
     ...(task === undefined ? {} : { task }),
@@ -127,7 +127,7 @@ function readRoute(
     timeouts: readTimeouts(raw.timeouts, site.child('timeouts'), context),
     retry: readRetry(raw.retry),
     limits: readLimits(raw.limits, site.child('limits'), context),
-    ...readHolding(raw, pattern),
+    ...readResourceAction(raw, pattern),
     body: raw.body ?? defaultBody(raw, pattern.method),
     shipped: site.document.shipped,
   }
@@ -181,5 +181,5 @@ function refuseClashes(routes: ReadonlyMap<string, ReadRoute>, { report }: Conte
 function shapesOf({ pattern: { method, shape }, config: { prefixes = {}, also } }: ReadRoute): readonly string[] {
   const path = shape.slice(method.length + 1)
   const behind = Object.keys(prefixes).map(prefix => `${method} /${prefix}${path}`)
-  return [shape, ...behind, ...(also === undefined ? [] : shapesOfAlso(method, also))]
+  return [shape, ...behind, ...(also === undefined ? [] : shapesOfAliasPath(method, also))]
 }

@@ -1,6 +1,6 @@
 import type { Limits, Retry, RetryCondition, Timeouts } from '../core/limits.js'
 import type { Context } from './context.js'
-import { fillIn } from './context.js'
+import { interpolate } from './context.js'
 import type { Site } from './document.js'
 import type { RawLimits, RawRetry, RawRetryCondition, RawTimeouts } from './raw.js'
 import { parseDuration, parseSize } from './units.js'
@@ -68,7 +68,7 @@ function membersOf<K extends string, V>(raw: Partial<Readonly<Record<K, V>>> | u
 
 /** Bytes. */
 export function readSize(written: string | number, site: Site, context: Context): number {
-  const bytes = parseSize(fillIn(written, site, context))
+  const bytes = parseSize(interpolate(written, site, context))
   if (bytes === undefined)
     context.report.error('bad-value', site, 'expected a size such as 32MiB, 16KiB or 1024 (bytes), under 4GiB')
   return bytes ?? 1
@@ -76,7 +76,7 @@ export function readSize(written: string | number, site: Site, context: Context)
 
 /** Milliseconds. */
 export function readDuration(written: string, site: Site, context: Context): number {
-  const milliseconds = parseDuration(fillIn(written, site, context))
+  const milliseconds = parseDuration(interpolate(written, site, context))
   if (milliseconds === undefined) {
     context.report.error('bad-value', site, 'expected a duration such as 500ms, 30s, 5m or 24h, from 1ms to 24 days')
   }

@@ -2,7 +2,7 @@ import { tmpdir, userInfo } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import type { SpoolConfig } from '../core/config.js'
 import type { StoreConfig } from '../core/store-config.js'
-import { type Context, fillIn } from './context.js'
+import { type Context, interpolate } from './context.js'
 import { SPOOL } from './defaults.js'
 import type { Document, Site } from './document.js'
 import { sectionOf } from './entries.js'
@@ -19,7 +19,8 @@ export function readSpool(main: Document, site: Site, store: StoreConfig, contex
     return written === undefined ? SPOOL[name] : readSize(written, site.child(name), context)
   }
   return {
-    path: raw.path === undefined ? usualFolder(store) : folderOf(fillIn(raw.path, site.child('path'), context), main),
+    path:
+      raw.path === undefined ? usualFolder(store) : folderOf(interpolate(raw.path, site.child('path'), context), main),
     body: size('body'),
     memory: size('memory'),
     disk: diskOf(raw.disk ?? SPOOL.disk, site.child('disk'), context),
@@ -28,7 +29,7 @@ export function readSpool(main: Document, site: Site, store: StoreConfig, contex
 
 /** Disks are larger than what fits into memory. */
 function diskOf(written: string | number, site: Site, context: Context): number {
-  const bytes = parseSize(fillIn(written, site, context), LARGEST_DISK)
+  const bytes = parseSize(interpolate(written, site, context), LARGEST_DISK)
   if (bytes === undefined) context.report.error('bad-value', site, 'expected a size such as 2GiB, under 1024GiB')
   return bytes ?? 1
 }

@@ -2,7 +2,7 @@ import { dirname, resolve } from 'node:path'
 import { Secret } from '../core/secret.js'
 import type { Node, StoreConfig, Tls } from '../core/store-config.js'
 import { warnOfValidity } from './certificates.js'
-import { type Context, fillIn } from './context.js'
+import { type Context, interpolate } from './context.js'
 import { POSTGRES, REDIS, STORE } from './defaults.js'
 import type { Site } from './document.js'
 import type { RawSecret, RawStore } from './raw.js'
@@ -44,7 +44,7 @@ interface Address {
 
 /** Where the gateway keeps what must outlive a request. A secret that is absent is told when the store is opened. */
 export function readStore(written: RawStore, site: Site, context: Context): StoreConfig {
-  const raw = fillIn(written, site, context)
+  const raw = interpolate(written, site, context)
   const folder = dirname(site.document.source.file)
   const path = resolve(folder, raw.path ?? STORE.path)
   const type = kindOf(raw.type ?? STORE.type)
@@ -58,7 +58,7 @@ export function readStore(written: RawStore, site: Site, context: Context): Stor
     }
     return { type: STORE.type, path }
   }
-  refuseStrangers(raw, type, site, context)
+  rejectUnknownKeys(raw, type, site, context)
   if (type === 'module') {
     const module = resolve(folder, raw.type ?? '')
     warnOfMissing(module, site.child('type'), context)
@@ -122,7 +122,7 @@ function kindOf(type: string): Kind | undefined {
   return (['memory', 'file', 'redis', 'postgres'] as const).find(name => name === type)
 }
 
-function refuseStrangers(raw: RawStore, type: Kind, site: Site, { report }: Context): void {
+function rejectUnknownKeys(raw: RawStore, type: Kind, site: Site, { report }: Context): void {
   for (const [name, kinds] of Object.entries(KEYS)) {
     if (!(name in raw) || kinds.includes(type)) continue
     const fits = kinds.map(kind => (kind === 'module' ? 'a module of your own (type: ./store.js)' : `type: ${kind}`))

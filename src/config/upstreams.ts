@@ -1,7 +1,7 @@
 import type { UpstreamConfig, VerbConfig } from '../core/config.js'
 import { isObject } from '../core/json.js'
-import { parseBase, saidTwice } from './base.js'
-import { type Context, fillIn } from './context.js'
+import { duplicatePrefix, parseBase } from './base.js'
+import { type Context, interpolate } from './context.js'
 import { mergeCredential, readCredentialSecret, readFormerSecrets } from './credentials.js'
 import type { Site } from './document.js'
 import { mergeSpeaks, type ReadEndpoint } from './endpoints.js'
@@ -110,9 +110,9 @@ function verbsOf(layers: readonly Layer[], direction: 'request' | 'response', co
 
 /** Fills in a layer's variables. Those of a shipped kind are told at the upstream that needs them. */
 function filled(layer: Layer, upstream: Site, context: Context): Layer {
-  if (!layer.site.document.shipped) return { ...layer, value: fillIn(layer.value, layer.site, context) }
+  if (!layer.site.document.shipped) return { ...layer, value: interpolate(layer.value, layer.site, context) }
   const report = new Report()
-  const value = fillIn(layer.value, layer.site, { ...context, report })
+  const value = interpolate(layer.value, layer.site, { ...context, report })
   for (const problem of report.sorted()) {
     context.report.error(
       problem.rule,
@@ -161,12 +161,13 @@ function warnOfRepetition(
   const layer = last(written, 'base')
   if (layer === undefined || layer.site.document.shipped) return
   for (const { config } of endpoints.values()) {
-    const twice = saidTwice(base, config.call.target)
-    if (twice === undefined) continue
-    const message = `calls of this upstream begin with ${twice} themselves (${config.call.method} ${config.call.target}), so it would stand in the address twice; leave it out here`
+    const duplicate = duplicatePrefix(base, config.call.target)
+    if (duplicate === undefined) continue
+    const message = `calls of this upstream begin with ${duplicate} themselves (${config.call.method} ${config.call.target}), so it would stand in the address twice; leave it out here`
     const text = layer.value.base ?? ''
     report.warn('repeated-path', layer.site.child('base'), message, {
-      meant: () => (text.replace(/\/+$/, '').endsWith(twice) ? text.slice(0, text.lastIndexOf(twice)) : undefined),
+      meant: () =>
+        text.replace(/\/+$/, '').endsWith(duplicate) ? text.slice(0, text.lastIndexOf(duplicate)) : undefined,
     })
     return
   }

@@ -31,7 +31,7 @@ export type Interpolated =
  * Fills in `${NAME}` and `${NAME:-default}` (the default counts where the variable is unset or empty). `$${` is a
  * literal `${`. Defaults are plain texts without `}`.
  */
-export function interpolate(text: string, variables: Variables): Interpolated {
+export function interpolateText(text: string, variables: Variables): Interpolated {
   let result = ''
   let from = 0
   for (let at = text.indexOf('${'); at !== -1; at = text.indexOf('${', from)) {

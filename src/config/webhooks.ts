@@ -1,5 +1,5 @@
 import type { WebhookConfig } from '../core/config.js'
-import { type Context, fillIn } from './context.js'
+import { type Context, interpolate } from './context.js'
 import { WEBHOOKS } from './defaults.js'
 import type { Site } from './document.js'
 import { checkAllowed } from './media.js'
@@ -17,7 +17,7 @@ export function readWebhooks(
   context: Context,
 ): { readonly webhooks?: WebhookConfig } {
   if (written === undefined) return {}
-  const { secret: place, timeout, ...rest } = fillIn(written, site, context)
+  const { secret: place, timeout, ...rest } = interpolate(written, site, context)
   const at = site.child('secret')
   const result = readSecret(place, at, context)
   if (rest.allow !== undefined) checkAllowed(rest.allow, site.child('allow'), context)

@@ -87,22 +87,22 @@ export function compile(config: Config, digest: string, tools: Tools): Compiled 
 /** {@link compile} in steps. What is the same as in the plan `before`, of the very same objects, is taken from there. */
 export function* compiling(config: Config, digest: string, tools: Tools, before?: CompiledPlan): Steps<Compiled> {
   const problems = new Problems()
-  const speakers = yield* compileUpstreams(config, callerHeaders(config))
+  const compiledUpstreams = yield* compileUpstreams(config, callerHeaders(config))
   const index = new ModelIndex()
   yield* index.add(config.models)
   yield* checkVerbs(index)
   const taskKinds = new Map(Object.entries(config.task_kinds).map(([name, kind]) => [name, taskKind(name, kind)]))
-  const compiler = new RouteCompiler({ config, speakers, index, taskKinds }, tools.compileSchema, problems)
+  const compiler = new RouteCompiler({ config, compiledUpstreams, index, taskKinds }, tools.compileSchema, problems)
   const router = new Router()
   const parts = {
     routes: yield* compileRoutes(config, compiler, router, problems),
     keys: yield* compileKeys(config.keys, tools.generated, problems, before?.keys),
-    models: new ModelCatalog(index, name => compiler.serves(name), speakers),
+    models: new ModelCatalog(index, name => compiler.serves(name), compiledUpstreams),
     off: new OffList(
       index,
-      [...speakers.values()].map(speaker => speaker.upstream),
+      [...compiledUpstreams.values()].map(compiled => compiled.upstream),
     ),
-    upstreams: new Map([...speakers].map(([name, speaker]) => [name, speaker.upstream])),
+    upstreams: new Map([...compiledUpstreams].map(([name, compiled]) => [name, compiled.upstream])),
     taskKinds,
   }
   return { plan: new CompiledPlan(config, digest, parts, router), problems: problems.found }

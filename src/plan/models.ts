@@ -3,7 +3,7 @@ import { Glob, isGlob, meet } from './globs.js'
 import type { ModelIndex } from './model-index.js'
 import { isName } from './names.js'
 import { asWritten } from './upstream-name.js'
-import type { Speaker } from './upstreams.js'
+import type { CompiledUpstream } from './upstreams.js'
 
 /** `created` of models that declare none, in seconds since the epoch: the start of 2025. It only has to stay the same. */
 const CREATED = Date.UTC(2025, 0, 1) / 1000
@@ -34,17 +34,17 @@ function reaches(caller: Caller, name: string): boolean {
 export class ModelCatalog implements ModelTable {
   readonly index: ModelIndex
   readonly #serves: (name: string) => boolean
-  readonly #speakers: ReadonlyMap<string, Speaker>
+  readonly #upstreams: ReadonlyMap<string, CompiledUpstream>
 
   /** `serves` tells whether some route can serve the name now. */
   constructor(
     index: ModelIndex,
     serves: (name: string) => boolean,
-    speakers: ReadonlyMap<string, Speaker> = new Map<string, Speaker>(),
+    upstreams: ReadonlyMap<string, CompiledUpstream> = new Map<string, CompiledUpstream>(),
   ) {
     this.index = index
     this.#serves = serves
-    this.#speakers = speakers
+    this.#upstreams = upstreams
   }
 
   /** Globs are listed by the names that are declared for them; where a key names a model that a glob serves, that name stands for itself. */
@@ -58,10 +58,10 @@ export class ModelCatalog implements ModelTable {
       .filter(({ name }) => reaches(caller, name))
       .flatMap(model =>
         model.config.targets.flatMap(({ upstream, as }) => {
-          const speaker = this.#speakers.get(upstream)
-          const endpoint = speaker?.endpoints.get(LISTING)
-          if (speaker === undefined || endpoint === undefined || speaker.upstream.off !== undefined) return []
-          return [{ upstream: speaker.upstream, call: endpoint.call, names: told => namesFor(model.name, as, told) }]
+          const compiled = this.#upstreams.get(upstream)
+          const endpoint = compiled?.endpoints.get(LISTING)
+          if (compiled === undefined || endpoint === undefined || compiled.upstream.off !== undefined) return []
+          return [{ upstream: compiled.upstream, call: endpoint.call, names: told => namesFor(model.name, as, told) }]
         }),
       )
   }

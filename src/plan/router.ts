@@ -1,6 +1,6 @@
 import { NO_PARAMS, newParams, type Params } from '../core/params.js'
 import type { Match, Miss, Route, Shown } from '../core/plan.js'
-import { Misses, wrongMethod } from './misses.js'
+import { NotFoundForms, wrongMethod } from './not-found.js'
 import type { Pattern } from './pattern.js'
 import { isRefused } from './refused-path.js'
 
@@ -48,7 +48,7 @@ const NOTHING: Shown = Object.freeze(Object.create(null))
 export class Router {
   readonly #static = new Map<string, Owners>()
   readonly #root = new Node()
-  readonly #misses = new Misses()
+  readonly #notFound = new NotFoundForms()
 
   /** False where another route matches the same requests; it stays. */
   add(pattern: Pattern, route: Route, { fixed = NO_PARAMS, with: marks = [] }: Owning = {}): boolean {
@@ -56,9 +56,9 @@ export class Router {
     const added: Owned = { pattern, route, fixed, marks }
     if (owners.some(owned => clash(owned, added))) return false
     owners.push(added)
-    this.#misses.mark([...route.families, ...marks.map(header => ({ family: route.errors, header }))])
+    this.#notFound.mark([...route.families, ...marks.map(header => ({ family: route.errors, header }))])
     // What others own is refused as they do.
-    if (marks.length === 0) this.#misses.add(pattern, route)
+    if (marks.length === 0) this.#notFound.add(pattern, route)
     return true
   }
 
@@ -85,12 +85,12 @@ export class Router {
     const fixed = this.#static.get(path)
     const owned = ownerOf(fixed, method, headers)
     if (owned !== undefined) return { route: owned.route, params: owned.fixed }
-    if (isRefused(path)) return this.#misses.at(path, 400, headers)
+    if (isRefused(path)) return this.#notFound.at(path, 400, headers)
     const search = new Search(method, headers, path.slice(1).split('/'))
     const found = path.includes('//') || path.endsWith('/') ? undefined : search.walk(this.#root, 0)
     if (found !== undefined) return { route: found.route, params: paramsOf(found, search.segments) }
     const others = ownersFor([...(fixed ?? []), ...search.others], method, headers)
-    return others.length === 0 ? undefined : wrongMethod(others, method, this.#misses.shown(headers))
+    return others.length === 0 ? undefined : wrongMethod(others, method, this.#notFound.shown(headers))
   }
 
   /** Refuses a path that nobody owns: as the route would, where it is another one's behind another base address. */
@@ -98,10 +98,10 @@ export class Router {
     for (const instead of pathsNear(path)) {
       const meant = this.#find(method, instead, headers)
       if (meant?.route === undefined) continue
-      const { caller, errors } = this.#misses.shown(headers) ?? meant.route
+      const { caller, errors } = this.#notFound.shown(headers) ?? meant.route
       return { route: undefined, status: 404, allow: [], caller, errors, families: [], instead }
     }
-    return this.#misses.at(path, 404, headers)
+    return this.#notFound.at(path, 404, headers)
   }
 }
 

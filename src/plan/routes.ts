@@ -7,11 +7,11 @@ import type { Steps } from '../core/steps.js'
 import { membersRead, type TaskKind, undeclaredKind } from '../core/task-kind.js'
 import { MAX_PATHS } from '../wire/named-values.js'
 import { formFault } from './form-verbs.js'
-import { HeldKinds } from './held.js'
 import { MemberCompiler } from './members.js'
 import type { Pattern } from './pattern.js'
 import type { Problems } from './problems.js'
 import { Protocols } from './protocols.js'
+import { ResourceKinds } from './resource-kinds.js'
 import { type CompileSchema, Schemas } from './schemas.js'
 import { FixedService, HolderService, ModelService, type Parts, type Service } from './service.js'
 import { compileTaskRoute } from './tasks.js'
@@ -22,7 +22,7 @@ export class RouteCompiler {
   readonly #problems: Problems
   readonly #protocols: Protocols
   readonly #schemas: Schemas
-  readonly #held: HeldKinds
+  readonly #held: ResourceKinds
   readonly #members: MemberCompiler
   readonly #services = new Map<string, ModelService>()
   readonly #spoken = new Map<string, ReadonlySet<string>>()
@@ -34,7 +34,7 @@ export class RouteCompiler {
     this.#protocols = new Protocols(parts.config.protocols)
     this.#limits = pick(parts.config.limits)
     this.#members = new MemberCompiler(parts.config)
-    this.#held = new HeldKinds(parts.config.objects)
+    this.#held = new ResourceKinds(parts.config.objects)
     this.#schemas = new Schemas(parts.config.schemas, compileSchema, problems)
   }
 
@@ -59,7 +59,9 @@ export class RouteCompiler {
       lane: laneOf(config),
       answer,
       task:
-        config.task && kind && compileTaskRoute(config.task, kind, protocol, this.#parts.speakers, this.#parts.config),
+        config.task &&
+        kind &&
+        compileTaskRoute(config.task, kind, protocol, this.#parts.compiledUpstreams, this.#parts.config),
       caller,
       errors,
       families,
@@ -77,7 +79,7 @@ export class RouteCompiler {
       session: config.session,
       batch: config.batch,
       results: this.#held.results(config),
-      speakers: this.#speakersOf(protocol),
+      speakers: this.#upstreamsWith(protocol),
       everyModel: config.everyModel,
       validate: schema === undefined ? undefined : this.#schemas.validator(schema, id),
       validateJson: json === undefined ? undefined : this.#schemas.validator(json, id, 'json'),
@@ -97,7 +99,7 @@ export class RouteCompiler {
     // Nobody is called so: what holds where no upstream says anything itself.
     if (members.of('').rules.some(rule => rule.path.includes('*')))
       this.#problems.error(path, 'message-members', 'paths of messages of a tunnel have no *')
-    for (const name of ['', ...this.#parts.speakers.keys()]) {
+    for (const name of ['', ...this.#parts.compiledUpstreams.keys()]) {
       if (messageRules(members.of(name)).length <= MAX_PATHS) continue
       const message = `messages of a tunnel are read for ${MAX_PATHS} members at most`
       this.#problems.error(name === '' ? path : ['upstreams', name, 'members'], 'message-members', message)
@@ -111,16 +113,16 @@ export class RouteCompiler {
     this.#problems.error(['routes', id, 'batch', 'of'], 'dangling-reference', message)
   }
 
-  #speakersOf(protocol = ''): ReadonlySet<string> {
+  #upstreamsWith(protocol = ''): ReadonlySet<string> {
     const known = this.#spoken.get(protocol)
     if (known !== undefined) return known
-    const speakers = [...this.#parts.speakers].filter(([, { endpoints }]) => endpoints.has(protocol))
-    const names = new Set(speakers.map(([name]) => name))
+    const compiledUpstreams = [...this.#parts.compiledUpstreams].filter(([, { endpoints }]) => endpoints.has(protocol))
+    const names = new Set(compiledUpstreams.map(([name]) => name))
     this.#spoken.set(protocol, names)
     return names
   }
 
-  /** The ways to answer on a route; its calls can be filled in from the model and the route's own parameters only. */
+  /** The service of a route. Its upstream calls may interpolate only the model and the route's own parameters. */
   *#service(id: string, { parameters }: Pattern, config: RouteConfig): Steps<Service | undefined> {
     const service = this.#find(config)
     if (config.body === 'multipart') this.#checkForms(id, config)
@@ -135,7 +137,7 @@ export class RouteCompiler {
   /** What is written for this protocol alone has to be something that a form can say. */
   #checkForms(id: string, { protocol = '', request = [] }: RouteConfig): void {
     this.#checkVerbs(request, ['routes', id, 'request'])
-    for (const [upstream, { endpoints }] of this.#parts.speakers) {
+    for (const [upstream, { endpoints }] of this.#parts.compiledUpstreams) {
       const endpoint = endpoints.get(protocol)
       const verbs = endpoint?.forms === 'json' ? [] : (endpoint?.request ?? [])
       this.#checkVerbs(verbs, ['upstreams', upstream, 'speaks', protocol, 'request'])
@@ -169,7 +171,7 @@ export class RouteCompiler {
     request = [],
   }: RouteConfig): Service | undefined {
     if (protocol === undefined) return asksKeepers(answer) ? this.#keepers(timeouts, retry) : undefined
-    const offer = {
+    const settings = {
       protocol,
       timeouts,
       retry,
@@ -179,11 +181,11 @@ export class RouteCompiler {
       batch: batch !== undefined,
     }
     if (model === undefined && upstream === undefined && holding !== undefined)
-      return new HolderService(this.#parts, offer)
+      return new HolderService(this.#parts, settings)
     // A task that is made of another one is made by the model of that one.
-    if (model === undefined && task === undefined) return new FixedService(this.#parts, offer, upstream ?? '')
-    const key = JSON.stringify(offer)
-    const service = this.#services.get(key) ?? new ModelService(this.#parts, offer)
+    if (model === undefined && task === undefined) return new FixedService(this.#parts, settings, upstream ?? '')
+    const key = JSON.stringify(settings)
+    const service = this.#services.get(key) ?? new ModelService(this.#parts, settings)
     this.#services.set(key, service)
     return service
   }

@@ -2,61 +2,61 @@ import type { Config, ModelConfig } from '../core/config.js'
 import type { Choice } from '../core/plan.js'
 import type { Steps } from '../core/steps.js'
 import type { TaskKind } from '../core/task-kind.js'
+import { type CandidateGroups, candidatesOf, choose, type ExchangeSettings, isServing, servedBy } from './candidates.js'
+import { LruCache } from './lru.js'
 import type { Found, ModelIndex } from './model-index.js'
 import { isName } from './names.js'
-import { Recent } from './recent.js'
-import type { Endpoint, Speaker } from './upstreams.js'
-import { choose, isServing, type Offer, servedBy, type Ways, waysOf } from './ways.js'
+import type { CompiledUpstream, Endpoint } from './upstreams.js'
 
-/** How many names are kept ready; others cost a look at their model, or a walk over the globs. */
-const READY = 1024
+/** Cached names per half of the cache. Another name costs a lookup of its model, or a walk over the globs. */
+const CACHE_HALF_NAMES = 1024
 
 /** What the parts of a plan share while it is compiled. */
 export interface Parts {
   readonly config: Config
-  readonly speakers: ReadonlyMap<string, Speaker>
+  readonly compiledUpstreams: ReadonlyMap<string, CompiledUpstream>
   readonly index: ModelIndex
   readonly taskKinds: ReadonlyMap<string, TaskKind>
 }
 
-/** What answers on a route: the ways to serve a name, and what its calls ask of the route. */
+/** Serves a route: resolves model names, and lists the parameters that its upstream calls take from the route. */
 export interface Service {
   resolve(model: string): Choice | undefined
   /** Whether {@link resolve} would give something, without making it. */
   serves(model: string): boolean
-  /** Names that its calls have to be filled in with, each with a call that has it. */
+  /** Parameters that its upstream calls interpolate, each with a call that contains it. */
   needs(): Steps<ReadonlyMap<string, string>>
 }
 
 /**
- * The models' targets that speak one protocol. Routes that say the same of their exchanges share it. Ways are made when they
- * are first asked for, once for all models of one shape, so that a plan of many models is soon ready and small.
+ * The models' targets that support one protocol. Routes with equal exchange settings share a service. Candidates are compiled
+ * on first use, once for all models of one shape, so that a plan with many models compiles fast and stays small.
  */
 export class ModelService implements Service {
   readonly #parts: Parts
-  readonly #offer: Offer
-  /** By shape: never more than there are. */
-  readonly #ways = new Map<ModelConfig, Ways>()
-  readonly #recent = new Recent<Choice>(READY)
+  readonly #settings: ExchangeSettings
+  /** By shape. */
+  readonly #groups = new Map<ModelConfig, CandidateGroups>()
+  readonly #choices = new LruCache<Choice>(CACHE_HALF_NAMES)
   #needs: ReadonlyMap<string, string> | undefined
 
-  constructor(parts: Parts, offer: Offer) {
+  constructor(parts: Parts, settings: ExchangeSettings) {
     this.#parts = parts
-    this.#offer = offer
+    this.#settings = settings
   }
 
   resolve(name: string): Choice | undefined {
-    const ready = this.#recent.get(name)
+    const ready = this.#choices.get(name)
     if (ready !== undefined) return ready
     const found = this.#find(name)
-    const choice = found && choose(this.#waysOf(found.model.shape), name, found)
-    if (choice !== undefined) this.#recent.set(name, choice)
+    const choice = found && choose(this.#groupsOf(found.model.shape), name, found)
+    if (choice !== undefined) this.#choices.set(name, choice)
     return choice
   }
 
   serves(name: string): boolean {
     const found = this.#find(name)
-    return found !== undefined && isServing(this.#waysOf(found.model.shape), name, found)
+    return found !== undefined && isServing(this.#groupsOf(found.model.shape), name, found)
   }
 
   *needs(): Steps<ReadonlyMap<string, string>> {
@@ -64,9 +64,9 @@ export class ModelService implements Service {
     return this.#needs
   }
 
-  /** Targets of the same upstream that are asked alike ask the same of the route. */
+  /** Targets of one upstream with equal traits need the same parameters, so each combination is checked once. */
   *#findNeeds(): Steps<ReadonlyMap<string, string>> {
-    const { index, speakers } = this.#parts
+    const { index, compiledUpstreams } = this.#parts
     const seen = new Set<string>()
     const endpoints = new Set<Endpoint>()
     for (const model of index.shapes) {
@@ -74,7 +74,7 @@ export class ModelService implements Service {
         const asked = JSON.stringify([target.upstream, target.traits, model.traits, model.serves])
         if (seen.has(asked)) continue
         seen.add(asked)
-        const served = servedBy(target, model, this.#offer, speakers)
+        const served = servedBy(target, model, this.#settings, compiledUpstreams)
         if (served !== undefined) endpoints.add(served.endpoint)
       }
       yield
@@ -89,31 +89,38 @@ export class ModelService implements Service {
     return found?.star === undefined || isName(name) ? found : undefined
   }
 
-  #waysOf(shape: ModelConfig): Ways {
-    const made = this.#ways.get(shape)
+  #groupsOf(shape: ModelConfig): CandidateGroups {
+    const made = this.#groups.get(shape)
     if (made !== undefined) return made
-    const { speakers, config } = this.#parts
-    const ways = waysOf(shape, this.#offer, speakers, config)
-    this.#ways.set(shape, ways)
-    return ways
+    const { compiledUpstreams, config } = this.#parts
+    const groups = candidatesOf(shape, this.#settings, compiledUpstreams, config)
+    this.#groups.set(shape, groups)
+    return groups
   }
 }
 
-/** The same upstreams, whatever is asked: for routes whose requests name no model. */
+/** A fixed list of upstreams, for routes whose requests name no model. */
 abstract class UnnamedService implements Service {
   readonly #choice: Choice | undefined
   readonly #needs: ReadonlyMap<string, string>
 
-  constructor({ config, speakers }: Parts, offer: Offer, upstreams: readonly string[]) {
+  constructor({ config, compiledUpstreams }: Parts, settings: ExchangeSettings, upstreams: readonly string[]) {
     const targets = upstreams.map(upstream => ({ upstream, traits: {}, request: [], response: [] }))
-    const settings = { request: [], response: [], timeouts: {}, retry: {}, traits: {}, strict: false }
-    const model: ModelConfig = { targets, ...settings }
-    const ways = waysOf(model, offer, speakers, config)
-    this.#needs = needsOf(ways.flat().map(({ endpoint }) => endpoint))
-    this.#choice = choose(ways, '', { model: { name: '', config: model, shape: model }, star: undefined })
+    const model: ModelConfig = {
+      targets,
+      request: [],
+      response: [],
+      timeouts: {},
+      retry: {},
+      traits: {},
+      strict: false,
+    }
+    const groups = candidatesOf(model, settings, compiledUpstreams, config)
+    this.#needs = needsOf(groups.flat().map(({ endpoint }) => endpoint))
+    this.#choice = choose(groups, '', { model: { name: '', config: model, shape: model }, star: undefined })
   }
 
-  // biome-ignore lint/correctness/useYield: it is done in one step
+  // biome-ignore lint/correctness/useYield: completes in one step
   *needs(): Steps<ReadonlyMap<string, string>> {
     return this.#needs
   }
@@ -129,15 +136,15 @@ abstract class UnnamedService implements Service {
 
 /** One upstream. */
 export class FixedService extends UnnamedService {
-  constructor(parts: Parts, offer: Offer, upstream: string) {
-    super(parts, offer, [upstream])
+  constructor(parts: Parts, settings: ExchangeSettings, upstream: string) {
+    super(parts, settings, [upstream])
   }
 }
 
-/** Every upstream that may hold things for callers, in the order of the file. */
+/** Every upstream that may keep resources for callers, in the order of the file. */
 export class HolderService extends UnnamedService {
-  constructor(parts: Parts, offer: Offer) {
-    super(parts, offer, [...parts.speakers.keys()])
+  constructor(parts: Parts, settings: ExchangeSettings) {
+    super(parts, settings, [...parts.compiledUpstreams.keys()])
   }
 }
 

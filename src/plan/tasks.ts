@@ -14,7 +14,7 @@ import {
 import type { TaskKind } from '../core/task-kind.js'
 import { parsePath } from '../wire/json-edit.js'
 import { mergeTimeouts } from './settings.js'
-import type { Endpoint, Speaker } from './upstreams.js'
+import type { CompiledUpstream, Endpoint } from './upstreams.js'
 import { compileVerbs } from './verbs.js'
 
 const MINUTE = 60_000
@@ -32,13 +32,13 @@ export function compileTaskRoute(
   { action, of, member, label, signed, webhook, pace, notReady, shape }: TaskRouteConfig,
   kind: TaskKind,
   protocol: string | undefined,
-  speakers: ReadonlyMap<string, Speaker>,
+  upstreams: ReadonlyMap<string, CompiledUpstream>,
   config: Pick<Config, 'protocols' | 'timeouts'>,
 ): TaskRoute {
   const targets = new Map<string, readonly TaskTarget[]>()
-  for (const [name, speaker] of protocol === undefined ? [] : speakers) {
-    if (speaker.upstream.off !== undefined) continue
-    const found = [speaker, ...speaker.former].flatMap(one => targetOf(protocol ?? '', one, shape, config) ?? [])
+  for (const [name, compiled] of protocol === undefined ? [] : upstreams) {
+    if (compiled.upstream.off !== undefined) continue
+    const found = [compiled, ...compiled.former].flatMap(one => targetOf(protocol ?? '', one, shape, config) ?? [])
     if (found.length > 0) targets.set(name, found)
   }
   return {
@@ -60,7 +60,7 @@ export function compileTaskRoute(
 
 function targetOf(
   protocol: string,
-  { upstream, endpoints, config: written }: Speaker,
+  { upstream, endpoints, config: written }: CompiledUpstream,
   shape: TaskShapeConfig,
   config: Pick<Config, 'protocols' | 'timeouts'>,
 ): TaskTarget | undefined {

@@ -7,21 +7,21 @@ import { credentialReference, type Placed, placeCredential } from './credential.
 import { requestFilter, responseFilter } from './headers.js'
 import { mergeTimeouts } from './settings.js'
 
-/** An upstream with the protocols that it speaks. */
-export interface Speaker {
+/** An upstream with its compiled endpoints, by protocol. */
+export interface CompiledUpstream {
   readonly upstream: Upstream
   readonly config: UpstreamConfig
   readonly endpoints: ReadonlyMap<string, Endpoint>
-  /** With the credentials that it had before. */
-  readonly former: readonly Speaker[]
+  /** The same upstream with its previous credentials. */
+  readonly former: readonly CompiledUpstream[]
 }
 
 /** How an upstream serves a protocol. */
 export interface Endpoint {
   readonly call: UpstreamCall
-  /** The same as `call` where streams have no call of their own. */
+  /** Equal to `call` if streams have no call of their own. */
   readonly stream: UpstreamCall
-  /** False where the upstream does not keep what its protocol lets later requests refer to. */
+  /** False if the upstream does not store what later requests of its protocol may refer to. */
   readonly keeps?: false
   readonly request: readonly VerbConfig[]
   readonly response: readonly VerbConfig[]
@@ -30,17 +30,17 @@ export interface Endpoint {
   readonly task?: TaskShapeConfig
 }
 
-/** `callerHeaders` are those in which callers' keys stand: they go to no upstream. */
+/** `callerHeaders` may carry callers' keys, so they are never forwarded to an upstream. */
 export function* compileUpstreams(
   config: Config,
   callerHeaders: ReadonlySet<string>,
-): Steps<ReadonlyMap<string, Speaker>> {
-  const speakers = new Map<string, Speaker>()
+): Steps<ReadonlyMap<string, CompiledUpstream>> {
+  const compiled = new Map<string, CompiledUpstream>()
   for (const [name, upstream] of Object.entries(config.upstreams)) {
-    speakers.set(name, compileUpstream(name, upstream, config, callerHeaders))
+    compiled.set(name, compileUpstream(name, upstream, config, callerHeaders))
     yield
   }
-  return speakers
+  return compiled
 }
 
 function compileUpstream(
@@ -48,11 +48,11 @@ function compileUpstream(
   config: UpstreamConfig,
   { timeouts }: Pick<Config, 'timeouts'>,
   callerHeaders: ReadonlySet<string>,
-): Speaker {
+): CompiledUpstream {
   const { origin, prefix } = locate(config.base)
   const credential = placeCredential(config.credential)
   const declared = declaredHeaders(config.headers, credential)
-  // A declared header that `forward` names in full is what is sent where the client sends none.
+  // A declared header that `forward` names in full is a default: the client's own value replaces it.
   const fixed = namesOf(declared).filter(header => !config.forward.request.includes(header))
   const held = [...callerHeaders, ...credentialNames(credential, config), ...fixed]
   const secret = config.credential?.secret
@@ -78,8 +78,8 @@ function compileUpstream(
     },
     connect: mergeTimeouts(timeouts, config.timeouts).connect,
   }
-  const spoken = Object.entries(config.speaks)
-  const endpoints = new Map(spoken.map(([protocol, one]) => [protocol, compileEndpoint(one, prefix, credential)]))
+  const supported = Object.entries(config.speaks)
+  const endpoints = new Map(supported.map(([protocol, one]) => [protocol, compileEndpoint(one, prefix, credential)]))
   return { upstream, config, endpoints, former }
 }
 
@@ -105,7 +105,7 @@ function locate(base: string): { readonly origin: string; readonly prefix: strin
   return { origin, prefix: pathname === '/' ? '' : pathname }
 }
 
-/** The credential wins over a declared header of its name. */
+/** The credential replaces a declared header of the same name. */
 function declaredHeaders(headers: Readonly<Record<string, string>>, { headers: [held] }: Placed): readonly string[] {
   return Object.entries(headers)
     .map(([name, value]) => [name.toLowerCase(), value])
@@ -113,14 +113,14 @@ function declaredHeaders(headers: Readonly<Record<string, string>>, { headers: [
     .flat()
 }
 
-/** Where the credential stands, and where it would stand if the upstream had one. */
+/** Headers that carry the credential, or would carry it if the upstream had one. */
 function credentialNames({ headers }: Placed, { credential }: UpstreamConfig): readonly string[] {
   return credential?.place.in === 'header'
     ? [...namesOf(headers), credential.place.name.toLowerCase()]
     : namesOf(headers)
 }
 
-/** Names of a flat name, value list. */
+/** The names in a flat list of name, value, name, value. */
 function namesOf(headers: readonly string[]): readonly string[] {
   return headers.filter((_, index) => index % 2 === 0)
 }

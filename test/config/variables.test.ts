@@ -1,11 +1,11 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: it is what people write
 import t from 'tap'
-import { type Interpolated, interpolate, Variables } from '../../src/config/variables.js'
+import { type Interpolated, interpolateText, Variables } from '../../src/config/variables.js'
 
 const ENV = { HOST: 'north.example', EMPTY: '', NESTED: '${HOST}', lower_1: 'x' }
 
 function fill(text: string): Interpolated {
-  return interpolate(text, new Variables(ENV))
+  return interpolateText(text, new Variables(ENV))
 }
 
 t.test('a variable takes the place of its name', async t => {
@@ -54,7 +54,7 @@ t.test('names of Object.prototype are no variables', async t => {
 
 t.test('what was asked for is remembered, set or not', async t => {
   const variables = new Variables(ENV)
-  interpolate('${HOST} ${ABSENT:-x}', variables)
+  interpolateText('${HOST} ${ABSENT:-x}', variables)
   t.same(variables.used, [
     ['ABSENT', undefined],
     ['HOST', 'north.example'],

@@ -13,7 +13,7 @@ function partsOf(config: Partial<Config>): Parts {
   const full = chatConfig(config)
   return {
     config: full,
-    speakers: atOnce(compileUpstreams(full, new Set())),
+    compiledUpstreams: atOnce(compileUpstreams(full, new Set())),
     index: new ModelIndex(full.models),
     taskKinds: new Map(),
   }

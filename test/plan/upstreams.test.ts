@@ -2,12 +2,16 @@ import t from 'tap'
 import type { UpstreamConfig } from '../../src/core/config.js'
 import { Secret } from '../../src/core/secret.js'
 import { atOnce } from '../../src/core/steps.js'
-import { compileUpstreams, type Speaker } from '../../src/plan/upstreams.js'
+import { type CompiledUpstream, compileUpstreams } from '../../src/plan/upstreams.js'
 import { callOf, configOf, upstreamOf } from '../helpers/config-builder.js'
 
 const BEARER = { place: { in: 'header', name: 'authorization', scheme: 'Bearer' }, secret: new Secret('s') } as const
 
-function speakerOf(base: string, parts: Partial<UpstreamConfig> = {}, callerHeaders: readonly string[] = []): Speaker {
+function speakerOf(
+  base: string,
+  parts: Partial<UpstreamConfig> = {},
+  callerHeaders: readonly string[] = [],
+): CompiledUpstream {
   const config = configOf({ upstreams: { up: upstreamOf(base, parts) } })
   const speaker = atOnce(compileUpstreams(config, new Set(callerHeaders))).get('up')
   if (speaker === undefined) throw new Error('no upstream')
@@ -52,7 +56,7 @@ t.test('a credential in the query is part of every call', async t => {
 
 t.test('a declared header is sent in any case, unless forward names it: then the client may send its own', async t => {
   const headers = { 'X-Version': '1', 'x-team': 't' }
-  const forwarding = (...request: string[]): Speaker =>
+  const forwarding = (...request: string[]): CompiledUpstream =>
     speakerOf('https://up.example', { credential: BEARER, headers, forward: { request, response: [], trace: true } }, [
       'x-key',
     ])

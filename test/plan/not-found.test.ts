@@ -2,7 +2,7 @@ import t from 'tap'
 import type { Family } from '../../src/core/errors.js'
 import type { Placement } from '../../src/core/placement.js'
 import type { FamilyMark } from '../../src/core/route-settings.js'
-import { Misses, wrongMethod } from '../../src/plan/misses.js'
+import { NotFoundForms, wrongMethod } from '../../src/plan/not-found.js'
 import { parsePattern } from '../../src/plan/pattern.js'
 
 const BEARER: Placement = { in: 'header', name: 'authorization', scheme: 'Bearer' }
@@ -10,13 +10,13 @@ const HEADER: Placement = { in: 'header', name: 'x-key' }
 const QUERY: Placement = { in: 'query', name: 'key' }
 const MARK: FamilyMark = { family: 'messages', header: 'x-version' }
 
-function missesOf(routes: readonly (readonly [id: string, errors: Family, ...caller: Placement[]])[]): Misses {
-  const misses = new Misses()
-  for (const [id, errors, ...caller] of routes) misses.add(parsePattern(id), { errors, caller })
-  return misses
+function formsOf(routes: readonly (readonly [id: string, errors: Family, ...caller: Placement[]])[]): NotFoundForms {
+  const forms = new NotFoundForms()
+  for (const [id, errors, ...caller] of routes) forms.add(parsePattern(id), { errors, caller })
+  return forms
 }
 
-const SURFACE = missesOf([
+const SURFACE = formsOf([
   ['POST /v1/chat/completions', 'compatible', BEARER],
   ['GET /v1/models', 'compatible', BEARER],
   ['POST /v1/messages', 'messages', HEADER, BEARER],
@@ -40,25 +40,27 @@ const FAMILIES: readonly (readonly [path: string, family: Family])[] = [
 ]
 
 for (const [path, family] of FAMILIES) {
-  t.test(`${path} is missed in the family ${family}`, async t => t.equal(SURFACE.at(path, 404, {}).errors, family))
+  t.test(`${path} is refused in the shape of family ${family}`, async t =>
+    t.equal(SURFACE.at(path, 404, {}).errors, family),
+  )
 }
 
-t.test("keys are looked for wherever the family's routes look for them, each place once", async t => {
+t.test("keys are read wherever the family's routes read them, each place once", async t => {
   t.same(SURFACE.at('/v1beta/x', 404, {}).caller, [HEADER, QUERY])
   t.same(SURFACE.at('/v1/messages/x', 404, {}).caller, [HEADER, BEARER])
   t.same(SURFACE.at('/v1/x', 404, {}).caller, [BEARER])
 })
 
-t.test('of several families below a path the one written first answers', async t => {
-  const misses = missesOf([
+t.test('of several families below a path the first in the file answers', async t => {
+  const forms = formsOf([
     ['GET /a/x', 'native', HEADER],
     ['GET /a/y', 'compatible', BEARER],
   ])
-  t.equal(misses.at('/a/z', 404, {}).errors, 'native')
+  t.equal(forms.at('/a/z', 404, {}).errors, 'native')
 })
 
-t.test('where there are no routes at all, the usual place and family hold', async t => {
-  t.same(new Misses().at('/x', 400, {}), {
+t.test('without routes the default placement and family apply', async t => {
+  t.same(new NotFoundForms().at('/x', 400, {}), {
     route: undefined,
     status: 400,
     allow: [],
@@ -80,7 +82,7 @@ t.test('a wrong method is answered in the family of the path, with its methods s
   t.same(miss, { route: undefined, status: 405, allow: ['GET', 'POST'], caller, errors: 'native', families })
 })
 
-t.test('a plain GET of a WebSocket is told to upgrade, other methods that it is read', t => {
+t.test('a plain GET of a WebSocket path gets 426, other methods get 405 with GET allowed', t => {
   const owners = [{ method: 'WS', errors: 'compatible', caller: [], families: [] }] as const
   t.match(wrongMethod(owners, 'GET'), { status: 426 })
   t.match(wrongMethod(owners, 'POST'), { status: 405, allow: ['GET'] })

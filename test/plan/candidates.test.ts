@@ -2,12 +2,12 @@ import t from 'tap'
 import type { ModelConfig, UpstreamConfig } from '../../src/core/config.js'
 import type { Choice } from '../../src/core/plan.js'
 import { atOnce } from '../../src/core/steps.js'
+import { candidatesOf, choose, type ExchangeSettings } from '../../src/plan/candidates.js'
 import { ModelIndex } from '../../src/plan/model-index.js'
 import { compileUpstreams } from '../../src/plan/upstreams.js'
-import { choose, type Offer, waysOf } from '../../src/plan/ways.js'
 import { callOf, configOf, modelOf, upstreamOf } from '../helpers/config-builder.js'
 
-const CHAT: Offer = { protocol: 'chat', timeouts: {}, retry: {}, strict: false }
+const CHAT: ExchangeSettings = { protocol: 'chat', timeouts: {}, retry: {}, strict: false }
 
 function choiceOf(
   model: ModelConfig,
@@ -16,7 +16,7 @@ function choiceOf(
 ): Choice | undefined {
   const full = Object.entries(upstreams).map(([name, parts]) => [name, upstreamOf(`https://${name}.example`, parts)])
   const config = configOf({ upstreams: Object.fromEntries(full), models: { m: model } })
-  const ways = waysOf(model, offer, atOnce(compileUpstreams(config, new Set())), config)
+  const ways = candidatesOf(model, offer, atOnce(compileUpstreams(config, new Set())), config)
   const found = new ModelIndex(config.models).find('m')
   if (found === undefined) throw new Error('no model')
   return choose(ways, 'm', found)

@@ -5,12 +5,12 @@ import type { RawRoute } from './raw.js'
 import { parseRouteKey, type RoutePattern, reservedFault } from './templates.js'
 
 /** Another path of a route, where requests with certain headers are its own though others are another route's. */
-export function readAlso({ path, with: headers = [] }: NonNullable<RawRoute['also']>): AlsoConfig {
+export function readAliasPath({ path, with: headers = [] }: NonNullable<RawRoute['also']>): AlsoConfig {
   return { path, with: headers.map(name => name.toLowerCase()) }
 }
 
 /** It has to be a path, with the very parameters that the route has. */
-export function checkAlso(
+export function checkAliasPath(
   { also }: RawRoute,
   { method, params, shape }: RoutePattern,
   site: Site,
@@ -33,7 +33,7 @@ export function checkAlso(
 }
 
 /** What no two routes may have in common: the shape of the path, for each of the headers that tell its requests. */
-export function shapesOfAlso(method: string, { path, with: headers }: AlsoConfig): readonly string[] {
+export function shapesOfAliasPath(method: string, { path, with: headers }: AlsoConfig): readonly string[] {
   const pattern = parseRouteKey(`${method} ${path}`)
   if ('fault' in pattern) return []
   return headers.length === 0 ? [pattern.shape] : headers.map(name => `${pattern.shape} with ${name}`)

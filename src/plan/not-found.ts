@@ -4,28 +4,28 @@ import type { Miss, Route, Shown } from '../core/plan.js'
 import type { FamilyMark } from '../core/route-settings.js'
 import type { Pattern } from './pattern.js'
 
-/** Where no route says it: as the schema's default. */
-const USUAL: readonly Placement[] = [{ in: 'header', name: 'authorization', scheme: 'Bearer' }]
+/** The schema's default, for families without routes. */
+const DEFAULT_PLACEMENTS: readonly Placement[] = [{ in: 'header', name: 'authorization', scheme: 'Bearer' }]
 
-type Asking = Pick<Miss, 'errors' | 'caller'>
+type RefusalForm = Pick<Miss, 'errors' | 'caller'>
 
 /**
- * Decides in which family's shape a request is refused that no route matches, and where its key is looked for: in the family
- * that its headers show, else as the first route does that shares the longest run of leading segments with its path.
+ * Decides which family's error shape answers a request that no route matches, and where its key is read: the family that
+ * its headers show; otherwise that of the first route that shares the longest run of leading segments with the path.
  */
-export class Misses {
+export class NotFoundForms {
   readonly #families = new Map<string, Family>()
   readonly #placements = new Map<Family, Map<string, Placement>>()
   /** By header. */
   readonly #marks = new Map<string, FamilyMark>()
 
-  /** Clients with one of these headers are of that family, whatever path they ask for. */
+  /** Requests with one of these headers belong to that family, whatever their path. */
   mark(marks: readonly FamilyMark[]): void {
     for (const mark of marks) this.#marks.set(mark.header, mark)
   }
 
-  /** The family that the headers of a request show, and where its routes look for keys. */
-  shown(headers: Shown): Asking | undefined {
+  /** The family that the request's headers show, and where its routes read keys. */
+  shown(headers: Shown): RefusalForm | undefined {
     for (const { header, family } of this.#marks.values())
       if (headers[header] !== undefined) return { errors: family, caller: this.#callerOf(family) }
     return undefined
@@ -33,7 +33,7 @@ export class Misses {
 
   #callerOf(family: Family): readonly Placement[] {
     const places = this.#placements.get(family)
-    return places === undefined ? USUAL : [...places.values()]
+    return places === undefined ? DEFAULT_PLACEMENTS : [...places.values()]
   }
 
   add(pattern: Pattern, { errors, caller }: Pick<Route, 'errors' | 'caller'>): void {
@@ -49,17 +49,17 @@ export class Misses {
     }
   }
 
-  /** `status` 404: nobody owns the path; 400: nobody could. */
+  /** `status` 404: no route has the path; 400: no route could have it. */
   at(path: string, status: 404 | 400, headers: Shown): Miss {
-    const { errors, caller } = this.shown(headers) ?? this.#usual(this.#familyOf(path))
+    const { errors, caller } = this.shown(headers) ?? this.#default(this.#familyOf(path))
     return { route: undefined, status, allow: [], caller, errors, families: [] }
   }
 
-  #usual(errors: Family): Asking {
+  #default(errors: Family): RefusalForm {
     return { errors, caller: this.#callerOf(errors) }
   }
 
-  /** With every prefix its shorter ones are known too, so the search ends with the first that is not. */
+  /** All shorter prefixes of a known prefix are known too, so the search ends at the first unknown one. */
   #familyOf(path: string): Family {
     let longest = this.#families.get('') ?? 'compatible'
     for (let end = path.indexOf('/', 1); ; end = path.indexOf('/', end + 1)) {
@@ -70,11 +70,11 @@ export class Misses {
   }
 }
 
-/** The path is owned, but not with this method; 426 where a WebSocket is there and a plain GET was sent (RFC 9110 §15.5.22). */
+/** The path exists with other methods: 405, or 426 for a plain GET where a WebSocket is served (RFC 9110 §15.5.22). */
 export function wrongMethod(
   owners: readonly Pick<Route, 'method' | 'errors' | 'caller' | 'families'>[],
   method: string,
-  shown?: Asking,
+  shown?: RefusalForm,
 ): Miss {
   const places = [...owners.flatMap(route => route.caller), ...(shown?.caller ?? [])]
   return {

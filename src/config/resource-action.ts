@@ -9,10 +9,10 @@ import { quoted } from './report.js'
 import { suggest } from './suggest.js'
 import type { RoutePattern } from './templates.js'
 
-type Holding = Pick<RouteConfig, 'holding' | 'names' | 'holder' | 'session' | 'everyModel' | 'batch' | 'results'>
+type ResourceAction = Pick<RouteConfig, 'holding' | 'names' | 'holder' | 'session' | 'everyModel' | 'batch' | 'results'>
 
 /** What a route says of things that upstreams keep for callers. */
-export function readHolding(raw: RawRoute, pattern: RoutePattern): Holding {
+export function readResourceAction(raw: RawRoute, pattern: RoutePattern): ResourceAction {
   const verb = RESOURCE_VERBS.find(one => raw[one] !== undefined)
   const object = verb === undefined ? undefined : raw[verb]
   const parameter = parameterOf(raw, pattern)
@@ -45,7 +45,7 @@ function readHint(text: string): RouteConfig['holder'][number] {
   return text.startsWith('header.') ? { from: 'header', name: name.toLowerCase() } : { from: 'query', name }
 }
 
-export function checkHolding(
+export function checkResourceAction(
   raw: RawRoute,
   pattern: RoutePattern,
   objects: Entries<RawObject>,

@@ -3,7 +3,7 @@ import type { ResourceKind, ResourceReference, ResourceRule, ResultRule } from '
 import { parsePath } from '../wire/json-edit.js'
 
 /** Kinds of things that upstreams keep, by name, each made once. */
-export class HeldKinds {
+export class ResourceKinds {
   readonly #kinds = new Map<string, ResourceKind>()
 
   constructor(objects: Readonly<Record<string, ObjectConfig>>) {

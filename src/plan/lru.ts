@@ -1,14 +1,14 @@
 /**
- * Keeps values that were asked for lately, at most `2 × size` of them: when the young half is full it becomes the old
- * half, and what was not asked for since then goes.
+ * An approximate LRU cache of at most `2 × halfSize` values. When the young half is full it becomes the old half, which
+ * drops the values that were not read since the last swap.
  */
-export class Recent<Value> {
-  readonly #size: number
+export class LruCache<Value> {
+  readonly #halfSize: number
   #young = new Map<string, Value>()
   #old = new Map<string, Value>()
 
-  constructor(size: number) {
-    this.#size = size
+  constructor(halfSize: number) {
+    this.#halfSize = halfSize
   }
 
   get(key: string): Value | undefined {
@@ -20,7 +20,7 @@ export class Recent<Value> {
   }
 
   set(key: string, value: Value): void {
-    if (this.#young.size >= this.#size) {
+    if (this.#young.size >= this.#halfSize) {
       this.#old = this.#young
       this.#young = new Map()
     }
