@@ -12,8 +12,8 @@ const MAX_NAMES = 8
 export type ShowKey = 'always' | 'once' | 'never'
 
 /**
- * What `serve` says once it listens: the address, what is on and what is off, the keys, and a request to try. At most twenty
- * lines, whatever is declared: `gateway routes` and `gateway explain` list the rest.
+ * What `serve` prints once it listens: the address, what is on and what is off, the keys, and a request to try. At
+ * most twenty lines for any configuration: `gateway routes` and `gateway explain` list the rest.
  */
 export function banner(serving: Serving, { colour, shows }: { colour: boolean; shows: ShowKey }): string {
   const paint = paints(colour)

@@ -6,18 +6,19 @@ import { collectDeadBuffers } from '../core/dead-buffers.js'
 const THRESHOLD_BLOCK_BYTES = 32 * 1024 * 1024 - 64 * 1024
 
 /**
- * Prepares the process for relaying much: every read of a socket makes a buffer of up to 64 KiB, and V8 lets 32 MiB of
- * dead ones gather. Two habits make that dear, at times most of what a busy tunnel costs:
+ * Prepares the process for heavy relaying: every read of a socket allocates a buffer of up to 64 KiB, and V8 lets 32
+ * MiB of dead buffers gather. Two defaults make that expensive, at times most of the cost of a busy tunnel:
  *
- * - glibc gives the end of the heap back to the system as soon as 128 KiB are free there, so that every buffer is made of
- *   pages that the system has to clear anew. It gives back later once a large block has been freed (M_TRIM_THRESHOLD in
- *   mallopt(3)): until the first large body has passed, that is, or this one, which is never written to and takes no memory.
- * - V8 collects the whole heap once it has grown by a share of what was last left, and counts the buffers in. After an idle
- *   while that share is small, and it collects all the time to win nothing. Three times is within what it takes by itself
- *   for a busy heap.
+ * - glibc returns the end of the heap to the system as soon as 128 KiB are free there, so that every buffer gets new
+ *   pages that the system must clear. It returns them later once a large block has been freed (M_TRIM_THRESHOLD in
+ *   mallopt(3)): this happens with the first large body, or with the block here, which is never written to and takes
+ *   no memory.
+ * - V8 collects the whole heap once it has grown by a share of its last size, and counts the buffers. After an idle
+ *   time that share is small, and it collects all the time for no gain. Three times is within the range that V8
+ *   chooses itself for a busy heap.
  *
- * Of large bodies on their way the dead buffers are collected sooner ({@link collectDeadBuffers}), by collections of young
- * objects alone.
+ * Dead buffers of large bodies are collected sooner ({@link collectDeadBuffers}), by collections of young objects
+ * only.
  */
 export function prepareMemory(): void {
   new ArrayBuffer(THRESHOLD_BLOCK_BYTES)

@@ -7,14 +7,14 @@ import type { Failure } from './failure.js'
 import { traceId } from './heads.js'
 import { shortened } from './upstream-words.js'
 
-/** Characters of a path that the log shows. */
+/** Maximum length of a logged path. */
 const MAX_PATH_CHARS = 200
-/** A client's own names of fields stand in it. */
+/** Maximum length of a logged parameter name, which the client chose. */
 const MAX_PARAM_CHARS = 200
 
 const NOTHING: readonly string[] = []
 
-/** Records the one entry of a settled call. */
+/** Writes the log entry of a settled call. */
 export function recordCall(call: Call): void {
   call.kernel.sink.record(account(call))
 }
@@ -62,7 +62,7 @@ function account(call: Call): RequestEntry {
   }
 }
 
-/** Which path nobody serves: told of callers who are known, since anybody else could write what they like. */
+/** The unknown path of a request; only for authenticated callers, because others could fill the log. */
 function pathOf({ route, caller, path }: Call): string | undefined {
   return route === undefined && caller !== undefined ? path.slice(0, MAX_PATH_CHARS) : undefined
 }
@@ -74,7 +74,7 @@ function outcomeOf(error: GatewayError | undefined, status: number): Outcome {
   return error.status < 500 ? 'client_error' : 'upstream_error'
 }
 
-/** Refusals of the gateway's own for what a request says. */
+/** Error codes of refusals that concern the request's content. */
 const OF_REQUESTS: Partial<Record<ErrorCode, true>> = {
   bad_request: true,
   invalid_parameter: true,
@@ -82,14 +82,14 @@ const OF_REQUESTS: Partial<Record<ErrorCode, true>> = {
   untranslatable: true,
 }
 
-/** Which rule a refused request breaks: the one that the refusal names, else what the client is told of it. */
+/** The rule that a refused request breaks: the one that the refusal names, else the message for the client. */
 function ruleOf(error: GatewayError | undefined): string | undefined {
   if (error === undefined || OF_REQUESTS[error.code] === undefined) return undefined
   const { rule, familyCode, limit, param } = error.details
   return rule ?? familyCode ?? limit ?? (param === undefined ? undefined : 'value')
 }
 
-/** Errors whose message, where they have no cause, is what the upstream said or did. It has been cleaned for the client. */
+/** Errors whose message, if they have no cause, is the upstream's. It has been cleaned for the client. */
 const BY_UPSTREAM: Partial<Record<ErrorCode, true>> = {
   upstream_rejected: true,
   upstream_failed: true,
@@ -97,7 +97,7 @@ const BY_UPSTREAM: Partial<Record<ErrorCode, true>> = {
   bad_upstream_response: true,
 }
 
-/** A stack only for faults of our own; else one line. */
+/** A stack for internal errors only; else one line. */
 export function causeOf(error: GatewayError | undefined): string | undefined {
   const cause = error?.details.cause
   if (cause === undefined) return error !== undefined && BY_UPSTREAM[error.code] ? shortened(error.message) : undefined
@@ -106,7 +106,7 @@ export function causeOf(error: GatewayError | undefined): string | undefined {
   return 'code' in cause ? `${String(cause.code)}: ${cause.message}` : cause.message
 }
 
-/** Keeps why an attempt failed that another one follows. */
+/** Records why an attempt failed, before the next one. */
 export function noteCause({ attempts }: Call, { error }: Failure): void {
   const last = attempts.pop()
   const cause = causeOf(error)

@@ -65,7 +65,7 @@ async function readJson(call: Call, route: Route): Promise<Body> {
     scanner ??= new JsonScanner(scanOptions(route))
     scanner.push(piece)
     call.bytesIn += piece.length
-    // Nothing of a body that is refused need be held while the rest of it comes.
+    // A refused body is not stored while the rest of it arrives.
     return !scanner.failed
   }
   const hold = (size: number): Promise<void> | undefined => call.bodyMemory.reserve(COPIES_PER_BODY * size)
@@ -96,7 +96,7 @@ function schemaOf(route: Route): Route['validate'] {
   return route.body === 'multipart' ? route.validateJson : route.validate
 }
 
-/** The same object for all requests of a route. */
+/** One object for all requests of a route. */
 function scanOptions(route: Route): ScanOptions {
   const known = SCANS.get(route)
   if (known !== undefined) return known
@@ -126,7 +126,7 @@ function isRuled(document: JsonObject, bytes: Buffer, keys: MemberKeys | undefin
 
 const SCANS = new WeakMap<Route, ScanOptions>()
 
-/** Where the model's name stands. */
+/** Finds the position of the model's name. */
 function readScanned(call: Call, route: Route, scanner: JsonScanner, bytes: Buffer): Span | undefined {
   const problem = scanner.end()
   if (problem !== undefined) throw malformedBody(problem, route.limits)
@@ -145,7 +145,7 @@ function readScanned(call: Call, route: Route, scanner: JsonScanner, bytes: Buff
   return standsInBody(route.model) ? scanner.found(route.model.name) : undefined
 }
 
-/** Whether it is a member of a body that is JSON. */
+/** Whether the pointer is to a member of a JSON body. */
 export function standsInBody(pointer: Pointer | undefined): pointer is Pointer {
   return pointer?.from === 'body' || pointer?.from === 'form'
 }
@@ -166,7 +166,7 @@ function checkJsonType(call: Call): void {
   })
 }
 
-/** Whether JSON comes where a form may stand. What has no type can be no form, whose type names its boundary. */
+/** Whether the body is JSON on a route that also accepts forms. A body without a type cannot be a form: a form's type has the boundary. */
 function isJsonInstead(call: Call, { validateJson }: Route): boolean {
   if (validateJson === undefined) return false
   const type = call.request.headers['content-type']
@@ -188,7 +188,7 @@ function checkSchema(validate: NonNullable<Route['validate']>, document: unknown
   throw violated(violation)
 }
 
-/** For the log of a request that is refused before its model is asked for. */
+/** For the log of a request that is refused before its model is resolved. */
 function noteModel(call: Call, inBody: InBody): void {
   const pointer = call.route?.model
   const named = pointer && readPointer(call, pointer, inBody)
@@ -210,18 +210,18 @@ function readVectors(call: Call, { protocol }: Route, inBody: InBody): void {
   if (protocol?.vectors !== undefined) call.vectors = wantedVectors(protocol.vectors, inBody)
 }
 
-/** The value of a top-level member of a sound document of which there is no skeleton. */
+/** The value of a top-level member of a valid document without a skeleton. */
 function valueIn(bytes: Buffer, name: string): unknown {
   const found = findValue(bytes, [name])
   return found && parseJson(bytes.toString('utf8', found.start, found.end))
 }
 
-/** Characters of a skeleton that is surely whole. */
+/** A shorter skeleton is certainly whole. */
 const MAX_WHOLE_SKELETON_CHARS = 128 * 1024
 
 function readModel(call: Call, pointer: ModelPointer, inBody: InBody): string {
   const { clientSecret } = call
-  // A secret opens sessions of its model alone, so clients need not name it.
+  // A client secret is for one model, so clients need not name it.
   const known = clientSecret === undefined ? pointer : { ...pointer, byDefault: clientSecret.model }
   const { model, named } = modelIn(known, readPointer(call, pointer, inBody))
   if (named !== undefined) call.named = named

@@ -4,10 +4,10 @@ import type { MemoryLease } from './memory.js'
 import type { Source } from './relay/relay.js'
 import { costInTurns, parsed } from './translate/steps.js'
 
-/** Deepest nesting of an answer: what works on documents goes down into them. */
+/** Maximum nesting of an answer: code that walks documents is recursive. */
 const MAX_DEPTH = 2000
 
-/** Room for the objects of one whole answer. To be ended when they are dropped. */
+/** Memory for the objects of one whole answer. End the lease when they are dropped. */
 export function answerLease({ call }: Pick<Source, 'call'>): MemoryLease {
   return call.kernel.memory.answers.lease(call.key)
 }
@@ -35,7 +35,7 @@ export async function answerDocument(
   }
 }
 
-/** Makes room for so much more of an answer; undefined where it is there at once. Throws `bad_upstream_response` where there can be none. */
+/** Reserves more memory for an answer; undefined if it is available at once. Throws `bad_upstream_response` if there can never be enough. */
 export function holdAnswer(memory: MemoryLease, heap: number): Promise<void> | undefined {
   if (memory.exceeds(heap)) throw malformedAnswer('It is too large to be read.', 'memory')
   return memory.reserve(heap)

@@ -13,7 +13,7 @@ import { openTranslation } from './translate/open.js'
 import type { Translator } from './translate/translator.js'
 import { classify, noConnection } from './upstream-errors.js'
 
-/** Time that an upstream gets to end its transfer after its stream has ended, before the connection is broken off. */
+/** Time for an upstream to end its transfer after its stream has ended, before the connection is cut. */
 const LINGER_MS = 1000
 
 /**
@@ -27,7 +27,7 @@ export class Attempt implements UpstreamHandler, Source, Worker {
   readonly call: Call
   readonly route: Route
   readonly exchange: Exchange
-  /** Where the upstream speaks another protocol than the client. */
+  /** Set if the upstream's protocol is not the client's. */
   readonly translator: Translator | undefined
   readonly mayYield: boolean
   readonly key: string
@@ -41,12 +41,12 @@ export class Attempt implements UpstreamHandler, Source, Worker {
   #relay: Relay | undefined
   #status: number | undefined
   #noted = false
-  /** The client has to take what it was sent before anything more is read. */
+  /** Reading pauses until the client has received what was sent. */
   #paused = false
-  /** What has come and waits for that, or for its turn, and how the transfer ended after it. */
+  /** Received bytes that wait for that, or for their turn, and how the transfer ended after them. */
   #rest: Buffer | undefined
   #ending: 'whole' | Error | undefined
-  /** Where the watchdog has it, while it lingers. */
+  /** Its slot in the watchdog, while it lingers. */
   #watched = 0
 
   /** `dispatched` is when the first attempt of the call began; the `total` time-out counts from there. */
@@ -71,7 +71,7 @@ export class Attempt implements UpstreamHandler, Source, Worker {
 
   send(request: UpstreamRequest): void {
     const { pool } = this.call.generation.reach(this.exchange.upstream)
-    // A request that the library refuses fails within this very call, and has its place to give back then.
+    // A request that the library refuses fails inside this call, and must be able to release its pool then.
     this.#pool = pool
     if (this.call.kernel.sink.debugs) tellSent(this.call, this.exchange, request)
     const dispatched = pool.dispatch(request, this)
@@ -100,7 +100,7 @@ export class Attempt implements UpstreamHandler, Source, Worker {
     headers: Record<string, string | string[] | undefined>,
   ): void {
     if (status < 200 || this.#phase === 'over') return
-    // They hold all that came with them, as long as the answer lasts: 64 KiB of each stream.
+    // They keep the buffer that they arrived in alive as long as the answer: 64 KiB per stream.
     controller.rawHeaders = null
     this.#controller = controller
     this.#status = status
@@ -135,7 +135,7 @@ export class Attempt implements UpstreamHandler, Source, Worker {
     else this.#ending = cause
   }
 
-  /** Gives the relay what has come, as far as the client takes it and while it is this answer's turn. */
+  /** Passes received bytes to the relay while the client accepts them and it is this answer's turn. */
   private work(): void {
     const { turns } = this.call.kernel
     while (this.#rest !== undefined && !this.#paused) {
@@ -157,7 +157,7 @@ export class Attempt implements UpstreamHandler, Source, Worker {
     }
   }
 
-  /** One step; what is left waits as the bytes that it is. */
+  /** One step; the rest waits as bytes. */
   private step(chunk: Buffer): void {
     const size = this.stepOf(chunk)
     this.#rest = size < chunk.length ? chunk.subarray(size) : undefined
@@ -169,7 +169,7 @@ export class Attempt implements UpstreamHandler, Source, Worker {
     return Math.min(chunk.length, this.#relay?.step ?? chunk.length)
   }
 
-  /** After a pause: with what waits, and then with what the upstream has. */
+  /** Resumes after a pause: first the waiting bytes, then the upstream. */
   private goOn(): void {
     this.work()
     if (this.#rest !== undefined || this.#paused || this.#phase === 'over') return
@@ -220,7 +220,7 @@ export class Attempt implements UpstreamHandler, Source, Worker {
       return
     }
     this.enter('lingering')
-    // The call settles now, but this connection still needs somebody to look after it.
+    // The call settles now, but this connection still needs a watchdog.
     this.#watched = this.call.kernel.watchdog.add(this)
   }
 
@@ -276,7 +276,7 @@ export class Attempt implements UpstreamHandler, Source, Worker {
     if (now - this.#dispatched > timeouts.total) this.late('total', 'first_byte')
   }
 
-  /** Nothing has come, and nothing more of the body has gone. */
+  /** Nothing was received, and no more of the body was sent. */
   private silent(): void {
     const message = 'The request did not arrive in time.'
     if (this.call.upload?.starves !== true) this.late('first_byte', 'first_byte')

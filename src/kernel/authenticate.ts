@@ -4,8 +4,8 @@ import type { Caller, KeyRing } from '../core/plan.js'
 import { unauthenticated } from '../core/refusals.js'
 
 /**
- * The caller whose key the request presents. Every refusal is one and the same 401: no key, a key that nobody has, an
- * expired or disabled one, and two keys that differ.
+ * Finds the caller whose key the request presents. All refusals are the same 401: no key, an unknown key, an expired
+ * or disabled key, and two keys that differ.
  */
 export function authenticate(
   request: IncomingMessage,
@@ -60,7 +60,7 @@ function readPlacement(
   }
 }
 
-/** No key is found by this one: Node keeps the first of two headers, and the other one may be another key. */
+/** Matches no key: Node keeps the first of two headers, and the second may be another key. */
 const REPEATED = ''
 
 function repeats({ rawHeaders }: IncomingMessage, name: string): boolean {

@@ -5,12 +5,12 @@ import type { HeldBody } from './body.js'
 import type { MemoryLease } from './memory.js'
 import { parsed, type Reading } from './translate/steps.js'
 
-/** What a body takes as objects, in bytes of heap at most. */
+/** Maximum heap of a body as objects, bytes. */
 export function heapOfBody({ heap, bytes }: HeldBody): number {
   return heap ?? mostHeapOf(bytes.length)
 }
 
-/** A call whose body waits for memory. */
+/** A call with a body that waits for memory. */
 export interface Waiting {
   readonly memory: MemoryLease
   /** Nothing more can be sent. */

@@ -7,31 +7,31 @@ export interface FormBody {
   readonly type: 'form'
   readonly spool: Spool
   readonly form: ReadForm
-  /** What request schemas are told of it. */
+  /** The form as request schemas see it. */
   readonly document: Readonly<Record<string, unknown>>
   /** The value of a text field. */
   readonly value: (name: string) => string | undefined
 }
 
-/** The request's body, as far as it had to be read to decide what happens. */
+/** The request's body, read as far as routing needs. */
 export type Body =
   | { readonly type: 'none' }
   | HeldBody
   | FormBody
-  /** Streamed to the upstream as it comes; nobody looks at it. */
+  /** Streamed to the upstream as it arrives, unread. */
   | { readonly type: 'stream' }
 
-/** Held whole, so that another target may be tried. */
+/** In memory as a whole, so that another target may be tried. */
 export interface HeldBody {
   readonly type: 'bytes'
   readonly bytes: Buffer
-  /** What it takes as objects, in bytes of heap at most; absent: nothing but its size is known. */
+  /** Maximum heap as objects, bytes; absent if only its size is known. */
   readonly heap?: number
-  /** Where the model's name stands, if it has been found on the way. */
+  /** Position of the model's name, if the scan found it. */
   readonly model: Span | undefined
-  /** False where somebody has looked and it names nothing that upstreams keep. */
+  /** False if a check found no references to resources of upstreams. */
   readonly named?: boolean
-  /** False where somebody has looked and the route's rules are about none of its members. */
+  /** False if a check found no members that the route's rules concern. */
   readonly ruled?: boolean
 }
 
@@ -40,13 +40,13 @@ export interface Span {
   readonly end: number
 }
 
-/** What goes out otherwise than it came, for one exchange, because it names models or says where the request is to go. */
+/** Changes of a request for one exchange: members that name models or decide where the request goes. */
 export interface MemberChanges {
   readonly edits: readonly Edit[]
-  /** Fields of forms by the names that clients wrote: their new text, or undefined where they are taken out. */
+  /** Form fields by the client's names: their new text, or undefined if they are removed. */
   readonly fields: ReadonlyMap<string, string | undefined>
-  /** Parameters of the query that stay here. */
+  /** Query parameters that are not sent upstream. */
   readonly query: ReadonlySet<string>
-  /** Client's names of what is taken out. */
+  /** Client's names of removed members. */
   readonly dropped: readonly string[]
 }

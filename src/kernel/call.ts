@@ -25,8 +25,8 @@ import type { Upload } from './upload.js'
 import type { Watched, Work } from './watchdog.js'
 
 /**
- * One request from arrival to settlement. Everything that is known of it stands here; the steps of the pipeline fill it
- * in. It settles exactly once, when its response is closed, however it came to that.
+ * One request from arrival to settlement. It collects everything that is known about the request; the steps of the
+ * pipeline fill it in. It settles exactly once, when its response is closed, for whatever reason.
  */
 export class Call implements Watched, InFlight {
   readonly kernel: Kernel
@@ -34,9 +34,9 @@ export class Call implements Watched, InFlight {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly id: string
-  /** Address of the client, or of the proxy that stands for it. */
+  /** Address of the client, or of the proxy that represents it. */
   readonly client: string | undefined
-  /** How many trusted proxies it came through. */
+  /** Number of trusted proxies that the request came through. */
   readonly proxies: number
   readonly started = performance.now()
   /** The raw path, still encoded, and the query, parsed only where there is one. */
@@ -46,14 +46,14 @@ export class Call implements Watched, InFlight {
   route: Route | undefined
   params: Params = NO_PARAMS
   caller: Caller | undefined
-  /** The secret that stands for the caller's key, where one does. */
+  /** The client secret that replaces the caller's key, if there is one. */
   clientSecret: ClientSecret | undefined
   family: Family = 'compatible'
   model = ''
-  /** Whether the request itself holds that name: a word may stand for it, or nothing. */
+  /** Whether the request itself contains that name; it may have another word for it, or none. */
   named = false
   stream = false
-  /** Headers that go with every answer to this request: CORS. */
+  /** Headers of every answer to this request: CORS. */
   extraHeaders: readonly string[] = []
 
   work: Work | undefined
@@ -65,46 +65,46 @@ export class Call implements Watched, InFlight {
   bytesOut = 0
   events = 0
   trailing = 0
-  /** Whether the answer began before all of the request had come. */
+  /** Whether the answer began before the request was complete. */
   early = false
   truncated = false
   usage: Usage | undefined
-  /** What attempts used whose answers came to nothing. */
+  /** Usage of failed attempts. */
   spent: Usage | undefined
   /** How a WebSocket that was passed through ended. */
   closed: RequestEntry['closed']
-  /** What the request says of the conversation that it belongs to, where its protocol has such, and that conversation. */
+  /** The request's options about its conversation, if its protocol has any, and that conversation. */
   wishes: Wishes | undefined
   turn: Turn | undefined
-  /** Whether the request asks that its answer be kept, and what is kept then. */
+  /** Whether the request asks to store its answer, and what is stored then. */
   asksToKeep = false
   completion: CompletionDraft | undefined
-  /** Values of the body's top-level members, as far as they were read, where the route is about tasks. */
+  /** Values of the body's top-level members that were read, on routes of tasks. */
   member: (name: string) => unknown = () => undefined
-  /** How the request wants vectors written; absent: it is not about vectors, or they pass as they come. */
+  /** The requested form of vectors; absent if there are none, or if they pass unchanged. */
   vectors: VectorForm | undefined
-  /** Whether it is about a thing that belongs to no key, and is nobody's afterwards either. */
+  /** Whether it concerns a resource without an owner, which stays without one. */
   isUnknown = false
-  /** Looks at the answer as it goes out. */
+  /** Observes the answer as it is sent. */
   tap: Tap | undefined
-  /** The body, where it is passed on as it comes. */
+  /** The body, if it is passed on as it arrives. */
   upload: Upload | undefined
-  /** The body, where it is held beside the request; let go of when the call is over. */
+  /** The body, if it is spooled; released when the call ends. */
   spool: Spool | undefined
-  /** What each exchange gets otherwise than it came, where the route's rules are about anything in the request. */
+  /** The request's changes for each exchange, if the route's rules concern any part of it. */
   members: ReadonlyMap<string, MemberChanges> | undefined
-  /** Of a batch: by upstream, the client's names of the models that its results tell, where they are others. */
+  /** For a batch, by upstream: the client's names of the models in its results, if they differ. */
   resultNames: ReadonlyMap<string, ResultNames> | undefined
-  /** Members that the exchange at hand did not get. */
+  /** Members that were not sent to the current exchange. */
   dropped: readonly string[] = []
-  /** Text of a translated stream that waits for its end; let go of when the call is over. */
+  /** Text of a translated stream that waits for its end; released when the call ends. */
   overflow: OverflowFile | undefined
   #memory: MemoryLease | undefined
   #bodyMemory: MemoryLease | undefined
   #answerMemory: MemoryLease | undefined
-  /** What translation left out. */
+  /** What translation omitted. */
   losses: { readonly dropped: readonly string[] } | undefined
-  /** The key whose place among all requests in flight this one has, once it has one. */
+  /** The key by which this request counts among all requests in flight, once it does. */
   #placed: string | undefined
   readonly #entered: number
   readonly #watched: number
@@ -112,7 +112,7 @@ export class Call implements Watched, InFlight {
   #settled = false
   #stalledSince: number | undefined
 
-  /** `settle` is told once, when nothing more becomes of it. */
+  /** `settle` is called once, when the request is finished. */
   constructor(kernel: Kernel, request: IncomingMessage, response: ServerResponse, settle: (call: Call) => void) {
     this.kernel = kernel
     this.#settle = settle
@@ -120,7 +120,7 @@ export class Call implements Watched, InFlight {
     this.request = request
     this.response = response
     this.id = clientRequestId(request) ?? randomUUID()
-    // Read now: a socket forgets it when it is closed.
+    // Read now: a closed socket has no address.
     const connected = connectedFrom(request)
     const forwardedFor = request.headers['x-forwarded-for']
     this.client = this.generation.clients.of(connected, forwardedFor)
@@ -135,35 +135,35 @@ export class Call implements Watched, InFlight {
     if (response.socket === null) this.watchSocket()
   }
 
-  /** What this call's request takes as objects. */
+  /** Memory of this call's request as objects. */
   get memory(): MemoryLease {
     this.#memory ??= this.kernel.memory.requests.lease(this.key)
     return this.#memory
   }
 
-  /** What this call's body takes where it is large, and what is sent of it. */
+  /** Memory of this call's body if it is large, and of what is sent of it. */
   get bodyMemory(): MemoryLease {
     this.#bodyMemory ??= this.kernel.memory.bodies.lease(this.key)
     return this.#bodyMemory
   }
 
-  /** What this call's answer takes, where it is gathered while it comes. */
+  /** Memory of this call's answer, if it is gathered as it arrives. */
   get answerMemory(): MemoryLease {
     this.#answerMemory ??= this.kernel.memory.answers.lease(this.key)
     return this.#answerMemory
   }
 
-  /** The client went away, or the answer is out: nothing more can be sent. */
+  /** The client left, or the answer is complete: nothing more can be sent. */
   get over(): boolean {
     return this.#settled
   }
 
-  /** The name of the caller's key: whose records these are, and by what scarce things are shared. Callers without a key count as one. */
+  /** The name of the caller's key: the owner of records, and the unit of fair sharing. All callers without a key count as one. */
   get key(): string {
     return this.caller?.name ?? ''
   }
 
-  /** Takes one of the places for requests in flight, until this one settles. Throws `unavailable` where none is left. */
+  /** Counts this request among those in flight, until it settles. Throws `unavailable` if there are too many. */
   takePlace(): void {
     if (!this.kernel.inFlight.take(this.key)) {
       throw new GatewayError('unavailable', 'Too many requests are in flight. Try again soon.', {
@@ -174,17 +174,17 @@ export class Call implements Watched, InFlight {
     this.#placed = this.key
   }
 
-  /** Whether the model's own name stands in what goes upstream: where the request holds it, or it stands for none. */
+  /** Whether the model's name is sent upstream: the request contains it, or the route writes its default. */
   get namesModel(): boolean {
     return this.named || (this.route?.model !== undefined && writesDefault(this.route.model))
   }
 
-  /** Whether a byte of the answer has been committed to. */
+  /** Whether the answer has begun. */
   get begun(): boolean {
     return this.response.headersSent
   }
 
-  /** Sends the head of the answer. `headers` is a flat name, value list that this call takes over. */
+  /** Sends the head of the answer. `headers` is a flat name, value list that now belongs to this call. */
   begin(status: number, headers: string[]): void {
     headers.push('x-request-id', this.id, ...this.extraHeaders)
     if (this.dropped.length > 0) tellDropped(headers, this.dropped)
@@ -196,7 +196,7 @@ export class Call implements Watched, InFlight {
     this.response.writeHead(status, headers)
   }
 
-  /** Answers false where the client is slower than the upstream; `onDrain` then tells when to go on. */
+  /** Returns false if the client is slower than the upstream; continue after `onDrain`. */
   write(bytes: Uint8Array, onDrain: () => void): boolean {
     this.firstByte ??= performance.now()
     this.bytesOut += bytes.length
@@ -217,7 +217,7 @@ export class Call implements Watched, InFlight {
     return false
   }
 
-  /** Ends the answer with bytes that stand in a string, a character each. */
+  /** Ends the answer with bytes in a string, one character each. */
   endLatin1(bytes: string): void {
     this.firstByte ??= performance.now()
     this.bytesOut += bytes.length
@@ -236,7 +236,7 @@ export class Call implements Watched, InFlight {
     this.finish(() => this.response.end(bytes))
   }
 
-  /** The answer's end waits until the answer has been kept, where it is to be. */
+  /** The answer's end waits until the answer has been stored, if it must be. */
   private finish(end: () => void): void {
     this.tap?.end()
     const kept = this.tap?.kept
@@ -251,12 +251,12 @@ export class Call implements Watched, InFlight {
     sent.catch((cause: unknown) => this.fail(cause))
   }
 
-  /** A whole JSON answer of the gateway's own. */
+  /** Sends a whole JSON answer of the gateway's own. */
   answer(status: number, body: object, headers: string[] = []): void {
     this.answerBytes(status, Buffer.from(jsonText(body)), headers)
   }
 
-  /** The same of what is JSON already. */
+  /** The same for serialized JSON. */
   answerBytes(status: number, json: Buffer, headers: string[]): void {
     headers.push('content-type', 'application/json', 'content-length', String(json.length))
     this.begin(status, headers)

@@ -1,8 +1,8 @@
 /** Bytes of answers per turn of the event loop that are processed without looking at the clock. */
 const UNTIMED_BYTES_PER_TURN = 64 * 1024
 /**
- * Time for answers in one turn of the event loop, milliseconds: after that everybody else has theirs. Short, because the
- * runtime takes one new connection a turn.
+ * Time for answers per turn of the event loop, milliseconds; after it other work gets its turn. Short, because the
+ * runtime accepts one new connection per turn.
  */
 const TURN_MS = 3
 /** The same, milliseconds, in a turn that accepted a connection: more connections may be waiting. */
@@ -15,9 +15,10 @@ export interface Worker {
 }
 
 /**
- * Shares the event loop among answers that are written anew and come faster than that can be done, and with everything else. The runtime
- * reads up to 2 MiB of each socket before it looks at the next one: some hundred upstreams that push would hold up every
- * other request for seconds. Past the time of a turn answers wait in line, a few KiB of each in the turns that follow.
+ * Shares the event loop between rewritten answers that arrive faster than they can be processed, and all other work.
+ * The runtime reads up to 2 MiB from each socket before it looks at the next one, so a hundred fast upstreams would
+ * delay every other request for seconds. Once the time of a turn is used up, answers are queued, and each gets a few
+ * KiB in the turns that follow.
  */
 export class EventLoopShares {
   readonly #line = new Set<Worker>()

@@ -23,8 +23,8 @@ export async function formAsJson(call: Call, body: FormBody): Promise<HeldBody> 
 }
 
 /**
- * A form as a JSON object: fields as strings, files as data URLs, names that stand several times as lists, and
- * `name[member]` as a member of an object. `size`: about how many bytes it has as JSON. Throws `too_large`.
+ * Converts a form into a JSON object: fields become strings, files data URLs, repeated names lists, and
+ * `name[member]` a member of an object. `size`: its approximate size as JSON, bytes. Throws `too_large`.
  */
 export async function formDocument(
   call: Call,

@@ -23,8 +23,8 @@ import { changeFields } from './members.js'
 const HEAD = { head: 16 * 1024, headers: 32 } as const
 
 /**
- * Reads a form as it comes, no faster than it can be held. Fields may stand in any order. Whatever goes wrong, the call
- * lets go of what is held when it is over.
+ * Reads a form as it arrives, no faster than it can be stored. Fields may come in any order. After any failure the
+ * call releases what was stored when it ends.
  */
 export async function readForm(call: Call, route: Route): Promise<FormBody> {
   const { request } = call
@@ -106,8 +106,8 @@ class Places {
 }
 
 /**
- * An object with a member for each name: the value of a text field, or what is known of a file. A name that stands
- * several times is a list, and so is one that ends in `[]`, without these.
+ * An object with a member for each name: the value of a text field, or the facts about a file. A repeated name
+ * becomes a list, and so does a name that ends in `[]` (the brackets are removed).
  */
 function documentOf({ parts }: ReadForm): Readonly<Record<string, unknown>> {
   const document: Record<string, unknown> = Object.create(null)

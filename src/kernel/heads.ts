@@ -3,8 +3,8 @@ import { GatewayError } from '../core/errors.js'
 import type { Limits } from '../core/limits.js'
 
 /**
- * Headers that may stand only once. Node keeps the first or joins them; a server behind us might take the other one.
- * Host: RFC 9112 §3.2; Content-Length and Transfer-Encoding: RFC 9112 §6.3.
+ * Headers that must not be repeated. Node keeps the first one or joins them; a server behind the gateway might use
+ * the other one. Host: RFC 9112 §3.2; Content-Length and Transfer-Encoding: RFC 9112 §6.3.
  */
 const SINGLE = new Set(['host', 'content-length', 'transfer-encoding', 'content-type', 'expect'])
 /** The longest name in {@link SINGLE}. */

@@ -73,8 +73,8 @@ export interface Receiver {
 }
 
 /**
- * The answer to an {@link InnerRequest}. It has no socket: whatever is written goes to its receiver at once. Of the base
- * class it uses what keeps the head, so that everything that asks whether it was sent gets a true answer.
+ * The response to an {@link InnerRequest}. It has no socket: everything that is written goes to its receiver at once.
+ * It keeps the head in the base class, so that code that checks whether the head was sent gets the right answer.
  */
 export class InnerResponse extends ServerResponse {
   readonly #receiver: Receiver

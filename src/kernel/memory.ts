@@ -219,8 +219,8 @@ export class MemoryLease {
   }
 
   /**
-   * Holds so many bytes more; undefined where they are there at once. Throws, or rejects, with `unavailable` where there
-   * is no room in time, and with `too_large` where there could never be. Once the lease has ended nothing is held.
+   * Reserves more bytes; undefined if they are available at once. Throws, or rejects, with `unavailable` if there is
+   * no room in time, and with `too_large` if there can never be. After the lease has ended it reserves nothing.
    */
   reserve(bytes: number): Promise<void> | undefined {
     return this.#ended ? undefined : this.#memory.reserve(this, bytes)

@@ -1,7 +1,7 @@
 import type { Call } from './call.js'
 
 /**
- * Whether a parameter of the query is for the gateway itself: callers' keys, wherever they stand, and the model, which the
+ * Whether a query parameter is for the gateway itself: the callers' keys of any route, and the model, which the
  * exchange renames.
  */
 export function ownQuery(call: Call, name: string, value: string): boolean {

@@ -5,8 +5,8 @@ import type { Call } from './call.js'
 export const NOT_ALLOWED = 'the key may not use this model'
 
 /**
- * The ways to serve this call, best first. A model that nobody has, one that this key may not use and one whose
- * upstreams are all switched off answer alike.
+ * The exchanges for this call, best first. The answer is the same for an unknown model, one that this key may not
+ * use, and one whose upstreams are all disabled.
  */
 export function resolve(call: Call, route: Route): readonly Exchange[] {
   if (route.model !== undefined && call.caller?.may(call.model) !== true) {

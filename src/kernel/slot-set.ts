@@ -1,7 +1,8 @@
 /**
- * What is present at the moment, in no order. A set would do, but for its cost to the garbage collector: V8's hash tables
- * are made anew every few entries that come and go, and each old table holds on to the next one. Once one of them has
- * grown old, all that were ever in the later ones are kept until the next full collection.
+ * An unordered set of the items that are present, each in a numbered slot. A `Set` would do, but for its cost to the
+ * garbage collector: V8 replaces its hash table every few insertions and deletions, and each old table refers to the
+ * next one. Once one table has reached the old generation, all items of the later ones stay alive until the next full
+ * collection.
  */
 export class SlotSet<Item extends object> {
   readonly #items: (Item | undefined)[] = []

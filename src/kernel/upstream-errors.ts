@@ -54,8 +54,8 @@ function timeout(phase: string, cause: unknown): GatewayError {
 }
 
 /**
- * The error that an upstream's status stands for. The gateway's own credential is never the client's business. `said` is
- * what the upstream says of it, for the log.
+ * Maps an upstream's status to an error. Clients never learn about the gateway's own credential. `said` is the
+ * upstream's message, for the log.
  */
 export function errorOfStatus(
   status: number,

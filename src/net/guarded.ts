@@ -11,8 +11,8 @@ export interface GuardedOptions extends MediaRules {
 }
 
 /**
- * Connections to addresses that somebody else has named: a result's URL, a client's webhook. The URL is checked, then
- * every address that its host has; the connection goes to those that were checked, whatever the name resolves to by then.
+ * Connections to addresses that come from outside: a result's URL, a client's webhook. The URL is checked, then every
+ * address of its host. The connection goes to the checked addresses, even if the name resolves to others by then.
  * Redirects are not followed.
  */
 export class GuardedHttp {

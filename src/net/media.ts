@@ -47,10 +47,10 @@ const REDIRECTS = [301, 302, 303, 307, 308]
 const HEADERS = { accept: '*/*', 'accept-encoding': 'identity', 'user-agent': 'model-gateway' }
 
 /**
- * Fetches media that clients name by URL, for upstreams that take bytes only. Every hop is checked before a connection is
- * made: the URL, then every address that its host has; the connection goes to the addresses that were checked, whatever
- * the name resolves to by then. Nothing of the client's request goes along. Errors are `invalid_parameter` at the URL's
- * place and do not tell what is behind it.
+ * Fetches media that clients name by URL, for upstreams that only accept bytes. Every hop is checked before a
+ * connection is made: the URL, then every address of its host. The connection goes to the checked addresses, even if
+ * the name resolves to others by then. No part of the client's request is sent. Errors are `invalid_parameter` at the
+ * URL's position, and reveal nothing about the host.
  */
 export class MediaFetcher {
   readonly #guard: MediaGuard

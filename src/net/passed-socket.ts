@@ -7,8 +7,8 @@ const NO_CLOSE_TIMEOUT_MS = 2 ** 31 - 1
 export const PASSED = { perMessageDeflate: false, closeTimeout: NO_CLOSE_TIMEOUT_MS } as const
 
 /**
- * A WebSocket that leaves it to its owner when to answer a close frame or a fault of the peer: the library calls its own
- * `close` for that, at once, and is told of the end of the connection only when that has come.
+ * A WebSocket whose owner decides when to answer a close frame or a fault of the peer. The library calls its own
+ * `close` at once for that. It learns of the connection's end only when the connection really ends.
  */
 export class PassedSocket extends WebSocket {
   /** The code for a peer that broke the protocol, or sent too much; 0 for none. */

@@ -59,10 +59,10 @@ function whatIsWrong(headers: IncomingHttpHeaders, key: string, offered = ''): s
 }
 
 /**
- * A WebSocket to an upstream whose bytes pass unchanged. The proxy library makes the handshake and TLS, and tells how they
- * went; to it, this is the client's socket. The client's own one it never gets: it would write an upstream's refusal
- * straight onto it, every header included, and pipe what nobody has looked at. Once the upstream has agreed, bytes go from
- * socket to socket without the library's pipes, which would take every byte through this stream once more.
+ * A WebSocket to an upstream whose bytes pass unchanged. The proxy library makes the handshake and TLS, and reports
+ * the result; it takes this object for the client's socket. It never gets the client's real socket: it would write an
+ * upstream's refusal straight to it, with every header, and pipe unchecked bytes. Once the upstream has accepted,
+ * bytes go from socket to socket without the library's pipes, which would pass every byte through this stream again.
  */
 export class RawTunnel extends Duplex {
   readonly #asked: TunnelRequest

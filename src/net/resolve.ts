@@ -14,8 +14,8 @@ export type Resolve = (host: string) => Promise<readonly ResolvedAddress[]>
 export class NoAddress extends Blocked {}
 
 /**
- * The addresses of a URL's host, one of which a connection will go to. Throws {@link NoAddress} where there are none, and the
- * signal's reason where it is given.
+ * Resolves the addresses of a URL's host; a connection will go to one of them. Throws {@link NoAddress} if there are
+ * none, and the signal's reason when it aborts.
  */
 export async function addressesOf(
   url: URL,

@@ -278,8 +278,8 @@ export class Gateway {
   }
 
   /**
-   * A save that fails may be looked at more than once, since what it names is watched from then on: it counts once, unless
-   * somebody asks for it. `same` tells one failure from another.
+   * An invalid save may be read more than once, because the files that it names are watched from then on. It is
+   * reported once, unless a reload was requested. `same` identifies the failure.
    */
   #failed(fields: object, same: string, isAsked: boolean): void {
     if (this.#failure === same && !isAsked) {

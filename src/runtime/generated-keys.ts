@@ -20,11 +20,11 @@ export function newKey(): Secret {
 }
 
 /**
- * Reads the key that was generated for `name` and is kept in `<dataFolder>/keys/`; with `make`, makes it where there is
- * none yet. Processes that start at once on one folder agree on the key. A file that others could read is closed to
- * them, and `note` is told.
+ * Reads the generated key of `name` from `<dataFolder>/keys/`; with `make`, creates it if there is none. Processes
+ * that start at the same time on one folder agree on the key. If others could read the file, its permissions are
+ * restricted and `note` is called.
  *
- * Throws {@link KeyFileError} where the file cannot be read or written.
+ * Throws {@link KeyFileError} if the file cannot be read or written.
  */
 export function generatedKey(
   dataFolder: string,
@@ -52,8 +52,8 @@ export function keyFile(dataFolder: string, name: string): string {
 }
 
 /**
- * A file name for any key name, the same on file systems that ignore case: lower-case letters, digits, `-` and `_` stand
- * for themselves, every other byte as %XX; a very long name by its digest.
+ * A file name for any key name, safe on file systems that ignore case: lower-case letters, digits, `-` and `_` are
+ * kept, every other byte becomes %XX; a very long name becomes its digest.
  */
 export function fileName(name: string): string {
   const escaped = Array.from(Buffer.from(name), escapedByte).join('')
@@ -88,8 +88,8 @@ function tighten(file: string, note: (line: string) => void): void {
 }
 
 /**
- * Written whole under another name and then linked: whoever sees the file sees all of it, and where two processes make
- * it at once the link of one of them fails, which is how they agree.
+ * Writes the whole file under another name and then links it, so that readers always see a complete file. If two
+ * processes create it at once, the link of one fails; this is how they agree.
  */
 function create(file: string): void {
   const draft = `${file}.${randomBytes(6).toString('hex')}`

@@ -1,6 +1,6 @@
 /**
- * Runs a job never twice at once. A run that has begun may have missed what changed since, so whoever asks meanwhile
- * shares the one run that follows it.
+ * Runs a job one at a time. A running job may have missed later changes, so all calls meanwhile share the one run
+ * that follows it.
  */
 export class OneAfterAnother<T> {
   readonly #job: () => Promise<T>

@@ -130,9 +130,9 @@ export function rawAnswer(error: GatewayError, family: Family = 'compatible'): s
 }
 
 /**
- * Serves a request that asks for another protocol than WebSocket as if it had not asked, which a server may (RFC 9110
- * §7.8): clients that would like HTTP/2 ask in every first request. Older versions of Node, which ask nobody, have let go
- * of the connection by now, so it is given back from its start, without the wish.
+ * Serves a request that asks to upgrade to another protocol than WebSocket as a plain request, which a server may
+ * (RFC 9110 §7.8): some clients offer HTTP/2 in every first request. Older versions of Node have detached the
+ * connection by now, so it is handed back to the server with its first bytes, without the upgrade header.
  */
 function serveInPlace(server: Server | HttpsServer, request: IncomingMessage, socket: Duplex, head: Buffer): void {
   const lines = [`${request.method} ${request.url} HTTP/${request.httpVersion}`]

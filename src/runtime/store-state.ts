@@ -5,8 +5,8 @@ import type { Log } from '../sinks/log.js'
 const QUIET_MS = 10_000
 
 /**
- * Whether the store works, as far as is known: what its driver tells, what calls come to, and what the regular sweep
- * finds. It says so once when that changes, and now and then of single calls: with a full disk every one of them fails.
+ * Whether the store works, by what its driver reports, how calls end, and what the regular sweep finds. It logs each
+ * change once, and failures of single calls now and then: with a full disk every one of them fails.
  */
 export class StoreState implements StoreEvents {
   #log: Log | undefined

@@ -14,8 +14,8 @@ const MAX_ROUNDS_PER_SWEEP = 20
 const TRIAL = { namespace: 'trials', owner: 'gateway', bytes: 64 * 1024, expires: 60_000 } as const
 
 /**
- * Takes expired records out of a store, a little at a time, until it is stopped; and finds out whether a store that failed
- * can be used again. That there was nothing to be taken out says nothing of that: a full disk can be read.
+ * Removes expired records from a store, a few at a time, until it is stopped, and checks whether a failed store is
+ * available again. A sweep that finds nothing to remove does not show that: a full disk can still be read.
  */
 export class Sweeper {
   readonly #store: Store

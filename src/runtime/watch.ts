@@ -28,11 +28,13 @@ export interface SourceWatch {
 }
 
 /**
- * Watches configuration files however they are changed: written in place, renamed over, deleted and made again, swapped
- * through a symbolic link, re-permitted, or with their folder replaced. Never stops by itself: a broken watch is set up
- * again with growing pauses, and a slow poll sees what no event tells (network mounts, moved parents, watch limits).
+ * Watches configuration files for every kind of change: written in place, renamed over, deleted and recreated,
+ * swapped through a symbolic link, changed permissions, or a replaced folder. Never stops by itself: a broken watch
+ * is set up again with growing pauses, and a slow poll finds changes without events (network mounts, moved parents,
+ * watch limits).
  *
- * Whatever becomes watched is reported once as changed, so that no edit falls between reading a file and watching it.
+ * Everything that becomes watched is reported once as changed, so that no edit is lost between reading a file and
+ * watching it.
  */
 export function watchSources(options: WatchOptions): SourceWatch {
   return new Sources(options)

@@ -1,7 +1,7 @@
 import { type ByteRange, MAX_PIECE_BYTES, StoreError } from '../core/store.js'
 
 /**
- * The bytes of a source in pieces of {@link MAX_PIECE_BYTES} bytes, but for the last one, whatever pieces they come in. Throws
+ * Re-cuts the bytes of a source into pieces of {@link MAX_PIECE_BYTES} bytes (the last one may be shorter). Throws
  * {@link StoreError} `full` over `limit` bytes, and what the source throws.
  */
 export async function* inChunks(source: AsyncIterable<Uint8Array>, limit: number): AsyncGenerator<Buffer> {

@@ -1,9 +1,9 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { StoreError } from '../core/store.js'
 
-// What a file of the store's library looks like, as far as is needed to tell before it is opened that it is whole: the
-// library maps it into memory, and a page that is missing ends the process (SIGBUS). See `MDB_page`, `MDB_meta`, `MDB_db`
-// and `MDB_node` in its `mdb.c`. Numbers are little-endian, as on every machine that the library is built for.
+// The file format of the store's library, in so far as needed to check before opening that a file is complete: the
+// library maps it into memory, and a missing page kills the process (SIGBUS). See `MDB_page`, `MDB_meta`, `MDB_db`
+// and `MDB_node` in its `mdb.c`. Numbers are little-endian, as on every machine that the library supports.
 
 const MAGIC = 0xbeefc0de
 const FORMAT = 2

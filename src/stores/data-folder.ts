@@ -10,8 +10,8 @@ export const BLOBS = 'blobs'
 /** Disk space that a new store needs at once. */
 const MIN_FREE_BYTES = 64 * 1024
 /**
- * Makes the folder and looks at what stands in it. The store's library ends the whole process where it meets a file that
- * is none of its own, or a disk without room for a new one, so that is found out first. Throws {@link StoreError}.
+ * Creates the folder and checks its contents. The store's library kills the process if it opens a file of another
+ * format, or if the disk has no room for a new one, so both are checked first. Throws {@link StoreError}.
  */
 export function prepareFolder(folder: string): void {
   try {

@@ -29,8 +29,8 @@ interface Entry {
 const ABANDONED_AFTER_MS = 3_600_000
 
 /**
- * Blobs as files beside the store, which names them: a file is on the disk before it is named, and what is to be taken
- * away is written down before it is, so that after a crash a sweep finds all of it.
+ * Blobs as files beside the store, which has their names. A file is written to the disk before it gets its name, and
+ * a removal is recorded before it happens, so that a sweep after a crash finds everything.
  */
 export class FileBlobs implements Blobs {
   readonly #environment: FileEnvironment

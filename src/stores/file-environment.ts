@@ -42,8 +42,8 @@ function acquire(folder: string): RootDatabase {
     known.users++
     return known.root
   }
-  // Turn batching would leave rejections of a failed commit that nobody can catch. Commits that overlap the flush of the
-  // one before lose a write now and then where several processes share a file, and pages with it.
+  // Turn batching would leave rejections of a failed commit that cannot be caught. Commits that overlap the flush of
+  // the previous one sometimes lose a write, and pages with it, if several processes share a file.
   const root = open({
     path: folder,
     maxDbs: MAX_DATABASES,

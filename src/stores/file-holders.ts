@@ -20,9 +20,10 @@ interface Mark {
 }
 
 /**
- * Who has a store open, as empty files beside it (so that a full disk keeps nobody out). Processes of one machine share
- * a store, as its library makes safe. Two machines cannot: the library's locks are memory that they do not share, so the
- * second one is refused; and so is a process that would change the schema below one that still runs.
+ * The processes that have a store open, as empty files beside it (so that a full disk locks no one out). Processes of
+ * one machine may share a store; its library makes that safe. Two machines cannot: the library's locks are in memory
+ * that they do not share, so the second one is refused. A process that would change the schema under a running one is
+ * refused as well.
  */
 export class Holder {
   readonly #path: string

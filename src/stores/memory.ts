@@ -20,8 +20,8 @@ import { MemoryLedger } from './memory-ledger.js'
 import { type Position, SortedIndex } from './sorted-index.js'
 
 /**
- * What the memory store holds at most. The records that nobody used for longest make room, but not those that are due
- * some time: where these alone are too many, nothing more is taken.
+ * The limits of the memory store. The least recently used records are evicted first, but not records with a due time:
+ * if these alone exceed the limit, new records are refused.
  */
 export interface MemoryBounds {
   readonly records: number

@@ -10,9 +10,9 @@ interface Host {
 }
 
 /**
- * Text of one answer that waits on the disk for its end, in a file without a name that is there from the first write on.
- * Synchronous, because whoever writes an answer cannot wait in the middle of it: blocks are small and few, and go to the
- * system's cache. Where the disk cannot take any more, text stays in memory.
+ * Text of one answer that waits on the disk for the answer's end, in an unnamed file that is created by the first
+ * write. Synchronous, because the writer of an answer cannot wait in the middle: blocks are small and few, and go to
+ * the system's cache. If the disk is full, text stays in memory.
  */
 export class OverflowFile implements Overflow {
   readonly #host: Host

@@ -33,8 +33,8 @@ export function statement(text: string): Statement {
 export type Row = Readonly<Record<string, unknown>>
 
 /**
- * Connections that answer soon, whatever the server does: a call waits for a connection and for its answer only so long,
- * and while the server is away nothing waits at all, but for one look now and then whether it is back.
+ * Connections with time limits for any state of the server: a call waits for a connection and for its answer only so
+ * long. While the server is away calls fail at once, except for an occasional probe.
  */
 export class PostgresPool {
   readonly #pool: pg.Pool
@@ -67,8 +67,8 @@ export class PostgresPool {
       keepAlive: true,
       allowExitOnIdle: true,
     })
-    // What breaks while nobody uses it is taken out of the pool by itself; what breaks in use fails its query. The event
-    // comes beside that, and would end the process where nobody listens.
+    // The pool removes idle connections that break; a connection that breaks in use fails its query. The event comes
+    // in addition, and without a listener it would end the process.
     this.#pool.on('error', () => undefined)
     this.#pool.on('connect', client => client.on('error', () => undefined))
   }

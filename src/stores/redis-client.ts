@@ -7,9 +7,9 @@ export const OPEN_TIMEOUT_MS = 5000
 const SILENCE_TIMEOUT_MS = 1000
 
 /**
- * A client that is not connected yet. Nothing is queued while there is no connection, and nothing is sent twice: whoever
- * calls decides. Before `opened` says so, a failed attempt is the last one. `renew` is asked whether the connection to a
- * server that became a replica is to be made anew: the next one finds the server that took over.
+ * A client that is not connected yet. Nothing is queued without a connection, and nothing is sent twice: the caller
+ * decides. Until `opened` returns true, a failed attempt is not repeated. `renew` decides whether to renew the
+ * connection to a server that became a replica: the next connection finds the new primary.
  */
 export function redisClient(settings: RedisSettings, opened: () => boolean, renew: () => boolean): Redis | Cluster {
   const { mode, nodes, group, username, password, sentinelPassword, database, tls, timeout } = settings

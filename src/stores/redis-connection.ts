@@ -30,8 +30,8 @@ export function script(lua: string): Script {
 }
 
 /**
- * A connection that answers soon, whatever the server does: nothing is queued while it is away, a command that is late
- * has failed, and a server that answers nothing at all is taken for one that is away until it answers again.
+ * A connection with time limits for any state of the server: nothing is queued while it is away, a late command
+ * fails, and a server that answers nothing at all counts as away until it answers again.
  */
 export class RedisConnection {
   readonly #client: Redis | Cluster

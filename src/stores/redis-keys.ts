@@ -1,8 +1,9 @@
 import type { Draft, Place } from '../core/store.js'
 
 /**
- * Over how many slots the records of a namespace are spread. An owner's records stand in one of them, so that a list,
- * a claim and a change of a record each see keys of one slot. Who changes this number loses what is kept.
+ * Number of slots over which the records of a namespace are spread. All records of an owner are in one slot, so that
+ * a list, a claim and a change of a record only touch keys of one slot. Changing this number loses all stored
+ * records.
  */
 const SHARDS = 16
 

@@ -81,8 +81,8 @@ redis.call('ZADD', KEYS[1], ARGV[2], ARGV[3])
 return redis.call('HMGET', KEYS[2], 'c', 'e', 'd', 'v', 'f', 'b')
 `)
 
-// A counter is a hash (s spent, r held, x expires), a hash of items (id: amount held, or 's' for settled), and the ends
-// of items. What the server lets go by itself goes an hour after its end, for clocks that differ.
+// A counter is a hash (s spent, r held, x expires), a hash of items (id: amount held, or 's' for settled), and the
+// ends of items. The server expires its keys an hour after their end, because clocks differ.
 
 const OPEN_COUNTER = `
 local function text(n) return string.format('%.0f', n) end

@@ -62,8 +62,8 @@ export class Spooler {
   }
 
   /**
-   * A place for one body of a caller; memory and disk are shared fairly among callers' keys. Whoever opens it disposes of
-   * it, however things end.
+   * Space for one body of a caller; memory and disk are shared fairly among callers' keys. The opener disposes of it
+   * in every case.
    */
   open(key: string): Spool {
     const { body } = this.#options
@@ -221,8 +221,8 @@ export class Spool {
   }
 
   /**
-   * Lets go of memory and disk, in whatever state the body is: a write or a read that is under way fails. Fulfilled when
-   * nothing is left. Never fails, and may be called again.
+   * Releases memory and disk in any state of the body: a current write or read fails. Fulfilled when everything is
+   * released. Never fails, and may be called again.
    */
   dispose(): Promise<void> {
     this.#state = 'gone'

@@ -1,15 +1,15 @@
 /**
- * Steps in which patience runs out. A step counts once however late its timer is: a process that was busy, or stopped, may
- * not have sent yet what it waits for, or not have read it.
+ * Steps of a time-out. A step counts once however late its timer is: a process that was busy or stopped may not have
+ * sent its request yet, or not have read the answer.
  */
 const STEPS_PER_TIMEOUT = 4
-/** How many times its patience a call waits at most, while there are signs of life. */
+/** How many time-outs a call waits at most, while there are signs of life. */
 const MAX_TIMEOUTS = 20
 
 /**
- * What `work` comes to, or the error that `late` makes after so many milliseconds without a sign of life; `late` is called
- * at most once, and never when `work` has settled. `heard` tells when there was a sign of life last (of
- * `performance.now`): what waits in a line that moves is not late.
+ * Settles as `work` does, or rejects with the error of `late` after so many milliseconds without a sign of life.
+ * `late` is called at most once, and never after `work` has settled. `heard` returns the time of the last sign of
+ * life (by `performance.now`): a call in a queue that moves is not late.
  */
 export async function withTimeout<T>(
   work: Promise<T>,
@@ -43,7 +43,7 @@ export async function withTimeout<T>(
   }
 }
 
-/** Calls back when the sockets have been looked at. */
+/** Calls back after the event loop has polled the sockets. */
 export function afterPolling(done: () => void): void {
   setImmediate(() => setImmediate(done))
 }

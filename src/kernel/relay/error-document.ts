@@ -4,10 +4,10 @@ import { isObject, type Json } from '../../core/json.js'
 const BAD_GATEWAY = 502
 
 /**
- * The status of an upstream's error that came as a JSON answer with a good status, as some servers send what their own
- * upstreams tell them: the one that the error names, or 502. As in event streams, that is a document that begins with an
- * `error` that is not empty, or is of the type `error`. Undefined for all others: they are answers, and a response that
- * failed has its `error` further behind.
+ * The status of an upstream's error that arrived as JSON with a success status: some servers pass the errors of their
+ * own upstreams like this. It is the status that the error names, or 502. As in event streams, an error is a document
+ * that begins with a non-empty `error`, or is of type `error`. Undefined for other documents: those are answers, and
+ * a failed response has its `error` further back.
  */
 export function statusOfError(document: unknown): number | undefined {
   if (!isObject(document)) return undefined

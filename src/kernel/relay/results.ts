@@ -11,8 +11,9 @@ import { RawRelay } from './raw.js'
 import type { Relay, Source } from './relay.js'
 
 /**
- * Passes the results of a batch on, line by line, with the client's own names of its models. All else stays byte for byte as it
- * came, also of lines that are no JSON. No more than one line is held, up to `limits.line` of the route.
+ * Passes on the results of a batch line by line, with the client's own names of its models. Everything else stays
+ * byte for byte the same, including lines that are not JSON. At most one line is in memory, up to `limits.line` of
+ * the route.
  */
 export class ResultsRelay implements Relay {
   readonly #attempt: Source

@@ -3,8 +3,8 @@ import { heapOf, type JsonCost } from '../../wire/json-cost.js'
 import { costInTurns } from './steps.js'
 
 /**
- * What the JSON takes that stands in strings of parts, counted in steps: some protocols have the arguments of calls, and
- * the results of tools, as text, and others as objects. Stops past `most` values.
+ * Counts values and heap of the JSON inside strings of parts, in steps: some protocols write the arguments of calls
+ * and the results of tools as text, and others as objects. Stops past `maxValues` values.
  */
 export async function embeddedCost(
   lists: readonly (readonly Part[])[],

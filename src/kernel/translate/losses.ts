@@ -84,8 +84,8 @@ export class Losses {
   }
 
   /**
-   * As {@link lose}, for a request that is counted and not run: what would be refused is refused here too, but only what
-   * stands somewhere (a part, a tool) is missed, not settings, and that is no error even where nothing may be lost.
+   * As {@link lose}, for a request that is counted and not run. What {@link lose} refuses is refused here too. Only
+   * content (a part, a tool) is reported as lost, not settings, and that is no error even in strict mode.
    */
   readonly miss = (field: string, at?: string, why?: string): void => {
     const carry = this.#tables.carries[field]

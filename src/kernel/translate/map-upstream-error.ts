@@ -10,9 +10,9 @@ const WAIT_HEADERS = new Set(['retry-after', 'retry-after-ms'])
 const STATUSES_WITH_WAIT = new Set([429, 503, 529])
 
 /**
- * An upstream's error as the client is told of it: in cleaned words, with the status by which the client's family says
- * the same, and with those headers of the answer that advise the client. `headers` are those of a translated answer, a
- * flat name, value list; they matter where nothing has been sent.
+ * Maps an upstream's error to the client's error: with cleaned words, the status that the client's family uses for
+ * it, and those headers of the answer that advise the client. `headers` are those of a translated answer, as a flat
+ * name, value list; they only matter before anything has been sent.
  */
 export function mapUpstreamError(error: GatewayError, attempt: Source, headers: readonly string[] = []): GatewayError {
   if (error.code === 'upstream_auth' || error.code === 'internal') return error

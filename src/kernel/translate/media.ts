@@ -37,8 +37,8 @@ export class RemoteMedia {
   }
 
   /**
-   * The request with bytes in the place of URLs that this target does not take. Throws `untranslatable` where nothing may
-   * be fetched, `invalid_parameter` where a URL gives nothing, `client_gone` after {@link cancel}.
+   * Replaces URLs that this target does not accept by their bytes. Throws `untranslatable` if fetching is not
+   * allowed, `invalid_parameter` if a URL cannot be fetched, and `client_gone` after {@link cancel}.
    */
   async inlined(decoded: DecodedRequest, translation: Translation): Promise<DecodedRequest> {
     const wanted = wantedBy(decoded.request, translation)

@@ -7,8 +7,8 @@ import { jsonBytes, yieldToEventLoop } from './steps.js'
 import type { Translator } from './translator.js'
 
 /**
- * The request in the upstream's protocol, or the call of that number of those that it takes. Nothing of the client's head
- * goes with it but what `forward` names.
+ * The request in the upstream's protocol, or the call with this number if one request needs several. Of the client's
+ * headers only those in `forward` are sent.
  */
 export async function translatedRequest(
   call: Call,

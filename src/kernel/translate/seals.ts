@@ -130,8 +130,8 @@ function lacksSeals({ role, parts }: Turn, protocol: string): boolean {
 }
 
 /**
- * Puts remembered thoughts back before the calls that they led to, for an upstream of the protocol that sealed them. To
- * any other they would mean nothing, and the client, who never sent them, cannot be told that they are left out.
+ * Puts remembered reasoning back before the calls that it led to, for an upstream of the protocol that sealed it.
+ * Other protocols cannot use it. The client never sent it, so leaving it out is not reported as a loss.
  */
 export function withRecalled(request: TextRequest, recalled: Recalled, protocol: string): TextRequest {
   if (recalled.size === 0) return request

@@ -19,8 +19,8 @@ export function isLarge(size: number): boolean {
 }
 
 /**
- * Lets others have the event loop between two steps over a large document; small ones go on at once. Each step by itself
- * (decode bytes, parse, translate, write) is linear and short.
+ * Yields to the event loop between two steps over a large document; small documents continue at once. Each step by
+ * itself (decode bytes, parse, translate, write) is linear and short.
  */
 export async function yieldToEventLoop(size: number): Promise<void> {
   if (isLarge(size)) await new Promise<void>(resolve => setImmediate(resolve))
