@@ -2,46 +2,49 @@ import { BACKSLASH, CLOSE_BRACE, CLOSE_BRACKET, COLON, COMMA, OPEN_BRACE, OPEN_B
 import { memberName } from '../core/members.js'
 import { MemberKeys } from './member-keys.js'
 
-/** Bits of a number that is no negative one. */
+/** Max paths: one bit each of a non-negative 31-bit number. */
 export const MAX_PATHS = 30
-/** Bytes of a string that are looked at one by one before the rest is searched. */
+/** Bytes of a string scanned by hand before the rest is searched. */
 const NEAR_BYTES = 48
-/** Most bytes that are kept of a string that goes over several pieces: a longer one is no name. */
+/** Max bytes kept of a string that spans chunks: a longer one cannot be a name. */
 const MAX_KEPT_BYTES = 2048
 
-/** An open container in which some of the places may lie. */
+/** An open container that may contain one of the paths' values. */
 interface Level {
   isObject: boolean
   /** Bits of the paths that lead here. */
   paths: number
-  /** How many of their names have been met. */
+  /** How many of their names have matched. */
   names: number
-  /** Lists that are open in this one, and are as good as it. */
+  /** Nesting depth of open lists in this one, which count as part of it. */
   inner: number
 }
 
 /**
- * Finds the strings that stand at certain places of a JSON document (`session.model`), while it passes in pieces, cut
- * anywhere, and says whether each may. Lists are looked through, wherever they stand: each element is as good as what it is
- * in the place of. It only follows strings, brackets, colons and commas, so that it reads whatever the most lenient of
- * parsers reads; keys are compared as {@link memberName} folds them, and of a key that stands twice both values count.
- * Memory is bounded whatever the document is.
+ * Finds the strings at certain paths of a JSON document (`session.model`) as it passes in chunks of any size, and checks
+ * whether each is allowed. Lists at any level are looked through: each element counts as the value in the list's position.
+ * It follows only strings, brackets, colons and commas, so it reads whatever the most lenient parser reads. Keys are
+ * compared as {@link memberName} folds them, and both values of a duplicate key count. Memory is bounded for every
+ * document.
  */
 export class NamedValues {
   readonly #paths: readonly (readonly string[])[]
   readonly #allowed: (value: string) => boolean
-  /** By the names that have been met: those that one of the paths may go on with. */
+  /** By number of matched names: the next names of the paths. */
   readonly #names: readonly MemberKeys[]
-  /** Bits of all paths, and of those at which nothing may stand. */
+  /** Bits of all paths, and of the paths that must have no value. */
   readonly #all: number
   readonly #barred: number
   #stoppedAt: readonly string[] | undefined
-  /** The open containers that matter: no more than twice the longest path has names, and one. */
+  /** The open containers that matter: at most one more than twice the number of names in the longest path. */
   readonly #levels: readonly Level[]
   #depth = 0
-  /** Open containers below them, which do not. */
+  /** Open containers inside those, which do not matter. */
   #skipped = 0
-  /** Bits of the paths whose next name the last string was; of those whose value may begin here, and their names so far. */
+  /**
+   * Bits of the paths whose next name the last string was; bits of those whose value may begin here, and their names so
+   * far.
+   */
   #candidate = 0
   #armed = 0
   #armedNames = 0
@@ -51,8 +54,8 @@ export class NamedValues {
   #keptLength = 0
 
   /**
-   * At most {@link MAX_PATHS} paths, each of at least one name. `allowed` judges the value that stands at one of them;
-   * at those that are `barred` nothing may stand at all.
+   * At most {@link MAX_PATHS} paths, each with at least one name. `allowed` checks the value at a path; `barred` paths must
+   * have no value at all.
    */
   constructor(
     named: readonly (readonly string[])[],
@@ -77,7 +80,7 @@ export class NamedValues {
     this.#levels = Array.from({ length: 2 * deepest + 2 }, () => ({ isObject: false, paths: 0, names: 0, inner: 0 }))
   }
 
-  /** Another document begins. */
+  /** Begins another document. */
   begin(): void {
     this.#depth = 0
     this.#skipped = 0
@@ -88,7 +91,7 @@ export class NamedValues {
     this.#keptLength = 0
   }
 
-  /** Reads on; false where a value stands at one of the places and is not allowed. */
+  /** Reads a chunk; false if a value at one of the paths is not allowed. */
   push(bytes: Buffer, start: number, end: number): boolean {
     let at = start
     while (at < end) {
@@ -128,7 +131,7 @@ export class NamedValues {
     return true
   }
 
-  /** Where the quote stands that ends the string at hand, or `end`. */
+  /** Position of the quote that ends the current string, or `end`. */
   private closing(bytes: Buffer, from: number, end: number): number {
     let at = from
     if (this.#escaped) {
@@ -164,12 +167,12 @@ export class NamedValues {
   }
 
   private hold(bytes: Buffer, start: number, end: number): void {
-    // One more than fits tells that something is missing.
+    // One byte over the limit shows that the string was cut.
     if (this.#keptLength + end - start > MAX_KEPT_BYTES) this.#keptLength = MAX_KEPT_BYTES + 1
     else this.#keptLength += bytes.copy(this.#kept, this.#keptLength, start, end)
   }
 
-  /** A string has ended: a key, a value, or the value that is looked for. */
+  /** A string has ended: a key, a value, or a value to check. */
   private ended(bytes: Buffer, start: number, end: number): boolean {
     if (this.#skipped > 0) return true
     if (this.#armed !== 0) {
@@ -179,18 +182,18 @@ export class NamedValues {
     }
     const level = this.#levels[this.#depth - 1]
     const names = level?.isObject === true ? this.#names[level.names] : undefined
-    // Most keys are told from the names at a glance, which those that came in pieces do not allow.
+    // Most keys are ruled out by a quick check, which needs the whole key in one chunk.
     const isOther = names === undefined || (this.#keptLength === 0 && !names.mayBe(bytes, start, end))
     this.#candidate = isOther || level === undefined ? 0 : this.candidates(level, bytes, start, end)
     return true
   }
 
-  /** The path at which something stands where nothing may. */
+  /** The barred path that has a value. */
   get stoppedAt(): readonly string[] | undefined {
     return this.#stoppedAt
   }
 
-  /** The last string was a key; false where nothing may stand under it. */
+  /** The last string was a key; false if a value under it is barred. */
   private colon(): boolean {
     if (this.#skipped > 0 || this.#candidate === 0) return true
     this.#armed = this.#candidate
@@ -212,7 +215,7 @@ export class NamedValues {
     this.#candidate = 0
   }
 
-  /** Of some paths those that have no more names. */
+  /** Those of the given paths that have no more names. */
   private leaves(paths: number, names: number): number {
     let found = 0
     for (let index = 0; paths >>> index !== 0; index++) {
@@ -226,7 +229,7 @@ export class NamedValues {
     return value !== undefined && this.#allowed(value)
   }
 
-  /** The paths through an object that go on with this key. */
+  /** The paths through an object that continue with this key. */
   private candidates({ paths, names }: Level, bytes: Buffer, start: number, end: number): number {
     let found = 0
     let key: string | undefined
@@ -238,7 +241,7 @@ export class NamedValues {
     return found
   }
 
-  /** The string at hand, decoded; undefined where it is too long for a name, or no JSON string. */
+  /** The current string, decoded; undefined if it is too long for a name, or not a JSON string. */
   private text(bytes: Buffer, start: number, end: number): string | undefined {
     let raw: string
     if (this.#keptLength === 0) {
@@ -267,7 +270,7 @@ export class NamedValues {
       this.#armed = this.#all
       this.#armedNames = 0
     }
-    // An object is no value of a place: what is looked for in it are further names.
+    // An object is not a value of a path: the search continues with its members.
     const paths = isObject ? this.#armed & ~this.leaves(this.#armed, this.#armedNames) : this.#armed
     const level = this.#levels[this.#depth]
     if (paths !== 0 && !isObject && around?.isObject === false) around.inner++

@@ -1,27 +1,27 @@
 /** A header's value with its parameters: `form-data; name="file"` (RFC 2045 §5.1, RFC 2183). */
 export interface Parameterized {
-  /** What stands before the first semicolon, lower-case. */
+  /** The text before the first semicolon, in lower case. */
   readonly value: string
-  /** By lower-case name, in order. */
+  /** By name in lower case, in order. */
   readonly parameters: ReadonlyMap<string, Parameter>
 }
 
 export interface Parameter {
   readonly value: string
-  /** The value as it is written, without its quotes. */
+  /** The value as written, without quotes. */
   readonly written: string
   readonly quoted: boolean
-  /** Where it stands in the header's value, quotes included. */
+  /** Its position in the header's value, quotes included. */
   readonly start: number
   readonly end: number
 }
 
 const QUOTE = '"'
 const BACKSLASH = '\\'
-/** RFC 2045, `token`. */
+/** `token` of RFC 2045. */
 const TOKEN = /^[!#$%&'*+\-.^_`{|}~0-9A-Za-z]+$/
 const VALUE_END = /[; \t]/g
-/** A kind or a media type; what exactly is for whoever compares it. */
+/** A kind or a media type; callers check which. */
 const KIND = /^[^\s;="]+$/
 
 export function isToken(text: string): boolean {
@@ -29,8 +29,8 @@ export function isToken(text: string): boolean {
 }
 
 /**
- * Reads a header's value, whose characters stand for bytes. Undefined where it does not fit the grammar, or has a
- * parameter twice. Values without quotes may hold anything but white space, semicolons, quotes and backslashes.
+ * Reads a header's value, in which each character is one byte. Undefined if it does not fit the grammar or repeats a
+ * parameter. Unquoted values may contain anything but white space, semicolons, quotes and backslashes.
  */
 export function parseParameters(text: string): Parameterized | undefined {
   const end = text.indexOf(';')
@@ -38,7 +38,7 @@ export function parseParameters(text: string): Parameterized | undefined {
   if (!KIND.test(value)) return undefined
   const parameters = new Map<string, Parameter>()
   for (let at = end < 0 ? text.length : end; at < text.length; ) {
-    // A semicolon stands at `at`; nothing behind it is no parameter.
+    // There is a semicolon at `at`; if nothing follows it, there is no parameter.
     at = skipSpace(text, at + 1)
     if (at === text.length || text[at] === ';') continue
     const equals = text.indexOf('=', at)
@@ -84,14 +84,14 @@ function bare(text: string, start: number): Read | undefined {
   return { parameter: { value, written: value, quoted: false, start, end }, end }
 }
 
-/** Where spaces and tabs end that begin at `from`. */
+/** End of the spaces and tabs that begin at `from`. */
 export function skipSpace(text: string, from: number): number {
   let at = from
   while (text[at] === ' ' || text[at] === '\t') at++
   return at
 }
 
-/** Without the spaces and tabs around it. */
+/** Strips surrounding spaces and tabs. */
 export function trim(text: string): string {
   let end = text.length
   while (end > 0 && (text[end - 1] === ' ' || text[end - 1] === '\t')) end--

@@ -16,24 +16,24 @@ import { isAt, next } from './bytes.js'
 import type { Path } from './json-path.js'
 import { PendingBytes } from './pending-bytes.js'
 
-/** Longest value that is read, in bytes of JSON: a longer one counts as absent. */
+/** Max size of a value's JSON: a longer value counts as absent. */
 const MAX_VALUE_BYTES = 16 * 1024
-/** Longest key that is compared where it goes over several pieces, in bytes. */
+/** Max size of a key that is compared if it spans chunks. */
 const MAX_KEY_BYTES = 1024
-/** Bytes that are looked at one by one before the rest is searched: a native search costs some 15 ns. */
+/** Bytes scanned by hand before the rest is searched: a native search costs about 15 ns. */
 const NEAR_BYTES = 48
 
-/** The bytes that matter where no value is looked for: they open or close a container, or open a string. */
+/** The bytes that matter outside searched values: they open or close a container, or open a string. */
 const MARKS = [QUOTE, OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE] as const
 const IS_MARK = new Uint8Array(256)
 for (const mark of MARKS) IS_MARK[mark] = 1
 
-/** The names on each path as they are written. */
+/** The names of each path, as written in JSON. */
 type Names = readonly (readonly Buffer[])[]
 
 const NAMES = new WeakMap<readonly Path[], Names>()
 
-/** Made once for the paths of each protocol. */
+/** Built once for the paths of each protocol. */
 function namesOf(paths: readonly Path[]): Names {
   const known = NAMES.get(paths)
   if (known !== undefined) return known
@@ -43,12 +43,12 @@ function namesOf(paths: readonly Path[]): Names {
 }
 
 /**
- * Reads the values at declared places of a JSON document (`usage`, `response.usage`, `candidates.*.finishReason`) while it
- * passes in pieces, cut anywhere, and tells whether the document has closed. A name at any other place, such as within
- * the arguments of a tool, is no such place. `*` is any element of an array or any member of an object.
+ * Reads the values at declared paths of a JSON document (`usage`, `response.usage`, `candidates.*.finishReason`) as it
+ * passes in chunks of any size, and reports whether the document has closed. The same name at another path, such as in the
+ * arguments of a tool, does not match. `*` is any array element or object member.
  *
- * As for `JSON.parse`, the last of several members of one name counts. The grammar is not checked: of what is no JSON
- * anything may be read. Memory is bounded whatever the document is.
+ * As for `JSON.parse`, the last of duplicate members counts. The grammar is not checked: for invalid JSON the values are
+ * meaningless. Memory is bounded for every document.
  */
 export class PlacedValues {
   readonly #paths: readonly Path[]
@@ -59,26 +59,26 @@ export class PlacedValues {
   readonly #masks: number[] = [0]
   readonly #objects: boolean[] = [false]
   #depth = 0
-  /** Containers deeper than this hold no declared place: their ends are looked for and nothing else. */
+  /** Containers deeper than this contain no declared path; only their ends are searched. */
   #floor = 0
   #inString = false
   #escaped = false
   #isKey = false
   /** Whether the next string is a key, in the open object. */
   #expectsKey = false
-  /** Paths, as bits, that the value at hand stands at, or is on the way of. */
+  /** Paths, as bits, that end at the current value or lead through it. */
   #here = 0
   #inValue = false
   /** Paths, as bits, whose value is being read. */
   #reading = 0
   readonly #pending = new PendingBytes()
-  /** Where the key or value that is being read begins in this piece; -1: none is. */
+  /** Start of the key or value being read in this chunk; -1 if none is. */
   #from = -1
   #overflow = false
   #closed = false
   #torn = false
 
-  /** At most 31 paths; none is the beginning of another one. */
+  /** At most 31 paths; none is a prefix of another. */
   constructor(paths: readonly Path[]) {
     this.#paths = paths
     this.#names = namesOf(paths)
@@ -86,12 +86,12 @@ export class PlacedValues {
     this.#all = 2 ** paths.length - 1
   }
 
-  /** The value at the path of this index, parsed; undefined where there is none so far. */
+  /** The parsed value at the path with this index; undefined if there is none so far. */
   value(index: number): unknown {
     return this.#values[index]
   }
 
-  /** Whether every container and string has been closed, and nothing else has come behind that. */
+  /** Whether every container and string has been closed, and nothing followed. */
   get isWhole(): boolean {
     return this.#closed && !this.#torn && this.#depth === 0
   }
@@ -108,7 +108,7 @@ export class PlacedValues {
     if (this.#from >= 0) this.hold(piece, end)
   }
 
-  /** Goes on through a string: behind its quote, or to the end of the piece. */
+  /** Reads on through a string: past its quote, or to the end of the chunk. */
   private passString(bytes: Buffer, at: number): number {
     const close = this.closing(bytes, at)
     if (close === bytes.length) return close
@@ -118,7 +118,7 @@ export class PlacedValues {
     return close + 1
   }
 
-  /** Goes on through containers that hold no declared place. */
+  /** Reads on through containers that contain no declared path. */
   private passDeep(bytes: Buffer, marks: Marks, from: number): number {
     const at = marks.next(from)
     if (at === bytes.length) return at
@@ -178,7 +178,7 @@ export class PlacedValues {
     if (this.#reading !== 0) this.#from = at
   }
 
-  /** A container begins; the value has been begun. */
+  /** A container begins; its value has already been begun. */
   private enter(isObject: boolean): void {
     const mask = this.#reading === 0 ? this.#here : 0
     this.#depth++
@@ -190,7 +190,7 @@ export class PlacedValues {
     this.#inValue = false
   }
 
-  /** A container has ended with the byte at `at`; the one around it is open again. */
+  /** A container has ended with the byte at `at`; its parent is open again. */
   private leave(bytes: Buffer, at: number): void {
     this.endValue(bytes, at + 1)
     this.#inValue = true
@@ -213,7 +213,7 @@ export class PlacedValues {
     this.#overflow = false
   }
 
-  /** Of the paths through the open container those that go on with this key; without one, those that go on with any. */
+  /** The paths through the open container that continue with this key; without a key, those that continue with `*`. */
   private through(written: Buffer | undefined, length: number): number {
     const mask = this.#masks[this.#depth] ?? 0
     const key = written?.includes(BACKSLASH) ? decoded(written) : written
@@ -225,14 +225,14 @@ export class PlacedValues {
       const isAny = path[this.#depth - 1] === '*'
       if (!isAny && (name === undefined || key === undefined || !isAt(key, 0, key.length, name))) continue
       found |= 1 << index
-      // The last member of a name counts, even where it leads nowhere.
+      // The last of duplicate members counts, even if it leads nowhere.
       const star = path.indexOf('*')
       if (length >= 0 && (star < 0 || star >= this.#depth)) this.#values[index] = undefined
     }
     return found
   }
 
-  /** Those of some paths that end here. */
+  /** Those of the given paths that end here. */
   private leaves(mask: number): number {
     let found = 0
     for (let index = 0; mask !== 0 && index < this.#paths.length; index++) {
@@ -241,7 +241,7 @@ export class PlacedValues {
     return found
   }
 
-  /** The value at hand ends before `end`, if one is being read. */
+  /** The value being read, if any, ends before `end`. */
   private endValue(bytes: Buffer, end: number): void {
     this.#here = 0
     if (this.#reading === 0) return
@@ -263,7 +263,7 @@ export class PlacedValues {
     else this.#pending.append(bytes.subarray(this.#from, end))
   }
 
-  /** Where the quote stands that ends the string at hand, or the length of the piece. */
+  /** Position of the quote that ends the current string, or the length of the chunk. */
   private closing(bytes: Buffer, from: number): number {
     let at = from
     if (this.#escaped) {
@@ -295,7 +295,7 @@ export class PlacedValues {
   }
 }
 
-/** Finds the next mark in one piece. Far from one, native code looks at each byte once for each of the marks. */
+/** Finds the next mark in one chunk. For distant marks it uses native search, which looks at each byte once per mark. */
 class Marks {
   readonly #bytes: Buffer
   readonly #found = [-1, -1, -1, -1, -1]
@@ -304,7 +304,7 @@ class Marks {
     this.#bytes = bytes
   }
 
-  /** Position of the first mark from `from` on; the length of the piece where there is none. */
+  /** Position of the first mark at or after `from`; the length of the chunk if there is none. */
   next(from: number): number {
     const bytes = this.#bytes
     const near = Math.min(bytes.length, from + NEAR_BYTES)

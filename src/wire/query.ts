@@ -1,8 +1,8 @@
 import { fold } from './control-names.js'
 
 /**
- * A call's target with the client's own query parameters behind it, but for those that `isReserved` names and those that the
- * call sets itself, in whatever spelling a server may take for that.
+ * A call's target with the client's query parameters appended, except those that `isReserved` selects and those that the
+ * call itself sets, in any spelling that a server may read as the same name.
  */
 export function mergeQuery(target: string, client: URLSearchParams | undefined, isReserved: IsReserved): string {
   if (client === undefined) return target
@@ -12,10 +12,10 @@ export function mergeQuery(target: string, client: URLSearchParams | undefined, 
   return passed.length === 0 ? target : `${target}${mark < 0 ? '?' : '&'}${new URLSearchParams(passed)}`
 }
 
-/** A name as the most lenient servers compare it: folded, and without the brackets of lists. */
+/** A name as the most lenient servers compare it: folded, without list brackets. */
 function base(name: string): string {
   return fold(name.replace(/\[.*$/s, '').trim())
 }
 
-/** Whether a parameter stays with the gateway. */
+/** Whether the gateway keeps a parameter to itself. */
 export type IsReserved = (name: string, value: string) => boolean

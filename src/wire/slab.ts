@@ -1,7 +1,7 @@
-/** Bytes of the slab: one page of WebAssembly memory. */
+/** Size of the slab: one page of WebAssembly memory. */
 export const SLAB_BYTES = 64 * 1024
 
-/** As much of the WebAssembly interface as is used; the types of Node.js leave it out. */
+/** The part of the WebAssembly interface used here; the types of Node.js omit it. */
 declare const WebAssembly: {
   readonly Module: new (code: Uint8Array) => object
   readonly Instance: new (
@@ -9,7 +9,7 @@ declare const WebAssembly: {
   ) => { readonly exports: { readonly memory: { readonly buffer: ArrayBuffer }; readonly xor: Xor } }
 }
 
-/** Turns over the first `length` bytes of the slab by the four bytes of `key` (the first of them lowest), again and again. */
+/** XORs the first `length` bytes of the slab with the four bytes of `key` (lowest byte first), repeated. */
 type Xor = (length: number, key: number) => void
 
 /**
@@ -39,7 +39,7 @@ const CODE = [
 const code = Buffer.from(CODE.join('').replaceAll(' ', ''), 'hex')
 const { memory, xor: turn } = new WebAssembly.Instance(new WebAssembly.Module(code)).exports
 
-/** One for all: what stands in it is read at once. */
+/** One slab for all callers: each reads its result at once. */
 export const slab = Buffer.from(memory.buffer)
 
 export const xor: Xor = turn

@@ -16,9 +16,10 @@ import { isAt, startsAt } from './bytes.js'
 import { decodeSse } from './sse.js'
 
 /**
- * Which event ends a stream: one whose data is exactly `data`, or whose name (or type, without one) is in `events`. With
- * `repeats` the latter may come several times: they do not end the stream, which is whole where one of them came last.
- * With `members` the end of the transfer ends it, and it is whole where some message had a value at one of these paths, not null.
+ * Which event ends a stream: one whose data is exactly `data`, or whose name (or type, if it has no name) is in `events`.
+ * With `repeats` the latter may occur several times: they do not end the stream, which is complete if one of them came
+ * last. With `members` the end of the transfer ends the stream, which is complete if some message had a non-null value at
+ * one of these paths.
  */
 export interface RelayEnd {
   readonly data: string | undefined
@@ -28,8 +29,8 @@ export interface RelayEnd {
 }
 
 /**
- * What an event carries: `nothing` (a comment, no data, a ping, the mark that ends the stream), `content`, the
- * upstream's own report of an `error`, or `garbage`, which cannot be JSON.
+ * What an event carries: `nothing` (a comment, no data, a ping, or the end marker), `content`, the upstream's `error`
+ * report, or `garbage`, which cannot be JSON.
  */
 export type EventKind = 'nothing' | 'content' | 'error' | 'garbage'
 
@@ -40,7 +41,7 @@ const ERROR = Buffer.from('error')
 const ERROR_TEXT = Buffer.from('"error"')
 const TYPE_TEXT = Buffer.from('"type"')
 
-/** How the last event is told, as it is written. */
+/** The last event's data, names and types as bytes. */
 interface EndBytes {
   readonly data: Buffer | undefined
   readonly names: readonly Buffer[]
@@ -50,7 +51,7 @@ interface EndBytes {
 const NO_END: EndBytes = { data: undefined, names: [], types: [] }
 const ENDS = new WeakMap<RelayEnd, EndBytes>()
 
-/** Made once for each protocol. */
+/** Built once per protocol. */
 function endBytes(end: RelayEnd | undefined): EndBytes {
   if (end === undefined) return NO_END
   const known = ENDS.get(end)
@@ -65,15 +66,15 @@ function endBytes(end: RelayEnd | undefined): EndBytes {
 }
 
 /**
- * Tells what an event is, from the places of its lines in one run of bytes. Nothing is decoded and nothing copied, but
- * for the rare event whose data stands on several lines, or whose type stands behind other members.
+ * Classifies an event from the positions of its lines in one run of bytes. It decodes and copies nothing, except for the
+ * rare event whose data spans lines, or whose type follows other members.
  */
 export class EventReader {
   readonly #endData: Buffer | undefined
   readonly #endNames: readonly Buffer[]
   readonly #endTypes: readonly Buffer[]
   readonly #end: RelayEnd | undefined
-  /** Lines of the event so far, blank ones and comments apart. */
+  /** Lines of the event so far, except blank lines and comments. */
   #dataLines = 0
   #dataStart = 0
   #dataEnd = 0
@@ -89,7 +90,7 @@ export class EventReader {
     this.#endTypes = types
   }
 
-  /** Whether the event of the last `kind` ends the stream. */
+  /** Whether the event last classified ends the stream. */
   get isLast(): boolean {
     return this.#isLast
   }
@@ -99,7 +100,7 @@ export class EventReader {
     this.#nameEnd = this.#nameStart
   }
 
-  /** Takes a line that is not blank, without its end. */
+  /** Records a line that is not blank, without its end. */
   line(bytes: Buffer, start: number, end: number): void {
     const first = bytes[start]
     if (first === LOWER_D) {
@@ -115,13 +116,13 @@ export class EventReader {
     }
   }
 
-  /** The data of the event that stands from `start` to `end` and whose lines have been taken. */
+  /** The data of the event from `start` to `end`, whose lines have been recorded. */
   data(bytes: Buffer, start: number, end: number): Buffer {
     if (this.#dataLines === 1) return bytes.subarray(this.#dataStart, this.#dataEnd)
     return Buffer.from(decodeSse(bytes.subarray(start, end))[0]?.data ?? '')
   }
 
-  /** What that event carries. */
+  /** Classifies that event. */
   kind(bytes: Buffer, start: number, end: number): EventKind {
     this.#isLast = false
     if (this.#dataLines === 0) return 'nothing'
@@ -148,7 +149,7 @@ export class EventReader {
     return isAt(bytes, this.#nameStart, this.#nameEnd, name)
   }
 
-  /** Whether the top-level `type` is one that ends the stream. Parses only where such a text occurs at all. */
+  /** Whether the top-level `type` ends the stream. Parses only if such a text occurs at all. */
   private hasEndType(data: Buffer, first: number, end: number): boolean {
     const type = firstValue(data, first, end, TYPE_TEXT)
     if (type >= 0) return this.#endTypes.some(name => startsAt(data, type, name))
@@ -158,7 +159,7 @@ export class EventReader {
   }
 }
 
-/** Where the value of a line begins, if it is of that field; else -1. */
+/** Start of a line's value if the line is of that field; else -1. */
 function fieldValue(bytes: Buffer, start: number, end: number, field: Buffer): number {
   const colon = start + field.length
   if (colon > end || !isAt(bytes, start, colon, field)) return -1
@@ -173,12 +174,12 @@ function skipSpace(bytes: Buffer, start: number, end: number): number {
   return at
 }
 
-/** White space of JSON (RFC 8259 §2); other control characters are none. */
+/** JSON white space (RFC 8259 §2); no other control characters. */
 function isSpace(byte: number | undefined): boolean {
   return byte === SPACE || byte === TAB || byte === LF || byte === CR
 }
 
-/** Whether text that begins at `first` is enclosed in braces or brackets. */
+/** Whether the text from `first` on is enclosed in braces or brackets. */
 function isEnclosed(bytes: Buffer, first: number, end: number): boolean {
   let last = end - 1
   while (last > first && isSpace(bytes[last])) last--
@@ -186,7 +187,7 @@ function isEnclosed(bytes: Buffer, first: number, end: number): boolean {
   return bytes[last] === close
 }
 
-/** Whether an object begins with an `error` that is not null, or is of the type `error`. */
+/** Whether an object begins with a non-null `error`, or is of the type `error`. */
 function reportsError(data: Buffer, first: number, end: number): boolean {
   const error = firstValue(data, first, end, ERROR_TEXT)
   if (error >= 0) return data[error] !== LOWER_N
@@ -194,7 +195,7 @@ function reportsError(data: Buffer, first: number, end: number): boolean {
   return type >= 0 && startsAt(data, type, ERROR_TEXT)
 }
 
-/** Where the value of an object's first member begins, if that is its key, as written; else -1. */
+/** Start of the value of an object's first member if this is its key, as written; else -1. */
 function firstValue(data: Buffer, first: number, end: number, key: Buffer): number {
   if (data[first] !== OPEN_BRACE) return -1
   const start = skipSpace(data, first + 1, end)

@@ -1,10 +1,10 @@
-/** Bounds of an event stream, in bytes: one line without its end, and one event up to its blank line. */
+/** Limits of an event stream, in bytes: one line without its end, and one event up to its blank line. */
 export interface SseLimits {
   readonly line: number
   readonly event: number
 }
 
-/** An event stream went beyond a bound. */
+/** An event stream exceeded a limit. */
 export class WireLimitError extends Error {
   override readonly name = 'WireLimitError'
   readonly limit: keyof SseLimits
@@ -16,8 +16,8 @@ export class WireLimitError extends Error {
 }
 
 /**
- * The bound that an event meets first, if any, with `line` bytes of a line behind `before` bytes of earlier lines. The
- * answer does not depend on how much of the line has arrived, once it is over a bound.
+ * The limit that an event exceeds first, if any, with `line` bytes of a line after `before` bytes of earlier lines. Once a
+ * line is over a limit, the result does not depend on how much of it has arrived.
  */
 export function overLimit(limits: SseLimits, before: number, line: number): keyof SseLimits | undefined {
   const roomInEvent = limits.event - before

@@ -10,44 +10,44 @@ import { TAIL_BYTES } from './tail.js'
 export type { RelayEnd } from './sse-event.js'
 
 export interface RelayOptions extends SseLimits {
-  /** Absent where only the end of the transfer ends the stream. */
+  /** Absent if only the end of the transfer ends the stream. */
   readonly end: RelayEnd | undefined
-  /** Shown each event that ends the stream but may come again, its data; it may not be kept. */
+  /** Called with the data of each event that ends the stream but may repeat. Do not keep the buffer. */
   readonly onRepeated?: (data: Buffer) => void
-  /** Shown the data of each event of more than 16 KiB; it may not be kept. */
+  /** Called with the data of each event over 16 KiB. Do not keep the buffer. */
   readonly onLarge?: (data: Buffer) => void
 }
 
 const BOM = Buffer.from('\uFEFF')
-/** The first event is kept up to this size, in bytes. */
+/** Max size of the first event that is kept. */
 const MAX_FIRST_EVENT_BYTES = 64 * 1024
 
-/** What a stream tells at its end is looked for in so many bytes: of longer events it has to be read as they pass. */
+/** The end of a stream is searched in this many bytes; longer events must be read as they pass. */
 const LARGE_EVENT_BYTES = TAIL_BYTES
 
 const nothing = (): void => undefined
 
 /**
- * Relays an event stream whole events at a time, without decoding or, as long as chunks hold whole events, copying it.
- * Events end as the standard says (WHATWG HTML, 9.2.6); every byte that goes out is as it came in. However the stream is
- * cut, the same bytes go out, and the time is linear.
+ * Relays an event stream in whole events, without decoding and, as long as chunks contain whole events, without copying.
+ * Events end as the standard says (WHATWG HTML, 9.2.6); every byte goes out as it came in. The output does not depend on
+ * how the stream is cut, and the time is linear.
  *
- * Its methods are `private` and not `#`: calls of the latter are not inlined by the V8 of Node 20.
+ * Its methods are `private` and not `#`: V8 in Node 20 does not inline calls of `#` methods.
  */
 export class SseRelay {
   readonly #limits: SseLimits
   readonly #reader: EventReader
   readonly #repeats: boolean
-  /** Without one of them the stream is not whole; undefined once there was one. */
+  /** The stream is incomplete without one of these members; undefined once one has occurred. */
   #members: EndMembers | undefined
   readonly #onRepeated: (data: Buffer) => void
   readonly #onLarge: (data: Buffer) => void
   /** The beginning of an incomplete event. */
   readonly #pending = new PendingBytes()
-  /** Of that event: bytes before its line at hand, and of that line. */
+  /** Bytes of that event before its current line, and bytes of that line. */
   #before = 0
   #line = 0
-  /** Whether the last chunk ended in a CR: an LF may still belong to it. */
+  /** Whether the last chunk ended in a CR: the next LF may belong to it. */
   #afterCr = false
   #isFirst = true
   #events = 0
@@ -55,7 +55,7 @@ export class SseRelay {
   #trailing = 0
   #ended = false
   #whole = false
-  /** Whether a member has come with which the stream may end. */
+  /** Whether a member has occurred with which the stream may end. */
   #told = false
   #fault: 'line' | 'event' | 'json' | undefined
   #failure: Uint8Array | undefined
@@ -70,57 +70,57 @@ export class SseRelay {
     this.#onLarge = options.onLarge ?? nothing
   }
 
-  /** Events so far, comments and pings included. */
+  /** Number of events so far, comments and pings included. */
   get events(): number {
     return this.#events
   }
 
-  /** Events that carried data; not comments, pings and the mark that ends the stream. */
+  /** Number of events with data, without comments, pings and the end marker. */
   get content(): number {
     return this.#content
   }
 
-  /** Whether the event that ends the stream has come. */
+  /** Whether the event that ends the stream has passed. */
   get ended(): boolean {
     return this.#ended
   }
 
   /**
-   * Whether the stream may end here: an event that ends it has come, one that may come again was the last, or a member has
-   * come that tells how the answer ended.
+   * Whether the stream may end here: an event that ends it has passed, the last event was one that may repeat, or a member
+   * has occurred that reports how the answer ended.
    */
   get whole(): boolean {
     return this.#whole
   }
 
-  /** Bytes that came after it; they are dropped. */
+  /** Number of bytes after the end; they are dropped. */
   get trailing(): number {
     return this.#trailing
   }
 
-  /** Bytes of an incomplete event. */
+  /** Number of bytes of an incomplete event. */
   get held(): number {
     return this.#pending.length
   }
 
-  /** Data of the first event that reports an error of the upstream. */
+  /** Data of the first event that reports an upstream error. */
   get failure(): Uint8Array | undefined {
     return this.#failure
   }
 
-  /** Why nothing more goes out: a bound was met, or an event's data cannot be JSON. */
+  /** Why output has stopped: a limit was exceeded, or an event's data cannot be JSON. */
   get fault(): 'line' | 'event' | 'json' | undefined {
     return this.#fault
   }
 
-  /** The lines of the first event that carried data, as they came, if they are not more than 64 KiB. */
+  /** The lines of the first event with data, as they came, if they are at most 64 KiB. */
   get first(): Uint8Array | undefined {
     return this.#first
   }
 
   /**
-   * Takes a chunk; gives the bytes that may go out now: all whole events, up to the one that ends the stream, and none
-   * from a faulty one on.
+   * Takes a chunk and returns the bytes that may go out now: all whole events up to the one that ends the stream, and
+   * nothing from an invalid event on.
    */
   push(chunk: Buffer): Buffer | undefined {
     if (chunk.length === 0 || this.#fault !== undefined) return undefined
@@ -131,7 +131,7 @@ export class SseRelay {
     return mayBeBom || this.closes(chunk) ? this.relay(this.#pending.take(), 0) : undefined
   }
 
-  /** Relays the whole events of `bytes`, where one begins at `from`, and holds the rest. */
+  /** Relays the whole events of `bytes`, with an event beginning at `from`, and stores the rest. */
   private relay(bytes: Buffer, from: number): Buffer | undefined {
     const lines = new Lines(bytes)
     const reader = this.#reader
@@ -164,7 +164,7 @@ export class SseRelay {
     return whole === 0 ? undefined : bytes.subarray(0, whole)
   }
 
-  /** Takes note of a whole event, whose blank line begins at `blank`. */
+  /** Records a whole event whose blank line begins at `blank`. */
   private settle(bytes: Buffer, start: number, blank: number, end: number): void {
     const reader = this.#reader
     const kind = reader.kind(bytes, start, end)
@@ -185,7 +185,7 @@ export class SseRelay {
     if (kind === 'error') this.#failure ??= Buffer.from(reader.data(bytes, start, end))
   }
 
-  /** Takes note of an event that seems to tell how the answer ended. */
+  /** Records an event that seems to report how the answer ended. */
   private judge(data: Buffer): void {
     if (this.#members?.standIn(data) !== true) return
     this.#members = undefined
@@ -194,13 +194,13 @@ export class SseRelay {
   }
 
   private hold(bytes: Buffer, start: number, line: number): void {
-    // A chunk mostly ends where an event does.
+    // Most chunks end at the end of an event.
     if (start < bytes.length) this.#pending.append(bytes.subarray(start))
     this.#before = line - start
     this.#line = bytes.length - line
   }
 
-  /** Whether a chunk, already held, ends the event at hand. */
+  /** Whether a chunk, already in `#pending`, ends the current event. */
   private closes(chunk: Buffer): boolean {
     const lines = new Lines(chunk)
     let start = this.#afterCr && chunk[0] === LF ? 1 : 0
@@ -226,7 +226,7 @@ export class SseRelay {
     }
   }
 
-  /** After the last event only the LF of its own CRLF may still go out. */
+  /** After the last event only the LF of its CRLF may still go out. */
   private drop(chunk: Buffer): Buffer | undefined {
     const own = this.#afterCr && chunk[0] === LF ? 1 : 0
     this.#afterCr = false

@@ -6,7 +6,7 @@ import { overLimit, type SseLimits, WireLimitError } from './sse-limits.js'
 
 export { type SseLimits, WireLimitError } from './sse-limits.js'
 
-/** One event, with the name and the id that it carries itself. */
+/** One event, with the name and id that it carries itself. */
 export interface Frame {
   readonly event?: string
   readonly data: string
@@ -16,16 +16,16 @@ export interface Frame {
 const BOM = '\uFEFF'
 
 /**
- * Parses an event stream (WHATWG HTML, 9.2.6), cut anywhere, in linear time. Comments, `retry` and unknown fields are
- * passed over, and so is an event without data, or without the blank line that ends it.
+ * Parses an event stream (WHATWG HTML, 9.2.6) in chunks of any size, in linear time. It skips comments, `retry` and unknown
+ * fields, and events without data or without their final blank line.
  */
 export class SseDecoder {
   readonly #limits: SseLimits
-  /** What earlier chunks had of the line at hand. */
+  /** The part of the current line in earlier chunks. */
   readonly #pending = new PendingBytes()
   #isFirstLine = true
   #afterCr = false
-  /** Bytes of the event at hand, up to its line at hand. */
+  /** Bytes of the current event before its current line. */
   #before = 0
   #data: string[] = []
   #event = ''
@@ -37,8 +37,8 @@ export class SseDecoder {
   }
 
   /**
-   * The events that this chunk completes. Throws `WireLimitError` where a line or an event is too long; if the chunk has
-   * whole events before that, it returns them, and the next call throws.
+   * Returns the events that this chunk completes. Throws `WireLimitError` if a line or an event is too long; if the chunk
+   * has whole events before that, it returns them, and the next call throws.
    */
   push(chunk: Uint8Array): readonly Frame[] {
     if (this.#over !== undefined) throw this.#over
@@ -68,7 +68,7 @@ export class SseDecoder {
     }
   }
 
-  /** Ends the stream. What is left of an incomplete event is dropped, as the standard says. */
+  /** Ends the stream. The rest of an incomplete event is dropped, as the standard says. */
   end(): readonly Frame[] {
     if (this.#over !== undefined) throw this.#over
     this.#pending.take()
@@ -126,8 +126,8 @@ export class SseDecoder {
 }
 
 /**
- * The bytes of an event, as text. Line breaks in the data become lines of their own, all read back as LF; those in a name
- * or id, and an id's NUL, cannot be written and are left out.
+ * Writes an event as text. Line breaks in the data start new lines, which are all read back as LF. Those in a name or id,
+ * and a NUL in an id, cannot be written and are dropped.
  */
 export function encodeSse({ event, id, data }: Frame): string {
   let text = ''
@@ -136,7 +136,7 @@ export function encodeSse({ event, id, data }: Frame): string {
   return `${text}data: ${data.replace(/\r\n|\r|\n/g, '\ndata: ')}\n\n`
 }
 
-/** The events of bytes that are all there, however long they are. */
+/** Parses the events of a complete body, without limits. */
 export function decodeSse(bytes: Uint8Array): readonly Frame[] {
   const limit = bytes.length + 1
   return new SseDecoder({ line: limit, event: limit }).push(bytes)

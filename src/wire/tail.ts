@@ -1,15 +1,15 @@
-/** How much of the end is kept, in bytes. */
+/** Bytes kept of the end. */
 export const TAIL_BYTES = 16 * 1024
-/** Room to begin with. It doubles up to twice of what is kept, so that a byte is moved up only once. */
+/** Initial capacity. It doubles up to twice the kept size, so that a byte is moved only once. */
 const MIN_CAPACITY_BYTES = 1024
 const NOTHING = Buffer.alloc(0)
 
 /**
- * The end of a stream of bytes. Small chunks are copied: held by reference, each with its own memory, they would outlive
- * many a collection of the young generation.
+ * Keeps the end of a byte stream. It copies small chunks: references would keep each chunk's memory alive through many
+ * young-generation collections.
  */
 export class Tail {
-  /** The last chunk, where it is as long as all that is kept; what came behind it stands in the room. */
+  /** The last chunk if it is as long as all that is kept; later bytes are in the buffer. */
   #large: Buffer | undefined
   #room: Buffer = NOTHING
   #length = 0
@@ -32,7 +32,7 @@ export class Tail {
     this.#length += chunk.length
   }
 
-  /** The last 16 KiB, or all where there is less; good until the next `push`. */
+  /** The last 16 KiB, or everything if shorter; valid until the next `push`. */
   bytes(): Buffer {
     const missing = TAIL_BYTES - this.#length
     if (this.#large === undefined || missing <= 0) return this.#room.subarray(Math.max(0, -missing), this.#length)

@@ -1,21 +1,21 @@
 import { SLAB_BYTES, slab, xor } from './slab.js'
 
-/** Takes the mask off the payload of client frames (RFC 6455 §5.3), in a place of its own: the payload stays as it is. */
+/** Unmasks the payload of client frames (RFC 6455 §5.3) into its own memory; the payload stays unchanged. */
 export class Unmasker {
-  /** The key as it stands for the next byte of the payload, that byte's part lowest. */
+  /** The key rotated for the next byte of the payload, whose key byte is lowest. */
   #key = 0
 
-  /** What was unmasked last. */
+  /** The bytes unmasked last. */
   get plain(): Buffer {
     return slab
   }
 
-  /** A frame begins whose key stands at `at`. */
+  /** Begins a frame whose key is at `at`. */
   key(bytes: Buffer, at: number): void {
     this.#key = bytes.readInt32LE(at)
   }
 
-  /** Unmasks the next bytes of the payload into `plain`; how many, 64 KiB at most. */
+  /** Unmasks the next bytes of the payload into `plain` and returns how many, at most 64 KiB. */
   unmask(bytes: Buffer, start: number, end: number): number {
     const length = Math.min(end - start, SLAB_BYTES)
     bytes.copy(slab, 0, start, start + length)

@@ -3,10 +3,10 @@ import type { Usage, UsagePaths } from '../core/plan.js'
 import { EVERY, type Path } from './json-path.js'
 import { PlacedValues } from './placed-values.js'
 
-/** Whoever counts more tokens than this in one exchange has miscounted. */
+/** A larger token count for one exchange is a mistake of the upstream. */
 const MAX_TOKENS = 1e12
 
-/** Most objects that hold numbers of one protocol, of which the first ones count. */
+/** Max objects with numbers per protocol; the first ones count. */
 const MAX_ROOTS = 31
 
 const FIELDS = [
@@ -21,24 +21,24 @@ const FIELDS = [
   'seconds',
 ] as const satisfies readonly (keyof Usage)[]
 
-/** Counts that have been found, by the index of their number; `undefined` where none has. */
+/** Counts so far, by index of the number; `undefined` if not found. */
 export type Numbers = (number | undefined)[]
 
-/** One number of a usage. It may stand at several places, of which the first that has it counts. */
+/** One number of a usage. It may have several paths; the first with a value counts. */
 interface UsageNumber {
   readonly field: keyof Usage
   readonly places: Path[]
 }
 
 /**
- * Where a protocol tells its usage. Paths of one field that end in the same two names are places of one number, such as
+ * Where a protocol reports usage. Paths of one field whose last two names are equal are places of one number, such as
  * `usage.input_tokens` of an answer and `response.usage.input_tokens` of an event; other numbers of a field are added up.
- * What is not a whole number from 0 to 1e12 (seconds may be broken) does not count.
+ * Only whole numbers from 0 to 1e12 count (seconds may have fractions).
  */
 export class UsagePlaces {
-  /** The objects that hold the numbers, or the numbers themselves: none lies in another one. */
+  /** The objects with the numbers, or the numbers themselves; none is inside another. */
   readonly roots: readonly Path[]
-  /** One of these names stands, quoted, in every document that tells a number. */
+  /** Every document that reports a number contains one of these names in quotes. */
   readonly names: readonly Buffer[]
   readonly #numbers: readonly UsageNumber[]
   readonly #first: Step = stepOf()
@@ -52,7 +52,7 @@ export class UsagePlaces {
     this.names = [...new Set(this.roots.map(root => `"${root.at(-1)}"`))].map(name => Buffer.from(name))
   }
 
-  /** Takes the numbers that a document tells and that are missing; how many these are. */
+  /** Takes the missing numbers from a document; returns how many it found. */
   fill(numbers: Numbers, document: unknown): number {
     const missing: Missing = { numbers, ranks: [], found: 0 }
     take(this.#first, document, missing)
@@ -64,7 +64,7 @@ export class UsagePlaces {
     return true
   }
 
-  /** What the numbers come to; `undefined` where there are none. */
+  /** The usage that the numbers add up to; `undefined` if there are none. */
   total(numbers: Numbers): Usage | undefined {
     let usage: Counts | undefined
     for (let index = 0; index < this.#numbers.length; index++) {
@@ -82,7 +82,7 @@ type Counts = { -readonly [field in keyof Usage]: Usage[field] }
 
 const PLACES = new WeakMap<UsagePaths, UsagePlaces>()
 
-/** Made once for each protocol. */
+/** Built once per protocol. */
 export function usagePlaces(paths: UsagePaths): UsagePlaces {
   const known = PLACES.get(paths)
   if (known !== undefined) return known
@@ -91,14 +91,14 @@ export function usagePlaces(paths: UsagePaths): UsagePlaces {
   return made
 }
 
-/** The tokens that an upstream counted in a parsed answer. */
+/** The tokens that an upstream reports in a parsed answer. */
 export function usageOf(document: unknown, paths: UsagePaths): Usage | undefined {
   const places = usagePlaces(paths)
   const numbers: Numbers = []
   return places.fill(numbers, document) === 0 ? undefined : places.total(numbers)
 }
 
-/** Reads usage from a JSON document, however large, while it passes in pieces; nothing of it is held but what tells it. */
+/** Reads usage from a JSON document of any size as it passes in chunks; it stores only what contains the usage. */
 export class PassingUsage {
   readonly #places: UsagePlaces
   readonly #values: PlacedValues
@@ -108,7 +108,7 @@ export class PassingUsage {
     this.#values = new PlacedValues(this.#places.roots)
   }
 
-  /** Whether the document has come to its end. */
+  /** Whether the document is complete. */
   get isWhole(): boolean {
     return this.#values.isWhole
   }
@@ -117,7 +117,7 @@ export class PassingUsage {
     this.#values.push(bytes, start, end)
   }
 
-  /** Takes the numbers that it tells and that are missing. */
+  /** Takes the missing numbers from it. */
   fill(numbers: Numbers): void {
     this.#places.fill(numbers, this.document())
   }
@@ -128,7 +128,7 @@ export class PassingUsage {
     return this.#places.total(numbers)
   }
 
-  /** What has been read of the document, as it stood there. */
+  /** The values read so far, at their paths in a document. */
   private document(): Members {
     const document = members()
     const { roots } = this.#places
@@ -153,12 +153,12 @@ function put(document: Members, path: Path, value: unknown): void {
 
 type Members = Record<string, unknown>
 
-/** Without a prototype: names are whatever a configuration says. */
+/** Without a prototype: names come from configuration. */
 function members(): Members {
   return Object.create(null) as Members
 }
 
-/** What two parts of one answer used together. */
+/** Adds the usage of two parts of one answer. */
 export function sumOfUsage(one: Usage | undefined, other: Usage): Usage {
   if (one === undefined) return other
   const sum: Counts = { ...one }
@@ -196,16 +196,16 @@ function rootsOf(places: readonly Path[]): readonly Path[] {
 }
 
 /**
- * A member on the way to numbers. All places of all numbers are one tree of them, so that a document is walked once, and
- * only as far as it has what they have in common.
+ * A member on a path to numbers. The paths of all numbers form one tree, so that a document is walked once, and only where
+ * paths lead.
  */
 interface Step {
   readonly names: string[]
-  /** What follows each of the names. */
+  /** The next step by name. */
   readonly next: Step[]
-  /** What follows `*`. */
+  /** The next step for `*`. */
   every: Step | undefined
-  /** Numbers of which a place ends here; a lower rank goes first. */
+  /** Numbers with a path that ends here; lower ranks take precedence. */
   readonly ends: { readonly index: number; readonly rank: number; readonly field: keyof Usage }[]
 }
 
@@ -213,7 +213,7 @@ function stepOf(): Step {
   return { names: [], next: [], every: undefined, ends: [] }
 }
 
-/** The step at the end of a path, which is made where there is none yet. */
+/** The step at the end of a path, created if missing. */
 function lead(first: Step, path: Path): Step {
   let at = first
   for (const name of path) {
@@ -235,12 +235,12 @@ function lead(first: Step, path: Path): Step {
 
 interface Missing {
   readonly numbers: Numbers
-  /** Of those that this document has told. */
+  /** Numbers found in this document. */
   readonly ranks: number[]
   found: number
 }
 
-/** Takes what stands at a step and behind it. Of several values that a `*` means, the first that is a count. */
+/** Takes the values at a step and below. Among several values that `*` matches, the first valid count wins. */
 function take(step: Step, value: unknown, missing: Missing): void {
   if (typeof value !== 'object' || value === null) {
     if (step.ends.length > 0) takeCount(step, value, missing)
@@ -268,7 +268,7 @@ function takeCount({ ends }: Step, value: unknown, missing: Missing): void {
   }
 }
 
-/** Only seconds may be broken. */
+/** Only seconds may have fractions. */
 function isCount(value: unknown, field: keyof Usage): value is number {
   return (
     typeof value === 'number' && (field === 'seconds' || Number.isInteger(value)) && value >= 0 && value <= MAX_TOKENS
