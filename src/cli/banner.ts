@@ -8,7 +8,7 @@ const MAX_LINES = 4
 /** Names of upstreams or models in one line. */
 const MAX_NAMES = 8
 
-/** Whether a kept key itself is printed: `once` on the start that makes it, because the terminal forgets it and a log does not. */
+/** Whether a generated key itself is printed: `once` on the start that creates it, and only on a terminal, because a log keeps it. */
 export type ShowKey = 'always' | 'once' | 'never'
 
 /**
@@ -64,7 +64,7 @@ function shortened(lines: readonly string[]): readonly string[] {
   return [...lines.slice(0, MAX_LINES - 1), `and ${lines.length - MAX_LINES + 1} more`]
 }
 
-/** Where a caller's key comes from; the key itself only where it is kept here and may be shown. */
+/** Where a caller's key comes from; the key itself only if it is stored here and may be shown. */
 function keyLine(
   name: string,
   key: KeyConfig,

@@ -65,7 +65,7 @@ async function write(file: string, chosen: readonly Chosen[], options: Options, 
   return plan === undefined ? EXIT.failed : EXIT.ok
 }
 
-/** What is left to do, as lines to read or to paste. */
+/** The next steps, as lines to read or to paste. */
 function steps(file: string, chosen: readonly Chosen[], io: Io): readonly string[] {
   const unplaced = chosen.filter(({ base, address }) => base === undefined && address === undefined)
   const variables = new Set(chosen.flatMap(one => one.variable ?? []))

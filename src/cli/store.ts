@@ -6,7 +6,7 @@ import { CommandError, coloured, EXIT, type Io, paints, print } from './io.js'
 import { mustLoad } from './loading.js'
 import { FILE_WORDS, fileOf, type SourceOptions, takesSource, withVariables } from './source.js'
 
-/** How long the record of a check is kept where the check itself cannot take it out, milliseconds. */
+/** How long the record of a check lives if the check cannot remove it, milliseconds. */
 const CHECK_RECORD_TTL_MS = 60_000
 
 /** `gateway store check` and `gateway store migrate`: the store of a configuration, without a gateway. */

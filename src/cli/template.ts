@@ -46,7 +46,7 @@ function schemaLine(file: string): string {
   return `# yaml-language-server: $schema=${isBelow ? `./${path}` : pathToFileURL(schema).href}\n#\n`
 }
 
-/** Never resolves (RFC 2606, section 2), so that no key goes to a stranger. */
+/** Never resolves (RFC 2606, section 2), so that no key is sent to a stranger. */
 function placeholder(name: string): string {
   return `https://${name}.invalid`
 }

@@ -109,7 +109,7 @@ async function reportText({ plan, config, problems }: LoadedPlan, file: string, 
   for (const line of absentOf(config)) print(io.stdout, `  ${line}`)
 }
 
-/** What is off because its secret is not there: no fault of the file. */
+/** Entries that are disabled because their secret is missing: not an error of the file. */
 function absentOf({ upstreams, keys }: Config): readonly string[] {
   const off = Object.entries(upstreams).flatMap(([name, one]) =>
     one.off === undefined || one.off === 'disabled' ? [] : [`the upstream ${name} is off: ${one.off}`],

@@ -9,13 +9,13 @@ import { SealedBox } from './sealed-box.js'
 
 /** Largest session that a secret is made for, as JSON, bytes. */
 export const MAX_SESSION_BYTES = 32 * 1024
-/** Longest secret, characters: it goes in a header, beside others. */
+/** Maximum length of a secret: it is sent in a header, beside others. */
 export const MAX_SECRET_CHARS = 6 * 1024
 /** Beside the session: the names of models. */
 const MAX_INFLATED_BYTES = 2 * MAX_SESSION_BYTES
 const SEAL_CONTEXT = 'client secret'
 
-/** What a short-lived secret allows: sessions like this one, for whoever has it, in the name of the key that had it made. */
+/** What a short-lived secret allows its bearer: sessions like this one, in the name of the key that created it. */
 export interface ClientSecret {
   /** SHA-256 of that key, in lower-case hex: where the key is gone, so is the secret. */
   readonly key: string
@@ -28,7 +28,7 @@ export interface ClientSecret {
   readonly session: JsonObject | null
 }
 
-/** Seals all that a secret means into the secret, so that nothing of it is kept. */
+/** Seals the meaning of a secret into the secret itself, so that nothing is stored. */
 export class ClientSecrets {
   readonly #box: SealedBox
   readonly #now: () => number

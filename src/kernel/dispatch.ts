@@ -133,7 +133,7 @@ export class Dispatch implements Work {
     const others = known ?? (await othersOf(call, exchange, translator, whole))
     if (call.over || call.error !== undefined) return
     call.losses = translator.losses
-    // While the upstream works nothing is held of the request but its bytes; for another target it is read anew.
+    // While the upstream works only the request's bytes are in memory; for another target they are decoded again.
     if (!this.#media.holds && translator.letGo()) {
       this.#decoded = undefined
       call.memory.release()

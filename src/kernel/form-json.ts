@@ -11,7 +11,7 @@ const MAX_FILE_BYTES = 32 * 1024 * 1024
 /** Characters of base64 for each byte of a file. */
 const BASE64_CHARS_PER_BYTE = 4 / 3
 
-/** How libraries write the member of an object into a form; what is in a list has a number, or nothing, there. */
+/** How libraries write the member of an object into a form; list items have a number, or nothing, in the brackets. */
 const MEMBER = /^([^[\]]+)\[([A-Za-z_][\w-]*)\]$/
 
 /** A form as JSON, for upstreams that take no other. */

@@ -123,7 +123,7 @@ function documentOf({ parts }: ReadForm): Readonly<Record<string, unknown>> {
   return document
 }
 
-/** What is wrong with a form, in the words of forms: of files and texts, not of objects and strings. */
+/** What is wrong with a form, in the words of forms: files and texts, not objects and strings. */
 export function formViolations(found: readonly Violation[], { document }: FormBody): readonly Violation[] {
   return found.map(violation => {
     const [, param = '', name = '', index, size] = /^(([^.[]*)(?:\[(\d+)\])?)(\.size)?$/.exec(violation.param) ?? []

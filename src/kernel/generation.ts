@@ -17,7 +17,7 @@ export interface Reach {
   readonly secrets: readonly string[]
 }
 
-/** What is known of upstreams when a plan goes into service, and not before. */
+/** Facts about upstreams that are only known when a plan goes into service. */
 export interface Places {
   /** Where an upstream is reached; `embedded:` ones listen somewhere on loopback. */
   origin(upstream: Upstream): string

@@ -50,7 +50,7 @@ async function serve(call: Call): Promise<void> {
   if (route.lane === 'answer') return answer(call, route, (inner, response) => handle(call.kernel, inner, response))
   if (route.task !== undefined) return serveTask(call, route, route.task)
   const { holding } = route
-  // What is not the caller's is refused before a byte of the body is read.
+  // Rejects resources of other callers before reading the body.
   const known = holding === undefined || holding.verb === 'makes' ? undefined : await holdersFor(call, route, holding)
   const admitted = await admit(call, route)
   if (call.over) return

@@ -19,11 +19,11 @@ export function connectedFrom(request: IncomingMessage): string | undefined {
   return request instanceof InnerRequest ? request.inside.connected : request.socket.remoteAddress
 }
 
-/** The conversation that a connection carries on without anything being kept elsewhere. */
+/** A conversation that lives only in its connection. */
 export interface LocalMemory {
   /** The conversation that ends with the response of that id. */
   find(id: string): Conversation | undefined
-  /** Tells the turn at hand. */
+  /** Passes the current turn. */
   began(turn: Turn): void
 }
 

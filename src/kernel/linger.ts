@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
-/** What is still read of a request once it has been answered; more than that waits at the client. */
+/** How much of a request is still read after the answer; the rest stays at the client. */
 const MAX_LINGER_BYTES = 1024 * 1024
-/** How long the rest of a request that has been answered before its end may take, milliseconds. */
+/** Time to read the rest of a request that was answered early, milliseconds. */
 const MAX_LINGER_MS = 2000
 
 /**

@@ -75,7 +75,7 @@ export function bodyWithMembers<T extends Body>(call: Call, exchange: Exchange, 
   return { ...body, bytes: apply(body.bytes, changes.edits), model: undefined }
 }
 
-/** A form that goes out as JSON, as an exchange gets it. */
+/** A form that is sent to an exchange as JSON. */
 export function jsonWithMembers(call: Call, route: Route, exchange: Exchange, body: HeldBody): HeldBody {
   if (call.members === undefined) return body
   const rules = route.members.of(exchange.upstream.name)
@@ -190,7 +190,7 @@ function heldQuery(
   return held
 }
 
-/** As for members, whatever may be taken for a declared name is; but what passes has that very name. */
+/** As for members, every spelling of a declared name counts as that name; parameters that pass have exactly that name. */
 function actionOf(
   name: string,
   query: MemberRules['query'],

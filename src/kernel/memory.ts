@@ -27,7 +27,7 @@ export function bodyCapacity(declared: number, largest: number): number {
   return Math.max(declared, (COPIES_PER_BODY * largest) / LARGE_REQUESTS_SHARE)
 }
 
-/** A body, and what is sent of it where it is changed or translated. */
+/** Two copies: a body, and its changed or translated form. */
 export const COPIES_PER_BODY = 2
 
 /** What a {@link Memory} is for, in the words for clients. */
@@ -231,7 +231,7 @@ export class MemoryLease {
     this.#bytes += bytes
   }
 
-  /** Gives back what is over so many bytes. */
+  /** Releases everything beyond so many bytes. */
   shrink(bytes: number): void {
     const over = this.#bytes - bytes
     if (over <= 0) return

@@ -3,7 +3,7 @@ import type { ModelSource } from '../core/plan.js'
 import type { Generation } from './generation.js'
 import { ask } from './tasks/ask.js'
 
-/** How long a list is good, and how long an upstream that gave none is left alone, milliseconds. */
+/** How long a list is cached, and how long an upstream without one is not asked again. */
 const LIST_TTL_MS = 5 * 60_000
 const FAILED_LIST_TTL_MS = 30_000
 const LIST_TIMEOUT_MS = 5_000
@@ -12,7 +12,7 @@ const MAX_LIST_BYTES = 4 * 1024 * 1024
 const MAX_NAMES = 10_000
 const COLLECTION = 'models/'
 
-/** The request for which an upstream is asked. */
+/** The request that asks an upstream for its list. */
 interface Asker {
   readonly generation: Generation
   /** Name of the caller's key. */
@@ -24,7 +24,7 @@ interface Kept {
   readonly until: number
 }
 
-/** The models that upstreams say they have, asked for once for all callers and kept for a while. */
+/** The models that upstreams list, fetched once for all callers and cached for a while. */
 export class ModelLists {
   /** By upstream and call, the oldest first. */
   readonly #kept = new Map<string, Kept>()

@@ -20,9 +20,9 @@ export function invite(request: IncomingMessage, response: ServerResponse, limit
   if (request.headers.expect !== undefined) response.writeContinue()
 }
 
-/** Bodies over this size are read on only once there is room for them, and put into one piece of memory as they come. */
+/** Larger bodies are read only once memory is reserved for them, and are written into one buffer as they arrive. */
 const LARGE_BODY_BYTES = 256 * 1024
-/** Memory for one that does not say how long it is, at first; it is doubled as it grows. */
+/** Initial buffer of a body without a content length; it doubles as the body grows. */
 const INITIAL_BUFFER_BYTES = 1024 * 1024
 
 export interface BodyReading {
@@ -112,7 +112,7 @@ class Gathered {
     const [first] = this.#pieces
     if (at > 0 && at === first?.length) this.show(first)
     if (this.#whole === undefined) this.#pieces.push(chunk)
-    // What is shown may be held: it is what stays.
+    // The observer may keep the chunk: it is the buffer that is stored.
     if (at > 0) this.show(this.#whole === undefined ? chunk : this.put(this.#whole, chunk, at))
     if (this.#whole !== undefined) madeBuffers(chunk.length)
   }

@@ -44,7 +44,7 @@ function targetOf(call: Call, exchange: Exchange, chosen: UpstreamCall): string 
   return chosen.whole === true ? target : mergeQuery(target, call.query, isHeld(call, exchange))
 }
 
-/** What asks for a part of something that an upstream keeps (RFC 9110 §14.2). */
+/** Headers that ask for a part of a resource (RFC 9110 §14.2). */
 const OF_PARTS = new Set(['range', 'if-range'])
 
 function headersFor(call: Call, exchange: Exchange, body: Body): string[] {
@@ -52,7 +52,7 @@ function headersFor(call: Call, exchange: Exchange, body: Body): string[] {
   const given = call.request.headers
   const headers = fixed.yielding.size === 0 ? [...fixed.headers] : standing(fixed, given)
   const forward = exchange.upstream.forward.request
-  // Parts of what is read on its way would be cut anywhere.
+  // Ranges of content that is rewritten on its way could be cut anywhere.
   const inParts = call.route?.holding?.verb === 'uses' && call.resultNames === undefined
   for (const name in given) {
     const passes = PASSED.has(name) || forward(name) || (inParts && OF_PARTS.has(name))

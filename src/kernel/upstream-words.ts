@@ -9,7 +9,7 @@ const MIN_SECRET_CHARS = 8
 /** Maximum depth of the search for a message. */
 const MAX_DEPTH = 5
 
-/** Members in which errors say what is wrong, the likeliest first. */
+/** Members of errors that contain the message, the likeliest first. */
 const MESSAGES = ['message', 'error', 'detail', 'error_description', 'msg', 'reason', 'title', 'errors', 'response']
 /** Members that name the kind of error. */
 const NAMES = ['code', 'type', 'status']
@@ -60,7 +60,7 @@ function named(message: string, error: Readonly<Record<string, Json>>): string {
   return typeof name === 'string' && !message.includes(name) ? `${name}: ${message}` : message
 }
 
-/** Pages of HTML that servers before the upstream send. */
+/** Strips HTML, which proxies before the upstream send. */
 function withoutTags(text: string): string {
   return text.slice(0, MAX_READ_CHARS).replace(/<[^<>]*>/g, ' ')
 }

@@ -45,7 +45,7 @@ export async function rewriteVectors(document: Json, { at }: VectorRule, wanted:
   }
 }
 
-/** Lists of other things, as of vectors for each token, have no such form. */
+/** Other lists, such as one vector per token, have no base64 form. */
 function isVector(value: Json | undefined): boolean {
   return Array.isArray(value) && value.length > 0 && value.every(one => typeof one === 'number')
 }

@@ -201,7 +201,7 @@ interface Budget {
 
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>>
 
-/** The client may see this: neither the URL's host nor what is behind it. */
+/** The message for the client: it reveals neither the URL's host nor what is behind it. */
 function refused(wish: MediaWish | undefined, why: string, cause?: unknown): GatewayError {
   const param = wish?.at
   const place = param === undefined ? '' : ` at '${param}'`

@@ -116,7 +116,7 @@ export class MessageSocket {
   }
 }
 
-/** What opening a WebSocket to an upstream comes to. */
+/** The result of opening a WebSocket to an upstream. */
 export interface OpeningHandler {
   /** TCP and TLS are established. */
   connected(): void

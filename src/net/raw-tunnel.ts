@@ -101,7 +101,7 @@ export class RawTunnel extends Duplex {
     return this.#upstream?.writable !== true || this.#upstream.write(bytes)
   }
 
-  /** Nothing more goes to the upstream. */
+  /** Ends the side to the upstream. */
   finish(): void {
     this.#upstream?.end()
   }

@@ -26,7 +26,7 @@ interface NamedChanges {
   readonly reordered?: true
 }
 
-/** What is different, by names alone; sections that say the same are left out. */
+/** The differences, by names only; unchanged sections are omitted. */
 export type Changes = Partial<Record<Section, NamedChanges>> & { readonly settings?: readonly string[] }
 
 /** What a reload changes, for its log line. */

@@ -6,7 +6,7 @@ import type { Plan } from '../core/plan.js'
 
 /** What a process has open besides connections: the store, the log, watched files, the runtime's own. */
 const OWN_DESCRIPTORS = 64
-/** What is kept back for upstreams and files when clients come: an eighth of all, within these. */
+/** Descriptors that are reserved for upstreams and files: an eighth of all, within these bounds. */
 const MIN_RESERVE = 16
 const MAX_RESERVE = 1024
 

@@ -369,7 +369,7 @@ export class Gateway {
     }
   }
 
-  /** Drains: no new connections, time for what is in flight, an honest end for the rest. */
+  /** Drains: accepts no new connections, gives requests in flight time to finish, and ends the rest with an error. */
   close(): Promise<void> {
     this.#closing ??= this.#drain()
     return this.#closing
@@ -425,7 +425,7 @@ export class Gateway {
     })
   }
 
-  /** Ends at once: what is in flight gets its error, connections are broken. */
+  /** Ends at once: requests in flight get an error, and connections are cut. */
   async closeNow(): Promise<void> {
     this.#hurry.abort()
     this.#health.draining = true

@@ -46,7 +46,7 @@ export function generatedKey(
   }
 }
 
-/** Where the key of that name is kept. */
+/** The file of the key of that name. */
 export function keyFile(dataFolder: string, name: string): string {
   return join(dataFolder, 'keys', fileName(name))
 }

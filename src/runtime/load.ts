@@ -26,7 +26,7 @@ export interface LoadOptions {
   readonly overrides?: Overrides
   /** What becomes of secrets that are not there; see `config/context.ts`. */
   readonly secrets?: SecretsMode
-  /** Gives the kept key of that name, made on first start; absent where keys are not to be made (`validate`). */
+  /** Returns the generated key of that name, created on first start; absent if keys must not be created (`validate`). */
   readonly generated?: (keyName: string, dataFolder: string) => Secret | undefined
 }
 

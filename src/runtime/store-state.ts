@@ -50,7 +50,7 @@ export class StoreState implements StoreEvents {
     this.onUp()
   }
 
-  /** Something could not be kept. */
+  /** Something could not be stored. */
   failed(error: unknown): void {
     const message = error instanceof Error ? error.message : String(error)
     this.#faults++

@@ -12,7 +12,7 @@ export { isEnded, type Task } from '../kernel/tasks/record.js'
 
 import { DIRECT } from '../kernel/tasks/view.js'
 
-/** Which tasks are asked for; what is absent does not matter. */
+/** Which tasks to list; absent members do not restrict the list. */
 export interface TaskFilter {
   readonly kind?: string
   readonly owner?: string

@@ -26,7 +26,7 @@ export class LineWriter {
   /** Full batches, waiting for their turn. */
   #full: Buffer[] = []
   #waiting = 0
-  /** What is not known to be written of the batch whose turn it is. */
+  /** The rest of the current batch that is not yet confirmed as written. */
   #writing: Buffer | undefined
   /** Called when the current write ends; undefined if there is none. */
   #landed: (() => void) | undefined
@@ -54,7 +54,7 @@ export class LineWriter {
     this.#goOn()
   }
 
-  /** Writes what is left, once the write under way is over; gives up where the reader takes nothing. */
+  /** Writes the rest once the current write has ended; gives up if the reader is stuck. */
   async close(): Promise<void> {
     this.#closing = true
     clearTimeout(this.#timer)

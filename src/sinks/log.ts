@@ -61,7 +61,7 @@ export class Log implements Sink {
     this.#event('error', fields, message)
   }
 
-  /** Writes what is still in the batch. */
+  /** Writes the rest of the batch. */
   async close(): Promise<void> {
     await this.#lines.close?.()
   }

@@ -183,7 +183,7 @@ export class FileEnvironment {
     }
   }
 
-  /** A failed commit has its cause in a promise of its own. A disk without space shows as a short write: EIO. */
+  /** The cause of a failed commit is in a promise of its own. A full disk appears as a short write: EIO. */
   private async faultOf(error: unknown): Promise<StoreError> {
     const cause = await causeOf(error)
     const code = cause instanceof Error && 'code' in cause ? cause.code : undefined

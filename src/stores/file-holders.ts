@@ -107,7 +107,7 @@ function leaveMark(path: string): void {
   try {
     closeSync(openSync(path, 'w', 0o600))
   } catch (error) {
-    // Without the room for a name nothing can be written either, and what is there can still be read.
+    // If there is no room for a name, the store cannot be written either, but it can still be read.
     if (!(error instanceof Error && 'code' in error && error.code === 'ENOSPC')) throw error
   }
 }

@@ -143,7 +143,7 @@ export class FileRecords {
     return (await Promise.all(removals)).filter(Boolean).length
   }
 
-  /** Rewrites what schema 1 had kept. Inside a transaction only. */
+  /** Rewrites records of schema 1. Inside a transaction only. */
   migrateFirst(): void {
     for (const id of this.#records.getKeys({ snapshot: false })) {
       const entry = this.#records.getEntry(id)

@@ -22,7 +22,7 @@ export class FileStore extends DriverStore {
   override readonly blobs: FileBlobs
   readonly #environment: FileEnvironment
 
-  /** What is there, and what this program knows; changes nothing. Throws {@link StoreError}. */
+  /** The schema version of the store and of this program; changes nothing. Throws {@link StoreError}. */
   static async inspect(folder: string): Promise<SchemaFacts> {
     return { written: await writtenSchema(folder), known: SCHEMA.version }
   }

@@ -195,7 +195,7 @@ export class MemoryStore implements Store {
     if (this.#closed) throw new StoreError('unavailable', 'the store is closed')
   }
 
-  /** What is due some time is never dropped, and so has to fit. */
+  /** Records with a due time are never evicted, so they must fit. */
   private checkRoom(record: StoredRecord, freed: number): void {
     if (record.due === undefined) return
     const records = this.#awaited.size + (freed === 0 ? 1 : 0)

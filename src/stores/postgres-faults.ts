@@ -26,7 +26,7 @@ const AWAY_CODES = new Set([
   'ETIMEDOUT',
   'EHOSTUNREACH',
 ])
-/** What is said where a connection takes too long, and where all of them are in use for too long. */
+/** The library's messages if connecting takes too long, and if all connections are in use for too long. */
 export const NO_CONNECTION = 'Connection terminated due to connection timeout'
 export const NONE_FREE = 'timeout exceeded when trying to connect'
 const AWAY_WORDS = /^(Query read timeout|Connection terminated|timeout expired)/

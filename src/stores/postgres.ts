@@ -7,7 +7,7 @@ import { PostgresPool } from './postgres-pool.js'
 import { PostgresRecords } from './postgres-records.js'
 import { migrate, SCHEMA, schemaVersion } from './postgres-schema.js'
 
-/** Keeps everything in tables of a schema of its own, which any number of gateways share. */
+/** Stores everything in tables of its own schema, which any number of gateways share. */
 export class PostgresStore extends DriverStore {
   override readonly counters: PostgresCounters
   override readonly ledger: PostgresLedger
@@ -22,7 +22,7 @@ export class PostgresStore extends DriverStore {
     this.blobs = new PostgresBlobs(pool, now)
   }
 
-  /** What is there, and what this program knows; changes nothing. Throws {@link StoreError}. */
+  /** The schema version of the store and of this program; changes nothing. Throws {@link StoreError}. */
   static async inspect(settings: PostgresSettings, events: StoreEvents): Promise<SchemaFacts> {
     const pool = new PostgresPool(settings, events)
     try {

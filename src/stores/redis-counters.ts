@@ -15,7 +15,7 @@ import type { RedisConnection } from './redis-connection.js'
 import type { RedisKeys } from './redis-keys.js'
 import { READ_COUNTER, RESERVE, SETTLE } from './redis-scripts.js'
 
-/** Counters: each in a slot of its own, every step one script. */
+/** Counters: each in its own slot, each step one script. */
 export class RedisCounters implements Counters {
   readonly #connection: RedisConnection
   readonly #keys: RedisKeys

@@ -31,7 +31,7 @@ export class RedisStore extends DriverStore {
     this.blobs = new RedisBlobs(connection, keys, now)
   }
 
-  /** What is there, and what this program knows; changes nothing. Throws {@link StoreError}. */
+  /** The schema version of the store and of this program; changes nothing. Throws {@link StoreError}. */
   static async inspect(settings: RedisSettings, events: StoreEvents): Promise<SchemaFacts> {
     const connection = await RedisConnection.open(settings, events)
     try {

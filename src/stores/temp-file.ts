@@ -42,7 +42,7 @@ export class TempFile {
     return bytes.subarray(0, bytesRead)
   }
 
-  /** Waits for what is being read or written, and lets go of the file. */
+  /** Waits for current reads and writes, and releases the file. */
   async close(): Promise<void> {
     await this.#handle.close()
     if (this.#path !== undefined) await removed(this.#path)

@@ -27,7 +27,7 @@ async function printed(
   return curl({ plan, config, kept, origin, env })
 }
 
-t.test('the key stands where the route looks for it', async t => {
+t.test('the key is where the route reads it', async t => {
   const route = 'POST /v1/chat/completions: { protocol: chat, model: body.model, stream: body.stream, caller: CALLER }'
   const withCaller = (caller: string): Promise<string | undefined> =>
     printed(t, `${KEY}\nmodels: { sim-text: sim }\nroutes:\n  ${route.replace('CALLER', caller)}\n`)

@@ -22,7 +22,7 @@ t.test('explain of a request names the exchange that would serve it', async t =>
   t.notMatch(stdout, env.NORTH_KEY)
 })
 
-t.test('explain takes a body from a file and from standard input', async t => {
+t.test('explain reads a body from a file and from standard input', async t => {
   const cwd = t.testdir({ 'gateway.yaml': GOOD, 'body.json': BODY })
   const fromFile = await run(['explain', 'post', '/v1/chat/completions', '--body', 'body.json'], { cwd, env })
   const fromInput = await run(['explain', 'post', '/v1/chat/completions', '--body', '-'], { cwd, env, input: BODY })
@@ -97,7 +97,7 @@ t.test('explain exits 1 where the request would be refused, and says so where so
   t.equal((await explain('none', '--expect', 'no')).code, 2)
 })
 
-t.test('explain takes the file from standard input, and variables from a file', async t => {
+t.test('explain reads the configuration from standard input, and variables from a file', async t => {
   const cwd = t.testdir({ 'gateway.yaml': GOOD, '.env': `NORTH_KEY=${env.NORTH_KEY}\nTEST_KEY=${TEST_KEY}\n` })
   const plain = await run(['explain'], { cwd, env })
   t.strictSame(await run(['explain', '-', '--env-file', '.env'], { cwd, input: GOOD }), plain)

@@ -34,7 +34,7 @@ t.test('github writes nothing where nothing is wrong', async t => {
   t.equal(FORMATS.github([]), '')
 })
 
-t.test('json tells whether the file is valid: warnings alone are', async t => {
+t.test('json reports whether the file is valid; warnings alone keep it valid', async t => {
   t.strictSame(JSON.parse(FORMATS.json([])), { valid: true, problems: [] })
   t.strictSame(JSON.parse(FORMATS.json([AWAY])), { valid: true, problems: [AWAY] })
   const { valid, problems } = JSON.parse(FORMATS.json([HERE]))

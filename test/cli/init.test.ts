@@ -60,7 +60,7 @@ t.test('init of image tasks serves requests that name no model', async t => {
   t.match(stdout, 'call   POST https://midjourney-proxy.invalid/mj/submit/imagine')
 })
 
-t.test('init describes each upstream, and says what is left to do', async t => {
+t.test('init describes each upstream, and prints the next steps', async t => {
   const cwd = t.testdir({})
   const all = await providers()
   const keyed = all.find(one => one.variable !== undefined && one.base !== undefined)
@@ -87,7 +87,7 @@ t.test('the line for editors leads to the schema, beside the package and anywher
   t.equal(near, './schemas/gateway.schema.json', 'a path that holds on other machines')
 })
 
-t.test('init takes addresses and the variable of the key', async t => {
+t.test('init accepts addresses and the variable of the key', async t => {
   const cwd = t.testdir({})
   const args = ['init', '--provider', 'vllm', '--base', 'vllm=http://10.0.0.7:8000', '--key-env', 'TEAM_KEY']
   t.equal((await run(args, { cwd })).code, 0)
@@ -96,7 +96,7 @@ t.test('init takes addresses and the variable of the key', async t => {
   t.match(text, 'secret: { env: TEAM_KEY, generate: true }')
 })
 
-t.test('init overwrites a file only when told to', async t => {
+t.test('init overwrites a file only on request', async t => {
   const cwd = t.testdir({ 'gateway.yaml': 'mine' })
   const refused = await run(['init', '--provider', 'simulator'], { cwd })
   t.equal(refused.code, 1)
@@ -114,7 +114,7 @@ t.test('init --provider list prints the providers and writes nothing', async t =
   t.throws(() => readFileSync(join(cwd, 'gateway.yaml')))
 })
 
-t.test('init refuses what it does not know, and suggests', async t => {
+t.test('init refuses unknown names, and suggests known ones', async t => {
   const cwd = t.testdir({})
   const bad: readonly (readonly [string[], string])[] = [
     [['--provider', 'simulater'], 'did you mean "simulator"?'],
@@ -152,7 +152,7 @@ t.test('a terminal that is closed ends init, and nothing is written', async t =>
   t.throws(() => readFileSync(file))
 })
 
-t.test('init --json says what was written and what is next', async t => {
+t.test('init --json prints what was written and the next steps', async t => {
   const { code, stdout } = await run(['init', 'team.yaml', '--provider', 'simulator', '--json'], { cwd: t.testdir() })
   t.equal(code, 0)
   t.match(JSON.parse(stdout), { file: 'team.yaml', valid: true, next: [/serve team\.yaml/] })

@@ -11,7 +11,7 @@ t.test('colours go to a terminal only', async t => {
   t.equal(coloured(terminal, { TERM: 'dumb' }), false)
 })
 
-t.test('NO_COLOR takes colours away, unless it is empty', async t => {
+t.test('NO_COLOR disables colours, unless it is empty', async t => {
   t.equal(coloured(terminal, { NO_COLOR: '1' }), false)
   t.equal(coloured(terminal, { NO_COLOR: '' }), true)
 })

@@ -37,7 +37,7 @@ t.test('gateway without a command shows help on stderr and exits 2', async t => 
   t.match(stderr, 'Usage: gateway')
 })
 
-t.test('an unknown command is told with what was meant, and exits 2', async t => {
+t.test('an unknown command is reported with a suggestion, and exits 2', async t => {
   const { code, stderr } = await run(['valdate'])
   t.equal(code, 2)
   t.match(stderr, 'Did you mean validate?')

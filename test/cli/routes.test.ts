@@ -24,14 +24,14 @@ t.test('a route of an upstream whose secret is set counts its model', async t =>
   t.match(stdout, /^POST +\/v1\/chat\/completions +chat +2 of 2 /m)
 })
 
-t.test('routes shows what the file adds and leaves out', async t => {
+t.test('routes shows what the file adds and removes', async t => {
   const { code, stdout, stderr } = await run(['routes'], { cwd: t.testdir({ 'gateway.yaml': MORE }), env })
   t.equal(code, 0, stderr)
   t.match(stdout, /^POST +\/v1\/more\/\{id\} .*your file$/m)
   t.notMatch(stdout, /\/v1\/completions/)
 })
 
-t.test('routes of a file that does not compile tells the problems and exits 1', async t => {
+t.test('routes of a file that does not compile prints the problems and exits 1', async t => {
   const { code, stdout, stderr } = await run(['routes'], { cwd: t.testdir({ 'gateway.yaml': BAD }), env })
   t.equal(code, 1)
   t.equal(stdout, '')

@@ -15,7 +15,7 @@ async function models(origin: string): Promise<readonly string[]> {
   return data.map(one => one.id)
 }
 
-t.test('serve takes the file by -f, and variables from files; the environment wins', async t => {
+t.test('serve reads the file of -f, and variables from files; the environment wins', async t => {
   const cwd = t.testdir({
     'my.yaml': GOOD,
     '.env': `TEST_KEY=${TEST_KEY}\nNORTH_KEY=north\n`,
@@ -51,7 +51,7 @@ t.test("the request that serve prints works in a shell that has not the file's v
   t.match(command, 'Bearer $TEST_KEY"', 'what the shell has is named')
 })
 
-t.test('serve reads standard input once, and what it includes again', async t => {
+t.test('serve reads standard input once, and its includes again', async t => {
   // Longer than what is read without a thread.
   const input = `${GOOD}include: [more.yaml]\n${'# a line of words\n'.repeat(1000)}`
   const cwd = t.testdir({ 'more.yaml': 'models: { first: sim }\n' })
@@ -78,7 +78,7 @@ t.test('two files are refused', async t => {
   t.match(two, { code: 2, stderr: /two files are named: a\.yaml and b\.yaml/ })
 })
 
-t.test('tasks takes the file as the other commands do', async t => {
+t.test('tasks finds the file as the other commands do', async t => {
   const cwd = t.testdir({ 'my.yaml': GOOD.replace('./data', './tasks') })
   const input = GOOD.replace('./data', './tasks')
   const results = await Promise.all([

@@ -69,7 +69,7 @@ t.test('redis and postgres are checked and migrated', { skip: withoutRedis || wi
   }
 })
 
-t.test('a store that is not there is told in one line, and exits 1', async t => {
+t.test('a missing store is reported in one line, and exits 1', async t => {
   const port = await freePort()
   for (const config of [redisConfig('./data', port), postgresConfig('./data', port)]) {
     const cwd = t.testdir({ 'gateway.yaml': yaml(storeYaml(config)) })

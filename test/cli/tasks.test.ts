@@ -126,7 +126,7 @@ t.test('tasks: list, show and cancel beside a running gateway', async t => {
   t.equal((await tasks('list', '--state', 'sleeping')).code, 2)
 })
 
-t.test('tasks: those in memory are nobody else’s', async t => {
+t.test('tasks: no other process can read tasks in memory', async t => {
   const folder = mkdtempSync(join(tmpdir(), 'gateway-tasks-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
   const file = join(folder, 'gateway.yaml')

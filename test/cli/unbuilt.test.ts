@@ -16,7 +16,7 @@ async function unbuilt(folder: string): Promise<{ code: number; stdout: string; 
   )
 }
 
-t.test('before a build the command says in one line what to run', async t => {
+t.test('before a build the command prints in one line what to run', async t => {
   const { code, stderr } = await unbuilt(t.testdir({ node_modules: {} }))
   t.equal(code, 2)
   t.equal(stderr, 'error: the gateway is not built yet; run: npm run build\n')

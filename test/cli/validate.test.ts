@@ -6,7 +6,7 @@ import { BAD, GOOD, TEST_KEY } from './files.js'
 
 const env = { TEST_KEY }
 
-t.test('validate says what a valid file holds, and exits 0', async t => {
+t.test('validate prints what a valid file contains, and exits 0', async t => {
   const cwd = t.testdir({ 'gateway.yaml': GOOD })
   const { code, stdout, stderr } = await run(['validate'], { cwd, env })
   t.equal(stderr, '')
@@ -23,7 +23,7 @@ t.test('validate counts warnings by themselves', async t => {
   t.match(stdout, /gateway\.yaml is not valid: \d+ problems, 1 warning\n$/)
 })
 
-t.test('validate tells all problems with their positions, and exits 1', async t => {
+t.test('validate prints all problems with their positions, and exits 1', async t => {
   const cwd = t.testdir({ 'gateway.yaml': BAD })
   const { code, stdout } = await run(['validate', 'gateway.yaml'], { cwd, env })
   t.equal(code, 1)
@@ -44,7 +44,7 @@ t.test('validate exits 2 where there is no file to read', async t => {
   }
 })
 
-t.test('validate --format json, github and sarif tell the same problems', async t => {
+t.test('validate --format json, github and sarif report the same problems', async t => {
   const cwd = t.testdir({ 'gateway.yaml': BAD })
   const [json, github, sarif] = await Promise.all(
     ['json', 'github', 'sarif'].map(format => run(['validate', '--format', format], { cwd, env })),
@@ -85,7 +85,7 @@ t.test('colours: none into a pipe, some where they are forced, none against NO_C
   t.equal(await coloured({ NO_COLOR: '1' }), false)
 })
 
-t.test('validate --watch tells again what changes, and a signal ends it with the last result', async t => {
+t.test('validate --watch reports changes, and a signal ends it with the last result', async t => {
   const cwd = t.testdir({ 'gateway.yaml': GOOD })
   const bin = start(t, ['validate', '--watch'], { cwd, env })
   await bin.until(/is valid/)
@@ -96,7 +96,7 @@ t.test('validate --watch tells again what changes, and a signal ends it with the
   t.equal((await bin.ended).code, 1)
 })
 
-t.test('validate --watch tells that a file is back, and ends with 2 while it is away', async t => {
+t.test('validate --watch reports that a file is back, and ends with 2 while it is missing', async t => {
   const cwd = t.testdir({ 'gateway.yaml': GOOD })
   const [file, aside] = [join(cwd, 'gateway.yaml'), join(cwd, 'aside')]
   const bin = start(t, ['validate', '--watch'], { cwd, env })
@@ -114,7 +114,7 @@ t.test('validate --watch tells that a file is back, and ends with 2 while it is 
 const FILED = '  filed: { kind: openai, secret: { file: ./none } }\n'
 const WANTING = `${GOOD.replace('models:\n', `${FILED}models:\n`)}  placed: filed\n  both: [north, sim]\n`
 
-t.test('validate --strict passes without secrets, and tells what is off', async t => {
+t.test('validate --strict passes without secrets, and reports what is disabled', async t => {
   const cwd = t.testdir({ 'gateway.yaml': WANTING })
   const { code, stdout } = await run(['validate', '--strict'], { cwd })
   t.match(stdout, 'the upstream north is off: NORTH_KEY is not set')
@@ -155,7 +155,7 @@ t.test('warnings are the same with and without secrets', async t => {
   }
 })
 
-t.test('validate takes several files, and the worst decides', async t => {
+t.test('validate accepts several files, and the worst decides', async t => {
   const cwd = t.testdir({ 'a.yaml': GOOD, 'b.yaml': BAD })
   const both = await run(['validate', 'a.yaml', 'b.yaml'], { cwd, env })
   t.match(both.stdout, /^a\.yaml is valid[\s\S]*^b\.yaml is not valid/m)
@@ -166,7 +166,7 @@ t.test('validate takes several files, and the worst decides', async t => {
   t.equal(missing.code, 2)
 })
 
-t.test('validate reads standard input, with what it includes', async t => {
+t.test('validate reads standard input, with its includes', async t => {
   const more = 'models: { more: sim }\n'
   const cwd = t.testdir({ 'more.yaml': more })
   const good = await run(['validate', '-'], { cwd, env, input: `${GOOD}include: [more.yaml]\n` })
@@ -176,7 +176,7 @@ t.test('validate reads standard input, with what it includes', async t => {
   t.equal(bad.code, 1)
 })
 
-t.test('validate takes variables from files; the environment wins', async t => {
+t.test('validate reads variables from files; the environment wins', async t => {
   const cwd = t.testdir({
     'gateway.yaml': GOOD,
     '.env': `TEST_KEY=${TEST_KEY}\nNORTH_KEY=""\n`,

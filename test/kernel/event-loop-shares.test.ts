@@ -36,7 +36,7 @@ t.test('little is worked on at once', t => {
   t.end()
 })
 
-t.test('past the time of a turn all others have theirs, and who waits goes on in order', async t => {
+t.test('after the time of a turn other work runs, and waiting workers continue in order', async t => {
   const turns = new EventLoopShares()
   const log: Slow[] = []
   const workers = [1, 2, 3].map(() => new Slow(turns, 10, log))
@@ -53,7 +53,7 @@ t.test('past the time of a turn all others have theirs, and who waits goes on in
   for (const worker of workers) t.ok(waited.slice(0, 8).includes(worker), 'each has its turn')
 })
 
-t.test('a turn in which a connection came is short: one step, and others may come behind it', async t => {
+t.test('a turn that accepted a connection is short: one step, because more connections may be waiting', async t => {
   const turns = new EventLoopShares()
   const log: Slow[] = []
   const workers = [1, 2, 3].map(() => new Slow(turns, 10, log))

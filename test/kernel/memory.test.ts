@@ -22,7 +22,7 @@ function watching(): { readonly granted: string[]; watch(name: string, room: Pro
 
 const turn = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
 
-t.test('what fits is there at once, and comes back once', async t => {
+t.test('memory that fits is reserved at once, and released once', async t => {
   const memory = new Memory(CAPACITY)
   const lease = memory.lease('a')
   t.equal(lease.reserve(100), undefined)
@@ -37,7 +37,7 @@ t.test('what fits is there at once, and comes back once', async t => {
   t.equal(memory.held, 0)
 })
 
-t.test('F-B3 what can never fit is refused at once', async t => {
+t.test('F-B3 a request that can never fit is refused at once', async t => {
   const memory = new Memory(CAPACITY)
   t.throws(() => memory.lease('a').reserve(CAPACITY), { code: 'too_large', details: { limit: 'memory' } })
   t.equal(memory.held, 0)
@@ -47,7 +47,7 @@ t.test('F-B3 what can never fit is refused at once', async t => {
   lease.end()
 })
 
-t.test('F-B3 of those that wait the owner who holds the least comes first', async t => {
+t.test('F-B3 the waiting owner with the least memory is served first', async t => {
   const memory = new Memory(CAPACITY)
   const { granted, watch } = watching()
   const [held, more] = [memory.lease('greedy'), memory.lease('greedy')]
@@ -85,7 +85,7 @@ t.test('small ones pass large ones that wait', async t => {
   large.end()
 })
 
-t.test('whoever goes does not wait any more', async t => {
+t.test('a caller that leaves stops waiting', async t => {
   const memory = new Memory(CAPACITY)
   const { watch } = watching()
   const first = memory.lease('a')
@@ -100,7 +100,7 @@ t.test('whoever goes does not wait any more', async t => {
   t.equal(memory.held, 0)
 })
 
-t.test('F-B3 the wait is bounded, and so are those who wait', async t => {
+t.test('F-B3 the wait is bounded, and so is the number of waiting requests', async t => {
   const brief = new Memory(CAPACITY, { wait: 5 })
   brief.lease('a').reserve(1200)
   await t.rejects(brief.lease('b').reserve(1200) ?? Promise.resolve(), {

@@ -61,7 +61,7 @@ t.test('F-W4 a client that answers no ping is given up after two in vain', async
   t.equal(pings.items.length, 2)
 })
 
-t.test('F-W4 a client that answers is kept', async t => {
+t.test('F-W4 a client that answers stays connected', async t => {
   const { session, client, ended } = await connected(t, true)
   const pings = new Journal<true>('pings')
   client.on('ping', () => pings.push(true))

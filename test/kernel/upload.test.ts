@@ -9,7 +9,7 @@ function message(): IncomingMessage {
   return new IncomingMessage(new Socket())
 }
 
-t.test('F-U22 of a body that nobody takes, no more than a few pieces are held', async t => {
+t.test('F-U22 only a few chunks of an unread body are in memory', async t => {
   const request = message()
   const upload = new Upload(request, 1 << 30)
   const piece = Buffer.alloc(64 * 1024)
@@ -23,7 +23,7 @@ t.test('F-U22 of a body that nobody takes, no more than a few pieces are held', 
   t.ok(upload.size <= 4 * piece.length, `${upload.size} bytes have passed`)
 })
 
-t.test('bytes come out as they went in', async t => {
+t.test('bytes pass unchanged', async t => {
   const request = message()
   const upload = new Upload(request, 100)
   request.push(Buffer.from('hello '))

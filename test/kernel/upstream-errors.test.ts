@@ -30,11 +30,11 @@ t.test('F-U21 a redirect is an error of the upstream and names no host to the cl
   t.notMatch(error.message, 'elsewhere')
 })
 
-t.test('only what redirects is told as a redirect', async t => {
+t.test('only redirects are reported as redirects', async t => {
   for (const status of [101, 204, 206, 304]) t.notMatch(errorOfStatus(status, {}).message, 'redirect')
 })
 
-t.test('running out of descriptors is no failure of the upstream, whatever has been wrapped around it', async t => {
+t.test('running out of descriptors is not a failure of the upstream, however it is wrapped', async t => {
   const inner = (code: string): Error => Object.assign(new Error(`connect ${code}`), { code })
   const ours = { condition: 'descriptors', error: { code: 'unavailable', details: { limit: 'descriptors' } } }
   for (const error of [

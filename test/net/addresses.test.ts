@@ -40,7 +40,7 @@ t.test('public addresses are public', async t => {
   for (const text of PUBLIC) t.equal(notPublic(parseAddress(text)!), undefined, text)
 })
 
-t.test('all others are called by what they are', async t => {
+t.test('all other addresses are named by their kind', async t => {
   for (const [text, kind] of Object.entries(KINDS)) t.equal(notPublic(parseAddress(text)!), kind, text)
 })
 
@@ -56,7 +56,7 @@ t.test('networks: their first and their last address are in, their neighbours ar
   ])
 })
 
-t.test('what is no network is none', async t => {
+t.test('text that is not a network is rejected', async t => {
   for (const text of ['10.0.0.0/33', '::/129', '10.0.0', 'example.com', '10.0.0.0/', '', '1.2.3.4/8/8', 'fe80::1%1'])
     t.equal(parseNetwork(text), undefined, text)
 })

@@ -65,7 +65,7 @@ t.test('a name in the list does not make its inner addresses public', async t =>
   t.equal(why({}, 'https://media.example.com/', ['nonsense']), 'unreadable address')
 })
 
-t.test('a network in the list allows what is in it, by address and by name', async t => {
+t.test('a listed network allows its hosts, by address and by name', async t => {
   const rules = { allow: ['127.0.0.2', '10.1.0.0/16', 'fd00::/64'] }
   for (const host of ['127.0.0.2', '10.1.2.3', '[fd00::7]', '0x7f.0.0.2'])
     t.equal(why(rules, `https://${host}/`), undefined, host)

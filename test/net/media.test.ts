@@ -129,7 +129,7 @@ t.test('a redirect is checked like a first URL', async t => {
   t.equal(evil.connections(), 0)
 })
 
-t.test('redirects to what is allowed are followed, up to a number', async t => {
+t.test('allowed redirects are followed, up to a limit', async t => {
   const host = await startMediaHost(t, GOOD, (request, response) => {
     const step = Number(request.url?.slice(1))
     if (step === 0) response.writeHead(200, { 'content-type': 'image/png' }).end(PNG)
@@ -181,7 +181,7 @@ t.test('a certificate that does not fit', async t => {
   await refuses(t, media.fetch(`https://${GOOD}:${port}/`), /could not be fetched/)
 })
 
-t.test('types are told by the bytes', async t => {
+t.test('types are recognized by the bytes', async t => {
   let type: string | undefined
   let bytes = PNG
   const host = await startMediaHost(t, GOOD, (_request, response) => {
@@ -217,7 +217,7 @@ t.test('the first bytes in many pieces', async t => {
   t.same(await fetcher(host).fetch(`${host.origin}/`), { mime: 'image/webp', bytes: sample('image/webp', 20) })
 })
 
-t.test('what is too large is left as soon as that is known', async t => {
+t.test('a document that is too large is abandoned as soon as that is known', async t => {
   let declared: number | undefined
   const closed: Promise<void>[] = []
   const host = await startMediaHost(t, GOOD, (_request, response) => {
@@ -249,7 +249,7 @@ t.test('no compressed body: it may unpack to anything', async t => {
   await refuses(t, fetcher(host).fetch(`${host.origin}/`), /sent it compressed/)
 })
 
-t.test('a server that takes its time', async t => {
+t.test('a slow server', async t => {
   const silent = await startMediaHost(t, GOOD, () => undefined)
   await refuses(t, fetcher(silent, { timeoutMs: 50 }).fetch(`${silent.origin}/`), /took too long/)
   const drip = await startMediaHost(t, GOOD, (_request, response) => {
@@ -309,7 +309,7 @@ t.test('an error names the place of its URL', async t => {
   t.match(error, { details: { param: at, phase: 'media' }, message: `The URL at '${at}' cannot be used` })
 })
 
-t.test('a client that goes away ends the fetch', async t => {
+t.test('a client that disconnects ends the fetch', async t => {
   const stop = new AbortController()
   const host = await startMediaHost(t, GOOD, () => stop.abort())
   const error = await fetcher(host)

@@ -4,7 +4,7 @@ import { MessageQueue } from '../../src/net/message-queue.js'
 
 /** Messages that wait for a slow side come out as they went in. */
 
-t.test('first in, first out, whatever is taken in between', async () => {
+t.test('first in, first out, with any reads in between', async () => {
   const message = fc.tuple(fc.uint8Array({ maxLength: 3000 }), fc.boolean())
   const steps = fc.array(fc.oneof(message, fc.constant('take' as const)), { maxLength: 200 })
   fc.assert(
@@ -30,7 +30,7 @@ t.test('first in, first out, whatever is taken in between', async () => {
   )
 })
 
-t.test('a tiny message takes little more than itself', async t => {
+t.test('a tiny message needs little more memory than its bytes', async t => {
   const queue = new MessageQueue()
   for (let i = 0; i < 30_000; i++) queue.push(Buffer.from('a'), true)
   t.equal(queue.length, 30_000 * 6)

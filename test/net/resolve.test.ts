@@ -4,7 +4,7 @@ import { addressesOf, NoAddress } from '../../src/net/resolve.js'
 
 const { signal } = new AbortController()
 
-t.test('a name that does not resolve, for whatever reason, is told apart from one that is forbidden', async t => {
+t.test('a name that does not resolve is distinguished from a forbidden one, for any cause', async t => {
   const url = new URL('https://hooks.example.com/')
   for (const code of ['EAI_AGAIN', 'ENOTFOUND']) {
     const failing = async () => Promise.reject(Object.assign(new Error(code), { code }))

@@ -40,7 +40,7 @@ t.test('a later call makes another run', async t => {
   }
 })
 
-t.test('close cancels what waits', async t => {
+t.test('close cancels waiting work', async t => {
   const { coalescer, next } = task({ quiet: 0, atMost: 0 })
   const cancelled = next()
   coalescer.call()

@@ -24,7 +24,7 @@ t.test('a program starts a gateway with its own variables, and ends it', async t
   await t.rejects(createGateway({ ...options, overrides: { port: Number(new URL(gateway.origin).port) } }), StartError)
 })
 
-t.test('a program is told what is wrong with its file', async t => {
+t.test('a program learns what is wrong with its file', async t => {
   const folder = t.testdir({ 'gateway.yaml': YAML.replace('sim-text: sim', 'sim-text: sin') })
   const failed = await createGateway({ file: `${folder}/gateway.yaml` }).catch((error: unknown) => error)
   t.type(failed, ConfigError)

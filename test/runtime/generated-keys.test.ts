@@ -28,7 +28,7 @@ t.test('the file is for its owner alone, and so is the folder', async t => {
   t.strictSame(readdirSync(join(data, 'keys')), ['local'], 'no draft stays behind')
 })
 
-t.test('a file that others may read is closed to them, and that is told', async t => {
+t.test('the mode of a file that others may read is restricted, and that is reported', async t => {
   const data = t.testdir({ keys: { local: 'gw-mine\n' } })
   const file = join(data, 'keys', 'local')
   chmodSync(file, 0o644)
@@ -52,7 +52,7 @@ t.test('no key name leads out of the folder or meets another one', async t => {
   for (const file of files) t.match(file, /^[a-z0-9_%-]{1,120}$/)
 })
 
-t.test('an empty file is refused with what to do', async t => {
+t.test('an empty file is refused, with advice', async t => {
   const data = t.testdir({ keys: { local: '\n' } })
   t.throws(() => generatedKey(data, 'local', true), {
     name: 'KeyFileError',
@@ -60,7 +60,7 @@ t.test('an empty file is refused with what to do', async t => {
   })
 })
 
-t.test('a folder that cannot be written is told in one line', async t => {
+t.test('an unwritable folder is reported in one line', async t => {
   const data = t.testdir({ keys: 'a file where the folder should be' })
   t.throws(() => generatedKey(data, 'local', true), KeyFileError)
   t.throws(() => generatedKey(data, 'local', true), {

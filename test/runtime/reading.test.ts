@@ -209,7 +209,7 @@ t.test('problems found while reading and while compiling have their file, line a
   }
 })
 
-t.test('what says the same again is the running plan', async t => {
+t.test('an unchanged configuration is the running plan', async t => {
   const folder = folderOf(t)
   const options = { file: join(folder, 'gateway.yaml'), env: ENV }
   write(folder, stateOf())

@@ -17,7 +17,7 @@ t.test('a store that a file brings keeps the contract', async t => {
   })
 })
 
-t.test('it gets its options and is told of, and a gateway serves with it', async t => {
+t.test('a module gets its options and is logged, and a gateway serves with it', async t => {
   const yaml = `version: 1\n${CALLER}\nupstreams: {}\nmodels: {}\nstore: { type: "${MODULE}", options: { records: 1, advice: true } }\n`
   const { log } = await startTestGateway(t, yaml)
   await log.find(line => line.store === 'it is small')
@@ -28,7 +28,7 @@ t.test('it gets its options and is told of, and a gateway serves with it', async
   t.equal(await store.get('things', 'ann', 'a'), undefined)
 })
 
-t.test('a module that is none is told in one line', async t => {
+t.test('an invalid module is reported in one line', async t => {
   const folder = t.testdir({
     'empty.mjs': 'export const nothing = 1\n',
     'broken.mjs': 'export function openStore(\n',

@@ -18,7 +18,7 @@ function told(): { readonly state: StoreState; readonly messages: string[] } {
 
 const DOWN = 'the store cannot be used'
 
-t.test('that the store is gone is told once, also where single calls failed before', async t => {
+t.test('the loss of the store is reported once, even if single calls failed before', async t => {
   const { state, messages } = told()
   state.failed(new Error('the connection is closed'))
   state.down('refused')
@@ -27,7 +27,7 @@ t.test('that the store is gone is told once, also where single calls failed befo
   t.equal(state.reason, 'refused')
 })
 
-t.test('that it is back is told once, and the next time it is gone as well', async t => {
+t.test('its return is reported once, and the next loss again', async t => {
   const { state, messages } = told()
   state.down('refused')
   state.up()

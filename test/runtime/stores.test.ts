@@ -21,7 +21,7 @@ t.test('a file store is there again after a restart, a memory store is empty', a
   }
 })
 
-t.test('a store that cannot be opened ends the start with one line that says what to do', async t => {
+t.test('a store that cannot be opened ends the start with one line of advice', async t => {
   const path = mkdtempSync(join(tmpdir(), 'gateway-store-'))
   t.teardown(() => rmSync(path, { recursive: true, force: true }))
   writeFileSync(join(path, 'taken'), '')
@@ -34,7 +34,7 @@ t.test('a store that cannot be opened ends the start with one line that says wha
   await t.rejects(startTestGateway(t, yaml), { name: 'StartError' })
 })
 
-t.test('a reload keeps the store, and says that another one takes a restart', async t => {
+t.test('a reload keeps the store, and reports that another one needs a restart', async t => {
   const yaml = (path: string): string => `version: 1\n${CALLER}\nupstreams: {}\nmodels: {}\nstore: { path: ${path} }\n`
   const { gateway, write, log } = await startTestGateway(t, yaml('./one'))
   await write('gateway.yaml', yaml('./two'))

@@ -28,7 +28,7 @@ t.test('every link on the way is watched in its own folder, and the file in its 
   })
 })
 
-t.test('what is missing is watched for in the nearest folder that exists', async t => {
+t.test('missing files are watched in the nearest folder that exists', async t => {
   const here = folder(t, { 'a.yaml': '' })
   t.strictSame(await points(join(here, 'run', 'secrets', 'key')), { [here]: ['run'] })
   t.strictSame(
@@ -45,7 +45,7 @@ t.test('a circle of links ends', async t => {
   t.strictSame(await points(join(here, 'a')), { [here]: ['a', 'b'] })
 })
 
-t.test('folders of includes are watched for entries that come and go', async t => {
+t.test('folders of includes are watched for added and removed entries', async t => {
   const here = folder(t, { routes: {} })
   const { folders } = await watchPoints([], [join(here, 'routes')])
   const point = folders.get(join(here, 'routes'))
@@ -65,7 +65,7 @@ t.test('the identity changes when a folder is replaced under its name, and only 
   t.not((await watchPoints([file], [])).identity, before)
 })
 
-t.test('a watched folder is concerned by its own end, which is told under its own name', async t => {
+t.test('the removal of a watched folder, reported under its own name, concerns it', async t => {
   const point = new WatchPoint('/some/conf')
   t.equal(point.isItself('conf'), true)
   t.equal(point.concernedBy('rename', 'conf'), true)
@@ -73,7 +73,7 @@ t.test('a watched folder is concerned by its own end, which is told under its ow
   t.equal(point.concernedBy('rename', null), true, 'and by events without a name')
 })
 
-t.test('the fingerprint tells contents apart, and files that are there from those that are not', async t => {
+t.test('the fingerprint distinguishes contents, and existing files from missing ones', async t => {
   const here = folder(t, { 'a.yaml': 'one' })
   const file = join(here, 'a.yaml')
   const before = await fingerprint([file])

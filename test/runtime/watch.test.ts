@@ -218,7 +218,7 @@ t.test('does not care for neighbours of the files that it watches', async t => {
   t.equal(changes.count, 2)
 })
 
-t.test('reports whatever becomes watched once, so that no edit falls between reading and watching', async t => {
+t.test('reports everything that becomes watched once, so that no edit is lost between reading and watching', async t => {
   const folder = t.testdir({ 'gateway.yaml': 'text', 'more.yaml': 'text' })
   const { watch, changes } = await start(t, { sources: [join(folder, 'gateway.yaml')] })
   t.equal(changes.count, 1)
@@ -242,7 +242,7 @@ t.test('watches other files after an update, and no longer the old ones', async 
   t.equal(changes.count, 3)
 })
 
-t.test('the slow poll sees a parent folder replaced, which no event tells', async t => {
+t.test('the slow poll sees a replaced parent folder, which has no event', async t => {
   const folder = t.testdir({ app: { conf: { 'gateway.yaml': 'old' } }, next: { conf: { 'gateway.yaml': 'new' } } })
   const file = join(folder, 'app', 'conf', 'gateway.yaml')
   const { changes } = await start(t, { sources: [file], poll: 20 })
@@ -271,7 +271,7 @@ function refuseWatches(t: Test): () => void {
   return restore
 }
 
-t.test('a watch that cannot be set up is told once, and set up again later', async t => {
+t.test('a watch that cannot be set up is reported once, and set up again later', async t => {
   const file = join(t.testdir({ 'gateway.yaml': '' }), 'gateway.yaml')
   const allow = refuseWatches(t)
   const errors: string[] = []
@@ -295,7 +295,7 @@ t.test('the slow poll works where no watch can be set up at all', async t => {
   t.equal(content(file), 'new')
 })
 
-t.test('never runs the callback twice at once, and runs it once more for what came meanwhile', async t => {
+t.test('never runs the callback twice at once, and runs it once more for changes meanwhile', async t => {
   const file = join(t.testdir({ 'gateway.yaml': '' }), 'gateway.yaml')
   let running = 0
   let most = 0
@@ -322,7 +322,7 @@ t.test('never runs the callback twice at once, and runs it once more for what ca
   t.equal(calls, 2)
 })
 
-t.test('goes on after a callback that failed, and tells of the failure', async t => {
+t.test('continues after a failed callback, and reports the failure', async t => {
   const file = join(t.testdir({ 'gateway.yaml': '' }), 'gateway.yaml')
   const errors: string[] = []
   const changes = new Changes()

@@ -6,7 +6,7 @@ import { LineWriter } from '../../src/sinks/line-writer.js'
 
 const WORDS = ['plain', 'naïve café', '東京', '😀 beyond', '"quoted" \\ line']
 
-t.test('every line arrives whole and in order, however long and in whatever script', async t => {
+t.test('every line arrives whole and in order, of any length and script', async t => {
   const path = join(t.testdir(), 'log')
   const descriptor = openSync(path, 'w')
   const lines = Array.from({ length: 3000 }, (_, i) => `${i} ${WORDS[i % WORDS.length]?.repeat(1 + (i % 90))}\n`)
@@ -32,7 +32,7 @@ t.test('lines go out by themselves', async t => {
   closeSync(descriptor)
 })
 
-t.test('what is still in the batch is written on closing', async t => {
+t.test('closing writes the rest of the batch', async t => {
   const path = join(t.testdir(), 'log')
   const descriptor = openSync(path, 'w')
   const writer = new LineWriter(descriptor)
@@ -42,7 +42,7 @@ t.test('what is still in the batch is written on closing', async t => {
   t.equal(readFileSync(path, 'utf8'), `${WORDS.join('\n')}\n`)
 })
 
-t.test('F-P12 what nobody takes is bounded, and what is dropped is counted', async t => {
+t.test('F-P12 unread lines are bounded, and dropped ones are counted', async t => {
   const path = join(t.testdir(), 'log')
   const descriptor = openSync(path, 'w')
   const writer = new LineWriter(descriptor)
@@ -56,7 +56,7 @@ t.test('F-P12 what nobody takes is bounded, and what is dropped is counted', asy
   t.ok(writer.dropped < written, 'some are held')
 })
 
-t.test('what is being written on closing is written once, and before the rest', async t => {
+t.test('closing finishes the current write once, before the rest', async t => {
   const path = join(t.testdir(), 'log')
   const descriptor = openSync(path, 'w')
   const writer = new LineWriter(descriptor)
@@ -68,7 +68,7 @@ t.test('what is being written on closing is written once, and before the rest', 
   t.equal(writer.dropped, 0)
 })
 
-t.test('F-P12 a reader that takes nothing does not keep whoever closes', async t => {
+t.test('F-P12 a stuck reader does not delay closing', async t => {
   const path = join(t.testdir(), 'pipe')
   execFileSync('mkfifo', [path])
   const descriptor = openSync(path, constants.O_RDWR)

@@ -33,7 +33,7 @@ const ENTRY: RequestEntry = {
 
 const parsed = (entry: RequestEntry): Record<string, unknown> => JSON.parse(requestLine(entry, 'info', 'now'))
 
-t.test('a line is JSON, and leaves out what is not known', async t => {
+t.test('a line is JSON, and omits unknown values', async t => {
   const { id, method, route, key, model, upstream, status, outcome, stream } = ENTRY
   t.strictSame(parsed(ENTRY), {
     ...{ level: 'info', time: 'now', msg: 'request' },
@@ -47,7 +47,7 @@ t.test('a line is JSON, and leaves out what is not known', async t => {
   })
 })
 
-t.test('a trace stands behind the id', async t => {
+t.test('a trace follows the id', async t => {
   const trace = '0af7651916cd43dd8448eb211c80319c'
   t.equal(parsed({ ...ENTRY, trace }).trace, trace)
 })

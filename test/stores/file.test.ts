@@ -40,7 +40,7 @@ storeContract(t, async (test, clock) => {
   return store
 })
 
-t.test('what was kept is there when the store is opened again', async t => {
+t.test('stored records survive reopening', async t => {
   const folder = join(temporary(t), 'store')
   const first = new FileStore(folder)
   await first.create(lasting('a'))
@@ -51,7 +51,7 @@ t.test('what was kept is there when the store is opened again', async t => {
   t.equal((await second.list('things', 'ann', { order: 'ascending', limit: 10 })).length, 1)
 })
 
-t.test('nobody else can read the folder', { skip: process.platform === 'win32' }, async t => {
+t.test('other users cannot read the folder', { skip: process.platform === 'win32' }, async t => {
   const folder = join(temporary(t), 'deep/store')
   const store = new FileStore(folder)
   t.teardown(() => store.close())
@@ -97,7 +97,7 @@ t.test(`F-S7 what a killed process had committed is there, and whole, ${KILLS} t
   t.ok(listed >= said.length, `${listed} records, of which ${said.length} were told of`)
 })
 
-t.test('F-S7 a commit of which only some pages, and halves of pages, are on the disk never was', async t => {
+t.test('F-S7 a partly written commit, even with half pages, is rolled back', async t => {
   const folder = join(temporary(t), 'store')
   const store = new FileStore(folder)
   t.teardown(() => store.close())
@@ -146,7 +146,7 @@ t.test('several processes count one record up together and lose no step', async 
   t.equal(text(await store.get('things', 'ann', 'shared')), '1200')
 })
 
-t.test('a process killed in its writing holds up nobody', async t => {
+t.test('a process that is killed while writing blocks no other', async t => {
   const folder = join(temporary(t), 'store')
   const store = new FileStore(folder)
   t.teardown(() => store.close())
@@ -157,7 +157,7 @@ t.test('a process killed in its writing holds up nobody', async t => {
   t.not(await store.create(lasting('mine')), undefined)
 })
 
-t.test('F-S7 another machine cannot open what this one has open, and may once it is gone', async t => {
+t.test('F-S7 another machine cannot open a store that this one has open, and can afterwards', async t => {
   const folder = join(temporary(t), 'store')
   const store = new FileStore(folder)
   t.teardown(() => store.close())
@@ -170,7 +170,7 @@ t.test('F-S7 another machine cannot open what this one has open, and may once it
   t.equal(readdirSync(join(folder, 'holders')).length, 1, 'the mark of this one alone is left')
 })
 
-t.test('F-S8 a process that stands still here keeps its mark, and one that lost it leaves it again', async t => {
+t.test('F-S8 a stopped process keeps its mark, and a process that lost its mark writes it again', async t => {
   const folder = join(temporary(t), 'store')
   const store = new FileStore(folder)
   t.teardown(() => store.close())
@@ -263,7 +263,7 @@ t.test('a blob leaves no file behind: replaced, deleted, expired, or cut off by 
   t.equal(files(), 0)
 })
 
-t.test('F-S6 a blob that does not fit is told as that, and leaves nothing', async t => {
+t.test('F-S6 a blob that does not fit is reported as that, and leaves nothing', async t => {
   const disk = smallDisk(t, '2m')
   if (disk === undefined) return
   const store = new FileStore(join(disk, 'store'))
@@ -371,7 +371,7 @@ t.test('an empty file, as a crash in the first moment leaves it, becomes a store
   t.not(await store.create(lasting('a')), undefined)
 })
 
-t.test('a folder in the place of a file is named', async t => {
+t.test('a folder where a file should be is named', async t => {
   for (const name of ['data.mdb', 'lock.mdb']) {
     const folder = temporary(t)
     mkdirSync(join(folder, name))
@@ -395,7 +395,7 @@ t.test('a folder without permission is named', async t => {
   refuses(t, folder, 'refused', /cannot be used \(EACCES\)/)
 })
 
-t.test('F-S6 on a full disk reading goes on, writing says why, and both do once there is space', async t => {
+t.test('F-S6 on a full disk reads work, writes report why, and both work once there is space', async t => {
   const disk = smallDisk(t, '2m')
   if (disk === undefined) return
   const store = new FileStore(join(disk, 'store'))

@@ -10,7 +10,7 @@ storeContract(t, async (test, clock) => {
 
 const now = (): number => draft('x').created
 
-t.test('over its number of records, the one that nobody used for longest goes', async t => {
+t.test('over the limit of records, the least recently used one is evicted', async t => {
   const store = new MemoryStore({ records: 3, bytes: 1e9 }, now)
   for (const key of ['a', 'b', 'c']) await store.create(draft(key))
   await store.get('things', 'ann', 'a')
@@ -28,7 +28,7 @@ t.test('over its bytes, as many go as have to', async t => {
   t.equal((await store.list('things', 'ann', { order: 'ascending', limit: 100 })).length, store.size.records)
 })
 
-t.test('what is taken out leaves nothing behind', async t => {
+t.test('removed records leave nothing behind', async t => {
   const store = new MemoryStore(undefined, now)
   const made = await store.create(draft('a'))
   if (made !== undefined) await store.replace(made, { value: Buffer.alloc(5000) })

@@ -18,7 +18,7 @@ function spooler(
   return { spooler: new Spooler({ folder, body: 1024, memory: 1024, disk }), folder }
 }
 
-t.test('what was written can be read, has no name, and is given back', async t => {
+t.test('written text can be read, has no file name, and is released', async t => {
   const stage = spooler(t, 1e6)
   const file = stage.spooler.overflow('key')
   t.equal(file.write(BLOCK), 0)

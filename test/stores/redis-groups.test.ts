@@ -58,7 +58,7 @@ t.test('a cluster keeps the contract, with records of all its nodes', { skip: wi
   })
 })
 
-t.test('with sentinels, the store goes on with the server that took over', { skip: withoutRedis }, async t => {
+t.test('with sentinels, the store continues with the new primary', { skip: withoutRedis }, async t => {
   const master = await startRedis(t)
   const replica = await startRedis(t, ['--replicaof', '127.0.0.1', `${master.port}`])
   const watcher = new Redis(replica.port, '127.0.0.1')

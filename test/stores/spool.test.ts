@@ -72,7 +72,7 @@ for (const [name, length] of Object.entries({
     t.same(spools.use, NOTHING)
   })
 
-t.test('a body comes back whatever it is written in and where it is read', async t => {
+t.test('a body is read back from any chunks and at any position', async t => {
   const { spooler: spools } = spooler(t, { body: 100 * KIB })
   const sizes = fc.array(fc.oneof(fc.nat(10), fc.nat(300 * KIB), fc.constantFrom(BLOCK, 100 * KIB)), { maxLength: 6 })
   await fc.assert(
@@ -95,7 +95,7 @@ t.test('a body comes back whatever it is written in and where it is read', async
   )
 })
 
-t.test('what was written is copied: the writer may use its buffer again', async t => {
+t.test('written bytes are copied: the writer may reuse its buffer', async t => {
   const { spooler: spools } = spooler(t)
   const spool = spools.open('a')
   const chunk = Buffer.from('abc')
@@ -141,7 +141,7 @@ t.test('F-M2 a process that is killed leaves nothing', { skip: process.platform 
   t.same(readdirSync(folder), [])
 })
 
-t.test('F-M2 what a crash left before is cleared away, and nothing else', async t => {
+t.test('F-M2 files that a crash left are removed, and nothing else', async t => {
   const { spooler: spools, folder } = spooler(t)
   mkdirSync(folder)
   const names = [`gateway-spool-${'0a'.repeat(16)}`, 'gateway-spool-mine', 'other']
@@ -225,7 +225,7 @@ t.test('chunks are written one after the other, and none behind the end', async 
   t.equal((await all(spool.read())).toString(), 'a')
 })
 
-t.test('bodies on the disk are bounded all together, and what was refused is free again', async t => {
+t.test('all bodies on the disk share one bound, and refused bodies free their space', async t => {
   const { spooler: spools } = spooler(t, { body: 0, disk: MIB })
   const first = spools.open('a')
   await fill(first, pattern(700 * KIB))
@@ -239,7 +239,7 @@ t.test('bodies on the disk are bounded all together, and what was refused is fre
   await fill(third, pattern(700 * KIB))
 })
 
-t.test('bodies in memory are bounded all together: the rest goes to the disk', async t => {
+t.test('all bodies in memory share one bound: the rest is written to the disk', async t => {
   const { spooler: spools } = spooler(t, { body: MIB, memory: 2 * MIB, disk: 100 * MIB })
   const bodies = await Promise.all(
     Array.from({ length: 10 }, async (_, seed) => {
@@ -256,7 +256,7 @@ t.test('bodies in memory are bounded all together: the rest goes to the disk', a
   t.same(spools.use, NOTHING)
 })
 
-t.test('many bodies at once, of which some are given up', async t => {
+t.test('many bodies at once, some of them abandoned', async t => {
   const { spooler: spools, folder } = spooler(t, { body: 50 * KIB, memory: 200 * KIB, disk: 100 * MIB })
   await Promise.all(
     Array.from({ length: 40 }, async (_, seed) => {
@@ -278,7 +278,7 @@ t.test('many bodies at once, of which some are given up', async t => {
   t.same(readdirSync(folder), [])
 })
 
-t.test('a body of 200 MiB takes little memory, at every step', async t => {
+t.test('a body of 200 MiB needs little memory, at every step', async t => {
   const { spooler: spools } = spooler(t, { disk: 300 * MIB })
   const spool = spools.open('a')
   const chunk = pattern(MIB)
@@ -314,7 +314,7 @@ t.test(
   },
 )
 
-t.test('a folder whose place is taken is told, and used as soon as it can be', async t => {
+t.test('an unusable folder is reported, and used as soon as possible', async t => {
   const folder = temporary(t)
   writeFileSync(folder, 'x')
   const spools = new Spooler({ folder, body: 0, memory: 0, disk: MIB })

@@ -1,6 +1,6 @@
 import { isObject, type Json } from '../../core/json.js'
 
-/** What an error counts as that says no status of its own. */
+/** The status of an error that names none. */
 const BAD_GATEWAY = 502
 
 /**

@@ -4,7 +4,7 @@ import { decodeSse } from '../../wire/sse.js'
 const ERROR_WORD = '"error"'
 /** The last event of a stateful response that failed. */
 const FAILED_EVENT = 'response.failed'
-/** Data of so many of the last events is looked at: usage and the mark that ends a stream come behind an error. */
+/** How many of the last events are examined: usage and the mark that ends a stream follow an error. */
 const MAX_LAST_EVENTS = 4
 
 /**

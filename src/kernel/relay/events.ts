@@ -99,7 +99,7 @@ export class EventRelay implements Relay {
     this.#attempt.failed('bad_response', new GatewayError('bad_upstream_response', message, { phase: 'fin' }))
   }
 
-  /** Whether the last event, which no blank line ended, has come to its end all the same. */
+  /** Whether the last event is complete although no blank line ended it. */
   private isWhole(rest: Buffer): boolean {
     const data = decodeSse(rest).at(-1)?.data
     return data !== undefined && (data === this.#attempt.route.protocol?.end?.data || parseJson(data) !== undefined)

@@ -9,7 +9,7 @@ import { SseDecoder, WireLimitError } from '../../wire/sse.js'
 /** An upstream's stream, cut into frames. Throws `bad_upstream_response` where a frame is over its limit. */
 export interface Frames {
   push(chunk: Buffer): readonly Frame[]
-  /** The transfer has ended: what is left, where it is whole, or that something was cut in the middle. */
+  /** The transfer has ended: returns the rest if it is complete, or reports that a message was cut. */
   end(): readonly Frame[] | 'cut'
 }
 
@@ -93,7 +93,7 @@ class ChangedFrames implements Frames {
   }
 }
 
-/** Deepest nesting of a message, and the characters that it takes at least: a bracket for each level, and one to close it. */
+/** Maximum nesting of a message, and the minimum length of one that deep: an opening and a closing bracket per level. */
 const MAX_DEPTH = 2000
 const MIN_DEEP_CHARS = 2 * MAX_DEPTH
 

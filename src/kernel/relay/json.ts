@@ -27,7 +27,7 @@ export class JsonRelay implements Relay {
   readonly #status: number
   readonly #headers: string[]
   readonly #length: number | undefined
-  /** What is read of a large answer while it passes. */
+  /** Values that are read from a large answer while it passes. */
   #passing: PassingUsage | undefined
   #held: Buffer[] | undefined = []
   #size = 0
@@ -88,7 +88,7 @@ export class JsonRelay implements Relay {
     if (body !== undefined) this.send(body)
   }
 
-  /** What is changed by declared verbs has to be changed before that can be seen. */
+  /** Declared verbs must be applied before the answer can be examined. */
   private mayHaveOtherVectors(held: readonly Buffer[]): boolean {
     const { call, exchange } = this.#attempt
     return call.vectors !== undefined && (exchange.response !== undefined || this.hasOtherVectors(held))
@@ -104,7 +104,7 @@ export class JsonRelay implements Relay {
     else call.end(body)
   }
 
-  /** A large answer that is to be rewritten, or one of vectors: its objects are made in steps, and once there is room for them. */
+  /** Rewrites a large answer, or one of vectors: parses it in steps, once memory is reserved for its objects. */
   private async rewrite(held: readonly Buffer[]): Promise<void> {
     const { call, exchange } = this.#attempt
     const memory = answerLease(this.#attempt)

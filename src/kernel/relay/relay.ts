@@ -20,7 +20,7 @@ export interface Relay {
   end(): void
   /** The upstream broke off or went silent. True if the client already has part of the answer and got an error in it. */
   broken(error: GatewayError): boolean
-  /** Notes what is known for the account; called before a call is given up. */
+  /** Records the known usage for the account; called before a call is abandoned. */
   settle(): void
 }
 

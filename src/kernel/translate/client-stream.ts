@@ -83,7 +83,7 @@ export class ClientStream {
     }
   }
 
-  /** Sends what has gathered, and ends the answer where it has come to its end. */
+  /** Sends the gathered bytes, and ends the answer if it is complete. */
   flush(): void {
     const { call } = this.#attempt
     if (call.over || this.#state === 'over') return
@@ -132,7 +132,7 @@ export class ClientStream {
     call.end()
   }
 
-  /** The end follows when the seals are kept: the next turn may come at once. */
+  /** The end is sent once the seals are stored: the next turn may follow at once. */
   private async remember(seals: SealGatherer): Promise<void> {
     const { call } = this.#attempt
     await seals.remember(call)

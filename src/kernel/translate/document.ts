@@ -78,7 +78,7 @@ export class TranslatedDocument implements Relay {
     }
   }
 
-  /** An answer that comes to nothing is billed all the same. */
+  /** The upstream bills a failed answer all the same. */
   private spent(documents: readonly Json[], cause: unknown): never {
     const { call, exchange } = this.#attempt
     for (const document of documents) {

@@ -8,7 +8,7 @@ import type { Fetched, MediaFetcher } from '../../net/media.js'
 import type { Call } from '../call.js'
 import type { DecodedRequest } from './decoded-request.js'
 
-/** What is known of a document once it has been fetched. */
+/** Facts about a fetched document. */
 interface Document {
   readonly mime: string
   readonly base64: string

@@ -8,7 +8,7 @@ import { translatedHeaders } from './headers.js'
 import { mapUpstreamError } from './map-upstream-error.js'
 import type { Translator } from './translator.js'
 
-/** What is kept of a refusal's body, in bytes; of a larger one only the status counts. */
+/** Maximum size of a refusal's body; of a larger one only the status counts. */
 const MAX_REFUSAL_BYTES = 64 * 1024
 
 /** Codes by which upstreams refuse the gateway's own credential with a status that is not 401 or 403. */

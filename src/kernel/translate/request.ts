@@ -47,7 +47,7 @@ function headersFor(call: Call, exchange: Exchange, translator: Translator): str
   return headers
 }
 
-/** The calls beside the first one of a request that takes several; each is one of its own to upstreams that know repeated ones. */
+/** The calls besides the first one of a request that needs several; upstreams that detect repeated requests see each as its own. */
 export async function othersOf(
   call: Call,
   exchange: Exchange,

@@ -19,7 +19,7 @@ interface Thought {
   readonly before: string
 }
 
-/** What is remembered of the turns of a request, by their index. */
+/** The remembered reasoning of a request's turns, by their index. */
 export type Recalled = ReadonlyMap<number, Sealed>
 
 /**

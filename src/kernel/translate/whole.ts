@@ -50,7 +50,7 @@ export class WholeTranslator implements Translator {
   encode(nth = 0): JsonObject {
     this.losses.left(this.#request.left)
     const request = this.#request
-    // By the same seed all of them would be the same.
+    // With the same seed all of them would be equal.
     const hasSeed = 'seed' in request && typeof request.seed === 'number'
     const seeded = nth > 0 && hasSeed ? { ...request, seed: Number(request.seed) + nth } : request
     return this.#client.encodeRequest(seeded, this.#target)

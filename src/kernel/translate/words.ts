@@ -54,7 +54,7 @@ export function holdsSecret(text: string, { call, exchange }: AnswerOrigin): boo
   return call.generation.reach(exchange.upstream).secrets.some(secret => secret !== '' && text.includes(secret))
 }
 
-/** Codecs cut long messages: what is left of a secret at the end goes, too. */
+/** Codecs cut long messages, so a partial secret at the end is removed, too. */
 function withoutStart(words: string, secret: string): string {
   for (let length = Math.min(secret.length - 1, words.length); length >= MIN_SECRET_CHARS; length--)
     if (words.endsWith(secret.slice(0, length))) return words.slice(0, -length) + HIDDEN

@@ -99,7 +99,7 @@ t.test('moments become durations, rounded up; those long gone are now', async t 
   for (const [value, duration] of Object.entries(cases)) t.equal(reset(value, 'time', 'duration'), duration, value)
 })
 
-t.test('what is written as the client reads it stays as it is, if it can be read at all', async t => {
+t.test('a valid value in the form of the client stays unchanged', async t => {
   t.equal(reset('1m30.50s', 'duration', 'duration'), '1m30.50s')
   t.equal(reset('2026-01-01T01:00:00+01:00', 'time', 'time'), '2026-01-01T01:00:00+01:00')
   t.equal(reset('gibberish', 'duration', 'duration'), undefined)
@@ -117,7 +117,7 @@ t.test('a duration that becomes a moment and a duration again is the same, up to
   )
 })
 
-t.test('whatever an upstream writes: a value of the form, or none', async () => {
+t.test('any upstream value becomes a valid value, or none', async () => {
   const value = fc.oneof(fc.string(), fc.stringMatching(/^[0-9.]{1,12}(h|m|s|ms)([0-9.]{1,4}(m|s))?$/))
   fc.assert(
     fc.property(value, text => {

@@ -53,17 +53,17 @@ async function next(
 
 const HIDDEN = thought('', seal('s1'))
 
-t.test('sealed thoughts stand again before the call that they led to', async t => {
+t.test('sealed reasoning precedes its call again', async t => {
   const answer = [thought('hm', seal('s1')), HIDDEN, calling('a')]
   t.same(await next([answer], [assistant(calling('a')), result('a')]), [assistant(...answer), result('a')])
 })
 
-t.test('they begin the turn, before what was said aloud', async t => {
+t.test('it begins the turn, before the text', async t => {
   const [turn] = await next([[HIDDEN, calling('a')]], [assistant({ type: 'text', text: 'I look.' }, calling('a'))])
   t.same(turn, assistant(HIDDEN, { type: 'text', text: 'I look.' }, calling('a')))
 })
 
-t.test('thoughts between two calls stand between them again; those behind the last led to nothing', async t => {
+t.test('reasoning between two calls is between them again; reasoning after the last call is dropped', async t => {
   const other = thought('and', seal('s2'))
   const [turn] = await next(
     [[HIDDEN, calling('a'), other, calling('b'), thought('bye', seal('s3'))]],
@@ -90,7 +90,7 @@ t.test('thoughts without a seal go with the sealed ones, in their order', async 
   t.same(turn, assistant(plain, HIDDEN, calling('a')))
 })
 
-t.test('seals of calls stand on those calls again', async t => {
+t.test('seals of calls return to those calls', async t => {
   const [turn] = await next(
     [[calling('a', seal('s1', 'generate')), calling('b')]],
     [assistant(calling('a'), calling('b'))],
@@ -99,7 +99,7 @@ t.test('seals of calls stand on those calls again', async t => {
   t.same(turn, assistant(calling('a', seal('s1', 'generate')), calling('b')))
 })
 
-t.test('what the client itself says of its thoughts gives way to what was sealed', async t => {
+t.test('sealed reasoning replaces reasoning that the client sends', async t => {
   const shown = { ...thought('hm', seal('reasoning_content', 'chat')), at: 'messages[1].reasoning_content' }
   const [turn] = await next([[thought('hm', seal('s1')), calling('a')]], [assistant(shown, calling('a'))])
   t.same(turn, assistant(thought('hm', seal('s1')), calling('a')))
@@ -111,7 +111,7 @@ t.test('a client that sends its seals back is taken at its word', async t => {
   t.same(await next([[HIDDEN, calling('a')]], turns), turns)
 })
 
-t.test('several answers of one conversation are told apart by their calls', async t => {
+t.test('answers of one conversation are distinguished by their calls', async t => {
   const later = thought('', seal('s2'))
   const turns = [assistant(calling('a')), result('a'), assistant(calling('b')), result('b')]
   t.same(
@@ -132,13 +132,13 @@ t.test('F-X1 an upstream of another protocol is given nothing that it cannot rea
   t.same(await next([[calling('a', seal('s1', 'generate'))]], turns, { protocol: 'messages' }), turns)
 })
 
-t.test('F-A4 nobody gets the thoughts of another', async t => {
+t.test('F-A4 no caller gets the reasoning of another', async t => {
   const turns = [assistant(calling('a')), result('a')]
   t.same(await next([[HIDDEN, calling('a')]], turns, { owner: 'bob' }), turns)
   t.same(await next([[HIDDEN, calling('a')]], turns, { owner: '' }), turns)
 })
 
-t.test('calls that nobody remembers, of the user and without thoughts stay as they are', async t => {
+t.test('unknown calls, user turns and calls without reasoning stay unchanged', async t => {
   const turns = [assistant(calling('b')), result('b'), assistant({ type: 'text', text: 'a' })]
   t.same(await next([[HIDDEN, calling('a')]], turns), turns)
   const recalled = await recallSeals(callOf(new Recall(new MemoryStore())), requestOf(...turns), 'chat')
@@ -169,7 +169,7 @@ t.test('answers without calls, or without seals, are not remembered', async t =>
   }
 })
 
-t.test('of a stream the same is gathered: texts add up, seals come at the end', async t => {
+t.test('streams give the same result: texts are joined, seals come at the end', async t => {
   const events: readonly TextEvent[] = [
     { type: 'start', id: 'x', model: 'm' },
     { type: 'part-start', candidate: 0, index: 0, part: thought('') },

@@ -36,7 +36,7 @@ const NATIVE: Members = {
   toolConfig: { functionCallingConfig: { mode: 'ANY', allowedFunctionNames: ['files.read'] } },
 }
 
-t.test('names that the upstream does not take go out as others, and come back as they were', async t => {
+t.test('names that the upstream rejects are replaced, and restored in the answer', async t => {
   const stage = await startStage(t)
   const client = FOUR.find(({ protocol }) => protocol === 'generate')
   if (client === undefined) throw new Error('no client')
