@@ -218,15 +218,18 @@ t.test('does not care for neighbours of the files that it watches', async t => {
   t.equal(changes.count, 2)
 })
 
-t.test('reports everything that becomes watched once, so that no edit is lost between reading and watching', async t => {
-  const folder = t.testdir({ 'gateway.yaml': 'text', 'more.yaml': 'text' })
-  const { watch, changes } = await start(t, { sources: [join(folder, 'gateway.yaml')] })
-  t.equal(changes.count, 1)
-  const told = changes.next()
-  await watch.update([join(folder, 'gateway.yaml'), join(folder, 'more.yaml')], [])
-  await told
-  t.equal(changes.count, 2)
-})
+t.test(
+  'reports everything that becomes watched once, so that no edit is lost between reading and watching',
+  async t => {
+    const folder = t.testdir({ 'gateway.yaml': 'text', 'more.yaml': 'text' })
+    const { watch, changes } = await start(t, { sources: [join(folder, 'gateway.yaml')] })
+    t.equal(changes.count, 1)
+    const told = changes.next()
+    await watch.update([join(folder, 'gateway.yaml'), join(folder, 'more.yaml')], [])
+    await told
+    t.equal(changes.count, 2)
+  },
+)
 
 t.test('watches other files after an update, and no longer the old ones', async t => {
   const folder = t.testdir({ a: { 'a.yaml': '' }, b: { 'b.yaml': '' } })
