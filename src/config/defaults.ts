@@ -6,8 +6,8 @@ import type { Placement } from '../core/placement.js'
 
 const KIB = 2 ** 10
 const MIB = 2 ** 20
-const SECOND = 1000
-const MINUTE = 60 * SECOND
+const SECOND_MS = 1000
+const MINUTE_MS = 60 * SECOND_MS
 
 export const LIMITS: Limits = {
   body: 32 * MIB,
@@ -30,19 +30,19 @@ export const LIMITS: Limits = {
   queue: 1024,
   in_flight: 10_000,
   sessions: 100,
-  headers: 10 * SECOND,
-  upload: 5 * MINUTE,
-  stall: 2 * MINUTE,
-  keep_alive: 75 * SECOND,
-  drain: 30 * SECOND,
+  headers: 10 * SECOND_MS,
+  upload: 5 * MINUTE_MS,
+  stall: 2 * MINUTE_MS,
+  keep_alive: 75 * SECOND_MS,
+  drain: 30 * SECOND_MS,
 }
 
 export const TIMEOUTS: Timeouts = {
-  queue: 5 * SECOND,
-  connect: 3 * SECOND,
-  first_byte: 5 * MINUTE,
-  idle: 2 * MINUTE,
-  total: 30 * MINUTE,
+  queue: 5 * SECOND_MS,
+  connect: 3 * SECOND_MS,
+  first_byte: 5 * MINUTE_MS,
+  idle: 2 * MINUTE_MS,
+  total: 30 * MINUTE_MS,
 }
 
 export const RETRY: Retry = { attempts: 3, on: ['connect', 'reset', 429, 500, 502, 503, 504, 529] }
@@ -61,8 +61,8 @@ export const POSTGRES = {
   database: 'gateway',
   schema: 'gateway',
   pool: 10,
-  timeout: 5 * SECOND,
-  wait: 1 * SECOND,
+  timeout: 5 * SECOND_MS,
+  wait: 1 * SECOND_MS,
 } as const
 
 /** Once fetching is allowed. */
@@ -72,14 +72,14 @@ export const MEDIA_FETCH: Omit<MediaFetchConfig, 'allow'> = {
   max: 20 * MIB,
   total: 50 * MIB,
   count: 20,
-  timeout: 10 * SECOND,
+  timeout: 10 * SECOND_MS,
   redirects: 3,
 }
 
-export const TASKS = { lease: 30 * SECOND, wait: 30 * SECOND } as const
+export const TASKS = { lease: 30 * SECOND_MS, wait: 30 * SECOND_MS } as const
 
 /** Once a secret to sign with is declared. */
-export const WEBHOOKS = { allow: ['*'], ports: [443], timeout: 10 * SECOND, attempts: 8 } as const
+export const WEBHOOKS = { allow: ['*'], ports: [443], timeout: 10 * SECOND_MS, attempts: 8 } as const
 
 /** Where callers' keys stand where neither the route nor its file says so. */
 export const CALLER: readonly Placement[] = [{ in: 'header', name: 'authorization', scheme: 'Bearer' }]

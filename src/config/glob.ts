@@ -2,9 +2,9 @@ import { type Dirent, readdirSync, statSync } from 'node:fs'
 import { dirname, join, parse, sep } from 'node:path'
 
 /** Bounds of one glob: files found, folders looked into, depth of `**`. */
-const MOST_FILES = 1000
-const MOST_FOLDERS = 10_000
-const DEEPEST = 16
+const MAX_FILES = 1000
+const MAX_FOLDERS = 10_000
+const MAX_DEPTH = 16
 
 /** Whether a text fits a pattern in which `*` stands for any text and, where asked for, `?` for one character. */
 export function matches(pattern: string, text: string, questionMark = false): boolean {
@@ -64,7 +64,7 @@ export function expandGlob(pattern: string): readonly string[] {
       .slice(root.length)
       .split(sep)
       .filter(segment => segment !== ''),
-    DEEPEST,
+    MAX_DEPTH,
     walk,
   )
   return [...new Set(found)].sort()
@@ -77,7 +77,7 @@ function descend(
   walk: { folders: number; readonly found: string[] },
 ): void {
   const [segment, ...rest] = segments
-  if (segment === undefined || depth < 0 || walk.folders++ > MOST_FOLDERS || walk.found.length >= MOST_FILES) return
+  if (segment === undefined || depth < 0 || walk.folders++ > MAX_FOLDERS || walk.found.length >= MAX_FILES) return
   if (segment === '**') {
     descend(folder, rest, depth, walk)
     for (const entry of entries(folder)) {

@@ -9,7 +9,7 @@ import { quoted } from './report.js'
 import { suggest } from './suggest.js'
 
 /** Most files of one configuration. */
-const MOST_FILES = 1000
+const MAX_FILES = 1000
 
 export interface UserFiles {
   /** The main file first, then what it includes, each file once however it is reached. */
@@ -31,7 +31,7 @@ export function openUserFiles(file: string, context: Context): UserFiles {
     const real = realPath(next.path)
     if (seen.has(real)) continue
     seen.add(real)
-    if (seen.size > MOST_FILES) break
+    if (seen.size > MAX_FILES) break
     const document = openFile(next.path, next.type, false, context)
     if (document === undefined) {
       complete = false

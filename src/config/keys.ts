@@ -10,7 +10,7 @@ import { suggest } from './suggest.js'
 import { parseMoment } from './units.js'
 
 /** Plain keys shorter than this can be guessed. */
-const SHORTEST = 16
+const MIN_KEY_CHARS = 16
 
 /** Callers' keys with their secrets read. */
 export function readKeys(
@@ -78,8 +78,8 @@ function readOne(written: RawKeySecret, site: Site, context: Context): readonly 
     }
     return [raw.generate === true ? { secret: { type: 'generated' } } : { absent: result.absent }]
   }
-  if (result.secret.reveal().length < SHORTEST) {
-    context.report.warn('weak-secret', site, `this key has fewer than ${SHORTEST} characters and can be guessed`)
+  if (result.secret.reveal().length < MIN_KEY_CHARS) {
+    context.report.warn('weak-secret', site, `this key has fewer than ${MIN_KEY_CHARS} characters and can be guessed`)
   }
   const { secret, file } = result
   return [{ secret: { type: 'plain', secret, ...(file === undefined ? {} : { file }) } }]

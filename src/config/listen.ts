@@ -10,7 +10,7 @@ import type { Site } from './document.js'
 import type { RawListen } from './raw.js'
 
 /** Largest certificate or key file. */
-const MOST_BYTES = 1024 * 1024
+const MAX_PEM_BYTES = 1024 * 1024
 
 export interface ListenOverrides {
   readonly host?: string
@@ -79,7 +79,7 @@ function readTls(raw: NonNullable<RawListen['tls']>, site: Site, context: Contex
 
 function readPem(written: string, site: Site, { files, report }: Context): FileContent | undefined {
   const path = resolve(dirname(site.document.source.file), written)
-  const result = files.read(path, MOST_BYTES)
+  const result = files.read(path, MAX_PEM_BYTES)
   if ('bytes' in result) return { path, content: new Secret(result.bytes.toString('utf8')) }
   report.error('unreadable-file', site, `cannot read this file: ${result.reason}`)
   return undefined

@@ -8,7 +8,7 @@ import { Source } from './source.js'
 import type { FileType } from './validators.js'
 
 /** Largest configuration file. */
-export const MOST_BYTES = 1024 * 1024
+export const MAX_FILE_BYTES = 1024 * 1024
 
 /** More text than {@link Context.budget} allows. */
 export class TooMuchText extends Error {
@@ -51,7 +51,7 @@ function openShipped(source: Source, type: FileType | 'any', report: Report): Do
 }
 
 function readSource(path: string, { files, report }: Context): Source | undefined {
-  const result = files.read(path, MOST_BYTES)
+  const result = files.read(path, MAX_FILE_BYTES)
   if ('failure' in result) {
     const rule = result.failure === 'too-large' ? 'too-large' : 'unreadable-file'
     const message =

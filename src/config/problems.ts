@@ -3,7 +3,7 @@ import type { Problem } from '../core/problems.js'
 import { blankLike, columnsOf } from './width.js'
 
 /** Problems beyond this number are counted, not shown. */
-const MOST_SHOWN = 200
+const MAX_SHOWN_PROBLEMS = 200
 
 /** Control characters and marks that turn the direction of writing: a file must not steer the reader's terminal. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
@@ -31,7 +31,7 @@ const COLOURED: Paint = { place: sgr(1), error: sgr(31), warning: sgr(33), margi
  */
 export function formatProblems(problems: readonly Problem[], options: { readonly color: boolean }): string {
   const paint = options.color ? COLOURED : PLAIN
-  const shown = problems.slice(0, MOST_SHOWN).map(problem => format(problem, paint))
+  const shown = problems.slice(0, MAX_SHOWN_PROBLEMS).map(problem => format(problem, paint))
   const hidden = problems.length - shown.length
   if (hidden > 0) shown.push(`… and ${hidden} more\n`)
   return shown.join('\n')

@@ -15,7 +15,7 @@ import type { ReadUpstream } from './upstreams.js'
 const TASK_PARAMS: ReadonlySet<string> = new Set(TASK_VARIABLES)
 
 /** Earlier globs that one glob is compared with, at most. */
-const MOST_COMPARED = 500
+const MAX_COMPARED_GLOBS = 500
 
 interface Parts {
   readonly upstreams: ReadonlyMap<string, ReadUpstream>
@@ -210,7 +210,7 @@ function refuseShadowedGlobs(models: ReadonlyMap<string, ReadModel>, { report }:
       const message = `${quoted(shadow)} stands before it and matches every name that this one does; move this one up`
       report.error('unreachable-model', site, message, { on: 'key' })
     }
-    if (earlier.length < MOST_COMPARED) earlier.push(name)
+    if (earlier.length < MAX_COMPARED_GLOBS) earlier.push(name)
   }
 }
 

@@ -3,9 +3,9 @@ import type { Site, Spot } from './document.js'
 import { looksLikeKey } from './secret-lines.js'
 
 /** Errors beyond this number are dropped, and warnings: a broken generator must not fill the memory or the log. */
-const MOST_PROBLEMS = 1000
+const MAX_PROBLEMS = 1000
 /** Suggestions cost time, so only the first problems get them. */
-const MOST_SUGGESTIONS = 100
+const MAX_SUGGESTIONS = 100
 
 export interface Details {
   /** What the caret points at: the value at the path (the default), or its name. */
@@ -59,7 +59,7 @@ export class Report {
   }
 
   #isFull(severity: Problem['severity']): boolean {
-    return this.#counts[severity] >= MOST_PROBLEMS
+    return this.#counts[severity] >= MAX_PROBLEMS
   }
 
   /** All problems, by file, line and column. */
@@ -77,7 +77,7 @@ export class Report {
     if (this.#isFull(severity) || this.#onlyFollows(details)) return
     if (severity === 'error') this.#broken.add(String(site.path[0]))
     const spot = details.spot ?? site.document.spot(site.path, details.on ?? 'value')
-    const suggestion = this.#problems.length < MOST_SUGGESTIONS ? details.meant?.() : undefined
+    const suggestion = this.#problems.length < MAX_SUGGESTIONS ? details.meant?.() : undefined
     this.add({
       severity,
       rule,

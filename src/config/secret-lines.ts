@@ -5,9 +5,9 @@ interface Lines {
 }
 
 /** How far up the parent of a line is looked for. */
-const MOST_LINES_UP = 100
+const MAX_LINES_UP = 100
 /** How much of a line is looked at, so that no line makes the patterns slow. */
-const LONGEST_LINE = 500
+const MAX_LINE_CHARS = 500
 
 const KEY = /([\w-]+)["']?\s*:(?=\s|$)/g
 /** A key without a space after its colon, as in `secret:x`. */
@@ -38,7 +38,7 @@ const SCALAR_UNDER_KEYS = /\bkeys["']?\s*:\s*\{\s*[\w.-]+["']?\s*:\s*[^\s{]/
  * the side of silence: a line that is not shown costs little, a secret in a build log costs a lot.
  */
 export function holdsSecret(source: Lines, number: number): boolean {
-  const lines: Lines = { line: at => source.line(at).slice(0, LONGEST_LINE) }
+  const lines: Lines = { line: at => source.line(at).slice(0, MAX_LINE_CHARS) }
   const line = lines.line(number)
   if (secretOnLine(line) || looksLikeKey(line)) return true
   const parent = parentKey(lines, number)
@@ -88,7 +88,7 @@ function isBareValue(line: string): boolean {
 function parentKey(lines: Lines, number: number): string | undefined {
   const line = lines.line(number)
   const indent = indentOf(line)
-  for (let above = number - 1; above > 0 && above > number - MOST_LINES_UP; above--) {
+  for (let above = number - 1; above > 0 && above > number - MAX_LINES_UP; above--) {
     const text = lines.line(above)
     if (text.trim() === '' || indentOf(text) > indent) continue
     if (indentOf(text) === indent && (!isItem(line) || isItem(text))) continue

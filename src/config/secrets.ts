@@ -9,7 +9,7 @@ import { looksLikeKey } from './secret-lines.js'
 import { ABSENT_SECRET } from './secret-rule.js'
 
 /** Largest secret file. */
-const MOST_BYTES = 64 * 1024
+const MAX_SECRET_FILE_BYTES = 64 * 1024
 
 /** What a reference to a secret led to. */
 export type SecretResult =
@@ -66,7 +66,7 @@ function fromVariable(name: string, { variables }: Context): SecretResult {
 
 function fromFile(written: string, site: Site, { files, report }: Context): SecretResult {
   const file = resolve(dirname(site.document.source.file), written)
-  const result = files.read(file, MOST_BYTES)
+  const result = files.read(file, MAX_SECRET_FILE_BYTES)
   if ('failure' in result) {
     if (result.failure === 'missing') return { absent: `${written} does not exist`, empty: false }
     report.error('unreadable-file', site.child('file'), `cannot read this file: ${result.reason}`)

@@ -8,7 +8,7 @@ import { suggest } from './suggest.js'
  */
 
 /** Longest value that is looked at. */
-const MAX_CHARS = 120
+const MAX_VALUE_CHARS = 120
 
 /** Of a section that is a mapping, the member that people write in its place. */
 const ONLY_MEMBERS: Readonly<Record<string, Partial<Readonly<Record<'number' | 'string', string>>>>> = {
@@ -29,7 +29,7 @@ export function cureOf({ keyword, params, data, parentSchema }: ErrorObject, sit
   if (wanted.length === 1 && wanted[0] === 'array' && typeof data === 'object' && data !== null)
     return '; put it in [ ], or a dash before it'
   if (Array.isArray(data) && site.path.at(-1) === 'upstream') return '; several are a list of targets: [FIRST, SECOND]'
-  if (typeof data !== 'string' || data.length > MAX_CHARS) return ''
+  if (typeof data !== 'string' || data.length > MAX_VALUE_CHARS) return ''
   if (/[“”„‟‘’«»]/.test(data)) return '; these quotes mean nothing in YAML: write " or \''
   const isNumber = /^\d+$/.test(data) && !isTextWanted(parentSchema)
   const isFlag = /^(true|false)$/.test(data) && wanted.includes('boolean')
@@ -47,7 +47,7 @@ export function slipMeant({ keyword, params, data }: ErrorObject, site: Site): s
     const member = ONLY_MEMBERS[section]?.[typeof data as 'number' | 'string']
     return member === undefined || !/^[\w.:-]{1,40}$/.test(String(data)) ? undefined : `{ ${member}: ${data} }`
   }
-  if (typeof data !== 'string' || data.length > MAX_CHARS) return undefined
+  if (typeof data !== 'string' || data.length > MAX_VALUE_CHARS) return undefined
   if (keyword === 'enum' && site.path.at(-2) === 'on') return FAILURES[data] ?? suggest(data, params.allowedValues)
   if (keyword !== 'pattern') return undefined
   if (section === 'models') return targetMeant(data)

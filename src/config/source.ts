@@ -3,7 +3,7 @@ import { lastNotOver } from '../core/search.js'
 import { holdsSecret } from './secret-lines.js'
 
 /** Lines over this many characters are not shown in problems. */
-const LONGEST_EXCERPT = 500
+const MAX_EXCERPT_CHARS = 500
 
 /** The text of one file, with the way from offsets to positions that people count. */
 export class Source {
@@ -53,7 +53,7 @@ export class Source {
   /** A line as problems may show it: `undefined` where it is blank, very long, or may hold a secret. */
   excerpt(number: number): string | undefined {
     const line = this.line(number)
-    if (line.trim() === '' || line.length > LONGEST_EXCERPT || holdsSecret(this, number)) return undefined
+    if (line.trim() === '' || line.length > MAX_EXCERPT_CHARS || holdsSecret(this, number)) return undefined
     return line
   }
 

@@ -9,7 +9,7 @@ import { sectionOf } from './entries.js'
 import { readSize } from './settings.js'
 import { parseSize } from './units.js'
 
-const LARGEST_DISK = 2 ** 40
+const MAX_DISK_BYTES = 2 ** 40
 
 /** Where bodies are held that are too large for memory: a folder of their own beside the store, or among the system's. */
 export function readSpool(main: Document, site: Site, store: StoreConfig, context: Context): SpoolConfig {
@@ -29,7 +29,7 @@ export function readSpool(main: Document, site: Site, store: StoreConfig, contex
 
 /** Disks are larger than what fits into memory. */
 function diskOf(written: string | number, site: Site, context: Context): number {
-  const bytes = parseSize(interpolate(written, site, context), LARGEST_DISK)
+  const bytes = parseSize(interpolate(written, site, context), MAX_DISK_BYTES)
   if (bytes === undefined) context.report.error('bad-value', site, 'expected a size such as 2GiB, under 1024GiB')
   return bytes ?? 1
 }

@@ -31,7 +31,7 @@ const KEYS: Readonly<Record<Exclude<keyof RawStore, 'type' | 'path'>, readonly K
 }
 
 /** Largest file of certificates. */
-const MOST_BYTES = 1024 * 1024
+const MAX_CA_BYTES = 1024 * 1024
 
 /** What a URL says; all of it is secret, since a password stands in it. */
 interface Address {
@@ -194,7 +194,7 @@ function readTls(raw: NonNullable<RawStore['tls']>, site: Site, context: Context
   const { files, report } = context
   if (typeof raw === 'boolean') return raw ? {} : undefined
   if (raw.ca === undefined) return {}
-  const result = files.read(resolve(dirname(site.document.source.file), raw.ca), MOST_BYTES)
+  const result = files.read(resolve(dirname(site.document.source.file), raw.ca), MAX_CA_BYTES)
   if ('bytes' in result) {
     const ca = result.bytes.toString('utf8')
     warnOfValidity(ca, site.child('ca'), context)

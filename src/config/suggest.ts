@@ -1,5 +1,5 @@
 /** Candidates beyond this number are not looked at: a suggestion is a courtesy, not worth a pause. */
-const MOST_CANDIDATES = 5000
+const MAX_CANDIDATES = 5000
 
 /** The candidate that the author of `written` probably meant, or `undefined` where none is near. */
 export function suggest(written: string, candidates: Iterable<string>): string | undefined {
@@ -7,7 +7,7 @@ export function suggest(written: string, candidates: Iterable<string>): string |
   let bestDistance = Math.max(1, Math.floor(written.length / 3)) + 1
   let seen = 0
   for (const candidate of candidates) {
-    if (++seen > MOST_CANDIDATES) break
+    if (++seen > MAX_CANDIDATES) break
     if (candidate.toLowerCase() === written.toLowerCase()) return candidate
     if (Math.abs(candidate.length - written.length) >= bestDistance) continue
     const found = distance(written.toLowerCase(), candidate.toLowerCase())

@@ -21,7 +21,7 @@ export const LOCAL = new Set<YAMLError['code']>([
 ])
 
 /** Hints look at this much of a line, so that no line makes them slow. */
-const LONGEST_HINTED = 300
+const MAX_HINTED_CHARS = 300
 
 /** Blanks that are passed over between what is missing and what follows. */
 const MAX_HINTED_BLANKS = 300
@@ -37,7 +37,7 @@ const UNQUOTED: readonly { readonly line: RegExp; readonly message: string }[] =
 export function explainSyntax(fault: YAMLError, source: Source): Explanation {
   const [at] = fault.pos
   const { line } = source.position(at)
-  const text = source.line(line).slice(0, LONGEST_HINTED)
+  const text = source.line(line).slice(0, MAX_HINTED_CHARS)
   const starred = /(?:^\s*|[{,]\s*)(\*[^\s:,}]*)\s*:/.exec(text)
   const [found, star] = starred ?? []
   if (starred !== null && found !== undefined && star !== undefined) {
@@ -67,7 +67,7 @@ export function explainSyntax(fault: YAMLError, source: Source): Explanation {
 
 /** A key that is indented below one that has its value already. */
 function deeperBelow(source: Source, line: number): Explanation | undefined {
-  const [own, below] = [source.line(line), source.line(line + 1)].map(text => text.slice(0, LONGEST_HINTED))
+  const [own, below] = [source.line(line), source.line(line + 1)].map(text => text.slice(0, MAX_HINTED_CHARS))
   const [indent = 0, next = 0] = [own, below].map(text => /^ */.exec(text ?? '')?.[0].length ?? 0)
   const colons = own?.split(': ').length ?? 0
   if (colons > 2 || next <= indent || below?.includes(':') !== true) return undefined

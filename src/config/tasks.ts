@@ -8,7 +8,7 @@ import { suggest } from './suggest.js'
 import type { RoutePattern } from './templates.js'
 
 /** The variant of an artefact where nobody names one. */
-const ONLY = 'content'
+const CONTENT_ONLY = 'content'
 
 /** What is said of tasks in one place. */
 export function readTask(raw: RawTask, site: Site, context: Context): TaskShapeConfig {
@@ -40,7 +40,7 @@ export function readTask(raw: RawTask, site: Site, context: Context): TaskShapeC
 }
 
 function readResult(raw: NonNullable<RawTask['result']>): NonNullable<TaskShapeConfig['result']> {
-  return isPointers(raw) ? { [ONLY]: listOf(raw) } : named(raw)
+  return isPointers(raw) ? { [CONTENT_ONLY]: listOf(raw) } : named(raw)
 }
 
 function readError(raw: NonNullable<RawTask['error']>): NonNullable<TaskShapeConfig['error']> {

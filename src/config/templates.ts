@@ -1,7 +1,7 @@
 import { HEALTH_PATHS } from '../core/health-paths.js'
 
 /** Longest path of a route or call. */
-const LONGEST = 2048
+const MAX_PATH_CHARS = 2048
 
 /** A route's key taken apart: `GET /v1/files/{id}/content`. */
 export interface RoutePattern {
@@ -18,7 +18,7 @@ export function parseRouteKey(key: string): RoutePattern | { readonly fault: str
   const space = key.indexOf(' ')
   const method = key.slice(0, space)
   const path = key.slice(space + 1)
-  if (path.length > LONGEST) return { fault: `the path has more than ${LONGEST} characters` }
+  if (path.length > MAX_PATH_CHARS) return { fault: `the path has more than ${MAX_PATH_CHARS} characters` }
   if (!VISIBLE.test(path)) return { fault: 'the path holds a character that a URL does not: percent-encode it' }
   const segments = path.slice(1).split('/')
   const params: string[] = []
@@ -51,7 +51,7 @@ export function reservedFault(path: string): string | undefined {
 
 /** Names in braces that an upstream's call has to be filled in with, or what is wrong with it. `[/{name}]` may be left out. */
 export function parseCallTarget(target: string): { readonly params: readonly string[] } | { readonly fault: string } {
-  if (target.length > LONGEST) return { fault: `the path has more than ${LONGEST} characters` }
+  if (target.length > MAX_PATH_CHARS) return { fault: `the path has more than ${MAX_PATH_CHARS} characters` }
   if (!VISIBLE.test(target)) return { fault: 'the path holds a character that a URL does not: percent-encode it' }
   if (/[{}]/.test(target.replace(/\{\w+\*?\}/g, '')))
     return { fault: 'a brace has no partner: parameters are written {name}' }

@@ -40,7 +40,7 @@ export function interpolateText(text: string, variables: Variables): Interpolate
       from = at + 2
       continue
     }
-    const match = VARIABLE.exec(text.slice(at, at + LONGEST))
+    const match = VARIABLE.exec(text.slice(at, at + MAX_VARIABLE_CHARS))
     if (match === null) return { malformed: text.slice(at, at + 2) }
     const [whole, name = '', fallback] = match
     const value = variables.get(name)
@@ -53,4 +53,4 @@ export function interpolateText(text: string, variables: Variables): Interpolate
 }
 
 const VARIABLE = /^\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/
-const LONGEST = 4096
+const MAX_VARIABLE_CHARS = 4096

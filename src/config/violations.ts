@@ -3,9 +3,9 @@ import { pathText } from '../core/path-text.js'
 import type { Violation } from '../core/plan.js'
 
 /** Most violations that are told of one document. */
-const MOST = 10
+const MAX_VIOLATIONS = 10
 /** Longest value of a client's that a message repeats. */
-const LONGEST_VALUE = 64
+const MAX_VALUE_CHARS = 64
 
 /** Keywords that only say that another one inside them failed. */
 const WRAPPERS = new Set(['if', 'anyOf', 'oneOf', 'allOf', 'not', 'propertyNames'])
@@ -19,7 +19,7 @@ export function violationsOf(errors: readonly ErrorObject[], document: unknown):
     ({ param, message }) => !seen.has(`${param} ${message}`) && seen.add(`${param} ${message}`),
   )
   return distinct.length > 0
-    ? distinct.slice(0, MOST)
+    ? distinct.slice(0, MAX_VIOLATIONS)
     : [{ param: '', message: 'The request does not fit the schema.', rule: 'other' }]
 }
 
@@ -186,7 +186,8 @@ function typeOf(data: unknown): string {
 }
 
 function value(data: unknown): string {
-  if (typeof data === 'string') return `'${data.length > LONGEST_VALUE ? `${data.slice(0, LONGEST_VALUE)}…` : data}'`
+  if (typeof data === 'string')
+    return `'${data.length > MAX_VALUE_CHARS ? `${data.slice(0, MAX_VALUE_CHARS)}…` : data}'`
   return typeof data === 'object' && data !== null ? typeOf(data) : String(data)
 }
 

@@ -8,7 +8,7 @@ import { readSecret } from './secrets.js'
 import { readDuration } from './settings.js'
 
 /** Fewest characters of a secret that is no `whsec_…`. */
-const SHORTEST = 24
+const MIN_SECRET_CHARS = 24
 
 /** Whom clients may have told of their tasks. Nobody, unless it is written. */
 export function readWebhooks(
@@ -22,8 +22,8 @@ export function readWebhooks(
   const result = readSecret(place, at, context)
   if (rest.allow !== undefined) checkAllowed(rest.allow, site.child('allow'), context)
   const secret = result !== 'broken' && 'secret' in result ? result.secret : undefined
-  if (secret !== undefined && secret.reveal().length < SHORTEST) {
-    context.report.error('bad-secret', at, `a secret to sign with has at least ${SHORTEST} characters`)
+  if (secret !== undefined && secret.reveal().length < MIN_SECRET_CHARS) {
+    context.report.error('bad-secret', at, `a secret to sign with has at least ${MIN_SECRET_CHARS} characters`)
   }
   if (result !== 'broken' && 'absent' in result) {
     context.report.warn('no-secret', at, `${result.absent}, so nobody is told of tasks`)

@@ -1,7 +1,7 @@
 import { type CST, Lexer, Parser } from 'yaml'
 
 /** Deepest nesting of a file; of list items and complex keys, most on one line. */
-export const DEEPEST = 64
+export const MAX_DEPTH = 64
 /** What the lexer puts before a plain or quoted text. */
 const SCALAR = '\u001f'
 
@@ -35,8 +35,8 @@ export function* tokensOf(text: string): Generator<CST.Token> {
     else if (lexeme === '-' || lexeme === '?') begun++
     else if (lexeme === '\n' || lexeme === '\r\n') begun = 0
     if (depth < 0) throw new TokenFault('syntax', `this ${lexeme} closes nothing`, parser.offset)
-    if (depth > DEEPEST || begun > DEEPEST)
-      throw new TokenFault('too-deep', `nested more than ${DEEPEST} levels deep`, parser.offset)
+    if (depth > MAX_DEPTH || begun > MAX_DEPTH)
+      throw new TokenFault('too-deep', `nested more than ${MAX_DEPTH} levels deep`, parser.offset)
     yield* parser.next(lexeme)
   }
   yield* parser.end()

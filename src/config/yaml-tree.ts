@@ -1,10 +1,10 @@
 import { isAlias, isCollection, isMap, isPair, isScalar, isSeq, type Node, type ParsedNode, type YAMLMap } from 'yaml'
 import type { Json } from '../core/json.js'
 import type { DocumentPath } from '../core/path-text.js'
-import { DEEPEST } from './yaml-tokens.js'
+import { MAX_DEPTH } from './yaml-tokens.js'
 
 /** Most values that aliases may stand for in one file, all uses counted. */
-const MOST_ALIASED = 10_000
+const MAX_ALIASED_VALUES = 10_000
 
 /** YAML 1.2 has no merge keys; in older ones they are common. */
 const NO_MERGE =
@@ -125,8 +125,8 @@ class YamlNodes {
   }
 
   #convert(node: Node, path: DocumentPath, depth: number): Converted {
-    if (depth > DEEPEST) {
-      this.#fault('too-deep', node, path.slice(0, 2), `nested more than ${DEEPEST} levels deep`)
+    if (depth > MAX_DEPTH) {
+      this.#fault('too-deep', node, path.slice(0, 2), `nested more than ${MAX_DEPTH} levels deep`)
       return { value: null, size: 1 }
     }
     if (isAlias(node)) return this.#convertAlias(node.source, node, path)
@@ -199,8 +199,8 @@ class YamlNodes {
       return nothing
     }
     this.#aliased += anchor.converted.size
-    if (this.#aliased > MOST_ALIASED) {
-      const message = `the aliases of this file stand for more than ${MOST_ALIASED} values`
+    if (this.#aliased > MAX_ALIASED_VALUES) {
+      const message = `the aliases of this file stand for more than ${MAX_ALIASED_VALUES} values`
       if (!this.faults.some(fault => fault.rule === 'alias-bomb')) this.#fault('alias-bomb', node, path, message)
       return nothing
     }

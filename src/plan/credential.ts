@@ -31,9 +31,12 @@ export function placeCredential(credential: CredentialConfig | undefined): Place
 }
 
 /** Digits of a reference: enough to tell a few secrets of an upstream apart, and far too few to find one. */
-const DIGITS = 12
+const REFERENCE_DIGITS = 12
 
 /** Tells a secret of an upstream from its others; it may be kept where the secret itself may not. */
 export function credentialReference(upstream: string, secret: Secret): string {
-  return createHash('sha256').update(`credential of ${upstream}\n${secret.reveal()}`).digest('hex').slice(0, DIGITS)
+  return createHash('sha256')
+    .update(`credential of ${upstream}\n${secret.reveal()}`)
+    .digest('hex')
+    .slice(0, REFERENCE_DIGITS)
 }

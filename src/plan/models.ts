@@ -6,7 +6,7 @@ import { asWritten } from './upstream-name.js'
 import type { CompiledUpstream } from './upstreams.js'
 
 /** `created` of models that declare none, in seconds since the epoch: the start of 2025. It only has to stay the same. */
-const CREATED = Date.UTC(2025, 0, 1) / 1000
+const DEFAULT_CREATED_SECONDS = Date.UTC(2025, 0, 1) / 1000
 
 /** Under `speaks`: how an upstream is asked for its models. */
 const LISTING = 'models'
@@ -71,7 +71,7 @@ export class ModelCatalog implements ModelTable {
     const config = this.index.find(name)?.model.config
     if (config === undefined) return undefined
     const owner = config.owner ?? config.targets[0]?.upstream ?? 'gateway'
-    return { id: name, created: config.created ?? CREATED, owner }
+    return { id: name, created: config.created ?? DEFAULT_CREATED_SECONDS, owner }
   }
 
   nameAt(name: string, upstream: string): string | undefined {

@@ -1,7 +1,7 @@
 import { Glob, isGlob } from './globs.js'
 
 /** Longest name of a model, in bytes of UTF-8. */
-export const LONGEST_NAME = 256
+export const MAX_NAME_BYTES = 256
 
 /**
  * Whether a model's name may be looked up at all: 1 to 256 bytes, no control characters, no half of a surrogate pair.
@@ -9,7 +9,7 @@ export const LONGEST_NAME = 256
  */
 export function isName(name: string): boolean {
   return (
-    name.length > 0 && name.length <= LONGEST_NAME && !UNSOUND.test(name) && Buffer.byteLength(name) <= LONGEST_NAME
+    name.length > 0 && name.length <= MAX_NAME_BYTES && !UNSOUND.test(name) && Buffer.byteLength(name) <= MAX_NAME_BYTES
   )
 }
 

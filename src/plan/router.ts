@@ -108,16 +108,16 @@ export class Router {
 /** What clients are told to write at the end of a base address, or write in vain. */
 const BASES = ['/v1', '/v1beta']
 /** Leading segments that a base address may have too many of. */
-const MOST_SURPLUS = 3
+const MAX_SURPLUS_SEGMENTS = 3
 /** A longer path is no slip of a base address. */
-const LONGEST_NEAR = 512
+const MAX_NEAR_PATH_CHARS = 512
 
 /** A path as it would be behind another base address: with one of {@link BASES}, or from a later one of these on. */
 function pathsNear(path: string): readonly string[] {
-  if (path.length > LONGEST_NEAR) return []
+  if (path.length > MAX_NEAR_PATH_CHARS) return []
   const whole = path.replace(/(?<!\/)\/+$/, '')
   const segments = whole.split('/').slice(1)
-  const later = segments.slice(1, 1 + MOST_SURPLUS).flatMap((segment, at) => {
+  const later = segments.slice(1, 1 + MAX_SURPLUS_SEGMENTS).flatMap((segment, at) => {
     return BASES.includes(`/${segment}`) ? [`/${segments.slice(at + 1).join('/')}`] : []
   })
   return [whole, ...BASES.map(base => base + whole), ...later]

@@ -17,15 +17,15 @@ import { mergeTimeouts } from './settings.js'
 import type { CompiledUpstream, Endpoint } from './upstreams.js'
 import { compileVerbs } from './verbs.js'
 
-const MINUTE = 60_000
-const HOUR = 60 * MINUTE
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
 
-const DEADLINE = HOUR
-const KEEP = 24 * HOUR
-const INLINE = 16 * 1024 * 1024
-const EVERY = 5000
-const SLOWEST = MINUTE
-const AT_ONCE = 8
+const DEFAULT_DEADLINE_MS = HOUR_MS
+const DEFAULT_RETENTION_MS = 24 * HOUR_MS
+const DEFAULT_INLINE_BYTES = 16 * 1024 * 1024
+const DEFAULT_POLL_INTERVAL_MS = 5000
+const DEFAULT_MAX_POLL_INTERVAL_MS = MINUTE_MS
+const DEFAULT_CONCURRENT_POLLS = 8
 
 /** What a route does with tasks, with all that is known of them at each upstream that it may have begun them at. */
 export function compileTaskRoute(
@@ -92,8 +92,8 @@ function compileShape(layers: readonly TaskShapeConfig[]): TaskShape {
   const poll = Object.assign({}, ...layers.map(layer => layer.poll)) as NonNullable<TaskShapeConfig['poll']>
   const states = layers.flatMap(layer => Object.entries(layer.states ?? {}))
   const error = last('error')
-  const every = poll.every ?? EVERY
-  const deadline = last('deadline') ?? DEADLINE
+  const every = poll.every ?? DEFAULT_POLL_INTERVAL_MS
+  const deadline = last('deadline') ?? DEFAULT_DEADLINE_MS
   return {
     id: pathsOf(last('id')),
     state: pathsOf(last('state')),
@@ -107,15 +107,15 @@ function compileShape(layers: readonly TaskShapeConfig[]): TaskShape {
     poll: {
       every,
       first: poll.first ?? every,
-      slowest: Math.max(poll.slowest ?? SLOWEST, every),
-      at_once: poll.at_once ?? AT_ONCE,
+      slowest: Math.max(poll.slowest ?? DEFAULT_MAX_POLL_INTERVAL_MS, every),
+      at_once: poll.at_once ?? DEFAULT_CONCURRENT_POLLS,
       clients: poll.clients ?? every,
     },
     deadline,
-    late: last('late') ?? HOUR,
+    late: last('late') ?? HOUR_MS,
     stall: last('stall'),
-    keep: last('keep') ?? KEEP,
-    inline: last('inline') ?? INLINE,
+    keep: last('keep') ?? DEFAULT_RETENTION_MS,
+    inline: last('inline') ?? DEFAULT_INLINE_BYTES,
   }
 }
 

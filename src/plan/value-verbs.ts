@@ -16,7 +16,7 @@ import { starsOf } from '../wire/json-path.js'
 import { chain, members, type Verb } from './verb.js'
 
 /** Longest value that these verbs look at, bytes: whatever is longer is none that they are for. */
-const LONGEST = 4096
+const MAX_VALUE_BYTES = 4096
 
 /** `{ path: type }`: writes the number or text that stands there as the other one, where it can be. */
 export const cast: Verb = {
@@ -45,7 +45,7 @@ export const only: Verb = {
       const known = new Set<unknown>(list)
       return document =>
         removeWhere(document, path, bytes => {
-          return bytes.length > LONGEST || !known.has(parseJson(bytes.toString('utf8')))
+          return bytes.length > MAX_VALUE_BYTES || !known.has(parseJson(bytes.toString('utf8')))
         })
     })
     return chain(steps)
@@ -89,7 +89,7 @@ function each(args: Json, changeOf: (argument: Json) => Change): Transform {
     const change = changeOf(argument)
     return document =>
       changeValues(document, path, bytes => {
-        if (bytes.length > LONGEST) return undefined
+        if (bytes.length > MAX_VALUE_BYTES) return undefined
         const written = bytes.toString('utf8')
         const value = parseJson(written)
         const next = value === undefined ? undefined : change(value, written)

@@ -1,10 +1,11 @@
 import type { IncomingMessage } from 'node:http'
+import { BACKSLASH, CLOSE_BRACE, CLOSE_BRACKET, OPEN_BRACE, OPEN_BRACKET, QUOTE } from '../core/ascii.js'
 import type { JsonObject } from '../core/json.js'
 import { isObject } from '../core/json.js'
 import { SimulatorError } from './errors.js'
 
-const MOST_BYTES = 64 * 1024 * 1024
-const DEEPEST = 200
+const MAX_BODY_BYTES = 64 * 1024 * 1024
+const MAX_DEPTH = 200
 
 /** Reads a whole body; throws {@link SimulatorError} 413 where it is too large, anything else where the client went. */
 export async function readBody(request: IncomingMessage, onChunk: (chunk: Buffer) => void): Promise<Buffer> {
@@ -13,7 +14,7 @@ export async function readBody(request: IncomingMessage, onChunk: (chunk: Buffer
   for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     size += chunk.length
     onChunk(chunk)
-    if (size > MOST_BYTES) throw tooLarge()
+    if (size > MAX_BODY_BYTES) throw tooLarge()
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)
@@ -21,7 +22,7 @@ export async function readBody(request: IncomingMessage, onChunk: (chunk: Buffer
 
 /** The JSON object in a body. Throws {@link SimulatorError} where there is none, or one that is nested too deeply. */
 export function parseBody(body: Buffer): JsonObject {
-  if (depth(body) > DEEPEST) throw new SimulatorError(400, `The JSON body is nested deeper than ${DEEPEST} levels.`)
+  if (depth(body) > MAX_DEPTH) throw new SimulatorError(400, `The JSON body is nested deeper than ${MAX_DEPTH} levels.`)
   const value = parse(body)
   if (!isObject(value)) throw new SimulatorError(400, 'The JSON body of your request must be an object.')
   return value
@@ -35,13 +36,6 @@ function parse(body: Buffer): unknown {
   }
 }
 
-const QUOTE = 0x22
-const BACKSLASH = 0x5c
-const OBJECT = 0x7b
-const OBJECT_END = 0x7d
-const ARRAY = 0x5b
-const ARRAY_END = 0x5d
-
 /** How deep brackets nest outside of strings. All structural characters are ASCII, so bytes will do. */
 function depth(body: Buffer): number {
   let deepest = 0
@@ -51,15 +45,15 @@ function depth(body: Buffer): number {
     const byte = body[at]
     if (byte === QUOTE) inString = !inString
     else if (inString) at += byte === BACKSLASH ? 1 : 0
-    else if (byte === OBJECT || byte === ARRAY) open += 1
-    else if (byte === OBJECT_END || byte === ARRAY_END) open -= 1
+    else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) open += 1
+    else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) open -= 1
     if (open > deepest) deepest = open
   }
   return deepest
 }
 
 function tooLarge(): SimulatorError {
-  return new SimulatorError(413, `The request is larger than ${MOST_BYTES} bytes.`, {
+  return new SimulatorError(413, `The request is larger than ${MAX_BODY_BYTES} bytes.`, {
     code: 'request_too_large',
     headers: { connection: 'close' },
   })

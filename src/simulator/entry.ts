@@ -29,7 +29,7 @@ export interface SimulatorEntry {
   toJSON(): object
 }
 
-const KEPT = 1024 * 1024
+const MAX_RECORDED_BYTES = 1024 * 1024
 const NONE = Buffer.alloc(0)
 
 /** The entry as it grows; whoever reads it sees its present state. */
@@ -97,9 +97,9 @@ export class Entry implements SimulatorEntry, Ledger {
 
   receive(chunk: Buffer): void {
     this.#size += chunk.length
-    if (this.#kept >= KEPT) return
+    if (this.#kept >= MAX_RECORDED_BYTES) return
     // A copy: a slice of what the socket read would hold on to the whole of it.
-    const part = Buffer.from(chunk.subarray(0, KEPT - this.#kept))
+    const part = Buffer.from(chunk.subarray(0, MAX_RECORDED_BYTES - this.#kept))
     this.#kept += part.length
     this.#chunks.push(part)
   }

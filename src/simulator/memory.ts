@@ -10,8 +10,8 @@ export interface Kept {
   readonly output: readonly JsonObject[]
 }
 
-const MOST = 1000
-const MOST_BYTES = 64 * 1024 * 1024
+const MAX_ENTRIES = 1000
+const MAX_BYTES = 64 * 1024 * 1024
 
 /** An item of a response that is kept. */
 export interface KeptItem {
@@ -31,14 +31,14 @@ export class Memory {
 
   keep(id: string, response: Kept): void {
     const bytes = Buffer.byteLength(JSON.stringify(response))
-    if (bytes > MOST_BYTES) return
+    if (bytes > MAX_BYTES) return
     this.drop(id)
     this.#gone.delete(id)
     this.#kept.set(id, { response, bytes })
     this.#items = undefined
     this.#bytes += bytes
     for (const oldest of this.#kept.keys()) {
-      if (this.#kept.size <= MOST && this.#bytes <= MOST_BYTES) break
+      if (this.#kept.size <= MAX_ENTRIES && this.#bytes <= MAX_BYTES) break
       this.drop(oldest)
     }
   }
@@ -58,7 +58,7 @@ export class Memory {
     if (!this.drop(id)) return false
     this.#gone.add(id)
     for (const oldest of this.#gone) {
-      if (this.#gone.size <= MOST) break
+      if (this.#gone.size <= MAX_ENTRIES) break
       this.#gone.delete(oldest)
     }
     return true

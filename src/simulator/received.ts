@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Entry } from './entry.js'
 
-const MOST_BYTES = 64 * 1024 * 1024
+const MAX_BYTES = 64 * 1024 * 1024
 
 /** The last requests: at most so many, and at most 64 MiB of their bodies. */
 export class Received {
@@ -38,7 +38,7 @@ export class Received {
   }
 
   #trim(): void {
-    while (this.entries.length > this.#most || (this.#bytes > MOST_BYTES && this.entries.length > 1)) {
+    while (this.entries.length > this.#most || (this.#bytes > MAX_BYTES && this.entries.length > 1)) {
       this.#bytes -= this.entries.shift()?.kept ?? 0
     }
   }

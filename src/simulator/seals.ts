@@ -11,7 +11,7 @@ export type Purpose =
 
 /** Known to every simulator, so that seals outlive the process that made them. */
 const SECRET = 'the simulator seals what it thinks'
-const DIGEST = 32
+const DIGEST_BYTES = 32
 
 /**
  * An opaque text that only a simulator makes: in base64, a digest of what is sealed and a code over the digest and the
@@ -24,8 +24,11 @@ export function seal(purpose: Purpose, content: string): string {
 
 /** Whether {@link seal} made this text for that purpose, whatever it seals. */
 export function isSealed(purpose: Purpose, sealed: string): boolean {
-  const bytes = Buffer.from(sealed.slice(0, 4 * DIGEST), 'base64')
-  return bytes.length === 2 * DIGEST && bytes.subarray(DIGEST).equals(code(purpose, bytes.subarray(0, DIGEST)))
+  const bytes = Buffer.from(sealed.slice(0, 4 * DIGEST_BYTES), 'base64')
+  return (
+    bytes.length === 2 * DIGEST_BYTES &&
+    bytes.subarray(DIGEST_BYTES).equals(code(purpose, bytes.subarray(0, DIGEST_BYTES)))
+  )
 }
 
 function code(purpose: Purpose, digest: Buffer): Buffer {

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 
 /** 2025-01-01T00:00:00Z. Every `created` of the simulator lies within the year that follows. */
-export const EPOCH = 1_735_689_600
-const YEAR = 31_536_000
+export const EPOCH_SECONDS = 1_735_689_600
+const YEAR_SECONDS = 31_536_000
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
 type Part = string | number | Uint8Array
@@ -55,7 +55,7 @@ export class Seed {
 
   /** Seconds since the epoch, within 2025. */
   created(): number {
-    return EPOCH + (this.#digest.readUInt32BE(4) % YEAR)
+    return EPOCH_SECONDS + (this.#digest.readUInt32BE(4) % YEAR_SECONDS)
   }
 }
 

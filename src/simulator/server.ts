@@ -12,10 +12,10 @@ import { Received } from './received.js'
 import { openSocket } from './socket/open.js'
 import { Tasks } from './tasks/tasks.js'
 
-const KEPT = 1000
-const IDLE = 60_000
+const DEFAULT_KEPT_ENTRIES = 1000
+const KEEP_ALIVE_TIMEOUT_MS = 60_000
 /** As much as the largest that any fault or any gateway's limits should put to the test. */
-const HEADER_BYTES = 128 * 1024
+const MAX_HEADER_BYTES = 128 * 1024
 
 export interface SimulatorOptions {
   /** 0, the default, is any free one. */
@@ -47,10 +47,10 @@ export interface Simulator {
  * same answer. Rejects with the system's error where the port cannot be had.
  */
 export async function startSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
-  const { port = 0, host = '127.0.0.1', keep = KEPT, now = Date.now, key, log } = options
+  const { port = 0, host = '127.0.0.1', keep = DEFAULT_KEPT_ENTRIES, now = Date.now, key, log } = options
   const state: State = { received: new Received(keep), gate: new Gate(), memory: new Memory(), tasks: new Tasks(), now }
   const server = createServer(
-    { keepAliveTimeout: IDLE, requestTimeout: 0, maxHeaderSize: HEADER_BYTES },
+    { keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS, requestTimeout: 0, maxHeaderSize: MAX_HEADER_BYTES },
     (request, response) => {
       if (!admitted(request, key)) return refuse(request, response)
       void serve(request, response, state, log)

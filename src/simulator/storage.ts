@@ -46,8 +46,8 @@ export interface StoredBatch {
   readonly created: number
 }
 
-const MOST = 1000
-const MOST_BYTES = 64 * 1024 * 1024
+const MAX_FILES = 1000
+const MAX_BYTES = 64 * 1024 * 1024
 
 /** Things by id: the last 1,000, and at most 64 MiB of them. */
 export class Things<T> {
@@ -70,7 +70,7 @@ export class Things<T> {
     this.#kept.set(id, thing)
     this.#bytes += this.#size(thing)
     for (const oldest of this.#kept.keys()) {
-      if (this.#kept.size <= MOST && this.#bytes <= MOST_BYTES) break
+      if (this.#kept.size <= MAX_FILES && this.#bytes <= MAX_BYTES) break
       this.drop(oldest)
     }
   }

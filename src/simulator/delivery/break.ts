@@ -6,7 +6,7 @@ const BREAKS = ['reset-after', 'hang-after', 'cut-after', 'fin-after', 'error-af
 const PING = Buffer.from(': ping\n\n')
 /** White space, which JSON allows between the elements of an array (RFC 8259, section 2). */
 const BARE_PING = Buffer.from('\n')
-const PING_EVERY = 20
+const DEFAULT_PING_INTERVAL_MS = 20
 
 export type BreakName = (typeof BREAKS)[number]
 
@@ -30,7 +30,7 @@ export function* breakOff(name: BreakName, faults: Faults, writing?: Writing): G
     case 'reset-after':
       return yield { do: 'reset' }
     case 'hang-after':
-      return yield { do: 'hang', ping: faults.pings && { bytes, every: faults.pace ?? PING_EVERY } }
+      return yield { do: 'hang', ping: faults.pings && { bytes, every: faults.pace ?? DEFAULT_PING_INTERVAL_MS } }
     case 'cut-after':
       return yield { do: 'close' }
     case 'fin-after':

@@ -1,4 +1,5 @@
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
+import { OPEN_BRACE } from '../../core/ascii.js'
 import type { Faults } from '../faults/table.js'
 import { bomb, filling } from './bulk.js'
 
@@ -11,14 +12,13 @@ export interface Content {
 const COMPRESS = { gzip: gzipSync, deflate: deflateSync, br: brotliCompressSync } as const
 const OPEN = Buffer.from('{"padding":"')
 const CLOSE = Buffer.from('",')
-const BRACE = 0x7b
 
 /** The body as faults change it. */
 export function contentOf(body: Buffer, faults: Faults): Content {
   const { bomb: unpacked, 'big-line': line = 0, encoding, trailers } = faults
   if (unpacked !== undefined) return { length: undefined, pieces: bomb(unpacked) }
   const plain = spoiled(body, faults)
-  if (line > 0 && plain[0] === BRACE) return padded(plain, line)
+  if (line > 0 && plain[0] === OPEN_BRACE) return padded(plain, line)
   const bytes = encoding === undefined ? plain : COMPRESS[encoding](plain)
   return { length: trailers ? undefined : bytes.length, pieces: [bytes] }
 }

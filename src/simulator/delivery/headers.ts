@@ -3,9 +3,9 @@ import type { Headers } from '../protocol.js'
 
 export type HeaderList = readonly (readonly [string, string])[]
 
-const BIG = 60 * 1024
-const MANY = 200
-const MOST_LAYERS = 2000
+const BIG_HEADER_BYTES = 60 * 1024
+const MANY_HEADERS = 200
+const MAX_LAYERS = 2000
 
 const HOP: HeaderList = [
   ['connection', 'keep-alive, x-hop'],
@@ -25,9 +25,9 @@ export function headerList(headers: Headers, faults: Faults): HeaderList {
 function odd(headers: Faults['headers']): HeaderList {
   switch (headers) {
     case 'big':
-      return [['x-big', 'x'.repeat(BIG)]]
+      return [['x-big', 'x'.repeat(BIG_HEADER_BYTES)]]
     case 'many':
-      return Array.from({ length: MANY }, (_, index) => [`x-many-${index}`, String(index)] as const)
+      return Array.from({ length: MANY_HEADERS }, (_, index) => [`x-many-${index}`, String(index)] as const)
     case 'hop':
       return HOP
     case undefined:
@@ -36,7 +36,7 @@ function odd(headers: Faults['headers']): HeaderList {
 }
 
 function encoding({ encoding: name, bomb, 'encoding-layers': layers = 0 }: Faults): HeaderList {
-  if (layers > 0) return [['content-encoding', Array(Math.min(layers, MOST_LAYERS)).fill('gzip').join(', ')]]
+  if (layers > 0) return [['content-encoding', Array(Math.min(layers, MAX_LAYERS)).fill('gzip').join(', ')]]
   const applied = bomb === undefined ? name : 'gzip'
   return applied === undefined ? [] : [['content-encoding', applied]]
 }

@@ -2,7 +2,7 @@ import { SimulatorError } from '../errors.js'
 import type { Fields } from './fields.js'
 import { tooLong } from './refusals.js'
 
-const MOST_STOPS = 4
+const MAX_STOP_SEQUENCES = 4
 
 /** How a stream is wanted. */
 export interface StreamOptions {
@@ -21,6 +21,6 @@ export function readStream(body: Fields): StreamOptions | undefined {
 /** One stop sequence or up to four. */
 export function readStop(body: Fields): readonly string[] {
   const stops = body.strings('stop')
-  if (stops.length > MOST_STOPS) throw tooLong('stop', MOST_STOPS, stops.length)
+  if (stops.length > MAX_STOP_SEQUENCES) throw tooLong('stop', MAX_STOP_SEQUENCES, stops.length)
   return stops
 }

@@ -3,12 +3,12 @@ import type { Tool, ToolChoice } from '../text/conversation.js'
 import type { Fields } from './fields.js'
 import { notListed, tooLong, wrongValue } from './refusals.js'
 
-const MOST_TOOLS = 128
+const MAX_TOOLS = 128
 
 /** The definitions of tools in a member of the body. */
 export function toolList(body: Fields, name: string): readonly Fields[] | undefined {
   const list = body.list(name)
-  if (list !== undefined && list.length > MOST_TOOLS) throw tooLong(name, MOST_TOOLS, list.length)
+  if (list !== undefined && list.length > MAX_TOOLS) throw tooLong(name, MAX_TOOLS, list.length)
   return list
 }
 

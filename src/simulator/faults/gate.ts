@@ -1,7 +1,7 @@
 import { FAULTS, type FaultName, type Faults } from './table.js'
 
 const GOLDEN = 0.618_033_988_749_895
-const REMEMBERED = 1000
+const MAX_REMEMBERED = 1000
 
 /**
  * Decides in which requests faults strike. Each way of writing faults has a count of its own, so what happens follows
@@ -30,7 +30,7 @@ export class Gate {
     this.#counts.delete(key)
     this.#counts.set(key, number + 1)
     for (const oldest of this.#counts.keys()) {
-      if (this.#counts.size <= REMEMBERED) break
+      if (this.#counts.size <= MAX_REMEMBERED) break
       this.#counts.delete(oldest)
     }
     return number

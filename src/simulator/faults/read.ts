@@ -1,7 +1,7 @@
 import { SimulatorError } from '../errors.js'
 import { FAULTS, type Fault, type FaultName, type Faults } from './table.js'
 
-const LONGEST = 4096
+const MAX_FAULTS_CHARS = 4096
 
 /** A model's name as it was sent, taken apart: `sim-text?status=429` is the model `sim-text` with a fault. */
 export interface NamedModel {
@@ -68,7 +68,7 @@ function split(word: string): readonly [string, string] {
 }
 
 function checked(text: string): string {
-  if (text.length > LONGEST) throw refused(`Faults may be written in ${LONGEST} characters at most.`)
+  if (text.length > MAX_FAULTS_CHARS) throw refused(`Faults may be written in ${MAX_FAULTS_CHARS} characters at most.`)
   return text
 }
 

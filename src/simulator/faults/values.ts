@@ -5,10 +5,16 @@ export interface ValueKind<T> {
   readonly read: (text: string) => T | undefined
 }
 
-const MEGABYTE = 1024 * 1024
-const UNITS: Readonly<Record<string, number>> = { '': 1, B: 1, KiB: 1024, MiB: MEGABYTE, GiB: 1024 * MEGABYTE }
-const LARGEST = 16 * 1024 * MEGABYTE
-const LONGEST = 600_000
+const MEGABYTE_BYTES = 1024 * 1024
+const UNITS: Readonly<Record<string, number>> = {
+  '': 1,
+  B: 1,
+  KiB: 1024,
+  MiB: MEGABYTE_BYTES,
+  GiB: 1024 * MEGABYTE_BYTES,
+}
+const MAX_SIZE_BYTES = 16 * 1024 * MEGABYTE_BYTES
+const MAX_DURATION_MS = 600_000
 
 export const flag: ValueKind<true> = {
   written: 'nothing',
@@ -26,7 +32,7 @@ export const duration: ValueKind<number> = {
     const [, digits, unit] = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m)$/.exec(text) ?? []
     if (digits === undefined) return undefined
     const milliseconds = Number(digits) * (unit === 'ms' ? 1 : unit === 's' ? 1000 : 60_000)
-    return milliseconds <= LONGEST ? milliseconds : undefined
+    return milliseconds <= MAX_DURATION_MS ? milliseconds : undefined
   },
 }
 
@@ -35,7 +41,7 @@ export const size: ValueKind<number> = {
   read: text => {
     const [, digits, unit = ''] = /^(\d{1,12})(B|KiB|MiB|GiB)?$/.exec(text) ?? []
     const bytes = Number(digits) * (UNITS[unit] ?? 1)
-    return bytes <= LARGEST ? bytes : undefined
+    return bytes <= MAX_SIZE_BYTES ? bytes : undefined
   },
 }
 

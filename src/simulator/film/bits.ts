@@ -1,8 +1,8 @@
-const START = 65_536
+const INITIAL_BYTES = 65_536
 
 /** Writes bits, the highest of each byte first, with the codes of H.264 (ITU-T H.264, section 9.1). */
 export class Bits {
-  #bytes = Buffer.alloc(START)
+  #bytes = Buffer.alloc(INITIAL_BYTES)
   #at = 0
   #byte = 0
   #free = 8

@@ -19,12 +19,12 @@ export interface Film {
   readonly seed: Seed
 }
 
-const PER_SECOND = 8
+const FRAMES_PER_SECOND = 8
 /** Of the picture's height, for the bar. */
 const BAR_SHARE = 12
 const SHEET_COLUMNS = 4
 const SHEET_SCALE = 4
-const LEAST_SIDE = 32
+const MIN_SIDE_PIXELS = 32
 
 /** A card with the prompt on it, under which a bar fills up as time goes by: an MP4 file, the same for the same film. */
 export function drawFilm(film: Film): Buffer {
@@ -32,7 +32,7 @@ export function drawFilm(film: Film): Buffer {
   const plane = new Plane(paintFrame(film, 0))
   const encoder = new Encoder(plane, paletteOf(seed))
   const top = cardHeight(height) / BLOCK
-  const frames = seconds * PER_SECOND
+  const frames = seconds * FRAMES_PER_SECOND
   const pictures = [encoder.first()]
   let filled = 0
   for (let frame = 1; frame < frames; frame += 1) {
@@ -46,7 +46,7 @@ export function drawFilm(film: Film): Buffer {
     filled = until
   }
   const parameters = parametersOf(width, height)
-  return mp4({ width, height, parameters, pictures, picturesPerSecond: PER_SECOND, comment })
+  return mp4({ width, height, parameters, pictures, picturesPerSecond: FRAMES_PER_SECOND, comment })
 }
 
 /** The film's middle as a PNG file. */
@@ -56,8 +56,8 @@ export function drawThumbnail(film: Film): Buffer {
 
 /** Small pictures of each second, row by row, as a PNG file. */
 export function drawSheet(film: Film): Buffer {
-  const width = Math.max(LEAST_SIDE, Math.floor(film.width / SHEET_SCALE))
-  const height = Math.max(LEAST_SIDE, Math.floor(film.height / SHEET_SCALE))
+  const width = Math.max(MIN_SIDE_PIXELS, Math.floor(film.width / SHEET_SCALE))
+  const height = Math.max(MIN_SIDE_PIXELS, Math.floor(film.height / SHEET_SCALE))
   const columns = Math.min(SHEET_COLUMNS, film.seconds)
   const sheet = new Canvas(columns * width, Math.ceil(film.seconds / columns) * height)
   for (let second = 0; second < film.seconds; second += 1) {

@@ -12,7 +12,7 @@ export interface Track {
 }
 
 /** Seconds from the format's epoch, 1904, to that of 2025: files are the same whenever they are made. */
-const MADE = 3_818_534_400
+const CREATED_SECONDS = 3_818_534_400
 const UNITY: readonly number[] = [0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x40000000]
 const UNDETERMINED = 0x55c4
 const RESOLUTION = 0x480000
@@ -38,12 +38,16 @@ function movie(track: Track, samples: readonly Buffer[], offset: number): Buffer
     'mvhd',
     0,
     0,
-    u32(MADE, MADE, scale, length, WHOLE),
+    u32(CREATED_SECONDS, CREATED_SECONDS, scale, length, WHOLE),
     u16(0x100, 0),
     u32(0, 0, ...UNITY, 0, 0, 0, 0, 0, 0, 2),
   )
-  const place = [u32(MADE, MADE, 1, 0, length, 0, 0), u16(0, 0, 0, 0), u32(...UNITY, width * WHOLE, height * WHOLE)]
-  const mdhd = full('mdhd', 0, 0, u32(MADE, MADE, scale, length), u16(UNDETERMINED, 0))
+  const place = [
+    u32(CREATED_SECONDS, CREATED_SECONDS, 1, 0, length, 0, 0),
+    u16(0, 0, 0, 0),
+    u32(...UNITY, width * WHOLE, height * WHOLE),
+  ]
+  const mdhd = full('mdhd', 0, 0, u32(CREATED_SECONDS, CREATED_SECONDS, scale, length), u16(UNDETERMINED, 0))
   const hdlr = full('hdlr', 0, 0, u32(0), ascii('vide'), u32(0, 0, 0), ascii('simulator\0'))
   const dinf = box('dinf', full('dref', 0, 0, u32(1), full('url ', 0, 1)))
   const minf = box('minf', full('vmhd', 0, 1, u16(0, 0, 0, 0)), dinf, table(track, samples, offset))

@@ -30,7 +30,7 @@ export const FRAMES: readonly [Colour, ...Colour[]] = [
   [0xa0, 0x7a, 0x20],
 ]
 /** The largest letters leave room for so many of them beside each other. */
-const LEAST_COLUMNS = 12
+const MIN_COLUMNS = 12
 
 /** The colours of a card, by their numbers in its picture. */
 export function paletteOf(seed: Seed): readonly Colour[] {
@@ -80,7 +80,7 @@ interface Room {
 
 /** The largest letters in which all lines fit; the smallest, and as many lines as fit, where there are none. */
 function fit(text: string, { width, height }: Room): { scale: number; lines: readonly string[] } {
-  for (let scale = Math.max(1, Math.floor(width / (ADVANCE * LEAST_COLUMNS))); ; scale -= 1) {
+  for (let scale = Math.max(1, Math.floor(width / (ADVANCE * MIN_COLUMNS))); ; scale -= 1) {
     const columns = Math.max(1, Math.floor(width / (ADVANCE * scale)))
     const rows = Math.max(0, Math.floor(height / (LEADING * scale)))
     if (scale > 1 && text.length > columns * rows) continue

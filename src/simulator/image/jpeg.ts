@@ -4,7 +4,7 @@ import type { Canvas, PictureOptions } from './canvas.js'
 const STEP = 6
 const SIDE = 8
 const COMPONENTS = 3
-const MOST_COMMENT = 65_000
+const MAX_COMMENT_BYTES = 65_000
 
 /** Coefficients in the order in which they are written, by their place in the block (ISO/IEC 10918-1, figure A.6). */
 const ZIGZAG = Array.from({ length: SIDE * SIDE }, (_, at) => at).toSorted((a, b) => {
@@ -151,7 +151,7 @@ function head({ width, height }: Canvas, description: string): Buffer {
   return Buffer.concat([
     Buffer.from([0xff, 0xd8]),
     segment(0xe0, Buffer.from('JFIF\0\x01\x01\0\0\x01\0\x01\0\0', 'latin1')),
-    segment(0xfe, Buffer.from(description).subarray(0, MOST_COMMENT)),
+    segment(0xfe, Buffer.from(description).subarray(0, MAX_COMMENT_BYTES)),
     segment(0xdb, Buffer.from([0, ...Array<number>(SIDE * SIDE).fill(STEP)])),
     segment(0xc0, Buffer.from([8, ...side(height), ...side(width), COMPONENTS, ...components])),
     segment(0xc4, Buffer.from([...dc, ...ac])),

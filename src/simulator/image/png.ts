@@ -4,7 +4,7 @@ import type { Canvas, PictureOptions } from './canvas.js'
 const SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
 const PALETTE_OF_8_BITS = [8, 3, 0, 0, 0]
 /** Flat areas pack well even at the quickest level. */
-const LEVEL = 1
+const COMPRESSION_LEVEL = 1
 
 /** Writes a picture as a PNG file (PNG, third edition: sections 5 and 11). */
 export function png({ width, height, bytes }: Canvas, { palette, transparent, description }: PictureOptions): Buffer {
@@ -18,7 +18,7 @@ export function png({ width, height, bytes }: Canvas, { palette, transparent, de
     ...(transparent ? chunk('tRNS', Buffer.from([0])) : []),
     // Keyword, not compressed, no language, no translated keyword; then the text in UTF-8.
     ...chunk('iTXt', Buffer.from(`Description\0\0\0\0\0${description.replaceAll('\0', '')}`)),
-    ...chunk('IDAT', deflateSync(bytes, { level: LEVEL })),
+    ...chunk('IDAT', deflateSync(bytes, { level: COMPRESSION_LEVEL })),
     ...chunk('IEND', Buffer.alloc(0)),
   ])
 }

@@ -5,7 +5,7 @@ export interface Pixels {
 
 const SIDES: Readonly<Record<string, number>> = { '1K': 1024, '2K': 2048 }
 /** Of all images of an answer together: drawing takes time from everybody else in the process. */
-export const MOST_PIXELS = 10 * 1024 * 1024
+export const MAX_PIXELS = 10 * 1024 * 1024
 
 export const RESOLUTIONS: readonly string[] = Object.keys(SIDES)
 

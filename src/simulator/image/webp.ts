@@ -7,8 +7,8 @@ const VALUES = 256
 /** Distances are told by place: the pixel above, and the one to the left (RFC 9649, section 4.2.2). */
 const ABOVE = 0
 const LEFT = 1
-const SHORTEST_COPY = 3
-const LONGEST_COPY = 4096
+const MIN_COPY_PIXELS = 3
+const MAX_COPY_PIXELS = 4096
 const SIGNATURE = 0x2f
 /** The order in which lengths of the codes for code lengths stand. */
 const ORDER = [17, 18, 0, 1, 2, 3, 4, 5, 16, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]
@@ -60,7 +60,7 @@ function tokensOf({ width, height, bytes }: Canvas): readonly (number | Copy)[] 
     const left = runOf(pixels, at, 1)
     const above = runOf(pixels, at, width)
     const length = Math.max(left, above)
-    if (length < SHORTEST_COPY) {
+    if (length < MIN_COPY_PIXELS) {
       tokens.push(pixels[at] ?? 0)
       at += 1
     } else {
@@ -76,7 +76,7 @@ function runOf(pixels: Buffer, at: number, distance: number): number {
   if (at < distance) return 0
   let length = 0
   while (
-    length < LONGEST_COPY &&
+    length < MAX_COPY_PIXELS &&
     at + length < pixels.length &&
     pixels[at + length] === pixels[at + length - distance]
   ) {

@@ -1,6 +1,6 @@
 import { compatible } from '../families/compatible.js'
 import { json, type Protocol } from '../protocol.js'
-import { EPOCH } from '../seed.js'
+import { EPOCH_SECONDS } from '../seed.js'
 
 /** `GET /v1/models`. */
 export const modelList: Protocol = {
@@ -23,5 +23,5 @@ export const modelById: Protocol = {
 }
 
 function model(id: string): object {
-  return { id, object: 'model', created: EPOCH, owned_by: 'simulator' }
+  return { id, object: 'model', created: EPOCH_SECONDS, owned_by: 'simulator' }
 }

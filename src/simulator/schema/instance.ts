@@ -1,17 +1,17 @@
 import type { Json, JsonObject } from '../../core/json.js'
 import { isObject } from '../../core/json.js'
 import type { Seed } from '../seed.js'
+import { describedBounds } from './described-bounds.js'
 import { type Hints, hinted, NO_HINTS } from './hinted.js'
 import { bound, strings, typeOf } from './keywords.js'
 import { numberFor } from './numbers.js'
 import { resolve, settle } from './settle.js'
 import { stringFor } from './strings.js'
-import { told } from './told.js'
 
 const FULL_DEPTH = 5
 const FULL_NODES = 500
-const NODES = 2000
-const ITEMS = 200
+const MAX_NODES = 2000
+const MAX_ITEMS = 200
 
 /** What the schema has no finite value for, within the budget. */
 const IMPOSSIBLE = Symbol('impossible')
@@ -46,9 +46,9 @@ class Maker {
 
   make(schema: Json, place: Place): Made {
     this.#nodes += 1
-    if (this.#nodes > NODES || schema === false) return IMPOSSIBLE
+    if (this.#nodes > MAX_NODES || schema === false) return IMPOSSIBLE
     if (!isObject(schema)) return 'anything'
-    const plain = settle({ ...told(schema), ...schema }, this.#root)
+    const plain = settle({ ...describedBounds(schema), ...schema }, this.#root)
     const { $ref: reference, anyOf, oneOf } = plain
     if (typeof reference === 'string') return this.#follow(plain, reference, place)
     const choices = anyOf ?? oneOf
@@ -122,7 +122,7 @@ class Maker {
     const rest = (Array.isArray(items) ? schema.additionalItems : items) ?? true
     const least = bound(minItems, 0)
     const wished = Math.max(least, this.#isFull(place) ? Math.max(1, fixed.length) : 0)
-    const length = Math.min(wished, bound(maxItems, ITEMS), ITEMS)
+    const length = Math.min(wished, bound(maxItems, MAX_ITEMS), MAX_ITEMS)
     const made: Json[] = []
     for (let index = 0; made.length < length && index < length * 16; index += 1) {
       const item = this.make(fixed[made.length] ?? rest, inner(place, index))

@@ -1,8 +1,8 @@
 import type { Seed } from '../seed.js'
 import { type PatternNode, readPattern } from './pattern.js'
 
-const LONGEST = 1000
-const STEPS = 10_000
+const MAX_TEXT_CHARS = 1000
+const MAX_STEPS = 10_000
 
 /** A text that the pattern matches, of at least so many characters where its counts allow that; nothing if unread. */
 export function textForPattern(pattern: string, seed: Seed, least: number): string | undefined {
@@ -44,7 +44,7 @@ class Writer {
   #repeat({ node, least, most }: PatternNode & { type: 'repeat' }): string {
     const times = Math.min(most, least + this.#extra)
     let text = ''
-    for (let done = 0; done < times && this.#length < LONGEST && this.#steps < STEPS; done += 1)
+    for (let done = 0; done < times && this.#length < MAX_TEXT_CHARS && this.#steps < MAX_STEPS; done += 1)
       text += this.write(node)
     return text
   }

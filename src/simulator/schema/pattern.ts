@@ -1,4 +1,4 @@
-const LONGEST = 500
+const MAX_PATTERN_CHARS = 500
 const DIGITS = range('0', '9')
 const LOWER = range('a', 'z')
 const WORD = [...LOWER, ...range('A', 'Z'), ...DIGITS, '_']
@@ -17,7 +17,7 @@ const NOTHING: PatternNode = { type: 'sequence', nodes: [] }
  * more (look-around, back-references, properties) or is long. The pattern is read, never run.
  */
 export function readPattern(pattern: string): PatternNode | undefined {
-  if (pattern.length > LONGEST) return undefined
+  if (pattern.length > MAX_PATTERN_CHARS) return undefined
   try {
     return new PatternReader(pattern).read()
   } catch (error) {

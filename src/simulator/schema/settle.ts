@@ -2,12 +2,12 @@ import type { Json, JsonObject } from '../../core/json.js'
 import { isObject } from '../../core/json.js'
 import { strings } from './keywords.js'
 
-const DEPTH = 16
+const MAX_REF_DEPTH = 16
 
 /** The schema with its `allOf` merged in. A lone reference in `allOf` becomes the schema's own. */
 export function settle(schema: JsonObject, root: Json, depth = 0): JsonObject {
   const { allOf, ...own } = schema
-  if (!Array.isArray(allOf) || depth > DEPTH) return schema
+  if (!Array.isArray(allOf) || depth > MAX_REF_DEPTH) return schema
   const [first] = allOf
   if (allOf.length === 1 && isObject(first) && typeof first.$ref === 'string') return { ...own, ...first }
   return allOf

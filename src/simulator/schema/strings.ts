@@ -3,7 +3,7 @@ import type { Seed } from '../seed.js'
 import { bound } from './keywords.js'
 import { textForPattern } from './pattern-text.js'
 
-const LONGEST = 2000
+const MAX_STRING_CHARS = 2000
 const WORDS = ['alpha', 'bravo', 'cedar', 'delta', 'ember', 'fjord', 'grove', 'harbour', 'island', 'juniper'] as const
 
 const FORMATS: ReadonlyMap<string, (seed: Seed) => string> = new Map([
@@ -23,8 +23,8 @@ const FORMATS: ReadonlyMap<string, (seed: Seed) => string> = new Map([
 /** A string for a schema: its pattern as far as that is simple, else its format, else a word, all within its lengths. */
 export function stringFor(schema: JsonObject, seed: Seed): string {
   const { pattern, format } = schema
-  const least = Math.min(bound(schema.minLength, 0), LONGEST)
-  const most = Math.min(bound(schema.maxLength, LONGEST), LONGEST)
+  const least = Math.min(bound(schema.minLength, 0), MAX_STRING_CHARS)
+  const most = Math.min(bound(schema.maxLength, MAX_STRING_CHARS), MAX_STRING_CHARS)
   const patterned = typeof pattern === 'string' ? textForPattern(pattern, seed, least) : undefined
   if (patterned !== undefined) return patterned
   const formatted = typeof format === 'string' ? FORMATS.get(format)?.(seed) : undefined

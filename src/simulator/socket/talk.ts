@@ -6,9 +6,9 @@ import type { RealtimeConversation } from '../protocols/realtime/conversation.js
 import type { RealtimeEvent } from '../protocols/realtime/response.js'
 
 /** Largest message of a client, in bytes. */
-const MOST = 32 * 1024 * 1024
+const MAX_MESSAGE_BYTES = 32 * 1024 * 1024
 /** Messages whose answers have not been begun. */
-const MOST_WAITING = 10_000
+const MAX_QUEUED_ANSWERS = 10_000
 
 /** What is told of a talk: the client's messages, each with a line feed, and the bytes that went out. */
 export interface TalkLedger {
@@ -47,8 +47,8 @@ export class Talk {
       },
       text: (bytes, start, end) => {
         this.#size += end - start
-        if (this.#size <= MOST) this.#pieces.push(Buffer.from(bytes.subarray(start, end)))
-        return this.#size <= MOST
+        if (this.#size <= MAX_MESSAGE_BYTES) this.#pieces.push(Buffer.from(bytes.subarray(start, end)))
+        return this.#size <= MAX_MESSAGE_BYTES
       },
       end: isText => {
         if (isText) this.message(Buffer.concat(this.#pieces).toString('utf8'))
@@ -75,7 +75,7 @@ export class Talk {
     this.#reader.push(bytes)
     const { fault } = this.#reader
     if (fault !== undefined) this.close(fault.code, fault.reason)
-    else if (this.#size > MOST) this.close(1009, 'the message is too large')
+    else if (this.#size > MAX_MESSAGE_BYTES) this.close(1009, 'the message is too large')
   }
 
   private message(text: string): void {
@@ -87,7 +87,7 @@ export class Talk {
       for (const event of answer) if (!this.send(event)) return
       return
     }
-    if (this.#queue.length < MOST_WAITING) this.#queue.push(answer)
+    if (this.#queue.length < MAX_QUEUED_ANSWERS) this.#queue.push(answer)
     this.go()
   }
 

@@ -1,6 +1,6 @@
 import { FrameTable, frameCount, framesOf } from './framed.js'
 import { bits, packed } from './packed.js'
-import { samplesOf, type Utterance } from './speak.js'
+import { samplesOf, type Utterance } from './speech.js'
 import { SAMPLE_RATE } from './wav.js'
 
 /** Low complexity AAC in ADTS frames (ISO/IEC 13818-7): 24 kHz, one channel, no checksum. */

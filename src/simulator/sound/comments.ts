@@ -1,6 +1,6 @@
 const VENDOR = Buffer.from('simulator')
 const COMMENT = 'COMMENT='
-const LONGEST = 64 * 1024
+const MAX_SCANNED_BYTES = 64 * 1024
 
 /** A comment header as Ogg and FLAC files have it (Vorbis I, section 5): little-endian lengths before each text. */
 export function commentHeader(text: string): Buffer {
@@ -11,7 +11,7 @@ export function commentHeader(text: string): Buffer {
 /** The text that {@link commentHeader} holds, wherever it stands near the beginning of a file. Never throws. */
 export function commentIn(file: Buffer): string | undefined {
   const mark = Buffer.concat([VENDOR, number(1)])
-  const found = file.subarray(0, LONGEST).indexOf(mark)
+  const found = file.subarray(0, MAX_SCANNED_BYTES).indexOf(mark)
   const at = found + mark.length
   if (found < 0 || at + 4 + COMMENT.length > file.length) return undefined
   const end = at + 4 + file.readUInt32LE(at)

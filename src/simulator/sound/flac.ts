@@ -1,5 +1,5 @@
 import { commentHeader } from './comments.js'
-import { samplesOf, speak, tonesOf, type Utterance } from './speak.js'
+import { samplesOf, synthesize, tonesOf, type Utterance } from './speech.js'
 import { SAMPLE_BYTES, SAMPLE_RATE } from './wav.js'
 
 /** FLAC (RFC 9639): 16 bits, 24 kHz, one channel. Samples stand in it as they are, in frames that differ in length. */
@@ -17,7 +17,7 @@ const VERBATIM = 0x02
 export function* flac(utterance: Utterance): Generator<Buffer> {
   yield head(utterance)
   let first = 0
-  for (const piece of speak(utterance)) {
+  for (const piece of synthesize(utterance)) {
     yield frame(first, piece)
     first += piece.length / SAMPLE_BYTES
   }

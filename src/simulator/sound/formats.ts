@@ -2,7 +2,7 @@ import { aac, aacLength } from './aac.js'
 import { flac, flacLength } from './flac.js'
 import { mp3, mp3Length } from './mp3.js'
 import { opus, opusLength } from './opus.js'
-import { samplesOf, speak, type Utterance } from './speak.js'
+import { samplesOf, synthesize, type Utterance } from './speech.js'
 import { SAMPLE_BYTES, wavHead } from './wav.js'
 
 /** A way to write what is said. */
@@ -18,7 +18,7 @@ export interface SoundFormat {
 /** By the names that the speech protocol has for them. */
 export const SOUND_FORMATS = {
   wav: { type: 'audio/wav', length: wavLength, pieces: wav },
-  pcm: { type: 'audio/pcm', length: pcmLength, pieces: speak },
+  pcm: { type: 'audio/pcm', length: pcmLength, pieces: synthesize },
   mp3: { type: 'audio/mpeg', length: mp3Length, pieces: mp3 },
   opus: { type: 'audio/ogg', length: opusLength, pieces: opus },
   aac: { type: 'audio/aac', length: aacLength, pieces: aac },
@@ -35,7 +35,7 @@ function wavLength(utterance: Utterance): number {
 
 function* wav(utterance: Utterance): Generator<Buffer> {
   yield head(utterance)
-  yield* speak(utterance)
+  yield* synthesize(utterance)
 }
 
 function head(utterance: Utterance): Buffer {

@@ -1,4 +1,4 @@
-import { tonesOf, type Utterance } from './speak.js'
+import { tonesOf, type Utterance } from './speech.js'
 
 /** Cuts an utterance into frames of so many samples: the frequency that sounds in the middle of each, 0 for silence. */
 export function* framesOf(utterance: Utterance, size: number): Generator<readonly number[]> {

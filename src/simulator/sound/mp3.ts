@@ -1,6 +1,6 @@
 import { FrameTable, frameCount, framesOf } from './framed.js'
 import { bits, packed } from './packed.js'
-import { samplesOf, type Utterance } from './speak.js'
+import { samplesOf, type Utterance } from './speech.js'
 import { SAMPLE_RATE } from './wav.js'
 
 /** MPEG-2 audio, layer III (ISO/IEC 13818-3): 24 kHz, one channel, 16 kbit/s, without a checksum. */

@@ -1,21 +1,21 @@
 import { commentHeader } from './comments.js'
-import { samplesOf, type Utterance } from './speak.js'
+import { samplesOf, type Utterance } from './speech.js'
 import { SAMPLE_RATE } from './wav.js'
 
 /** Opus counts at this rate whatever goes in (RFC 7845, section 4). */
-const RATE = 48_000
+const SAMPLE_RATE_HZ = 48_000
 const PACKET_SAMPLES = 960
 /** 20 ms of silence: a code byte of the full band and one channel, and two bytes of the range coder (RFC 6716). */
 const SILENCE = Buffer.from([0xf8, 0xff, 0xfe])
 /** Samples that decoders leave out at the beginning. */
-const PRE_SKIP = 312
+const PRE_SKIP_SAMPLES = 312
 /** A tenth of a second. */
 const PAGE_PACKETS = 5
 const SERIAL = 0x73696d31
 const BEGINS = 2
 const ENDS = 4
 const PAGE_HEAD_BYTES = 27
-const MOST_SEGMENT = 255
+const MAX_SEGMENT_BYTES = 255
 
 /** An Ogg file (RFC 3533, RFC 7845) that is silent for as long as the text takes to say, and holds it as its comment. */
 export function* opus(utterance: Utterance): Generator<Buffer> {
@@ -26,7 +26,7 @@ export function* opus(utterance: Utterance): Generator<Buffer> {
     const count = Math.min(PAGE_PACKETS, packets - at)
     const last = at + count === packets
     // The position of the last page tells where the sound ends within its last packet.
-    const position = last ? samples + PRE_SKIP : (at + count) * PACKET_SAMPLES
+    const position = last ? samples + PRE_SKIP_SAMPLES : (at + count) * PACKET_SAMPLES
     yield page(number, last ? ENDS : 0, position, Array(count).fill(SILENCE))
   }
 }
@@ -38,17 +38,17 @@ export function opusLength(utterance: Utterance): number {
 }
 
 function lengthOf(utterance: Utterance): number {
-  return samplesOf(utterance) * (RATE / SAMPLE_RATE)
+  return samplesOf(utterance) * (SAMPLE_RATE_HZ / SAMPLE_RATE)
 }
 
 function packetsIn(samples: number): number {
-  return Math.ceil((samples + PRE_SKIP) / PACKET_SAMPLES)
+  return Math.ceil((samples + PRE_SKIP_SAMPLES) / PACKET_SAMPLES)
 }
 
 function head(): Buffer {
   const bytes = Buffer.alloc(19)
   bytes.write('OpusHead\x01\x01', 'latin1')
-  bytes.writeUInt16LE(PRE_SKIP, 10)
+  bytes.writeUInt16LE(PRE_SKIP_SAMPLES, 10)
   bytes.writeUInt32LE(SAMPLE_RATE, 12)
   return bytes
 }
@@ -58,13 +58,13 @@ function tags(text: string): Buffer {
 }
 
 function pageBytes(packet: number): number {
-  return PAGE_HEAD_BYTES + Math.floor(packet / MOST_SEGMENT) + 1 + packet
+  return PAGE_HEAD_BYTES + Math.floor(packet / MAX_SEGMENT_BYTES) + 1 + packet
 }
 
 function page(number: number, flags: number, position: number, packets: readonly Buffer[]): Buffer {
   const segments = packets.flatMap(({ length }) => [
-    ...Array<number>(Math.floor(length / MOST_SEGMENT)).fill(MOST_SEGMENT),
-    length % MOST_SEGMENT,
+    ...Array<number>(Math.floor(length / MAX_SEGMENT_BYTES)).fill(MAX_SEGMENT_BYTES),
+    length % MAX_SEGMENT_BYTES,
   ])
   const bytes = Buffer.concat([Buffer.alloc(PAGE_HEAD_BYTES), Buffer.from(segments), ...packets])
   bytes.write('OggS')
@@ -95,5 +95,5 @@ export function oggSeconds(file: Buffer): number | undefined {
   const last = file.lastIndexOf('OggS')
   if (last < 0 || last + PAGE_HEAD_BYTES > file.length) return undefined
   const position = Number(file.readBigInt64LE(last + 6))
-  return position > PRE_SKIP ? (position - PRE_SKIP) / RATE : undefined
+  return position > PRE_SKIP_SAMPLES ? (position - PRE_SKIP_SAMPLES) / SAMPLE_RATE_HZ : undefined
 }

@@ -4,7 +4,7 @@ export const SAMPLE_BYTES = 2
 
 const PCM = 1
 const CHANNELS = 1
-const HEAD = 8
+const CHUNK_HEAD_BYTES = 8
 
 /**
  * What stands before the samples in a WAV file (RIFF, Microsoft and IBM 1991): the form, the format, and a `LIST` of
@@ -39,7 +39,7 @@ export function spokenText(file: Buffer): string | undefined {
 }
 
 function head(id: string, size: number): Buffer {
-  const bytes = Buffer.alloc(HEAD)
+  const bytes = Buffer.alloc(CHUNK_HEAD_BYTES)
   bytes.write(id, 'latin1')
   bytes.writeUInt32LE(size, 4)
   return bytes
@@ -53,10 +53,13 @@ function chunk(id: string, data: Buffer): Buffer {
 /** The chunks as far as they are whole; of the last one as much as there is. */
 export function chunksOf(bytes: Buffer): readonly { readonly id: string; readonly data: Buffer }[] {
   const chunks: { id: string; data: Buffer }[] = []
-  for (let at = 0; at + HEAD <= bytes.length; ) {
+  for (let at = 0; at + CHUNK_HEAD_BYTES <= bytes.length; ) {
     const size = bytes.readUInt32LE(at + 4)
-    chunks.push({ id: bytes.toString('latin1', at, at + 4), data: bytes.subarray(at + HEAD, at + HEAD + size) })
-    at += HEAD + size + (size % 2)
+    chunks.push({
+      id: bytes.toString('latin1', at, at + 4),
+      data: bytes.subarray(at + CHUNK_HEAD_BYTES, at + CHUNK_HEAD_BYTES + size),
+    })
+    at += CHUNK_HEAD_BYTES + size + (size % 2)
   }
   return chunks
 }

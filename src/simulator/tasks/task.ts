@@ -23,7 +23,7 @@ export interface Task {
 }
 
 /** Bytes of a prompt that a name holds; of a longer one the rest is lost with the process. */
-const MOST_PROMPT = 200
+const MAX_PROMPT_CHARS = 200
 const CUT = '\u{2026}'
 
 /** A task's name. It holds the task, so that nothing has to be kept. */
@@ -47,12 +47,12 @@ export function taskOf(name: string, kind: TaskKind, alphabet: Alphabet = 'lette
 
 /** As much of a prompt as every process knows: what is drawn shows no more. */
 export function cut(prompt: string): string {
-  if (Buffer.byteLength(prompt) <= MOST_PROMPT) return prompt
+  if (Buffer.byteLength(prompt) <= MAX_PROMPT_CHARS) return prompt
   let bytes = 0
   let kept = ''
   for (const character of prompt) {
     bytes += Buffer.byteLength(character)
-    if (bytes > MOST_PROMPT - Buffer.byteLength(CUT)) break
+    if (bytes > MAX_PROMPT_CHARS - Buffer.byteLength(CUT)) break
     kept += character
   }
   return kept + CUT

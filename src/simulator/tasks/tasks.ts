@@ -2,12 +2,12 @@ import { readFaults } from '../faults/read.js'
 import { type Course, courseOf } from './course.js'
 import type { Task, TaskKind } from './task.js'
 
-const MOST = 1000
-const MOST_BYTES = 16 * 1024 * 1024
-const MOST_COUNTED = 200_000
+const MAX_TASKS = 1000
+const MAX_TASKS_BYTES = 16 * 1024 * 1024
+const MAX_COUNTED_TASKS = 200_000
 
-/** What a task does that was told so later. */
-type Told = Pick<Task, 'prompt' | 'started'>
+/** Input that a waiting task received later. */
+type ResumedInput = Pick<Task, 'prompt' | 'started'>
 
 interface Listed {
   readonly task: Task
@@ -15,19 +15,19 @@ interface Listed {
 }
 
 /**
- * What this process remembers of tasks. None of it is needed to go on with one: the last 1,000 are kept to be listed
- * (at most 16 MiB), polls are counted for those that go by them, and what was deleted stays so.
+ * What this process remembers of tasks. None of it is needed to continue a task: the last 1,000 are kept for lists
+ * (at most 16 MiB), polls are counted for tasks that advance by polls, and deleted tasks stay deleted.
  */
 export class Tasks {
   readonly #listed = new Map<string, Listed>()
   readonly #polls = new Map<string, number>()
   readonly #gone = new Map<string, true>()
   readonly #children = new Map<string, string>()
-  readonly #told = new Map<string, Told>()
+  readonly #resumed = new Map<string, ResumedInput>()
   #bytes = 0
   #serial = 0
 
-  /** A number that no other task of this process has. */
+  /** A number that is unique within this process. */
   serial(): number {
     this.#serial += 1
     return this.#serial
@@ -38,13 +38,13 @@ export class Tasks {
     this.#listed.set(name, { task, bytes })
     this.#bytes += bytes
     for (const [oldest, held] of this.#listed) {
-      if (this.#listed.size <= MOST && this.#bytes <= MOST_BYTES) break
+      if (this.#listed.size <= MAX_TASKS && this.#bytes <= MAX_TASKS_BYTES) break
       this.#bytes -= held.bytes
       this.#listed.delete(oldest)
     }
   }
 
-  /** The task as it was asked for, where it is still remembered. */
+  /** The submitted task, if it is still remembered. */
   get(name: string): Task | undefined {
     return this.#listed.get(name)?.task
   }
@@ -57,47 +57,47 @@ export class Tasks {
   forget(name: string): void {
     this.#bytes -= this.#listed.get(name)?.bytes ?? 0
     this.#listed.delete(name)
-    bounded(this.#gone, name, true, MOST)
+    bounded(this.#gone, name, true, MAX_TASKS)
   }
 
   isForgotten(name: string): boolean {
     return this.#gone.has(name)
   }
 
-  /** Notes what a task that waited was told to do. */
-  tell(name: string, told: Told): void {
-    bounded(this.#told, name, told, MOST)
+  /** Stores the input of a waiting task. */
+  resume(name: string, input: ResumedInput): void {
+    bounded(this.#resumed, name, input, MAX_TASKS)
   }
 
-  told(name: string): Told | undefined {
-    return this.#told.get(name)
+  resumed(name: string): ResumedInput | undefined {
+    return this.#resumed.get(name)
   }
 
-  /** How far the task is; a poll moves on those that go by polls. */
+  /** The progress of a task. A poll advances tasks that advance by polls. */
   course(task: Task, now: number, how: 'poll' | 'look'): Course {
     const asked = readFaults(task.asked)
     if (asked.polls === undefined) return courseOf(asked, { elapsed: now - task.started, polls: 0 })
     const key = `${task.started}.${task.serial}.${task.seed}`
     const polls = (this.#polls.get(key) ?? 0) + (how === 'poll' ? 1 : 0)
-    if (how === 'poll') bounded(this.#polls, key, polls, MOST_COUNTED)
+    if (how === 'poll') bounded(this.#polls, key, polls, MAX_COUNTED_TASKS)
     return courseOf(asked, { elapsed: 0, polls })
   }
 
-  /** The task that was begun before by the same step from the same other one, or this one from now on. */
+  /** The task that the same step began earlier from the same parent, or this one from now on. */
   once(step: string, name: string): string {
     const before = this.#children.get(step)
     if (before !== undefined) return before
-    bounded(this.#children, step, name, MOST)
+    bounded(this.#children, step, name, MAX_TASKS)
     return name
   }
 
   clear(): void {
-    for (const each of [this.#listed, this.#polls, this.#gone, this.#children, this.#told]) each.clear()
+    for (const each of [this.#listed, this.#polls, this.#gone, this.#children, this.#resumed]) each.clear()
     this.#bytes = 0
   }
 }
 
-/** Puts an entry last, and drops the first where there are too many. */
+/** Moves or adds an entry to the end, and drops the oldest above `most` entries. */
 function bounded<T>(map: Map<string, T>, key: string, value: T, most: number): void {
   map.delete(key)
   map.set(key, value)

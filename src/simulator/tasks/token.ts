@@ -7,8 +7,8 @@ export type Alphabet = 'letters' | 'digits'
 /** Known to every simulator, so that what one has begun any other can go on with. */
 const SECRET = 'the simulator knows its tasks by their names'
 const CODE_BYTES = 6
-const MOST_BYTES = 2048
-const MOST_CHARACTERS = 2048
+const MAX_TOKEN_BYTES = 2048
+const MAX_TOKEN_CHARS = 2048
 /** What names are packed with in mind: the last is the likeliest. */
 const COMMON = Buffer.from(
   '"action":"IMAGINE","from":,"index":"samples":1content.status=poll.status=takes=["imagine","operation","pipeline",' +
@@ -27,14 +27,14 @@ export function seal(text: string, alphabet: Alphabet): string {
 
 /** The text that {@link seal} made this name of; nothing where it did not. Never throws. */
 export function unseal(name: string, alphabet: Alphabet): string | undefined {
-  if (name.length > MOST_CHARACTERS) return undefined
+  if (name.length > MAX_TOKEN_CHARS) return undefined
   const bytes = alphabet === 'letters' ? fromLetters(name) : fromDigits(name)
   if (bytes === undefined || bytes.length <= CODE_BYTES) return undefined
   const packed = bytes.subarray(CODE_BYTES)
   if (!timingSafeEqual(bytes.subarray(0, CODE_BYTES), code(packed))) return undefined
   // One name for one task: other spellings of the same bytes are nobody's.
   if (spelled(bytes, alphabet) !== name) return undefined
-  return inflateRawSync(packed, { maxOutputLength: MOST_BYTES, dictionary: COMMON }).toString()
+  return inflateRawSync(packed, { maxOutputLength: MAX_TOKEN_BYTES, dictionary: COMMON }).toString()
 }
 
 function spelled(bytes: Buffer, alphabet: Alphabet): string {

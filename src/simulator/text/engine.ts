@@ -5,7 +5,7 @@ import type { CallPart, Citation, ReplyPart, TextPart, TextReply, TextRequest, T
 import { lastUserText } from './conversation.js'
 import { heldIn } from './held.js'
 import { hintsIn } from './hints.js'
-import { filler, saying, THOUGHTS } from './sayings.js'
+import { filler, shortAnswer, THOUGHTS } from './phrases.js'
 import { tokenize } from './tokens.js'
 import { toolsToCall } from './tools.js'
 import { says } from './words.js'
@@ -20,8 +20,8 @@ const EFFORTS: ReadonlyMap<string, number> = new Map([
   ['xhigh', 256],
   ['max', 512],
 ])
-const UNKNOWN_EFFORT = 64
-const LONGEST_CUSTOM_INPUT = 1000
+const UNKNOWN_EFFORT_TOKENS = 64
+const MAX_CUSTOM_INPUT_CHARS = 1000
 
 /**
  * The text model: a pure function from a conversation to an answer. It calls the tools that the request names, keeps to
@@ -50,13 +50,13 @@ function citationIn(text: string): Citation {
 }
 
 function reason({ effort, seed }: TextRequest): readonly ReplyPart[] {
-  const length = effort === undefined ? 0 : (EFFORTS.get(effort) ?? UNKNOWN_EFFORT)
+  const length = effort === undefined ? 0 : (EFFORTS.get(effort) ?? UNKNOWN_EFFORT_TOKENS)
   return length === 0 ? [] : [{ type: 'reasoning', tokens: tokenize(filler(length, seed.fork('reasoning'), THOUGHTS)) }]
 }
 
 function call(request: TextRequest, tool: Tool, index: number): CallPart {
   const text = lastUserText(request.turns)
-  if (tool.kind === 'custom') return { type: 'call', tool, tokens: tokenize(text.slice(0, LONGEST_CUSTOM_INPUT)) }
+  if (tool.kind === 'custom') return { type: 'call', tool, tokens: tokenize(text.slice(0, MAX_CUSTOM_INPUT_CHARS)) }
   const schema = { type: 'object', ...tool.schema }
   const { hints } = heldIn(text, tool.schema)
   const value = instanceOf(withoutExtras(schema, hints), request.seed.fork('arguments', index), hints)
@@ -76,12 +76,12 @@ function withoutExtras(schema: JsonObject, hints: Hints): JsonObject {
 
 function content(request: TextRequest): string {
   const { format, seed, length } = request
-  if (format.type === 'json') return JSON.stringify({ reply: saying(request), simulated: true })
+  if (format.type === 'json') return JSON.stringify({ reply: shortAnswer(request), simulated: true })
   if (format.type !== 'text') {
     const value = instanceOf(format.schema, seed.fork('format'), hintsIn(lastUserText(request.turns)))
     return format.type === 'plain' && typeof value === 'string' ? value : JSON.stringify(value)
   }
-  return length === undefined ? saying(request) : filler(length, seed.fork('filler'))
+  return length === undefined ? shortAnswer(request) : filler(length, seed.fork('filler'))
 }
 
 function cutAtStop(text: string, stops: readonly string[]): { text: string; stopped: string | undefined } {

@@ -16,7 +16,7 @@ export interface Held {
 }
 
 /** A question, not a document: of longer texts nothing is concluded. */
-const LONGEST = 400
+const MAX_TEXT_CHARS = 400
 
 type Kind = 'url' | 'email' | 'date' | 'path' | 'sum' | 'code' | 'words' | 'name'
 
@@ -66,7 +66,7 @@ export function heldIn(text: string, schema: JsonObject | undefined): Held {
   const given = hintsIn(text)
   const hints = new Map(given)
   const evident: string[] = []
-  const search = new Search(text.length > LONGEST ? '' : text)
+  const search = new Search(text.length > MAX_TEXT_CHARS ? '' : text)
   for (const name of [...required, ...Object.keys(properties).filter(name => !required.includes(name))]) {
     const property = settled(properties[name], schema)
     if (hinted(property, given.get(name)) !== undefined) continue

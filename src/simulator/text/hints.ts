@@ -1,4 +1,4 @@
-const READ = 2000
+const MAX_READ_CHARS = 2000
 const HINT = /([A-Za-z_]\w{0,63})\s{0,3}[=:]\s{0,3}("[^"\n]{0,200}"|[^\s,;"]{1,200})/g
 
 /**
@@ -7,7 +7,7 @@ const HINT = /([A-Za-z_]\w{0,63})\s{0,3}[=:]\s{0,3}("[^"\n]{0,200}"|[^\s,;"]{1,2
  */
 export function hintsIn(text: string): ReadonlyMap<string, string> {
   const hints = new Map<string, string>()
-  for (const [, name, value] of text.slice(0, READ).matchAll(HINT)) {
+  for (const [, name, value] of text.slice(0, MAX_READ_CHARS).matchAll(HINT)) {
     if (name !== undefined && value !== undefined) hints.set(name, value.replace(/^"|"$/g, '').replace(/[.!?]$/, ''))
   }
   return hints

@@ -1,10 +1,11 @@
+import { SPACE } from '../../core/ascii.js'
+
 /**
  * The simulator's tokenizer, simple enough to count by hand: a token is a run of at most four letters or digits with
  * the one space before it, or any other single character. Whatever lies beyond ASCII counts as a letter. The tokens of
  * a text, joined, are the text.
  */
-const LONGEST = 4
-const SPACE = 0x20
+const MAX_TOKEN_CHARS = 4
 const ASCII = 0x80
 const LETTERS = Uint8Array.from({ length: ASCII }, (_, code) => Number(/[0-9A-Za-z]/.test(String.fromCharCode(code))))
 
@@ -28,11 +29,11 @@ export function countTokens(text: string): number {
 
 function tokenEnd(text: string, from: number): number {
   const start = text.charCodeAt(from) === SPACE ? from + 1 : from
-  const most = Math.min(start + LONGEST, text.length)
+  const most = Math.min(start + MAX_TOKEN_CHARS, text.length)
   let end = start
   while (end < most && isLetter(text.charCodeAt(end))) end += 1
   if (end === start) return from + 1
-  return end === start + LONGEST && splitsPair(text, end) ? end + 1 : end
+  return end === start + MAX_TOKEN_CHARS && splitsPair(text, end) ? end + 1 : end
 }
 
 function isLetter(code: number): boolean {

@@ -2,7 +2,7 @@ import type { TextRequest, Tool } from './conversation.js'
 import { freshResults, lastUserText } from './conversation.js'
 import { heldIn } from './held.js'
 
-const MOST_CALLS = 16
+const MAX_CALLS = 16
 
 /**
  * The tools to call now. Where one must be called: those that the last user text names, else the one that fits it, else
@@ -18,7 +18,7 @@ export function toolsToCall(request: TextRequest): readonly Tool[] {
   const named = namedIn(text, allowed)
   const fitting = named.length > 0 ? named : fittingTo(text, allowed)
   const chosen = fitting.length === 0 && choice.mode === 'required' ? allowed.slice(0, 1) : fitting
-  return chosen.slice(0, parallel ? MOST_CALLS : 1)
+  return chosen.slice(0, parallel ? MAX_CALLS : 1)
 }
 
 /**
@@ -49,11 +49,11 @@ const COMMON = new Set([
   ...['should', 'please', 'using', 'value', 'string', 'number', 'function', 'what', 'when', 'with', 'from', 'that'],
   ...['this', 'have', 'will', 'your', 'tell', 'tool', 'call', 'used', 'user', 'some', 'they', 'them', 'into', 'does'],
 ])
-const SHORTEST = 3
-const SHORTEST_COMMON = 4
-const LONGEST_ENDING = 3
+const MIN_WORD_CHARS = 3
+const MIN_COMMON_WORD_CHARS = 4
+const MAX_ENDING_CHARS = 3
 /** How far into a description is looked. */
-const DESCRIBED = 200
+const MAX_DESCRIPTION_CHARS = 200
 
 function wordsOf(text: string): readonly string[] {
   const parted = text.replace(/(\p{Ll})(\p{Lu})/gu, '$1 $2').toLowerCase()
@@ -61,14 +61,14 @@ function wordsOf(text: string): readonly string[] {
 }
 
 function nameWords(name: string): readonly string[] {
-  const words = wordsOf(name.replaceAll('_', ' ')).filter(word => word.length >= SHORTEST)
+  const words = wordsOf(name.replaceAll('_', ' ')).filter(word => word.length >= MIN_WORD_CHARS)
   const telling = words.filter(word => !VERBS.has(word))
   return telling.length > 0 ? telling : words
 }
 
 function descriptionWords({ description = '' }: Tool): readonly string[] {
-  const words = wordsOf(description.slice(0, DESCRIBED))
-  return words.filter(word => word.length >= SHORTEST_COMMON && !COMMON.has(word) && !VERBS.has(word))
+  const words = wordsOf(description.slice(0, MAX_DESCRIPTION_CHARS))
+  return words.filter(word => word.length >= MIN_COMMON_WORD_CHARS && !COMMON.has(word) && !VERBS.has(word))
 }
 
 function shared(words: readonly string[], said: readonly string[]): number {
@@ -78,7 +78,7 @@ function shared(words: readonly string[], said: readonly string[]): number {
 /** Whether two words differ in their endings alone: `translate` and `translation`, `time` and `times`. */
 function isSameWord(one: string, other: string): boolean {
   if (one === other) return true
-  if (Math.abs(one.length - other.length) > LONGEST_ENDING) return false
+  if (Math.abs(one.length - other.length) > MAX_ENDING_CHARS) return false
   const stem = Math.max(4, Math.min(one.length, other.length) - 2)
   return one.length > stem - 1 && other.length > stem - 1 && one.slice(0, stem) === other.slice(0, stem)
 }

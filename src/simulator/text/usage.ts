@@ -6,11 +6,11 @@ export interface PromptTokens extends Readonly<Record<Media['kind'], number>> {
   readonly input: number
 }
 
-const TURN = 4
-const ANSWER = 3
-const IMAGE = 85
-const AUDIO_BYTES = 1600
-const FILE_BYTES = 100
+const TURN_TOKENS = 4
+const ANSWER_TOKENS = 3
+const IMAGE_TOKENS = 85
+const AUDIO_BYTES_PER_TOKEN = 1600
+const FILE_BYTES_PER_TOKEN = 100
 
 /**
  * Counts a prompt: its text, 4 tokens a turn and 3 for the answer, the JSON of each tool's schema, 85 an image, one for
@@ -19,7 +19,7 @@ const FILE_BYTES = 100
 export function promptTokens({ turns, tools }: Pick<TextRequest, 'turns' | 'tools'>): PromptTokens {
   const media = turns.flatMap(turn => turn.parts).flatMap(mediaOf)
   const of = (kind: Media['kind']) => sum(media.map(each => (each.kind === kind ? mediaTokens(each) : 0)))
-  const input = sum(turns.map(turnTokens)) + sum(tools.map(toolTokens)) + ANSWER
+  const input = sum(turns.map(turnTokens)) + sum(tools.map(toolTokens)) + ANSWER_TOKENS
   return { input, image: of('image'), audio: of('audio'), file: of('file') }
 }
 
@@ -28,7 +28,7 @@ function mediaOf(part: Part): readonly Media[] {
 }
 
 function turnTokens(turn: Turn): number {
-  return TURN + sum(turn.parts.map(partTokens))
+  return TURN_TOKENS + sum(turn.parts.map(partTokens))
 }
 
 /** What one part costs. */
@@ -46,13 +46,13 @@ export function partTokens(part: Part): number {
 }
 
 function mediaTokens({ kind, bytes = 0 }: Media): number {
-  if (kind === 'image') return IMAGE
-  return 1 + Math.floor(bytes / (kind === 'audio' ? AUDIO_BYTES : FILE_BYTES))
+  if (kind === 'image') return IMAGE_TOKENS
+  return 1 + Math.floor(bytes / (kind === 'audio' ? AUDIO_BYTES_PER_TOKEN : FILE_BYTES_PER_TOKEN))
 }
 
 /** What the definition of a tool costs. */
 export function toolTokens(tool: Tool): number {
-  return TURN + countTokens(tool.name) + countTokens(JSON.stringify(tool.schema ?? {}))
+  return TURN_TOKENS + countTokens(tool.name) + countTokens(JSON.stringify(tool.schema ?? {}))
 }
 
 function sum(numbers: readonly number[]): number {

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { SOUND_FORMATS, type SoundFormat } from '../../../src/simulator/sound/formats.js'
-import { hear } from '../../../src/simulator/sound/hear.js'
-import { samplesOf, speak, type Utterance } from '../../../src/simulator/sound/speak.js'
+import { samplesOf, synthesize, type Utterance } from '../../../src/simulator/sound/speech.js'
+import { transcribeSound } from '../../../src/simulator/sound/transcription.js'
 import { SAMPLE_RATE } from '../../../src/simulator/sound/wav.js'
 import { decodeSound, probeSound, without } from '../../helpers/film-tools.js'
 
@@ -40,7 +40,7 @@ for (const [name, format] of Object.entries(SOUND_FORMATS)) {
   if (name === 'pcm') continue
   t.test(`${name}: it holds the text, and tells how long it takes`, async t => {
     for (const utterance of UTTERANCES) {
-      const heard = hear(written(format, utterance))
+      const heard = transcribeSound(written(format, utterance))
       t.equal(heard?.text, utterance.text)
       t.ok(Math.abs((heard?.duration ?? 0) - samplesOf(utterance) / SAMPLE_RATE) < SLACK_SECONDS)
     }
@@ -66,7 +66,7 @@ for (const [name, format] of Object.entries(SOUND_FORMATS)) {
 
 t.test('flac holds the very samples', { skip: without('ffmpeg') }, async t => {
   const samples = await decodeSound(written(SOUND_FORMATS.flac, HELLO))
-  t.ok(Buffer.from(samples.buffer).equals(Buffer.concat([...speak(HELLO)])))
+  t.ok(Buffer.from(samples.buffer).equals(Buffer.concat([...synthesize(HELLO)])))
 })
 
 t.test('mp3 and aac sound at the pitch of the letters', { skip: without('ffmpeg') }, async t => {

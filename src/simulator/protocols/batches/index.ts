@@ -8,7 +8,7 @@ import { keep } from '../files/index.js'
 import { isDone, looked } from './progress.js'
 
 const SHARED = { body: 'none', family: compatible, models: [] } as const
-const DAY = 86_400
+const DAY_SECONDS = 86_400
 const TEXTS = ['/v1/responses', '/v1/chat/completions', '/v1/completions', '/v1/embeddings', '/v1/moderations']
 const CHOICES: Readonly<Record<string, readonly string[]>> = {
   endpoint: [...TEXTS, '/v1/images/generations', '/v1/images/edits', '/v1/videos'],
@@ -133,7 +133,7 @@ function batchObject(id: string, batch: StoredBatch, call: Call) {
     error_file_id: outputs[1] ?? null,
     created_at: created,
     in_progress_at: polls > 0 ? created + 1 : null,
-    expires_at: created + DAY,
+    expires_at: created + DAY_SECONDS,
     finalizing_at: done ? created + 2 : null,
     completed_at: done ? created + 3 : null,
     failed_at: null,

@@ -1,10 +1,10 @@
 import type { StoredBatch } from '../../storage.js'
 
 /** A batch runs when it is asked for the first time, and is done from the second time on. */
-const POLLS = 2
+const POLLS_TO_END = 2
 
 export function isDone({ polls }: StoredBatch): boolean {
-  return polls >= POLLS
+  return polls >= POLLS_TO_END
 }
 
 /** The batch once it has been looked at again; what it makes is made by the look that finds it done. */

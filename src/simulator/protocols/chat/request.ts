@@ -5,7 +5,7 @@ import { readFormat } from '../../families/format.js'
 import { readStop, readStream, type StreamOptions } from '../../families/options.js'
 import { unsupportedParameter, wrongValue } from '../../families/refusals.js'
 import { checkSampling, effortFrom } from '../../families/sampling.js'
-import { MOST_PIXELS, type Pixels, pixelsOf } from '../../image/shapes.js'
+import { MAX_PIXELS, type Pixels, pixelsOf } from '../../image/shapes.js'
 import type { Call } from '../../protocol.js'
 import type { TextRequest } from '../../text/conversation.js'
 import { modelOf } from '../model.js'
@@ -66,8 +66,8 @@ function imageOf(body: Fields, n: number): Pixels {
   const config = body.fields('image_config')
   const pixels = pixelsOf(config?.string('aspect_ratio'), config?.string('image_size'))
   if (pixels === undefined) throw wrongValue('image_config', "Invalid 'image_config': there is no such shape.")
-  if (pixels.width * pixels.height * n <= MOST_PIXELS) return pixels
-  throw wrongValue('n', `Invalid 'n': ${n} images of this size have more than ${MOST_PIXELS} pixels in all.`)
+  if (pixels.width * pixels.height * n <= MAX_PIXELS) return pixels
+  throw wrongValue('n', `Invalid 'n': ${n} images of this size have more than ${MAX_PIXELS} pixels in all.`)
 }
 
 function limitOf(body: Fields, reasoning: boolean): number | undefined {

@@ -7,8 +7,8 @@ import type { Call } from '../../protocol.js'
 import type { TextRequest } from '../../text/conversation.js'
 import { modelOf } from '../model.js'
 
-const DEFAULT_LIMIT = 16
-const MOST_ANSWERS = 128
+const DEFAULT_MAX_TOKENS = 16
+const MAX_CHOICES = 128
 
 export interface CompletionRequest {
   readonly model: string
@@ -30,9 +30,9 @@ export function readCompletion({ body: object, faults, seed }: Call): Completion
   checkSampling(body, {})
   const prompts = readPrompts(body, 'prompt')?.map(shown)
   if (prompts === undefined || prompts.length === 0) throw missing('prompt')
-  const n = body.integer('n', { min: 1, max: MOST_ANSWERS }) ?? 1
-  if (prompts.length * n > MOST_ANSWERS) throw tooLong('prompt', Math.floor(MOST_ANSWERS / n), prompts.length)
-  const limit = body.integer('max_tokens', { min: 0 }) ?? (faults.tokens === undefined ? DEFAULT_LIMIT : undefined)
+  const n = body.integer('n', { min: 1, max: MAX_CHOICES }) ?? 1
+  if (prompts.length * n > MAX_CHOICES) throw tooLong('prompt', Math.floor(MAX_CHOICES / n), prompts.length)
+  const limit = body.integer('max_tokens', { min: 0 }) ?? (faults.tokens === undefined ? DEFAULT_MAX_TOKENS : undefined)
   const stop = readStop(body)
   return {
     model,

@@ -9,9 +9,9 @@ import { type Input, readInputs } from './inputs.js'
 import { embedText, embedTokens } from './vectors.js'
 
 const DEFAULT_DIMENSIONS = 256
-const MOST_DIMENSIONS = 4096
-const MOST_INPUTS = 2048
-const MOST_TOKENS = 8192
+const MAX_DIMENSIONS = 4096
+const MAX_INPUTS = 2048
+const MAX_INPUT_TOKENS = 8192
 
 /** `POST /v1/embeddings`. */
 export const embeddings: Protocol = {
@@ -45,12 +45,12 @@ function checked(body: Fields): readonly Input[] {
   const inputs = readInputs(body)
   if (inputs === undefined) throw missing('input')
   if (inputs.length === 0) throw emptyArray('input')
-  if (inputs.length > MOST_INPUTS) throw refused(`'input' may have at most ${MOST_INPUTS} items, not ${inputs.length}.`)
+  if (inputs.length > MAX_INPUTS) throw refused(`'input' may have at most ${MAX_INPUTS} items, not ${inputs.length}.`)
   if (inputs.some(({ prompt }) => prompt.length === 0)) throw refused("'input' cannot be an empty string.")
   const longest = Math.max(...inputs.map(({ tokens }) => tokens))
-  if (longest <= MOST_TOKENS) return inputs
+  if (longest <= MAX_INPUT_TOKENS) return inputs
   throw refused(
-    `This model's maximum context length is ${MOST_TOKENS} tokens, however you requested ${longest} tokens.`,
+    `This model's maximum context length is ${MAX_INPUT_TOKENS} tokens, however you requested ${longest} tokens.`,
   )
 }
 
@@ -58,8 +58,8 @@ function checked(body: Fields): readonly Input[] {
 function dimensionsOf(body: Fields): number {
   const dimensions = body.integer('dimensions') ?? DEFAULT_DIMENSIONS
   if (dimensions < 1) throw new SimulatorError(400, `${dimensions} is less than the minimum of 1 - 'dimensions'`)
-  if (dimensions <= MOST_DIMENSIONS) return dimensions
-  throw new SimulatorError(400, `${dimensions} is more than the maximum of ${MOST_DIMENSIONS} - 'dimensions'`)
+  if (dimensions <= MAX_DIMENSIONS) return dimensions
+  throw new SimulatorError(400, `${dimensions} is more than the maximum of ${MAX_DIMENSIONS} - 'dimensions'`)
 }
 
 function numbers(vector: Float32Array): readonly number[] {

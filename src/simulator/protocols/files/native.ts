@@ -9,9 +9,9 @@ import { readRelated } from './related.js'
 
 const SHARED = { body: 'none', family: native, models: [] } as const
 const PATH = '/upload/v1beta/files'
-const GRANULARITY = 256 * 1024
+const GRANULARITY_BYTES = 256 * 1024
 /** How long files are kept, seconds. */
-const LIFE = 48 * 3600
+const RETENTION_SECONDS = 48 * 3600
 
 /** `POST /upload/v1beta/files`: in pieces (resumable), or at once as `multipart/related`. */
 const upload: Protocol = {
@@ -38,7 +38,7 @@ function begin({ seed, headers, bytes, memory, origin }: Call): Document {
   const type = headers['x-goog-upload-header-content-type'] ?? 'application/octet-stream'
   uploads.put(id, { name: typeof name === 'string' ? name : '', type, pieces: [], size: 0 })
   const url = `${origin}${PATH}?upload_id=${id}&upload_protocol=resumable`
-  return empty('active', { 'x-goog-upload-url': url, 'x-goog-upload-chunk-granularity': String(GRANULARITY) })
+  return empty('active', { 'x-goog-upload-url': url, 'x-goog-upload-chunk-granularity': String(GRANULARITY_BYTES) })
 }
 
 function goOn(call: Call, command: string): Document {
@@ -139,7 +139,7 @@ function fileObject({ id, name, type, bytes, stored = 0 }: StoredFile, { origin 
     sizeBytes: String(bytes.length),
     createTime: time,
     updateTime: time,
-    expirationTime: new Date(stored + LIFE * 1000).toISOString(),
+    expirationTime: new Date(stored + RETENTION_SECONDS * 1000).toISOString(),
     sha256Hash: Buffer.from(createHash('sha256').update(bytes).digest('hex')).toString('base64'),
     uri: `${origin}/v1beta/files/${id}`,
     state: 'ACTIVE',

@@ -7,7 +7,7 @@ import { readPart } from './form.js'
 import { fileObject, keep } from './index.js'
 
 const SHARED = { method: 'POST', family: compatible, models: [] } as const
-const HOUR = 3600
+const HOUR_SECONDS = 3600
 
 /** `POST /v1/uploads`: a file that will come in parts. */
 const create: Protocol = {
@@ -94,6 +94,6 @@ function unknownPart(id: string): never {
 
 function uploadObject(id: string, { request, state, created }: StoredUpload) {
   const { bytes, filename, purpose } = request
-  const times = { created_at: created, expires_at: Math.floor(Date.now() / 1000) + HOUR }
+  const times = { created_at: created, expires_at: Math.floor(Date.now() / 1000) + HOUR_SECONDS }
   return { id, object: 'upload', bytes, filename, purpose, status: state, ...times, file: null }
 }

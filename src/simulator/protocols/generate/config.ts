@@ -4,7 +4,7 @@ import { badArgument, badField } from '../../families/native.js'
 import type { Format } from '../../text/conversation.js'
 import { jsonSchema } from './schema.js'
 
-const MOST_BUDGET = 32_768
+const MAX_BUDGET_TOKENS = 32_768
 const LEVELS = ['MINIMAL', 'LOW', 'MEDIUM', 'HIGH', 'THINKING_LEVEL_UNSPECIFIED'] as const
 const BUDGETS = [
   [24_576, 'high'],
@@ -30,8 +30,10 @@ export function readThinking(config: Fields): Thinking {
   if (budget !== undefined && level !== undefined) {
     throw badArgument('You can only set only one of thinking budget and thinking level.')
   }
-  if (budget !== undefined && (budget < -1 || budget > MOST_BUDGET)) {
-    throw badArgument(`The thinking budget ${budget} is invalid. Please choose a value between 0 and ${MOST_BUDGET}.`)
+  if (budget !== undefined && (budget < -1 || budget > MAX_BUDGET_TOKENS)) {
+    throw badArgument(
+      `The thinking budget ${budget} is invalid. Please choose a value between 0 and ${MAX_BUDGET_TOKENS}.`,
+    )
   }
   return { effort: budget === undefined ? levelOf(thinking, level) : effortOf(budget), told }
 }

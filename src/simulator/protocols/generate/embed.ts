@@ -13,8 +13,8 @@ import { JSON_HEADERS } from './stream.js'
 import { WIRE } from './wire.js'
 
 const DEFAULT_DIMENSIONS = 256
-const MOST_DIMENSIONS = 4096
-const MOST_REQUESTS = 100
+const MAX_DIMENSIONS = 4096
+const MAX_REQUESTS = 100
 
 /** `POST /v1beta/models/{model}:embedContent`. */
 export const embedContent: Protocol = {
@@ -40,8 +40,8 @@ export const batchEmbedContents: Protocol = {
   answer: call => {
     const requests = nativeFields(readMessage(WIRE, 'BatchEmbedContentsRequest', call.body)).list('requests') ?? []
     if (requests.length === 0) throw badArgument('* BatchEmbedContentsRequest.requests: requests is not specified\n')
-    if (requests.length > MOST_REQUESTS) {
-      throw badArgument(`* BatchEmbedContentsRequest.requests: at most ${MOST_REQUESTS} requests can be in one batch\n`)
+    if (requests.length > MAX_REQUESTS) {
+      throw badArgument(`* BatchEmbedContentsRequest.requests: at most ${MAX_REQUESTS} requests can be in one batch\n`)
     }
     const embedded = requests.map(request => {
       checkModel(request, call.parameter)
@@ -77,7 +77,7 @@ function embed(request: Fields): { values: readonly number[]; tokens: number } {
   const text = textOf(said.flatMap(({ part }) => (part ? [part] : [])))
   if (text === '' && images.length === 0) throw badField('content', 'content is empty')
   const config = request.fields('embedContentConfig') ?? request
-  const bounds = { min: 1, max: MOST_DIMENSIONS }
+  const bounds = { min: 1, max: MAX_DIMENSIONS }
   const asked = request.integer('outputDimensionality', bounds) ?? config.integer('outputDimensionality', bounds)
   const words = [...(text === '' ? [] : [text]), ...images.map(wordsIn)].join('\n')
   const tokens = countTokens(text) + images.length * IMAGE_TOKENS

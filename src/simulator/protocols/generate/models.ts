@@ -2,8 +2,8 @@ import { native } from '../../families/native.js'
 import { json, type Protocol } from '../../protocol.js'
 import { JSON_HEADERS } from './stream.js'
 
-const MOST = 1000
-const USUAL = 50
+const MAX_PAGE_ITEMS = 1000
+const DEFAULT_PAGE_ITEMS = 50
 
 /** `GET /v1beta/models`, page by page: `pageSize`, `pageToken`. */
 export const nativeModels: Protocol = {
@@ -14,7 +14,10 @@ export const nativeModels: Protocol = {
   models: [],
   answer: ({ models, query }) => {
     const from = Number(query.get('pageToken') ?? 0) || 0
-    const size = Math.min(Math.max(0, Number(query.get('pageSize') ?? USUAL)) || USUAL, MOST)
+    const size = Math.min(
+      Math.max(0, Number(query.get('pageSize') ?? DEFAULT_PAGE_ITEMS)) || DEFAULT_PAGE_ITEMS,
+      MAX_PAGE_ITEMS,
+    )
     const next = from + size < models.length ? String(from + size) : undefined
     return json({ models: models.slice(from, from + size).map(model), nextPageToken: next }, 200, JSON_HEADERS)
   },

@@ -1,14 +1,14 @@
 import { badArgument, badField, native, nativeFields } from '../../families/native.js'
 import type { ImageFormat } from '../../image/formats.js'
 import { picture } from '../../image/picture.js'
-import { MOST_PIXELS, pixelsOf, RESOLUTIONS } from '../../image/shapes.js'
+import { MAX_PIXELS, pixelsOf, RESOLUTIONS } from '../../image/shapes.js'
 import { type Call, json, type Protocol } from '../../protocol.js'
 import { says } from '../../text/words.js'
 import { readMessage } from './proto.js'
 import { JSON_HEADERS } from './stream.js'
 import { WIRE } from './wire.js'
 
-const MOST_IMAGES = 4
+const MAX_IMAGES = 4
 const ASPECTS = ['1:1', '3:4', '4:3', '9:16', '16:9']
 const FORMATS: ReadonlyMap<string, ImageFormat> = new Map([
   ['image/png', 'png'],
@@ -33,10 +33,10 @@ function answer(call: Call): object {
   const prompt = instance.string('prompt') ?? ''
   if (prompt.trim() === '') throw badField('instances[0].prompt', 'must not be empty')
   const parameters = body.fields('parameters') ?? nativeFields({})
-  const count = parameters.integer('sampleCount', { min: 1, max: MOST_IMAGES }) ?? MOST_IMAGES
+  const count = parameters.integer('sampleCount', { min: 1, max: MAX_IMAGES }) ?? MAX_IMAGES
   const pixels = pixelsOf(parameters.oneOf('aspectRatio', ASPECTS), parameters.oneOf('sampleImageSize', RESOLUTIONS))
-  if (pixels === undefined || pixels.width * pixels.height * count > MOST_PIXELS)
-    throw badArgument(`The images have more than ${MOST_PIXELS} pixels in all.`)
+  if (pixels === undefined || pixels.width * pixels.height * count > MAX_PIXELS)
+    throw badArgument(`The images have more than ${MAX_PIXELS} pixels in all.`)
   const mimeType = parameters.fields('outputOptions')?.string('mimeType') ?? 'image/png'
   const format = FORMATS.get(mimeType)
   if (format === undefined)

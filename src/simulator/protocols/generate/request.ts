@@ -4,7 +4,7 @@ import type { Fields } from '../../families/fields.js'
 import { badArgument, badField, nativeFields } from '../../families/native.js'
 import { effortFrom } from '../../families/sampling.js'
 import type { Faults } from '../../faults/table.js'
-import { MOST_PIXELS, type Pixels, pixelsOf } from '../../image/shapes.js'
+import { MAX_PIXELS, type Pixels, pixelsOf } from '../../image/shapes.js'
 import type { Call } from '../../protocol.js'
 import type { TextRequest, Turn } from '../../text/conversation.js'
 import { readFormat, readThinking } from './config.js'
@@ -33,8 +33,8 @@ export interface GenerateRequest {
   readonly transcript: string | undefined
 }
 
-const MOST_STOPS = 5
-const MOST_CANDIDATES = 8
+const MAX_STOP_SEQUENCES = 5
+const MAX_CANDIDATES = 8
 
 /** Reads the body of `:generateContent` and `:streamGenerateContent`. Throws where it is not one. */
 export function readGenerate(call: Call): GenerateRequest {
@@ -65,7 +65,7 @@ export function readRequest(object: JsonObject, model: string, { faults, seed }:
     length: faults.tokens,
     seed,
   }
-  const n = config.integer('candidateCount', { min: 1, max: MOST_CANDIDATES }) ?? 1
+  const n = config.integer('candidateCount', { min: 1, max: MAX_CANDIDATES }) ?? 1
   const modalities = modalitiesOf(config)
   return {
     ...{ model, text, n, told: asked.told, thinking, logprobs: logprobsOf(config) },
@@ -108,16 +108,16 @@ function imageOf(config: Fields, modalities: readonly string[], n: number): Gene
   const image = config.fields('imageConfig')
   const pixels = pixelsOf(image?.string('aspectRatio'), image?.string('imageSize'))
   if (pixels === undefined) throw badField('generation_config.image_config', 'there is no such aspect ratio or size')
-  if (pixels.width * pixels.height * n > MOST_PIXELS) {
-    throw badArgument(`The images have more than ${MOST_PIXELS} pixels in all.`)
+  if (pixels.width * pixels.height * n > MAX_PIXELS) {
+    throw badArgument(`The images have more than ${MAX_PIXELS} pixels in all.`)
   }
   return { pixels, words: modalities.includes('TEXT') }
 }
 
 function stopsOf(config: Fields): readonly string[] {
   const stops = config.strings('stopSequences')
-  if (stops.length <= MOST_STOPS) return stops
-  throw badField(config.param('stopSequences'), `at most ${MOST_STOPS} stop sequences are supported`)
+  if (stops.length <= MAX_STOP_SEQUENCES) return stops
+  throw badField(config.param('stopSequences'), `at most ${MAX_STOP_SEQUENCES} stop sequences are supported`)
 }
 
 function logprobsOf(config: Fields): number | undefined {

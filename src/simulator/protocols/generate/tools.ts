@@ -4,12 +4,13 @@ import { badArgument, badField } from '../../families/native.js'
 import type { Tool, ToolChoice } from '../../text/conversation.js'
 import { jsonSchema } from './schema.js'
 
-const MOST = 512
+const MAX_FUNCTIONS = 512
 
 /** The functions that a client carries out itself. Hosted tools are accepted and never used. */
 export function readTools(body: Fields): { tools: readonly Tool[]; choice: ToolChoice } {
   const tools = (body.list('tools') ?? []).flatMap(tool => (tool.list('functionDeclarations') ?? []).map(readTool))
-  if (tools.length > MOST) throw badField('tools', `at most ${MOST} function declarations are supported`)
+  if (tools.length > MAX_FUNCTIONS)
+    throw badField('tools', `at most ${MAX_FUNCTIONS} function declarations are supported`)
   const twice = tools.find(({ name }, index) => tools.findIndex(other => other.name === name) < index)
   if (twice !== undefined) throw badArgument(`Duplicate function declaration found: ${twice.name}`)
   return { tools, choice: readChoice(body, tools) }

@@ -6,7 +6,7 @@ import { typed } from '../../form.js'
 import type { Measured } from '../../image/measure.js'
 import type { Call, Protocol } from '../../protocol.js'
 import { fileOf } from '../files/index.js'
-import { checkMask, onlyFiles, pictureOf, picturesOf, sizeOf, told } from './given.js'
+import { checkMask, inputDescriptions, onlyFiles, pictureOf, picturesOf, sizeOf } from './given.js'
 import { answerWith } from './index.js'
 import { type ImageRequest, readImageRequest } from './request.js'
 
@@ -65,5 +65,5 @@ function readEdit(
   checkMask(mask, first)
   const { size = 'auto' } = body
   const request = readImageRequest({ body: { ...body, size: size === 'auto' ? sizeOf(first) : size } })
-  return { ...request, given: told(pictures, mask) }
+  return { ...request, given: inputDescriptions(pictures, mask) }
 }

@@ -5,13 +5,14 @@ import type { Call } from '../../protocol.js'
 
 /** The sides of cards that are drawn. */
 const SIDES = { min: 64, max: 2048 }
-const MOST_GIVEN = 16
+const MAX_INPUT_IMAGES = 16
 
 /** The files of a name, measured. Throws where one of them is no picture, or there are none or too many. */
 export function picturesOf(files: readonly FormFile[], name: string): readonly Measured[] {
   const found = files.filter(file => file.name === name)
   if (found.length === 0) throw missing(name)
-  if (found.length > MOST_GIVEN) throw wrongValue(name, `Invalid '${name}': at most ${MOST_GIVEN} images are taken.`)
+  if (found.length > MAX_INPUT_IMAGES)
+    throw wrongValue(name, `Invalid '${name}': at most ${MAX_INPUT_IMAGES} images are taken.`)
   return found.map(({ bytes }) => pictureOf(bytes, name))
 }
 
@@ -38,7 +39,7 @@ export function sizeOf({ width, height }: Measured): string {
   return `${side(width)}x${side(height)}`
 }
 
-export function told(pictures: readonly Measured[], mask?: Measured): readonly string[] {
+export function inputDescriptions(pictures: readonly Measured[], mask?: Measured): readonly string[] {
   return [...pictures.map(each => `${each.format} ${text(each)}`), ...(mask === undefined ? [] : ['a mask'])]
 }
 

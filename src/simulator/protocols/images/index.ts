@@ -78,15 +78,15 @@ function facts({ width, height, quality, background, format }: ImageRequest) {
 
 const TOKENS_PER_TILE = { low: 1, medium: 4, high: 16 } as const
 /** Pixels of a tile. */
-const TILE = 64 * 64
+const TILE_PIXELS = 64 * 64
 
 /** What an image in the input costs. */
-const IMAGE = 85
+const IMAGE_TOKENS = 85
 
 function usageOf({ prompt, width, height, quality, given }: ImageRequest, count: number) {
   const text_tokens = countTokens(prompt)
-  const image_tokens = IMAGE * given.length
-  const output_tokens = count * Math.ceil((width * height) / TILE) * TOKENS_PER_TILE[quality]
+  const image_tokens = IMAGE_TOKENS * given.length
+  const output_tokens = count * Math.ceil((width * height) / TILE_PIXELS) * TOKENS_PER_TILE[quality]
   return {
     input_tokens: image_tokens + text_tokens,
     input_tokens_details: { image_tokens, text_tokens },

@@ -2,7 +2,7 @@ import { SimulatorError } from '../../errors.js'
 import { Fields } from '../../families/fields.js'
 import { unsupportedValue, wrongValue } from '../../families/refusals.js'
 import { IMAGE_FORMATS, type ImageFormat } from '../../image/formats.js'
-import { MOST_PIXELS } from '../../image/shapes.js'
+import { MAX_PIXELS } from '../../image/shapes.js'
 import type { Call } from '../../protocol.js'
 import { modelOf } from '../model.js'
 
@@ -27,10 +27,10 @@ const FIELDS = [
   ...['background', 'moderation', 'style', 'stream', 'partial_images', 'user'],
 ]
 const FORMATS = Object.keys(IMAGE_FORMATS) as readonly ImageFormat[]
-const MOST_IMAGES = 10
-const MOST_PARTIAL = 3
-const LONGEST_PROMPT = 32_000
-const DEFAULT_SIDE = 1024
+const MAX_IMAGES = 10
+const MAX_PARTIAL_IMAGES = 3
+const MAX_PROMPT_CHARS = 32_000
+const DEFAULT_SIDE_PIXELS = 1024
 const SIDES = { min: 64, max: 2048 }
 /** What is asked for, and what is made. */
 const QUALITIES = {
@@ -55,7 +55,7 @@ export function readImageRequest({ body: object }: Pick<Call, 'body'>): ImageReq
   const form = body.oneOf('response_format', ['url', 'b64_json'])
   if (streamed && form === 'url')
     throw unsupportedValue('response_format', 'url', 'Streamed images come as b64_json only.')
-  const partial = body.integer('partial_images', { min: 0, max: MOST_PARTIAL }) ?? 0
+  const partial = body.integer('partial_images', { min: 0, max: MAX_PARTIAL_IMAGES }) ?? 0
   const format = body.oneOf('output_format', FORMATS) ?? 'png'
   body.integer('output_compression', { min: 0, max: 100 })
   const background = body.oneOf('background', ['transparent', 'opaque', 'auto'])
@@ -82,8 +82,8 @@ export function readImageRequest({ body: object }: Pick<Call, 'body'>): ImageReq
 function readPrompt(body: Fields): string {
   const prompt = body.need('prompt', body.string)
   if (prompt.trim() === '') throw wrongValue('prompt', "Invalid 'prompt': it must not be empty.")
-  if (prompt.length > LONGEST_PROMPT)
-    throw new SimulatorError(400, `Invalid 'prompt': string too long. Its maximum length is ${LONGEST_PROMPT}.`, {
+  if (prompt.length > MAX_PROMPT_CHARS)
+    throw new SimulatorError(400, `Invalid 'prompt': string too long. Its maximum length is ${MAX_PROMPT_CHARS}.`, {
       param: 'prompt',
       code: 'string_above_max_length',
     })
@@ -95,13 +95,13 @@ function readPrompt(body: Fields): string {
 }
 
 function readCount(body: Fields, pixels: number): number {
-  const count = body.integer('n', { min: 1, max: MOST_IMAGES }) ?? 1
-  if (count * pixels <= MOST_PIXELS) return count
-  throw wrongValue('n', `Invalid 'n': ${count} images of this size have more than ${MOST_PIXELS} pixels in all.`)
+  const count = body.integer('n', { min: 1, max: MAX_IMAGES }) ?? 1
+  if (count * pixels <= MAX_PIXELS) return count
+  throw wrongValue('n', `Invalid 'n': ${count} images of this size have more than ${MAX_PIXELS} pixels in all.`)
 }
 
 function readSize(size: string): { readonly width: number; readonly height: number } {
-  if (size === 'auto') return { width: DEFAULT_SIDE, height: DEFAULT_SIDE }
+  if (size === 'auto') return { width: DEFAULT_SIDE_PIXELS, height: DEFAULT_SIDE_PIXELS }
   const [, width = 0, height = 0] = /^(\d{1,4})x(\d{1,4})$/.exec(size)?.map(Number) ?? []
   if ([width, height].every(side => side >= SIDES.min && side <= SIDES.max)) return { width, height }
   throw wrongValue(

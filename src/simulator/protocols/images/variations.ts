@@ -3,7 +3,7 @@ import { Fields } from '../../families/fields.js'
 import { wrongValue } from '../../families/refusals.js'
 import { typed } from '../../form.js'
 import type { Call, Protocol } from '../../protocol.js'
-import { onlyFiles, picturesOf, sizeOf, told } from './given.js'
+import { inputDescriptions, onlyFiles, picturesOf, sizeOf } from './given.js'
 import { answerWith } from './index.js'
 import { type ImageRequest, readImageRequest } from './request.js'
 
@@ -23,7 +23,7 @@ function readVariation(call: Call): ImageRequest {
   const [picture, ...others] = picturesOf(onlyFiles(call, ['image']), 'image')
   if (picture === undefined || others.length > 0) throw wrongValue('image', "Invalid 'image': one image is varied.")
   const body = new Fields(typed(call.body, { n: 'number' })).only(FIELDS).object
-  const given = told([picture])
+  const given = inputDescriptions([picture])
   const prompt = `A variation of ${given.join()}`
   return { ...readImageRequest({ body: { ...body, prompt, size: body.size ?? sizeOf(picture) } }), given }
 }

@@ -21,7 +21,7 @@ export interface Wish {
 }
 
 /** A state that is longer is told only by the process that took it. */
-const LONGEST_STATE = 100
+const MAX_STATE_CHARS = 100
 
 /** Begins a task and answers for it, or as the fault `code` wants it. Throws to refuse. */
 export function submitted(call: Call, wish: Wish): Document {
@@ -46,7 +46,7 @@ export function submitted(call: Call, wish: Wish): Document {
   }
   const { state } = call.body
   const told = typeof state === 'string' && state !== '' ? { state } : {}
-  const short = typeof state === 'string' && state.length <= LONGEST_STATE ? told : {}
+  const short = typeof state === 'string' && state.length <= MAX_STATE_CHARS ? told : {}
   const made = nameOf({ ...task, facts: { ...task.facts, ...short } }, 'digits')
   const name = wish.once === undefined ? made : call.tasks.once(wish.once, made)
   if (name !== made) return existing(call, name)
@@ -94,12 +94,12 @@ function banned(prompt: string): { code: number; properties: JsonObject } | unde
   return bannedWord === undefined ? undefined : { code: CODES.banned, properties: { promptEn: prompt, bannedWord } }
 }
 
-const USUAL_BOT = 'MID_JOURNEY'
-const LONGEST_BOT = 64
+const DEFAULT_BOT = 'MID_JOURNEY'
+const MAX_BOT_CHARS = 64
 
 /** A bot is what other protocols call a model: any name is one. */
 function botOf({ body: { botType } }: Call): JsonObject {
-  if (botType === undefined || botType === null || botType === '' || botType === USUAL_BOT) return {}
-  if (typeof botType === 'string' && botType.length <= LONGEST_BOT) return { bot: botType }
+  if (botType === undefined || botType === null || botType === '' || botType === DEFAULT_BOT) return {}
+  if (typeof botType === 'string' && botType.length <= MAX_BOT_CHARS) return { bot: botType }
   throw refused(CODES.invalid, 'The bot type is wrong')
 }

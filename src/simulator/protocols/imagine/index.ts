@@ -12,7 +12,7 @@ import { recordOf } from './record.js'
 import { SUBMITS } from './submits.js'
 
 const SHARED = { family: imagining, models: [] } as const
-const MOST_LISTED = 1000
+const MAX_LISTED_TASKS = 1000
 
 /** `POST /mj/submit/modal`: says what a task is to do that waits for it. */
 const modal: Protocol = {
@@ -26,7 +26,7 @@ const modal: Protocol = {
     if (found === undefined) throw refused(CODES.notFound, 'The related task does not exist or has expired')
     if (found.course !== 'modal') throw refused(CODES.failed, 'The task does not wait to be confirmed')
     const words = typeof prompt === 'string' && prompt.trim() !== '' ? prompt : found.task.prompt
-    call.tasks.tell(found.name, { prompt: words, started: call.now })
+    call.tasks.resume(found.name, { prompt: words, started: call.now })
     return json({ code: CODES.submitted, description: 'Submit success', result: found.name, properties: {} })
   },
 }
@@ -61,7 +61,7 @@ const list: Protocol = {
 
 function idsIn({ ids }: JsonObject): readonly string[] {
   const list = Array.isArray(ids) ? ids : []
-  return list.filter(id => typeof id === 'string').slice(0, MOST_LISTED)
+  return list.filter(id => typeof id === 'string').slice(0, MAX_LISTED_TASKS)
 }
 
 /** `GET /mj/task/{id}/image-seed`. */

@@ -16,7 +16,7 @@ export interface Standing {
 export function standing({ tasks, now }: Call, name: string, how: 'poll' | 'look'): Standing | undefined {
   const written = taskOf(name, 'imagine', 'digits')
   if (written === undefined || readFaults(written.asked).lost) return undefined
-  const told = tasks.told(name)
+  const told = tasks.resumed(name)
   const task = { ...(tasks.get(name) ?? written), ...told }
   if (isModal(actionOf(task)) && told === undefined) return { name, task, course: 'modal' }
   return { name, task, course: tasks.course(task, now, how) }

@@ -7,9 +7,9 @@ import { isGrid } from './action.js'
 import { readFlags } from './flags.js'
 
 const PANELS = 4
-const SIDE = 1024
+const SIDE_PIXELS = 1024
 const STEP = 16
-const MOST_RATIO = 3
+const MAX_RATIO = 3
 const WHOLE = 100
 
 /** What is drawn: as PNG, the same for every process. `progress` from 0 to 100 is how much of the prompt stands there. */
@@ -54,7 +54,7 @@ function colourOf({ seed }: Task, panel: number): number {
 
 /** As many pixels as a square has, or fewer, in steps that four panels can share. */
 function sizeOf(ratio: number): { readonly width: number; readonly height: number } {
-  const wide = Math.min(MOST_RATIO, Math.max(1 / MOST_RATIO, ratio))
+  const wide = Math.min(MAX_RATIO, Math.max(1 / MAX_RATIO, ratio))
   const side = (pixels: number): number => Math.max(STEP, Math.round(pixels / STEP) * STEP)
-  return { width: side(SIDE * Math.sqrt(wide)), height: side(SIDE / Math.sqrt(wide)) }
+  return { width: side(SIDE_PIXELS * Math.sqrt(wide)), height: side(SIDE_PIXELS / Math.sqrt(wide)) }
 }

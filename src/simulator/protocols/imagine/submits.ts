@@ -9,7 +9,7 @@ import { CODES, imagining, refused } from './family.js'
 import { readFlags } from './flags.js'
 import { parent } from './known.js'
 
-const LONGEST = 8192
+const MAX_PROMPT_CHARS = 8192
 const DATA_URL = /^data:image\/[a-z0-9.+-]{1,40};base64,[A-Za-z0-9+/]+={0,2}$/
 
 /** A request that begins a task. Its prompt may ask the simulator for something, too. */
@@ -133,7 +133,8 @@ function wishOf(task: Task, { action, index }: Step) {
 
 function promptOf(call: Call): string {
   const prompt = text(call, 'prompt')
-  if (prompt.length > LONGEST) throw refused(CODES.invalid, `The prompt is longer than ${LONGEST} characters`)
+  if (prompt.length > MAX_PROMPT_CHARS)
+    throw refused(CODES.invalid, `The prompt is longer than ${MAX_PROMPT_CHARS} characters`)
   return prompt
 }
 

@@ -20,7 +20,7 @@ export interface Cached {
   readonly written: Readonly<Record<Mark['ttl'], number>>
 }
 
-const MOST_MARKS = 4
+const MAX_CACHE_MARKS = 4
 
 /** The mark that a block, a tool or the whole body bears. */
 export function readMark(holder: Fields): Mark | undefined {
@@ -41,8 +41,8 @@ function ephemeral(this: Fields, name: string): string | undefined {
  */
 export function cached(pieces: readonly Piece[]): Cached {
   const marks = pieces.filter(piece => piece.mark !== undefined).length
-  if (marks > MOST_MARKS) {
-    throw invalid('', `A maximum of ${MOST_MARKS} blocks with cache_control may be provided. Found ${marks}.`)
+  if (marks > MAX_CACHE_MARKS) {
+    throw invalid('', `A maximum of ${MAX_CACHE_MARKS} blocks with cache_control may be provided. Found ${marks}.`)
   }
   const read = sumTo(
     pieces,

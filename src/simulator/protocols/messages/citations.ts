@@ -2,7 +2,7 @@ import type { TextPart } from '../../text/conversation.js'
 import { type Block, isOn } from './blocks.js'
 import type { Message } from './conversation.js'
 
-const QUOTED = 60
+const MAX_QUOTED_CHARS = 60
 
 /**
  * What a text cites: the first document or search result that may be cited, by a place of its own kind, or a page of the
@@ -41,7 +41,7 @@ function inDocument({ fields }: Block, index: number): object {
   const cited = { document_index: index, document_title: fields.string('title') ?? null, file_id: null }
   switch (source?.raw('type')) {
     case 'text': {
-      const quoted = String(text).slice(0, QUOTED)
+      const quoted = String(text).slice(0, MAX_QUOTED_CHARS)
       return { type: 'char_location', cited_text: quoted, ...cited, start_char_index: 0, end_char_index: quoted.length }
     }
     case 'content':

@@ -1,9 +1,9 @@
 import { messageBlocks } from '../../families/messages.js'
 import { json, type Protocol, type RequestHeaders } from '../../protocol.js'
-import { EPOCH } from '../../seed.js'
+import { EPOCH_SECONDS } from '../../seed.js'
 
-const MOST = 1000
-const USUAL = 20
+const MAX_PAGE_ITEMS = 1000
+const DEFAULT_PAGE_ITEMS = 20
 
 /** Clients of this family are known by where they put their key, or by the version of the protocol that they name. */
 function serves(headers: RequestHeaders): boolean {
@@ -25,7 +25,7 @@ export const messageModels: Protocol = {
     const after = models.indexOf(query.get('after_id') ?? '') + 1
     const before = models.indexOf(query.get('before_id') ?? '')
     const open = models.slice(after, before < 0 ? undefined : before)
-    const limit = Math.min(Number(query.get('limit') ?? USUAL) || USUAL, MOST)
+    const limit = Math.min(Number(query.get('limit') ?? DEFAULT_PAGE_ITEMS) || DEFAULT_PAGE_ITEMS, MAX_PAGE_ITEMS)
     const page = before < 0 ? open.slice(0, limit) : open.slice(-limit)
     return json({
       data: page.map(model),
@@ -52,7 +52,7 @@ function model(id: string): object {
     type: 'model',
     id,
     display_name: id,
-    created_at: `${new Date(EPOCH * 1000).toISOString().slice(0, 19)}Z`,
+    created_at: `${new Date(EPOCH_SECONDS * 1000).toISOString().slice(0, 19)}Z`,
     max_input_tokens: null,
     max_tokens: null,
     capabilities: null,

@@ -14,7 +14,7 @@ export interface Thinking {
 }
 
 const EFFORTS = ['low', 'medium', 'high', 'xhigh', 'max'] as const
-const LEAST_BUDGET = 1024
+const MIN_BUDGET_TOKENS = 1024
 const BUDGETS = [
   [16_384, 'high'],
   [4096, 'medium'],
@@ -32,7 +32,7 @@ export function readThinking(body: Fields, limit: number, faults: Faults): Think
   checkBeside(body, type)
   if (type === 'adaptive') return { effort: effort ?? 'high', omitted }
   const budget = thinking.need('budget_tokens', thinking.integer)
-  if (budget < LEAST_BUDGET) throw thinkingOutside(`Input should be greater than or equal to ${LEAST_BUDGET}`)
+  if (budget < MIN_BUDGET_TOKENS) throw thinkingOutside(`Input should be greater than or equal to ${MIN_BUDGET_TOKENS}`)
   if (budget >= limit) throw invalid('', '`max_tokens` must be greater than `thinking.budget_tokens`.')
   return { effort: BUDGETS.find(([least]) => budget >= least)?.[1], omitted }
 }

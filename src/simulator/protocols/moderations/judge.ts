@@ -1,8 +1,8 @@
 import type { Seed } from '../../seed.js'
 import { CATEGORIES, type Category, MODERATION_WORDS, SEEN } from './words.js'
 
-const FLAGGED = 0.5
-const LOUDEST = 0.4
+const FLAG_THRESHOLD = 0.5
+const MAX_BASE_SCORE = 0.4
 
 /** One result of a moderation. */
 export interface Judgement {
@@ -17,8 +17,8 @@ export function judge(text: string, kinds: { text: boolean; image: boolean }, se
   const folded = ` ${text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, ' ')} `
   const scores = each(category => score(folded, category, seed))
   return {
-    flagged: CATEGORIES.some(category => scores[category] >= FLAGGED),
-    categories: each(category => scores[category] >= FLAGGED),
+    flagged: CATEGORIES.some(category => scores[category] >= FLAG_THRESHOLD),
+    categories: each(category => scores[category] >= FLAG_THRESHOLD),
     category_scores: scores,
     category_applied_input_types: each(category => [
       ...(kinds.text ? ['text'] : []),
@@ -30,7 +30,7 @@ export function judge(text: string, kinds: { text: boolean; image: boolean }, se
 function score(folded: string, category: Category, seed: Seed): number {
   const found = MODERATION_WORDS[category].filter(word => folded.includes(` ${word} `)).length
   const quiet = seed.fork(category).fraction() * 0.001
-  return found === 0 ? quiet : 1 - LOUDEST / 2 ** (found - 1) + quiet
+  return found === 0 ? quiet : 1 - MAX_BASE_SCORE / 2 ** (found - 1) + quiet
 }
 
 function each<T>(value: (category: Category) => T): Readonly<Record<Category, T>> {

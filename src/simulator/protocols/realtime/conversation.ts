@@ -6,16 +6,16 @@ import { Fields } from '../../families/fields.js'
 import type { Faults } from '../../faults/table.js'
 import type { Seed } from '../../seed.js'
 import { SAMPLE_BYTES, SAMPLE_RATE } from '../../sound/wav.js'
-import { Ears } from './ears.js'
 import { type Item, readItem, soundOf, spokenItem, unknownItem, unknownType } from './items.js'
 import { type RealtimeEvent, RealtimeResponse } from './response.js'
 import { newSession, settingsOf, updated } from './session.js'
+import { VoiceActivity } from './voice-activity.js'
 
 /** Most items that are kept. */
-const MOST_ITEMS = 1000
+const MAX_ITEMS = 1000
 /** The least sound that can be committed, milliseconds. */
-const LEAST = 100
-const SILENCE = 500
+const MIN_COMMIT_MS = 100
+const DEFAULT_SILENCE_MS = 500
 
 type Handler = (event: Fields) => Iterable<RealtimeEvent>
 
@@ -28,9 +28,9 @@ export class RealtimeConversation {
   readonly #seed: Seed
   #session: JsonObject
   #items: Item[] = []
-  #ears = new Ears()
+  #voiceActivity = new VoiceActivity()
   /** Bytes of sound that have not been committed. */
-  #heard = 0
+  #bufferedBytes = 0
   /** The item that the speech at hand will be. */
   #speech: string | undefined
   #response: RealtimeResponse | undefined
@@ -104,11 +104,11 @@ export class RealtimeConversation {
 
   private *append(event: Fields): Generator<RealtimeEvent> {
     const sound = soundOf(event.need('audio', event.string), 'audio')
-    this.#heard += sound.length
+    this.#bufferedBytes += sound.length
     const turns = this.turnDetection()
     if (turns === undefined) return
-    const silence = typeof turns.silence_duration_ms === 'number' ? turns.silence_duration_ms : SILENCE
-    for (const { what, at } of this.#ears.hear(sound, silence)) {
+    const silence = typeof turns.silence_duration_ms === 'number' ? turns.silence_duration_ms : DEFAULT_SILENCE_MS
+    for (const { what, at } of this.#voiceActivity.detect(sound, silence)) {
       if (what === 'start') {
         this.#speech = this.newId('item')
         if (turns.interrupt_response !== false) this.#response?.cancel('turn_detected')
@@ -129,9 +129,9 @@ export class RealtimeConversation {
   }
 
   private *commitAsked(): Generator<RealtimeEvent> {
-    const milliseconds = (this.#heard / SAMPLE_BYTES / SAMPLE_RATE) * 1000
-    if (milliseconds < LEAST) {
-      const message = `Error committing input audio buffer: buffer too small. Expected at least ${LEAST}ms of audio, but buffer only has ${milliseconds.toFixed(2)}ms of audio.`
+    const milliseconds = (this.#bufferedBytes / SAMPLE_BYTES / SAMPLE_RATE) * 1000
+    if (milliseconds < MIN_COMMIT_MS) {
+      const message = `Error committing input audio buffer: buffer too small. Expected at least ${MIN_COMMIT_MS}ms of audio, but buffer only has ${milliseconds.toFixed(2)}ms of audio.`
       throw new SimulatorError(400, message, { code: 'input_audio_buffer_commit_empty', type: 'invalid_request_error' })
     }
     yield* this.commit(this.#speech ?? this.newId('item'))
@@ -139,10 +139,10 @@ export class RealtimeConversation {
   }
 
   private *commit(id: string): Generator<RealtimeEvent> {
-    const seconds = this.#heard / SAMPLE_BYTES / SAMPLE_RATE
+    const seconds = this.#bufferedBytes / SAMPLE_BYTES / SAMPLE_RATE
     const transcribes = isObject(memberOf(memberOf(memberOf(this.#session, 'audio'), 'input'), 'transcription'))
-    const item = spokenItem(id, this.#heard, null)
-    this.#heard = 0
+    const item = spokenItem(id, this.#bufferedBytes, null)
+    this.#bufferedBytes = 0
     const before = this.add(item)
     yield { type: 'input_audio_buffer.committed', previous_item_id: before, item_id: id }
     yield { type: 'conversation.item.added', previous_item_id: before, item: item.object }
@@ -160,8 +160,8 @@ export class RealtimeConversation {
   }
 
   private *clear(): Generator<RealtimeEvent> {
-    this.#heard = 0
-    this.#ears = new Ears()
+    this.#bufferedBytes = 0
+    this.#voiceActivity = new VoiceActivity()
     this.#speech = undefined
     yield { type: 'input_audio_buffer.cleared' }
   }
@@ -230,7 +230,7 @@ export class RealtimeConversation {
   private add(item: Item, after?: string): string | null {
     const at = after === undefined ? this.#items.length : this.#items.findIndex(({ id }) => id === after) + 1
     this.#items.splice(at, 0, item)
-    if (this.#items.length > MOST_ITEMS) this.#items = this.#items.slice(-MOST_ITEMS)
+    if (this.#items.length > MAX_ITEMS) this.#items = this.#items.slice(-MAX_ITEMS)
     return this.#items[at - 1]?.id ?? null
   }
 

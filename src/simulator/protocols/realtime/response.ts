@@ -2,7 +2,7 @@ import type { JsonObject } from '../../../core/json.js'
 import type { Faults } from '../../faults/table.js'
 import { spoiled } from '../../faults/usage.js'
 import type { Seed } from '../../seed.js'
-import { speak } from '../../sound/speak.js'
+import { synthesize } from '../../sound/speech.js'
 import { SAMPLE_BYTES, SAMPLE_RATE } from '../../sound/wav.js'
 import type { ReplyPart, Turn } from '../../text/conversation.js'
 import { compose } from '../../text/engine.js'
@@ -14,9 +14,9 @@ import type { Settings } from './session.js'
 export type RealtimeEvent = JsonObject & { readonly type: string }
 
 /** Tokens of a second of sound. */
-const HEARD = 10
-const SPOKEN = 20
-const ARGUMENTS = 4
+const INPUT_TOKENS_PER_SECOND = 10
+const OUTPUT_TOKENS_PER_SECOND = 20
+const ARGUMENT_DELTA_TOKENS = 4
 
 export interface Asked {
   readonly settings: Settings
@@ -131,7 +131,7 @@ export class RealtimeResponse {
     let said = ''
     let next = 0
     let heard = 0
-    for (const piece of speak({ text: tokens.join(''), pitch, speed })) {
+    for (const piece of synthesize({ text: tokens.join(''), pitch, speed })) {
       if (this.#cancelled !== undefined) break
       heard += piece.length
       for (; next < tokens.length && soundFor(said, speed) < heard; next++) {
@@ -165,9 +165,9 @@ export class RealtimeResponse {
       turn: { role: 'assistant', parts: [{ type: 'call', id: callId, name, arguments: text }] },
       sound: 0,
     })
-    for (let from = 0; from < part.tokens.length; from += ARGUMENTS) {
-      const delta = part.tokens.slice(from, from + ARGUMENTS).join('')
-      this.#texts += Math.min(ARGUMENTS, part.tokens.length - from)
+    for (let from = 0; from < part.tokens.length; from += ARGUMENT_DELTA_TOKENS) {
+      const delta = part.tokens.slice(from, from + ARGUMENT_DELTA_TOKENS).join('')
+      this.#texts += Math.min(ARGUMENT_DELTA_TOKENS, part.tokens.length - from)
       yield { type: 'response.function_call_arguments.delta', ...at, delta }
     }
     yield { type: 'response.function_call_arguments.done', ...at, name, arguments: text }
@@ -189,9 +189,9 @@ export class RealtimeResponse {
     const { items, settings, faults } = this.#asked
     const heard = items.reduce((sum, item) => sum + item.sound, 0) / SAMPLE_BYTES / SAMPLE_RATE
     const counted = promptTokens({ turns, tools: settings.tools })
-    const audio = Math.ceil(heard * HEARD)
+    const audio = Math.ceil(heard * INPUT_TOKENS_PER_SECOND)
     const text = counted.input - counted.audio
-    const spoken = Math.ceil((this.#samples / SAMPLE_RATE) * SPOKEN)
+    const spoken = Math.ceil((this.#samples / SAMPLE_RATE) * OUTPUT_TOKENS_PER_SECOND)
     const usage = {
       total_tokens: text + audio + this.#texts + spoken,
       input_tokens: text + audio,

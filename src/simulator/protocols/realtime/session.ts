@@ -3,7 +3,7 @@ import { isObject } from '../../../core/json.js'
 import { Fields } from '../../families/fields.js'
 import { notListed, unsupportedValue, wrongValue } from '../../families/refusals.js'
 import { describedTool, readChoice, toolList } from '../../families/tools.js'
-import { EPOCH, type Seed } from '../../seed.js'
+import { EPOCH_SECONDS, type Seed } from '../../seed.js'
 import type { Tool, ToolChoice } from '../../text/conversation.js'
 import { pitchOf } from '../speech/request.js'
 
@@ -24,7 +24,7 @@ const VAD = {
   create_response: true,
   interrupt_response: true,
 } as const
-const HOUR = 3600
+const HOUR_SECONDS = 3600
 
 /** The session object as a client sees it. */
 export function newSession(model: string, seed: Seed): JsonObject {
@@ -41,7 +41,7 @@ export function newSession(model: string, seed: Seed): JsonObject {
     tracing: null,
     truncation: 'auto',
     prompt: null,
-    expires_at: EPOCH + HOUR,
+    expires_at: EPOCH_SECONDS + HOUR_SECONDS,
     audio: {
       input: { format: FORMAT, transcription: null, noise_reduction: null, turn_detection: VAD },
       output: { format: FORMAT, voice: 'alloy', speed: 1 },

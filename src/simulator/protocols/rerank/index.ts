@@ -9,7 +9,7 @@ import { rank, textOfEither } from './request.js'
 
 const MODELS = ['sim-rerank']
 /** One search is a query with so many documents. */
-const DOCUMENTS_OF_A_SEARCH = 100
+const DOCUMENTS_PER_SEARCH = 100
 
 /** `POST /v1/rerank`: documents are texts or objects, and stand in the results where that is asked for. */
 const first: Protocol = {
@@ -47,7 +47,7 @@ const second: Protocol = {
     })
     const meta = spoiled(
       {
-        billed_units: { search_units: Math.ceil(documents.length / DOCUMENTS_OF_A_SEARCH) },
+        billed_units: { search_units: Math.ceil(documents.length / DOCUMENTS_PER_SEARCH) },
         tokens: { input_tokens: tokens },
       },
       faults,

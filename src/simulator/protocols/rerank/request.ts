@@ -6,8 +6,8 @@ import { countTokens, tokenize } from '../../text/tokens.js'
 import { modelOf } from '../model.js'
 import { relevance } from './bm25.js'
 
-const MOST_DOCUMENTS = 10_000
-const MOST_TOKENS_OF_A_DOCUMENT = 4096
+const MAX_DOCUMENTS = 10_000
+const DEFAULT_DOCUMENT_TOKENS = 4096
 
 /** What both protocols of reranking have in common, and the answer to it. */
 export interface Ranking {
@@ -26,7 +26,7 @@ export function rank(body: Fields, textOf: (document: Json, param: string) => st
   if (query === '') throw wrongValue('query', "'query' cannot be an empty string.")
   const documents = readDocuments(body)
   const top = body.integer('top_n', { min: 1 }) ?? documents.length
-  const most = body.integer('max_tokens_per_doc', { min: 1 }) ?? MOST_TOKENS_OF_A_DOCUMENT
+  const most = body.integer('max_tokens_per_doc', { min: 1 }) ?? DEFAULT_DOCUMENT_TOKENS
   const texts = documents.map((document, index) => cut(textOf(document, `documents[${index}]`), most))
   const ranks = relevance(query, texts)
     .map((score, index) => ({ index, relevance_score: score }))
@@ -40,7 +40,7 @@ function readDocuments(body: Fields): readonly Json[] {
   const documents = body.array('documents')
   if (documents === undefined) throw missing('documents')
   if (documents.length === 0) throw emptyArray('documents')
-  if (documents.length > MOST_DOCUMENTS) throw tooLong('documents', MOST_DOCUMENTS, documents.length)
+  if (documents.length > MAX_DOCUMENTS) throw tooLong('documents', MAX_DOCUMENTS, documents.length)
   return documents
 }
 

@@ -10,7 +10,7 @@ import { readHistory } from './history.js'
 import { readInput } from './input.js'
 
 /** As if a short summary had been written. */
-const SUMMARY = 16
+const SUMMARY_TOKENS = 16
 
 /** `POST /v1/responses/compact`: the user's messages stay, and one sealed item stands for all the rest. */
 export const compact: Protocol = {
@@ -38,9 +38,9 @@ export const compact: Protocol = {
         {
           input_tokens: input,
           input_tokens_details: { cached_tokens: 0 },
-          output_tokens: SUMMARY,
+          output_tokens: SUMMARY_TOKENS,
           output_tokens_details: { reasoning_tokens: 0 },
-          total_tokens: input + SUMMARY,
+          total_tokens: input + SUMMARY_TOKENS,
         },
         faults,
       ),

@@ -11,7 +11,7 @@ import { readHistory } from './history.js'
 import { readInput } from './input.js'
 import { readTools } from './tools.js'
 
-const LEAST_LIMIT = 16
+const MIN_MAX_TOKENS = 16
 const SUMMARIES = ['auto', 'concise', 'detailed'] as const
 const INCLUDED = [
   ...(['file_search_call.results', 'web_search_call.results', 'web_search_call.action.sources'] as const),
@@ -61,7 +61,7 @@ export function readResponses(call: Call): ResponsesRequest {
     choice,
     parallel: body.boolean('parallel_tool_calls') ?? true,
     format: readFormat(form?.fields('format')),
-    limit: body.integer('max_output_tokens', { min: LEAST_LIMIT }),
+    limit: body.integer('max_output_tokens', { min: MIN_MAX_TOKENS }),
     stop: [],
     effort: effortFrom(effort, faults),
     length: faults.tokens,

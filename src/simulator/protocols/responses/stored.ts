@@ -6,8 +6,8 @@ import type { Kept } from '../../memory.js'
 import { type Call, json, type Protocol } from '../../protocol.js'
 
 const SHARED = { body: 'none', family: compatible, models: [] } as const
-const MOST = 100
-const USUAL = 20
+const MAX_PAGE_ITEMS = 100
+const DEFAULT_PAGE_ITEMS = 20
 
 /** `GET /v1/responses/{id}/input_items`: all that the response answered, latest first unless asked otherwise. */
 export const inputItems: Protocol = {
@@ -83,9 +83,9 @@ function order(query: URLSearchParams): string {
 }
 
 function limit(query: URLSearchParams): number {
-  const limit = Number(query.get('limit') ?? USUAL)
-  if (Number.isInteger(limit) && limit >= 1 && limit <= MOST) return limit
-  throw wrongValue('limit', `Invalid 'limit': expected an integer from 1 to ${MOST}.`)
+  const limit = Number(query.get('limit') ?? DEFAULT_PAGE_ITEMS)
+  if (Number.isInteger(limit) && limit >= 1 && limit <= MAX_PAGE_ITEMS) return limit
+  throw wrongValue('limit', `Invalid 'limit': expected an integer from 1 to ${MAX_PAGE_ITEMS}.`)
 }
 
 /** A response as it is kept: plain JSON. */

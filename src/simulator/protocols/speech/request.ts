@@ -19,7 +19,7 @@ export type Format = keyof typeof SOUND_FORMATS
 
 const FIELDS = ['model', 'input', 'voice', 'instructions', 'response_format', 'speed', 'stream_format']
 const FORMATS = Object.keys(SOUND_FORMATS) as readonly Format[]
-const LONGEST = 4096
+const MAX_INPUT_CHARS = 4096
 const SPEEDS = { min: 0.25, max: 4 }
 const OWN_VOICE = 'voice_'
 
@@ -28,7 +28,7 @@ const VOICES: Readonly<Record<string, number>> = {
   ...{ alloy: 220, ash: 147, ballad: 165, coral: 262, echo: 131, fable: 196, onyx: 98, nova: 294 },
   ...{ sage: 247, shimmer: 330, verse: 175, marin: 277, cedar: 110 },
 }
-const OWN_PITCH = 208
+const CUSTOM_VOICE_PITCH_HZ = 208
 
 /** Reads and checks a request for speech; throws {@link SimulatorError}. */
 export function readSpeechRequest({ body: object }: Pick<Call, 'body'>): SpeechRequest {
@@ -49,9 +49,9 @@ export function readSpeechRequest({ body: object }: Pick<Call, 'body'>): SpeechR
 
 function readText(body: Fields, name: string): string | undefined {
   const text = body.string(name)
-  if (text === undefined || text.length <= LONGEST) return text
+  if (text === undefined || text.length <= MAX_INPUT_CHARS) return text
   const message =
-    `Invalid '${name}': string too long. Expected a string with maximum length ${LONGEST}, ` +
+    `Invalid '${name}': string too long. Expected a string with maximum length ${MAX_INPUT_CHARS}, ` +
     `but got a string with length ${text.length} instead.`
   throw new SimulatorError(400, message, { param: name, code: 'string_above_max_length' })
 }
@@ -64,7 +64,7 @@ function readVoice(body: Fields): number {
   if (typeof raw !== 'object') throw wrongType('voice', 'a string or an object', `a ${typeof raw}`)
   const voice = body.need('voice', body.fields)
   const id = voice.need('id', voice.string)
-  return id.startsWith(OWN_VOICE) ? OWN_PITCH : pitchOf(id, 'voice.id')
+  return id.startsWith(OWN_VOICE) ? CUSTOM_VOICE_PITCH_HZ : pitchOf(id, 'voice.id')
 }
 
 /** Hertz of a voice; throws where the protocol does not name it. */

@@ -3,7 +3,7 @@ import { Fields } from '../../families/fields.js'
 import { missing, unsupportedValue, wrongValue } from '../../families/refusals.js'
 import { typed } from '../../form.js'
 import type { Call } from '../../protocol.js'
-import { type Heard, hear } from '../../sound/hear.js'
+import { type Transcription, transcribeSound } from '../../sound/transcription.js'
 import { modelOf } from '../model.js'
 
 export const FORMATS = ['json', 'text', 'srt', 'vtt', 'verbose_json', 'diarized_json'] as const
@@ -11,7 +11,7 @@ export type TranscriptFormat = (typeof FORMATS)[number]
 
 export interface TranscribeRequest {
   readonly task: 'transcribe' | 'translate'
-  readonly heard: Heard
+  readonly transcription: Transcription
   readonly language: string | undefined
   readonly prompt: string
   readonly format: TranscriptFormat
@@ -33,8 +33,8 @@ const FIELDS = {
   translate: BOTH,
 }
 const STREAMED: readonly TranscriptFormat[] = ['json', 'text', 'diarized_json']
-const SHORTEST = 0.1
-const MOST_SPEAKERS = 4
+const MIN_AUDIO_SECONDS = 0.1
+const MAX_SPEAKERS = 4
 
 /** Reads and checks a request to write down what is said; throws {@link SimulatorError}. */
 export function readTranscribeRequest(task: 'transcribe' | 'translate', { body, files = [] }: Call): TranscribeRequest {
@@ -53,7 +53,7 @@ export function readTranscribeRequest(task: 'transcribe' | 'translate', { body, 
   }
   return {
     task,
-    heard: readFile(files),
+    transcription: readFile(files),
     language: fields.string('language'),
     prompt: fields.string('prompt') ?? '',
     format,
@@ -65,19 +65,19 @@ export function readTranscribeRequest(task: 'transcribe' | 'translate', { body, 
   }
 }
 
-function readFile(files: Call['files'] = []): Heard {
+function readFile(files: Call['files'] = []): Transcription {
   const [file, ...others] = files.filter(({ name }) => name === 'file')
   if (file === undefined) throw missing('file')
   if (others.length > 0 || files.length > 1) throw wrongValue('file', 'One file is taken, in the field `file`.')
   if (file.bytes.length === 0) throw tooShort()
-  const heard = hear(file.bytes)
-  if (heard === undefined) throw wrongValue('file', 'Audio file might be corrupted or unsupported')
-  if (heard.duration < SHORTEST) throw tooShort()
-  return heard
+  const transcription = transcribeSound(file.bytes)
+  if (transcription === undefined) throw wrongValue('file', 'Audio file might be corrupted or unsupported')
+  if (transcription.duration < MIN_AUDIO_SECONDS) throw tooShort()
+  return transcription
 }
 
 function tooShort(): SimulatorError {
-  const message = `Audio file is too short. Minimum audio length is ${SHORTEST} seconds.`
+  const message = `Audio file is too short. Minimum audio length is ${MIN_AUDIO_SECONDS} seconds.`
   return new SimulatorError(400, message, { param: 'file', code: 'audio_too_short' })
 }
 
@@ -90,8 +90,8 @@ function readListed(fields: Fields, name: string, values: readonly string[]): re
 function readSpeakers(fields: Fields): readonly string[] {
   const names = fields.strings('known_speaker_names')
   const references = fields.strings('known_speaker_references')
-  if (names.length !== references.length || names.length > MOST_SPEAKERS) {
-    const message = `Up to ${MOST_SPEAKERS} known speakers have a name and a reference each.`
+  if (names.length !== references.length || names.length > MAX_SPEAKERS) {
+    const message = `Up to ${MAX_SPEAKERS} known speakers have a name and a reference each.`
     throw wrongValue('known_speaker_names', message)
   }
   return names

@@ -1,4 +1,4 @@
-import { samplesOf } from '../../sound/speak.js'
+import { samplesOf } from '../../sound/speech.js'
 import type { TranscribeRequest } from './request.js'
 
 /** A stretch of a recording, in seconds from its beginning, and what is said in it. */
@@ -31,15 +31,20 @@ const LINE = /^([\p{L}\d ]{1,32}):\s+(\S.*)$/u
  * What is said in a recording. The simulator's own speech carries its text, and its times follow from that; of everything
  * else there is only to say that no words were understood.
  */
-export function transcribe({ heard, task, speakers }: TranscribeRequest): Transcript {
-  const said = heard.text ?? NOT_UNDERSTOOD(heard.container)
+export function transcribe({ transcription, task, speakers }: TranscribeRequest): Transcript {
+  const said = transcription.text ?? NOT_UNDERSTOOD(transcription.container)
   const text = task === 'translate' ? inEnglish(said) : said
   const pieces = turnsOf(text, speakers)
   const segments = timed(
     pieces.map(piece => piece.text),
-    heard.duration,
+    transcription.duration,
   ).map((segment, index) => ({ ...segment, speaker: pieces[index]?.speaker ?? 'A' }))
-  return { text, duration: heard.duration, segments, words: timed(text.match(/\S+/g) ?? [], heard.duration) }
+  return {
+    text,
+    duration: transcription.duration,
+    segments,
+    words: timed(text.match(/\S+/g) ?? [], transcription.duration),
+  }
 }
 
 /** What there is to say of any other recording. */

@@ -9,7 +9,7 @@ import { videoOf } from './begin.js'
 export type Variant = 'video' | 'thumbnail' | 'spritesheet'
 
 /** So many bytes count as an event, for faults. */
-const PIECE = 4096
+const CHUNK_BYTES = 4096
 
 const DRAWN: Readonly<Record<Variant, readonly [type: string, draw: (film: Film) => Buffer]>> = {
   video: ['video/mp4', drawFilm],
@@ -46,7 +46,7 @@ function stream(bytes: Buffer, status: number, headers: Headers): ByteStream {
   return { kind: 'bytes', status, headers, length: bytes.length, sized: true, pieces: pieces() }
 
   function* pieces(): Generator<Buffer> {
-    for (let from = 0; from < bytes.length; from += PIECE) yield bytes.subarray(from, from + PIECE)
+    for (let from = 0; from < bytes.length; from += CHUNK_BYTES) yield bytes.subarray(from, from + CHUNK_BYTES)
   }
 }
 

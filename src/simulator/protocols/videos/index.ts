@@ -18,8 +18,8 @@ import { results } from './results.js'
 const SHARED = { family: compatible, models: [] } as const
 const ONE = '/v1/videos/{video_id}'
 const VARIANTS = ['video', 'thumbnail', 'spritesheet'] as const
-const MOST = 100
-const USUAL = 20
+const MAX_PAGE_ITEMS = 100
+const DEFAULT_PAGE_ITEMS = 20
 
 /** `POST /v1/videos`: a task that ends with a film of a card with the prompt on it. */
 const create: Protocol = {
@@ -159,9 +159,9 @@ function orderOf(query: URLSearchParams): string {
 }
 
 function limitOf(query: URLSearchParams): number {
-  const limit = Number(query.get('limit') ?? USUAL)
-  if (Number.isInteger(limit) && limit >= 1 && limit <= MOST) return limit
-  throw wrongValue('limit', `Invalid 'limit': expected an integer from 1 to ${MOST}.`)
+  const limit = Number(query.get('limit') ?? DEFAULT_PAGE_ITEMS)
+  if (Number.isInteger(limit) && limit >= 1 && limit <= MAX_PAGE_ITEMS) return limit
+  throw wrongValue('limit', `Invalid 'limit': expected an integer from 1 to ${MAX_PAGE_ITEMS}.`)
 }
 
 /** Everything that makes films, in the order in which paths are to be tried. */

@@ -6,14 +6,14 @@ import type { Task } from '../../tasks/task.js'
 import { begin, find, originOf, polled, recallOf } from './begin.js'
 import { artefact } from './bytes.js'
 import { sides } from './deferred.js'
-import { MOST_SECONDS } from './request.js'
+import { MAX_SECONDS } from './request.js'
 
 const HEADERS = { 'content-type': 'application/json; charset=UTF-8' } as const
 const SHARED = { family: native, models: [] } as const
 const RESOLUTIONS = ['480p', '720p', '1080p']
 const RATIOS = ['16:9', '9:16']
-const MOST_SAMPLES = 4
-const LONGEST_PROMPT = 32_000
+const MAX_SAMPLES = 4
+const MAX_PROMPT_CHARS = 32_000
 const VIDEO = 'type.googleapis.com/google.ai.generativelanguage.v1beta.PredictLongRunningResponse'
 /** A digit that names of tasks do not have, and the number of the sample. */
 const FILE = /^([a-z2-7]+)(?:0([1-4]))?$/
@@ -31,8 +31,8 @@ const predict: Protocol = {
     const model = call.parameter
     const body = nativeFields(call.body).only(['instances', 'parameters'])
     const parameters = body.fields('parameters') ?? nativeFields({})
-    const seconds = wholeNumber(parameters, 'durationSeconds', 8, MOST_SECONDS)
-    const samples = wholeNumber(parameters, 'sampleCount', 1, MOST_SAMPLES)
+    const seconds = wholeNumber(parameters, 'durationSeconds', 8, MAX_SECONDS)
+    const samples = wholeNumber(parameters, 'sampleCount', 1, MAX_SAMPLES)
     const resolution = listed(parameters, 'resolution', RESOLUTIONS, '720p')
     const ratio = listed(parameters, 'aspectRatio', RATIOS, '16:9')
     const video = { model, prompt: promptOf(body), seconds, ...sides(resolution, ratio) }
@@ -51,12 +51,12 @@ const operation: Protocol = {
   answer: call => {
     const task = known(call, call.parameter)
     const name = `models/${task.model}/operations/${call.parameter}`
-    return json({ name, ...told(task, polled(call, task), call) }, 200, HEADERS)
+    return json({ name, ...operationMembers(task, polled(call, task), call) }, 200, HEADERS)
   },
 }
 
 /** An operation that is not over says nothing but its name; neither progress nor states are known here. */
-function told(task: Task, { phase }: Course, call: Call): object {
+function operationMembers(task: Task, { phase }: Course, call: Call): object {
   switch (phase) {
     case 'queued':
     case 'running':
@@ -112,7 +112,7 @@ function promptOf(body: Fields): string {
   const prompt = instance.string('prompt') ?? ''
   const isAlone = instance.raw('image') === undefined && instance.raw('video') === undefined
   if (prompt.trim() === '' && isAlone) throw badArgument('The prompt is missing.')
-  if (prompt.length > LONGEST_PROMPT) throw badArgument(`The prompt is longer than ${LONGEST_PROMPT} characters.`)
+  if (prompt.length > MAX_PROMPT_CHARS) throw badArgument(`The prompt is longer than ${MAX_PROMPT_CHARS} characters.`)
   return prompt
 }
 

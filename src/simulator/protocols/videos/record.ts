@@ -7,7 +7,7 @@ import { type Begun, originOf, videoOf } from './begin.js'
 import { resultPath } from './results.js'
 
 const PREFIX = { video: 'video_', relayed: 'task_' } as const
-const KEPT_SECONDS = 86_400
+const RETENTION_SECONDS = 86_400
 
 export type VideoKind = keyof typeof PREFIX
 
@@ -49,7 +49,7 @@ function complete(name: string, task: Task, { phase, progress }: Course): JsonOb
   const asked = readFaults(task.asked)
   const isOver = phase !== 'queued' && phase !== 'running'
   const isDone = phase === 'done' || phase === 'empty'
-  const ended = expiryOf(task) - KEPT_SECONDS
+  const ended = expiryOf(task) - RETENTION_SECONDS
   const { from } = task.facts
   return {
     id: idOf(task.kind === 'relayed' ? 'relayed' : 'video', name),
@@ -59,7 +59,7 @@ function complete(name: string, task: Task, { phase, progress }: Course): JsonOb
     progress,
     created_at: Math.floor(task.started / 1000),
     completed_at: isDone ? ended : null,
-    expires_at: isDone ? ended + KEPT_SECONDS : null,
+    expires_at: isDone ? ended + RETENTION_SECONDS : null,
     prompt: task.prompt,
     size: `${width}x${height}`,
     seconds: String(seconds),
@@ -70,5 +70,5 @@ function complete(name: string, task: Task, { phase, progress }: Course): JsonOb
 
 /** When the result is no longer kept, in seconds since the epoch. */
 export function expiryOf({ started, asked }: Task): number {
-  return Math.floor((started + timeOf(readFaults(asked))) / 1000) + KEPT_SECONDS
+  return Math.floor((started + timeOf(readFaults(asked))) / 1000) + RETENTION_SECONDS
 }

@@ -6,8 +6,8 @@ import type { FormFile } from '../../form.js'
 import type { Call } from '../../protocol.js'
 import type { Video } from './begin.js'
 
-export const MOST_SECONDS = 60
-const LONGEST_PROMPT = 32_000
+export const MAX_SECONDS = 60
+const MAX_PROMPT_CHARS = 32_000
 const SIDES = { min: 64, max: 2048 }
 const REFERENCE = 'input_reference'
 /** How a form writes the members of an object. */
@@ -39,8 +39,8 @@ export function modelIn(body: Fields): string {
 export function readPrompt(body: Fields, name = 'prompt'): string {
   const prompt = body.need(name, body.string)
   if (prompt.trim() === '') throw wrongValue(name, `Invalid '${name}': it must not be empty.`)
-  if (prompt.length > LONGEST_PROMPT) {
-    throw new SimulatorError(400, `Invalid '${name}': string too long. Its maximum length is ${LONGEST_PROMPT}.`, {
+  if (prompt.length > MAX_PROMPT_CHARS) {
+    throw new SimulatorError(400, `Invalid '${name}': string too long. Its maximum length is ${MAX_PROMPT_CHARS}.`, {
       param: name,
       code: 'string_above_max_length',
     })
@@ -60,8 +60,8 @@ export function sizeOf(name: string, size: string): { readonly width: number; re
 
 export function secondsOf(name: string, text: string): number {
   const seconds = /^\d{1,3}$/.test(text) ? Number(text) : 0
-  if (seconds >= 1 && seconds <= MOST_SECONDS) return seconds
-  throw wrongValue(name, `Invalid value: '${text.slice(0, 100)}'. Expected a whole number from 1 to ${MOST_SECONDS}.`)
+  if (seconds >= 1 && seconds <= MAX_SECONDS) return seconds
+  throw wrongValue(name, `Invalid value: '${text.slice(0, 100)}'. Expected a whole number from 1 to ${MAX_SECONDS}.`)
 }
 
 /** A number that may come as a text as well. */

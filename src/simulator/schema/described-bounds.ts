@@ -3,10 +3,10 @@ import type { Json, JsonObject } from '../../core/json.js'
 const BOUND = /\b((?:min|max)(?:imum|Items|Length)): (-?\d[\d.e+-]*)/g
 
 /**
- * Bounds that stand in words, as `{minItems: 3, maxItems: 3}` at the end of a description: servers that check answers by
- * part of a schema get the rest so, and models read it.
+ * Bounds written at the end of a description, such as `{minItems: 3, maxItems: 3}`. Clients write them there for servers that
+ * enforce only part of JSON Schema; models read them.
  */
-export function told({ description }: JsonObject): JsonObject {
+export function describedBounds({ description }: JsonObject): JsonObject {
   if (typeof description !== 'string' || !description.endsWith('}')) return {}
   const words = description.slice(description.lastIndexOf('{'))
   const bounds = [...words.matchAll(BOUND)].map(([, name = '', value]): [string, Json] => [name, Number(value)])

@@ -5,16 +5,16 @@ import { mp3Seconds, readTag } from './mp3.js'
 import { oggSeconds } from './opus.js'
 import { chunksOf, spokenText } from './wav.js'
 
-/** A recording, as far as the simulator understands it. */
-export interface Heard {
+/** What the simulator can tell of a recording. */
+export interface Transcription {
   readonly container: string
-  /** Seconds, as the container tells them; else an estimate by the size. */
+  /** Seconds, read from the container, or estimated from the size. */
   readonly duration: number
-  /** What is said in it, where the simulator's own speech made it; empty where all of it is silence. */
+  /** The spoken text if the simulator made the recording; empty for pure silence. */
   readonly text: string | undefined
 }
 
-/** How containers begin: bytes at an offset. */
+/** Magic bytes of containers, each at an offset. */
 const MARKS: readonly (readonly [container: string, offset: number, mark: string])[] = [
   ['mp3', 0, 'ID3'],
   ['mp3', 0, '\xff\xfb'],
@@ -27,25 +27,25 @@ const MARKS: readonly (readonly [container: string, offset: number, mark: string
   ['m4a', 4, 'ftyp'],
   ['webm', 0, '\x1a\x45\xdf\xa3'],
 ]
-/** Bytes a second of a recording that is compressed, by guess. */
-const COMPRESSED = 16_000
+/** Assumed bit rate of compressed recordings. */
+const COMPRESSED_BYTES_PER_SECOND = 16_000
 
-/** `undefined` where the bytes are no sound in any container that is known. Never throws. */
-export function hear(file: Buffer): Heard | undefined {
-  if (file.toString('latin1', 0, 4) === 'RIFF' && file.toString('latin1', 8, 12) === 'WAVE') return hearWav(file)
+/** `undefined` if the bytes are not sound in a known container. Never throws. */
+export function transcribeSound(file: Buffer): Transcription | undefined {
+  if (file.toString('latin1', 0, 4) === 'RIFF' && file.toString('latin1', 8, 12) === 'WAVE') return transcribeWav(file)
   const mark = MARKS.find(([, offset, text]) => file.toString('latin1', offset, offset + text.length) === text)
   if (mark === undefined) return undefined
   const [container] = mark
   const { text, seconds } = read(container, file)
-  return { container, duration: seconds ?? file.length / COMPRESSED, text }
+  return { container, duration: seconds ?? file.length / COMPRESSED_BYTES_PER_SECOND, text }
 }
 
-interface Told {
+interface Container {
   readonly text: string | undefined
   readonly seconds: number | undefined
 }
 
-function read(container: string, file: Buffer): Told {
+function read(container: string, file: Buffer): Container {
   switch (container) {
     case 'mp3': {
       const { text, end } = readTag(file)
@@ -62,7 +62,7 @@ function read(container: string, file: Buffer): Told {
   }
 }
 
-function hearWav(file: Buffer): Heard | undefined {
+function transcribeWav(file: Buffer): Transcription | undefined {
   const chunks = chunksOf(file.subarray(12))
   const format = chunks.find(({ id }) => id === 'fmt ')?.data
   const samples = chunks.find(({ id }) => id === 'data')?.data

@@ -1,10 +1,10 @@
 import t from 'tap'
-import { samplesOf, speak, type Utterance } from '../../../src/simulator/sound/speak.js'
+import { samplesOf, synthesize, type Utterance } from '../../../src/simulator/sound/speech.js'
 
 const HELLO: Utterance = { text: 'Hello, world.', pitch: 220, speed: 1 }
 
 function spoken(utterance: Partial<Utterance> = {}): Buffer {
-  return Buffer.concat([...speak({ ...HELLO, ...utterance })])
+  return Buffer.concat([...synthesize({ ...HELLO, ...utterance })])
 }
 
 t.test('the length follows the text and the speed, and is known beforehand', async t => {
@@ -29,7 +29,7 @@ t.test('voices and texts differ; the same is the same', async t => {
 })
 
 t.test('a long text comes piece by piece', async t => {
-  const sizes = [...speak({ ...HELLO, text: 'word '.repeat(800) })].map(piece => piece.length)
+  const sizes = [...synthesize({ ...HELLO, text: 'word '.repeat(800) })].map(piece => piece.length)
   t.ok(sizes.length > 1000)
   t.ok(Math.max(...sizes) < 16 * 1024)
 })

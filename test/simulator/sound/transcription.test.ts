@@ -1,5 +1,5 @@
 import t from 'tap'
-import { hear } from '../../../src/simulator/sound/hear.js'
+import { transcribeSound } from '../../../src/simulator/sound/transcription.js'
 import { wavHead } from '../../../src/simulator/sound/wav.js'
 import { fc } from '../../helpers/property.js'
 
@@ -10,7 +10,7 @@ function wav(text: string, samples: Buffer): Buffer {
 const SECOND = Buffer.alloc(48_000, 7)
 
 t.test('speech of the simulator: its text, and how long it takes', async t => {
-  t.same(hear(wav('Hällo.', SECOND)), { container: 'wav', duration: 1, text: 'Hällo.' })
+  t.same(transcribeSound(wav('Hällo.', SECOND)), { container: 'wav', duration: 1, text: 'Hällo.' })
 })
 
 t.test('silence without a text is nothing said; sound without one is not understood', async t => {
@@ -19,8 +19,8 @@ t.test('silence without a text is nothing said; sound without one is not underst
     file.write('JUNK', file.indexOf('LIST'), 'latin1')
     return file
   }
-  t.match(hear(mute(Buffer.alloc(24_000))), { duration: 0.5, text: '' })
-  t.match(hear(mute(SECOND)), { duration: 1, text: undefined })
+  t.match(transcribeSound(mute(Buffer.alloc(24_000))), { duration: 0.5, text: '' })
+  t.match(transcribeSound(mute(SECOND)), { duration: 1, text: undefined })
 })
 
 t.test('other containers are known by how they begin', async t => {
@@ -33,8 +33,8 @@ t.test('other containers are known by how they begin', async t => {
     ['\x1a\x45\xdf\xa3', 'webm'],
   ] as const) {
     const file = Buffer.concat([Buffer.from(start, 'latin1'), Buffer.alloc(16_000)])
-    t.match(hear(file), { container, text: undefined }, container)
-    t.equal(Math.round(hear(file)?.duration ?? 0), 1)
+    t.match(transcribeSound(file), { container, text: undefined }, container)
+    t.equal(Math.round(transcribeSound(file)?.duration ?? 0), 1)
   }
 })
 
@@ -45,14 +45,14 @@ t.test('what is no sound is none', async t => {
     Buffer.from('RIFF\0\0\0\0WAVE'),
     Buffer.from('RIFF\0\0\0\0WEBP'),
   ])
-    t.equal(hear(file), undefined)
+    t.equal(transcribeSound(file), undefined)
 })
 
 t.test('any bytes are heard or not, without a crash', async () => {
   const whole = wav('abc', Buffer.alloc(20, 1))
   fc.assert(
     fc.property(fc.nat(whole.length), fc.uint8Array({ maxLength: 40 }), (at, rest) => {
-      hear(Buffer.concat([whole.subarray(0, at), rest, whole.subarray(at + rest.length)]))
+      transcribeSound(Buffer.concat([whole.subarray(0, at), rest, whole.subarray(at + rest.length)]))
     }),
     { numRuns: 2000 },
   )

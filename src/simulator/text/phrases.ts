@@ -5,24 +5,24 @@ import { countTokens, tokenize } from './tokens.js'
 
 type Sentences = readonly [string, ...string[]]
 
-const QUOTED = 200
-const CLOSINGS = [
+const MAX_QUOTED_CHARS = 200
+const CLOSING_PHRASES = [
   'The same request always gets the same answer.',
   'Nothing was sent to anybody to write this.',
   'Ask for a tool by its name and I will call it.',
   'Change a word of your request and these words may change too.',
 ] as const
-const FILLERS = [
+const FILLER_PHRASES = [
   'This sentence stands here to make up the length that was asked for.',
   'No model thought about it, and no meaning should be looked for.',
   'Each word is chosen by the request alone.',
   'The stream goes on until its last token has been sent.',
 ] as const
 
-/** A short answer that quotes what was said, and owns that a simulator gives it. */
-export function saying(request: TextRequest): string {
+/** A short answer that quotes the user and says that it comes from the simulator. */
+export function shortAnswer(request: TextRequest): string {
   return [subject(request), 'I am the simulator: this answer is made from your request, with no model behind it.']
-    .concat(request.seed.fork('closing').pick(CLOSINGS))
+    .concat(request.seed.fork('closing').pick(CLOSING_PHRASES))
     .join(' ')
 }
 
@@ -40,8 +40,8 @@ function outcome({ text, media = [], failed }: ResultPart): string {
 }
 
 function quote(text: string): string {
-  const start = [...text.slice(0, QUOTED * 2)]
-  return `"${start.slice(0, QUOTED).join('')}${start.length > QUOTED ? '…' : ''}"`
+  const start = [...text.slice(0, MAX_QUOTED_CHARS * 2)]
+  return `"${start.slice(0, MAX_QUOTED_CHARS).join('')}${start.length > MAX_QUOTED_CHARS ? '…' : ''}"`
 }
 
 const SIGHTS = { image: ['I see', 'image'], audio: ['I hear', 'audio clip'], file: ['I have', 'file'] } as const
@@ -59,7 +59,7 @@ function describe({ type, bytes }: Media): string {
   return `${type ?? 'by reference'}${bytes === undefined ? '' : `, ${bytes} bytes`}`
 }
 
-/** What the simulator makes of thinking. */
+/** Sentences of simulated reasoning. */
 export const THOUGHTS: Sentences = [
   'First I look at what was said.',
   'Then I look for a tool that is called by its name.',
@@ -67,8 +67,8 @@ export const THOUGHTS: Sentences = [
   'A short answer will do.',
 ]
 
-/** A text of exactly so many tokens. */
-export function filler(tokens: number, seed: Seed, from: Sentences = FILLERS): string {
+/** A text of exactly `tokens` tokens. */
+export function filler(tokens: number, seed: Seed, from: Sentences = FILLER_PHRASES): string {
   const sentences: string[] = []
   for (let have = 0; have < tokens; have += countTokens(sentences.at(-1) ?? '')) {
     sentences.push(seed.fork(sentences.length).pick(from))

@@ -4,23 +4,23 @@ export interface Utterance {
   readonly text: string
   /** Hertz of the lowest tone. */
   readonly pitch: number
-  /** 1 is as usual, 2 twice as fast. */
+  /** 1 is normal speed, 2 twice as fast. */
   readonly speed: number
 }
 
-/** Milliseconds that a character sounds for. */
-const LETTER = 60
-const SPACE = 40
-const STOP = 120
+/** Durations of one character at speed 1. */
+const LETTER_MS = 60
+const SPACE_MS = 40
+const PUNCTUATION_MS = 120
 
 const TONES = 24
-const LOUD = 9000
-/** Samples in which a tone swells and fades, so that it does not click. */
-const EDGE = 120
-/** Samples of a piece: a tenth of a second, or the character that goes beyond it. */
-const PIECE = SAMPLE_RATE / 10
+const AMPLITUDE = 9000
+/** Fade-in and fade-out of each tone, to avoid clicks. */
+const FADE_SAMPLES = 120
+/** A chunk ends with the character that reaches a tenth of a second. */
+const CHUNK_SAMPLES = SAMPLE_RATE / 10
 
-/** How many samples it takes to say a text: its length decides, and the speed. */
+/** Number of samples of a spoken text, from its characters and speed. */
 export function samplesOf({ text, speed }: Utterance): number {
   let samples = 0
   for (const character of text) samples += samplesFor(character, speed)
@@ -34,7 +34,7 @@ export interface Tone {
   readonly samples: number
 }
 
-/** The tones of a text, some tenths of a second at a time. Each letter has one of its own. */
+/** The tones of a text, in chunks of about a tenth of a second. Each letter has its own tone. */
 export function* tonesOf({ text, pitch, speed }: Utterance): Generator<readonly Tone[]> {
   let piece: Tone[] = []
   let length = 0
@@ -42,7 +42,7 @@ export function* tonesOf({ text, pitch, speed }: Utterance): Generator<readonly 
     const samples = samplesFor(character, speed)
     piece.push({ frequency: frequencyOf(character, pitch), samples })
     length += samples
-    if (length < PIECE) continue
+    if (length < CHUNK_SAMPLES) continue
     yield piece
     piece = []
     length = 0
@@ -50,15 +50,15 @@ export function* tonesOf({ text, pitch, speed }: Utterance): Generator<readonly 
   if (piece.length > 0) yield piece
 }
 
-/** The samples, in little-endian bytes. */
-export function* speak(utterance: Utterance): Generator<Buffer> {
+/** Samples as little-endian bytes. */
+export function* synthesize(utterance: Utterance): Generator<Buffer> {
   for (const tones of tonesOf(utterance)) {
     yield Buffer.concat(tones.map(({ frequency, samples }) => tone(frequency, samples)))
   }
 }
 
 function samplesFor(character: string, speed: number): number {
-  const milliseconds = /\s/u.test(character) ? SPACE : /\p{P}/u.test(character) ? STOP : LETTER
+  const milliseconds = /\s/u.test(character) ? SPACE_MS : /\p{P}/u.test(character) ? PUNCTUATION_MS : LETTER_MS
   return Math.round((milliseconds * SAMPLE_RATE) / 1000 / speed)
 }
 
@@ -73,8 +73,8 @@ function tone(frequency: number, length: number): Buffer {
   if (frequency === 0) return bytes
   const step = (2 * Math.PI * frequency) / SAMPLE_RATE
   for (let at = 0; at < length; at += 1) {
-    const edge = Math.min(1, at / EDGE, (length - at) / EDGE)
-    bytes.writeInt16LE(Math.round(LOUD * edge * Math.sin(step * at)), at * SAMPLE_BYTES)
+    const edge = Math.min(1, at / FADE_SAMPLES, (length - at) / FADE_SAMPLES)
+    bytes.writeInt16LE(Math.round(AMPLITUDE * edge * Math.sin(step * at)), at * SAMPLE_BYTES)
   }
   return bytes
 }
