@@ -2,7 +2,7 @@ import { access, writeFile } from 'node:fs/promises'
 import { InvalidArgumentError } from 'commander'
 import { DEFAULT_FILE, type Define, example } from './command.js'
 import { CommandError, coloured, EXIT, type Io, paints, print } from './io.js'
-import { check, tell } from './loading.js'
+import { check, printProblems } from './loading.js'
 import type { Provider } from './providers.js'
 import type { Chosen } from './template.js'
 
@@ -54,7 +54,7 @@ async function write(file: string, chosen: readonly Chosen[], options: Options, 
     throw new CommandError(`${file} cannot be written (${error.code})`)
   })
   const { plan, problems } = await check(file, io)
-  await tell(problems, io.stderr, io)
+  await printProblems(problems, io.stderr, io)
   if (options.json) {
     const facts = { file, valid: plan !== undefined, next: steps(file, chosen, io) }
     print(io.stdout, JSON.stringify(facts, undefined, 2))

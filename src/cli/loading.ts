@@ -40,7 +40,7 @@ export async function check(file: string, io: Io, secrets: SecretsMode = 'leave'
 /** For commands that need a plan: prints the problems on stderr, and ends the command if there is no plan. */
 export async function mustLoad(file: string, io: Io): Promise<Ready> {
   const { plan, config, problems } = await check(file, io)
-  await tell(problems, io.stderr, io)
+  await printProblems(problems, io.stderr, io)
   if (plan === undefined || config === undefined) throw invalid(file)
   return { plan, config }
 }
@@ -50,7 +50,7 @@ export function invalid(file: string): CommandError {
 }
 
 /** Writes problems for people: position, message, the line with a caret. */
-export async function tell(problems: readonly Problem[], output: Output, io: Io): Promise<void> {
+export async function printProblems(problems: readonly Problem[], output: Output, io: Io): Promise<void> {
   if (problems.length === 0) return
   const { formatProblems } = await import('../config/problems.js')
   const text = formatProblems(problems, { color: coloured(output, io.env) })

@@ -4,7 +4,7 @@ import { suggest } from '../config/suggest.js'
 import { packageRoot } from '../core/package-root.js'
 import { type Define, example } from './command.js'
 import { CommandError, EXIT, type Io } from './io.js'
-import { check, invalid, tell } from './loading.js'
+import { check, invalid, printProblems } from './loading.js'
 import { ownSchema } from './own-schema.js'
 
 /** `gateway schema`: prints a JSON Schema, for editors and for the curious. */
@@ -65,7 +65,7 @@ async function printSchema(schemas: ReadonlyMap<string, string>, name: string, i
 async function printOwn(file: string, io: Io): Promise<number> {
   const { config, problems } = await check(file, io, 'assume')
   if (config === undefined) {
-    await tell(problems, io.stderr, io)
+    await printProblems(problems, io.stderr, io)
     throw invalid(file)
   }
   const schema = JSON.parse(await readFile(join(packageRoot(), 'schemas', 'gateway.schema.json'), 'utf8'))

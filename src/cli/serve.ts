@@ -5,7 +5,7 @@ import type { Gateway, StartOptions } from '../runtime/gateway.js'
 import type { ShowKey } from './banner.js'
 import { type Define, example, port } from './command.js'
 import { CommandError, coloured, EXIT, type Io, print } from './io.js'
-import { givenText, invalid, tell } from './loading.js'
+import { givenText, invalid, printProblems } from './loading.js'
 import { prepareMemory } from './memory.js'
 import type { KeptKey } from './serving.js'
 import { nextSignal } from './signals.js'
@@ -103,7 +103,7 @@ async function start(options: StartOptions, { kept, shows }: OwnKeys, io: Io): P
   try {
     const gateway = await startGateway(options)
     const { plan, config, problems } = gateway.loaded
-    await tell(problems.slice(0, MAX_WARNINGS), io.stderr, io)
+    await printProblems(problems.slice(0, MAX_WARNINGS), io.stderr, io)
     const more = problems.length - MAX_WARNINGS
     if (more > 0) print(io.stderr, `${more} more: gateway validate ${options.file}`)
     if (plan === undefined || config === undefined) throw invalid(options.file)
@@ -112,7 +112,7 @@ async function start(options: StartOptions, { kept, shows }: OwnKeys, io: Io): P
     return { gateway, text: banner(serving, { colour: coloured(io.stdout, io.env), shows }) }
   } catch (error) {
     if (!(error instanceof ConfigError)) return startFailure(error)
-    await tell(error.problems, io.stderr, io)
+    await printProblems(error.problems, io.stderr, io)
     throw invalid(options.file)
   }
 }

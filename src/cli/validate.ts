@@ -4,7 +4,7 @@ import type { Config } from '../core/config.js'
 import type { LoadedPlan } from '../runtime/load.js'
 import { type Define, example } from './command.js'
 import { CommandError, coloured, EXIT, type Io, paints, print } from './io.js'
-import { check, STANDARD_INPUT, tell } from './loading.js'
+import { check, STANDARD_INPUT, printProblems } from './loading.js'
 import { nextSignal } from './signals.js'
 import { FILE_WORDS, fileOf, type SourceOptions, takesSource, withVariables } from './source.js'
 
@@ -94,7 +94,7 @@ async function report(checked: readonly Checked[], options: Options, io: Io): Pr
 }
 
 async function reportText({ plan, config, problems }: LoadedPlan, file: string, io: Io): Promise<void> {
-  await tell(problems, io.stdout, io)
+  await printProblems(problems, io.stdout, io)
   const { green, red } = paints(coloured(io.stdout, io.env))
   if (plan === undefined || config === undefined) {
     print(io.stdout, `${red(file)} is not valid: ${tally(problems)}`)

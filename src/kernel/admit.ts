@@ -201,7 +201,7 @@ function readPointers(call: Call, route: Route, inBody: InBody, references?: rea
   if (route.model !== undefined) call.model = readModel(call, route.model, inBody)
   if (route.task !== undefined) call.member = inBody
   if (isStateful(route)) checkInput(inBody)
-  if (mayAskToKeep(route.protocol?.name)) call.asksToKeep = inBody(KEEP_MEMBER) === true
+  if (mayAskToKeep(route.protocol?.name)) call.wantsStored = inBody(KEEP_MEMBER) === true
   if (readsState(route)) call.wishes = readWishes(inBody, references)
   call.stream = typeof route.stream === 'string' ? route.stream === 'always' : readStream(call, route.stream, inBody)
 }

@@ -27,7 +27,7 @@ export async function answerDocument(
   const { values, depth, heap } = await costInTurns(body, route.limits.values)
   if (values > route.limits.values) throw malformedAnswer('It has too many values.', 'values')
   if (depth > MAX_DEPTH) throw malformedAnswer('It is nested too deep.', 'depth')
-  await holdAnswer(memory, heap)
+  await reserveAnswer(memory, heap)
   try {
     return await parsed(body, { exact })
   } catch (cause) {
@@ -36,7 +36,7 @@ export async function answerDocument(
 }
 
 /** Reserves more memory for an answer; undefined if it is available at once. Throws `bad_upstream_response` if there can never be enough. */
-export function holdAnswer(memory: MemoryLease, heap: number): Promise<void> | undefined {
+export function reserveAnswer(memory: MemoryLease, heap: number): Promise<void> | undefined {
   if (memory.exceeds(heap)) throw malformedAnswer('It is too large to be read.', 'memory')
   return memory.reserve(heap)
 }

@@ -8,7 +8,7 @@ import type { Worker } from './event-loop-shares.js'
 import type { Failure } from './failure.js'
 import { openRelay } from './relay/open.js'
 import type { Relay, Source } from './relay/relay.js'
-import { tellAnswered, tellSent } from './trail.js'
+import { logAnswered, logSent } from './trail.js'
 import { openTranslation } from './translate/open.js'
 import type { Translator } from './translate/translator.js'
 import { classify, noConnection } from './upstream-errors.js'
@@ -73,7 +73,7 @@ export class Attempt implements UpstreamHandler, Source, Worker {
     const { pool } = this.call.generation.reach(this.exchange.upstream)
     // A request that the library refuses fails inside this call, and must be able to release its pool then.
     this.#pool = pool
-    if (this.call.kernel.sink.debugs) tellSent(this.call, this.exchange, request)
+    if (this.call.kernel.sink.debugs) logSent(this.call, this.exchange, request)
     const dispatched = pool.dispatch(request, this)
     if (dispatched === 'waiting') this.enter('queue')
     else if (dispatched === 'full') this.failed('queue', noConnection('queue'))
@@ -104,7 +104,7 @@ export class Attempt implements UpstreamHandler, Source, Worker {
     controller.rawHeaders = null
     this.#controller = controller
     this.#status = status
-    if (this.call.kernel.sink.debugs) tellAnswered(this.call, this.exchange, status, headers)
+    if (this.call.kernel.sink.debugs) logAnswered(this.call, this.exchange, status, headers)
     const { translator } = this
     this.#relay =
       translator === undefined ? openRelay(this, status, headers) : openTranslation(this, translator, status, headers)
@@ -114,7 +114,7 @@ export class Attempt implements UpstreamHandler, Source, Worker {
     madeBuffers(chunk.length)
     const relay = this.#relay
     if (relay === undefined) return
-    if (relay.step === undefined && this.call.kernel.turns.take(this, chunk.length)) {
+    if (relay.step === undefined && this.call.kernel.turns.tryRun(this, chunk.length)) {
       relay.data(chunk)
       return
     }
@@ -139,7 +139,7 @@ export class Attempt implements UpstreamHandler, Source, Worker {
   private work(): void {
     const { turns } = this.call.kernel
     while (this.#rest !== undefined && !this.#paused) {
-      if (!turns.take(this, this.stepOf(this.#rest))) {
+      if (!turns.tryRun(this, this.stepOf(this.#rest))) {
         this.#controller?.pause()
         return
       }
@@ -150,7 +150,7 @@ export class Attempt implements UpstreamHandler, Source, Worker {
   turn(): void {
     try {
       if (this.#rest !== undefined && !this.#paused) this.step(this.#rest)
-      this.goOn()
+      this.continueReading()
     } catch (cause) {
       this.#rest = undefined
       this.#controller?.abort(cause as Error)
@@ -170,7 +170,7 @@ export class Attempt implements UpstreamHandler, Source, Worker {
   }
 
   /** Resumes after a pause: first the waiting bytes, then the upstream. */
-  private goOn(): void {
+  private continueReading(): void {
     this.work()
     if (this.#rest !== undefined || this.#paused || this.#phase === 'over') return
     if (this.#ending === undefined) this.#controller?.resume()
@@ -206,7 +206,7 @@ export class Attempt implements UpstreamHandler, Source, Worker {
   readonly resume = (): void => {
     this.#since = performance.now()
     this.#paused = false
-    this.goOn()
+    this.continueReading()
   }
 
   write(bytes: Uint8Array): void {
@@ -214,7 +214,7 @@ export class Attempt implements UpstreamHandler, Source, Worker {
   }
 
   complete(upstreamEnded: boolean): void {
-    this.note('ok')
+    this.record('ok')
     if (upstreamEnded) {
       this.#phase = 'over'
       return
@@ -226,13 +226,13 @@ export class Attempt implements UpstreamHandler, Source, Worker {
 
   failed(condition: RetryCondition, error: GatewayError, answer?: Failure['answer']): void {
     if (this.#phase === 'over') return
-    this.note(typeof condition === 'number' ? 'status' : condition)
+    this.record(typeof condition === 'number' ? 'status' : condition)
     this.stop()
     this.#report(answer === undefined ? { condition, error } : { condition, error, answer })
   }
 
   brokeOff(error: GatewayError): void {
-    this.note(error.details.phase ?? 'reset')
+    this.record(error.details.phase ?? 'reset')
     this.call.error ??= error
     this.call.truncated = error.code === 'upstream_truncated'
     this.stop()
@@ -243,7 +243,7 @@ export class Attempt implements UpstreamHandler, Source, Worker {
   cancel(): void {
     if (this.#phase === 'over' || this.#phase === 'lingering') return
     this.#relay?.settle()
-    this.note('cancelled')
+    this.record('cancelled')
     this.stop()
   }
 
@@ -259,13 +259,13 @@ export class Attempt implements UpstreamHandler, Source, Worker {
           this.failed('queue', noConnection('connections'))
         return
       case 'connect':
-        if (now - this.#since > timeouts.connect) this.late('connect', 'connect')
+        if (now - this.#since > timeouts.connect) this.timedOut('connect', 'connect')
         break
       case 'first_byte':
         if (now - Math.max(this.#since, this.call.upload?.moved ?? 0) > timeouts.first_byte) this.silent()
         break
       case 'content':
-        if (!this.#paused && now - this.#since > timeouts.idle) this.late('idle', 'first_byte')
+        if (!this.#paused && now - this.#since > timeouts.idle) this.timedOut('idle', 'first_byte')
         break
       case 'lingering':
         if (now - this.#since > LINGER_MS) this.stop()
@@ -273,17 +273,17 @@ export class Attempt implements UpstreamHandler, Source, Worker {
       case 'over':
         return
     }
-    if (now - this.#dispatched > timeouts.total) this.late('total', 'first_byte')
+    if (now - this.#dispatched > timeouts.total) this.timedOut('total', 'first_byte')
   }
 
   /** Nothing was received, and no more of the body was sent. */
   private silent(): void {
     const message = 'The request did not arrive in time.'
-    if (this.call.upload?.starves !== true) this.late('first_byte', 'first_byte')
+    if (this.call.upload?.starves !== true) this.timedOut('first_byte', 'first_byte')
     else this.failed('first_byte', new GatewayError('request_timeout', message, { phase: 'upload' }))
   }
 
-  private late(phase: string, condition: RetryCondition): void {
+  private timedOut(phase: string, condition: RetryCondition): void {
     const error = new GatewayError('upstream_timeout', 'The upstream did not answer in time.', { phase })
     if (this.#relay?.broken(error) === true) return
     this.failed(condition, error)
@@ -302,7 +302,7 @@ export class Attempt implements UpstreamHandler, Source, Worker {
     this.#controller?.abort(new Error('the exchange is over'))
   }
 
-  private note(phase: string): void {
+  private record(phase: string): void {
     if (this.#noted) return
     this.#noted = true
     const { upstream, model } = this.exchange

@@ -77,7 +77,7 @@ export class Call implements Watched, InFlight {
   wishes: Wishes | undefined
   turn: Turn | undefined
   /** Whether the request asks to store its answer, and what is stored then. */
-  asksToKeep = false
+  wantsStored = false
   completion: CompletionDraft | undefined
   /** Values of the body's top-level members that were read, on routes of tasks. */
   member: (name: string) => unknown = () => undefined
@@ -187,7 +187,7 @@ export class Call implements Watched, InFlight {
   /** Sends the head of the answer. `headers` is a flat name, value list that now belongs to this call. */
   begin(status: number, headers: string[]): void {
     headers.push('x-request-id', this.id, ...this.extraHeaders)
-    if (this.dropped.length > 0) tellDropped(headers, this.dropped)
+    if (this.dropped.length > 0) addDroppedHeader(headers, this.dropped)
     const early = this.upload !== undefined && !this.request.complete
     if (this.kernel.draining || early) headers.push('connection', 'close')
     if (early) linger(this.request, this.response)
@@ -333,7 +333,7 @@ export class Call implements Watched, InFlight {
 }
 
 /** Adds names to those that translation left out, in a flat name, value list. */
-function tellDropped(headers: string[], names: readonly string[]): void {
+function addDroppedHeader(headers: string[], names: readonly string[]): void {
   const at = headers.indexOf('x-gateway-dropped')
   if (at < 0) headers.push('x-gateway-dropped', names.join(', '))
   else headers[at + 1] = `${names.join(', ')}, ${headers[at + 1]}`

@@ -9,7 +9,7 @@ import type { Call } from './call.js'
 import type { Failure } from './failure.js'
 import { bodyWithMembers } from './members.js'
 import { passAnswer } from './passed-refusal.js'
-import { tellFailed } from './trail.js'
+import { logFailed } from './trail.js'
 import { type DecodedRequest, decodeRequest } from './translate/decoded-request.js'
 import { sendOthers } from './translate/document.js'
 import { answerEstimate } from './translate/estimate.js'
@@ -158,7 +158,7 @@ export class Dispatch implements Work {
     const call = this.#call
     if (call.over || call.begun || call.error !== undefined) return
     const again = this.mayTryAgain(exchange, failure)
-    if (call.kernel.sink.debugs) tellFailed(call, exchange, failure, again ? this.#exchanges[this.#next] : undefined)
+    if (call.kernel.sink.debugs) logFailed(call, exchange, failure, again ? this.#exchanges[this.#next] : undefined)
     const others = this.#others
     const isRepeated = again && this.#exchanges[this.#next] === exchange
     if (!isRepeated) this.#others = undefined
@@ -170,7 +170,7 @@ export class Dispatch implements Work {
     else if (others !== undefined && translator !== undefined) {
       this.#others = others
       this.rescue(exchange, failure, translator).catch((cause: unknown) => call.fail(cause))
-    } else this.tell(failure)
+    } else this.logFailure(failure)
   }
 
   /** Where one call of several fails, the client gets what the others came to. */
@@ -179,10 +179,10 @@ export class Dispatch implements Work {
     const write = (bytes: Uint8Array): void => void call.write(bytes, () => undefined)
     const answering = { call, route: this.#route, exchange, write, complete: () => undefined }
     const isAnswered = await sendOthers(answering, translator)
-    if (!isAnswered && !call.over && !call.begun) this.tell(failure)
+    if (!isAnswered && !call.over && !call.begun) this.logFailure(failure)
   }
 
-  private tell(failure: Failure): void {
+  private logFailure(failure: Failure): void {
     const call = this.#call
     if (failure.answer !== undefined) passAnswer(call, failure.answer, failure.error)
     else call.fail(failure.error)

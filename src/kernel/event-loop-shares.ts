@@ -30,7 +30,7 @@ export class EventLoopShares {
   #accepting = false
 
   /** Whether so many bytes may be processed now. If not, the worker is queued and must pause its upstream. */
-  take(worker: Worker, bytes: number): boolean {
+  tryRun(worker: Worker, bytes: number): boolean {
     this.#bytes += bytes
     if (this.#end === undefined) {
       if (this.#bytes > UNTIMED_BYTES_PER_TURN) this.begin()

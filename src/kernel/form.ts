@@ -29,7 +29,7 @@ const HEAD = { head: 16 * 1024, headers: 32 } as const
 export async function readForm(call: Call, route: Route): Promise<FormBody> {
   const { request } = call
   const { parts, field, fields } = route.limits
-  const boundary = told(() => boundaryOf(request.headers['content-type']), undefined)
+  const boundary = withFormErrors(() => boundaryOf(request.headers['content-type']), undefined)
   const form = new MultipartForm(boundary, { control: route.control, limits: { ...HEAD, parts, field, fields } })
   const places = new Places()
   const spool = call.kernel.spooler.open(call.key)
@@ -38,10 +38,10 @@ export async function readForm(call: Call, route: Route): Promise<FormBody> {
     madeBuffers(chunk.length)
     call.bytesIn += chunk.length
     if (call.bytesIn > route.limits.body) throw tooLarge(route.limits.body)
-    places.take(told(() => form.push(chunk), form))
-    await held(spool.write(chunk))
+    places.take(withFormErrors(() => form.push(chunk), form))
+    await spooled(spool.write(chunk))
   }
-  places.take(told(() => form.end(), form))
+  places.take(withFormErrors(() => form.end(), form))
   spool.end()
   const read = { boundary, parts: places.of(form), close: places.close, bare: places.bare }
   return {
@@ -65,7 +65,7 @@ export function sentForm(
   if (route?.model?.from === 'form' && isOther && call.namesModel) changes.set(route.model.name, exchange.model)
   changeFields(call, exchange, changes)
   exchange.form?.(changes)
-  const edits = told(() => changes.edits(), undefined)
+  const edits = withFormErrors(() => changes.edits(), undefined)
   const edit = new MultipartEdit(edits)
   return {
     length: spool.length + edit.growth,
@@ -168,7 +168,7 @@ const CODES: Readonly<Partial<Record<MultipartRule, GatewayError['code']>>> = {
 }
 
 /** What is wrong with a form, in the words for the client. */
-function told<T>(read: () => T, form: MultipartForm | undefined): T {
+function withFormErrors<T>(read: () => T, form: MultipartForm | undefined): T {
   try {
     return read()
   } catch (error) {
@@ -184,7 +184,7 @@ function told<T>(read: () => T, form: MultipartForm | undefined): T {
   }
 }
 
-async function held(written: Promise<void>): Promise<void> {
+async function spooled(written: Promise<void>): Promise<void> {
   try {
     await written
   } catch (cause) {

@@ -24,7 +24,7 @@ import { draftCompletion } from './state/completion-draft.js'
 import { isStateful, openTurn } from './state/open-turn.js'
 import type { Turn, Wishes } from './state/turn.js'
 import { isSigned, serveTask } from './tasks/serve.js'
-import { tellArrival, tellWays } from './trail.js'
+import { logArrival, logCandidates } from './trail.js'
 
 /** A request's way: arrive, match, authenticate, admit, resolve, dispatch; relay and account follow from there. */
 export function handle(kernel: Kernel, request: IncomingMessage, response: ServerResponse): void {
@@ -38,7 +38,7 @@ async function serve(call: Call): Promise<void> {
   const matched = plan.match(request.method ?? '', call.path, request.headers)
   call.family = familyOf(request, matched)
   call.route = matched.route
-  if (call.kernel.sink.debugs) tellArrival(call)
+  if (call.kernel.sink.debugs) logArrival(call)
   checkHead(request, plan.limits)
   if (call.kernel.crowded.has(request.socket)) throw outOfDescriptors()
   if (cors(call, matched)) return
@@ -55,7 +55,7 @@ async function serve(call: Call): Promise<void> {
   const admitted = await admit(call, route)
   if (call.over) return
   const able = known ?? (holding === undefined ? resolve(call, route) : await holdersFor(call, route, holding))
-  const body = call.asksToKeep ? await draftCompletion(call, admitted) : admitted
+  const body = call.wantsStored ? await draftCompletion(call, admitted) : admitted
   if (call.over) return
   const holders = mayName(body, route.names) ? await narrowToHolders(call, route, body, able) : able
   if (call.over) return
@@ -64,7 +64,7 @@ async function serve(call: Call): Promise<void> {
   if (call.over) return
   const offered = call.wishes === undefined ? exchanges : await continueTurn(call, call.wishes, body, exchanges)
   if (offered === undefined || call.over) return
-  if (call.kernel.sink.debugs) tellWays(call, offered)
+  if (call.kernel.sink.debugs) logCandidates(call, offered)
   new Dispatch(call, route, body, call.completion?.named(offered) ?? offered, runsHere(call, body)).start()
 }
 

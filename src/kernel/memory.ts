@@ -67,7 +67,7 @@ interface Waiter {
 export class Memory {
   #capacity: number
   readonly #use: Use
-  #held = 0
+  #reserved = 0
   readonly #owners = new Map<string, number>()
   readonly #waiting: Waiter[] = []
 
@@ -84,7 +84,7 @@ export class Memory {
 
   /** Bytes that are reserved now. */
   get held(): number {
-    return this.#held
+    return this.#reserved
   }
 
   get waiting(): number {
@@ -122,7 +122,7 @@ export class Memory {
   /** Only for leases. */
   give(lease: MemoryLease, bytes: number): void {
     const left = (this.#owners.get(lease.owner) ?? 0) - bytes
-    this.#held -= bytes
+    this.#reserved -= bytes
     if (left > 0) this.#owners.set(lease.owner, left)
     else this.#owners.delete(lease.owner)
     this.serve()
@@ -173,7 +173,7 @@ export class Memory {
   }
 
   private add(lease: MemoryLease, bytes: number): void {
-    this.#held += bytes
+    this.#reserved += bytes
     this.#owners.set(lease.owner, (this.#owners.get(lease.owner) ?? 0) + bytes)
     lease.granted(bytes)
   }
@@ -183,7 +183,7 @@ export class Memory {
   }
 
   private fits(bytes: number): boolean {
-    return this.#held + bytes <= this.#capacity * (this.isSmall(bytes) ? 1 : LARGE_REQUESTS_SHARE)
+    return this.#reserved + bytes <= this.#capacity * (this.isSmall(bytes) ? 1 : LARGE_REQUESTS_SHARE)
   }
 
   private noRoom(): GatewayError {

@@ -20,28 +20,28 @@ interface Asker {
 }
 
 interface Kept {
-  readonly told: readonly string[]
+  readonly names: readonly string[]
   readonly until: number
 }
 
 /** The models that upstreams list, fetched once for all callers and cached for a while. */
 export class ModelLists {
   /** By upstream and call, the oldest first. */
-  readonly #kept = new Map<string, Kept>()
+  readonly #cache = new Map<string, Kept>()
   readonly #pending = new Map<string, Promise<readonly string[]>>()
 
   /** Clients' names for what the sources have. An upstream that does not answer adds what it said before, or nothing. */
   async names(asker: Asker, sources: readonly ModelSource[]): Promise<readonly string[]> {
-    const found = await Promise.all(sources.map(async source => source.names(await this.#told(asker, source))))
+    const found = await Promise.all(sources.map(async source => source.names(await this.#namesOf(asker, source))))
     return found.flat()
   }
 
-  #told(asker: Asker, source: ModelSource): readonly string[] | Promise<readonly string[]> {
+  #namesOf(asker: Asker, source: ModelSource): readonly string[] | Promise<readonly string[]> {
     const { upstream } = source
     const place = JSON.stringify([upstream.name, upstream.origin, upstream.credential, source.call.text])
-    const kept = this.#kept.get(place)
-    if (kept !== undefined && kept.until > Date.now()) return kept.told
-    const asked = this.#pending.get(place) ?? this.#fetch(asker, source, place, kept?.told ?? [])
+    const kept = this.#cache.get(place)
+    if (kept !== undefined && kept.until > Date.now()) return kept.names
+    const asked = this.#pending.get(place) ?? this.#fetch(asker, source, place, kept?.names ?? [])
     this.#pending.set(place, asked)
     return asked
   }
@@ -61,30 +61,30 @@ export class ModelLists {
         headers: [...headers, 'accept', 'application/json'],
         body: null,
       }
-      const patience = {
+      const timeouts = {
         key,
         queue: LIST_TIMEOUT_MS,
         connect: LIST_TIMEOUT_MS,
         answer: LIST_TIMEOUT_MS,
         most: MAX_LIST_BYTES,
       }
-      const { status, body } = await ask(pool, request, patience)
+      const { status, body } = await ask(pool, request, timeouts)
       const told = status === 200 ? namesIn(parseJson(body.toString('utf8'))) : undefined
-      return this.#keep(place, told ?? before, told === undefined ? FAILED_LIST_TTL_MS : LIST_TTL_MS)
+      return this.#store(place, told ?? before, told === undefined ? FAILED_LIST_TTL_MS : LIST_TTL_MS)
     } catch {
-      return this.#keep(place, before, FAILED_LIST_TTL_MS)
+      return this.#store(place, before, FAILED_LIST_TTL_MS)
     } finally {
       this.#pending.delete(place)
       generation.release()
     }
   }
 
-  #keep(place: string, told: readonly string[], forMs: number): readonly string[] {
-    this.#kept.delete(place)
-    this.#kept.set(place, { told, until: Date.now() + forMs })
-    for (const oldest of this.#kept.keys()) {
-      if (this.#kept.size <= MAX_LISTS) break
-      this.#kept.delete(oldest)
+  #store(place: string, told: readonly string[], forMs: number): readonly string[] {
+    this.#cache.delete(place)
+    this.#cache.set(place, { names: told, until: Date.now() + forMs })
+    for (const oldest of this.#cache.keys()) {
+      if (this.#cache.size <= MAX_LISTS) break
+      this.#cache.delete(oldest)
     }
     return told
   }

@@ -10,9 +10,9 @@ const HOST = /^(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::\d{1,5})?$/
  */
 export function originOf({ request, proxies }: Pick<Call, 'request' | 'proxies'>): string | undefined {
   const { headers } = request
-  const host = saidBy(proxies, headers['x-forwarded-host']) ?? headers.host
+  const host = forwardedValue(proxies, headers['x-forwarded-host']) ?? headers.host
   if (host === undefined || !HOST.test(host)) return undefined
-  const scheme = saidBy(proxies, headers['x-forwarded-proto'])?.toLowerCase()
+  const scheme = forwardedValue(proxies, headers['x-forwarded-proto'])?.toLowerCase()
   return `${scheme === 'https' || scheme === 'http' ? scheme : schemeOf(request)}://${host}`
 }
 
@@ -24,7 +24,7 @@ function schemeOf({ socket }: IncomingMessage): string {
  * Proxies either replace the header or add an entry to it. Of a list the outermost trusted proxy's own entry counts: what is
  * before that one was sent by its client.
  */
-function saidBy(proxies: number, header: string | string[] | undefined): string | undefined {
+function forwardedValue(proxies: number, header: string | string[] | undefined): string | undefined {
   if (proxies === 0 || header === undefined) return undefined
   const entries = String(header).split(',')
   return entries[Math.max(0, entries.length - proxies)]?.trim() || undefined

@@ -20,7 +20,7 @@ export class SocketTurn implements Receiver {
   readonly #decoder = new SseDecoder(LIMITS)
   #status = 0
   #refusal = ''
-  #told = false
+  #reported = false
 
   constructor(
     request: InnerRequest,
@@ -48,7 +48,7 @@ export class SocketTurn implements Receiver {
     let fits = true
     for (const { event, data } of this.events(bytes)) {
       if (data === '[DONE]') continue
-      this.#told = true
+      this.#reported = true
       this.#last.event(event, data)
       fits = this.#socket.send(marked(data, this.#stream))
     }
@@ -68,7 +68,7 @@ export class SocketTurn implements Receiver {
 
   end(): void {
     if (this.#status !== 200) this.refuse(this.#status, errorOf(this.#refusal))
-    else if (!this.#told) this.refuse(502, undefined)
+    else if (!this.#reported) this.refuse(502, undefined)
     this.#onEnd()
   }
 

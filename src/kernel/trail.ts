@@ -12,30 +12,30 @@ import type { Failure } from './failure.js'
 /** Maximum length of a logged path or header value. */
 const MAX_VALUE_CHARS = 200
 /** Maximum number of exchanges that a line names. */
-const MAX_WAYS = 10
+const MAX_CANDIDATES = 10
 /** Headers whose values may be secrets, from clients and upstreams alike. */
 const SECRET_NAMES = /auth|cookie|key|token|secret|password|credential|signature|sec-websocket-protocol/i
 const HIDDEN = '[hidden]'
 
-export function tellArrival(call: Call): void {
+export function logArrival(call: Call): void {
   const { request, route, client } = call
   const fields = { method: request.method, path: call.path.slice(0, MAX_VALUE_CHARS), route: route?.id, client }
-  tell(call, fields, 'a request arrived')
+  log(call, fields, 'a request arrived')
   // Routes may read keys from headers of any name.
   const placed = (route?.caller ?? []).flatMap(place => (place.in === 'header' ? [place.name.toLowerCase()] : []))
-  tellHeaders(call, {}, 'headers of the request', () => shownHeaders(request.rawHeaders, placed, []))
+  logHeaders(call, {}, 'headers of the request', () => shownHeaders(request.rawHeaders, placed, []))
 }
 
 /** `exchanges` are in the order in which they would be tried. */
-export function tellWays(call: Call, exchanges: readonly Exchange[]): void {
+export function logCandidates(call: Call, exchanges: readonly Exchange[]): void {
   const { caller, model, stream, bytesIn } = call
-  const ways = exchanges.slice(0, MAX_WAYS).map(nameOf)
-  const more = exchanges.length > MAX_WAYS ? { more_ways: exchanges.length - MAX_WAYS } : {}
+  const ways = exchanges.slice(0, MAX_CANDIDATES).map(nameOf)
+  const more = exchanges.length > MAX_CANDIDATES ? { more_ways: exchanges.length - MAX_CANDIDATES } : {}
   const named = model === '' ? {} : { model }
-  tell(call, { key: caller?.name, ...named, stream, bytes_in: bytesIn, ways, ...more }, 'a request was admitted')
+  log(call, { key: caller?.name, ...named, stream, bytes_in: bytesIn, ways, ...more }, 'a request was admitted')
 }
 
-export function tellSent(call: Call, exchange: Exchange, request: UpstreamRequest): void {
+export function logSent(call: Call, exchange: Exchange, request: UpstreamRequest): void {
   const { translation } = exchange
   const { body } = request
   const chosen = call.stream ? exchange.streamCall : exchange.call
@@ -43,11 +43,11 @@ export function tellSent(call: Call, exchange: Exchange, request: UpstreamReques
   const { secrets } = call.generation.reach(exchange.upstream)
   const bytes = body instanceof Uint8Array ? body.length : undefined
   const side = sideOf(exchange)
-  tell(call, { ...side, call: chosen.text, translated, bytes }, 'an upstream is asked')
-  tellHeaders(call, side, 'headers sent to an upstream', () => shownHeaders(request.headers, [], secrets))
+  log(call, { ...side, call: chosen.text, translated, bytes }, 'an upstream is asked')
+  logHeaders(call, side, 'headers sent to an upstream', () => shownHeaders(request.headers, [], secrets))
 }
 
-export function tellAnswered(
+export function logAnswered(
   call: Call,
   exchange: Exchange,
   status: number,
@@ -55,24 +55,24 @@ export function tellAnswered(
 ): void {
   const { secrets } = call.generation.reach(exchange.upstream)
   const side = sideOf(exchange)
-  tell(call, { ...side, status }, 'an upstream answered')
-  tellHeaders(call, side, "headers of an upstream's answer", () => {
+  log(call, { ...side, status }, 'an upstream answered')
+  logHeaders(call, side, "headers of an upstream's answer", () => {
     const flat = Object.entries(answered).flatMap(([name, value]) => [name, String(value)])
     return shownHeaders(flat, [], secrets)
   })
 }
 
 /** `next`: the exchange that is tried next. */
-export function tellFailed(call: Call, exchange: Exchange, { condition, error }: Failure, next?: Exchange): void {
+export function logFailed(call: Call, exchange: Exchange, { condition, error }: Failure, next?: Exchange): void {
   const fields = { ...sideOf(exchange), condition, error: error.code, cause: causeOf(error) }
-  tell(call, { ...fields, next: next && nameOf(next) }, 'an attempt failed')
+  log(call, { ...fields, next: next && nameOf(next) }, 'an attempt failed')
 }
 
-function tell(call: Call, fields: object, message: string): void {
+function log(call: Call, fields: object, message: string): void {
   call.kernel.sink.debug({ id: call.id, ...fields }, message)
 }
 
-function tellHeaders(call: Call, fields: object, message: string, headers: () => object): void {
+function logHeaders(call: Call, fields: object, message: string, headers: () => object): void {
   const { sink } = call.kernel
   if (sink.traces) sink.trace({ id: call.id, ...fields, headers: headers() }, message)
 }

@@ -50,7 +50,7 @@ const OF_PARTS = new Set(['range', 'if-range'])
 function headersFor(call: Call, exchange: Exchange, body: Body): string[] {
   const fixed = call.generation.reach(exchange.upstream)
   const given = call.request.headers
-  const headers = fixed.yielding.size === 0 ? [...fixed.headers] : standing(fixed, given)
+  const headers = fixed.yielding.size === 0 ? [...fixed.headers] : ownHeaders(fixed, given)
   const forward = exchange.upstream.forward.request
   // Ranges of content that is rewritten on its way could be cut anywhere.
   const inParts = call.route?.holding?.verb === 'uses' && call.resultNames === undefined
@@ -72,7 +72,7 @@ function headersFor(call: Call, exchange: Exchange, body: Body): string[] {
 }
 
 /** The upstream's declared headers, except those that the client may set and did. */
-function standing({ headers, yielding }: Reach, given: IncomingHttpHeaders): string[] {
+function ownHeaders({ headers, yielding }: Reach, given: IncomingHttpHeaders): string[] {
   return headers.filter((_, index) => {
     const name = headers[index - (index % 2)] ?? ''
     return !yielding.has(name) || given[name] === undefined

@@ -20,7 +20,7 @@ const HIDDEN = '[hidden]'
  * What an upstream's error says, for the log: its message, in one line, cut, without anything of the upstream's
  * credential. Undefined where it says nothing. It is the upstream's own text and may quote the request.
  */
-export function saidIn(body: Uint8Array | string, source: AnswerOrigin): string | undefined {
+export function upstreamMessage(body: Uint8Array | string, source: AnswerOrigin): string | undefined {
   const text = (typeof body === 'string' ? body : Buffer.from(body).toString('utf8')).trim()
   const document = parseJson(text)
   const words = (document === undefined ? undefined : messageIn(document, 0)) ?? withoutTags(text)

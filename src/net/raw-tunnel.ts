@@ -65,25 +65,25 @@ function whatIsWrong(headers: IncomingHttpHeaders, key: string, offered = ''): s
  * bytes go from socket to socket without the library's pipes, which would pass every byte through this stream again.
  */
 export class RawTunnel extends Duplex {
-  readonly #asked: TunnelRequest
+  readonly #request: TunnelRequest
   readonly #handler: TunnelHandler
   readonly #key = randomBytes(16).toString('base64')
   #request: ClientRequest | undefined
   #upstream: Duplex | undefined
   #state: 'asking' | 'open' | 'refused' | 'over' = 'asking'
 
-  constructor(asked: TunnelRequest, handler: TunnelHandler) {
+  constructor(request: TunnelRequest, handler: TunnelHandler) {
     super({ allowHalfOpen: true })
-    this.#asked = asked
+    this.#request = request
     this.#handler = handler
     this.on('error', () => undefined)
   }
 
   /** Asks the upstream. */
   open(): void {
-    const { protocol, hostname, port, host } = new URL(this.#asked.origin)
+    const { protocol, hostname, port, host } = new URL(this.#request.origin)
     const headers = {
-      ...this.#asked.headers,
+      ...this.#request.headers,
       host,
       connection: 'Upgrade',
       upgrade: 'websocket',
@@ -129,9 +129,9 @@ export class RawTunnel extends Duplex {
   begin(request: ClientRequest): void {
     this.#request = request
     // As it was built: the library would normalise it.
-    request.path = this.#asked.path
+    request.path = this.#request.path
     request.once('socket', socket => {
-      socket.once(this.#asked.origin.startsWith('https:') ? 'secureConnect' : 'connect', () => {
+      socket.once(this.#request.origin.startsWith('https:') ? 'secureConnect' : 'connect', () => {
         if (this.#state === 'asking') this.#handler.connected()
       })
     })
@@ -151,7 +151,7 @@ export class RawTunnel extends Duplex {
       upstream.destroy()
       return
     }
-    const wrong = whatIsWrong(headers, this.#key, this.#asked.headers['sec-websocket-protocol'])
+    const wrong = whatIsWrong(headers, this.#key, this.#request.headers['sec-websocket-protocol'])
     if (wrong !== undefined) {
       this.#state = 'over'
       upstream.destroy()

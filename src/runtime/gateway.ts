@@ -114,7 +114,7 @@ export class Gateway {
     this.#kernel.onRefusedCredential = () => this.#rereadSecrets()
     this.#kernel.onStoreFault = error => state.failed(error)
     state.onUp = () => this.#kernel.tasks.look()
-    this.#tellOfTasks()
+    this.#logTasks()
     this.#health = {
       draining: false,
       generation: 1,
@@ -204,18 +204,18 @@ export class Gateway {
     await this.#sweep()
     this.#kernel.tasks.start()
     this.#log.info({ address: this.origin, generation: 1, digest: this.plan.digest }, 'listening')
-    this.#tellOfOff(this.plan)
-    this.#tellOfDescriptors(this.plan)
+    this.#logDisabled(this.plan)
+    this.#logDescriptors(this.plan)
   }
 
   /** Their callers get "model not found". */
-  #tellOfOff({ off: { upstreams, models } }: Plan): void {
+  #logDisabled({ off: { upstreams, models } }: Plan): void {
     if (upstreams.size === 0) return
     this.#log.warn({ upstreams: shownEntries(upstreams), models: shownEntries(models) }, 'upstreams are off')
   }
 
   /** Under load such a process refuses what its limits would allow. */
-  #tellOfDescriptors(plan: Plan): void {
+  #logDescriptors(plan: Plan): void {
     const needed = descriptorsWanted(plan)
     if (this.#descriptors === undefined || this.#descriptors >= needed) return
     this.#log.warn(
@@ -337,13 +337,13 @@ export class Gateway {
       if (off !== undefined && off !== was) this.#log.warn({ upstream: name, reason: off }, 'an upstream is off')
       if (off === undefined && was !== undefined) this.#log.info({ upstream: name }, 'an upstream is on again')
     }
-    this.#tellOfKeys(config, withoutSecret)
-    if (descriptorsWanted(plan) > descriptorsWanted(before)) this.#tellOfDescriptors(plan)
+    this.#logKeys(config, withoutSecret)
+    if (descriptorsWanted(plan) > descriptorsWanted(before)) this.#logDescriptors(plan)
     for (const what of this.#health.restart) this.#log.warn({ setting: what }, 'needs a restart to take effect')
   }
 
   /** Keys whose secret disappeared or came back: their callers are refused without a reason. */
-  #tellOfKeys({ keys }: Config, now: ReadonlyMap<string, string>): void {
+  #logKeys({ keys }: Config, now: ReadonlyMap<string, string>): void {
     const before = this.#unusable
     this.#unusable = now
     for (const [key, reason] of this.#unusable) {
@@ -407,7 +407,7 @@ export class Gateway {
     this.reload().catch((error: Error) => this.#log.error({ error: error.message }, 'reload failed'))
   }
 
-  #tellOfTasks(): void {
+  #logTasks(): void {
     const { tasks } = this.#kernel
     tasks.onChange = change => this.#log[change.to === 'failed' ? 'warn' : 'info'](change, 'task changed')
     tasks.onStrangeCredential = first => {

@@ -69,11 +69,11 @@ export class Sockets {
   }
 
   /** Resolves when all are closed, or after that many milliseconds. */
-  async empty(patience: number): Promise<void> {
+  async empty(timeoutMs: number): Promise<void> {
     if (this.#sessions.size === 0) return
     await new Promise<void>(resolve => {
       this.#onEmpty = resolve
-      setTimeout(resolve, patience).unref()
+      setTimeout(resolve, timeoutMs).unref()
     })
   }
 

@@ -26,7 +26,7 @@ export class Sweeper {
   constructor(store: Store, state: StoreState) {
     this.#store = store
     this.#state = state
-    this.#timer = setInterval(() => void this.look(), SWEEP_INTERVAL_MS)
+    this.#timer = setInterval(() => void this.sweepNow(), SWEEP_INTERVAL_MS)
     this.#timer.unref()
   }
 
@@ -37,7 +37,7 @@ export class Sweeper {
   }
 
   /** Looks after the store now, or waits for the look under way. */
-  look(): Promise<void> {
+  sweepNow(): Promise<void> {
     this.#running ??= this.sweep()
       .catch((error: unknown) => this.#state.failed(error))
       .finally(() => {
@@ -51,11 +51,11 @@ export class Sweeper {
     for (let time = 0; time < MAX_ROUNDS_PER_SWEEP; time++) {
       if ((await this.#store.sweep(now, MAX_RECORDS_PER_SWEEP)) < MAX_RECORDS_PER_SWEEP) break
     }
-    if (this.#state.reason !== undefined && (await this.takes(now))) this.#state.up()
+    if (this.#state.reason !== undefined && (await this.acceptsWrites(now))) this.#state.up()
   }
 
   /** Whether the store accepts a record. A failure is known already, so it is not reported again. */
-  private async takes(now: number): Promise<boolean> {
+  private async acceptsWrites(now: number): Promise<boolean> {
     const { bytes, ...place } = TRIAL
     const times = { created: now, expires: now + TRIAL.expires, due: now + TRIAL.expires }
     try {

@@ -81,7 +81,7 @@ class Walk {
     for (let links = 0; rest.length > 0 && links < MAX_LINKS; ) {
       const [name = '', ...after] = rest
       const here = resolve(folder, name)
-      const entry = await this.#look(here)
+      const entry = await this.#entryAt(here)
       if (entry?.link !== undefined) {
         this.#point(folder).names.add(name)
         const target = resolve(folder, entry.link)
@@ -102,7 +102,7 @@ class Walk {
   async result(): Promise<WatchPoints> {
     const identity: string[] = []
     for (const folder of [...this.#points.keys()].sort()) {
-      identity.push(`${folder} ${(await this.#look(folder))?.inode}`)
+      identity.push(`${folder} ${(await this.#entryAt(folder))?.inode}`)
     }
     return { folders: this.#points, identity: identity.join('\n') }
   }
@@ -113,7 +113,7 @@ class Walk {
     return point
   }
 
-  async #look(path: string): Promise<Entry | undefined> {
+  async #entryAt(path: string): Promise<Entry | undefined> {
     if (!this.#seen.has(path)) this.#seen.set(path, await read(path))
     return this.#seen.get(path)
   }

@@ -51,7 +51,7 @@ export class LineWriter {
     const maxBytes = line.length * MAX_BYTES_PER_UNIT
     if (maxBytes > BATCH_BYTES - this.#used) this.#turn(maxBytes)
     this.#used += this.#batch.write(line, this.#used)
-    this.#goOn()
+    this.#resume()
   }
 
   /** Writes the rest once the current write has ended; gives up if the reader is stuck. */
@@ -98,7 +98,7 @@ export class LineWriter {
   }
 
   /** Full batches are written at once, the last one when its lines have waited for long enough: writes are dear. */
-  #goOn(): void {
+  #resume(): void {
     if (this.#writing !== undefined || this.#closing) return
     if (this.#full.length > 0) this.#flush()
     else if (this.#used > 0) this.#timer ??= setTimeout(() => this.#flush(), FLUSH_INTERVAL_MS).unref()
@@ -129,12 +129,12 @@ export class LineWriter {
       if (rest.length === 0 && bytes.buffer.byteLength === BATCH_BYTES) this.#spare = Buffer.from(bytes.buffer)
       landed?.()
       if (this.#closing) return
-      if (rest.length > 0) setTimeout(() => this.#again(rest), blocked ? RETRY_MS : 0).unref()
-      else if (error === null) this.#goOn()
+      if (rest.length > 0) setTimeout(() => this.#retryLater(rest), blocked ? RETRY_MS : 0).unref()
+      else if (error === null) this.#resume()
     })
   }
 
-  #again(rest: Buffer): void {
+  #retryLater(rest: Buffer): void {
     if (!this.#closing) this.#send(rest)
   }
 }

@@ -25,7 +25,7 @@ export function prepareFolder(folder: string): void {
 }
 
 /** Whether the folder already has a store; changes nothing. Throws {@link StoreError} if it has other files. */
-export function holdsStore(folder: string): boolean {
+export function hasStore(folder: string): boolean {
   try {
     return checkFiles(folder)
   } catch (error) {

@@ -1,7 +1,7 @@
 import { realpathSync } from 'node:fs'
 import { type Database, open, type RootDatabase } from 'lmdb'
 import { StoreError } from '../core/store.js'
-import { holdsStore, prepareFolder, storeErrorOf } from './data-folder.js'
+import { hasStore, prepareFolder, storeErrorOf } from './data-folder.js'
 import { Holder } from './file-holders.js'
 import { withTimeout } from './with-timeout.js'
 
@@ -196,7 +196,7 @@ export class FileEnvironment {
 
 /** The schema version of a folder's store; undefined if it has none. Changes nothing. Throws {@link StoreError}. */
 export async function writtenSchema(folder: string): Promise<number | undefined> {
-  if (!holdsStore(folder)) return undefined
+  if (!hasStore(folder)) return undefined
   try {
     const root = open({ path: folder, maxDbs: MAX_DATABASES, cache: false, readOnly: true })
     try {

@@ -176,15 +176,15 @@ export class PostgresPool {
     if (this.#away !== undefined || this.#closed) return
     this.#away = message
     this.#events.down(message)
-    this.lookLater()
+    this.probeLater()
   }
 
-  private lookLater(): void {
-    this.#probe = setTimeout(() => void this.look(), PROBE_INTERVAL_MS * (0.5 + Math.random()))
+  private probeLater(): void {
+    this.#probe = setTimeout(() => void this.probe(), PROBE_INTERVAL_MS * (0.5 + Math.random()))
     this.#probe.unref()
   }
 
-  private async look(): Promise<void> {
+  private async probe(): Promise<void> {
     const client = new pg.Client({
       ...this.#pool.options,
       connectionTimeoutMillis: PROBE_INTERVAL_MS * 2,
@@ -195,7 +195,7 @@ export class PostgresPool {
       await client.connect()
       await client.query('SELECT 1')
     } catch {
-      if (!this.#closed) this.lookLater()
+      if (!this.#closed) this.probeLater()
       return
     } finally {
       client.end().catch(() => undefined)

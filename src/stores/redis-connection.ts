@@ -40,7 +40,7 @@ export class RedisConnection {
   readonly #events: StoreEvents
   #waiting = 0
   /** When the last answer came, and since when none has come although commands wait, of `performance.now`. */
-  #heard = Number.NEGATIVE_INFINITY
+  #lastReply = Number.NEGATIVE_INFINITY
   #silentSince: number | undefined
   #opened = false
   #closed = false
@@ -97,14 +97,14 @@ export class RedisConnection {
     this.#waiting++
     try {
       const bytes = values.reduce<number>((sum, value) => sum + (Buffer.isBuffer(value) ? value.length : 0), 0)
-      const patience = this.#timeout + bytes * MS_PER_BYTE
+      const timeoutMs = this.#timeout + bytes * MS_PER_BYTE
       const sent = this.#client.callBuffer(command, ...values)
-      const answer = await withTimeout(sent, patience, () => this.late(), this.#lastHeard)
-      this.hear()
+      const answer = await withTimeout(sent, timeoutMs, () => this.late(), this.#lastHeard)
+      this.onReply()
       return answer
     } catch (error) {
       if (error instanceof StoreError) throw error
-      this.hear()
+      this.onReply()
       throw isUnsent(error) ? this.unreachable() : redisFault(error, this.#where)
     } finally {
       this.#waiting--
@@ -132,13 +132,13 @@ export class RedisConnection {
     if (this.#closed) throw new StoreError('unavailable', 'the store is closed')
   }
 
-  private hear(): void {
-    this.#heard = performance.now()
+  private onReply(): void {
+    this.#lastReply = performance.now()
     this.#silentSince = undefined
   }
 
   /** Answers come in the order of the commands. Of a cluster's nodes, one that answers says nothing of the others. */
-  readonly #lastHeard = (): number => (this.#client instanceof Cluster ? Number.NEGATIVE_INFINITY : this.#heard)
+  readonly #lastHeard = (): number => (this.#client instanceof Cluster ? Number.NEGATIVE_INFINITY : this.#lastReply)
 
   private late(): StoreError {
     const now = performance.now()

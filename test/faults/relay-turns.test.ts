@@ -18,13 +18,13 @@ interface Refused {
 
 /** Lets every other take of a turn wait until the next one. */
 function refuseTurns(test: Test, seed: number): Refused {
-  const { take } = EventLoopShares.prototype
+  const { tryRun: take } = EventLoopShares.prototype
   const random = seeded(seed)
   const told: Refused = { taken: 0, refused: 0 }
   test.teardown(() => {
-    EventLoopShares.prototype.take = take
+    EventLoopShares.prototype.tryRun = take
   })
-  EventLoopShares.prototype.take = function (this: EventLoopShares, worker: Worker, bytes: number): boolean {
+  EventLoopShares.prototype.tryRun = function (this: EventLoopShares, worker: Worker, bytes: number): boolean {
     if (random() < 0.5) {
       told.taken++
       return take.call(this, worker, bytes)

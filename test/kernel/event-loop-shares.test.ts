@@ -13,7 +13,7 @@ class Slow implements Worker {
   ) {}
 
   work(): void {
-    while (this.done < this.steps && this.turns.take(this, 64 * KIB)) this.step()
+    while (this.done < this.steps && this.turns.tryRun(this, 64 * KIB)) this.step()
   }
 
   turn(): void {
@@ -32,7 +32,7 @@ class Slow implements Worker {
 t.test('little is worked on at once', t => {
   const turns = new EventLoopShares()
   const worker = { turn: () => t.fail('does not wait') }
-  for (let count = 0; count < 16; count++) t.ok(turns.take(worker, 4 * KIB))
+  for (let count = 0; count < 16; count++) t.ok(turns.tryRun(worker, 4 * KIB))
   t.end()
 })
 

@@ -15,8 +15,8 @@ export function statusOfError(document: unknown): number | undefined {
   if (!isObject(error) && (typeof error !== 'string' || error === '')) return undefined
   const [first] = Object.keys(document)
   if (first !== 'error' && (first !== 'type' || document.type !== 'error')) return undefined
-  const told = isObject(error) ? [error.code, error.status_code, error.status] : []
-  return told.find(isErrorStatus) ?? BAD_GATEWAY
+  const statuses = isObject(error) ? [error.code, error.status_code, error.status] : []
+  return statuses.find(isErrorStatus) ?? BAD_GATEWAY
 }
 
 function isErrorStatus(value: Json | undefined): value is number {

@@ -19,7 +19,7 @@ export function endsInError(tail: Buffer): boolean {
 }
 
 /** Whether the last of some whole events says that the response failed: not every server sends an error event before it. */
-export function tellsOfFailure(bytes: Buffer): boolean {
+export function reportsFailure(bytes: Buffer): boolean {
   if (!bytes.includes(FAILED_EVENT)) return false
   const event = parseJson(decodeSse(bytes).at(-1)?.data ?? '')
   return isObject(event) && event.type === FAILED_EVENT

@@ -10,10 +10,10 @@ import { SseRelay } from '../../wire/sse-relay.js'
 import { Tail } from '../../wire/tail.js'
 import { sumOfUsage } from '../../wire/usage.js'
 import { InnerResponse } from '../inner.js'
-import { saidIn } from '../upstream-words.js'
-import { endsInError, errorData, tellsOfFailure } from './error-events.js'
+import { upstreamMessage } from '../upstream-words.js'
+import { endsInError, errorData, reportsFailure } from './error-events.js'
 import { type Relay, type Source, STEP_BYTES } from './relay.js'
-import { holdsSecret } from './secrets.js'
+import { containsSecret } from './secrets.js'
 
 const BLANK_LINE = Buffer.from('\n\n')
 /** Maximum size of the comments and pings that wait for the first event with content. */
@@ -138,8 +138,8 @@ export class EventRelay implements Relay {
   private forward(bytes: Buffer): boolean {
     const lastWords = this.lastWords(bytes)
     const failure = this.#stream.failure ?? lastWords
-    if (failure !== undefined && holdsSecret(failure, this.#attempt)) return this.conceal(failure)
-    this.#failed = this.#stream.failure !== undefined || (lastWords !== undefined && tellsOfFailure(lastWords))
+    if (failure !== undefined && containsSecret(failure, this.#attempt)) return this.conceal(failure)
+    this.#failed = this.#stream.failure !== undefined || (lastWords !== undefined && reportsFailure(lastWords))
     if (!this.#begun) {
       this.#failed ||= this.#stream.content <= 1 && endsInError(bytes)
       if (this.#failed && this.#stream.content <= 1) return this.failedAtOnce(bytes)
@@ -154,7 +154,7 @@ export class EventRelay implements Relay {
 
   /** An error is the first thing that the stream says: another target may do better; else it is passed on. */
   private failedAtOnce(bytes: Buffer): boolean {
-    const cause = saidIn(errorData(bytes), this.#attempt)
+    const cause = upstreamMessage(errorData(bytes), this.#attempt)
     const error = new GatewayError('upstream_failed', 'The upstream failed to answer.', {
       phase: 'stream_error',
       cause,
@@ -174,7 +174,7 @@ export class EventRelay implements Relay {
 
   /** The upstream's error contains one of our credentials: the client gets an error without it. */
   private conceal(failure: Uint8Array): boolean {
-    const cause = saidIn(errorData(failure), this.#attempt)
+    const cause = upstreamMessage(errorData(failure), this.#attempt)
     const error = new GatewayError('upstream_failed', 'The upstream failed.', { phase: 'stream_error', cause })
     this.#done = true
     if (this.#begun) this.breakOff(error)
@@ -201,7 +201,7 @@ export class EventRelay implements Relay {
     const { call } = this.#attempt
     this.settle()
     if (this.#failed || endsInError(this.#tail.bytes())) {
-      const cause = saidIn(errorData(this.#stream.failure ?? this.#tail.bytes()), this.#attempt)
+      const cause = upstreamMessage(errorData(this.#stream.failure ?? this.#tail.bytes()), this.#attempt)
       call.error = new GatewayError('upstream_failed', 'The upstream reported an error.', {
         phase: 'stream_error',
         cause,

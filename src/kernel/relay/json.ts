@@ -7,10 +7,10 @@ import { PassingUsage, usageOf } from '../../wire/usage.js'
 import { answerDocument, answerLease, malformedAnswer } from '../answer-document.js'
 import { joined, jsonBytes, parsed } from '../translate/steps.js'
 import { errorOfStatus } from '../upstream-errors.js'
-import { saidIn } from '../upstream-words.js'
+import { upstreamMessage } from '../upstream-words.js'
 import { isOtherForm, rewriteVectors } from '../vectors.js'
 import { statusOfError } from './error-document.js'
-import { giveUp } from './refusal.js'
+import { abandonAttempt } from './refusal.js'
 import type { Relay, Source } from './relay.js'
 
 /** Answers up to this size are buffered, checked whole and sent at once; larger ones stream as they arrive. */
@@ -29,7 +29,7 @@ export class JsonRelay implements Relay {
   readonly #length: number | undefined
   /** Values that are read from a large answer while it passes. */
   #passing: PassingUsage | undefined
-  #held: Buffer[] | undefined = []
+  #buffered: Buffer[] | undefined = []
   #size = 0
   /** Whether the answer is buffered to its end, however large it is. */
   #isRewritten: boolean
@@ -45,19 +45,19 @@ export class JsonRelay implements Relay {
   data(chunk: Buffer): void {
     this.#attempt.content()
     this.#size += chunk.length
-    if (this.#held === undefined) {
+    if (this.#buffered === undefined) {
       this.#passing?.push(chunk)
       // The last byte would make the client's message whole: without it, one that does not close is seen to be broken.
       if (!this.isCut()) this.#attempt.write(chunk)
       return
     }
-    this.#held.push(chunk)
-    this.#isRewritten ||= this.#size > MAX_WHOLE_ANSWER_BYTES && this.hasOtherVectors(this.#held)
+    this.#buffered.push(chunk)
+    this.#isRewritten ||= this.#size > MAX_WHOLE_ANSWER_BYTES && this.hasOtherVectors(this.#buffered)
     if (this.#isRewritten) {
       const { response } = this.#attempt.route.limits
       if (this.#size > response) this.refuse('It is too large to be rewritten.', 'response')
     } else if (this.#size > MAX_WHOLE_ANSWER_BYTES) {
-      this.stream(this.#held)
+      this.stream(this.#buffered)
     }
   }
 
@@ -70,7 +70,7 @@ export class JsonRelay implements Relay {
 
   end(): void {
     const { call } = this.#attempt
-    if (this.#held === undefined) {
+    if (this.#buffered === undefined) {
       if (this.#passing?.isWhole !== true) {
         this.broken(new GatewayError('upstream_truncated', 'The upstream broke off.', { phase: 'json' }))
         return
@@ -80,11 +80,11 @@ export class JsonRelay implements Relay {
       call.end()
       return
     }
-    if (this.#size > MAX_WHOLE_ANSWER_BYTES || this.mayHaveOtherVectors(this.#held)) {
-      this.rewrite(this.#held).catch((cause: unknown) => this.fail(cause))
+    if (this.#size > MAX_WHOLE_ANSWER_BYTES || this.mayHaveOtherVectors(this.#buffered)) {
+      this.rewrite(this.#buffered).catch((cause: unknown) => this.fail(cause))
       return
     }
-    const body = this.whole(this.#held)
+    const body = this.whole(this.#buffered)
     if (body !== undefined) this.send(body)
   }
 
@@ -136,7 +136,7 @@ export class JsonRelay implements Relay {
   }
 
   broken(error: GatewayError): boolean {
-    if (this.#held !== undefined) return false
+    if (this.#buffered !== undefined) return false
     this.settle()
     this.#attempt.brokeOff(error)
     this.#attempt.call.response.destroy()
@@ -184,7 +184,7 @@ export class JsonRelay implements Relay {
     const { call } = this.#attempt
     const isDue = call.turn !== undefined && !call.turn.wishes.background
     if (status === 'failed') {
-      const cause = saidIn(JSON.stringify(error ?? null), this.#attempt)
+      const cause = upstreamMessage(JSON.stringify(error ?? null), this.#attempt)
       call.error = new GatewayError('upstream_failed', 'The upstream reported an error.', { phase: 'content', cause })
     } else if (isDue && (status === 'in_progress' || status === 'queued')) {
       call.error = new GatewayError('bad_upstream_response', 'The upstream sent a response that is not finished.', {
@@ -206,7 +206,7 @@ export class JsonRelay implements Relay {
       this.refuse('It is not JSON.')
       return
     }
-    this.#held = undefined
+    this.#buffered = undefined
     if (this.#length !== undefined) this.#headers.push('content-length', String(this.#length))
     this.#attempt.call.begin(this.#status, this.#headers)
     for (const chunk of held) this.#attempt.write(chunk)
@@ -219,8 +219,8 @@ export class JsonRelay implements Relay {
 
   /** The upstream reports an error: it counts, and is passed on, as if it had come with its status. */
   private report(status: number, body: Buffer): void {
-    const error = errorOfStatus(status, {}, saidIn(body, this.#attempt))
-    giveUp(this.#attempt, status, error, { status, headers: this.#headers, body })
+    const error = errorOfStatus(status, {}, upstreamMessage(body, this.#attempt))
+    abandonAttempt(this.#attempt, status, error, { status, headers: this.#headers, body })
   }
 
   private refuse(why: string, limit?: string, cause?: unknown): void {

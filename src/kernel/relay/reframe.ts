@@ -7,10 +7,10 @@ import type { Framing } from '../../core/route-settings.js'
 import { type EndMembers, endMembers } from '../../wire/end-members.js'
 import { closing, contentType, encodeFrame } from '../../wire/framing.js'
 import { type Numbers, usagePlaces } from '../../wire/usage.js'
-import { saidIn } from '../upstream-words.js'
+import { upstreamMessage } from '../upstream-words.js'
 import type { Frames } from './frames.js'
 import { type Relay, type Source, STEP_BYTES } from './relay.js'
-import { holdsSecret } from './secrets.js'
+import { containsSecret } from './secrets.js'
 
 /**
  * Relays a stream whose messages pass as they are, but cut in another way: the client asked for documents a line each,
@@ -130,9 +130,9 @@ export class ReframeRelay implements Relay {
   /** A message that is not an object, or that reports an error: the upstream's own words pass if they contain no secret. */
   private refuse(frame: Frame, message: JsonObject | undefined): void {
     if (message === undefined) throw new GatewayError('bad_upstream_response', MALFORMED, { phase: 'event' })
-    const cause = saidIn(frame.data, this.#attempt)
+    const cause = upstreamMessage(frame.data, this.#attempt)
     const error = new GatewayError('upstream_failed', 'The upstream failed.', { phase: 'stream_error', cause })
-    if (holdsSecret(frame.data, this.#attempt)) {
+    if (containsSecret(frame.data, this.#attempt)) {
       this.fail(error, 500)
       return
     }

@@ -5,7 +5,7 @@ import type { UpstreamAnswer } from '../failure.js'
 import { presentable } from '../passed-refusal.js'
 import { responseHeaders, type UpstreamHeaders } from '../response-headers.js'
 import { errorOfStatus } from '../upstream-errors.js'
-import { saidIn } from '../upstream-words.js'
+import { upstreamMessage } from '../upstream-words.js'
 import type { Relay, Source } from './relay.js'
 
 /** Maximum size of a refusal's body; a larger one is not passed on. */
@@ -20,7 +20,7 @@ function hidden(status: number): boolean {
  * Gives an attempt up because its upstream reports an error: another target may do better, or else the client sees the
  * upstream's own answer where that is fit to be shown.
  */
-export function giveUp(attempt: Source, status: number, error: GatewayError, answer: UpstreamAnswer | undefined): void {
+export function abandonAttempt(attempt: Source, status: number, error: GatewayError, answer: UpstreamAnswer | undefined): void {
   const { call, exchange } = attempt
   const isAuth = error.code === 'upstream_auth'
   if (isAuth) call.kernel.onRefusedCredential()
@@ -61,11 +61,11 @@ export class RefusalRelay implements Relay {
 
   private fail(): void {
     const body = Buffer.concat(this.#chunks)
-    const said = this.#size <= MAX_REFUSAL_BYTES ? saidIn(body, this.#attempt) : undefined
+    const said = this.#size <= MAX_REFUSAL_BYTES ? upstreamMessage(body, this.#attempt) : undefined
     const error = errorOfStatus(this.refusesCredential(body) ? 401 : this.#status, this.#headers, said)
     const headers = responseHeaders(this.#headers, this.#attempt.exchange)
     const answer = { status: this.#status, headers, body }
-    giveUp(this.#attempt, this.#status, error, this.#size <= MAX_REFUSAL_BYTES ? answer : undefined)
+    abandonAttempt(this.#attempt, this.#status, error, this.#size <= MAX_REFUSAL_BYTES ? answer : undefined)
   }
 
   /** Some protocols say with status 400 that the gateway's key is wrong. */

@@ -40,18 +40,18 @@ export class ResultsRelay implements Relay {
     const out: Uint8Array[] = []
     let from = 0
     for (let end = next(chunk, LF, 0); end < chunk.length; end = next(chunk, LF, from)) {
-      this.hold(chunk.subarray(from, end + 1))
-      out.push(this.take())
+      this.append(chunk.subarray(from, end + 1))
+      out.push(this.takeBuffered())
       from = end + 1
     }
-    if (from < chunk.length) this.hold(chunk.subarray(from))
+    if (from < chunk.length) this.append(chunk.subarray(from))
     if (out.length > 0) this.#raw.data(Buffer.concat(out))
     if (this.#size > this.#attempt.route.limits.line) this.refuse()
   }
 
   end(): void {
     if (this.#isOver) return
-    if (this.#size > 0) this.#raw.data(Buffer.from(this.take()))
+    if (this.#size > 0) this.#raw.data(Buffer.from(this.takeBuffered()))
     this.#raw.end()
   }
 
@@ -61,13 +61,13 @@ export class ResultsRelay implements Relay {
 
   settle(): void {}
 
-  private hold(piece: Buffer): void {
+  private append(piece: Buffer): void {
     this.#line.push(piece)
     this.#size += piece.length
   }
 
   /** The line as the client gets it. */
-  private take(): Uint8Array {
+  private takeBuffered(): Uint8Array {
     const [only] = this.#line
     const line = this.#line.length === 1 && only !== undefined ? only : Buffer.concat(this.#line)
     this.#line = []

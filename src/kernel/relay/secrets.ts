@@ -1,7 +1,7 @@
 import type { Source } from './relay.js'
 
 /** Whether an upstream's text contains one of our credentials. */
-export function holdsSecret(bytes: Uint8Array | string, { call, exchange }: Source): boolean {
+export function containsSecret(bytes: Uint8Array | string, { call, exchange }: Source): boolean {
   const held = typeof bytes === 'string' ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
   return call.generation.reach(exchange.upstream).secrets.some(secret => held.includes(secret))
 }

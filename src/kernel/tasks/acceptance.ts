@@ -4,7 +4,7 @@ import { TASK_BUSY } from '../../core/task.js'
 import type { Body } from '../body.js'
 import type { Call } from '../call.js'
 import { errorOfStatus, retryAfter } from '../upstream-errors.js'
-import { saidIn } from '../upstream-words.js'
+import { upstreamMessage } from '../upstream-words.js'
 import type { Answer } from './ask.js'
 import type { Entry } from './book.js'
 import { digestOf } from './claim.js'
@@ -52,7 +52,7 @@ export async function accept(
     const retry = TASK_BUSY.has(status) && exchange.retry.covers(status)
     return {
       type: 'refused',
-      error: errorOfStatus(status, headers, saidIn(answer.body, { call: order.call, exchange })),
+      error: errorOfStatus(status, headers, upstreamMessage(answer.body, { call: order.call, exchange })),
       answer,
       retry,
     }

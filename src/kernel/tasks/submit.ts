@@ -6,7 +6,7 @@ import { mayName, narrowToHolders } from '../held/names.js'
 import { checkMembers, mayBeRuled } from '../members.js'
 import { originOf } from '../origin.js'
 import { resolve } from '../resolve.js'
-import { tellWays } from '../trail.js'
+import { logCandidates } from '../trail.js'
 import type { Entry } from './book.js'
 import { keyOf } from './claim.js'
 import { faceOf } from './faces/index.js'
@@ -33,7 +33,7 @@ export async function submit(call: Call, route: Route, task: TaskRoute): Promise
   if (call.over) return
   const origin = originOf(call)
   const hook = task.webhook === undefined ? undefined : tasks.hooks.hook(call.member(task.webhook), task.webhook)
-  if (call.kernel.sink.debugs) tellWays(call, exchanges)
+  if (call.kernel.sink.debugs) logCandidates(call, exchanges)
   const first = exchanges[0] && task.target(exchanges[0].upstream.name)
   if (first === undefined) throw new GatewayError('unavailable', 'The upstream of this endpoint is switched off.')
   const now = Date.now()

@@ -98,7 +98,7 @@ export class ClientStream {
     if (this.#last !== undefined && call.turn !== undefined) {
       if (this.#out !== '') this.send()
       this.#state = 'over'
-      this.keep(call.turn, this.#last).catch((cause: unknown) => call.fail(cause))
+      this.storeResponse(call.turn, this.#last).catch((cause: unknown) => call.fail(cause))
       return
     }
     if (this.#state === 'finishing' && this.#seals?.isSealed === true) {
@@ -119,7 +119,7 @@ export class ClientStream {
   }
 
   /** The last event is sent once the response is stored: a client that has it may continue at once. */
-  private async keep(turn: Turn, last: Frame): Promise<void> {
+  private async storeResponse(turn: Turn, last: Frame): Promise<void> {
     const { call } = this.#attempt
     const event = parseExact(last.data)
     if (!isObject(event) || !isObject(event.response)) throw new Error('the last event carries the response')

@@ -39,7 +39,7 @@ export async function decodeRequest(call: Call, body: Body, server: Codec): Prom
   await yieldToEventLoop(size)
   try {
     const request = server.server.decodeRequest(whole, headOf(call))
-    if (isLarge(size) && 'turns' in request) await holdEmbedded(call, request)
+    if (isLarge(size) && 'turns' in request) await reserveEmbedded(call, request)
     const recalled = await recalledFor(call, request, server)
     return { body: document, size, request, inherited: call.turn?.inherited ?? 0, recalled }
   } catch (cause) {
@@ -48,7 +48,7 @@ export async function decodeRequest(call: Call, body: Body, server: Codec): Prom
 }
 
 /** JSON inside strings may be parsed into objects, too. */
-async function holdEmbedded(call: Call, { turns }: TextRequest): Promise<void> {
+async function reserveEmbedded(call: Call, { turns }: TextRequest): Promise<void> {
   const maxValues = call.route?.limits.values ?? 0
   const { values, heap } = await embeddedCost(
     turns.map(({ parts }) => parts),

@@ -8,7 +8,7 @@ import type { TextResult } from '../../core/text.js'
 import { asBuffer } from '../../wire/bytes.js'
 import { closing, contentType, encodeFrame } from '../../wire/framing.js'
 import { sumOfUsage, usageOf } from '../../wire/usage.js'
-import { answerDocument, answerLease, holdAnswer, malformedAnswer } from '../answer-document.js'
+import { answerDocument, answerLease, reserveAnswer, malformedAnswer } from '../answer-document.js'
 import type { MemoryLease } from '../memory.js'
 import { framingOf } from '../relay/framing.js'
 import type { Relay, Source } from '../relay/relay.js'
@@ -102,7 +102,7 @@ export class TranslatedDocument implements Relay {
     await yieldToEventLoop(this.#size)
     const { text } = this.#translator
     const result = text?.result(document)
-    if (result !== undefined && isLarge(this.#size)) await this.holdEmbedded(result, memory)
+    if (result !== undefined && isLarge(this.#size)) await this.reserveEmbedded(result, memory)
     if (this.#stream !== undefined && result !== undefined) {
       for (const event of unfold(result)) this.#stream.event(event)
       this.#stream.flush()
@@ -114,14 +114,14 @@ export class TranslatedDocument implements Relay {
   }
 
   /** Reserves memory for the JSON inside strings of the answer's calls. */
-  private async holdEmbedded({ candidates }: TextResult, memory: MemoryLease): Promise<void> {
+  private async reserveEmbedded({ candidates }: TextResult, memory: MemoryLease): Promise<void> {
     const { route } = this.#attempt
     const { values, heap } = await embeddedCost(
       candidates.map(({ parts }) => parts),
       route.limits.values,
     )
     if (values > route.limits.values) throw malformedAnswer('It has too many values.', 'values')
-    await holdAnswer(memory, heap)
+    await reserveAnswer(memory, heap)
   }
 }
 

@@ -2,7 +2,7 @@ import { familyStatus } from '../../core/error-bodies.js'
 import { GatewayError } from '../../core/errors.js'
 import type { Source } from '../relay/relay.js'
 import { retryAfter } from '../upstream-errors.js'
-import { cleanedWords, holdsSecret } from './words.js'
+import { cleanedWords, textContainsSecret } from './words.js'
 
 /** Headers whose wait is a field of the error itself. */
 const WAIT_HEADERS = new Set(['retry-after', 'retry-after-ms'])
@@ -24,14 +24,14 @@ export function mapUpstreamError(error: GatewayError, attempt: Source, headers: 
   const wait = details.retryAfter ?? (STATUSES_WITH_WAIT.has(status) ? waitOf(headers) : undefined)
   const isSame =
     message === error.message && status === error.status && advice.length === 0 && wait === details.retryAfter
-  if (isSame && !showsSecret(details.param, attempt) && !showsSecret(details.familyCode, attempt)) return error
+  if (isSame && !isSecret(details.param, attempt) && !isSecret(details.familyCode, attempt)) return error
   const { param, familyCode, ...others } = details
   return new GatewayError(error.code, message, {
     ...others,
     status,
     retryAfter: wait,
-    ...(param !== undefined && !showsSecret(param, attempt) && { param }),
-    ...(familyCode !== undefined && !showsSecret(familyCode, attempt) && { familyCode }),
+    ...(param !== undefined && !isSecret(param, attempt) && { param }),
+    ...(familyCode !== undefined && !isSecret(familyCode, attempt) && { familyCode }),
     ...(advice.length > 0 && { headers: [...(details.headers ?? []), ...advice] }),
   })
 }
@@ -55,6 +55,6 @@ function adviceOf(headers: readonly string[], obeys: boolean): readonly string[]
   return advice
 }
 
-function showsSecret(text: string | null | undefined, attempt: Source): boolean {
-  return typeof text === 'string' && holdsSecret(text, attempt)
+function isSecret(text: string | null | undefined, attempt: Source): boolean {
+  return typeof text === 'string' && textContainsSecret(text, attempt)
 }

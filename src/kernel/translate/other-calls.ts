@@ -22,7 +22,7 @@ export class OtherCalls {
 
   start(): void {
     this.#call.response.once('close', () => this.cancel())
-    this.#answers = Promise.all(this.#requests.map(request => this.ask(request, true)))
+    this.#answers = Promise.all(this.#requests.map(request => this.send(request, true)))
   }
 
   /** Those that came well within half of the time in which an upstream may be silent; the others are given up. */
@@ -43,7 +43,7 @@ export class OtherCalls {
   }
 
   /** `mayRepeat`: a kept-alive connection may have been closing, as for every request. */
-  private async ask(request: UpstreamRequest, mayRepeat: boolean): Promise<Answer | undefined> {
+  private async send(request: UpstreamRequest, mayRepeat: boolean): Promise<Answer | undefined> {
     const { upstream, model, timeouts } = this.#exchange
     const call = this.#call
     const { pool } = call.generation.reach(upstream)
@@ -73,7 +73,7 @@ export class OtherCalls {
       const isOver = this.#end.signal.aborted
       note(isOver ? 'cancelled' : String(error.condition))
       return mayRepeat && !isOver && error.condition === 'reset' && this.mayRepeat
-        ? this.ask(request, false)
+        ? this.send(request, false)
         : undefined
     }
   }

@@ -3,7 +3,7 @@ import { parseJson } from '../../core/json.js'
 import type { Relay, Source } from '../relay/relay.js'
 import type { UpstreamHeaders } from '../response-headers.js'
 import { errorOfStatus } from '../upstream-errors.js'
-import { saidIn } from '../upstream-words.js'
+import { upstreamMessage } from '../upstream-words.js'
 import { translatedHeaders } from './headers.js'
 import { mapUpstreamError } from './map-upstream-error.js'
 import type { Translator } from './translator.js'
@@ -25,7 +25,7 @@ export class TranslatedRefusal implements Relay {
   readonly #headers: UpstreamHeaders
   readonly #chunks: Buffer[] = []
   #size = 0
-  #told = false
+  #reported = false
 
   constructor(attempt: Source, translator: Translator, status: number, headers: UpstreamHeaders) {
     this.#attempt = attempt
@@ -37,23 +37,23 @@ export class TranslatedRefusal implements Relay {
   data(chunk: Buffer): void {
     this.#size += chunk.length
     if (this.#size <= MAX_REFUSAL_BYTES) this.#chunks.push(chunk)
-    else this.tell()
+    else this.report()
   }
 
   end(): void {
-    this.tell()
+    this.report()
   }
 
   broken(_error: GatewayError): boolean {
-    this.tell()
+    this.report()
     return true
   }
 
   settle(): void {}
 
-  private tell(): void {
-    if (this.#told) return
-    this.#told = true
+  private report(): void {
+    if (this.#reported) return
+    this.#reported = true
     const error = this.read()
     if (error.code === 'upstream_auth') this.#attempt.call.kernel.onRefusedCredential()
     this.#attempt.failed(this.#status, error)
@@ -61,7 +61,7 @@ export class TranslatedRefusal implements Relay {
 
   private read(): GatewayError {
     const body = this.#size <= MAX_REFUSAL_BYTES ? Buffer.concat(this.#chunks).toString('utf8') : ''
-    const cause = body === '' ? undefined : saidIn(body, this.#attempt)
+    const cause = body === '' ? undefined : upstreamMessage(body, this.#attempt)
     const plain = errorOfStatus(this.#status, this.#headers, cause)
     if (plain.code === 'upstream_auth' || this.#status < 400) return plain
     const said = this.#translator.error(this.#status, this.#size <= MAX_REFUSAL_BYTES ? parseJson(body) : undefined)

@@ -1,5 +1,5 @@
 import type { TextEvent } from '../../core/text.js'
-import { holdAnswer } from '../answer-document.js'
+import { reserveAnswer } from '../answer-document.js'
 import type { MemoryLease } from '../memory.js'
 
 /** Bytes per reservation. */
@@ -46,7 +46,7 @@ export class StreamMemory {
   /** Reserves for what has been gathered; undefined where there is room at once. Throws, or rejects, where there is none. */
   reserve(): Promise<void> | undefined {
     const missing = this.#gathered - this.#lease.bytes
-    return missing <= 0 ? undefined : holdAnswer(this.#lease, missing + RESERVE_STEP_BYTES)
+    return missing <= 0 ? undefined : reserveAnswer(this.#lease, missing + RESERVE_STEP_BYTES)
   }
 
   private grow(index: number, characters: number): void {

@@ -51,13 +51,13 @@ export class TranslatedStream implements Relay {
         }
         if (out.over) break
       }
-      if (!out.over) this.hold()
+      if (!out.over) this.reserve()
     })
     out.flush()
   }
 
   /** Pauses the upstream while there is no memory for the gathered answer. */
-  private hold(): void {
+  private reserve(): void {
     const room = this.#memory.reserve()
     if (room === undefined) return
     this.#attempt.pause()
@@ -75,7 +75,7 @@ export class TranslatedStream implements Relay {
     if (out.over) return
     this.guarded(() => {
       const rest = this.#frames.end()
-      if (rest === 'cut') this.tell(truncated('fin'))
+      if (rest === 'cut') this.report(truncated('fin'))
       else for (const frame of rest) for (const event of this.#decoder.push(frame)) out.event(event)
       for (const event of this.#decoder.end()) out.event(event)
     })
@@ -87,14 +87,14 @@ export class TranslatedStream implements Relay {
     if (!this.#attempt.call.begun) return false
     if (out.over) return true
     const isOurs = error.code === 'upstream_timeout' || error.code === 'unavailable'
-    this.tell(isOurs ? error : truncated(error.details.phase ?? 'reset', error.details.cause))
+    this.report(isOurs ? error : truncated(error.details.phase ?? 'reset', error.details.cause))
     out.flush()
     return true
   }
 
   settle(): void {}
 
-  private tell(error: GatewayError): void {
+  private report(error: GatewayError): void {
     this.#out.event({ type: 'error', error })
   }
 
@@ -103,7 +103,7 @@ export class TranslatedStream implements Relay {
     try {
       step()
     } catch (cause) {
-      this.tell(cause instanceof GatewayError ? cause : new GatewayError('internal', 'The gateway failed.', { cause }))
+      this.report(cause instanceof GatewayError ? cause : new GatewayError('internal', 'The gateway failed.', { cause }))
     }
   }
 }

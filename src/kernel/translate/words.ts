@@ -50,7 +50,7 @@ export function withoutCredential(text: string, generation: Generation, upstream
   return long.reduce((words, secret) => words.replaceAll(secret, HIDDEN), text)
 }
 
-export function holdsSecret(text: string, { call, exchange }: AnswerOrigin): boolean {
+export function textContainsSecret(text: string, { call, exchange }: AnswerOrigin): boolean {
   return call.generation.reach(exchange.upstream).secrets.some(secret => secret !== '' && text.includes(secret))
 }
 

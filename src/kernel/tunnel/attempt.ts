@@ -7,7 +7,7 @@ import type { Failure } from '../failure.js'
 import { presentable } from '../passed-refusal.js'
 import { responseHeaders } from '../response-headers.js'
 import { classify, errorOfStatus } from '../upstream-errors.js'
-import { saidIn } from '../upstream-words.js'
+import { upstreamMessage } from '../upstream-words.js'
 import type { Place } from './context.js'
 
 import { FramedSession } from './framed-session.js'
@@ -188,7 +188,7 @@ export class TunnelAttempt implements TunnelHandler {
 
   private refusedWith(status: number, headers: IncomingHttpHeaders, body: Buffer | undefined): void {
     const { call, exchange } = this.#place
-    const error = status < 300 ? noSocket(status) : errorOfStatus(status, headers, body && saidIn(body, this.#place))
+    const error = status < 300 ? noSocket(status) : errorOfStatus(status, headers, body && upstreamMessage(body, this.#place))
     if (error.code === 'upstream_auth') call.kernel.onRefusedCredential()
     const isShown = status >= 400 && error.code !== 'upstream_auth' && body !== undefined
     const answer =

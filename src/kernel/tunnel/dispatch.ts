@@ -4,7 +4,7 @@ import { noteCause } from '../account.js'
 import type { Call } from '../call.js'
 import type { Failure } from '../failure.js'
 import { passAnswer } from '../passed-refusal.js'
-import { tellFailed } from '../trail.js'
+import { logFailed } from '../trail.js'
 import type { Work } from '../watchdog.js'
 import { TunnelAttempt } from './attempt.js'
 import type { ClientSide } from './context.js'
@@ -56,7 +56,7 @@ export class TunnelDispatch implements Work {
     if (call.over || call.begun || call.error !== undefined) return
     const isLeft = this.#next < this.#exchanges.length && this.#next < exchange.retry.attempts
     const again = isLeft && exchange.retry.covers(failure.condition)
-    if (call.kernel.sink.debugs) tellFailed(call, exchange, failure, again ? this.#exchanges[this.#next] : undefined)
+    if (call.kernel.sink.debugs) logFailed(call, exchange, failure, again ? this.#exchanges[this.#next] : undefined)
     if (again) {
       noteCause(call, failure)
       this.try()

@@ -12,7 +12,7 @@ import { checkHead } from '../heads.js'
 import type { Kernel } from '../kernel.js'
 import { checkMembers, mayBeRuled } from '../members.js'
 import { resolve } from '../resolve.js'
-import { tellArrival, tellWays } from '../trail.js'
+import { logArrival, logCandidates } from '../trail.js'
 import { checkOrigin, SOCKET_METHOD } from '../upgrade.js'
 import { TunnelDispatch } from './dispatch.js'
 import { checkHandshake } from './handshake.js'
@@ -40,7 +40,7 @@ async function open(call: Call, response: HandshakeResponse, socket: Duplex, hea
   const { route, ...matched } = plan.match(SOCKET_METHOD, call.path, request.headers)
   if (route === undefined) throw new GatewayError('not_found', 'No WebSocket is served here.')
   call.route = route
-  if (kernel.sink.debugs) tellArrival(call)
+  if (kernel.sink.debugs) logArrival(call)
   call.family = route.errors
   call.params = 'params' in matched ? matched.params : call.params
   checkHead(request, plan.limits)
@@ -59,7 +59,7 @@ async function open(call: Call, response: HandshakeResponse, socket: Duplex, hea
   const release = kernel.tunnels.take(call.caller.name, plan.limits.sessions)
   response.once('close', release)
   call.stream = true
-  if (kernel.sink.debugs) tellWays(call, exchanges)
+  if (kernel.sink.debugs) logCandidates(call, exchanges)
   new TunnelDispatch(call, route, exchanges, { socket, response, head }).start()
 }
 
