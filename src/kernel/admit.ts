@@ -23,10 +23,10 @@ import type { Body, Span } from './body.js'
 import type { Call } from './call.js'
 import { formViolations, readForm } from './form.js'
 
-import { namingMembers } from './held/names.js'
+import { namingMembers } from './held/references.js'
 import { COPIES_PER_BODY } from './memory.js'
 import { hasBody, invite, readBody } from './read-body.js'
-import { isStateful, readsState, readWishes } from './state/open-turn.js'
+import { isStateful, readsState, readTurnOptions } from './state/open-turn.js'
 import { referencesIn } from './state/references.js'
 
 /** Checks size, form and schema of a request, and learns which model it names and whether it wants a stream. */
@@ -202,7 +202,7 @@ function readPointers(call: Call, route: Route, inBody: InBody, references?: rea
   if (route.task !== undefined) call.member = inBody
   if (isStateful(route)) checkInput(inBody)
   if (mayAskToKeep(route.protocol?.name)) call.wantsStored = inBody(KEEP_MEMBER) === true
-  if (readsState(route)) call.wishes = readWishes(inBody, references)
+  if (readsState(route)) call.wishes = readTurnOptions(inBody, references)
   call.stream = typeof route.stream === 'string' ? route.stream === 'always' : readStream(call, route.stream, inBody)
 }
 

@@ -1,8 +1,8 @@
 import type { Route } from '../core/plan.js'
 import { unlistedModel } from '../core/refusals.js'
 import type { Call } from './call.js'
-import { listHeld } from './held/list.js'
-import type { Serve } from './held/look.js'
+import { listResources } from './held/list.js'
+import type { Serve } from './held/refresh.js'
 import { type MethodsOf, modelShape } from './model-shapes.js'
 import { NOT_ALLOWED, whyNot } from './resolve.js'
 import { STATE_ANSWERS } from './state/answers.js'
@@ -12,7 +12,7 @@ import { CONVERSATION_ANSWERS } from './state/conversation-answers.js'
 
 /** Answers of the gateway's own: the models that the presented key may use, in the shape of the caller's family; and state. */
 export function answer(call: Call, route: Route, serve: Serve): void | Promise<void> {
-  if (route.holding !== undefined) return listHeld(call, route.holding, serve)
+  if (route.holding !== undefined) return listResources(call, route.holding, serve)
   const ofState = route.answer && HOSTED[route.answer]
   if (ofState !== undefined) return ofState(call, route, serve)
   const { caller } = call

@@ -19,7 +19,7 @@ import type { InFlight, Kernel } from './kernel.js'
 import { linger } from './linger.js'
 import type { MemoryLease } from './memory.js'
 import type { CompletionDraft } from './state/completions.js'
-import type { Turn, Wishes } from './state/turn.js'
+import type { ResponseTurn, TurnOptions } from './state/response-turn.js'
 import type { Tap } from './tap.js'
 import type { Upload } from './upload.js'
 import type { Watched, Work } from './watchdog.js'
@@ -74,8 +74,8 @@ export class Call implements Watched, InFlight {
   /** How a WebSocket that was passed through ended. */
   closed: RequestEntry['closed']
   /** The request's options about its conversation, if its protocol has any, and that conversation. */
-  wishes: Wishes | undefined
-  turn: Turn | undefined
+  wishes: TurnOptions | undefined
+  turn: ResponseTurn | undefined
   /** Whether the request asks to store its answer, and what is stored then. */
   wantsStored = false
   completion: CompletionDraft | undefined

@@ -14,15 +14,15 @@ import { Dispatch } from './dispatch.js'
 import type { Failure } from './failure.js'
 import { checkHead } from './heads.js'
 import { openBatch } from './held/batch/open.js'
-import { holdersFor } from './held/choose.js'
-import { mayName, narrowToHolders } from './held/names.js'
+import { holdersFor } from './held/route-to-owner.js'
+import { mayName, narrowToHolders } from './held/references.js'
 import type { Kernel } from './kernel.js'
 import { checkMembers, mayBeRuled } from './members.js'
 import { resolve } from './resolve.js'
 import { refusesBackground, type Serve } from './state/background.js'
 import { draftCompletion } from './state/completion-draft.js'
 import { isStateful, openTurn } from './state/open-turn.js'
-import type { Turn, Wishes } from './state/turn.js'
+import type { ResponseTurn, TurnOptions } from './state/response-turn.js'
 import { isSigned, serveTask } from './tasks/serve.js'
 import { logArrival, logCandidates } from './trail.js'
 
@@ -71,7 +71,7 @@ async function serve(call: Call): Promise<void> {
 /** Where an upstream that speaks the protocol runs nothing in the background, the gateway does. */
 function runsHere(call: Call, body: Body): ((failure: Failure) => boolean) | undefined {
   const { turn } = call
-  if (turn?.wishes.background !== true || !turn.wishes.store || body.type !== 'bytes') return undefined
+  if (turn?.options.background !== true || !turn.options.store || body.type !== 'bytes') return undefined
   return failure => {
     const isOurs = refusesBackground(failure)
     if (isOurs) startHere(call, body, turn, true).catch((cause: unknown) => call.fail(cause))
@@ -79,7 +79,7 @@ function runsHere(call: Call, body: Body): ((failure: Failure) => boolean) | und
   }
 }
 
-function startHere(call: Call, body: HeldBody, turn: Turn, relayed: boolean): Promise<void> {
+function startHere(call: Call, body: HeldBody, turn: ResponseTurn, relayed: boolean): Promise<void> {
   const serveInside: Serve = (request, response) => handle(call.kernel, request, response)
   return call.kernel.state.background.start(call, body, turn, serveInside, relayed)
 }
@@ -87,7 +87,7 @@ function startHere(call: Call, body: HeldBody, turn: Turn, relayed: boolean): Pr
 /** The exchanges that can go on with the conversation; undefined where the response runs in the background and is answered. */
 async function continueTurn(
   call: Call,
-  wishes: Wishes,
+  wishes: TurnOptions,
   body: Body,
   exchanges: readonly Exchange[],
 ): Promise<readonly Exchange[] | undefined> {
@@ -95,7 +95,7 @@ async function continueTurn(
   const turn = await openTurn(call, makes ? wishes : { ...wishes, store: false, background: false }, body, exchanges)
   call.turn = turn
   const offered = turn.narrow(exchanges)
-  if (!turn.wishes.background || offered[0]?.translation === undefined || body.type !== 'bytes') return offered
+  if (!turn.options.background || offered[0]?.translation === undefined || body.type !== 'bytes') return offered
   await startHere(call, body, turn, false)
   return undefined
 }

@@ -2,7 +2,7 @@ import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { markWritten } from './mark-written.js'
 import type { Conversation } from './state/conversations.js'
-import type { Turn } from './state/turn.js'
+import type { ResponseTurn } from './state/response-turn.js'
 
 /** What a request from inside the process says beyond its bytes. */
 export interface Inside {
@@ -24,7 +24,7 @@ export interface LocalMemory {
   /** The conversation that ends with the response of that id. */
   find(id: string): Conversation | undefined
   /** Passes the current turn. */
-  began(turn: Turn): void
+  began(turn: ResponseTurn): void
 }
 
 /**

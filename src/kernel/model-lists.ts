@@ -1,7 +1,7 @@
 import { isObject, type Json, parseJson } from '../core/json.js'
 import type { ModelSource } from '../core/plan.js'
 import type { Generation } from './generation.js'
-import { ask } from './tasks/ask.js'
+import { send } from './tasks/http-call.js'
 
 /** How long a list is cached, and how long an upstream without one is not asked again. */
 const LIST_TTL_MS = 5 * 60_000
@@ -66,9 +66,9 @@ export class ModelLists {
         queue: LIST_TIMEOUT_MS,
         connect: LIST_TIMEOUT_MS,
         answer: LIST_TIMEOUT_MS,
-        most: MAX_LIST_BYTES,
+        maxBytes: MAX_LIST_BYTES,
       }
-      const { status, body } = await ask(pool, request, timeouts)
+      const { status, body } = await send(pool, request, timeouts)
       const told = status === 200 ? namesIn(parseJson(body.toString('utf8'))) : undefined
       return this.#store(place, told ?? before, told === undefined ? FAILED_LIST_TTL_MS : LIST_TTL_MS)
     } catch {

@@ -113,7 +113,7 @@ export class Gateway {
     this.#sockets = new Sockets(this.#kernel)
     this.#kernel.onRefusedCredential = () => this.#rereadSecrets()
     this.#kernel.onStoreFault = error => state.failed(error)
-    state.onUp = () => this.#kernel.tasks.look()
+    state.onUp = () => this.#kernel.tasks.checkNow()
     this.#logTasks()
     this.#health = {
       draining: false,
@@ -410,7 +410,7 @@ export class Gateway {
   #logTasks(): void {
     const { tasks } = this.#kernel
     tasks.onChange = change => this.#log[change.to === 'failed' ? 'warn' : 'info'](change, 'task changed')
-    tasks.onStrangeCredential = first => {
+    tasks.onOtherCredential = first => {
       this.#log.warn(first, 'tasks go on with another credential than the one that began them')
     }
     tasks.hooks.onAttempt = ({ outcome, ...attempt }) => {

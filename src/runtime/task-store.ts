@@ -1,10 +1,10 @@
 import type { Plan } from '../core/plan.js'
-import { type Entry, entryOf, namespaceOf, TaskBook } from '../kernel/tasks/book.js'
-import { faceNamed } from '../kernel/tasks/faces/index.js'
-import { noticed } from '../kernel/tasks/notice.js'
+import { type TaskEntry, entryOf, namespaceOf, TaskRepository } from '../kernel/tasks/repository.js'
+import { presenterNamed } from '../kernel/tasks/presenters/index.js'
+import { withNotification } from '../kernel/tasks/notice.js'
 import { type NoticeState, noticeOf } from '../kernel/tasks/notices.js'
 import { isEnded, type Task } from '../kernel/tasks/record.js'
-import { cancelled, lastDay } from '../kernel/tasks/tasks.js'
+import { cancelled, recordExpiry } from '../kernel/tasks/tasks.js'
 import { StartError } from './problems.js'
 import { openStore } from './stores.js'
 
@@ -26,10 +26,10 @@ const PAGE_RECORDS = 500
 
 /** The tasks of a gateway, for those who look after it. It may run meanwhile, or not. */
 export class TaskStore {
-  readonly #book: TaskBook
+  readonly #book: TaskRepository
   readonly #plan: Plan
 
-  private constructor(book: TaskBook, plan: Plan) {
+  private constructor(book: TaskRepository, plan: Plan) {
     this.#book = book
     this.#plan = plan
   }
@@ -41,7 +41,7 @@ export class TaskStore {
         'tasks are kept in the memory of the gateway (store: { type: memory }): nobody else sees them',
       )
     }
-    return new TaskStore(new TaskBook(await openStore(plan.store)), plan)
+    return new TaskStore(new TaskRepository(await openStore(plan.store)), plan)
   }
 
   /** Names of the kinds of tasks that there are. */
@@ -71,9 +71,9 @@ export class TaskStore {
     const done = await this.#book.update(entry, task => {
       const next = cancelled(task, this.#plan, now)
       if (next === undefined) return undefined
-      const expires = next.expires === undefined ? {} : { expires: lastDay(next, next.expires) }
+      const expires = next.expires === undefined ? {} : { expires: recordExpiry(next, next.expires) }
       // A running gateway notifies the upstream and the webhooks.
-      return { task: noticed(task, next, now, faceNamed(this.#plan, task.kind), DIRECT), due: now, ...expires }
+      return { task: withNotification(task, next, now, presenterNamed(this.#plan, task.kind), DIRECT), due: now, ...expires }
     })
     return done?.task
   }
@@ -82,19 +82,19 @@ export class TaskStore {
     await this.#book.store.close()
   }
 
-  private async entry(id: string, owner: string | undefined): Promise<Entry | undefined> {
+  private async entry(id: string, owner: string | undefined): Promise<TaskEntry | undefined> {
     for (const kind of this.#plan.taskKinds.keys()) {
-      const found = owner === undefined ? await this.#book.seek(kind, id) : await this.#book.find(kind, owner, id)
+      const found = owner === undefined ? await this.#book.findForAnyOwner(kind, id) : await this.#book.find(kind, owner, id)
       if (found !== undefined) return found
     }
     return undefined
   }
 
-  private async *entries({ kind, ...filter }: TaskFilter): AsyncGenerator<Entry, void, void> {
+  private async *entries({ kind, ...filter }: TaskFilter): AsyncGenerator<TaskEntry, void, void> {
     const { owner, state, model, upstream } = filter
     for (const one of kind === undefined ? this.#plan.taskKinds.keys() : [kind]) {
       const namespace = namespaceOf(one)
-      let after: Entry['record'] | undefined
+      let after: TaskEntry['record'] | undefined
       for (;;) {
         const range = { limit: PAGE_RECORDS, ...(after === undefined ? {} : { after }) }
         const records = await this.#book.store.scan(namespace, range)

@@ -2,25 +2,25 @@ import { GatewayError } from '../../core/errors.js'
 import type { HolderHint, ResourceKind } from '../../core/resources.js'
 
 /** How much of a name that a client made up is said back. */
-const SHOWN = 200
+const MAX_SHOWN_CHARS = 200
 
 /** What is not the caller's and what does not exist answer alike. */
 export function noObject(kind: ResourceKind | undefined, id: string): GatewayError {
-  return new GatewayError('not_found', `No such ${kind?.title ?? 'object'}: '${id.slice(0, SHOWN)}'.`)
+  return new GatewayError('not_found', `No such ${kind?.title ?? 'object'}: '${id.slice(0, MAX_SHOWN_CHARS)}'.`)
 }
 
 /** The upstream that has what a request names cannot serve the request. */
-export function elsewhere(id: string, model: string, hints: readonly HolderHint[]): GatewayError {
+export function onOtherUpstream(id: string, model: string, hints: readonly HolderHint[]): GatewayError {
   const who = model === '' ? 'one upstream alone' : `an upstream that serves the model '${model}' now`
   const places = hints.map(({ from, name }) => `the ${from === 'query' ? 'query parameter' : 'header'} ${name}`)
   const how = places.length === 0 ? '' : ` and name the model in ${places.join(' or ')}`
   return new GatewayError(
     'invalid_parameter',
-    `What the request names ('${id.slice(0, SHOWN)}') is not held by ${who}. Upload it again${how}.`,
+    `What the request names ('${id.slice(0, MAX_SHOWN_CHARS)}') is not held by ${who}. Upload it again${how}.`,
   )
 }
 
-export function nobodyHolds(): GatewayError {
+export function noUpstreamNow(): GatewayError {
   return new GatewayError('unavailable', 'No upstream that your models lead to can hold this now.')
 }
 
@@ -31,16 +31,16 @@ export interface Hint {
 }
 
 /** Nobody could ever hold it: another model may help, asking again does not. */
-export function neverHeld(hint: Hint | undefined): GatewayError {
+export function noUpstreamEver(hint: Hint | undefined): GatewayError {
   const who =
-    hint === undefined ? 'No upstream that your models lead to' : `No upstream of '${hint.model.slice(0, SHOWN)}'`
+    hint === undefined ? 'No upstream that your models lead to' : `No upstream of '${hint.model.slice(0, MAX_SHOWN_CHARS)}'`
   return new GatewayError('invalid_parameter', `${who} can hold this. Name a model whose upstream does.`, {
     param: hint?.param,
   })
 }
 
 /** What runs there may ask for any model, and the caller may not. */
-export function someModelsOnly(): GatewayError {
+export function needsEveryModel(): GatewayError {
   return new GatewayError(
     'invalid_parameter',
     'This key may use some models only, and what it asks for names its models where the gateway does not look.',

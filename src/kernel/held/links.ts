@@ -3,14 +3,14 @@ import type { ResourceKind, ResourcePath } from '../../core/resources.js'
 import { setValue } from '../../wire/json-edit.js'
 import type { Call } from '../call.js'
 import { originOf } from '../origin.js'
-import { idIn } from './holdings.js'
+import { idIn } from './ownership-store.js'
 import { textAt } from './read-object.js'
 
 /**
  * An answer about an object, with addresses here in the place of those at its upstream, which nobody is to be sent to with a key
  * of ours. Where nothing stands nothing is put.
  */
-export function linked(call: Call, kind: ResourceKind, bytes: Uint8Array, document: JsonObject): Uint8Array {
+export function withGatewayLinks(call: Call, kind: ResourceKind, bytes: Uint8Array, document: JsonObject): Uint8Array {
   let changed = bytes
   for (const { path, link } of linksIn(call, kind, document)) {
     changed = setValue(changed, path, JSON.stringify(link), 'always')
@@ -19,7 +19,7 @@ export function linked(call: Call, kind: ResourceKind, bytes: Uint8Array, docume
 }
 
 /** The same of an object that is listed. */
-export function withLinks(call: Call, kind: ResourceKind, object: JsonObject): JsonObject {
+export function objectWithLinks(call: Call, kind: ResourceKind, object: JsonObject): JsonObject {
   const links = linksIn(call, kind, object)
   return links.reduce((changed, { path, link }) => withText(changed, path, link), object)
 }

@@ -3,19 +3,19 @@ import type { JsonObject } from '../../core/json.js'
 import type { ResourceRule } from '../../core/resources.js'
 import type { Range } from '../../core/store.js'
 import type { Call } from '../call.js'
-import { ownerOf } from './choose.js'
-import type { Held } from './holdings.js'
-import { withLinks } from './links.js'
-import { looked, type Serve } from './look.js'
+import { ownerOf } from './route-to-owner.js'
+import type { Held } from './ownership-store.js'
+import { objectWithLinks } from './links.js'
+import { looked, type Serve } from './refresh.js'
 import { textAt } from './read-object.js'
 
 type After = Range['after']
 
 /** Answers with the caller's own things of a kind, page by page, as they were last seen. */
-export async function listHeld(call: Call, { kind }: ResourceRule, serve: Serve): Promise<void> {
+export async function listResources(call: Call, { kind }: ResourceRule, serve: Serve): Promise<void> {
   const { pages, member, filter } = kind.list
   const limit = limitOf(call, pages === 'tokens' ? 'pageSize' : 'limit', kind.list)
-  const { order, after } = await placeOf(call, kind)
+  const { order, after } = await startOf(call, kind)
   const isBackwards = pages === 'cursors' && order === 'ascending'
   const ids = pages === 'cursors' ? idsWanted(call) : []
   const wanted = (object: JsonObject): boolean =>
@@ -25,11 +25,11 @@ export async function listHeld(call: Call, { kind }: ResourceRule, serve: Serve)
       return value === undefined || value === null || object[name] === value
     })
   const range: Range = { order, limit, ...(after === undefined ? {} : { after }) }
-  const { items: found, more } = await call.kernel.state.holdings.page(ownerOf(call), kind, range, wanted)
+  const { items: found, more } = await call.kernel.state.ownership.page(ownerOf(call), kind, range, wanted)
   const items = isBackwards ? found.toReversed() : found
   const seen = await looked(call, kind, items, serve)
   if (call.over) return
-  const objects = seen.map(item => withLinks(call, kind, shown(item, kind)))
+  const objects = seen.map(item => objectWithLinks(call, kind, objectOf(item, kind)))
   const last = items.at(-1)
   if (pages !== 'tokens') {
     const [first] = items
@@ -54,7 +54,7 @@ function idsWanted({ query }: Call): readonly string[] {
 }
 
 /** A thing that has never been seen itself is told by its name alone. */
-function shown({ id, object }: Held, { prefix, id: path }: ResourceRule['kind']): JsonObject {
+function objectOf({ id, object }: Held, { prefix, id: path }: ResourceRule['kind']): JsonObject {
   return object ?? { [path.at(-1) ?? 'id']: prefix + id }
 }
 
@@ -69,7 +69,7 @@ function limitOf(call: Call, name: string, { usual, most }: ResourceRule['kind']
 }
 
 /** Where the page begins, and in which direction it goes. */
-async function placeOf(
+async function startOf(
   call: Call,
   kind: ResourceRule['kind'],
 ): Promise<Pick<Range, 'order'> & { readonly after: After }> {
@@ -96,7 +96,7 @@ function orderOf(call: Call): Range['order'] {
 async function afterId(call: Call, kind: ResourceRule['kind'], name: string): Promise<After> {
   const id = call.query?.get(name)
   if (id === undefined || id === null || id === '') return undefined
-  const place = await call.kernel.state.holdings.placeOf(ownerOf(call), kind, id)
+  const place = await call.kernel.state.ownership.placeOf(ownerOf(call), kind, id)
   if (place === undefined) throw refused(name, `'${name}' is not the id of anything in this list.`)
   return place
 }

@@ -17,7 +17,7 @@ export function textAt(object: JsonObject, path: ResourcePath): string | undefin
 }
 
 /** Milliseconds since the epoch of a moment that is written in seconds, or as in RFC 3339. */
-export function momentOf(object: JsonObject, path: ResourcePath): number | undefined {
+export function timestampOf(object: JsonObject, path: ResourcePath): number | undefined {
   const value = valueAt(object, path)
   const moment = typeof value === 'number' ? value * 1000 : typeof value === 'string' ? Date.parse(value) : Number.NaN
   return Number.isFinite(moment) ? moment : undefined

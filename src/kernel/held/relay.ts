@@ -7,9 +7,9 @@ import type { MemoryLease } from '../memory.js'
 import type { Relay, Source } from '../relay/relay.js'
 import type { UpstreamHeaders } from '../response-headers.js'
 import { joined } from '../translate/steps.js'
-import { forget, ownerOf } from './choose.js'
-import { idIn } from './holdings.js'
-import { linked } from './links.js'
+import { forget, ownerOf } from './route-to-owner.js'
+import { idIn } from './ownership-store.js'
+import { withGatewayLinks } from './links.js'
 import { textAt } from './read-object.js'
 import { openSession } from './session.js'
 
@@ -17,14 +17,14 @@ import { openSession } from './session.js'
  * Passes on what an upstream says of a thing that it keeps, once it is written down whose that is: nobody ever has an id
  * that the gateway does not know.
  */
-export class HeldRelay implements Relay {
+export class ResourceRelay implements Relay {
   readonly #attempt: Source
   readonly #holding: ResourceRule
   readonly #status: number
   readonly #headers: string[]
   /** The address at which an upload goes on, as the upstream gave it. */
   readonly #address: string | undefined
-  readonly #held: Buffer[] = []
+  readonly #chunks: Buffer[] = []
   #size = 0
 
   constructor(attempt: Source, holding: ResourceRule, status: number, flat: string[], headers: UpstreamHeaders) {
@@ -40,7 +40,7 @@ export class HeldRelay implements Relay {
   data(chunk: Buffer): void {
     this.#attempt.content()
     this.#size += chunk.length
-    this.#held.push(chunk)
+    this.#chunks.push(chunk)
     if (this.#size > this.#attempt.route.limits.response) this.refuse('It is too large.', 'response')
   }
 
@@ -51,7 +51,7 @@ export class HeldRelay implements Relay {
   private async answer(): Promise<void> {
     const memory = answerLease(this.#attempt)
     try {
-      const body = await joined(this.#held, this.#size)
+      const body = await joined(this.#chunks, this.#size)
       const document = await this.read(body, memory)
       if (document === undefined) return
       this.#attempt.complete(true)
@@ -91,7 +91,7 @@ export class HeldRelay implements Relay {
     }
     if (call.over || call.error !== undefined) return
     const changed = body.length === 0 ? body : (exchange.response?.(body) ?? body)
-    const bytes = linked(call, this.#holding.kind, changed, document)
+    const bytes = withGatewayLinks(call, this.#holding.kind, changed, document)
     this.#headers.push('content-length', String(bytes.length))
     call.begin(this.#status, this.#headers)
     call.end(bytes)
@@ -102,7 +102,7 @@ export class HeldRelay implements Relay {
     const { verb, kind, parameter } = this.#holding
     if (call.isUnknown) return
     const owner = ownerOf(call)
-    const { holdings, batchNames } = call.kernel.state
+    const { ownership, batchNames } = call.kernel.state
     if (verb === 'ends') return forget(call, kind, call.params[parameter ?? ''] ?? '')
     const wrapped = kind.wrapped === undefined ? undefined : document[kind.wrapped]
     const object = isObject(wrapped) ? wrapped : document
@@ -112,7 +112,7 @@ export class HeldRelay implements Relay {
     if (id === undefined || (verb !== 'makes' && id !== call.params[parameter ?? ''])) return
     const names = verb === 'makes' ? call.resultNames?.get(exchange.upstream.name) : undefined
     if (names !== undefined) await batchNames.note(owner, id, names)
-    await holdings.note(owner, kind, exchange.upstream.name, id, object)
+    await ownership.note(owner, kind, exchange.upstream.name, id, object)
   }
 
   private refuse(why: string, limit?: string): void {

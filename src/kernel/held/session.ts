@@ -10,13 +10,13 @@ import { newId } from '../state/ids.js'
 
 const NAMESPACE = 'upload-sessions'
 /** How long an upload may take from its first request to its last, milliseconds. */
-const KEEP = 48 * 3_600_000
+const RETENTION_MS = 48 * 3_600_000
 
 /**
  * Where an upload goes on that began with an earlier request: at the address that its upstream gave. Undefined where the
  * request begins one. Throws `not_found` for an upload that is not the caller's.
  */
-export async function resumed(call: Call, route: Route): Promise<readonly Exchange[] | undefined> {
+export async function resumedUpload(call: Call, route: Route): Promise<readonly Exchange[] | undefined> {
   const id = route.session === undefined ? undefined : call.query?.get(route.session.parameter)
   if (id === undefined || id === null) return undefined
   const place = { namespace: NAMESPACE, owner: call.key, key: id }
@@ -26,11 +26,11 @@ export async function resumed(call: Call, route: Route): Promise<readonly Exchan
   const exchanges = route.resolve('')?.groups.flatMap(group => group.exchanges) ?? []
   const exchange = exchanges.find(({ upstream }) => upstream.name === known.upstream)
   if (exchange === undefined) throw new GatewayError('unavailable', 'The upstream of this upload is switched off.')
-  return [continued(exchange, route.method, String(known.target))]
+  return [exchangeAt(exchange, route.method, String(known.target))]
 }
 
 /** The exchange with the address that the upstream gave in the place of its own. */
-function continued(exchange: Exchange, method: string, target: string): Exchange {
+function exchangeAt(exchange: Exchange, method: string, target: string): Exchange {
   const call: UpstreamCall = { method, text: `${method} (the upload's own address)`, target: () => target, whole: true }
   return { ...exchange, call, streamCall: call }
 }
@@ -56,13 +56,13 @@ export async function openSession(
   const value = Buffer.from(JSON.stringify({ upstream: upstream.name, target: url.pathname + url.search }))
   const owner = call.key
   await stored(
-    call.kernel.store.create({ namespace: NAMESPACE, owner, key: id, created, expires: created + KEEP, value }),
+    call.kernel.store.create({ namespace: NAMESPACE, owner, key: id, created, expires: created + RETENTION_MS, value }),
   )
-  return `${hereOf(call)}${call.path}?${new URLSearchParams({ [parameter]: id })}`
+  return `${gatewayOrigin(call)}${call.path}?${new URLSearchParams({ [parameter]: id })}`
 }
 
 /** As the client addressed us. */
-function hereOf(call: Call): string {
+function gatewayOrigin(call: Call): string {
   const origin = originOf(call)
   if (origin === undefined) throw new GatewayError('bad_request', 'The Host header is not valid.', { param: 'host' })
   return origin

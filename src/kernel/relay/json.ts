@@ -182,7 +182,7 @@ export class JsonRelay implements Relay {
   /** A response that failed, or is not finished, passes as it is: it exists, and says so itself. */
   private judgeStatus({ status, error }: JsonObject): void {
     const { call } = this.#attempt
-    const isDue = call.turn !== undefined && !call.turn.wishes.background
+    const isDue = call.turn !== undefined && !call.turn.options.background
     if (status === 'failed') {
       const cause = upstreamMessage(JSON.stringify(error ?? null), this.#attempt)
       call.error = new GatewayError('upstream_failed', 'The upstream reported an error.', { phase: 'content', cause })

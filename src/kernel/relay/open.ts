@@ -1,7 +1,7 @@
 import { GatewayError } from '../../core/errors.js'
-import { HeldRelay } from '../held/relay.js'
+import { ResourceRelay } from '../held/relay.js'
 import { responseHeaders, type UpstreamHeaders } from '../response-headers.js'
-import { AnswerTap } from '../state/answer-tap.js'
+import { ResponseObserver } from '../state/response-observer.js'
 import { ResponseTap } from '../state/response-tap.js'
 import { type Tap, Taps } from '../tap.js'
 import { EventRelay } from './events.js'
@@ -38,7 +38,7 @@ export function openRelay(attempt: Source, status: number, headers: UpstreamHead
   const names = results && attempt.call.resultNames?.get(attempt.exchange.upstream.name)
   if (results !== undefined && names !== undefined) return new ResultsRelay(attempt, status, flat, results, names)
   if (holding?.verb === 'uses') return new RawRelay(attempt, status, flat, lengthOf(headers))
-  if (holding !== undefined) return new HeldRelay(attempt, holding, status, flat, headers)
+  if (holding !== undefined) return new ResourceRelay(attempt, holding, status, flat, headers)
   const type = single(headers['content-type'])?.toLowerCase() ?? ''
   tapResponse(attempt, type.startsWith('text/event-stream'))
   const framing = framingOf(attempt.call, attempt.route.framing)
@@ -80,9 +80,9 @@ function tapResponse({ call, exchange }: Source, events: boolean): void {
   if (turn.conversationId !== undefined) {
     taps.push(new ResponseTap(events, response => void turn.extend(response).catch(() => undefined)))
   }
-  if (turn.wishes.store) {
+  if (turn.options.store) {
     taps.push(
-      new AnswerTap(events, {
+      new ResponseObserver(events, {
         response: id => turn.kept(id, exchange.upstream.name),
         items: ids => turn.keptItems(ids),
       }),

@@ -6,7 +6,7 @@ import type { Serve } from './background.js'
 import { compact } from './compact.js'
 import { noResponse } from './faults.js'
 import { itemList } from './item-list.js'
-import { askKeeper, keeperOf, relayedAnywhere } from './kept.js'
+import { askOwner, exchangeOfOwner, relayedAnywhere } from './upstream-owned.js'
 import type { KeptResponse, StoredResponse } from './stored.js'
 
 /** Answers about responses that were made before. */
@@ -85,9 +85,9 @@ async function outside(call: Call, route: Route, id: string): Promise<KeptRespon
 function ask(call: Call, route: Route, found: KeptResponse, below: string): void {
   const exchange = call.isUnknown
     ? relayedAnywhere(route).find(({ upstream }) => upstream.name === found.upstream)
-    : keeperOf(call.generation.plan, found)
+    : exchangeOfOwner(call.generation.plan, found)
   if (exchange === undefined) throw noResponse(found.id)
-  askKeeper(call, route, exchange, `/${encodeURIComponent(found.id)}${below}`)
+  askOwner(call, route, exchange, `/${encodeURIComponent(found.id)}${below}`)
 }
 
 function ownerOf(call: Call): string {

@@ -15,16 +15,16 @@ import { Following, type RunReader } from './following.js'
 import { innerHeaders } from './inner-headers.js'
 import { Run } from './run.js'
 import { isLost, isUnfinished, type OwnResponse } from './stored.js'
-import type { Turn } from './turn.js'
+import type { ResponseTurn } from './response-turn.js'
 
 /** Most responses that run in the background of one process at once: 65 of one key, where no other key has any. */
 const MAX_RUNNING = 72
 /** Most whose events are kept when they have ended. */
 const MAX_ENDED = 32
 /** How long those are kept, milliseconds. */
-const KEEP_ENDED = 300_000
+const ENDED_RETENTION_MS = 300_000
 /** How often a run shows that it is alive, milliseconds. */
-const BEAT = 30_000
+const BEAT_INTERVAL_MS = 30_000
 
 /** Serves a request from inside the process. */
 export type Serve = (request: IncomingMessage, response: ServerResponse) => void
@@ -55,8 +55,8 @@ export class Background {
    * Begins a run and answers the client: with the response as it is now, or with its events as they come. `relayed`: the
    * upstream speaks the protocol itself; it is to keep nothing, since the response is kept here, by an id of ours.
    */
-  async start(call: Asking, body: HeldBody, turn: Turn, serve: Serve, relayed = false): Promise<void> {
-    if (!turn.wishes.store) throw refused('A response that runs in the background has to be stored.', 'store')
+  async start(call: Asking, body: HeldBody, turn: ResponseTurn, serve: Serve, relayed = false): Promise<void> {
+    if (!turn.options.store) throw refused('A response that runs in the background has to be stored.', 'store')
     const streamed = setValue(setValue(body.bytes, ['background'], 'false', 'always'), ['stream'], 'true', 'always')
     const inner = relayed ? setValue(streamed, ['store'], 'false', 'always') : streamed
     this.takePlace(turn.owner)
@@ -66,7 +66,7 @@ export class Background {
     })
     const run = new Run(turn.owner, kept, this.#shares, ended => this.ended(ended))
     this.add(run)
-    this.#beat ??= setInterval(() => this.beat(), BEAT).unref()
+    this.#beat ??= setInterval(() => this.beat(), BEAT_INTERVAL_MS).unref()
     const { method = '', url = '', rawHeaders } = call.request
     const request = new InnerRequest(method, url, innerHeaders(rawHeaders), inner, {
       responseId: turn.id,
@@ -80,7 +80,7 @@ export class Background {
   }
 
   /** The response as it is kept before anything has come of it. */
-  private async draft(call: Asking, body: HeldBody, turn: Turn): Promise<OwnResponse> {
+  private async draft(call: Asking, body: HeldBody, turn: ResponseTurn): Promise<OwnResponse> {
     const document = await documentOfBody(call, body, { exact: true })
     if (!isObject(document)) throw new GatewayError('bad_request', 'The body has to be a JSON object.')
     await turn.expand(document)
@@ -143,7 +143,7 @@ export class Background {
 
   /** Its events can be read for a while yet, unless its key has more such runs than others and there are too many. */
   private retire(run: Run): void {
-    setTimeout(() => this.delete(run), KEEP_ENDED).unref()
+    setTimeout(() => this.delete(run), ENDED_RETENTION_MS).unref()
     const ended = [...this.#runs.values()].filter(one => one.ended)
     if (ended.length > MAX_ENDED) this.delete(oldestOfMost(ended))
   }

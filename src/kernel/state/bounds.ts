@@ -1,4 +1,4 @@
-const DAY = 24 * 3_600_000
+const DAY_MS = 24 * 3_600_000
 
 /** How long a conversation may grow, and how long it is kept. */
 export interface StateBounds {
@@ -20,7 +20,7 @@ export const STATE_BOUNDS: StateBounds = {
   turns: 256,
   bytes: 16 * 1024 * 1024,
   items: 10_000,
-  keep: 30 * DAY,
+  keep: 30 * DAY_MS,
   references: 2048,
   indexed: 64,
 }

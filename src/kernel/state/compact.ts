@@ -14,7 +14,7 @@ import { NOT_ALLOWED, whyNot } from '../resolve.js'
 import type { Serve } from './background.js'
 import { newId } from './ids.js'
 import { type Item, itemsOf, typeOf, withIds } from './items.js'
-import { askKeeper, makingRoute, relayed } from './kept.js'
+import { askOwner, makingRoute, relayed } from './upstream-owned.js'
 import { openTurn } from './open-turn.js'
 import { outputOf, sizeOf } from './stored.js'
 
@@ -52,7 +52,7 @@ export async function compact(call: Call, route: Route, serve: Serve): Promise<v
   const able = relayed(plan, call.model)
   if (call.wishes !== undefined) call.turn = await openTurn(call, { ...call.wishes, store: false }, body, able)
   const exchanges = mayBeRuled(call, route, body) ? await checkMembers(call, route, body, able) : able
-  const before = call.turn?.before.by
+  const before = call.turn?.history.by
   const [exchange] = exchanges.length > 0 || before === 'upstream' ? (call.turn?.narrow(exchanges) ?? exchanges) : []
   const summarize = (): void => {
     summary(call, maker, body, serve).catch((cause: unknown) => call.fail(cause))
@@ -60,7 +60,7 @@ export async function compact(call: Call, route: Route, serve: Serve): Promise<v
   if (exchange === undefined) return summarize()
   // The answer tells its usage as other answers of the protocol do.
   const asked = { ...route, protocol: maker.protocol }
-  askKeeper(call, asked, exchange, '/compact', body, ({ condition }: Failure) => {
+  askOwner(call, asked, exchange, '/compact', body, ({ condition }: Failure) => {
     const isOurs = NOT_SERVED.has(condition)
     if (isOurs) summarize()
     return isOurs
@@ -88,7 +88,7 @@ async function summary(call: Call, maker: Route, body: HeldBody, serve: Serve): 
   const id = newId('resp_')
   const sealed = await call.kernel.state.compactions.seal(call.key, text)
   const compaction = { type: 'compaction', id: newId('cmp_'), encrypted_content: sealed }
-  const earlier = call.turn?.before.by === 'gateway' ? call.turn.before.conversation.items : []
+  const earlier = call.turn?.history.by === 'gateway' ? call.turn.history.conversation.items : []
   call.answer(200, {
     id,
     object: 'response.compaction',

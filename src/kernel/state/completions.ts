@@ -13,8 +13,8 @@ const COMPLETIONS = 'completions'
 const MESSAGES = 'completion-messages'
 const NEWLINE = 10
 /** Records that are read at a time while a page is put together, and at most for one page. */
-const STEP = 10
-const MAX_READ = 5000
+const STEP_RECORDS = 10
+const MAX_RECORDS_READ = 5000
 /** A page ends before it has more, however many completions it may have. */
 const MAX_PAGE_BYTES = 16 * 1024 * 1024
 const PREFIX = 'chatcmpl-'
@@ -136,8 +136,8 @@ export class Completions {
     const items: StoredCompletion[] = []
     let last = after
     let bytes = 0
-    for (let read = 0; read < MAX_READ; read += STEP) {
-      const range = { order, limit: STEP, ...(last === undefined ? {} : { after: last }) }
+    for (let read = 0; read < MAX_RECORDS_READ; read += STEP_RECORDS) {
+      const range = { order, limit: STEP_RECORDS, ...(last === undefined ? {} : { after: last }) }
       const records = await stored(this.#store.list(COMPLETIONS, owner, range))
       for (const record of records) {
         last = { created: record.created, key: record.key }
@@ -147,7 +147,7 @@ export class Completions {
         if (items.length === limit || (items.length > 0 && bytes > MAX_PAGE_BYTES)) return { items, more: true }
         items.push(completion)
       }
-      if (records.length < STEP) return { items, more: false }
+      if (records.length < STEP_RECORDS) return { items, more: false }
     }
     return { items, more: true }
   }

@@ -1,7 +1,7 @@
 import type { Exchange } from '../../core/plan.js'
 import type { Store, StoredRecord } from '../../core/store.js'
-import { belongsToAnyone } from '../held/belonging.js'
-import { takerOf } from '../held/outside.js'
+import { belongsToAnyone } from '../held/is-owned.js'
+import { takerOf } from '../held/unknown-ids.js'
 import { STATE_BOUNDS, type StateBounds } from './bounds.js'
 import { noItem, noPrevious, stored, tooLong, unfinishedPrevious } from './faults.js'
 import { isOwnId } from './ids.js'
@@ -75,7 +75,7 @@ export class Conversations {
   }
 
   /** Whether any key has a response of that id. */
-  async belongs(id: string): Promise<boolean> {
+  async isOwned(id: string): Promise<boolean> {
     const isPending = [...this.#pending.values()].some(response => response.id === id)
     return isPending || (await belongsToAnyone(this.#store, RESPONSES, id))
   }
@@ -163,19 +163,19 @@ export class Conversations {
    * was made here. Throws `invalid_parameter` where several do.
    */
   async outside(id: string, exchanges: readonly Exchange[], param?: string): Promise<string | undefined> {
-    if (!mayPass(id, exchanges) || (await this.belongs(id))) return undefined
+    if (!mayPass(id, exchanges) || (await this.isOwned(id))) return undefined
     return takerOf(exchanges, id, param)?.upstream.name
   }
 
   /** The same of an item. */
   private async outsideItem(id: string, exchanges: readonly Exchange[]): Promise<string | undefined> {
-    if (!mayPass(id, exchanges) || (await this.#items.belongs(id))) return undefined
+    if (!mayPass(id, exchanges) || (await this.#items.isOwned(id))) return undefined
     return takerOf(exchanges, id, 'input')?.upstream.name
   }
 
   /** The same of a conversation that has an id. */
   async outsideConversation(id: string, exchanges: readonly Exchange[]): Promise<string | undefined> {
-    if (!mayPass(id, exchanges) || (await this.named.belongs(id))) return undefined
+    if (!mayPass(id, exchanges) || (await this.named.isOwned(id))) return undefined
     return takerOf(exchanges, id, 'conversation')?.upstream.name
   }
 

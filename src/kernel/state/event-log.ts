@@ -1,7 +1,7 @@
 /** Bytes of a block of small events; a larger event has one of its own. */
-const BLOCK = 16 * 1024
+const BLOCK_BYTES = 16 * 1024
 /** What an event takes besides its bytes, about. */
-const EVENT_COST = 8
+const EVENT_COST_BYTES = 8
 
 interface Block {
   readonly bytes: Buffer
@@ -38,13 +38,13 @@ export class EventLog {
     let start = block?.ends.at(-1) ?? 0
     if (block === undefined || start + length > block.bytes.length) {
       start = 0
-      block = { bytes: Buffer.allocUnsafeSlow(Math.max(BLOCK, length)), first: this.#next, ends: [] }
+      block = { bytes: Buffer.allocUnsafeSlow(Math.max(BLOCK_BYTES, length)), first: this.#next, ends: [] }
       this.#blocks.push(block)
       this.#size += block.bytes.length
     }
     block.bytes.write(frame, start)
     block.ends.push(start + length)
-    this.#size += EVENT_COST
+    this.#size += EVENT_COST_BYTES
     this.#next++
   }
 
@@ -68,7 +68,7 @@ export class EventLog {
     while (this.#size > bytes) {
       const [block, after] = [this.#blocks[count], this.#blocks[count + 1]]
       if (block === undefined || after === undefined || after.first > unread) break
-      this.#size -= block.bytes.length + block.ends.length * EVENT_COST
+      this.#size -= block.bytes.length + block.ends.length * EVENT_COST_BYTES
       count++
     }
     this.#blocks.splice(0, count)

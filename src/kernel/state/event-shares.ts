@@ -1,7 +1,7 @@
 /** Bytes of events that all runs of a process keep together, so that they can be read again. */
-const ALL_EVENTS = 48 * 1024 * 1024
+const MAX_ALL_EVENTS_BYTES = 48 * 1024 * 1024
 /** Most that one keeps. */
-const MOST_EVENTS = 2 * 1024 * 1024
+const MAX_RUN_EVENTS_BYTES = 2 * 1024 * 1024
 
 /** How much of their events runs may keep: keys have equal shares of a bound for all, and so have the runs of a key. */
 export class EventShares {
@@ -19,7 +19,7 @@ export class EventShares {
 
   /** Bytes for each run of that owner. */
   of(owner: string): number {
-    const share = ALL_EVENTS / Math.max(1, this.#runs.size) / (this.#runs.get(owner) ?? 1)
-    return Math.min(MOST_EVENTS, Math.floor(share))
+    const share = MAX_ALL_EVENTS_BYTES / Math.max(1, this.#runs.size) / (this.#runs.get(owner) ?? 1)
+    return Math.min(MAX_RUN_EVENTS_BYTES, Math.floor(share))
   }
 }

@@ -2,11 +2,11 @@ import { GatewayError } from '../../core/errors.js'
 import { StoreError } from '../../core/store.js'
 
 /** Longest part of a client's id that an error repeats, characters. */
-const SHOWN = 256
+const MAX_SHOWN_CHARS = 256
 
 /** A response that never was, one that is gone and one of another caller: there is one answer to all of them. */
 export function noPrevious(id: string): GatewayError {
-  return new GatewayError('invalid_parameter', `Previous response with id '${id.slice(0, SHOWN)}' not found.`, {
+  return new GatewayError('invalid_parameter', `Previous response with id '${id.slice(0, MAX_SHOWN_CHARS)}' not found.`, {
     param: 'previous_response_id',
     familyCode: 'previous_response_not_found',
   })
@@ -14,7 +14,7 @@ export function noPrevious(id: string): GatewayError {
 
 /** Whoever went on now would go on without its answer. */
 export function unfinishedPrevious(id: string): GatewayError {
-  const message = `Previous response with id '${id.slice(0, SHOWN)}' is still being made. Continue it when it has ended.`
+  const message = `Previous response with id '${id.slice(0, MAX_SHOWN_CHARS)}' is still being made. Continue it when it has ended.`
   return new GatewayError('invalid_parameter', message, { param: 'previous_response_id' })
 }
 
@@ -51,16 +51,16 @@ export function tooManyItems(most: number): GatewayError {
 }
 
 export function noResponse(id: string): GatewayError {
-  return new GatewayError('not_found', `Response with id '${id.slice(0, SHOWN)}' not found.`)
+  return new GatewayError('not_found', `Response with id '${id.slice(0, MAX_SHOWN_CHARS)}' not found.`)
 }
 
 export function noItem(id: string): GatewayError {
-  return new GatewayError('not_found', `Item with id '${id.slice(0, SHOWN)}' not found.`, { param: 'input' })
+  return new GatewayError('not_found', `Item with id '${id.slice(0, MAX_SHOWN_CHARS)}' not found.`, { param: 'input' })
 }
 
 /** One that never was, one that is gone and one of another caller: there is one answer to all of them. */
 export function noCompletion(id: string): GatewayError {
-  return new GatewayError('not_found', `Chat completion with id '${id.slice(0, SHOWN)}' not found.`)
+  return new GatewayError('not_found', `Chat completion with id '${id.slice(0, MAX_SHOWN_CHARS)}' not found.`)
 }
 
 /** A completion that is to be kept is over a bound. */
@@ -76,11 +76,11 @@ export function missingParameter(param: string): GatewayError {
 
 /** One that never was, one that is gone and one of another caller: there is one answer to all of them. */
 export function noConversation(id: string): GatewayError {
-  return new GatewayError('not_found', `Conversation with id '${id.slice(0, SHOWN)}' not found.`)
+  return new GatewayError('not_found', `Conversation with id '${id.slice(0, MAX_SHOWN_CHARS)}' not found.`)
 }
 
 export function noConversationItem(item: string, id: string): GatewayError {
-  const message = `Item with id '${item.slice(0, SHOWN)}' not found in conversation with id '${id.slice(0, SHOWN)}'.`
+  const message = `Item with id '${item.slice(0, MAX_SHOWN_CHARS)}' not found in conversation with id '${id.slice(0, MAX_SHOWN_CHARS)}'.`
   return new GatewayError('not_found', message)
 }
 

@@ -3,14 +3,14 @@ import { JsonScanner } from '../../wire/json-scan.js'
 import { SseDecoder, WireLimitError } from '../../wire/sse.js'
 
 /** What is looked at of an answer at most, in bytes, and how deep and wide it may be until the id has come. */
-const MOST = 8 * 1024 * 1024
+const MAX_BYTES = 8 * 1024 * 1024
 const SHAPE = { depth: 256, members: 1_000_000 }
 
 /** Watches an answer on its way to the client until the id of its response has come by. Changes nothing. */
 export class IdTap {
   readonly #found: (id: string) => void
   readonly #reader: Reader
-  #left = MOST
+  #left = MAX_BYTES
   #over = false
 
   /** `events`: whether the answer is an event stream, and not one document. */
@@ -50,7 +50,7 @@ class DocumentReader implements Reader {
 
 /** The first event of a stream says what is answered: `{response: {id}}`. */
 class EventReader implements Reader {
-  readonly #decoder = new SseDecoder({ line: MOST, event: MOST })
+  readonly #decoder = new SseDecoder({ line: MAX_BYTES, event: MAX_BYTES })
 
   push(bytes: Uint8Array): string | null | undefined {
     try {

@@ -2,8 +2,8 @@ import { GatewayError } from '../../core/errors.js'
 import type { JsonObject } from '../../core/json.js'
 import type { Item } from './items.js'
 
-const MOST = 100
-const USUAL = 20
+const MAX_LIMIT = 100
+const DEFAULT_LIMIT = 20
 
 /**
  * A page of items by the query `limit` (1 to 100, default 20), `order` (`desc` is the default), `after` and `before`,
@@ -42,10 +42,10 @@ export interface Page<T> {
 }
 
 export function readLimit(text: string | null | undefined): number {
-  if (text === null || text === undefined) return USUAL
+  if (text === null || text === undefined) return DEFAULT_LIMIT
   const limit = /^\d{1,3}$/.test(text) ? Number(text) : 0
-  if (limit >= 1 && limit <= MOST) return limit
-  throw new GatewayError('invalid_parameter', `'limit' has to be a number from 1 to ${MOST}.`, { param: 'limit' })
+  if (limit >= 1 && limit <= MAX_LIMIT) return limit
+  throw new GatewayError('invalid_parameter', `'limit' has to be a number from 1 to ${MAX_LIMIT}.`, { param: 'limit' })
 }
 
 export function isAscending(text: string | null | undefined): boolean {

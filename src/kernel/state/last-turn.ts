@@ -8,7 +8,7 @@ import { blankResponse } from './echo.js'
 import { noPrevious } from './faults.js'
 import { newId } from './ids.js'
 import { itemsOf } from './items.js'
-import type { Turn } from './turn.js'
+import type { ResponseTurn } from './response-turn.js'
 
 /**
  * The last response of one connection, for clients that let nothing be kept (`store: false`): as long as the connection
@@ -16,7 +16,7 @@ import type { Turn } from './turn.js'
  */
 export class LastTurn implements LocalMemory {
   #last: { readonly id: string; readonly conversation: Conversation } | undefined
-  #turn: Turn | undefined
+  #turn: ResponseTurn | undefined
   #message: JsonObject = {}
 
   find(id: string): Conversation | undefined {
@@ -29,7 +29,7 @@ export class LastTurn implements LocalMemory {
     this.#turn = undefined
   }
 
-  began(turn: Turn): void {
+  began(turn: ResponseTurn): void {
     this.#turn = turn
   }
 

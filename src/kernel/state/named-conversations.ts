@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../core/json.js'
 import { isPlace, type Store, type StoredRecord } from '../../core/store.js'
-import { belongsToAnyone } from '../held/belonging.js'
+import { belongsToAnyone } from '../held/is-owned.js'
 import { yieldToEventLoop } from '../translate/steps.js'
 import type { StateBounds } from './bounds.js'
 import {
@@ -64,7 +64,7 @@ export class NamedConversations {
   }
 
   /** Whether any key has a conversation of that id. */
-  belongs(id: string): Promise<boolean> {
+  isOwned(id: string): Promise<boolean> {
     return belongsToAnyone(this.#store, CONVERSATIONS, id)
   }
 

@@ -12,7 +12,7 @@ import { isCompaction, mayHoldCompaction } from './compactions.js'
 import type { Conversations } from './conversations.js'
 import { tooLongConversation } from './faults.js'
 import { mayRefer, referencesIn } from './references.js'
-import { type Before, HIDDEN, Turn, type Wishes } from './turn.js'
+import { type TurnHistory, HIDDEN, ResponseTurn, type TurnOptions } from './response-turn.js'
 
 /** Whether requests on this route belong to conversations. */
 export function isStateful({ protocol, lane }: Pick<Route, 'protocol' | 'lane'>): boolean {
@@ -25,7 +25,7 @@ export function readsState(route: Pick<Route, 'protocol' | 'lane' | 'answer'>): 
 }
 
 /** What a request says of its conversation; `references` absent where they are not known yet. Throws `invalid_parameter`. */
-export function readWishes(inBody: InBody, references?: readonly string[]): Wishes {
+export function readTurnOptions(inBody: InBody, references?: readonly string[]): TurnOptions {
   checkConversation(inBody)
   const [previous, conversation] = [inBody('previous_response_id'), inBody('conversation')]
   return {
@@ -43,18 +43,18 @@ export function readWishes(inBody: InBody, references?: readonly string[]): Wish
  */
 export async function openTurn(
   call: Call,
-  wishes: Wishes,
+  wishes: TurnOptions,
   body: Body,
   exchanges: readonly Exchange[] = [],
-): Promise<Turn> {
+): Promise<ResponseTurn> {
   const owner = call.key
   const inside = call.request instanceof InnerRequest ? call.request.inside : undefined
-  const before = await findBefore(call, owner, wishes, body, inside, exchanges)
+  const before = await findHistory(call, owner, wishes, body, inside, exchanges)
   const { conversations } = call.kernel.state
   const { responseId } = inside ?? {}
   // Whoever began a run in the background keeps its response.
   const kept = responseId === undefined ? wishes : { ...wishes, store: false }
-  const turn = new Turn(conversations, owner, call.model, kept, before, responseId)
+  const turn = new ResponseTurn(conversations, owner, call.model, kept, before, responseId)
   await turn.meet(wishes.references ?? (await referencesOf(call, body)), relayedTo(exchanges))
   if (mayBeCompacted(turn, body)) turn.open = await call.kernel.state.compactions.opener(owner)
   inside?.local?.began(turn)
@@ -62,8 +62,8 @@ export async function openTurn(
 }
 
 /** Whether the conversation may hold an item that stands for a summary of ours. */
-function mayBeCompacted({ before }: Turn, body: Body): boolean {
-  if (before.by === 'gateway' && before.conversation.items.some(isCompaction)) return true
+function mayBeCompacted({ history }: ResponseTurn, body: Body): boolean {
+  if (history.by === 'gateway' && history.conversation.items.some(isCompaction)) return true
   return body.type === 'bytes' && mayHoldCompaction(body.bytes)
 }
 
@@ -77,14 +77,14 @@ async function referencesOf(call: Call, body: Body): Promise<readonly string[]> 
   return references
 }
 
-async function findBefore(
+async function findHistory(
   call: Call,
   owner: string,
-  { previous, conversation }: Wishes,
+  { previous, conversation }: TurnOptions,
   body: Body,
   inside: Inside | undefined,
   exchanges: readonly Exchange[],
-): Promise<Before> {
+): Promise<TurnHistory> {
   if (conversation !== undefined) {
     const id = conversation === HIDDEN ? conversationIn(body) : conversation
     const taker = await call.kernel.state.conversations.outsideConversation(id, relayedTo(exchanges))
@@ -108,7 +108,7 @@ function relayedTo(exchanges: readonly Exchange[]): readonly Exchange[] {
 }
 
 /** All of a conversation that has an id. */
-async function inConversation(conversations: Conversations, owner: string, id: string): Promise<Before> {
+async function inConversation(conversations: Conversations, owner: string, id: string): Promise<TurnHistory> {
   const { named } = conversations
   const found = await named.find(owner, id)
   const { items: count, bytes, lines } = found.head

@@ -7,10 +7,10 @@ import type { EventShares } from './event-shares.js'
 import { type OwnResponse, sizeOf } from './stored.js'
 
 /** How much more than its share a run keeps for somebody who reads its events and is that far behind. */
-const UNREAD = 4
+const UNREAD_SHARES = 4
 const LIMITS = { line: 16 * 1024 * 1024, event: 16 * 1024 * 1024 }
 /** Most of a refusal that is read. */
-const MOST_REFUSAL = 64 * 1024
+const MAX_REFUSAL_CHARS = 64 * 1024
 
 /** Events that carry the response as a whole; those of the second kind are the last ones. */
 const WHOLE = new Set(['response.created', 'response.queued', 'response.in_progress'])
@@ -103,7 +103,7 @@ export class Run implements Receiver {
   data(bytes: Buffer): boolean {
     if (this.ended) return true
     if (this.#status !== 200) {
-      if (this.#refusal.length < MOST_REFUSAL) this.#refusal += bytes.toString('utf8')
+      if (this.#refusal.length < MAX_REFUSAL_CHARS) this.#refusal += bytes.toString('utf8')
       return true
     }
     try {
@@ -162,7 +162,7 @@ export class Run implements Receiver {
     const share = this.#shares.of(this.owner)
     if (this.#events.size <= share) return
     let unread = this.next
-    if (this.#events.size <= UNREAD * share) for (const { next } of this.#followers) unread = Math.min(unread, next)
+    if (this.#events.size <= UNREAD_SHARES * share) for (const { next } of this.#followers) unread = Math.min(unread, next)
     this.#events.trim(share, unread)
   }
 

@@ -1,13 +1,13 @@
 import type { Store } from '../../core/store.js'
 import { ClientSecrets } from '../client-secrets.js'
 import { BatchNames } from '../held/batch/result-names.js'
-import { Holdings } from '../held/holdings.js'
+import { Holdings } from '../held/ownership-store.js'
 import { Background } from './background.js'
 import type { StateBounds } from './bounds.js'
 import { Compactions } from './compactions.js'
 import { Completions } from './completions.js'
 import { Conversations } from './conversations.js'
-import { Recall } from './recall.js'
+import { ReasoningCache } from './reasoning-cache.js'
 
 /** What the gateway itself remembers between requests. */
 export class State {
@@ -16,8 +16,8 @@ export class State {
   readonly clientSecrets: ClientSecrets
   readonly completions: Completions
   readonly compactions: Compactions
-  readonly recall: Recall
-  readonly holdings: Holdings
+  readonly reasoningCache: ReasoningCache
+  readonly ownership: Holdings
   readonly batchNames: BatchNames
 
   constructor(store: Store, bounds: StateBounds, onFault: (error: unknown) => void) {
@@ -26,8 +26,8 @@ export class State {
     this.completions = new Completions(store, bounds, onFault)
     this.clientSecrets = new ClientSecrets(store)
     this.compactions = new Compactions(store)
-    this.recall = new Recall(store)
-    this.holdings = new Holdings(store)
+    this.reasoningCache = new ReasoningCache(store)
+    this.ownership = new Holdings(store)
     this.batchNames = new BatchNames(store)
   }
 

@@ -43,7 +43,7 @@ export interface KeptResponse extends Stored {
 }
 
 /** After how long without a sign of life a run in the background counts as lost, milliseconds. */
-const SILENCE = 120_000
+const LOST_AFTER_MS = 120_000
 const UNFINISHED = new Set<unknown>(['queued', 'in_progress'])
 
 /** Whether the response is still to come. */
@@ -53,7 +53,7 @@ export function isUnfinished({ response }: OwnResponse): boolean {
 
 /** Whether nobody makes it any more, though it is unfinished. */
 export function isLost(stored: OwnResponse, now: number): boolean {
-  return isUnfinished(stored) && now - (stored.beat ?? 0) > SILENCE
+  return isUnfinished(stored) && now - (stored.beat ?? 0) > LOST_AFTER_MS
 }
 
 /** What the response gave, in the form in which later turns take it in. */
@@ -75,9 +75,9 @@ export interface StoredHead {
 }
 
 /** Of a record that is read in steps: bytes that are decoded and parsed in one turn of the event loop, beside an item. */
-const STEP = 256 * 1024
+const STEP_BYTES = 256 * 1024
 /** The first line of a record is not longer, but for a model's name or an id that nobody could use. */
-const MAX_HEAD = 64 * 1024
+const MAX_HEAD_BYTES = 64 * 1024
 const NEWLINE = 10
 
 /**
@@ -103,7 +103,7 @@ export async function encodeStored(stored: StoredResponse): Promise<Buffer> {
     pieces.push(piece)
     size += piece.length
     step += piece.length
-    if (step < STEP) continue
+    if (step < STEP_BYTES) continue
     step = 0
     await yieldToEventLoop(Number.POSITIVE_INFINITY)
   }
@@ -112,7 +112,7 @@ export async function encodeStored(stored: StoredResponse): Promise<Buffer> {
 
 /** Undefined where a former version wrote the record, or an upstream keeps the response. */
 export function headOf(bytes: Uint8Array): StoredHead | undefined {
-  const end = bytes.subarray(0, MAX_HEAD).indexOf(NEWLINE)
+  const end = bytes.subarray(0, MAX_HEAD_BYTES).indexOf(NEWLINE)
   const head = end < 0 ? undefined : parseJson(textOf(bytes.subarray(0, end)))
   if (!isObject(head)) return undefined
   const { turns, bytes: size, items } = head
@@ -130,7 +130,7 @@ export async function decodeStored(bytes: Uint8Array): Promise<StoredResponse | 
     lines.push(parseExact(end < 0 ? await utf8Text(Buffer.from(line)) : textOf(line)))
     at += line.length + 1
     step += line.length
-    if (step < STEP) continue
+    if (step < STEP_BYTES) continue
     step = 0
     await yieldToEventLoop(Number.POSITIVE_INFINITY)
   }

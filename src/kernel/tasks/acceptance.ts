@@ -5,20 +5,20 @@ import type { Body } from '../body.js'
 import type { Call } from '../call.js'
 import { errorOfStatus, retryAfter } from '../upstream-errors.js'
 import { upstreamMessage } from '../upstream-words.js'
-import type { Answer } from './ask.js'
-import type { Entry } from './book.js'
+import type { UpstreamResponse } from './http-call.js'
+import type { TaskEntry } from './repository.js'
 import { digestOf } from './claim.js'
 import { cleaned } from './cleaned.js'
-import { faceOf } from './faces/index.js'
+import { presenterOf } from './presenters/index.js'
 import { type Reading, readAnswer, verdictOf } from './reading.js'
 import { isEnded, type Task } from './record.js'
 import { declined, NOTHING_TAKEN, type Refused } from './refusal.js'
-import { keepTaken, type Taken } from './taken.js'
-import { FAILURES, heard } from './transition.js'
+import { confirmSubmit, type Confirmation } from './confirm-submit.js'
+import { FAILURES, applyUpstreamStatus } from './transition.js'
 import { readDocument } from './upstream.js'
 
 /** Statuses by which whoever stands before the upstream says that it does not know what the upstream did. */
-const UNSURE: ReadonlySet<number> = new Set([502, 504, 520, 524])
+const AMBIGUOUS_STATUSES: ReadonlySet<number> = new Set([502, 504, 520, 524])
 
 /** One request to begin a task, before anybody is asked. */
 export interface Order {
@@ -30,24 +30,24 @@ export interface Order {
   readonly exchanges: readonly Exchange[]
   readonly body: Body
   /** The task that the new one is to be made of. */
-  readonly parent: Entry | undefined
+  readonly parent: TaskEntry | undefined
   /** The client's own key for the request. */
   readonly key: string | undefined
 }
 
 /** What came of asking one upstream. */
-export type Outcome = Taken | Refused
+export type Outcome = Confirmation | Refused
 
 /** What an upstream's answer to a submit makes of the record. */
 export async function accept(
   order: Order,
-  entry: Entry,
-  answer: Answer,
+  entry: TaskEntry,
+  answer: UpstreamResponse,
   exchange: Exchange,
   target: TaskTarget,
 ): Promise<Outcome> {
   const { status, headers } = answer
-  if (UNSURE.has(status)) return { type: 'open' }
+  if (AMBIGUOUS_STATUSES.has(status)) return { type: 'open' }
   if (status < 200 || status >= 300) {
     const retry = TASK_BUSY.has(status) && exchange.retry.covers(status)
     return {
@@ -79,7 +79,7 @@ export async function accept(
 /** `first`: when the task is to be looked at, milliseconds since the epoch. */
 async function begin(
   { call }: Order,
-  entry: Entry,
+  entry: TaskEntry,
   reading: Reading,
   target: TaskTarget,
   first: number,
@@ -94,13 +94,13 @@ async function begin(
     if (isEnded(task)) {
       // Somebody thought that nobody waits for it any more: a success still counts.
       const late: Task = { ...named, phase: task.state === 'cancelled' ? 'cancelling' : 'late' }
-      return isMade && late.phase === 'late' ? heard(late, said, target.shape, now, true) : late
+      return isMade && late.phase === 'late' ? applyUpstreamStatus(late, said, target.shape, now, true) : late
     }
     const { poll, deadline } = target.shape
     const open: Task = { ...named, phase: 'open', pace: poll.clients, deadline: task.created + deadline }
-    return heard(open, said, target.shape, now, isMade)
+    return applyUpstreamStatus(open, said, target.shape, now, isMade)
   }
-  return await keepTaken(call.kernel, entry, begun, first)
+  return await confirmSubmit(call.kernel, entry, begun, first)
 }
 
 /** What the answer to a submit says, its results kept. */
@@ -125,26 +125,26 @@ async function keepSaid(
 /** The older task it is, and the new one never was. What was heard of it before does not hold any more. */
 async function goOn(
   order: Order,
-  entry: Entry,
-  parent: Entry,
+  entry: TaskEntry,
+  parent: TaskEntry,
   reading: Reading,
   { shape }: TaskTarget,
 ): Promise<Outcome> {
   const { tasks } = order.call.kernel
   const { hook, origin } = entry.task
   const now = Date.now()
-  for (let known: Entry | undefined = parent; known !== undefined; ) {
+  for (let known: TaskEntry | undefined = parent; known !== undefined; ) {
     const { task } = known
     const told = hook === undefined ? {} : { hook: { ...hook, sequence: task.hook?.sequence ?? 0 } }
     const from = { ...task, ...told, ...(origin === undefined ? {} : { origin }), fields: {}, moved: now }
-    const next = heard({ ...from, deadline: now + shape.deadline }, reading, shape, now, false)
+    const next = applyUpstreamStatus({ ...from, deadline: now + shape.deadline }, reading, shape, now, false)
     const saved = await tasks.save(known, next, now + shape.poll.first)
     if (saved !== undefined) {
       await lead(order, saved.task.id)
-      await tasks.book.remove(entry)
+      await tasks.repository.remove(entry)
       return { type: 'begun', entry: saved }
     }
-    known = await tasks.book.find(task.kind, task.owner, task.id)
+    known = await tasks.repository.find(task.kind, task.owner, task.id)
   }
   return { type: 'refused', error: gone(order), retry: false }
 }
@@ -153,12 +153,12 @@ async function goOn(
 async function lead({ call, draft, body, key }: Order, id: string): Promise<void> {
   if (key === undefined) return
   const before = { id: draft.id, digest: await digestOf(call, body) }
-  await call.kernel.tasks.book.claimKey(draft.owner, key, { ...before, id }, before)
+  await call.kernel.tasks.repository.claimKey(draft.owner, key, { ...before, id }, before)
 }
 
 /** The task was taken out meanwhile. */
 export function gone({ task, draft }: Pick<Order, 'task' | 'draft'>): GatewayError {
-  return faceOf(task.kind).unknown(draft.id)
+  return presenterOf(task.kind).unknown(draft.id)
 }
 
 /** An upstream that cannot be asked about a task has said all of it when it has taken it: here is what it made. */

@@ -4,24 +4,24 @@ import { GatewayError } from '../../core/errors.js'
 import type { Body } from '../body.js'
 import type { Call } from '../call.js'
 import { digestForm } from '../form-json.js'
-import type { Claimed, Entry } from './book.js'
+import type { Claimed, TaskEntry } from './repository.js'
 import type { Task } from './record.js'
-import { isStoreFault } from './taken.js'
+import { isStoreFault } from './confirm-submit.js'
 import { withdraw } from './withdrawal.js'
 
 /** Longest key by which a client marks a request, characters. */
-const LONGEST_KEY = 255
+const MAX_KEY_CHARS = 255
 /** Pauses between two looks at that, milliseconds. */
-const PAUSE = { first: 20, longest: 500 }
+const PAUSE_MS = { first: 20, longest: 500 }
 /** How often requests with one key may come between each other. */
-const TRIES = 8
+const MAX_TRIES = 8
 
 /** The client's own key for a request. */
 export function keyOf(call: Call): string | undefined {
   const key = call.request.headers['idempotency-key']
   if (key === undefined || key === '') return undefined
-  if (typeof key === 'string' && key.length <= LONGEST_KEY) return key
-  const message = `The Idempotency-Key has more than ${LONGEST_KEY} characters.`
+  if (typeof key === 'string' && key.length <= MAX_KEY_CHARS) return key
+  const message = `The Idempotency-Key has more than ${MAX_KEY_CHARS} characters.`
   throw new GatewayError('bad_request', message, { param: 'idempotency-key' })
 }
 
@@ -36,40 +36,40 @@ export async function claim(
   draft: Task,
   key: string,
   body: Body,
-  create: () => Promise<Entry>,
-): Promise<{ readonly entry: Entry; readonly mine: boolean } | undefined> {
-  const { book } = call.kernel.tasks
+  create: () => Promise<TaskEntry>,
+): Promise<{ readonly entry: TaskEntry; readonly mine: boolean } | undefined> {
+  const { repository } = call.kernel.tasks
   const { owner, id } = draft
   const wanted: Claimed = { id, digest: await digestOf(call, body) }
   const until = Date.now() + call.generation.plan.tasks.wait
-  for (let tries = 0; tries < TRIES; tries++) {
-    const before = await book.claimed(owner, key)
+  for (let tries = 0; tries < MAX_TRIES; tries++) {
+    const before = await repository.claimed(owner, key)
     if (before !== undefined) {
       if (before.digest !== wanted.digest) throw reused()
-      const entry = await settled(call, draft, before.id, until)
+      const entry = await whenSubmitted(call, draft, before.id, until)
       if (call.over) return undefined
       if (entry !== undefined) return { entry, mine: false }
     }
     const own = await create()
     let mine: boolean
     try {
-      mine = await book.claimKey(owner, key, wanted, before)
+      mine = await repository.claimKey(owner, key, wanted, before)
     } catch (error) {
       // The store may have let the key lead to this task all the same.
       if (isStoreFault(error)) await withdraw(call.kernel, draft, key, own)
       throw error
     }
     if (mine) return { entry: own, mine }
-    await book.remove(own)
+    await repository.remove(own)
   }
   throw new GatewayError('unavailable', 'Too many requests with this Idempotency-Key at once.', { retryAfter: 1000 })
 }
 
 /** A task when its submit is over; undefined where it came to nothing. */
-async function settled(call: Call, { kind, owner }: Task, id: string, until: number): Promise<Entry | undefined> {
-  const { book } = call.kernel.tasks
-  for (let wait = PAUSE.first; ; wait = Math.min(2 * wait, PAUSE.longest)) {
-    const entry = await book.look(kind, owner, id)
+async function whenSubmitted(call: Call, { kind, owner }: Task, id: string, until: number): Promise<TaskEntry | undefined> {
+  const { repository } = call.kernel.tasks
+  for (let wait = PAUSE_MS.first; ; wait = Math.min(2 * wait, PAUSE_MS.longest)) {
+    const entry = await repository.findWithDeleted(kind, owner, id)
     const open = entry?.task.phase === 'submitting' && entry.task.ambiguous !== true
     if (!open || call.over) return entry
     if (Date.now() + wait > until) throw underWay()

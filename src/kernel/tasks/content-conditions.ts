@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto'
 import type { TaskVariant } from '../../core/task-kind.js'
 import type { Call } from '../call.js'
-import type { ContentWish } from './content-relay.js'
+import type { ContentRequest } from './content-relay.js'
 import type { Task } from './record.js'
 
 /**
  * What the client wants of the content. A result never changes, so its tag is ours: it holds whatever the server behind us
  * says. Undefined where the client has it already and has been told so (RFC 9110 §13).
  */
-export function conditions(call: Call, task: Task, name: string, _variant: TaskVariant): ContentWish | undefined {
+export function conditions(call: Call, task: Task, name: string, _variant: TaskVariant): ContentRequest | undefined {
   const { headers, method } = call.request
   const tag = `"${createHash('sha256')
     .update(`${task.id} ${name} ${versionOf(task)}`)

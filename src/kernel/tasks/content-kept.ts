@@ -3,7 +3,7 @@ import type { TaskVariant } from '../../core/task-kind.js'
 import type { Call } from '../call.js'
 import { stored } from '../state/faults.js'
 import type { Work } from '../watchdog.js'
-import { type ContentWish, expired, typeOfContent } from './content-relay.js'
+import { type ContentRequest, expired, typeOfContent } from './content-relay.js'
 import type { Kept, Task } from './record.js'
 
 /** Sends a result that the store keeps, in pieces as the client takes them. Nothing of it is sent before a piece is there. */
@@ -12,7 +12,7 @@ export async function keptContent(
   task: Task,
   kept: Kept,
   variant: TaskVariant,
-  wish: ContentWish,
+  wish: ContentRequest,
 ): Promise<void> {
   const { tag, cached, head, headers } = wish
   const type = typeOfContent(variant, kept.type)

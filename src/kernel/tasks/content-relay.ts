@@ -7,10 +7,10 @@ import type { Call } from '../call.js'
 import type { UpstreamHeaders } from '../response-headers.js'
 import { classify, errorOfStatus, noConnection, retryAfter } from '../upstream-errors.js'
 import type { Work } from '../watchdog.js'
-import type { Way } from './ask.js'
+import type { Dispatcher } from './http-call.js'
 
 /** What a client wants of content, and what it is told of it. */
-export interface ContentWish {
+export interface ContentRequest {
   readonly tag: string
   readonly cached: string
   /** Only the head. */
@@ -40,11 +40,11 @@ const PASSED = ['content-length', 'content-range', 'last-modified', 'content-dis
 export class ContentRelay implements UpstreamHandler, Work {
   readonly #call: Call
   readonly #target: TaskTarget
-  readonly #way: Way
+  readonly #dispatcher: Dispatcher
   readonly #variant: TaskVariant
   /** Not at the upstream: without its credential, and so a refusal is none of that. */
   readonly #elsewhere: boolean
-  readonly #wish: ContentWish
+  readonly #wish: ContentRequest
   readonly #report: (failure: ContentFailure) => void
   readonly key: string
   readonly #started = performance.now()
@@ -58,16 +58,16 @@ export class ContentRelay implements UpstreamHandler, Work {
   constructor(
     call: Call,
     target: TaskTarget,
-    way: Way,
+    dispatcher: Dispatcher,
     elsewhere: boolean,
     variant: TaskVariant,
-    wish: ContentWish,
+    wish: ContentRequest,
     report: (failure: ContentFailure) => void,
   ) {
     this.#call = call
     this.key = call.key
     this.#target = target
-    this.#way = way
+    this.#dispatcher = dispatcher
     this.#elsewhere = elsewhere
     this.#variant = variant
     this.#wish = wish
@@ -76,7 +76,7 @@ export class ContentRelay implements UpstreamHandler, Work {
 
   send(request: UpstreamRequest): void {
     this.#call.work = this
-    const dispatched = this.#way.dispatch(request, this)
+    const dispatched = this.#dispatcher.dispatch(request, this)
     if (dispatched === 'waiting') this.enter('queue')
     else if (dispatched === 'full') this.fail('queue', noConnection('queue'), false)
   }
@@ -120,7 +120,7 @@ export class ContentRelay implements UpstreamHandler, Work {
   }
 
   onResponseEnd(): void {
-    this.#way.finished(this.key)
+    this.#dispatcher.finished(this.key)
     if (this.#phase === 'first_byte') this.fail('body', malformed('it is empty'), true)
     if (this.#phase !== 'content') return
     this.note('ok')
@@ -129,7 +129,7 @@ export class ContentRelay implements UpstreamHandler, Work {
   }
 
   onResponseError(_controller: UpstreamController, cause: Error): void {
-    this.#way.finished(this.key)
+    this.#dispatcher.finished(this.key)
     if (this.#phase === 'over') return
     const { condition, error } = classify(cause, this.#phase === 'connect')
     if (this.#phase === 'content') this.breakOff(error)
@@ -154,9 +154,9 @@ export class ContentRelay implements UpstreamHandler, Work {
     const { queue, connect, first_byte, idle } = this.#target.timeouts
     const waited = now - this.#since
     if (this.#phase === 'queue' && waited > queue) this.fail('queue', noConnection('connections'), false)
-    else if (this.#phase === 'connect' && waited > connect) this.late()
-    else if (this.#phase === 'first_byte' && waited > first_byte) this.late()
-    else if (this.#phase === 'content' && this.#controller?.paused !== true && waited > idle) this.late()
+    else if (this.#phase === 'connect' && waited > connect) this.timeOut()
+    else if (this.#phase === 'first_byte' && waited > first_byte) this.timeOut()
+    else if (this.#phase === 'content' && this.#controller?.paused !== true && waited > idle) this.timeOut()
   }
 
   // ──
@@ -166,7 +166,7 @@ export class ContentRelay implements UpstreamHandler, Work {
     if (this.#phase === 'content') this.#controller?.resume()
   }
 
-  private late(): void {
+  private timeOut(): void {
     const error = new GatewayError('upstream_timeout', 'The upstream did not answer in time.', { phase: this.#phase })
     if (this.#phase === 'content') this.breakOff(error)
     else this.fail(this.#phase, error, true)
@@ -235,7 +235,7 @@ export class ContentRelay implements UpstreamHandler, Work {
   }
 
   private stop(): void {
-    if (this.#phase === 'queue') this.#way.withdraw(this)
+    if (this.#phase === 'queue') this.#dispatcher.withdraw(this)
     this.#phase = 'over'
     this.#controller?.abort(new Error('the exchange is over'))
   }

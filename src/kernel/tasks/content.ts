@@ -6,30 +6,30 @@ import { GuardedHttp } from '../../net/guarded.js'
 import { Blocked } from '../../net/media-url.js'
 import { mergeQuery } from '../../wire/query.js'
 import type { Call } from '../call.js'
-import type { Way } from './ask.js'
-import type { Entry } from './book.js'
+import type { Dispatcher } from './http-call.js'
+import type { TaskEntry } from './repository.js'
 import { conditions } from './content-conditions.js'
 import { keptContent } from './content-kept.js'
-import { ContentRelay, type ContentWish, expired } from './content-relay.js'
-import { faceOf } from './faces/index.js'
+import { ContentRelay, type ContentRequest, expired } from './content-relay.js'
+import { presenterOf } from './presenters/index.js'
 import type { Artifact, Task } from './record.js'
 import { targetOf, variablesOf } from './upstream.js'
 
 /** The variant of a result that is the only one. */
-const ONLY = 'content'
+const ONLY_VARIANT = 'content'
 
 /** Sends what a task made, or the part of it that the client asks for. */
-export async function content(call: Call, { task }: Entry, { kind, notReady }: TaskRoute): Promise<void> {
-  const face = faceOf(kind)
-  const [usual = ''] = face.variants.keys()
+export async function content(call: Call, { task }: TaskEntry, { kind, notReady }: TaskRoute): Promise<void> {
+  const presenter = presenterOf(kind)
+  const [usual = ''] = presenter.variants.keys()
   const name = call.query?.get('variant') || usual
-  const variant = face.variants.get(name)
+  const variant = presenter.variants.get(name)
   if (variant === undefined) {
-    const message = `'variant' has to be one of ${[...face.variants.keys()].join(', ')}.`
+    const message = `'variant' has to be one of ${[...presenter.variants.keys()].join(', ')}.`
     throw new GatewayError('invalid_parameter', message, { param: 'variant' })
   }
   const artifact = artifactOf(task, name, usual)
-  checkState(task, face.early && artifact !== undefined, notReady)
+  checkState(task, presenter.early && artifact !== undefined, notReady)
   const wish = conditions(call, task, name, variant)
   if (wish === undefined) return
   if (artifact?.kept !== undefined) return await keptContent(call, task, artifact.kept, variant, wish)
@@ -60,19 +60,19 @@ interface Wanted {
   readonly name: string
   readonly usual: string
   readonly variant: TaskVariant
-  readonly wish: ContentWish
+  readonly wish: ContentRequest
 }
 
 function artifactOf({ artifacts }: Task, name: string, usual: string): Artifact | undefined {
   return (
     artifacts.find(({ variant }) => variant === name) ??
-    (name === usual ? artifacts.find(({ variant }) => variant === ONLY) : undefined)
+    (name === usual ? artifacts.find(({ variant }) => variant === ONLY_VARIANT) : undefined)
   )
 }
 
 /** A place that content is fetched from. */
-interface Place {
-  readonly way: Way
+interface ContentSource {
+  readonly dispatcher: Dispatcher
   readonly path: string
   readonly headers: string[]
   readonly elsewhere: boolean
@@ -91,7 +91,7 @@ class Fetch {
   #tries = 0
   #hops = 0
   /** Somebody else has said where to go: nothing from there on gets the credential, the upstream itself included. */
-  #left = false
+  #hasLeftUpstream = false
 
   constructor(call: Call, task: Task, target: TaskTarget, wanted: Wanted) {
     this.#call = call
@@ -107,32 +107,32 @@ class Fetch {
   }
 
   private async try(): Promise<void> {
-    const { way, path, headers, elsewhere, base } = await this.place()
+    const { dispatcher, path, headers, elsewhere, base } = await this.place()
     const call = this.#call
     if (call.over || call.error !== undefined) {
-      if (elsewhere) way.finished(call.key)
+      if (elsewhere) dispatcher.finished(call.key)
       return
     }
     const { variant, wish } = this.#wanted
-    const relay = new ContentRelay(call, this.#target, way, elsewhere, variant, wish, failure => {
+    const relay = new ContentRelay(call, this.#target, dispatcher, elsewhere, variant, wish, failure => {
       if (call.over || call.begun) return
-      if (failure.location !== undefined && this.#hops < MOST_HOPS && URL.canParse(failure.location, base)) {
+      if (failure.location !== undefined && this.#hops < MAX_REDIRECTS && URL.canParse(failure.location, base)) {
         this.#hops++
         this.#url = new URL(failure.location, base).href
         this.start()
-      } else if (failure.again && ++this.#tries < MOST_TRIES) this.start()
+      } else if (failure.again && ++this.#tries < MAX_TRIES) this.start()
       else call.fail(failure.error)
     })
     relay.send({ method: 'GET', path, headers, body: null })
   }
 
   /** The upstream itself with its credential, or, for what lies elsewhere, a guarded connection without one. */
-  private async place(): Promise<Place> {
+  private async place(): Promise<ContentSource> {
     const { upstream, calls, timeouts } = this.#target
     const { pool, headers, origin } = this.#call.generation.reach(upstream)
     const wanted = [...this.#wanted.wish.headers]
-    const here = (path: string): Place => {
-      return { way: pool, path, headers: [...headers, ...wanted], elsewhere: false, base: origin + path }
+    const here = (path: string): ContentSource => {
+      return { dispatcher: pool, path, headers: [...headers, ...wanted], elsewhere: false, base: origin + path }
     }
     if (this.#url === undefined) {
       const { name, usual } = this.#wanted
@@ -142,13 +142,13 @@ class Fetch {
       const query = name === usual ? undefined : new URLSearchParams({ variant: name })
       return here(mergeQuery(path, query, () => false))
     }
-    const path = this.#left ? undefined : pathAt(this.#url, origin)
+    const path = this.#hasLeftUpstream ? undefined : pathAt(this.#url, origin)
     if (path !== undefined) return here(path)
-    this.#left = true
+    this.#hasLeftUpstream = true
     const patience = AbortSignal.any([this.#gone.signal, AbortSignal.timeout(timeouts.connect)])
     const connection = await this.guard().open(this.#url, patience)
     const own = ['accept-encoding', 'identity', 'user-agent', 'model-gateway', ...wanted]
-    return { way: connection, path: connection.target, headers: own, elsewhere: true, base: connection.url.href }
+    return { dispatcher: connection, path: connection.target, headers: own, elsewhere: true, base: connection.url.href }
   }
 
   private guard(): GuardedHttp {
@@ -158,8 +158,8 @@ class Fetch {
   }
 }
 
-const MOST_TRIES = 3
-const MOST_HOPS = 3
+const MAX_TRIES = 3
+const MAX_REDIRECTS = 3
 
 /** Path and query of a URL on the upstream itself, or of one that is only a path: as the URL parser has them. */
 function pathAt(url: string, origin: string): string | undefined {

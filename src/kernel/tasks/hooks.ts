@@ -5,12 +5,12 @@ import { Blocked } from '../../net/media-url.js'
 import { NoAddress } from '../../net/resolve.js'
 import { stored } from '../state/faults.js'
 import { retryAfter } from '../upstream-errors.js'
-import { ask, NoAnswer } from './ask.js'
+import { send, NoResponseError } from './http-call.js'
 import type { TaskHost } from './host.js'
 import { decodeNotice, encodeNotice, NOTICES, type Notice } from './notices.js'
 import type { Hook, Task } from './record.js'
 import { signed } from './signature.js'
-import { Turns } from './turns.js'
+import { ConcurrencyLimiter } from './concurrency-limiter.js'
 import { LeaseWorker } from './worker.js'
 
 /** What became of an attempt. */
@@ -24,30 +24,30 @@ export interface NoticeOutcome {
   readonly blocked?: string
 }
 
-const AT_ONCE = 32
+const MAX_CONCURRENT = 32
 /** How many of them may be told to one host: one that hangs leaves room for the others. */
-const AT_ONE = 8
+const MAX_PER_HOST = 8
 /** How long one that nobody took is kept for whoever looks after it, milliseconds. */
-const KEEP = 3 * 24 * 3_600_000
+const RETENTION_MS = 3 * 24 * 3_600_000
 /** Pauses between the attempts, milliseconds; the last one repeats. */
-const PAUSES = [5, 30, 120, 600, 1800, 7200, 21_600].map(seconds => seconds * 1000)
+const RETRY_PAUSES_MS = [5, 30, 120, 600, 1800, 7200, 21_600].map(seconds => seconds * 1000)
 /** What an attempt waits for, each as long as `webhooks.timeout`: the address, the connection, the answer. */
-const WAITS = 3
+const TIMEOUTS_PER_ATTEMPT = 3
 /** Pause where the configuration has no webhooks any more, milliseconds. */
-const UNTIL_ENABLED = 60_000
+const RECHECK_ENABLED_MS = 60_000
 /** Longest address, characters. */
-const LONGEST = 2048
+const MAX_URL_CHARS = 2048
 /** Most that is read of an answer that nobody needs, bytes. */
-const MOST = 64 * 1024
+const MAX_ANSWER_BYTES = 64 * 1024
 const GONE = 410
 /** What is added to the time that an attempt takes, before others think that its process is gone, milliseconds. */
-const SLACK = 5000
+const SLACK_MS = 5000
 
 /** Tells clients how their tasks end: signed, over HTTPS, to public addresses, until it is taken or has been tried often enough. */
 export class HookQueue {
   readonly #host: TaskHost
   readonly #worker: LeaseWorker
-  readonly #turns = new Turns()
+  readonly #limiter = new ConcurrencyLimiter()
   /** Told of each attempt. */
   onAttempt: (outcome: NoticeOutcome) => void = () => undefined
 
@@ -56,8 +56,8 @@ export class HookQueue {
     this.#worker = new LeaseWorker({
       store: host.store,
       namespace: NOTICES,
-      lease: () => SLACK + WAITS * (host.generation.plan.webhooks?.timeout ?? 0),
-      atOnce: AT_ONCE,
+      lease: () => SLACK_MS + TIMEOUTS_PER_ATTEMPT * (host.generation.plan.webhooks?.timeout ?? 0),
+      maxConcurrent: MAX_CONCURRENT,
       run: record => this.inTurn(record),
       onFault: error => host.onStoreFault(error),
     })
@@ -67,7 +67,7 @@ export class HookQueue {
     this.#worker.start()
   }
 
-  look(): void {
+  checkNow(): void {
     this.#worker.at(Date.now())
   }
 
@@ -80,7 +80,7 @@ export class HookQueue {
     if (url === undefined || url === null || url === '') return undefined
     const guard = this.guard()
     if (guard === undefined) throw refused(param, 'webhooks are not enabled here')
-    if (typeof url !== 'string' || url.length > LONGEST) throw refused(param, 'it has to be an https URL')
+    if (typeof url !== 'string' || url.length > MAX_URL_CHARS) throw refused(param, 'it has to be an https URL')
     try {
       guard.check(url)
     } catch (cause) {
@@ -101,13 +101,13 @@ export class HookQueue {
     const place = { namespace: NOTICES, owner: task.owner, key: task.id }
     const value = encodeNotice(notice)
     for (;;) {
-      const draft = { ...place, created: now, expires: now + KEEP, due: now, value }
+      const draft = { ...place, created: now, expires: now + RETENTION_MS, due: now, value }
       if ((await stored(this.#host.store.create(draft))) !== undefined) break
       const before = await stored(this.#host.store.get(NOTICES, task.owner, task.id))
       if (before === undefined) continue
       if ((decodeNotice(before)?.sequence ?? 0) >= sequence) return
       // Somebody may be at it: who is, comes back to it.
-      const change = { value, expires: now + KEEP, ...(before.due === undefined ? { due: now } : {}) }
+      const change = { value, expires: now + RETENTION_MS, ...(before.due === undefined ? { due: now } : {}) }
       if ((await stored(this.#host.store.replace(before, change))) !== undefined) break
     }
     this.#worker.at(now)
@@ -144,7 +144,7 @@ export class HookQueue {
     if (notice === undefined) return
     const { host } = new URL(notice.url)
     const later = (next: number): Promise<void> => this.settle(record, notice, next)
-    await this.#turns.use(host, AT_ONE, () => this.send(record, notice), later)
+    await this.#limiter.run(host, MAX_PER_HOST, () => this.send(record, notice), later)
   }
 
   private async send(record: StoredRecord, notice: Notice): Promise<void> {
@@ -160,9 +160,9 @@ export class HookQueue {
       this.onAttempt({ ...told, outcome: 'taken' })
       return
     }
-    const most = this.#host.generation.plan.webhooks?.attempts
-    const over = (most !== undefined && attempt >= most) || status === GONE || blocked !== undefined
-    const pause = Math.max(PAUSES[Math.min(attempt, PAUSES.length) - 1] ?? 0, wait ?? 0)
+    const maxAttempts = this.#host.generation.plan.webhooks?.attempts
+    const over = (maxAttempts !== undefined && attempt >= maxAttempts) || status === GONE || blocked !== undefined
+    const pause = Math.max(RETRY_PAUSES_MS[Math.min(attempt, RETRY_PAUSES_MS.length) - 1] ?? 0, wait ?? 0)
     const due = over ? null : Date.now() + pause
     await this.settle(record, { ...notice, attempts: attempt }, due)
     this.onAttempt({ ...told, outcome: over ? 'given up' : 'again', ...(blocked === undefined ? {} : { blocked }) })
@@ -170,7 +170,7 @@ export class HookQueue {
 
   /** Nobody may be told now: it waits for a configuration in which somebody may, as long as it is kept. */
   private async putOff(record: StoredRecord, notice: Notice): Promise<void> {
-    const due = Date.now() + UNTIL_ENABLED
+    const due = Date.now() + RECHECK_ENABLED_MS
     await stored(this.#host.store.replace(record, { value: record.value, due }))
     this.#worker.at(due)
     const blocked = 'webhooks are not enabled'
@@ -188,8 +188,8 @@ export class HookQueue {
       const headers = [...HEADERS, 'webhook-sequence', String(sequence), ...signature]
       const request = { method: 'POST', path: connection.target, headers, body: Buffer.from(text) }
       try {
-        const patience = { key: '', queue: 0, connect: webhooks.timeout, answer: webhooks.timeout, most: MOST }
-        const answer = await ask(connection, request, patience)
+        const options = { key: '', queue: 0, connect: webhooks.timeout, answer: webhooks.timeout, maxBytes: MAX_ANSWER_BYTES }
+        const answer = await send(connection, request, options)
         return { status: answer.status, wait: retryAfter(answer.headers) }
       } finally {
         connection.finished()
@@ -198,7 +198,7 @@ export class HookQueue {
       // A name that has no address now may have one again.
       if (error instanceof NoAddress) return {}
       if (error instanceof Blocked) return { blocked: error.message }
-      if (error instanceof NoAnswer || isTimeout(error)) return {}
+      if (error instanceof NoResponseError || isTimeout(error)) return {}
       throw error
     }
   }

@@ -1,6 +1,6 @@
 import type { Store } from '../../core/store.js'
 import type { Generation } from '../generation.js'
-import type { Entry, TaskBook } from './book.js'
+import type { TaskEntry, TaskRepository } from './repository.js'
 import type { Task } from './record.js'
 import type { Results } from './results.js'
 
@@ -18,8 +18,8 @@ export interface TaskHost {
 
 /** The records of tasks, and what became of them. */
 export interface TaskRecords {
-  readonly book: TaskBook
+  readonly repository: TaskRepository
   readonly results: Results
   wake(kind: string, due: number | null): void
-  save(entry: Entry, task: Task, due: number | null): Promise<Entry | undefined>
+  save(entry: TaskEntry, task: Task, due: number | null): Promise<TaskEntry | undefined>
 }

@@ -9,8 +9,8 @@ export interface Linked {
   readonly expires: number
 }
 
-const NONCE = 12
-const TAG = 16
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
 
 /** Signs links to what tasks made, with a secret that all processes on the same store share. */
 export class Links {
@@ -44,8 +44,8 @@ export class LinkSigner {
 
   sign(owner: string, linked: Linked): string {
     const bound = boundOf(linked)
-    const nonce = createHmac('sha256', this.#deriving).update(`${bound}\n${owner}`).digest().subarray(0, NONCE)
-    const cipher = createCipheriv('aes-256-gcm', this.#sealing, nonce, { authTagLength: TAG }).setAAD(bound)
+    const nonce = createHmac('sha256', this.#deriving).update(`${bound}\n${owner}`).digest().subarray(0, NONCE_BYTES)
+    const cipher = createCipheriv('aes-256-gcm', this.#sealing, nonce, { authTagLength: TAG_BYTES }).setAAD(bound)
     const sealed = Buffer.concat([cipher.update(owner, 'utf8'), cipher.final()])
     return Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64url')
   }
@@ -53,11 +53,11 @@ export class LinkSigner {
   /** Whose task the link leads to; undefined where the gateway did not sign it. */
   owner(signature: string, linked: Linked): string | undefined {
     const bytes = Buffer.from(signature, 'base64url')
-    if (bytes.length < NONCE + TAG || bytes.toString('base64url') !== signature) return undefined
-    const decipher = createDecipheriv('aes-256-gcm', this.#sealing, bytes.subarray(0, NONCE), { authTagLength: TAG })
-    decipher.setAAD(boundOf(linked)).setAuthTag(bytes.subarray(NONCE, NONCE + TAG))
+    if (bytes.length < NONCE_BYTES + TAG_BYTES || bytes.toString('base64url') !== signature) return undefined
+    const decipher = createDecipheriv('aes-256-gcm', this.#sealing, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES })
+    decipher.setAAD(boundOf(linked)).setAuthTag(bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES))
     try {
-      return Buffer.concat([decipher.update(bytes.subarray(NONCE + TAG)), decipher.final()]).toString('utf8')
+      return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()]).toString('utf8')
     } catch {
       return undefined
     }

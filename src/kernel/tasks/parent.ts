@@ -4,8 +4,8 @@ import type { TaskRoute } from '../../core/plan.js'
 import { findValue, splice } from '../../wire/json-edit.js'
 import type { Body } from '../body.js'
 import type { Call } from '../call.js'
-import type { Entry } from './book.js'
-import type { Face } from './faces/face.js'
+import type { TaskEntry } from './repository.js'
+import type { Presenter } from './presenters/presenter.js'
 
 /**
  * The task that the new one is to be made of; undefined where the request names none and needs none. Throws where the caller
@@ -14,13 +14,13 @@ import type { Face } from './faces/face.js'
 export async function parentOf(
   call: Call,
   { kind, parameter, member }: TaskRoute,
-  face: Face,
-): Promise<Entry | undefined> {
+  presenter: Presenter,
+): Promise<TaskEntry | undefined> {
   const id = parameter === undefined ? idIn(call, member) : (call.params[parameter] ?? '')
   if (id === undefined) return undefined
-  const entry = await call.kernel.tasks.book.find(kind.name, call.key, id)
-  if (entry === undefined || call.caller?.may(entry.task.model) !== true) throw face.unknown(id)
-  const unfit = face.unfit(entry.task)
+  const entry = await call.kernel.tasks.repository.find(kind.name, call.key, id)
+  if (entry === undefined || call.caller?.may(entry.task.model) !== true) throw presenter.unknown(id)
+  const unfit = presenter.unfit(entry.task)
   if (unfit !== undefined) throw unfit
   call.model = entry.task.model
   return entry

@@ -1,13 +1,13 @@
 import type { TaskTarget } from '../../core/plan.js'
 import type { Generation } from '../generation.js'
 import { retryAfter } from '../upstream-errors.js'
-import { type Answer, NoAnswer } from './ask.js'
+import { type UpstreamResponse, NoResponseError } from './http-call.js'
 import { cleaned } from './cleaned.js'
 import { type Reading, readAnswer } from './reading.js'
 import type { Task } from './record.js'
 import type { Results } from './results.js'
-import { type Failure, heard, unheard } from './transition.js'
-import { askAbout, documentOf, isStrange } from './upstream.js'
+import { type Failure, applyUpstreamStatus, applyFailedPoll } from './transition.js'
+import { callUpstream, documentOf, hasOtherCredential } from './upstream.js'
 
 /** What a poll came to. */
 export interface Polled {
@@ -24,13 +24,13 @@ export interface Polled {
  */
 export async function poll(generation: Generation, task: Task, target: TaskTarget, results: Results): Promise<Polled> {
   const { shape, calls } = target
-  const fault = (miss: Failure | undefined, answer?: Answer): Polled => ({
-    task: unheard(task, miss, shape, Date.now()),
+  const fault = (miss: Failure | undefined, answer?: UpstreamResponse): Polled => ({
+    task: applyFailedPoll(task, miss, shape, Date.now()),
     wait: answer && retryAfter(answer.headers),
     refused: answer !== undefined && (answer.status === 401 || answer.status === 403),
   })
-  const lost = isStrange(task, target) ? 'credential_changed' : 'task_lost'
-  const answer = await quiet(askAbout(generation, task, target, 'retrieve'))
+  const lost = hasOtherCredential(task, target) ? 'credential_changed' : 'task_lost'
+  const answer = await quiet(callUpstream(generation, task, target, 'retrieve'))
   if (calls.retrieve === undefined) return fault('target_gone')
   if (answer === 'too large') return fault('result_too_large')
   if (answer === undefined) return fault(undefined)
@@ -48,26 +48,26 @@ export async function poll(generation: Generation, task: Task, target: TaskTarge
   if (proof === 'missing') return fault('no_artifact', answer)
   if (proof === 'unknown') return fault(undefined, answer)
   const proved = proof === 'there' || reading.artifacts.length > 0 || reading.proved
-  return { task: heard(task, reading, shape, Date.now(), proved), wait: retryAfter(answer.headers), refused: false }
+  return { task: applyUpstreamStatus(task, reading, shape, Date.now(), proved), wait: retryAfter(answer.headers), refused: false }
 }
 
 /** Undefined where there is no answer. */
-async function quiet(asking: Promise<Answer | undefined>): Promise<Answer | 'too large' | undefined> {
+async function quiet(asking: Promise<UpstreamResponse | undefined>): Promise<UpstreamResponse | 'too large' | undefined> {
   try {
     return await asking
   } catch (error) {
-    if (error instanceof NoAnswer) return error.error.details.limit === 'response' ? 'too large' : undefined
+    if (error instanceof NoResponseError) return error.error.details.limit === 'response' ? 'too large' : undefined
     throw error
   }
 }
 
 /** By which the upstream says that it has no such task, and not that it cannot tell now. */
-function isRefusal({ status }: Answer): boolean {
-  return status >= 400 && status < 500 && !PASSING.has(status)
+function isRefusal({ status }: UpstreamResponse): boolean {
+  return status >= 400 && status < 500 && !TRANSIENT_STATUSES.has(status)
 }
 
 /** Refusals of the moment: of the credential, of the rate, of the time it took. */
-const PASSING: ReadonlySet<number> = new Set([401, 403, 407, 408, 409, 425, 429])
+const TRANSIENT_STATUSES: ReadonlySet<number> = new Set([401, 403, 407, 408, 409, 425, 429])
 
 /** A result that is fetched by a call of its own is there when that call says so, whatever the state says. */
 function needsProof({ state, artifacts, error }: Reading, { calls }: TaskTarget): boolean {
@@ -83,8 +83,8 @@ function presumed({ shape, calls }: TaskTarget): 'there' | 'none' {
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
 async function prove(generation: Generation, task: Task, target: TaskTarget): Promise<'there' | 'missing' | 'unknown'> {
-  const answer = await quiet(askAbout(generation, task, target, 'content', ['range', 'bytes=0-0']))
-  if (answer === undefined || answer === 'too large' || answer.status >= 500 || PASSING.has(answer.status))
+  const answer = await quiet(callUpstream(generation, task, target, 'content', ['range', 'bytes=0-0']))
+  if (answer === undefined || answer === 'too large' || answer.status >= 500 || TRANSIENT_STATUSES.has(answer.status))
     return 'unknown'
   if (REDIRECTS.has(answer.status)) return typeof answer.headers.location === 'string' ? 'there' : 'missing'
   // It has content, and no first byte of it: either it does not like the range, or there is none.

@@ -22,12 +22,12 @@ export interface Reading {
   readonly proved: boolean
 }
 
-const LONGEST_ID = 512
-const LONGEST_URL = 8192
-const LONGEST_TEXT = 2000
-const LONGEST_CODE = 128
+const MAX_ID_CHARS = 512
+const MAX_URL_CHARS = 8192
+const MAX_TEXT_CHARS = 2000
+const MAX_CODE_CHARS = 128
 /** Most that is kept of further values, bytes of JSON. */
-const MOST_FIELDS = 64 * 1024
+const MAX_FIELDS_CHARS = 64 * 1024
 
 /**
  * Reads an answer by the declared places. Whatever does not have the form that it ought to have is as if it were not there.
@@ -71,18 +71,18 @@ function valueAt(document: Json | undefined, path: Path): Json | undefined {
   return value
 }
 
-function textOf(value: Json | undefined, longest: number): string | undefined {
+function textOf(value: Json | undefined, maxChars: number): string | undefined {
   const text = typeof value === 'number' ? String(value) : value
-  return typeof text === 'string' && text !== '' && text.length <= longest ? text : undefined
+  return typeof text === 'string' && text !== '' && text.length <= maxChars ? text : undefined
 }
 
 /** Some upstreams count their tasks by numbers of more digits than a double holds: those are taken from the bytes. */
 function idOf(document: Json | undefined, paths: readonly Path[], bytes: Buffer | undefined): string | undefined {
   const value = firstOf(document, paths)
-  if (typeof value !== 'number' || Number.isSafeInteger(value) || bytes === undefined) return textOf(value, LONGEST_ID)
+  if (typeof value !== 'number' || Number.isSafeInteger(value) || bytes === undefined) return textOf(value, MAX_ID_CHARS)
   const path = paths.find(one => valueAt(document, one) === value)
   const place = path && findValue(bytes, path)
-  return place && textOf(bytes.toString('latin1', place.start, place.end), LONGEST_ID)
+  return place && textOf(bytes.toString('latin1', place.start, place.end), MAX_ID_CHARS)
 }
 
 /** A number, or a text such as `31%`. What is not whole and under 1 is a part of 1. */
@@ -97,9 +97,9 @@ function madeOf(document: Json | undefined, { result }: TaskShape): Pick<Reading
   const inline: Inline[] = []
   for (const [variant, paths] of result) {
     const text = textOf(firstOf(document, paths), Number.POSITIVE_INFINITY)
-    const bytes = text === undefined ? undefined : inlineOf(text, LONGEST_URL)
+    const bytes = text === undefined ? undefined : inlineOf(text, MAX_URL_CHARS)
     if (bytes !== undefined) inline.push({ variant, ...bytes })
-    else if (text !== undefined && text.length <= LONGEST_URL) artifacts.push({ variant, url: text })
+    else if (text !== undefined && text.length <= MAX_URL_CHARS) artifacts.push({ variant, url: text })
   }
   return { artifacts, inline }
 }
@@ -110,14 +110,14 @@ function errorOf(document: Json | undefined, { error }: TaskShape): Reading['err
   const message = firstOf(document, error.message, isText)
   if (code === undefined && message === undefined) return undefined
   return {
-    code: textOf(code, LONGEST_CODE),
-    message: String(message ?? code).slice(0, LONGEST_TEXT),
+    code: textOf(code, MAX_CODE_CHARS),
+    message: String(message ?? code).slice(0, MAX_TEXT_CHARS),
   }
 }
 
 function fieldsOf(document: Json | undefined, shape: TaskShape): JsonObject {
   const fields: Record<string, Json> = {}
-  let left = MOST_FIELDS
+  let left = MAX_FIELDS_CHARS
   for (const [name, paths] of shape.fields) {
     const value = firstOf(document, paths)
     if (value === undefined) continue
@@ -142,6 +142,6 @@ export function verdictOf(document: Json | undefined, { verdict }: TaskShape): V
   if (said === undefined) return undefined
   const code = String(said)
   if (verdict.accepted.has(code)) return undefined
-  const message = textOf(firstOf(document, verdict.message), LONGEST_TEXT)
-  return { code: code.slice(0, LONGEST_CODE), message, busy: verdict.busy.has(code) }
+  const message = textOf(firstOf(document, verdict.message), MAX_TEXT_CHARS)
+  return { code: code.slice(0, MAX_CODE_CHARS), message, busy: verdict.busy.has(code) }
 }

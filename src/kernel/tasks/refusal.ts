@@ -6,14 +6,14 @@ import { passAnswer, presentable } from '../passed-refusal.js'
 import { responseHeaders } from '../response-headers.js'
 import { cleanedWords } from '../translate/words.js'
 import { retryAfter } from '../upstream-errors.js'
-import type { Answer } from './ask.js'
+import type { UpstreamResponse } from './http-call.js'
 import type { Verdict } from './reading.js'
 
 /** Nothing was begun: the next upstream may be asked. */
 export interface Refused {
   readonly type: 'refused'
   readonly error: GatewayError
-  readonly answer?: Answer
+  readonly answer?: UpstreamResponse
   /** It says so in the body, whatever its status. */
   readonly verdict?: true
   readonly retry: boolean
@@ -46,7 +46,7 @@ export const NOTHING_TAKEN = 'The upstream did not take the task.'
 export function declined(
   call: Call,
   { code: familyCode, message, busy }: Verdict,
-  answer: Answer,
+  answer: UpstreamResponse,
   exchange: Exchange,
 ): Refused {
   const { retry } = exchange

@@ -9,7 +9,7 @@ import { FAILURES } from './transition.js'
 
 const NAMESPACE = 'task-results'
 /** Pieces in which bytes are handed to the store. */
-const PIECE = 256 * 1024
+const CHUNK_BYTES = 256 * 1024
 
 /**
  * Results that upstreams put into their answers: blobs of the store, each under the digest of its bytes, so that who comes
@@ -69,7 +69,7 @@ export class Results {
     try {
       const known = await blobs.get(place)
       if (known === undefined || known.expires < expires) {
-        await blobs.put(place, pieces(bytes), { expires, limit: bytes.length })
+        await blobs.put(place, chunksOf(bytes), { expires, limit: bytes.length })
       }
       return true
     } catch (error) {
@@ -88,8 +88,8 @@ function digestOf(bytes: Buffer): string {
   return createHash('sha256').update(bytes).digest('hex').slice(0, 32)
 }
 
-async function* pieces(bytes: Buffer): AsyncGenerator<Buffer> {
-  for (let at = 0; at < bytes.length; at += PIECE) yield bytes.subarray(at, at + PIECE)
+async function* chunksOf(bytes: Buffer): AsyncGenerator<Buffer> {
+  for (let at = 0; at < bytes.length; at += CHUNK_BYTES) yield bytes.subarray(at, at + CHUNK_BYTES)
 }
 
 /** By how the bytes begin; empty where that tells nothing. */

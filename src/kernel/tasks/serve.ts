@@ -8,15 +8,15 @@ import { documentOfBody } from '../body-document.js'
 import type { Call } from '../call.js'
 import { originOf } from '../origin.js'
 import { errorOfStatus } from '../upstream-errors.js'
-import { NoAnswer } from './ask.js'
-import type { Entry } from './book.js'
+import { NoResponseError } from './http-call.js'
+import type { TaskEntry } from './repository.js'
 import { content } from './content.js'
-import type { View } from './faces/face.js'
-import { faceOf } from './faces/index.js'
-import { placeOf } from './gone.js'
-import { PATIENT, paceHeader, submit } from './submit.js'
-import { askAbout, documentOf, targetOf } from './upstream.js'
-import { signedPath, usualOf } from './view.js'
+import type { View } from './presenters/presenter.js'
+import { presenterOf } from './presenters/index.js'
+import { tombstoneOf } from './tombstone.js'
+import { DETACHED_WORK, paceHeader, submit } from './submit.js'
+import { callUpstream, documentOf, targetOf } from './upstream.js'
+import { signedPath, defaultVariantOf } from './view.js'
 
 type Serve = (call: Call, route: Route, task: TaskRoute) => Promise<void>
 
@@ -39,62 +39,62 @@ export function serveTask(call: Call, route: Route, task: TaskRoute): Promise<vo
 /** From the store: how often clients ask is nothing to the upstream. */
 async function retrieve(call: Call, _route: Route, route: TaskRoute): Promise<void> {
   const id = call.params[route.parameter ?? ''] ?? ''
-  const { book, shown } = call.kernel.tasks
-  const record = await book.record(route.kind.name, ownerOf(call), id)
-  const place = seenFrom(call, route.kind)
-  const known = record && shown.get(record, place)
+  const { repository, pollCache } = call.kernel.tasks
+  const record = await repository.record(route.kind.name, ownerOf(call), id)
+  const place = cacheKeyOf(call, route.kind)
+  const known = record && pollCache.get(record, place)
   if (known !== undefined) {
     call.model = known.model
     call.answerBytes(200, known.json, paceHeader(known, route.pace))
     return
   }
   const { task } = await find(call, route)
-  const json = Buffer.from(JSON.stringify(faceOf(route.kind).record(task, await viewFor(call, route.kind))))
-  if (record !== undefined) shown.set(record, place, { json, model: task.model, pace: task.pace })
+  const json = Buffer.from(JSON.stringify(presenterOf(route.kind).record(task, await viewFor(call, route.kind))))
+  if (record !== undefined) pollCache.set(record, place, { json, model: task.model, pace: task.pace })
   call.answerBytes(200, json, paceHeader(task, route.pace))
 }
 
 async function cancel(call: Call, _route: Route, route: TaskRoute): Promise<void> {
   const entry = await find(call, route)
   const cancelled = await call.kernel.tasks.cancel(entry)
-  if (cancelled === undefined) throw faceOf(route.kind).unknown(entry.task.id)
-  call.answer(200, faceOf(route.kind).record(cancelled.task, await viewFor(call, route.kind)))
+  if (cancelled === undefined) throw presenterOf(route.kind).unknown(entry.task.id)
+  call.answer(200, presenterOf(route.kind).record(cancelled.task, await viewFor(call, route.kind)))
 }
 
 async function remove(call: Call, _route: Route, route: TaskRoute): Promise<void> {
   const entry = await find(call, route)
   const removed = await call.kernel.tasks.remove(entry)
-  if (removed === undefined) throw faceOf(route.kind).unknown(entry.task.id)
-  call.answer(200, faceOf(route.kind).deleted(removed.task))
+  if (removed === undefined) throw presenterOf(route.kind).unknown(entry.task.id)
+  call.answer(200, presenterOf(route.kind).deleted(removed.task))
 }
 
-const USUAL = 20
-const LARGEST = 100
+const DEFAULT_LIMIT = 20
+const MAX_LIMIT = 100
 
 async function list(call: Call, _route: Route, { kind }: TaskRoute): Promise<void> {
   const query = (name: string): string | undefined => call.query?.get(name) || undefined
-  const given = query('limit') ?? String(USUAL)
-  if (!/^\d{1,9}$/.test(given)) throw refused('limit', `'limit' has to be a whole number from 0 to ${LARGEST}.`)
+  const given = query('limit') ?? String(DEFAULT_LIMIT)
+  if (!/^\d{1,9}$/.test(given)) throw refused('limit', `'limit' has to be a whole number from 0 to ${MAX_LIMIT}.`)
   const limit = Number(given)
   const order = query('order') ?? 'desc'
   if (order !== 'asc' && order !== 'desc') throw refused('order', "'order' has to be asc or desc.")
-  const { book } = call.kernel.tasks
+  const { repository } = call.kernel.tasks
   const owner = ownerOf(call)
   const cursor = query('after')
   // One that its client has deleted since the last page still has its place.
   const after =
     cursor === undefined
       ? undefined
-      : ((await book.look(kind.name, owner, cursor))?.record ?? (await placeOf(book.store, kind.name, owner, cursor)))
+      : ((await repository.findWithDeleted(kind.name, owner, cursor))?.record ?? (await tombstoneOf(repository.store, kind.name, owner, cursor)))
   if (cursor !== undefined && after === undefined)
     throw refused('after', "'after' is not the id of a task in this list.")
-  const page = await book.list(kind.name, owner, {
+  const page = await repository.list(kind.name, owner, {
     order: order === 'asc' ? 'ascending' : 'descending',
-    limit: Math.min(limit, LARGEST),
+    limit: Math.min(limit, MAX_LIMIT),
     ...(after === undefined ? {} : { after }),
   })
   const tasks = page.entries.map(({ task }) => task)
-  call.answer(200, faceOf(kind).list(tasks, page.more, await viewFor(call, kind)))
+  call.answer(200, presenterOf(kind).list(tasks, page.more, await viewFor(call, kind)))
 }
 
 /** Those of the caller's tasks that the body names; what it names beside them is left out. */
@@ -104,26 +104,26 @@ async function select(call: Call, route: Route, { kind, member = '' }: TaskRoute
     body.type === 'bytes' ? await documentOfBody(call, body, { isKnown: name => name === member }) : undefined
   const named = isObject(document) ? document[member] : undefined
   const ids = new Set(Array.isArray(named) ? (named as readonly Json[]).map(String) : [])
-  if (ids.size > LARGEST) throw refused(member, `'${member}' has to hold at most ${LARGEST} ids.`)
-  const { book } = call.kernel.tasks
-  const found = await Promise.all([...ids].map(id => book.find(kind.name, ownerOf(call), id)))
+  if (ids.size > MAX_LIMIT) throw refused(member, `'${member}' has to hold at most ${MAX_LIMIT} ids.`)
+  const { repository } = call.kernel.tasks
+  const found = await Promise.all([...ids].map(id => repository.find(kind.name, ownerOf(call), id)))
   const tasks = found.flatMap(entry => entry?.task ?? [])
-  call.answer(200, faceOf(kind).list(tasks, false, await viewFor(call, kind)))
+  call.answer(200, presenterOf(kind).list(tasks, false, await viewFor(call, kind)))
 }
 
 /** What the upstream says of the random numbers that a task began with. The gateway keeps nothing of it. */
 async function seed(call: Call, _route: Route, route: TaskRoute): Promise<void> {
   const { task } = await find(call, route)
   const target = targetOf(call.generation.plan, task)
-  const told = target?.calls.seed
-  if (target === undefined || told === undefined || task.upstreamId === undefined) {
+  const seedCall = target?.calls.seed
+  if (target === undefined || seedCall === undefined || task.upstreamId === undefined) {
     throw new GatewayError('not_found', 'Nobody knows the seed of this task.')
   }
-  call.work = PATIENT
-  const answer = await askAbout(call.generation, task, target, 'seed').catch(reasonOf)
+  call.work = DETACHED_WORK
+  const answer = await callUpstream(call.generation, task, target, 'seed').catch(reasonOf)
   if (answer === undefined || call.over) return
   if (answer.status < 200 || answer.status >= 300) throw errorOfStatus(answer.status, answer.headers)
-  const document = documentOf(answer, told)
+  const document = documentOf(answer, seedCall)
   const { secrets } = call.generation.reach(target.upstream)
   const text = JSON.stringify(document)
   if (!isObject(document) || secrets.some(secret => text.includes(secret))) {
@@ -133,7 +133,7 @@ async function seed(call: Call, _route: Route, route: TaskRoute): Promise<void> 
 }
 
 function reasonOf(error: unknown): never {
-  throw error instanceof NoAnswer ? error.error : error
+  throw error instanceof NoResponseError ? error.error : error
 }
 
 async function fetchContent(call: Call, route: Route, task: TaskRoute): Promise<void> {
@@ -148,23 +148,23 @@ export function isSigned({ query }: Pick<Call, 'query'>, { task }: Pick<Route, '
 }
 
 /** The task that a link of the gateway's own leads to. Nothing is looked for where the gateway did not sign it. */
-async function findLinked(call: Call, { kind, parameter = '' }: TaskRoute): Promise<Entry> {
+async function findLinked(call: Call, { kind, parameter = '' }: TaskRoute): Promise<TaskEntry> {
   const query = (name: string): string => call.query?.get(name) ?? ''
   const id = call.params[parameter] ?? ''
   const expires = /^\d{1,12}$/.test(query('expires')) ? Number(query('expires')) : 0
-  const { book, links } = call.kernel.tasks
+  const { repository, links } = call.kernel.tasks
   const signer = await links.signer()
-  const owner = signer.owner(query('signature'), { id, variant: query('variant') || usualOf(kind), expires })
+  const owner = signer.owner(query('signature'), { id, variant: query('variant') || defaultVariantOf(kind), expires })
   if (owner === undefined) throw new GatewayError('unauthenticated', 'The signature of this link is not valid.')
   if (expires * 1000 <= Date.now()) throw new GatewayError('gone', 'This link has expired.')
-  const entry = await book.find(kind.name, owner, id)
-  if (entry === undefined) throw faceOf(kind).unknown(id)
+  const entry = await repository.find(kind.name, owner, id)
+  if (entry === undefined) throw presenterOf(kind).unknown(id)
   call.model = entry.task.model
   return entry
 }
 
 /** What answers depend on beside the record: how its kind is declared, and the address that the links in them stand on. */
-function seenFrom(call: Call, kind: TaskKind): string {
+function cacheKeyOf(call: Call, kind: TaskKind): string {
   const { plan, number } = call.generation
   return signedPath(plan, kind.name) === undefined ? `${number}` : `${number} ${originOf(call)}`
 }
@@ -175,10 +175,10 @@ function viewFor(call: Call, kind: TaskKind): Promise<View> {
 }
 
 /** The caller's task that the path names. One of another caller's and one that never was answer alike. */
-async function find(call: Call, { kind, parameter = '' }: TaskRoute): Promise<Entry> {
+async function find(call: Call, { kind, parameter = '' }: TaskRoute): Promise<TaskEntry> {
   const id = call.params[parameter] ?? ''
-  const entry = await call.kernel.tasks.book.find(kind.name, ownerOf(call), id)
-  if (entry === undefined) throw faceOf(kind).unknown(id)
+  const entry = await call.kernel.tasks.repository.find(kind.name, ownerOf(call), id)
+  if (entry === undefined) throw presenterOf(kind).unknown(id)
   call.model = entry.task.model
   return entry
 }

@@ -6,20 +6,20 @@ import { formAsJson } from '../form-json.js'
 import { bodyWithMembers, jsonWithMembers } from '../members.js'
 import { buildRequest } from '../upstream-request.js'
 import { accept, gone, type Order, type Outcome } from './acceptance.js'
-import { ask, NoAnswer } from './ask.js'
-import type { Entry } from './book.js'
+import { send, NoResponseError } from './http-call.js'
+import type { TaskEntry } from './repository.js'
 import { claim } from './claim.js'
 import { withId } from './parent.js'
 import { refuse } from './refusal.js'
 import { leaseEnd, SubmitLease } from './submit-lease.js'
-import { HOLDING, isStoreFault } from './taken.js'
-import { largestAnswer } from './upstream.js'
+import { CONFIRM_RETRY_MS, isStoreFault } from './confirm-submit.js'
+import { maxAnswerBytes } from './upstream.js'
 import { withdraw } from './withdrawal.js'
 
 /** How long an upstream may take to confirm a task that it seems to have taken, milliseconds; nobody asks it again. */
-const UNCONFIRMED = 300_000
+const CONFIRM_TIMEOUT_MS = 300_000
 /** What is added to the time in which a submit is answered, before others think that nobody waits for it any more. */
-const SLACK = 5000
+const SLACK_MS = 5000
 
 /** Asks the upstreams of an order in turn, until one has taken it or it is certain that none has. */
 export class Submission {
@@ -32,17 +32,17 @@ export class Submission {
   }
 
   /** The task as it stands then; undefined where the client has been told that there is none. */
-  async run(expires: number): Promise<Entry | undefined> {
+  async run(expires: number): Promise<TaskEntry | undefined> {
     const { call, exchanges, draft, body, key } = this.#order
     // The pools stay open even where the client goes.
     const generation = call.generation.lease()
     try {
-      const create = (): Promise<Entry> => this.create(expires)
+      const create = (): Promise<TaskEntry> => this.create(expires)
       const claimed =
         key === undefined ? { entry: await create(), mine: true } : await claim(call, draft, key, body, create)
       if (claimed?.mine !== true) return claimed?.entry
       let { entry } = claimed
-      const outcome = await this.ask(entry, next => {
+      const outcome = await this.sendInTurn(entry, next => {
         entry = next
       })
       if (outcome.type === 'begun') return outcome.entry
@@ -61,11 +61,11 @@ export class Submission {
   }
 
   /** A store that did not answer may have kept the record all the same. */
-  private async create(expires: number): Promise<Entry> {
+  private async create(expires: number): Promise<TaskEntry> {
     const { call, draft } = this.#order
     const { kernel } = call
     try {
-      return await kernel.tasks.book.create(draft, leaseEnd(kernel), expires)
+      return await kernel.tasks.repository.create(draft, leaseEnd(kernel), expires)
     } catch (error) {
       if (isStoreFault(error)) await withdraw(kernel, draft, undefined)
       throw error
@@ -76,10 +76,10 @@ export class Submission {
   private patience(): number {
     const { exchanges } = this.#order
     const each = exchanges.map(({ timeouts }) => timeouts.queue + timeouts.connect + answerTime(timeouts))
-    return each.slice(0, exchanges[0]?.retry.attempts ?? 1).reduce((sum, one) => sum + one, SLACK)
+    return each.slice(0, exchanges[0]?.retry.attempts ?? 1).reduce((sum, one) => sum + one, SLACK_MS)
   }
 
-  private async ask(entry: Entry, changed: (entry: Entry) => void): Promise<Outcome> {
+  private async sendInTurn(entry: TaskEntry, changed: (entry: TaskEntry) => void): Promise<Outcome> {
     let known = entry
     let last: Outcome = {
       type: 'refused',
@@ -90,7 +90,7 @@ export class Submission {
       if (index >= exchange.retry.attempts) break
       const target = this.#order.task.target(exchange.upstream.name)
       if (target === undefined) continue
-      let next: Entry | undefined
+      let next: TaskEntry | undefined
       try {
         next = await this.aim(known, exchange, target)
       } catch (error) {
@@ -100,7 +100,7 @@ export class Submission {
       if (next === undefined) return { type: 'open' }
       known = next
       changed(known)
-      last = await this.askOne(known, exchange, target, entry => {
+      last = await this.sendTo(known, exchange, target, entry => {
         known = entry
         changed(entry)
       })
@@ -110,23 +110,23 @@ export class Submission {
   }
 
   /** Who is asked stands in the record before it is asked, and the record outlives whatever that one may do. */
-  private async aim(entry: Entry, { upstream, model }: Exchange, { shape }: TaskTarget): Promise<Entry | undefined> {
+  private async aim(entry: TaskEntry, { upstream, model }: Exchange, { shape }: TaskTarget): Promise<TaskEntry | undefined> {
     const { kernel } = this.#order.call
     const { name, credential } = upstream
     const target = { upstream: name, model, ...(credential === undefined ? {} : { credential }) }
-    const awaited = Date.now() + this.patience() + HOLDING
+    const awaited = Date.now() + this.patience() + CONFIRM_RETRY_MS
     const expires = Math.max(entry.record.expires, entry.task.created + lifetime(shape))
-    const aimed = await kernel.tasks.book.update(entry, ({ lapsed: _, ...task }) =>
+    const aimed = await kernel.tasks.repository.update(entry, ({ lapsed: _, ...task }) =>
       task.phase === 'submitting' ? { task: { ...task, target, awaited }, due: leaseEnd(kernel), expires } : undefined,
     )
     return aimed?.task.phase === 'submitting' ? aimed : undefined
   }
 
-  private async askOne(
-    entry: Entry,
+  private async sendTo(
+    entry: TaskEntry,
     exchange: Exchange,
     target: TaskTarget,
-    changed: (entry: Entry) => void,
+    changed: (entry: TaskEntry) => void,
   ): Promise<Outcome> {
     const { call } = this.#order
     const started = performance.now()
@@ -138,18 +138,18 @@ export class Submission {
     const lease = new SubmitLease(call.kernel, entry)
     try {
       const { pool } = call.generation.reach(exchange.upstream)
-      const most = largestAnswer(target.shape)
+      const maxBytes = maxAnswerBytes(target.shape)
       const { queue, connect } = timeouts
-      const patience = { key: call.key, queue, connect, answer: answerTime(timeouts), most }
+      const options = { key: call.key, queue, connect, answer: answerTime(timeouts), maxBytes }
       const request = await this.request(exchange)
-      const answer = await ask(pool, request, patience)
+      const answer = await send(pool, request, options)
       note(answer.status < 300 ? 'ok' : 'status', answer.status)
       const known = await lease.end()
       changed(known)
       return await accept(this.#order, known, answer, exchange, target)
     } catch (error) {
       changed(await lease.end())
-      if (!(error instanceof NoAnswer)) throw error
+      if (!(error instanceof NoResponseError)) throw error
       note(String(error.condition), undefined)
       if (error.sent) return { type: 'open' }
       return { type: 'refused', error: error.error, retry: retry.covers(error.condition) }
@@ -175,12 +175,12 @@ export class Submission {
    * Nobody knows whether the upstream took it. It is not asked again; the task fails unless something turns up. Undefined
    * where its client has taken it out.
    */
-  private async leaveOpen(entry: Entry): Promise<Entry | undefined> {
+  private async leaveOpen(entry: TaskEntry): Promise<TaskEntry | undefined> {
     const { kernel } = this.#order.call
     const { tasks } = kernel
-    const due = Math.min(Date.now() + UNCONFIRMED, entry.task.deadline)
+    const due = Math.min(Date.now() + CONFIRM_TIMEOUT_MS, entry.task.deadline)
     try {
-      const left = await tasks.book.update(entry, ({ awaited: _, ...task }) =>
+      const left = await tasks.repository.update(entry, ({ awaited: _, ...task }) =>
         task.phase === 'submitting' ? { task: { ...task, ambiguous: true }, due } : undefined,
       )
       tasks.wake(entry.task.kind, due)

@@ -2,14 +2,14 @@ import { GatewayError } from '../../core/errors.js'
 import type { Exchange, Route, TaskRoute } from '../../core/plan.js'
 import { admit } from '../admit.js'
 import type { Call } from '../call.js'
-import { mayName, narrowToHolders } from '../held/names.js'
+import { mayName, narrowToHolders } from '../held/references.js'
 import { checkMembers, mayBeRuled } from '../members.js'
 import { originOf } from '../origin.js'
 import { resolve } from '../resolve.js'
 import { logCandidates } from '../trail.js'
-import type { Entry } from './book.js'
+import type { TaskEntry } from './repository.js'
 import { keyOf } from './claim.js'
-import { faceOf } from './faces/index.js'
+import { presenterOf } from './presenters/index.js'
 import { parentOf } from './parent.js'
 import { newTaskId, type Task } from './record.js'
 import { lifetime, Submission } from './submission.js'
@@ -22,10 +22,10 @@ import { lifetime, Submission } from './submission.js'
 export async function submit(call: Call, route: Route, task: TaskRoute): Promise<void> {
   const body = await admit(call, route)
   if (call.over) return
-  const face = faceOf(task.kind)
-  const input = face.input(name => call.member(name), task.label)
+  const presenter = presenterOf(task.kind)
+  const input = presenter.input(name => call.member(name), task.label)
   const { tasks } = call.kernel
-  const parent = await parentOf(call, task, face)
+  const parent = await parentOf(call, task, presenter)
   const able = parent === undefined ? resolve(call, route) : exchangesOf(call, route, parent)
   const holders = mayName(body, route.names) ? await narrowToHolders(call, route, body, able) : able
   if (call.over) return
@@ -63,18 +63,18 @@ export async function submit(call: Call, route: Route, task: TaskRoute): Promise
   }
   const submission = new Submission({ call, task, draft, exchanges, body, parent, key: keyOf(call) })
   const work = tasks.hold(submission.run(now + lifetime(first.shape)))
-  call.work = PATIENT
+  call.work = DETACHED_WORK
   const entry = await work
   if (entry !== undefined && !call.over) await answer(call, entry, task)
 }
 
 /** The submit has time limits of its own, and goes on where its client has gone: the upstream is at it already. */
-export const PATIENT = { check: () => undefined, cancel: () => undefined, cut: () => false }
+export const DETACHED_WORK = { check: () => undefined, cancel: () => undefined, cut: () => false }
 
 /** The answer to whoever began a task. */
-async function answer(call: Call, { task }: Entry, { kind, pace }: TaskRoute): Promise<void> {
+async function answer(call: Call, { task }: TaskEntry, { kind, pace }: TaskRoute): Promise<void> {
   const view = await call.kernel.tasks.view({ plan: call.generation.plan, kind: kind.name, origin: originOf(call) })
-  call.answer(200, faceOf(kind).begun(task, view), paceHeader(task, pace))
+  call.answer(200, presenterOf(kind).begun(task, view), paceHeader(task, pace))
 }
 
 /** Tells clients how long to wait between two polls. */
@@ -83,7 +83,7 @@ export function paceHeader(task: Pick<Task, 'pace'>, name: string | undefined): 
 }
 
 /** Only who has the one task can make the other of it. */
-function exchangesOf(call: Call, route: Route, { task }: Entry): readonly Exchange[] {
+function exchangesOf(call: Call, route: Route, { task }: TaskEntry): readonly Exchange[] {
   const groups = route.resolve(task.model)?.groups ?? []
   const found = groups.flatMap(group => group.exchanges).filter(one => one.upstream.name === task.target?.upstream)
   if (found.length > 0) return found.slice(0, 1)

@@ -2,22 +2,22 @@ import type { Plan } from '../../core/plan.js'
 import type { StoredRecord } from '../../core/store.js'
 import type { TaskShape } from '../../core/task.js'
 import { withoutSecrets } from '../upstream-words.js'
-import { type Entry, entryOf, namespaceOf, TaskBook } from './book.js'
-import type { View } from './faces/face.js'
-import { faceNamed } from './faces/index.js'
+import { type TaskEntry, entryOf, namespaceOf, TaskRepository } from './repository.js'
+import type { View } from './presenters/presenter.js'
+import { presenterNamed } from './presenters/index.js'
 import { HookQueue } from './hooks.js'
 import type { TaskHost } from './host.js'
 import { Links } from './links.js'
-import { noticed } from './notice.js'
+import { withNotification } from './notice.js'
 import { poll } from './poll.js'
 import { isEnded, type Task } from './record.js'
 import { Results } from './results.js'
-import { Shown } from './shown.js'
+import { PollCache } from './poll-cache.js'
 import { grace } from './submit-lease.js'
-import { tellUpstream } from './tell.js'
-import { fail, nextLook, overdue, tooLate, unheard } from './transition.js'
-import { Turns } from './turns.js'
-import { isStrange, targetOf } from './upstream.js'
+import { cancelUpstream } from './cancel-upstream.js'
+import { fail, nextPollAt, overdue, pastDeadline, applyFailedPoll } from './transition.js'
+import { ConcurrencyLimiter } from './concurrency-limiter.js'
+import { hasOtherCredential, targetOf } from './upstream.js'
 import { DIRECT, linkedView, signedPath } from './view.js'
 import { LeaseWorker } from './worker.js'
 
@@ -35,7 +35,7 @@ export interface TaskChange {
   readonly late?: true
 }
 
-interface Seen {
+interface ViewOptions {
   readonly plan: Plan
   /** Its name. */
   readonly kind: string
@@ -43,43 +43,43 @@ interface Seen {
 }
 
 /** How long is kept at least what has ended, milliseconds, and how long to wait for an upstream that is gone, at most. */
-const MINUTE = 60_000
+const MINUTE_MS = 60_000
 /** Tasks in hand at a time, and how many of them may be at one upstream: one that hangs leaves room for the others. */
-const AT_ONCE = 256
-const AT_ONE = 32
+const MAX_CONCURRENT = 256
+const MAX_PER_UPSTREAM = 32
 /** Credentials that are remembered as told of: there is one more with each secret that is replaced. */
-const MOST_STRANGE = 1000
+const MAX_REPORTED_CREDENTIALS = 1000
 /** When somebody looks after a task that could not be told of at once, milliseconds. */
-const SOON = 2000
+const RECHECK_MS = 2000
 
 /** Work that goes on when its request has been answered: each task is followed by one process at a time. */
 export class Tasks {
-  readonly book: TaskBook
+  readonly repository: TaskRepository
   readonly hooks: HookQueue
   readonly links: Links
   readonly results: Results
   /** Answers to clients that poll. */
-  readonly shown = new Shown()
+  readonly pollCache = new PollCache()
   readonly #host: TaskHost
   /** By kind, those that the plan has. */
   readonly #workers = new Map<string, LeaseWorker>()
   /** Of kinds that it has no more. */
   readonly #stopping = new Set<Promise<void>>()
   #isStarted = false
-  readonly #turns = new Turns()
+  readonly #limiter = new ConcurrencyLimiter()
   /** Submits that go on though their clients may have gone. */
   readonly #pending = new Set<Promise<unknown>>()
   /** Upstreams and credentials of which it has been told that others have to do. */
-  readonly #strange = new Set<string>()
+  readonly #reportedCredentials = new Set<string>()
   /** Told when tasks go on with another credential than the one that began them, once for each of those. */
-  onStrangeCredential: (first: { readonly upstream: string; readonly task: string }) => void = () => undefined
+  onOtherCredential: (first: { readonly upstream: string; readonly task: string }) => void = () => undefined
   /** Told of each change. */
   onChange: (change: TaskChange) => void = () => undefined
 
   constructor(host: TaskHost) {
     this.#host = host
     const { store } = host
-    this.book = new TaskBook(store)
+    this.repository = new TaskRepository(store)
     const onFault = (error: unknown): void => host.onStoreFault(error)
     this.results = new Results(store, onFault)
     this.hooks = new HookQueue(host)
@@ -116,17 +116,17 @@ export class Tasks {
       store,
       namespace: namespaceOf(kind),
       lease: () => this.#host.generation.plan.tasks.lease,
-      atOnce: AT_ONCE,
+      maxConcurrent: MAX_CONCURRENT,
       run: record => this.run(record),
       onFault: error => this.#host.onStoreFault(error),
     })
   }
 
   /** Looks at once for what is due: the store could not be asked for a while. */
-  look(): void {
+  checkNow(): void {
     const now = Date.now()
     for (const worker of this.#workers.values()) worker.at(now)
-    this.hooks.look()
+    this.hooks.checkNow()
   }
 
   /** Resolves when every submit under way has been answered, or after so many milliseconds. */
@@ -149,7 +149,7 @@ export class Tasks {
   }
 
   /** How a client sees tasks of that kind that reaches the gateway at `origin`. */
-  async view({ plan, kind, origin }: Seen): Promise<View> {
+  async view({ plan, kind, origin }: ViewOptions): Promise<View> {
     const path = signedPath(plan, kind)
     return path === undefined || origin === undefined ? DIRECT : linkedView(path, await this.links.signer(), origin)
   }
@@ -171,46 +171,46 @@ export class Tasks {
    * Writes a task that has changed, and tells whoever wants to be told. Undefined where somebody else changed it first.
    * `due` null: nobody has to look at it any more.
    */
-  async save(entry: Entry, changed: Task, due: number | null): Promise<Entry | undefined> {
+  async save(entry: TaskEntry, changed: Task, due: number | null): Promise<TaskEntry | undefined> {
     const before = entry.task
-    const face = faceNamed(this.#host.generation.plan, changed.kind)
-    const task = noticed(before, changed, Date.now(), face, await this.viewFor(changed))
+    const presenter = presenterNamed(this.#host.generation.plan, changed.kind)
+    const task = withNotification(before, changed, Date.now(), presenter, await this.viewFor(changed))
     const told = task.hook?.pending !== undefined
     // Until the notification stands in its queue somebody has to look after the task.
-    const soon = told ? Math.min(due ?? Number.POSITIVE_INFINITY, Date.now() + SOON) : due
-    const expires = isEnded(task) && task.expires !== undefined ? lastDay(task, task.expires) : undefined
-    const saved = await this.book.replace(entry, task, soon, expires)
+    const soon = told ? Math.min(due ?? Number.POSITIVE_INFINITY, Date.now() + RECHECK_MS) : due
+    const expires = isEnded(task) && task.expires !== undefined ? recordExpiry(task, task.expires) : undefined
+    const saved = await this.repository.replace(entry, task, soon, expires)
     if (saved === undefined) return undefined
     this.wake(task.kind, soon)
-    if (before.state !== task.state) this.tellChange(before, task)
+    if (before.state !== task.state) this.reportChange(before, task)
     await this.results.drop(before, task.artifacts)
     return told ? await this.flush(saved, due) : saved
   }
 
   /** Ends a task for its client. The upstream is told later. */
-  async cancel(entry: Entry): Promise<Entry | undefined> {
+  async cancel(entry: TaskEntry): Promise<TaskEntry | undefined> {
     const { plan } = this.#host.generation
     return await this.persist(entry, task => cancelled(task, plan, Date.now()))
   }
 
   /** Takes a task out for its client. The upstream is told later. */
-  async remove(entry: Entry): Promise<Entry | undefined> {
+  async remove(entry: TaskEntry): Promise<TaskEntry | undefined> {
     return await this.persist(entry, task => ({ ...task, phase: 'deleting', faults: 0 }))
   }
 
   /** Changes a task whatever comes between, and has somebody look after it at once. */
-  private async persist(entry: Entry, change: (task: Task) => Task | undefined): Promise<Entry | undefined> {
-    for (let known: Entry | undefined = entry; known !== undefined; ) {
+  private async persist(entry: TaskEntry, change: (task: Task) => Task | undefined): Promise<TaskEntry | undefined> {
+    for (let known: TaskEntry | undefined = entry; known !== undefined; ) {
       const next = change(known.task)
       if (next === undefined) return known
       const saved = await this.save(known, next, Date.now())
       if (saved !== undefined) return saved
-      known = await this.book.find(known.task.kind, known.task.owner, known.task.id)
+      known = await this.repository.find(known.task.kind, known.task.owner, known.task.id)
     }
     return undefined
   }
 
-  private tellChange(before: Task, after: Task, to: string = after.state): void {
+  private reportChange(before: Task, after: Task, to: string = after.state): void {
     const { id, kind, owner, target, error, late } = after
     this.onChange({
       task: id,
@@ -238,12 +238,12 @@ export class Tasks {
   }
 
   /** Moves a notification that stands in a task to the queue. */
-  private async flush(entry: Entry, due: number | null): Promise<Entry | undefined> {
+  private async flush(entry: TaskEntry, due: number | null): Promise<TaskEntry | undefined> {
     const { hook, ...task } = entry.task
     if (hook?.pending === undefined) return entry
     await this.hooks.add(entry.task, hook)
     const { pending: _, ...rest } = hook
-    const saved = await this.book.replace(entry, { ...task, hook: rest }, due)
+    const saved = await this.repository.replace(entry, { ...task, hook: rest }, due)
     this.wake(task.kind, due)
     return saved
   }
@@ -260,12 +260,12 @@ export class Tasks {
       case 'submitting': {
         const waiting = grace(this.#host, task)
         if (waiting !== undefined) {
-          if (await this.book.replace(entry, waiting.task, waiting.due)) this.wake(task.kind, waiting.due)
+          if (await this.repository.replace(entry, waiting.task, waiting.due)) this.wake(task.kind, waiting.due)
           return
         }
         // Nobody was asked, and whoever wanted it has not been told of it: the store, or the process, was gone.
         if (task.target === undefined) {
-          if (await this.book.remove(entry)) this.tellChange(task, task, 'withdrawn')
+          if (await this.repository.remove(entry)) this.reportChange(task, task, 'withdrawn')
           return
         }
         const keep = task.deadline - task.created
@@ -274,90 +274,90 @@ export class Tasks {
       }
       case 'open':
       case 'late':
-        return await this.inTurn(entry, () => this.follow(entry))
+        return await this.withinLimit(entry, () => this.follow(entry))
       case 'cancelling':
       case 'deleting':
-        return await this.inTurn(entry, () => tellUpstream(this.#host, entry))
+        return await this.withinLimit(entry, () => cancelUpstream(this.#host, entry))
       case 'done':
         await this.save(entry, task, null)
     }
   }
 
   /** Does the work where the upstream may be asked now, and else gives the task back until it may be. */
-  private async inTurn(entry: Entry, work: () => Promise<void>): Promise<void> {
+  private async withinLimit(entry: TaskEntry, work: () => Promise<void>): Promise<void> {
     const { task } = entry
     const target = targetOf(this.#host.generation.plan, task)
     const name = `${task.kind} ${task.target?.upstream}`
     const asked = Date.now()
     const endOr = async (mayEnd: boolean, goOn: () => Promise<void>): Promise<void> => {
-      const over = target && mayEnd ? tooLate(task, target.shape, asked) : undefined
+      const over = target && mayEnd ? pastDeadline(task, target.shape, asked) : undefined
       if (target !== undefined && over !== undefined) await this.end(entry, over, target.shape)
       else await goOn()
     }
-    const latest = asked + (target?.shape.poll.slowest ?? MINUTE)
+    const latest = asked + (target?.shape.poll.slowest ?? MINUTE_MS)
     // Who answers gets a last poll at the deadline; nobody waits for who does not.
-    await this.#turns.use(
+    await this.#limiter.run(
       name,
-      Math.min(target?.shape.poll.at_once ?? 1, AT_ONE),
+      Math.min(target?.shape.poll.at_once ?? 1, MAX_PER_UPSTREAM),
       () => endOr(task.faults > 0, work),
       next => endOr(true, () => this.giveBack(entry, Math.min(next, latest))),
     )
   }
 
-  private async end(entry: Entry, over: Task, shape: TaskShape): Promise<void> {
-    await this.save(entry, over, nextLook(over, shape, Date.now(), undefined, Math.random()))
+  private async end(entry: TaskEntry, over: Task, shape: TaskShape): Promise<void> {
+    await this.save(entry, over, nextPollAt(over, shape, Date.now(), undefined, Math.random()))
   }
 
-  private async giveBack(entry: Entry, next: number): Promise<void> {
+  private async giveBack(entry: TaskEntry, next: number): Promise<void> {
     const { task } = entry
     const due = task.phase === 'open' ? Math.min(next, task.deadline) : next
-    if ((await this.book.replace(entry, task, due)) !== undefined) this.wake(task.kind, due)
+    if ((await this.repository.replace(entry, task, due)) !== undefined) this.wake(task.kind, due)
   }
 
-  private async follow(entry: Entry): Promise<void> {
+  private async follow(entry: TaskEntry): Promise<void> {
     const generation = this.#host.generation.lease()
     try {
       const target = targetOf(generation.plan, entry.task)
       const now = Date.now()
       if (target === undefined) {
-        const task = unheard(entry.task, 'target_gone', undefined, now)
-        const over = now >= task.deadline ? fail(task, 'target_gone', now, MINUTE) : task
+        const task = applyFailedPoll(entry.task, 'target_gone', undefined, now)
+        const over = now >= task.deadline ? fail(task, 'target_gone', now, MINUTE_MS) : task
         await this.save(entry, over, isEnded(over) ? null : Math.min(now + goneFor(over), task.deadline))
         return
       }
-      if (isStrange(entry.task, target)) this.tellOfCredential(entry.task)
+      if (hasOtherCredential(entry.task, target)) this.reportCredential(entry.task)
       const polled = await poll(generation, entry.task, target, this.results)
       if (polled.refused) this.#host.onRefusedCredential()
       const { shape } = target
       const next = overdue(polled.task, shape, Date.now()) ?? polled.task
-      await this.save(entry, next, nextLook(next, shape, Date.now(), polled.wait, Math.random()))
+      await this.save(entry, next, nextPollAt(next, shape, Date.now(), polled.wait, Math.random()))
     } finally {
       generation.release()
     }
   }
 
-  private tellOfCredential({ id, target }: Task): void {
+  private reportCredential({ id, target }: Task): void {
     const known = `${target?.upstream} ${target?.credential}`
-    if (target === undefined || this.#strange.has(known)) return
-    if (this.#strange.size === MOST_STRANGE) this.#strange.clear()
-    this.#strange.add(known)
-    this.onStrangeCredential({ upstream: target.upstream, task: id })
+    if (target === undefined || this.#reportedCredentials.has(known)) return
+    if (this.#reportedCredentials.size === MAX_REPORTED_CREDENTIALS) this.#reportedCredentials.clear()
+    this.#reportedCredentials.add(known)
+    this.onOtherCredential({ upstream: target.upstream, task: id })
   }
 }
 
 /** The task as its owner, or the gateway's, ends it; undefined where it has ended. The upstream is still to be told. */
 export function cancelled(task: Task, plan: Plan, now: number): Task | undefined {
   if (isEnded(task)) return undefined
-  const keep = targetOf(plan, task)?.shape.keep ?? MINUTE
+  const keep = targetOf(plan, task)?.shape.keep ?? MINUTE_MS
   return { ...fail(task, 'cancelled', now, keep), phase: 'cancelling', faults: 0 }
 }
 
 /** An ended task outlives its result, so that it can be told that it is gone. */
-export function lastDay({ finished }: Task, expires: number): number {
-  return expires + Math.max(expires - (finished ?? expires), MINUTE)
+export function recordExpiry({ finished }: Task, expires: number): number {
+  return expires + Math.max(expires - (finished ?? expires), MINUTE_MS)
 }
 
 /** How long to wait for a target that is gone to come back, milliseconds. */
 function goneFor({ misses }: Task): number {
-  return Math.min(1000 * 2 ** misses, MINUTE)
+  return Math.min(1000 * 2 ** misses, MINUTE_MS)
 }

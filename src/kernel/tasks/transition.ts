@@ -3,7 +3,7 @@ import type { Reading } from './reading.js'
 import { isEnded, type Task } from './record.js'
 
 /** Refusals in a row after which a task counts as lost. */
-export const MOST_MISSES = 10
+export const MAX_MISSES = 10
 
 /** Why the gateway itself let a task fail. */
 export const FAILURES = {
@@ -26,7 +26,7 @@ export type Failure = keyof typeof FAILURES
  * The task after an answer of its upstream. Progress never goes back, what has ended stays as it is, and a word that
  * nobody knows changes nothing. `proved`: there is something to be fetched.
  */
-export function heard(task: Task, reading: Reading, shape: TaskShape, now: number, proved: boolean): Task {
+export function applyUpstreamStatus(task: Task, reading: Reading, shape: TaskShape, now: number, proved: boolean): Task {
   if (isEnded(task) && task.phase !== 'late') return task
   const state = stateAfter(task, reading)
   const fields = Object.keys(reading.fields).length === 0 ? task.fields : { ...task.fields, ...reading.fields }
@@ -122,32 +122,32 @@ function ended(
 /** The task once its time is up; undefined where it is not. */
 export function overdue(task: Task, shape: TaskShape, now: number): Task | undefined {
   if (isEnded(task)) return undefined
-  if (now >= task.deadline) return tooLate(task, shape, now)
+  if (now >= task.deadline) return pastDeadline(task, shape, now)
   // Only time in which the upstream answered counts: that we heard nothing is not its standing still.
   if (shape.stall === undefined || (task.heard ?? task.moved) - task.moved < shape.stall) return undefined
   return fail(task, 'stalled', now, shape.keep)
 }
 
 /** The task once its deadline is over; undefined where it is not. */
-export function tooLate(task: Task, shape: TaskShape, now: number): Task | undefined {
+export function pastDeadline(task: Task, shape: TaskShape, now: number): Task | undefined {
   if (isEnded(task) || now < task.deadline) return undefined
   const failed = fail(task, task.unkept === true ? 'not_kept' : 'deadline', now, shape.keep)
   return shape.late > 0 ? { ...failed, phase: 'late' } : failed
 }
 
 /** The task after a poll that told nothing. `miss`: the upstream said that there is no such task. */
-export function unheard(task: Task, miss: Failure | undefined, shape: TaskShape | undefined, now: number): Task {
+export function applyFailedPoll(task: Task, miss: Failure | undefined, shape: TaskShape | undefined, now: number): Task {
   const { unkept: _, ...known } = task
   const next: Task = { ...known, faults: task.faults + 1, misses: miss === undefined ? 0 : task.misses + 1 }
-  if (miss === undefined || next.misses < MOST_MISSES) return next
-  return fail(next, miss, now, shape?.keep ?? KEEP)
+  if (miss === undefined || next.misses < MAX_MISSES) return next
+  return fail(next, miss, now, shape?.keep ?? DEFAULT_RETENTION_MS)
 }
 
 /** Where nobody can say any more how long. */
-const KEEP = 24 * 3_600_000
+const DEFAULT_RETENTION_MS = 24 * 3_600_000
 
 /** When a task is to be looked at next, or null: never. */
-export function nextLook(
+export function nextPollAt(
   task: Task,
   shape: TaskShape,
   now: number,
@@ -161,9 +161,9 @@ export function nextLook(
       // Who answers that there is no such task is not in trouble, and is asked as often as before.
       const troubles = task.misses > 0 ? 0 : Math.min(task.faults, 16)
       const pause = Math.min(every * 2 ** troubles, slowest)
-      const patience = task.phase === 'late' ? slowest : pause
+      const delay = task.phase === 'late' ? slowest : pause
       // A tenth to either side keeps tasks that began together apart.
-      const next = now + Math.max(patience * (0.9 + random * 0.2), wait ?? 0)
+      const next = now + Math.max(delay * (0.9 + random * 0.2), wait ?? 0)
       const end = task.phase === 'late' ? task.deadline + shape.late : task.deadline
       if (task.phase === 'late' && now >= end) return null
       return Math.min(next, end)

@@ -5,15 +5,15 @@ import type { TaskCallName, TaskShape } from '../../core/task.js'
 import type { UpstreamRequest } from '../../net/pools.js'
 import { parseWithin } from '../../wire/json-within.js'
 import type { Generation } from '../generation.js'
-import { type Answer, ask } from './ask.js'
+import { type UpstreamResponse, send } from './http-call.js'
 import type { Task } from './record.js'
 
 /** The part of a lease that an answer is waited for: two of them fit into one. */
-const WAITING = 1 / 3
+const ANSWER_SHARE = 1 / 3
 /** Largest answer about a task beside the result that may stand in it, bytes. */
-const MOST = 4 * 1024 * 1024
+const MAX_ANSWER_BYTES = 4 * 1024 * 1024
 /** Most values of one. */
-const MOST_VALUES = 100_000
+const MAX_VALUES = 100_000
 
 /** What follows a task, as the configuration of the moment has it; undefined where its route or upstream is gone. */
 export function targetOf(plan: Plan, task: Task): TaskTarget | undefined {
@@ -23,7 +23,7 @@ export function targetOf(plan: Plan, task: Task): TaskTarget | undefined {
 }
 
 /** Whether the credential that began a task is not there any more, so that another one has to do. */
-export function isStrange({ target: begun }: Task, { upstream }: TaskTarget): boolean {
+export function hasOtherCredential({ target: begun }: Task, { upstream }: TaskTarget): boolean {
   return begun?.credential !== undefined && begun.credential !== upstream.credential
 }
 
@@ -34,30 +34,30 @@ export function variablesOf(task: Task, variant = ''): Readonly<Record<string, s
 }
 
 /** Asks the upstream about a task. A call that takes a body gets the id and the model, by the declared names. */
-export async function askAbout(
+export async function callUpstream(
   generation: Generation,
   task: Task,
   target: TaskTarget,
   name: TaskCallName,
   headers: readonly string[] = [],
-): Promise<Answer | undefined> {
+): Promise<UpstreamResponse | undefined> {
   const call = target.calls[name]
   if (call === undefined) return undefined
   const { pool, headers: fixed } = generation.reach(target.upstream)
   const { queue, connect, first_byte } = target.timeouts
-  const patience = {
+  const options = {
     key: task.owner,
     queue,
     connect,
-    answer: Math.min(first_byte, generation.plan.tasks.lease * WAITING),
-    most: name === 'content' ? 'head' : largestAnswer(name === 'retrieve' ? target.shape : undefined),
+    answer: Math.min(first_byte, generation.plan.tasks.lease * ANSWER_SHARE),
+    maxBytes: name === 'content' ? 'head' : maxAnswerBytes(name === 'retrieve' ? target.shape : undefined),
   } as const
-  return ask(pool, requestFor(call, task, [...fixed, ...headers]), patience)
+  return send(pool, requestFor(call, task, [...fixed, ...headers]), options)
 }
 
 /** Bytes; where a result may stand in the answer, its base64 is a third longer than itself. */
-export function largestAnswer(shape: Pick<TaskShape, 'inline'> | undefined): number {
-  return MOST + Math.ceil(((shape?.inline ?? 0) * 4) / 3)
+export function maxAnswerBytes(shape: Pick<TaskShape, 'inline'> | undefined): number {
+  return MAX_ANSWER_BYTES + Math.ceil(((shape?.inline ?? 0) * 4) / 3)
 }
 
 function requestFor({ call, request }: TaskCall, task: Task, headers: string[]): UpstreamRequest {
@@ -71,13 +71,13 @@ function requestFor({ call, request }: TaskCall, task: Task, headers: string[]):
 }
 
 /** The JSON of an answer, after the declared changes; undefined where it is none, or too deep to be kept. */
-export function documentOf(answer: Answer, call: Pick<TaskCall, 'response'>): Json | undefined {
+export function documentOf(answer: UpstreamResponse, call: Pick<TaskCall, 'response'>): Json | undefined {
   return readDocument(answer, call).document
 }
 
 /** The same, and the bytes that it was read from. */
-export function readDocument({ body }: Answer, { response }: Pick<TaskCall, 'response'>): ReadDocument {
-  const plain = parseWithin(body, MOST_VALUES)
+export function readDocument({ body }: UpstreamResponse, { response }: Pick<TaskCall, 'response'>): ReadDocument {
+  const plain = parseWithin(body, MAX_VALUES)
   if (plain === undefined || !isBounded(plain)) return { document: undefined, bytes: body }
   if (response === undefined) return { document: plain, bytes: body }
   try {

@@ -1,11 +1,11 @@
 import type { Plan } from '../../core/plan.js'
 import type { TaskKind } from '../../core/task-kind.js'
-import type { View } from './faces/face.js'
+import type { View } from './presenters/presenter.js'
 import type { LinkSigner } from './links.js'
 import type { Task } from './record.js'
 
 /** How long a link to something that is still being made holds, milliseconds. */
-const HOUR = 3_600_000
+const HOUR_MS = 3_600_000
 
 /** Where the gateway serves no results of such tasks without a key: the upstream's own addresses are all that there is. */
 export const DIRECT: View = {
@@ -46,16 +46,16 @@ function findPath({ routes }: Plan, kind: string): SignedPath | undefined {
   const route = routes.find(({ task, method }) => task?.kind.name === kind && task.signed && method === 'GET')
   if (route === undefined) return undefined
   const [start = '', end = ''] = route.id.slice(route.id.indexOf(' ') + 1).split(`{${route.task?.parameter}}`)
-  return { start, end, usual: usualOf(route.task?.kind) }
+  return { start, end, usual: defaultVariantOf(route.task?.kind) }
 }
 
 /** What whoever names no variant gets. */
-export function usualOf(kind: TaskKind | undefined): string {
+export function defaultVariantOf(kind: TaskKind | undefined): string {
   const [usual = ''] = kind?.variants.keys() ?? []
   return usual
 }
 
 /** As long as the result is kept; the same for hours while there is none, so that the link stays the same. */
 function lastMoment({ expires }: Task): number {
-  return expires ?? Math.ceil(Date.now() / HOUR + 1) * HOUR
+  return expires ?? Math.ceil(Date.now() / HOUR_MS + 1) * HOUR_MS
 }

@@ -1,18 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Kernel } from '../kernel.js'
-import type { Entry } from './book.js'
+import type { TaskEntry } from './repository.js'
 import type { Task } from './record.js'
-import { isStoreFault } from './taken.js'
+import { isStoreFault } from './confirm-submit.js'
 
 /** Pauses between two attempts, milliseconds. */
-const PAUSE = { first: 100, longest: 1000 }
+const PAUSE_MS = { first: 100, longest: 1000 }
 
 /**
  * Takes out the record of a task that no upstream took, or was asked for, and frees its client's own key. Where the store
  * is gone it goes on by itself until the record's lease is over: then whoever looks after the task does so. `entry` absent:
  * whether there is a record is not known.
  */
-export async function withdraw(kernel: Kernel, task: Task, key: string | undefined, entry?: Entry): Promise<void> {
+export async function withdraw(kernel: Kernel, task: Task, key: string | undefined, entry?: TaskEntry): Promise<void> {
   try {
     await takeOut(kernel, task, key, entry)
   } catch (error) {
@@ -24,7 +24,7 @@ export async function withdraw(kernel: Kernel, task: Task, key: string | undefin
 
 async function goOn(kernel: Kernel, task: Task, key: string | undefined): Promise<void> {
   const until = Date.now() + kernel.generation.plan.tasks.lease
-  for (let pause = PAUSE.first; Date.now() + pause < until; pause = Math.min(2 * pause, PAUSE.longest)) {
+  for (let pause = PAUSE_MS.first; Date.now() + pause < until; pause = Math.min(2 * pause, PAUSE_MS.longest)) {
     await sleep(pause, undefined, { ref: false })
     try {
       return await takeOut(kernel, task, key)
@@ -34,12 +34,12 @@ async function goOn(kernel: Kernel, task: Task, key: string | undefined): Promis
   }
 }
 
-async function takeOut(kernel: Kernel, task: Task, key: string | undefined, entry?: Entry): Promise<void> {
-  const { book } = kernel.tasks
+async function takeOut(kernel: Kernel, task: Task, key: string | undefined, entry?: TaskEntry): Promise<void> {
+  const { repository } = kernel.tasks
   const { kind, owner, id } = task
-  let left = entry !== undefined && (await book.remove(entry)) ? undefined : await book.look(kind, owner, id)
+  let left = entry !== undefined && (await repository.remove(entry)) ? undefined : await repository.findWithDeleted(kind, owner, id)
   while (left?.task.phase === 'submitting' || left?.task.phase === 'deleting') {
-    left = (await book.remove(left)) ? undefined : await book.look(kind, owner, id)
+    left = (await repository.remove(left)) ? undefined : await repository.findWithDeleted(kind, owner, id)
   }
-  if (key !== undefined) await book.freeKey(owner, key, id)
+  if (key !== undefined) await repository.freeKey(owner, key, id)
 }

@@ -6,7 +6,7 @@ import type { Framing } from '../../core/route-settings.js'
 import type { TextEvent } from '../../core/text.js'
 import { closing, contentType, encodeFrame } from '../../wire/framing.js'
 import type { Source } from '../relay/relay.js'
-import type { Turn } from '../state/turn.js'
+import type { ResponseTurn } from '../state/response-turn.js'
 import { mapUpstreamError } from './map-upstream-error.js'
 import { SealGatherer } from './seals.js'
 import { usageOf } from './text.js'
@@ -119,7 +119,7 @@ export class ClientStream {
   }
 
   /** The last event is sent once the response is stored: a client that has it may continue at once. */
-  private async storeResponse(turn: Turn, last: Frame): Promise<void> {
+  private async storeResponse(turn: ResponseTurn, last: Frame): Promise<void> {
     const { call } = this.#attempt
     const event = parseExact(last.data)
     if (!isObject(event) || !isObject(event.response)) throw new Error('the last event carries the response')

@@ -1,7 +1,7 @@
 import type { Exchange } from '../../core/plan.js'
 import type { UpstreamRequest } from '../../net/pools.js'
 import type { Call } from '../call.js'
-import { type Answer, ask, NoAnswer } from '../tasks/ask.js'
+import { type UpstreamResponse, send, NoResponseError } from '../tasks/http-call.js'
 
 /**
  * The calls beside the first one of a request that asks for several things of a model that makes one for each. They are made
@@ -12,7 +12,7 @@ export class OtherCalls {
   readonly #exchange: Exchange
   readonly #requests: readonly UpstreamRequest[]
   readonly #end = new AbortController()
-  #answers: Promise<readonly (Answer | undefined)[]> = Promise.resolve([])
+  #answers: Promise<readonly (UpstreamResponse | undefined)[]> = Promise.resolve([])
 
   constructor(call: Call, exchange: Exchange, requests: readonly UpstreamRequest[]) {
     this.#call = call
@@ -26,7 +26,7 @@ export class OtherCalls {
   }
 
   /** Those that came well within half of the time in which an upstream may be silent; the others are given up. */
-  async answers(): Promise<readonly Answer[]> {
+  async answers(): Promise<readonly UpstreamResponse[]> {
     const timer = setTimeout(() => this.cancel(), this.#exchange.timeouts.idle / 2)
     const answers = await this.#answers
     clearTimeout(timer)
@@ -43,7 +43,7 @@ export class OtherCalls {
   }
 
   /** `mayRepeat`: a kept-alive connection may have been closing, as for every request. */
-  private async send(request: UpstreamRequest, mayRepeat: boolean): Promise<Answer | undefined> {
+  private async send(request: UpstreamRequest, mayRepeat: boolean): Promise<UpstreamResponse | undefined> {
     const { upstream, model, timeouts } = this.#exchange
     const call = this.#call
     const { pool } = call.generation.reach(upstream)
@@ -60,16 +60,16 @@ export class OtherCalls {
       queue,
       connect,
       answer: Math.min(first_byte, total),
-      most: maxBytes,
+      maxBytes,
       signal: this.#end.signal,
     }
     try {
-      const answer = await ask(pool, request, patience)
+      const answer = await send(pool, request, patience)
       const isGood = answer.status >= 200 && answer.status < 300
       note(isGood ? 'ok' : 'status', answer.status)
       return isGood ? answer : undefined
     } catch (error) {
-      if (!(error instanceof NoAnswer)) throw error
+      if (!(error instanceof NoResponseError)) throw error
       const isOver = this.#end.signal.aborted
       note(isOver ? 'cancelled' : String(error.condition))
       return mayRepeat && !isOver && error.condition === 'reset' && this.mayRepeat

@@ -77,7 +77,7 @@ export class SealGatherer {
     const owner = call.caller?.name
     if (owner === undefined || !this.isSealed || this.#size > MAX_THOUGHT_CHARS) return
     const ids = [...this.#parts.values()].flatMap(({ part }) => (part.type === 'call' ? [part.id] : []))
-    await call.kernel.state.recall.remember(owner, ids, this.sealed() as unknown as Json)
+    await call.kernel.state.reasoningCache.remember(owner, ids, this.sealed() as unknown as Json)
   }
 
   get isSealed(): boolean {
@@ -116,7 +116,7 @@ export async function recallSeals(call: Call, { turns }: TextRequest, protocol: 
   for (const [index, turn] of turns.entries()) {
     const first = turn.parts.find(part => part.type === 'call')
     if (first?.type !== 'call' || !lacksSeals(turn, protocol)) continue
-    const sealed = await call.kernel.state.recall.recall(owner, first.id)
+    const sealed = await call.kernel.state.reasoningCache.find(owner, first.id)
     if (sealed !== undefined) recalled.set(index, sealed as unknown as Sealed)
   }
   return recalled

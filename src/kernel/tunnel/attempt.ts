@@ -8,24 +8,24 @@ import { presentable } from '../passed-refusal.js'
 import { responseHeaders } from '../response-headers.js'
 import { classify, errorOfStatus } from '../upstream-errors.js'
 import { upstreamMessage } from '../upstream-words.js'
-import type { Place } from './context.js'
+import type { TunnelContext } from './context.js'
 
 import { FramedSession } from './framed-session.js'
-import { chosen, clientAnswer, passedLines, upstreamHandshake } from './handshake.js'
+import { chosenSubprotocol, clientAnswer, passedLines, upstreamHandshake } from './handshake.js'
 import { RawSession } from './raw-session.js'
 import type { Session } from './session.js'
 
 type UpstreamSocket = Parameters<OpeningHandler['opened']>[1]
 
 /** What is kept of a refusal's body; a larger one is not passed on. */
-const MOST = 64 * 1024
+const MAX_REFUSAL_BYTES = 64 * 1024
 
 /** `connect` → `first_byte` (the upstream has been asked) → `open` (a session) or `over`. */
 type Phase = 'connect' | 'first_byte' | 'open' | 'over'
 
 /** One try to open a WebSocket at one target. */
 export class TunnelAttempt implements TunnelHandler {
-  readonly #place: Place
+  readonly #context: TunnelContext
   readonly #report: (failure: Failure) => void
   readonly #started = performance.now()
   #since = this.#started
@@ -36,13 +36,13 @@ export class TunnelAttempt implements TunnelHandler {
   #session: Session | undefined
   #giveUp: () => void = () => undefined
 
-  constructor(place: Place, report: (failure: Failure) => void) {
-    this.#place = place
+  constructor(context: TunnelContext, report: (failure: Failure) => void) {
+    this.#context = context
     this.#report = report
   }
 
   start(): void {
-    const { call, route, exchange } = this.#place
+    const { call, route, exchange } = this.#context
     const handshake = upstreamHandshake(call, route, exchange)
     if (route.tunnel === 'framed') {
       this.#giveUp = openUpstream(handshake, route.limits.body, {
@@ -67,7 +67,7 @@ export class TunnelAttempt implements TunnelHandler {
   }
 
   opened(headers: IncomingHttpHeaders): boolean {
-    const { call, route, exchange, client } = this.#place
+    const { call, route, exchange, client } = this.#context
     if (this.#phase === 'over' || call.over || this.#tunnel === undefined) return false
     this.#phase = 'open'
     this.#status = 101
@@ -76,13 +76,13 @@ export class TunnelAttempt implements TunnelHandler {
     client.socket.write(clientAnswer(call, route, exchange, headers), 'latin1')
     call.status = 101
     call.firstByte = performance.now()
-    this.#raw = new RawSession(this.#place, this.#tunnel)
+    this.#raw = new RawSession(this.#context, this.#tunnel)
     this.#session = this.#raw
     return true
   }
 
   private async openFramed(headers: IncomingHttpHeaders, upstream: UpstreamSocket): Promise<void> {
-    const { call, route, exchange, client } = this.#place
+    const { call, route, exchange, client } = this.#context
     if (this.#phase === 'over' || call.over) {
       upstream.socket.terminate()
       return
@@ -94,7 +94,7 @@ export class TunnelAttempt implements TunnelHandler {
     // What comes before there is a session waits.
     upstream.socket.pause()
     const answer = {
-      protocol: chosen(call, route, headers['sec-websocket-protocol']),
+      protocol: chosenSubprotocol(call, route, headers['sec-websocket-protocol']),
       lines: passedLines(call, exchange, headers),
     }
     const own = await acceptMessages(call.request, client.socket, client.head, route.limits.body, answer)
@@ -105,7 +105,7 @@ export class TunnelAttempt implements TunnelHandler {
       client.response.settle()
       return
     }
-    this.#session = new FramedSession(this.#place, own, upstream)
+    this.#session = new FramedSession(this.#context, own, upstream)
     upstream.socket.resume()
   }
 
@@ -114,10 +114,10 @@ export class TunnelAttempt implements TunnelHandler {
     this.#status = status
     const chunks: Buffer[] = []
     let size = 0
-    const done = (): void => this.refusedWith(status, answer.headers, size > MOST ? undefined : Buffer.concat(chunks))
+    const done = (): void => this.refusedWith(status, answer.headers, size > MAX_REFUSAL_BYTES ? undefined : Buffer.concat(chunks))
     answer.on('data', (chunk: Buffer) => {
       size += chunk.length
-      if (size <= MOST) chunks.push(chunk)
+      if (size <= MAX_REFUSAL_BYTES) chunks.push(chunk)
       else answer.destroy()
     })
     answer.once('close', done)
@@ -147,14 +147,14 @@ export class TunnelAttempt implements TunnelHandler {
   // ── what the call tells
 
   check(now: number): void {
-    const { exchange, dispatched } = this.#place
+    const { exchange, dispatched } = this.#context
     const { timeouts } = exchange
     switch (this.#phase) {
       case 'connect':
-        if (now - this.#since > timeouts.connect) this.late('connect')
+        if (now - this.#since > timeouts.connect) this.timeOut('connect')
         break
       case 'first_byte':
-        if (now - this.#since > timeouts.first_byte) this.late('first_byte')
+        if (now - this.#since > timeouts.first_byte) this.timeOut('first_byte')
         break
       case 'open':
         this.#session?.check(now)
@@ -162,7 +162,7 @@ export class TunnelAttempt implements TunnelHandler {
       case 'over':
         return
     }
-    if (now - dispatched > timeouts.total) this.late('first_byte')
+    if (now - dispatched > timeouts.total) this.timeOut('first_byte')
   }
 
   cancel(): void {
@@ -181,14 +181,14 @@ export class TunnelAttempt implements TunnelHandler {
     return true
   }
 
-  private late(condition: 'connect' | 'first_byte'): void {
+  private timeOut(condition: 'connect' | 'first_byte'): void {
     const error = new GatewayError('upstream_timeout', 'The upstream did not answer in time.', { phase: condition })
     this.fail(condition, error)
   }
 
   private refusedWith(status: number, headers: IncomingHttpHeaders, body: Buffer | undefined): void {
-    const { call, exchange } = this.#place
-    const error = status < 300 ? noSocket(status) : errorOfStatus(status, headers, body && upstreamMessage(body, this.#place))
+    const { call, exchange } = this.#context
+    const error = status < 300 ? noSocket(status) : errorOfStatus(status, headers, body && upstreamMessage(body, this.#context))
     if (error.code === 'upstream_auth') call.kernel.onRefusedCredential()
     const isShown = status >= 400 && error.code !== 'upstream_auth' && body !== undefined
     const answer =
@@ -211,7 +211,7 @@ export class TunnelAttempt implements TunnelHandler {
   }
 
   private note(phase: string): void {
-    const { call, exchange } = this.#place
+    const { call, exchange } = this.#context
     const milliseconds = Math.round((performance.now() - this.#started) * 100) / 100
     const { upstream, model } = exchange
     call.attempts.push({ upstream: upstream.name, model, phase, status: this.#status, milliseconds })

@@ -12,7 +12,7 @@ export interface ClientSide {
 }
 
 /** Where an attempt belongs. */
-export interface Place {
+export interface TunnelContext {
   readonly call: Call
   readonly route: Route
   readonly exchange: Exchange

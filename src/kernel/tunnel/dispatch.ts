@@ -46,8 +46,8 @@ export class TunnelDispatch implements Work {
   private try(): void {
     const exchange = this.#exchanges[this.#next++]
     if (exchange === undefined) throw new Error('no exchange is left')
-    const place = { call: this.#call, route: this.#route, exchange, client: this.#client, dispatched: this.#started }
-    this.#attempt = new TunnelAttempt(place, failure => this.failed(exchange, failure))
+    const context = { call: this.#call, route: this.#route, exchange, client: this.#client, dispatched: this.#started }
+    this.#attempt = new TunnelAttempt(context, failure => this.failed(exchange, failure))
     this.#attempt.start()
   }
 

@@ -1,9 +1,9 @@
 import { errorBody } from '../../core/error-bodies.js'
 import type { GatewayError } from '../../core/errors.js'
-import type { Place } from './context.js'
+import type { TunnelContext } from './context.js'
 
 /** The event that tells a client why its session ends; undefined where its protocol has none. */
-export function errorEvent({ call, route }: Place, error: GatewayError): string | undefined {
+export function errorEvent({ call, route }: TunnelContext, error: GatewayError): string | undefined {
   if (route.protocol?.messages.errorEvent !== true) return undefined
   return JSON.stringify({ type: 'error', event_id: `event_${call.id}`, ...errorBody(error, route.errors, call.id) })
 }

@@ -1,6 +1,6 @@
 import { GatewayError } from '../../core/errors.js'
 import { type MessageHandler, MessageSocket, type Passed } from '../../net/message-socket.js'
-import type { Place } from './context.js'
+import type { TunnelContext } from './context.js'
 import { errorEvent } from './error-event.js'
 import { Messages } from './messages.js'
 import { openingMessage } from './opening-message.js'
@@ -19,7 +19,7 @@ import {
   stalledError,
   timedOut,
   UPSTREAM_FAILED,
-} from './verdicts.js'
+} from './close-codes.js'
 
 const NOT_JSON = new GatewayError('bad_request', 'A message that names a model has to be JSON.')
 
@@ -45,23 +45,23 @@ type State = 'open' | 'parting' | 'closing' | 'over'
 
 /** A session whose messages are passed on whole, each no larger than the route allows; pings are answered on each side. */
 export class FramedSession implements Session {
-  readonly #place: Place
+  readonly #context: TunnelContext
   readonly #ends: Readonly<Record<By, End>>
   readonly #messages: Messages
   readonly #opened = performance.now()
-  #moved = this.#opened
+  #lastMessageAt = this.#opened
   #state: State = 'open'
   #answer: Answer | undefined
   /** When the session began to end. */
   #closingSince = 0
 
-  constructor(place: Place, client: Passed, upstream: Passed) {
-    const { call } = place
-    this.#place = place
-    this.#messages = new Messages(place, true)
+  constructor(context: TunnelContext, client: Passed, upstream: Passed) {
+    const { call } = context
+    this.#context = context
+    this.#messages = new Messages(context, true)
     this.#ends = { client: this.end('client', client), upstream: this.end('upstream', upstream) }
     call.kernel.tunnels.add(this)
-    const opening = openingMessage(call, place.route, place.exchange)
+    const opening = openingMessage(call, context.route, context.exchange)
     if (typeof opening === 'string') this.#ends.upstream.socket.send(opening, true)
     if (call.kernel.draining) this.drain()
   }
@@ -87,9 +87,9 @@ export class FramedSession implements Session {
   private message(from: By, to: By, data: Buffer, isText: boolean): void {
     this.#ends[from].side.active = true
     if (this.#state !== 'open' && (this.#state !== 'parting' || this.#answer?.to === from)) return
-    const { call } = this.#place
+    const { call } = this.#context
     call.events++
-    this.#moved = performance.now()
+    this.#lastMessageAt = performance.now()
     if (from === 'client') call.bytesIn += data.length
     else call.bytesOut += data.length
     const passed = this.read(from, data)
@@ -100,7 +100,7 @@ export class FramedSession implements Session {
 
   /** The message as it passes on; undefined where it may not. */
   private read(from: By, data: Buffer): Buffer | undefined {
-    const { call } = this.#place
+    const { call } = this.#context
     const { usage } = this.#messages
     if (from === 'upstream') {
       usage?.begin()
@@ -109,13 +109,13 @@ export class FramedSession implements Session {
       call.usage = usage?.usage
       return data
     }
-    if (!this.#messages.mayName) return data
+    if (!this.#messages.mayNameModel) return data
     this.#messages.begin()
     this.#messages.push(data, 0, data.length)
     const renamed = this.#messages.refusal === undefined ? this.renamed(data) : undefined
     if (renamed !== undefined) return renamed
     const error = this.#messages.refusal ?? NOT_JSON
-    const event = errorEvent(this.#place, error)
+    const event = errorEvent(this.#context, error)
     if (event !== undefined) this.#ends.client.socket.send(event, true)
     this.leave(POLICY, 'a message names a model that may not be used', error)
     return undefined
@@ -137,7 +137,7 @@ export class FramedSession implements Session {
   private concluded(by: By, code: number, reason: string): void {
     const other = otherThan(by)
     if (this.#state === 'open') {
-      const { call } = this.#place
+      const { call } = this.#context
       call.closed ??= { code, by }
       if (by === 'upstream') call.error ??= closeError(code, reason)
       this.begin('parting', { to: by, code, reason })
@@ -155,7 +155,7 @@ export class FramedSession implements Session {
       this.#ends[fault.by].socket.close(fault.code, fault.reason)
       return
     }
-    const { call } = this.#place
+    const { call } = this.#context
     const code = codeForOther(fault)
     call.error ??= faultError(fault)
     call.closed ??= { code: fault.by === 'client' ? fault.code : code, by: 'gateway' }
@@ -176,7 +176,7 @@ export class FramedSession implements Session {
     this.#ends[by].side.gone = true
     const other = otherThan(by)
     if (this.#state === 'open') {
-      const { call } = this.#place
+      const { call } = this.#context
       call.closed ??= { code: ABNORMAL, by }
       call.error ??= by === 'upstream' ? closeError(ABNORMAL, '') : clientGone()
       this.begin('closing')
@@ -187,7 +187,7 @@ export class FramedSession implements Session {
 
   private leave(code: number, reason: string, error: GatewayError): void {
     if (this.#state !== 'open' && this.#state !== 'parting') return
-    const { call } = this.#place
+    const { call } = this.#context
     call.error ??= error
     call.closed ??= { code, by: 'gateway' }
     this.begin('closing')
@@ -204,7 +204,7 @@ export class FramedSession implements Session {
   private settle(): void {
     if (this.#state === 'over') return
     this.terminate()
-    this.#place.client.response.settle()
+    this.#context.client.response.settle()
   }
 
   drain(): void {
@@ -218,13 +218,13 @@ export class FramedSession implements Session {
 
   terminate(): void {
     this.#state = 'over'
-    this.#place.call.kernel.tunnels.delete(this)
+    this.#context.call.kernel.tunnels.delete(this)
     for (const { socket } of Object.values(this.#ends)) socket.terminate()
   }
 
   check(now: number): void {
     const { client, upstream } = this.#ends
-    const { stall } = this.#place.call.generation.plan.limits
+    const { stall } = this.#context.call.generation.plan.limits
     const [ofClient, ofUpstream] = [client.side.stalledFor(now), upstream.side.stalledFor(now)]
     if ((ofClient ?? 0) > stall || (ofUpstream ?? 0) > stall) {
       this.stalled((ofClient ?? 0) > stall ? 'client' : 'upstream')
@@ -235,13 +235,13 @@ export class FramedSession implements Session {
       this.checkEnd(now, isTaken)
       return
     }
-    if (isTaken) this.#moved = now
-    const { idle, total } = this.#place.exchange.timeouts
-    if (now - this.#moved > idle) this.leave(GOING_AWAY, 'the session was idle', timedOut('idle'))
+    if (isTaken) this.#lastMessageAt = now
+    const { idle, total } = this.#context.exchange.timeouts
+    if (now - this.#lastMessageAt > idle) this.leave(GOING_AWAY, 'the session was idle', timedOut('idle'))
     else if (now - this.#opened > total) this.leave(GOING_AWAY, 'the session is too old', timedOut('total'))
     else {
-      askForLife(client, now, ofClient !== undefined)
-      askForLife(upstream, now, ofUpstream !== undefined)
+      pingIfSilent(client, now, ofClient !== undefined)
+      pingIfSilent(upstream, now, ofUpstream !== undefined)
     }
   }
 
@@ -254,7 +254,7 @@ export class FramedSession implements Session {
   }
 
   private stalled(by: By): void {
-    const { call } = this.#place
+    const { call } = this.#context
     call.error ??= stalledError(by)
     call.closed ??= { code: ABNORMAL, by }
     this.settle()
@@ -262,7 +262,7 @@ export class FramedSession implements Session {
 }
 
 /** A side that takes what waits for it, or that is held up itself, is not asked. */
-function askForLife({ side, socket }: End, now: number, takes: boolean): void {
+function pingIfSilent({ side, socket }: End, now: number, takes: boolean): void {
   const sign = side.check(now, takes || socket.isPaused, true)
   if (sign === 'ping') socket.ping()
   else if (sign === 'dead') socket.terminate()

@@ -10,20 +10,20 @@ import { responseHeaders } from '../response-headers.js'
 import { buildRequest } from '../upstream-request.js'
 
 /** Sixteen bytes in base64 (RFC 6455 §4.1). */
-const KEY = /^[+/0-9A-Za-z]{22}==$/
-const VERSION = '13'
-const PROTOCOL = 'sec-websocket-protocol'
+const WEBSOCKET_KEY = /^[+/0-9A-Za-z]{22}==$/
+const WEBSOCKET_VERSION = '13'
+const PROTOCOL_HEADER = 'sec-websocket-protocol'
 
 /** Refuses requests that are no opening handshake (RFC 6455 §4.2.1). */
 export function checkHandshake({ method, headers }: IncomingMessage): void {
   const wrong = (message: string) =>
     new GatewayError('bad_request', `The WebSocket handshake is not valid: ${message}.`)
   if (method !== 'GET') throw wrong('its method has to be GET')
-  if (!KEY.test(headers['sec-websocket-key'] ?? '')) throw wrong('sec-websocket-key has to be 16 bytes in base64')
-  if (headers['sec-websocket-version'] === VERSION) return
+  if (!WEBSOCKET_KEY.test(headers['sec-websocket-key'] ?? '')) throw wrong('sec-websocket-key has to be 16 bytes in base64')
+  if (headers['sec-websocket-version'] === WEBSOCKET_VERSION) return
   throw new GatewayError('bad_request', 'Only version 13 of the WebSocket protocol is spoken.', {
     status: 426,
-    headers: ['sec-websocket-version', VERSION],
+    headers: ['sec-websocket-version', WEBSOCKET_VERSION],
   })
 }
 
@@ -40,9 +40,9 @@ export function upstreamHandshake(call: Call, route: Route, exchange: Exchange):
     headers[name] = headers[name] === undefined ? value : `${headers[name]}, ${value}`
   }
   const offered = offeredTo(call, route)
-  const credential = headers[PROTOCOL]
+  const credential = headers[PROTOCOL_HEADER]
   if (credential !== undefined) offered.push(credential)
-  if (offered.length > 0) headers[PROTOCOL] = offered.join(', ')
+  if (offered.length > 0) headers[PROTOCOL_HEADER] = offered.join(', ')
   return { origin: call.generation.reach(exchange.upstream).origin, path, headers }
 }
 
@@ -55,7 +55,7 @@ function offeredTo(call: Call, route: Route): string[] {
 /** The client's subprotocols (RFC 6455 §4.1) but for those that hold a key. */
 function offersOf({ request, generation }: Call, { caller }: Route): readonly string[] {
   const prefixes = caller.flatMap(place => (place.in === 'subprotocol' ? [place.prefix] : []))
-  const names = (request.headers[PROTOCOL] ?? '').split(',').map(name => name.trim())
+  const names = (request.headers[PROTOCOL_HEADER] ?? '').split(',').map(name => name.trim())
   return names.filter(
     name =>
       name !== '' &&
@@ -73,8 +73,8 @@ export function clientAnswer(call: Call, route: Route, exchange: Exchange, heade
     'connection: Upgrade',
     `sec-websocket-accept: ${acceptOf(call.request.headers['sec-websocket-key'] ?? '')}`,
   ]
-  const protocol = chosen(call, route, headers[PROTOCOL])
-  if (protocol !== undefined) lines.push(`${PROTOCOL}: ${protocol}`)
+  const protocol = chosenSubprotocol(call, route, headers[PROTOCOL_HEADER])
+  if (protocol !== undefined) lines.push(`${PROTOCOL_HEADER}: ${protocol}`)
   return `${[...lines, ...passedLines(call, exchange, headers)].join('\r\n')}\r\n\r\n`
 }
 
@@ -85,7 +85,7 @@ export function passedLines(call: Call, exchange: Exchange, headers: IncomingHtt
 }
 
 /** The subprotocol that the client is answered with: the declared one that it offers, or the upstream's choice; never one that the client has not offered. */
-export function chosen(call: Call, route: Route, choice: string | undefined): string | undefined {
+export function chosenSubprotocol(call: Call, route: Route, choice: string | undefined): string | undefined {
   const offers = offersOf(call, route)
   const declared = route.protocol?.subprotocols
   if (declared === undefined) return offers.find(name => name === choice)

@@ -8,7 +8,7 @@ export class Lane {
   readonly reader: FrameReader
   readonly #send: (bytes: Buffer) => boolean
   #state: State = 'open'
-  #lastWords: Buffer | undefined
+  #finalFrames: Buffer | undefined
 
   /** `send` answers false where the receiver is slower. */
   constructor(reader: FrameReader, send: (bytes: Buffer) => boolean) {
@@ -35,10 +35,10 @@ export class Lane {
    * Ends it with a frame, or several, behind the frame at hand. Nothing is said behind a close frame, nor where the frame at
    * hand will never be whole.
    */
-  end(lastWords: Buffer): void {
+  end(finalFrames: Buffer): void {
     if (this.#state !== 'open') return
     this.#state = 'ending'
-    this.#lastWords = lastWords
+    this.#finalFrames = finalFrames
     this.passFrame(Buffer.alloc(0))
   }
 
@@ -52,7 +52,7 @@ export class Lane {
     }
     if (!reader.between && !reader.stopped) return
     this.#state = 'ended'
-    if (reader.between && !reader.closed && this.#lastWords !== undefined) this.#send(this.#lastWords)
-    this.#lastWords = undefined
+    if (reader.between && !reader.closed && this.#finalFrames !== undefined) this.#send(this.#finalFrames)
+    this.#finalFrames = undefined
   }
 }

@@ -4,8 +4,8 @@ import { findInMessage } from '../../wire/find-members.js'
 import { apply } from '../../wire/json-splice.js'
 import { MessageUsage } from '../../wire/message-usage.js'
 import { NamedValues } from '../../wire/named-values.js'
-import type { Place } from './context.js'
-import { modelJudge } from './model-judge.js'
+import type { TunnelContext } from './context.js'
+import { modelJudge } from './model-check.js'
 
 /**
  * What a session's messages are read for: which models the client's name, whether they say where they are to go, and what
@@ -15,9 +15,9 @@ export class Messages {
   /** Undefined where nothing is told of that. */
   readonly usage: MessageUsage | undefined
   /** Whether a message of the client may name a model at all. */
-  readonly mayName: boolean
+  readonly mayNameModel: boolean
   readonly #named: NamedValues
-  readonly #judge: (name: string) => string | undefined
+  readonly #check: (name: string) => string | undefined
   readonly #rules: readonly MemberRule[]
   /** The model that may not be used, as far as it is known; whether only its name is not the upstream's. */
   #refused: string | undefined
@@ -26,16 +26,16 @@ export class Messages {
   #renames = false
 
   /** `changes`: messages are passed on whole, and may be changed before that. */
-  constructor({ call, route, exchange }: Place, changes: boolean) {
+  constructor({ call, route, exchange }: TunnelContext, changes: boolean) {
     const { messages, usage } = route.protocol ?? { messages: { counted: [] }, usage: undefined }
     this.usage = usage ? new MessageUsage(messages.counted, usage) : undefined
     const rules = messageRules(route.members.of(exchange.upstream.name))
     this.#rules = rules.filter(({ action }) => action === 'model' || action === 'same')
     const barred = rules.filter(({ action }) => action === 'drop' || action === 'refuse').map(({ path }) => path)
-    this.mayName = rules.length > 0
-    this.#judge = modelJudge(call, exchange)
-    const judged = (name: string): boolean => {
-      const known = this.#judge(name)
+    this.mayNameModel = rules.length > 0
+    this.#check = modelJudge(call, exchange)
+    const mayPass = (name: string): boolean => {
+      const known = this.#check(name)
       if (known === name) return true
       if (known !== undefined && changes) {
         this.#renames = true
@@ -46,7 +46,7 @@ export class Messages {
       return false
     }
     const named = this.#rules.map(({ path }) => path)
-    this.#named = new NamedValues(named, judged, barred)
+    this.#named = new NamedValues(named, mayPass, barred)
   }
 
   /** A message of the client begins. */
@@ -67,7 +67,7 @@ export class Messages {
     if (!this.#renames) return message
     const { names } = findInMessage(message, this.#rules)
     const edits = names.map(({ text, start, end }) => {
-      const name = this.#judge(text)
+      const name = this.#check(text)
       // The two readers would have to differ for that.
       if (name === undefined) throw new SyntaxError('a model that may not be used')
       return { start, end, bytes: Buffer.from(JSON.stringify(name)) }

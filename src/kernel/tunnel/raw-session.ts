@@ -2,11 +2,11 @@ import type { Duplex } from 'node:stream'
 import { GatewayError } from '../../core/errors.js'
 import type { RawTunnel } from '../../net/raw-tunnel.js'
 import { closeFrame, pingFrame, textFrame } from '../../wire/frames.js'
-import type { Place } from './context.js'
+import type { TunnelContext } from './context.js'
 import { errorEvent } from './error-event.js'
 import { Lane } from './lane.js'
 import { openingMessage } from './opening-message.js'
-import { Reading } from './reading.js'
+import { Reading } from './frame-observer.js'
 import type { Session } from './session.js'
 import { Side } from './side.js'
 import {
@@ -22,10 +22,10 @@ import {
   stalledError,
   timedOut,
   UPSTREAM_FAILED,
-} from './verdicts.js'
+} from './close-codes.js'
 
 /** How often a session is looked after, milliseconds. */
-const EVERY_MS = 250
+const CHECK_INTERVAL_MS = 250
 
 /**
  * `open`: bytes pass. `parting`: one side broke the protocol and is not read any more; the other one has been told to close,
@@ -41,10 +41,10 @@ type State = 'open' | 'parting' | 'closing' | 'over'
  * like any other, which RFC 6455 §5.5.3 allows), and a close frame where one side is gone or the gateway ends the session.
  */
 export class RawSession implements Session {
-  readonly #place: Place
+  readonly #context: TunnelContext
   readonly #client: Duplex
   readonly #tunnel: RawTunnel
-  readonly #reading: Reading
+  readonly #observer: Reading
   /** What the client says to the upstream, and what the upstream says to the client. */
   readonly #up: Lane
   readonly #down: Lane
@@ -57,22 +57,22 @@ export class RawSession implements Session {
   /** When the session began to end. */
   #closingSince = 0
   /** When a message last began; whether one has since the session was last looked after. */
-  #moved: number
-  #moves = false
+  #lastMessageAt: number
+  #hadMessage = false
   #checked = 0
   readonly #opened = performance.now()
 
-  constructor(place: Place, tunnel: RawTunnel) {
-    this.#place = place
-    this.#client = place.client.socket
+  constructor(context: TunnelContext, tunnel: RawTunnel) {
+    this.#context = context
+    this.#client = context.client.socket
     this.#tunnel = tunnel
-    this.#moved = this.#opened
+    this.#lastMessageAt = this.#opened
     this.#clientSide = new Side(this.#client, this.#opened)
     this.#upstreamSide = new Side(tunnel.connection, this.#opened)
-    this.#reading = new Reading(place, this)
-    this.#up = new Lane(this.#reading.up, bytes => this.toUpstream(bytes))
-    this.#down = new Lane(this.#reading.down, bytes => this.toClient(bytes))
-    const { call } = place
+    this.#observer = new Reading(context, this)
+    this.#up = new Lane(this.#observer.up, bytes => this.toUpstream(bytes))
+    this.#down = new Lane(this.#observer.down, bytes => this.toClient(bytes))
+    const { call } = context
     call.kernel.tunnels.add(this)
     this.#client.on('data', (bytes: Buffer) => this.fromClient(bytes))
     this.#client.on('end', () => this.clientEnded())
@@ -81,9 +81,9 @@ export class RawSession implements Session {
       this.#isFull = false
       this.#tunnel.more()
     })
-    const opening = openingMessage(call, place.route, place.exchange)
+    const opening = openingMessage(call, context.route, context.exchange)
     if (typeof opening === 'string') this.toUpstream(textFrame(opening, true))
-    if (place.client.head.length > 0) this.fromClient(place.client.head)
+    if (context.client.head.length > 0) this.fromClient(context.client.head)
     if (call.kernel.draining) this.drain()
   }
 
@@ -91,10 +91,10 @@ export class RawSession implements Session {
 
   private fromClient(bytes: Buffer): void {
     this.#clientSide.active = true
-    this.#place.call.bytesIn += bytes.length
+    this.#context.call.bytesIn += bytes.length
     if (!this.#up.push(bytes)) this.#client.pause()
     if (this.#up.reader.stopped) this.stopped('client')
-    this.hangUpWhereSaid()
+    this.endFinishedSides()
   }
 
   /** False where the client takes no more for now. */
@@ -102,7 +102,7 @@ export class RawSession implements Session {
     this.#upstreamSide.active = true
     const fits = this.#down.push(bytes)
     if (this.#down.reader.stopped) this.stopped('upstream')
-    this.hangUpWhereSaid()
+    this.endFinishedSides()
     return fits
   }
 
@@ -117,7 +117,7 @@ export class RawSession implements Session {
 
   private toClient(bytes: Buffer): boolean {
     if (this.#clientSide.gone) return true
-    this.#place.call.bytesOut += bytes.length
+    this.#context.call.bytesOut += bytes.length
     this.#clientSide.sent += bytes.length
     if (!this.#client.writable || this.#client.write(bytes)) return true
     this.#isFull = true
@@ -127,15 +127,15 @@ export class RawSession implements Session {
   // ── what the frames say
 
   message(): void {
-    this.#place.call.events++
-    this.#moves = true
+    this.#context.call.events++
+    this.#hadMessage = true
   }
 
   /** False where the close frame is not to pass: the other side broke the protocol, and hears of that instead. */
   closed(by: 'client' | 'upstream', code: number, reason: string): boolean {
     if (this.#state === 'parting') return false
     if (this.#state !== 'open') return true
-    const { call } = this.#place
+    const { call } = this.#context
     if (call.closed === undefined) {
       call.closed = { code, by }
       if (by === 'upstream') call.error ??= closeError(code, reason)
@@ -153,7 +153,7 @@ export class RawSession implements Session {
       this.part({ by, code: fault.code, reason: fault.reason })
       return
     }
-    const { refusal } = this.#reading.messages
+    const { refusal } = this.#observer.messages
     if (refusal !== undefined) this.leave(POLICY, 'a message names a model that may not be used', refusal)
   }
 
@@ -161,7 +161,7 @@ export class RawSession implements Session {
 
   /** One side broke the protocol: the other one is told to close. */
   private part(fault: Fault): void {
-    const { call } = this.#place
+    const { call } = this.#context
     const code = codeForOther(fault)
     this.#state = 'parting'
     this.#fault = fault
@@ -181,28 +181,28 @@ export class RawSession implements Session {
     if (this.#state !== 'parting' || fault === undefined) return
     this.#state = 'closing'
     this.#closingSince = performance.now()
-    if (fault.by === 'client') this.#down.end(this.lastWords(fault.code, fault.reason, faultError(fault)))
+    if (fault.by === 'client') this.#down.end(this.finalFrames(fault.code, fault.reason, faultError(fault)))
     else this.#up.end(closeFrame(fault.code, fault.reason, true))
-    this.hangUpWhereSaid()
+    this.endFinishedSides()
   }
 
   /** Ends the session from here: close frames to both, for the client behind an event that tells why. */
   private leave(code: number, reason: string, error: GatewayError): void {
     if (this.#state !== 'open') return
-    const { call } = this.#place
+    const { call } = this.#context
     this.#state = 'closing'
     this.#closingSince = performance.now()
     call.error ??= error
     call.closed ??= { code, by: 'gateway' }
-    const words = code === POLICY ? this.lastWords(code, reason, error) : closeFrame(code, reason, false)
+    const frames = code === POLICY ? this.finalFrames(code, reason, error) : closeFrame(code, reason, false)
     this.#up.end(closeFrame(GOING_AWAY, 'the session is over', true))
-    this.#down.end(words)
+    this.#down.end(frames)
     this.readOn()
-    this.hangUpWhereSaid()
+    this.endFinishedSides()
   }
 
-  private lastWords(code: number, reason: string, error: GatewayError): Buffer {
-    const event = errorEvent(this.#place, error)
+  private finalFrames(code: number, reason: string, error: GatewayError): Buffer {
+    const event = errorEvent(this.#context, error)
     const close = closeFrame(code, reason, false)
     return event === undefined ? close : Buffer.concat([textFrame(event, false), close])
   }
@@ -213,18 +213,18 @@ export class RawSession implements Session {
   }
 
   /** Ends the connection to a side that has heard the last of it, where nothing that it says could be read or is awaited. */
-  private hangUpWhereSaid(): void {
+  private endFinishedSides(): void {
     if (this.#state !== 'closing') return
     const [up, down] = [this.#up, this.#down]
-    const heardOut = up.reader.stopped || up.reader.closed || !down.reader.between
-    if (down.ended && heardOut && !this.#clientSide.gone && this.#client.writable) this.#client.end()
+    const isClientDone = up.reader.stopped || up.reader.closed || !down.reader.between
+    if (down.ended && isClientDone && !this.#clientSide.gone && this.#client.writable) this.#client.end()
     if (up.ended && (down.reader.stopped || !up.reader.between)) this.#tunnel.finish()
   }
 
   /** The connection to the upstream is broken, and `upstreamEnded` follows. */
   broke(cause: Error): void {
     if (this.#state !== 'open' || this.#down.reader.closed || this.#up.reader.closed) return
-    this.#place.call.error ??= new GatewayError('upstream_truncated', 'The upstream broke off.', {
+    this.#context.call.error ??= new GatewayError('upstream_truncated', 'The upstream broke off.', {
       cause,
       phase: 'reset',
     })
@@ -233,21 +233,21 @@ export class RawSession implements Session {
   upstreamEnded(): void {
     if (this.#upstreamSide.gone) return
     this.#upstreamSide.gone = true
-    const { call } = this.#place
+    const { call } = this.#context
     if (this.#state === 'open' && !this.#down.reader.closed) {
       call.closed ??= { code: ABNORMAL, by: 'upstream' }
       call.error ??= new GatewayError('upstream_truncated', 'The upstream broke off.', { phase: 'reset' })
       this.#down.end(closeFrame(UPSTREAM_FAILED, 'the upstream broke off', false))
     }
     this.parted()
-    this.hangUp()
+    this.endBothSides()
   }
 
   private clientEnded(): void {
     const side = this.#clientSide
     if (!side.gone) {
       side.gone = true
-      const { call } = this.#place
+      const { call } = this.#context
       if (this.#state === 'open' && !this.#up.reader.closed) {
         call.closed ??= { code: ABNORMAL, by: 'client' }
         if (!this.#upstreamSide.gone)
@@ -258,11 +258,11 @@ export class RawSession implements Session {
       this.#tunnel.finish()
       this.#tunnel.more()
     }
-    this.hangUp()
+    this.endBothSides()
   }
 
   /** Ends what is still open of the two connections; settles once both are. */
-  private hangUp(): void {
+  private endBothSides(): void {
     if (this.#state === 'over') return
     this.#state = 'closing'
     this.#closingSince ||= performance.now()
@@ -273,7 +273,7 @@ export class RawSession implements Session {
   private settle(): void {
     if (this.#state === 'over') return
     this.#state = 'over'
-    const { call, client } = this.#place
+    const { call, client } = this.#context
     call.kernel.tunnels.delete(this)
     this.#tunnel.abort()
     if (this.#client.writable) this.#client.end(() => this.#client.destroy())
@@ -296,16 +296,16 @@ export class RawSession implements Session {
   terminate(): void {
     if (this.#state === 'over') return
     this.#state = 'over'
-    this.#place.call.kernel.tunnels.delete(this)
+    this.#context.call.kernel.tunnels.delete(this)
     this.#tunnel.abort()
     this.#client.destroy()
   }
 
   check(now: number): void {
-    if (now - this.#checked < EVERY_MS && this.#state !== 'parting') return
+    if (now - this.#checked < CHECK_INTERVAL_MS && this.#state !== 'parting') return
     this.#checked = now
     const [client, upstream] = [this.#clientSide.stalledFor(now), this.#upstreamSide.stalledFor(now)]
-    const { stall } = this.#place.call.generation.plan.limits
+    const { stall } = this.#context.call.generation.plan.limits
     if ((client ?? 0) > stall || (upstream ?? 0) > stall) {
       this.stalled((client ?? 0) > stall ? 'client' : 'upstream')
       return
@@ -315,12 +315,12 @@ export class RawSession implements Session {
       this.checkEnd(now, isTaken)
       return
     }
-    if (this.#moves || isTaken) this.#moved = now
-    this.#moves = false
-    const { idle, total } = this.#place.exchange.timeouts
-    if (now - this.#moved > idle) this.leave(GOING_AWAY, 'the session was idle', timedOut('idle'))
+    if (this.#hadMessage || isTaken) this.#lastMessageAt = now
+    this.#hadMessage = false
+    const { idle, total } = this.#context.exchange.timeouts
+    if (now - this.#lastMessageAt > idle) this.leave(GOING_AWAY, 'the session was idle', timedOut('idle'))
     else if (now - this.#opened > total) this.leave(GOING_AWAY, 'the session is too old', timedOut('total'))
-    else this.askForLife(now, client !== undefined, upstream !== undefined)
+    else this.pingIfSilent(now, client !== undefined, upstream !== undefined)
   }
 
   /** `isTaken`: a side still takes what waits for it, and is let. */
@@ -332,14 +332,14 @@ export class RawSession implements Session {
   }
 
   private stalled(by: Fault['by']): void {
-    const { call } = this.#place
+    const { call } = this.#context
     call.error ??= stalledError(by)
     call.closed ??= { code: ABNORMAL, by }
     if (by === 'client') this.#client.destroy()
     this.settle()
   }
 
-  private askForLife(now: number, clientTakes: boolean, upstreamTakes: boolean): void {
+  private pingIfSilent(now: number, clientTakes: boolean, upstreamTakes: boolean): void {
     const ofClient = this.#clientSide.check(now, clientTakes || this.#client.isPaused(), this.#down.reader.between)
     const ofUpstream = this.#upstreamSide.check(now, upstreamTakes || this.#isFull, this.#up.reader.between)
     if (ofClient === 'ping') this.toClient(pingFrame(false))

@@ -28,9 +28,9 @@ export class Side {
    * `ask`: a ping is to be sent to it, where one `mayBeAsked`. `dead`: it has answered none. Whose bytes wait, or who is `held`
    * up itself, cannot be heard: the first is told by {@link stalledFor}, the second by the side that holds it up.
    */
-  check(now: number, held: boolean, mayBeAsked: boolean): 'alive' | 'ping' | 'dead' {
+  check(now: number, isBlocked: boolean, mayBeAsked: boolean): 'alive' | 'ping' | 'dead' {
     if (this.active) this.#keepalive.received(now, this.sent)
-    else if (held) this.#keepalive.wait(now)
+    else if (isBlocked) this.#keepalive.wait(now)
     this.active = false
     return this.#keepalive.check(now, mayBeAsked, this.sent)
   }

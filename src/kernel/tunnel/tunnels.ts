@@ -2,14 +2,14 @@ import { GatewayError } from '../../core/errors.js'
 import type { FairShares } from '../../core/fair-shares.js'
 
 /** Somebody who is told that the process ends. */
-export interface Drained {
+export interface Drainable {
   drain(): void
 }
 
 /** The tunnels that are open, and how many each caller has. */
 export class Tunnels {
-  readonly #open = new Set<Drained>()
-  readonly #held = new Map<string, number>()
+  readonly #open = new Set<Drainable>()
+  readonly #counts = new Map<string, number>()
   /** All WebSockets of the process. */
   readonly #sockets: FairShares
 
@@ -21,29 +21,29 @@ export class Tunnels {
    * Takes one of the `most` places of a caller; throws `rate_limited` where none is left, and `unavailable` where the
    * process has too many WebSockets. The place is given back once.
    */
-  take(caller: string, most: number): () => void {
-    const held = this.#held.get(caller) ?? 0
-    if (held >= most) {
+  take(caller: string, max: number): () => void {
+    const count = this.#counts.get(caller) ?? 0
+    if (count >= max) {
       throw new GatewayError('rate_limited', 'Too many sessions are open with this key. Close one to open another.', {
         limit: 'sessions',
         retryAfter: 1000,
       })
     }
     if (!this.#sockets.take(caller)) throw tooManySockets()
-    this.#held.set(caller, held + 1)
+    this.#counts.set(caller, count + 1)
     return () => {
       this.#sockets.release(caller)
-      const left = (this.#held.get(caller) ?? 1) - 1
-      if (left > 0) this.#held.set(caller, left)
-      else this.#held.delete(caller)
+      const left = (this.#counts.get(caller) ?? 1) - 1
+      if (left > 0) this.#counts.set(caller, left)
+      else this.#counts.delete(caller)
     }
   }
 
-  add(tunnel: Drained): void {
+  add(tunnel: Drainable): void {
     this.#open.add(tunnel)
   }
 
-  delete(tunnel: Drained): void {
+  delete(tunnel: Drainable): void {
     this.#open.delete(tunnel)
   }
 

@@ -3,10 +3,10 @@ import { GatewayError } from '../../../src/core/errors.js'
 import type { JsonObject } from '../../../src/core/json.js'
 import { STATE_BOUNDS, type StateBounds } from '../../../src/kernel/state/bounds.js'
 import { Conversations } from '../../../src/kernel/state/conversations.js'
-import { Turn, type Wishes } from '../../../src/kernel/state/turn.js'
+import { ResponseTurn, type TurnOptions } from '../../../src/kernel/state/response-turn.js'
 import { MemoryStore } from '../../../src/stores/memory.js'
 
-const WISHES: Wishes = { previous: undefined, store: true, background: false }
+const WISHES: TurnOptions = { previous: undefined, store: true, background: false }
 
 interface Desk {
   readonly conversations: Conversations
@@ -42,11 +42,11 @@ function desk(bounds: Partial<StateBounds> = {}, now: () => number = Date.now): 
   }
 }
 
-async function openTurn(conversations: Conversations, owner: string, wishes: Wishes): Promise<Turn> {
-  if (wishes.previous === undefined) return new Turn(conversations, owner, 'm', wishes, { by: 'nobody' })
+async function openTurn(conversations: Conversations, owner: string, wishes: TurnOptions): Promise<ResponseTurn> {
+  if (wishes.previous === undefined) return new ResponseTurn(conversations, owner, 'm', wishes, { by: 'nobody' })
   const conversation = await conversations.upTo(owner, wishes.previous)
   if (conversation.kind !== 'own') throw new Error('it is kept elsewhere')
-  return new Turn(conversations, owner, 'm', wishes, { by: 'gateway', conversation, durable: true })
+  return new ResponseTurn(conversations, owner, 'm', wishes, { by: 'gateway', conversation, durable: true })
 }
 
 t.test('a turn takes in all that came before it, oldest first', async t => {
@@ -203,7 +203,7 @@ t.test('a conversation that goes on keeps its beginning', async t => {
 
 t.test('a response that is being written is found already', async t => {
   const { conversations } = desk()
-  const turn = new Turn(conversations, 'ann', 'm', WISHES, { by: 'nobody' })
+  const turn = new ResponseTurn(conversations, 'ann', 'm', WISHES, { by: 'nobody' })
   await turn.expand({ input: 'one' })
   const kept = turn.keep({ id: turn.id, output: [] })
   const found = await conversations.find('ann', turn.id)
@@ -223,7 +223,7 @@ t.test('a response that is deleted while it is being written does not come back'
 t.test('where nothing can be kept the client is told so', async t => {
   const { conversations, store } = desk()
   await store.close()
-  const turn = new Turn(conversations, 'ann', 'm', WISHES, { by: 'nobody' })
+  const turn = new ResponseTurn(conversations, 'ann', 'm', WISHES, { by: 'nobody' })
   t.same(await turn.keep({ id: turn.id, store: true, output: [] }), { id: turn.id, store: false, output: [] })
   const error = await conversations.find('ann', 'resp_x').catch((cause: unknown) => cause)
   t.ok(error instanceof GatewayError && error.code === 'unavailable' && error.status === 503)
@@ -231,7 +231,7 @@ t.test('where nothing can be kept the client is told so', async t => {
 
 t.test('F-A5 ids hold 128 random bits behind their prefix, and the first response’s is the turn’s', async t => {
   const { conversations } = desk()
-  const turn = new Turn(conversations, 'ann', 'm', WISHES, { by: 'nobody' })
+  const turn = new ResponseTurn(conversations, 'ann', 'm', WISHES, { by: 'nobody' })
   t.match(turn.id, /^resp_[0-9a-f]{32}$/)
   t.equal(turn.newId('resp_'), turn.id)
   t.not(turn.newId('resp_'), turn.id)

@@ -2,7 +2,7 @@ import t from 'tap'
 import type { TaskShape } from '../../../src/core/task.js'
 import { readAnswer } from '../../../src/kernel/tasks/reading.js'
 import { isEnded, type Task } from '../../../src/kernel/tasks/record.js'
-import { fail, heard, MOST_MISSES, nextLook, overdue, unheard } from '../../../src/kernel/tasks/transition.js'
+import { fail, applyUpstreamStatus, MAX_MISSES, nextPollAt, overdue, applyFailedPoll } from '../../../src/kernel/tasks/transition.js'
 import { fc } from '../../helpers/property.js'
 
 const SHAPE: TaskShape = {
@@ -48,7 +48,7 @@ const FRESH: Task = {
 
 function told(task: Task, document: unknown, now = 1): Task {
   const reading = readAnswer(document as never, SHAPE)
-  return heard(task, reading, SHAPE, now, reading.artifacts.length > 0)
+  return applyUpstreamStatus(task, reading, SHAPE, now, reading.artifacts.length > 0)
 }
 
 const answers = fc.oneof(
@@ -101,12 +101,12 @@ t.test('an error beside a success with nothing to show is that failure', async t
 
 t.test('ten refusals in a row end a task, an answer between them begins the count anew', async t => {
   const refused = (task: Task, times: number): Task =>
-    Array.from({ length: times }).reduce<Task>(one => unheard(one, 'task_lost', SHAPE, 5), task)
-  t.equal(refused(FRESH, MOST_MISSES - 1).state, 'queued')
-  t.match(refused(FRESH, MOST_MISSES), { state: 'failed', error: { code: 'task_lost' }, finished: 5 })
-  const answered = told(refused(FRESH, MOST_MISSES - 1), { status: 'running' })
-  t.equal(refused(answered, MOST_MISSES - 1).state, 'running')
-  const trouble = Array.from({ length: 1000 }).reduce<Task>(one => unheard(one, undefined, SHAPE, 5), FRESH)
+    Array.from({ length: times }).reduce<Task>(one => applyFailedPoll(one, 'task_lost', SHAPE, 5), task)
+  t.equal(refused(FRESH, MAX_MISSES - 1).state, 'queued')
+  t.match(refused(FRESH, MAX_MISSES), { state: 'failed', error: { code: 'task_lost' }, finished: 5 })
+  const answered = told(refused(FRESH, MAX_MISSES - 1), { status: 'running' })
+  t.equal(refused(answered, MAX_MISSES - 1).state, 'running')
+  const trouble = Array.from({ length: 1000 }).reduce<Task>(one => applyFailedPoll(one, undefined, SHAPE, 5), FRESH)
   t.equal(trouble.state, 'queued', 'trouble alone never ends it')
 })
 
@@ -128,15 +128,15 @@ t.test('a deadline is a failure that a success still mends; any other is not', a
 })
 
 t.test('polls: at the pace, slower in trouble, as late as they are asked to be, never past the deadline', async t => {
-  t.equal(nextLook(FRESH, SHAPE, 0, undefined, 0.5), 1000)
-  t.equal(nextLook(FRESH, SHAPE, 0, undefined, 0), 900)
-  t.equal(nextLook({ ...FRESH, faults: 2 }, SHAPE, 0, undefined, 0.5), 4000)
-  t.equal(nextLook({ ...FRESH, faults: 60 }, SHAPE, 0, undefined, 0.5), 8000)
-  t.equal(nextLook({ ...FRESH, faults: 5, misses: 5 }, SHAPE, 0, undefined, 0.5), 1000)
-  t.equal(nextLook(FRESH, SHAPE, 0, 30_000, 0.5), 30_000)
-  t.equal(nextLook(FRESH, SHAPE, 59_900, undefined, 0.5), 60_000)
-  t.equal(nextLook({ ...FRESH, phase: 'done', state: 'failed' }, SHAPE, 0, undefined, 0.5), null)
-  t.equal(nextLook({ ...FRESH, phase: 'late', state: 'failed' }, SHAPE, 120_000, undefined, 0.5), null)
+  t.equal(nextPollAt(FRESH, SHAPE, 0, undefined, 0.5), 1000)
+  t.equal(nextPollAt(FRESH, SHAPE, 0, undefined, 0), 900)
+  t.equal(nextPollAt({ ...FRESH, faults: 2 }, SHAPE, 0, undefined, 0.5), 4000)
+  t.equal(nextPollAt({ ...FRESH, faults: 60 }, SHAPE, 0, undefined, 0.5), 8000)
+  t.equal(nextPollAt({ ...FRESH, faults: 5, misses: 5 }, SHAPE, 0, undefined, 0.5), 1000)
+  t.equal(nextPollAt(FRESH, SHAPE, 0, 30_000, 0.5), 30_000)
+  t.equal(nextPollAt(FRESH, SHAPE, 59_900, undefined, 0.5), 60_000)
+  t.equal(nextPollAt({ ...FRESH, phase: 'done', state: 'failed' }, SHAPE, 0, undefined, 0.5), null)
+  t.equal(nextPollAt({ ...FRESH, phase: 'late', state: 'failed' }, SHAPE, 120_000, undefined, 0.5), null)
 })
 
 t.test('hostile answers are read as if what is wrong were not there', async t => {

@@ -1,14 +1,14 @@
 import t from 'tap'
 import type { CallPart, Part, ReasoningPart, Seal, TextEvent, TextRequest, Turn } from '../../../src/core/text.js'
 import type { Call } from '../../../src/kernel/call.js'
-import { Recall } from '../../../src/kernel/state/recall.js'
+import { ReasoningCache } from '../../../src/kernel/state/reasoning-cache.js'
 import { recallSeals, SealGatherer, withRecalled } from '../../../src/kernel/translate/seals.js'
 import { MemoryStore } from '../../../src/stores/memory.js'
 
 // What a client of a protocol without seals cannot send back is put back by the gateway.
 
 /** As much of a call as remembering takes. */
-function callOf(recall: Recall, name: string | undefined = 'ann'): Call {
+function callOf(recall: ReasoningCache, name: string | undefined = 'ann'): Call {
   const caller = name === '' ? undefined : { name }
   return { caller, kernel: { state: { recall } } } as unknown as Call
 }
@@ -40,7 +40,7 @@ async function next(
   turns: readonly Turn[],
   { protocol = 'messages', owner = 'ann' }: { readonly protocol?: string; readonly owner?: string } = {},
 ): Promise<readonly Turn[]> {
-  const recall = new Recall(new MemoryStore())
+  const recall = new ReasoningCache(new MemoryStore())
   for (const parts of answers) {
     const gatherer = new SealGatherer()
     gatherer.parts(parts)
@@ -141,7 +141,7 @@ t.test('F-A4 no caller gets the reasoning of another', async t => {
 t.test('unknown calls, user turns and calls without reasoning stay unchanged', async t => {
   const turns = [assistant(calling('b')), result('b'), assistant({ type: 'text', text: 'a' })]
   t.same(await next([[HIDDEN, calling('a')]], turns), turns)
-  const recalled = await recallSeals(callOf(new Recall(new MemoryStore())), requestOf(...turns), 'chat')
+  const recalled = await recallSeals(callOf(new ReasoningCache(new MemoryStore())), requestOf(...turns), 'chat')
   t.equal(recalled.size, 0)
   const request = requestOf(...turns)
   t.equal(withRecalled(request, recalled, 'messages'), request, 'the very same request')
@@ -164,7 +164,7 @@ t.test('answers without calls, or without seals, are not remembered', async t =>
     gatherer.parts(parts)
     t.equal(gatherer.isSealed, false)
     const store = new MemoryStore()
-    await gatherer.remember(callOf(new Recall(store)))
+    await gatherer.remember(callOf(new ReasoningCache(store)))
     t.equal(await store.get('sealed-reasoning', 'ann', 'a'), undefined)
   }
 })
@@ -187,7 +187,7 @@ t.test('streams give the same result: texts are joined, seals come at the end', 
     { type: 'end', candidate: 0, end: { reason: 'tool' } },
     { type: 'finish' },
   ]
-  const recall = new Recall(new MemoryStore())
+  const recall = new ReasoningCache(new MemoryStore())
   const gatherer = new SealGatherer()
   for (const event of events) gatherer.event(event)
   t.equal(gatherer.isSealed, true)
@@ -198,19 +198,19 @@ t.test('streams give the same result: texts are joined, seals come at the end', 
 })
 
 t.test('thoughts without end are not gathered without end', async t => {
-  const recall = new Recall(new MemoryStore())
+  const recall = new ReasoningCache(new MemoryStore())
   const gatherer = new SealGatherer()
   gatherer.event({ type: 'part-start', candidate: 0, index: 0, part: thought('', seal('s1')) })
   const text = 'x'.repeat(64 * 1024)
   for (let i = 0; i < 64; i++) gatherer.event({ type: 'part-delta', candidate: 0, index: 0, text })
   gatherer.event({ type: 'part-start', candidate: 0, index: 1, part: calling('a') })
   await gatherer.remember(callOf(recall))
-  t.equal(await recall.recall('ann', 'a'), undefined)
+  t.equal(await recall.find('ann', 'a'), undefined)
 })
 
 t.test('a store that fails is told where something is wanted of it, and else is nobody’s trouble', async t => {
   const store = new MemoryStore()
-  const recall = new Recall(store)
+  const recall = new ReasoningCache(store)
   await store.close()
   const gatherer = new SealGatherer()
   gatherer.parts([HIDDEN, calling('a')])

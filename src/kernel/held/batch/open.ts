@@ -18,10 +18,10 @@ const MAX_DROPPED = 64
 /** Bytes of requests that are changed in one turn of the event loop. */
 const STEP_BYTES = 256 * 1024
 /** Characters of a client's text that an error repeats. */
-const SHOWN = 256
+const MAX_SHOWN_CHARS = 256
 
 /** By upstream, best first: how it serves a model on the route of the requests. */
-type Ways = ReadonlyMap<string, Exchange>
+type ExchangesByUpstream = ReadonlyMap<string, Exchange>
 
 /**
  * Those of the exchanges that can take a batch: their upstream serves the models of all of its requests by the requests' own
@@ -39,40 +39,40 @@ export async function openBatch(
   if (inner?.model === undefined || body.type !== 'bytes') throw new Error('a batch has requests of a known route')
   await yieldToEventLoop(body.bytes.length)
   const requests = await requestsIn(body.bytes, rule, inner.model.name, inner.control)
-  const ways = waysOfModels(call, route, inner, requests)
+  const byModel = exchangesByModel(call, route, inner, requests)
   call.model = requests[0]?.model ?? ''
-  const upstreams = sharedBy(ways, requests)
+  const upstreams = sharedBy(byModel, requests)
   const able = upstreams.flatMap(name => exchanges.find(({ upstream }) => upstream.name === name) ?? [])
-  if (able.length === 0) throw heldElsewhere(upstreams)
-  for (const exchange of able) await change(call, inner, exchange, body.bytes, requests, ways)
+  if (able.length === 0) throw resourcesElsewhere(upstreams)
+  for (const exchange of able) await change(call, inner, exchange, body.bytes, requests, byModel)
   return able
 }
 
 /** How each of the models is served, by its name. */
-function waysOfModels(
+function exchangesByModel(
   call: Call,
   route: Route,
   inner: Route,
   requests: readonly BatchRequest[],
-): ReadonlyMap<string, Ways> {
-  const ways = new Map<string, Ways>()
+): ReadonlyMap<string, ExchangesByUpstream> {
+  const byModel = new Map<string, ExchangesByUpstream>()
   for (const request of requests) {
-    if (ways.has(request.model)) continue
-    if (ways.size === MAX_MODELS) {
+    if (byModel.has(request.model)) continue
+    if (byModel.size === MAX_MODELS) {
       const message = `The requests of a batch name more than ${MAX_MODELS} models.`
       throw new GatewayError('invalid_parameter', message, { limit: 'models' })
     }
-    ways.set(request.model, waysOfModel(call, route, inner, request))
+    byModel.set(request.model, exchangesOfModel(call, route, inner, request))
   }
-  return ways
+  return byModel
 }
 
-function waysOfModel(call: Call, route: Route, inner: Route, { model, at }: BatchRequest): Ways {
+function exchangesOfModel(call: Call, route: Route, inner: Route, { model, at }: BatchRequest): ExchangesByUpstream {
   const choice = call.caller?.may(model) === true ? inner.resolve(model) : undefined
   const param = pathText([...at, inner.model?.name ?? ''])
   if (choice === undefined) {
     call.model = model
-    const shown = model.slice(0, SHOWN)
+    const shown = model.slice(0, MAX_SHOWN_CHARS)
     throw new GatewayError(
       'model_not_found',
       `The model \`${shown}\` of '${param}' does not exist, or you may not use it.`,
@@ -84,42 +84,42 @@ function waysOfModel(call: Call, route: Route, inner: Route, { model, at }: Batc
   }
   const exchanges = order(choice, Math.random)
   const able = exchanges.filter(one => one.translation === undefined && route.speakers.has(one.upstream.name))
-  const ways = new Map<string, Exchange>()
-  for (const one of able) if (!ways.has(one.upstream.name)) ways.set(one.upstream.name, one)
-  if (ways.size > 0) return ways
+  const byModel = new Map<string, Exchange>()
+  for (const one of able) if (!byModel.has(one.upstream.name)) byModel.set(one.upstream.name, one)
+  if (byModel.size > 0) return byModel
   const names = [...new Set(exchanges.map(({ upstream }) => `'${upstream.name}'`))].join(', ')
   const message = `The model \`${model}\` of '${param}' is served by ${names}, which takes no batches (it does not speak ${route.protocol?.name}). Send these requests one by one to ${inner.id}.`
   throw new GatewayError('invalid_parameter', message, { param })
 }
 
 /** Upstreams that serve all of the models, in the order of the first one's. */
-function sharedBy(ways: ReadonlyMap<string, Ways>, requests: readonly BatchRequest[]): readonly string[] {
+function sharedBy(byModel: ReadonlyMap<string, ExchangesByUpstream>, requests: readonly BatchRequest[]): readonly string[] {
   let left: readonly string[] | undefined
   let before: BatchRequest | undefined
   for (const request of requests) {
-    const own = ways.get(request.model)
+    const own = byModel.get(request.model)
     if (own === undefined || request.model === before?.model) continue
     const shared: readonly string[] = left?.filter(name => own.has(name)) ?? [...own.keys()]
-    if (shared.length === 0 && before !== undefined) throw split(before, left ?? [], request, [...own.keys()])
+    if (shared.length === 0 && before !== undefined) throw noSharedUpstream(before, left ?? [], request, [...own.keys()])
     left = shared
     before = request
   }
   return left ?? []
 }
 
-function split(
+function noSharedUpstream(
   one: BatchRequest,
   its: readonly string[],
   other: BatchRequest,
   others: readonly string[],
 ): GatewayError {
-  const told = ({ model, at }: BatchRequest, names: readonly string[]): string =>
+  const describe = ({ model, at }: BatchRequest, names: readonly string[]): string =>
     `\`${model}\` of '${pathText(at)}' by ${names.map(name => `'${name}'`).join(', ')}`
-  const message = `All requests of a batch have to be served by one upstream, and ${told(one, its)}, ${told(other, others)}. Send a batch for each.`
+  const message = `All requests of a batch have to be served by one upstream, and ${describe(one, its)}, ${describe(other, others)}. Send a batch for each.`
   return new GatewayError('invalid_parameter', message, { param: pathText(other.at) })
 }
 
-function heldElsewhere(upstreams: readonly string[]): GatewayError {
+function resourcesElsewhere(upstreams: readonly string[]): GatewayError {
   const names = upstreams.map(name => `'${name}'`).join(', ')
   const message = `What the requests name is not held by ${names}, which serves their models. Upload it again, and name the model.`
   return new GatewayError('invalid_parameter', message)
@@ -132,14 +132,14 @@ async function change(
   exchange: Exchange,
   bytes: Buffer,
   requests: readonly BatchRequest[],
-  ways: ReadonlyMap<string, Ways>,
+  byModel: ReadonlyMap<string, ExchangesByUpstream>,
 ): Promise<void> {
   const names = new ResultNamesDraft()
   const dropped = new Set<string>()
   const edits = []
   let read = 0
   for (const request of requests) {
-    const way = ways.get(request.model)?.get(exchange.upstream.name)
+    const way = byModel.get(request.model)?.get(exchange.upstream.name)
     if (way === undefined) continue
     const changes = changesOfRequest(call, inner, way, bytes, request)
     edits.push(...changes.edits)

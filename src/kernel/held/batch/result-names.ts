@@ -3,9 +3,9 @@ import { isPlace, type Store } from '../../../core/store.js'
 import { stored } from '../../state/faults.js'
 
 const NAMESPACE = 'batch-models'
-const DAY = 24 * 3_600_000
+const DAY_MS = 24 * 3_600_000
 /** How long the names of a batch are known: as long as the batch itself, milliseconds. */
-const KEEP = 5 * 365 * DAY
+const RETENTION_MS = 5 * 365 * DAY_MS
 /** Most requests of a batch that are noted one by one. */
 const MAX_NOTED = 4096
 
@@ -42,19 +42,19 @@ export class ResultNamesDraft {
 export function nameOfResult(
   { sent, requests }: ResultNames,
   request: string | undefined,
-  told: string,
+  reported: string,
 ): string | undefined {
   if (request !== undefined && Object.hasOwn(requests, request)) return requests[request]
   const known = Object.keys(sent)
-  const meant = known.filter(name => isVersion(told, name)).sort((one, other) => other.length - one.length)[0]
+  const meant = known.filter(name => isVersion(reported, name)).sort((one, other) => other.length - one.length)[0]
   const name = meant ?? (known.length === 1 ? known[0] : undefined)
   const asked = name === undefined ? undefined : sent[name]
   return asked === name ? undefined : asked
 }
 
 /** Whether a name is another one, or that with a version behind it. */
-function isVersion(told: string, name: string): boolean {
-  return told.startsWith(name) && (told.length === name.length || /^[-@:]/.test(told.slice(name.length)))
+function isVersion(reported: string, name: string): boolean {
+  return reported.startsWith(name) && (reported.length === name.length || /^[-@:]/.test(reported.slice(name.length)))
 }
 
 /** Keeps the names of batches for their owners. */
@@ -71,7 +71,7 @@ export class BatchNames {
     if (!isPlace(place)) return
     const created = Date.now()
     const value = Buffer.from(JSON.stringify(names))
-    await stored(this.#store.create({ ...place, created, expires: created + KEEP, value }))
+    await stored(this.#store.create({ ...place, created, expires: created + RETENTION_MS, value }))
   }
 
   async find(owner: string, id: string): Promise<ResultNames | undefined> {

@@ -4,8 +4,8 @@ import type { Call } from '../call.js'
 import { connectedFrom, InnerRequest, InnerResponse } from '../inner.js'
 import { innerHeaders } from '../state/inner-headers.js'
 import type { Work } from '../watchdog.js'
-import { ownerOf } from './choose.js'
-import type { Held } from './holdings.js'
+import { ownerOf } from './route-to-owner.js'
+import type { Held } from './ownership-store.js'
 
 /** Answers a request inside the process. */
 export type Serve = (request: IncomingMessage, response: ServerResponse) => void
@@ -40,10 +40,10 @@ export async function looked(
     const now = unseen.slice(at, at + AT_ONCE)
     await Promise.all(now.map(({ id }) => looking.ask(path.replace(/\{\w+\}/, () => encodeURIComponent(id)))))
   }
-  const { holdings } = call.kernel.state
+  const { ownership } = call.kernel.state
   return Promise.all(
     items.map(async item =>
-      item.object === undefined ? ((await holdings.find(ownerOf(call), kind, item.id)) ?? item) : item,
+      item.object === undefined ? ((await ownership.find(ownerOf(call), kind, item.id)) ?? item) : item,
     ),
   )
 }

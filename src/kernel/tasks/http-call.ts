@@ -5,7 +5,7 @@ import type { UpstreamHeaders } from '../response-headers.js'
 import { classify, noConnection } from '../upstream-errors.js'
 
 /** A whole answer of an upstream. */
-export interface Answer {
+export interface UpstreamResponse {
   readonly status: number
   readonly headers: UpstreamHeaders
   /** Empty where only the head was wanted. */
@@ -13,8 +13,8 @@ export interface Answer {
 }
 
 /** Why there is no answer. */
-export class NoAnswer extends Error {
-  override readonly name = 'NoAnswer'
+export class NoResponseError extends Error {
+  override readonly name = 'NoResponseError'
   /** Whether a byte of the request may have reached the upstream. */
   readonly sent: boolean
   readonly condition: RetryCondition
@@ -29,7 +29,7 @@ export class NoAnswer extends Error {
 }
 
 /** Where requests go: a pool, or a connection. */
-export interface Way {
+export interface Dispatcher {
   dispatch(request: UpstreamRequest, handler: UpstreamHandler): Dispatched
   /** The exchange that `dispatch` began for this key is over. */
   finished(key: string): void
@@ -37,7 +37,7 @@ export interface Way {
   withdraw(handler: UpstreamHandler): void
 }
 
-export interface Patience {
+export interface SendOptions {
   /** Name of the key for whom it is. */
   readonly key: string
   /** Milliseconds until there is a connection for it, until the request is on its way, and until the answer is whole. */
@@ -45,26 +45,26 @@ export interface Patience {
   readonly connect: number
   readonly answer: number
   /** Largest body; `head`: nobody wants it. */
-  readonly most: number | 'head'
+  readonly maxBytes: number | 'head'
   /** Gives the request up. */
   readonly signal?: AbortSignal
 }
 
-/** One request and its whole answer, for what no client waits for byte by byte. Rejects with {@link NoAnswer}. */
-export function ask(pool: Way, request: UpstreamRequest, patience: Patience): Promise<Answer> {
+/** One request and its whole answer, for what no client waits for byte by byte. Rejects with {@link NoResponseError}. */
+export function send(pool: Dispatcher, request: UpstreamRequest, options: SendOptions): Promise<UpstreamResponse> {
   return new Promise((resolve, reject) => {
-    const asking = new Asking(pool, patience, resolve, reject)
-    patience.signal?.addEventListener('abort', () => asking.giveUp(), { once: true })
-    asking.dispatched(pool.dispatch(request, asking))
+    const call = new HttpCall(pool, options, resolve, reject)
+    options.signal?.addEventListener('abort', () => call.giveUp(), { once: true })
+    call.dispatched(pool.dispatch(request, call))
   })
 }
 
-class Asking implements UpstreamHandler {
+class HttpCall implements UpstreamHandler {
   readonly key: string
-  readonly #pool: Way
-  readonly #patience: Patience
-  readonly #resolve: (answer: Answer) => void
-  readonly #reject: (reason: NoAnswer) => void
+  readonly #pool: Dispatcher
+  readonly #options: SendOptions
+  readonly #resolve: (answer: UpstreamResponse) => void
+  readonly #reject: (reason: NoResponseError) => void
   readonly #chunks: Buffer[] = []
   #controller: UpstreamController | undefined
   #timer: NodeJS.Timeout
@@ -72,15 +72,15 @@ class Asking implements UpstreamHandler {
   #waits = false
   #sent = false
   #over = false
-  #head: Omit<Answer, 'body'> | undefined
+  #head: Omit<UpstreamResponse, 'body'> | undefined
 
-  constructor(pool: Way, patience: Patience, resolve: (answer: Answer) => void, reject: (reason: NoAnswer) => void) {
-    this.key = patience.key
+  constructor(pool: Dispatcher, options: SendOptions, resolve: (answer: UpstreamResponse) => void, reject: (reason: NoResponseError) => void) {
+    this.key = options.key
     this.#pool = pool
-    this.#patience = patience
+    this.#options = options
     this.#resolve = resolve
     this.#reject = reject
-    this.#timer = setTimeout(() => this.late('connect'), patience.connect)
+    this.#timer = setTimeout(() => this.timeOut('connect'), options.connect)
   }
 
   dispatched(how: Dispatched): void {
@@ -88,13 +88,13 @@ class Asking implements UpstreamHandler {
     if (how !== 'waiting') return
     this.#waits = true
     clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => this.fail('queue', noConnection('connections')), this.#patience.queue)
+    this.#timer = setTimeout(() => this.fail('queue', noConnection('connections')), this.#options.queue)
   }
 
   onPlace(): void {
     this.#waits = false
     clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => this.late('connect'), this.#patience.connect)
+    this.#timer = setTimeout(() => this.timeOut('connect'), this.#options.connect)
   }
 
   onRequestStart(controller: UpstreamController): void {
@@ -105,19 +105,19 @@ class Asking implements UpstreamHandler {
     }
     this.#sent = true
     clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => this.late('first_byte'), this.#patience.answer)
+    this.#timer = setTimeout(() => this.timeOut('first_byte'), this.#options.answer)
   }
 
   onResponseStart(controller: UpstreamController, status: number, headers: UpstreamHeaders): void {
     if (status < 200 || this.#over) return
     this.#controller = controller
     this.#head = { status, headers }
-    if (this.#patience.most === 'head') this.finish()
+    if (this.#options.maxBytes === 'head') this.finish()
   }
 
   onResponseData(_controller: UpstreamController, chunk: Buffer): void {
     this.#size += chunk.length
-    if (this.#size <= Number(this.#patience.most)) this.#chunks.push(chunk)
+    if (this.#size <= Number(this.#options.maxBytes)) this.#chunks.push(chunk)
     else {
       const message = 'The answer of the upstream is too large.'
       this.fail('bad_response', new GatewayError('bad_upstream_response', message, { limit: 'response' }))
@@ -135,7 +135,7 @@ class Asking implements UpstreamHandler {
     this.fail(condition, error)
   }
 
-  private stop(reason: NoAnswer): void {
+  private stop(reason: NoResponseError): void {
     if (this.#over) return
     this.#over = true
     clearTimeout(this.#timer)
@@ -149,18 +149,18 @@ class Asking implements UpstreamHandler {
     this.#over = true
     clearTimeout(this.#timer)
     this.#resolve({ ...this.#head, body: Buffer.concat(this.#chunks) })
-    if (this.#patience.most === 'head') this.#controller?.abort(new Error('the head was enough'))
+    if (this.#options.maxBytes === 'head') this.#controller?.abort(new Error('the head was enough'))
   }
 
   private fail(condition: RetryCondition, error: GatewayError): void {
-    this.stop(new NoAnswer(this.#sent, condition, error))
+    this.stop(new NoResponseError(this.#sent, condition, error))
   }
 
   giveUp(): void {
     this.fail('reset', new GatewayError('client_gone', 'The request was given up.'))
   }
 
-  private late(phase: 'connect' | 'first_byte'): void {
+  private timeOut(phase: 'connect' | 'first_byte'): void {
     this.fail(phase, new GatewayError('upstream_timeout', 'The upstream did not answer in time.', { phase }))
   }
 }

@@ -5,13 +5,13 @@ import { stored } from '../state/faults.js'
 import { decodeTask, encodeTask, isTaskId, type Task } from './record.js'
 
 /** A task and the record that it stands in, so that it can be changed. */
-export interface Entry {
+export interface TaskEntry {
   readonly task: Task
   readonly record: StoredRecord
 }
 
-export interface Page {
-  readonly entries: readonly Entry[]
+export interface TaskPage {
+  readonly entries: readonly TaskEntry[]
   readonly more: boolean
 }
 
@@ -23,8 +23,8 @@ export interface Claimed {
 }
 
 /** How long such keys are remembered, milliseconds. */
-const KEEP_KEYS = 24 * 3_600_000
-const KEYS = 'task-keys'
+const KEY_RETENTION_MS = 24 * 3_600_000
+const KEYS_NAMESPACE = 'task-keys'
 
 /** Behind all tasks of an owner. */
 const BEHIND = { created: Number.MAX_SAFE_INTEGER, key: '~' }
@@ -35,14 +35,14 @@ export function namespaceOf(kind: string): string {
 }
 
 /** Tasks in the store. What the store cannot do is `unavailable` to clients. */
-export class TaskBook {
+export class TaskRepository {
   readonly store: Store
 
   constructor(store: Store) {
     this.store = store
   }
 
-  async create(task: Task, due: number, expires: number): Promise<Entry> {
+  async create(task: Task, due: number, expires: number): Promise<TaskEntry> {
     const { kind, owner, id: key, created } = task
     const draft = { namespace: namespaceOf(kind), owner, key, created, expires, due, value: encodeTask(task) }
     const record = await stored(this.store.create(draft))
@@ -51,13 +51,13 @@ export class TaskBook {
   }
 
   /** Undefined where the owner has no such task. */
-  async find(kind: string, owner: string, id: string): Promise<Entry | undefined> {
-    const entry = await this.look(kind, owner, id)
+  async find(kind: string, owner: string, id: string): Promise<TaskEntry | undefined> {
+    const entry = await this.findWithDeleted(kind, owner, id)
     return entry?.task.phase === 'deleting' ? undefined : entry
   }
 
   /** The same, those included that clients do not see any more. */
-  async look(kind: string, owner: string, id: string): Promise<Entry | undefined> {
+  async findWithDeleted(kind: string, owner: string, id: string): Promise<TaskEntry | undefined> {
     const record = await this.record(kind, owner, id)
     return record && entryOf(record)
   }
@@ -66,7 +66,7 @@ export class TaskBook {
    * Whoever's task it is, for those who look after the gateway: from owner to owner, of whom there are as many as keys, and
    * not from task to task.
    */
-  async seek(kind: string, id: string): Promise<Entry | undefined> {
+  async findForAnyOwner(kind: string, id: string): Promise<TaskEntry | undefined> {
     if (!isTaskId(id)) return undefined
     for (let after: ScanRange['after']; ; ) {
       const range = { limit: 1, ...(after === undefined ? {} : { after }) }
@@ -84,35 +84,35 @@ export class TaskBook {
   }
 
   /** Undefined where somebody else has changed the task meanwhile. `due` null: nobody has to look at it any more. */
-  async replace({ record }: Entry, task: Task, due: number | null, expires?: number): Promise<Entry | undefined> {
+  async replace({ record }: TaskEntry, task: Task, due: number | null, expires?: number): Promise<TaskEntry | undefined> {
     const change = { value: encodeTask(task), due, ...(expires === undefined ? {} : { expires }) }
     const next = await stored(this.store.replace(record, change))
     return next && { task, record: next }
   }
 
   /** Takes a task out altogether; false where somebody else has changed it meanwhile. */
-  async remove({ record }: Entry): Promise<boolean> {
+  async remove({ record }: TaskEntry): Promise<boolean> {
     return await stored(this.store.delete(record))
   }
 
   /** Changes a task whatever comes between; `change` answers undefined where there is nothing to be changed. */
   async update(
-    entry: Entry,
+    entry: TaskEntry,
     change: (task: Task) => { readonly task: Task; readonly due: number | null; readonly expires?: number } | undefined,
-  ): Promise<Entry | undefined> {
-    for (let known: Entry | undefined = entry; known !== undefined; ) {
+  ): Promise<TaskEntry | undefined> {
+    for (let known: TaskEntry | undefined = entry; known !== undefined; ) {
       const next = change(known.task)
       if (next === undefined) return known
       const changed = await this.replace(known, next.task, next.due, next.expires)
       if (changed !== undefined) return changed
-      known = await this.look(known.task.kind, known.task.owner, known.task.id)
+      known = await this.findWithDeleted(known.task.kind, known.task.owner, known.task.id)
     }
     return undefined
   }
 
   /** The owner's tasks, those left out that have been deleted. */
-  async list(kind: string, owner: string, { order, after, limit }: Range): Promise<Page> {
-    const entries: Entry[] = []
+  async list(kind: string, owner: string, { order, after, limit }: Range): Promise<TaskPage> {
+    const entries: TaskEntry[] = []
     for (let from = after; ; ) {
       const range = { order, limit: limit + 1, ...(from === undefined ? {} : { after: from }) }
       const records = await stored(this.store.list(namespaceOf(kind), owner, range))
@@ -125,7 +125,7 @@ export class TaskBook {
 
   /** Where a client's key for a request leads, if anywhere. */
   async claimed(owner: string, key: string): Promise<Claimed | undefined> {
-    const record = await stored(this.store.get(KEYS, owner, nameOf(key)))
+    const record = await stored(this.store.get(KEYS_NAMESPACE, owner, nameOf(key)))
     return record && claimedOf(record)
   }
 
@@ -136,19 +136,19 @@ export class TaskBook {
   async claimKey(owner: string, key: string, claim: Claimed, before?: Claimed): Promise<boolean> {
     const name = nameOf(key)
     const now = Date.now()
-    const kept = { expires: now + KEEP_KEYS, value: Buffer.from(JSON.stringify(claim)) }
+    const kept = { expires: now + KEY_RETENTION_MS, value: Buffer.from(JSON.stringify(claim)) }
     if (before === undefined) {
-      const draft = { namespace: KEYS, owner, key: name, created: now, ...kept }
+      const draft = { namespace: KEYS_NAMESPACE, owner, key: name, created: now, ...kept }
       return (await stored(this.store.create(draft))) !== undefined
     }
-    const record = await stored(this.store.get(KEYS, owner, name))
+    const record = await stored(this.store.get(KEYS_NAMESPACE, owner, name))
     if (record === undefined || claimedOf(record)?.id !== before.id) return false
     return (await stored(this.store.replace(record, kept))) !== undefined
   }
 
   /** Lets a client's key be used anew, for a task that came to nothing. A key that leads to another one stays. */
   async freeKey(owner: string, key: string, id: string): Promise<void> {
-    const record = await stored(this.store.get(KEYS, owner, nameOf(key)))
+    const record = await stored(this.store.get(KEYS_NAMESPACE, owner, nameOf(key)))
     if (record !== undefined && claimedOf(record)?.id === id) await stored(this.store.delete(record))
   }
 }
@@ -157,7 +157,7 @@ function nameOf(key: string): string {
   return createHash('sha256').update(key).digest('hex')
 }
 
-export function entryOf(record: StoredRecord): Entry | undefined {
+export function entryOf(record: StoredRecord): TaskEntry | undefined {
   const task = decodeTask(record.value)
   return task && { task, record }
 }

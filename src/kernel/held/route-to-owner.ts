@@ -4,21 +4,21 @@ import { unknownModel } from '../../core/refusals.js'
 import type { ResourceKind, ResourceRule } from '../../core/resources.js'
 import type { Call } from '../call.js'
 import { resolve } from '../resolve.js'
-import { type Hint, neverHeld, nobodyHolds, noObject, someModelsOnly } from './faults.js'
-import { idIn } from './holdings.js'
-import { takerOf } from './outside.js'
-import { resumed } from './session.js'
+import { type Hint, noUpstreamEver, noUpstreamNow, noObject, needsEveryModel } from './faults.js'
+import { idIn } from './ownership-store.js'
+import { takerOf } from './unknown-ids.js'
+import { resumedUpload } from './session.js'
 
 /**
  * The exchanges for a request about things that upstreams keep: for one that exists, the upstream that has it; for a new
  * one, the upstream that is to have it. Throws `not_found` for what is not the caller's, before any upstream hears of it.
  */
 export async function holdersFor(call: Call, route: Route, holding: ResourceRule): Promise<readonly Exchange[]> {
-  if (holding.verb === 'makes') return (await resumed(call, route)) ?? makers(call, route)
+  if (holding.verb === 'makes') return (await resumedUpload(call, route)) ?? makers(call, route)
   const { kind, parameter } = holding
   const text = parameter === undefined ? '' : (call.params[parameter] ?? '')
   const id = idIn(kind.prefix + text, kind)
-  const held = id === undefined ? undefined : await call.kernel.state.holdings.find(ownerOf(call), kind, id)
+  const held = id === undefined ? undefined : await call.kernel.state.ownership.find(ownerOf(call), kind, id)
   if (held === undefined) {
     const passing = id === undefined ? undefined : await passedOn(call, route, holding, id)
     if (passing === undefined) throw noObject(kind, text)
@@ -46,8 +46,8 @@ export async function holdersFor(call: Call, route: Route, holding: ResourceRule
 
 /** What is not there any more is nobody's. */
 export async function forget(call: Call, kind: ResourceKind, id: string): Promise<void> {
-  const { holdings, batchNames } = call.kernel.state
-  await holdings.forget(ownerOf(call), kind, id)
+  const { ownership, batchNames } = call.kernel.state
+  await ownership.forget(ownerOf(call), kind, id)
   if (call.generation.plan.routes.some(({ batch, holding }) => batch !== undefined && holding?.kind === kind)) {
     await batchNames.forget(ownerOf(call), id)
   }
@@ -59,7 +59,7 @@ async function passedOn(call: Call, route: Route, { kind }: ResourceRule, id: st
   const reached = caller === undefined ? undefined : generation.plan.models.upstreams(caller)
   const able = exchangesOf(route).filter(({ upstream }) => reached?.has(upstream.name) === true)
   if (!able.some(({ upstream }) => upstream.passesUnknown)) return undefined
-  return (await kernel.state.holdings.belongs(kind, id)) ? undefined : takerOf(able, id)
+  return (await kernel.state.ownership.belongs(kind, id)) ? undefined : takerOf(able, id)
 }
 
 export function ownerOf({ caller }: Call): string {
@@ -69,7 +69,7 @@ export function ownerOf({ caller }: Call): string {
 /** Who may hold what the request makes. Where it names no model there is one: a body that is passed on is sent once. */
 function makers(call: Call, route: Route): readonly Exchange[] {
   const { caller, generation } = call
-  if (route.everyModel && caller?.models.includes('*') !== true) throw someModelsOnly()
+  if (route.everyModel && caller?.models.includes('*') !== true) throw needsEveryModel()
   if (route.model !== undefined) return resolve(call, route)
   // The models of its requests decide.
   if (route.batch !== undefined) return exchangesOf(route)
@@ -79,7 +79,7 @@ function makers(call: Call, route: Route): readonly Exchange[] {
   const exchange = exchangesOf(route).find(({ upstream }) => reached.has(upstream.name))
   if (exchange !== undefined) return [exchange]
   // Clients ask again after 503, which helps only where somebody who is switched off could hold it.
-  throw [...reached].some(name => route.speakers.has(name)) ? nobodyHolds() : neverHeld(hint)
+  throw [...reached].some(name => route.speakers.has(name)) ? noUpstreamNow() : noUpstreamEver(hint)
 }
 
 /** The model that the request names for no other purpose than to say where its things are to be. */

@@ -6,9 +6,9 @@ import { stringsAt } from '../../wire/json-strings.js'
 import type { Body } from '../body.js'
 import type { Call } from '../call.js'
 import { yieldToEventLoop } from '../translate/steps.js'
-import { elsewhere, noObject } from './faults.js'
-import { type Held, idIn } from './holdings.js'
-import { takerOf } from './outside.js'
+import { onOtherUpstream, noObject } from './faults.js'
+import { type Held, idIn } from './ownership-store.js'
+import { takerOf } from './unknown-ids.js'
 import { nameInUrl } from './urls.js'
 
 /** Most different things that one request may name. */
@@ -36,7 +36,7 @@ export async function narrowToHolders(
   const [name = '', kinds = []] = [...named][0] ?? []
   const { routes } = call.generation.plan
   const maker = routes.find(({ holding }) => holding?.verb === 'makes' && kinds.includes(holding.kind))
-  throw elsewhere(name, call.model, maker?.holder ?? [])
+  throw onOtherUpstream(name, call.model, maker?.holder ?? [])
 }
 
 /** What the request names, each with the kinds that it may be of: the name as an object of the kind would say it. */
@@ -98,18 +98,18 @@ async function ownOf(
   text: string,
   exchanges: readonly Exchange[],
 ): Promise<Held | 'unknown'> {
-  const { holdings } = call.kernel.state
+  const { ownership } = call.kernel.state
   const ids: (readonly [kind: ResourceKind, id: string])[] = []
 
   for (const kind of kinds) {
     const id = idIn(text, kind)
     if (id === undefined) continue
-    const held = await holdings.find(call.key, kind, id)
+    const held = await ownership.find(call.key, kind, id)
     if (held !== undefined) return held
     ids.push([kind, id])
   }
   if (ids.length > 0 && exchanges.some(({ upstream }) => upstream.passesUnknown)) {
-    const found = await Promise.all(ids.map(([kind, id]) => holdings.belongs(kind, id)))
+    const found = await Promise.all(ids.map(([kind, id]) => ownership.belongs(kind, id)))
     if (!found.includes(true)) return 'unknown'
   }
   throw noObject(kinds[0], text)

@@ -1,17 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { GatewayError } from '../../core/errors.js'
-import type { Entry } from './book.js'
+import type { TaskEntry } from './repository.js'
 import type { TaskHost } from './host.js'
 import type { Task } from './record.js'
 
 /** How long the answer of an upstream that took a task is kept in memory where the store is gone, milliseconds. */
-export const HOLDING = 30_000
+export const CONFIRM_RETRY_MS = 30_000
 /** Pauses between two attempts to write it. */
-const PAUSE = { first: 100, longest: 500 }
+const PAUSE_MS = { first: 100, longest: 500 }
 
 /** What came of an upstream's taking a task. */
-export type Taken =
-  | { readonly type: 'begun'; readonly entry: Entry }
+export type Confirmation =
+  | { readonly type: 'begun'; readonly entry: TaskEntry }
   /** It may have begun. */
   | { readonly type: 'open' }
   /** Its client has taken it out meanwhile. */
@@ -21,20 +21,20 @@ export type Taken =
  * Writes what an upstream took. A store that is gone for a moment does not make it forgotten. `begun` is the task as it
  * stands then, made of whatever stands in the record; `first`: when it is to be looked at, milliseconds since the epoch.
  */
-export async function keepTaken(
+export async function confirmSubmit(
   host: TaskHost,
-  entry: Entry,
+  entry: TaskEntry,
   begun: (task: Task) => Task,
   first: number,
-): Promise<Taken> {
-  const until = Date.now() + HOLDING
-  let known: Entry | undefined = entry
-  for (let pause = PAUSE.first; ; pause = Math.min(2 * pause, PAUSE.longest)) {
+): Promise<Confirmation> {
+  const until = Date.now() + CONFIRM_RETRY_MS
+  let known: TaskEntry | undefined = entry
+  for (let pause = PAUSE_MS.first; ; pause = Math.min(2 * pause, PAUSE_MS.longest)) {
     try {
       // After a fault nobody knows whether it was written.
-      known ??= await host.tasks.book.look(entry.task.kind, entry.task.owner, entry.task.id)
+      known ??= await host.tasks.repository.findWithDeleted(entry.task.kind, entry.task.owner, entry.task.id)
       if (known === undefined) return { type: 'gone' }
-      const saved = await keepOnce(host, known, begun, first)
+      const saved = await saveOnce(host, known, begun, first)
       if (saved !== undefined) {
         return saved.task.phase === 'deleting' ? { type: 'gone' } : { type: 'begun', entry: saved }
       }
@@ -51,12 +51,12 @@ export async function keepTaken(
   }
 }
 
-async function keepOnce(
+async function saveOnce(
   { tasks }: TaskHost,
-  known: Entry,
+  known: TaskEntry,
   begun: (task: Task) => Task,
   first: number,
-): Promise<Entry | undefined> {
+): Promise<TaskEntry | undefined> {
   const next = begun(known.task)
   const isWritten = known.task.upstreamId !== undefined && known.task.upstreamId === next.upstreamId
   if (isWritten || known.task.state === 'succeeded') {

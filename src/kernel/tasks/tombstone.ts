@@ -4,7 +4,7 @@ import { isTaskId, type Task } from './record.js'
 
 const NAMESPACE = 'tasks-gone'
 /** How long a list goes on after a task that has been taken out, milliseconds. */
-const KEEP = 3_600_000
+const RETENTION_MS = 3_600_000
 
 /** Where a task stood in its owner's list. */
 export interface Position {
@@ -13,14 +13,14 @@ export interface Position {
 }
 
 /** Keeps the place of a task that is taken out, and nothing else of it: whoever lists page by page may have it in hand. */
-export async function keepPlace(store: Store, { kind, owner, id, created }: Task): Promise<void> {
+export async function keepTombstone(store: Store, { kind, owner, id, created }: Task): Promise<void> {
   const value = Buffer.alloc(0)
   const place = { namespace: NAMESPACE, owner, key: `${kind}.${id}` }
-  await stored(store.create({ ...place, created, expires: Date.now() + KEEP, value }))
+  await stored(store.create({ ...place, created, expires: Date.now() + RETENTION_MS, value }))
 }
 
 /** Where a task stood that has been taken out; undefined where there was none, or nobody remembers. */
-export async function placeOf(
+export async function tombstoneOf(
   store: Store,
   kind: Task['kind'],
   owner: string,

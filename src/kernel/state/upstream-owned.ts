@@ -14,7 +14,7 @@ export function makingRoute({ routes }: Plan): Route | undefined {
 }
 
 /** The exchange by which the upstream that keeps a response is reached; undefined where it does not serve it any more. */
-export function keeperOf(plan: Plan, { model, upstream }: KeptResponse): Exchange | undefined {
+export function exchangeOfOwner(plan: Plan, { model, upstream }: KeptResponse): Exchange | undefined {
   return relayed(plan, model).find(exchange => exchange.upstream.name === upstream)
 }
 
@@ -34,7 +34,7 @@ export function relayedAnywhere(route: Route): readonly Exchange[] {
  * Asks the upstream that keeps a response about it, and passes its answer on. `below` is a path behind that of making one;
  * `otherwise` as {@link Dispatch} has it.
  */
-export function askKeeper(
+export function askOwner(
   call: Call,
   route: Route,
   exchange: Exchange,

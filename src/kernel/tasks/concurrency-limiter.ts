@@ -1,11 +1,11 @@
 /** How long a turn is taken to last while none is over, and the shortest that is believed, milliseconds. */
-const USUAL = 100
-const SHORTEST = 5
+const DEFAULT_RUN_MS = 100
+const MIN_RUN_MS = 5
 
-interface Line {
-  going: number
+interface Load {
+  running: number
   /** How long a turn lasts, milliseconds: half of it is the last one. */
-  lasts: number
+  averageMs: number
   /** When the next one that was turned away may come back, milliseconds since the epoch. */
   next: number
 }
@@ -14,18 +14,18 @@ interface Line {
  * Lets only so many go at a time, by name. Nobody waits here, where waiting would keep others out: who finds no turn is
  * told when to come back, each a little after the one before, as far apart as turns come free.
  */
-export class Turns {
-  readonly #lines = new Map<string, Line>()
+export class ConcurrencyLimiter {
+  readonly #loads = new Map<string, Load>()
 
   /** Does the work in a turn; or, where there is none, what is to be done instead, by the time at which to ask again. */
-  async use(
+  async run(
     name: string,
-    most: number,
+    max: number,
     work: () => Promise<void>,
     instead: (next: number) => Promise<void>,
   ): Promise<void> {
     const began = Date.now()
-    const next = this.take(name, most, began)
+    const next = this.take(name, max, began)
     if (next !== undefined) return await instead(next)
     try {
       await work()
@@ -36,23 +36,23 @@ export class Turns {
   }
 
   /** Takes a turn, which is paid back by one `done`; or gives the time at which to ask again. */
-  private take(name: string, most: number, now: number): number | undefined {
-    const line = this.#lines.get(name) ?? { going: 0, lasts: USUAL, next: now }
-    this.#lines.set(name, line)
-    if (line.going < most) {
-      line.going++
+  private take(name: string, max: number, now: number): number | undefined {
+    const load = this.#loads.get(name) ?? { running: 0, averageMs: DEFAULT_RUN_MS, next: now }
+    this.#loads.set(name, load)
+    if (load.running < max) {
+      load.running++
       return undefined
     }
-    line.next = Math.max(line.next, now) + line.lasts / most
-    return Math.ceil(line.next)
+    load.next = Math.max(load.next, now) + load.averageMs / max
+    return Math.ceil(load.next)
   }
 
   /** `lasted`: how long the turn was used, milliseconds. */
   private done(name: string, lasted: number, now: number): void {
-    const line = this.#lines.get(name)
-    if (line === undefined) return
-    line.lasts = Math.max((line.lasts + lasted) / 2, SHORTEST)
-    line.going--
-    if (line.going === 0 && line.next <= now) this.#lines.delete(name)
+    const load = this.#loads.get(name)
+    if (load === undefined) return
+    load.averageMs = Math.max((load.averageMs + lasted) / 2, MIN_RUN_MS)
+    load.running--
+    if (load.running === 0 && load.next <= now) this.#loads.delete(name)
   }
 }

@@ -12,7 +12,7 @@ import { idOf, isReference } from './references.js'
 import { type OwnResponse, outputOf, sizeOf } from './stored.js'
 
 /** What a request says of the conversation that it belongs to. */
-export interface Wishes {
+export interface TurnOptions {
   readonly previous: string | undefined
   /** The id of a conversation; `hidden` where it stands in the body, which has not been read that far. */
   readonly conversation?: string | typeof HIDDEN | undefined
@@ -26,7 +26,7 @@ export interface Wishes {
 export const HIDDEN = Symbol('hidden')
 
 /** Who keeps what came before this turn. */
-export type Before =
+export type TurnHistory =
   /** Nothing came before. */
   | { readonly by: 'nobody' }
   /** It is here. */
@@ -44,11 +44,11 @@ export type Before =
  * One request of a stateful protocol: what came before it, and what becomes of its answer. Upstreams that keep their
  * own state are sent on to; the others get the whole conversation with each turn.
  */
-export class Turn {
+export class ResponseTurn {
   /** Of the response, where it is ours to name. */
   readonly id: string
-  readonly wishes: Wishes
-  readonly before: Before
+  readonly options: TurnOptions
+  readonly history: TurnHistory
   readonly owner: string
   readonly #conversations: Conversations
   /** Where the conversation may hold compaction items of ours: what upstreams get in their place. */
@@ -67,26 +67,26 @@ export class Turn {
     conversations: Conversations,
     owner: string,
     model: string,
-    wishes: Wishes,
-    before: Before,
+    wishes: TurnOptions,
+    before: TurnHistory,
     id: string = newId('resp_'),
   ) {
     this.#conversations = conversations
     this.owner = owner
     this.#model = model
-    this.wishes = wishes
-    this.before = before
+    this.options = wishes
+    this.history = before
     this.id = id
   }
 
   /** How many items stand before the client's own once the conversation is put together. */
   get inherited(): number {
-    return this.before.by === 'gateway' ? this.before.conversation.items.length : 0
+    return this.history.by === 'gateway' ? this.history.conversation.items.length : 0
   }
 
   /** How much JSON they are, in bytes. */
   get inheritedBytes(): number {
-    return this.before.by === 'gateway' ? this.before.conversation.bytes : 0
+    return this.history.by === 'gateway' ? this.history.conversation.bytes : 0
   }
 
   /**
@@ -94,9 +94,9 @@ export class Turn {
    * sent, as far as it was not put together here; undefined where an upstream has what came before.
    */
   conversation(input: Json | undefined, output: readonly Item[]): Conversation | undefined {
-    const { before } = this
-    if (before.by === 'upstream') return undefined
-    const { items, turns, bytes } = before.by === 'gateway' ? before.conversation : { items: [], turns: 0, bytes: 0 }
+    const { history } = this
+    if (history.by === 'upstream') return undefined
+    const { items, turns, bytes } = history.by === 'gateway' ? history.conversation : { items: [], turns: 0, bytes: 0 }
     const own = this.#input.length > 0 ? this.#input : itemsOf(input)
     const added = [...own, ...output]
     return { kind: 'own', items: [...items, ...added], turns: turns + 1, bytes: bytes + sizeOf(added) }
@@ -114,7 +114,7 @@ export class Turn {
    * owner's, and for what was made elsewhere unless one of the exchanges is declared to take it.
    */
   async meet(references: readonly string[], exchanges: readonly Exchange[] = []): Promise<void> {
-    const earlier = this.before.by === 'gateway' ? this.before.conversation.items : []
+    const earlier = this.history.by === 'gateway' ? this.history.conversation.items : []
     this.#found = await this.#conversations.locate(this.owner, references, earlier, exchanges)
   }
 
@@ -129,17 +129,17 @@ export class Turn {
   }
 
   private able(exchanges: readonly Exchange[]): readonly Exchange[] {
-    const { before, wishes } = this
+    const { history, options } = this
     const keepers = new Set([...this.#found.values()].flatMap(found => ('upstream' in found ? [found.upstream] : [])))
-    if (before.by === 'upstream') keepers.add(before.upstream)
+    if (history.by === 'upstream') keepers.add(history.upstream)
     if (keepers.size > 0) {
       const left = exchanges.filter(one => one.translation === undefined && keepers.has(one.upstream.name))
       if (keepers.size === 1 && left.length > 0) return left
-      throw before.by === 'upstream' ? previousElsewhere(this.#model) : itemElsewhere(this.#model)
+      throw history.by === 'upstream' ? previousElsewhere(this.#model) : itemElsewhere(this.#model)
     }
     // What runs in the background here and what runs there cannot stand in for one another.
     const [first] = exchanges
-    if (!wishes.background || first?.translation !== undefined) return exchanges
+    if (!options.background || first?.translation !== undefined) return exchanges
     return exchanges.filter(one => one.translation === undefined)
   }
 
@@ -148,11 +148,11 @@ export class Turn {
    * `invalid_parameter` where that is over a bound, and `not_found` for a reference that leads nowhere.
    */
   async expand(document: JsonObject): Promise<JsonObject> {
-    const earlier = this.before.by === 'gateway' ? this.before.conversation.items : []
+    const earlier = this.history.by === 'gateway' ? this.history.conversation.items : []
     const own = await this.#conversations.resolve(this.owner, itemsOf(document.input), earlier)
     this.#input = own
     this.#inputBytes = undefined
-    if (this.before.by === 'nobody') {
+    if (this.history.by === 'nobody') {
       return Array.isArray(document.input) ? { ...document, input: this.opened(own) } : document
     }
     this.checkSize(this.inputBytes, own.length)
@@ -165,16 +165,16 @@ export class Turn {
    * as it came. Thoughts that the upstream never had, and could not open, are left out.
    */
   relayed(bytes: Uint8Array): Uint8Array {
-    const { before } = this
+    const { history } = this
     const refersToUs = [...this.#found.values()].some(found => 'item' in found)
-    if (before.by !== 'gateway' && !refersToUs && this.open === undefined) return bytes
+    if (history.by !== 'gateway' && !refersToUs && this.open === undefined) return bytes
     const document = parseExact(Buffer.from(bytes).toString('utf8')) as JsonObject
     this.#input = itemsOf(document.input).flatMap(item => this.meantBy(item))
     this.#inputBytes = undefined
     const own = itemsOf(document.input).flatMap(item => this.standsFor(item))
-    if (before.by !== 'gateway') return setValue(bytes, ['input'], jsonText(this.opened(own)), 'always')
+    if (history.by !== 'gateway') return setValue(bytes, ['input'], jsonText(this.opened(own)), 'always')
     this.checkSize(sizeOf(own), own.length)
-    const input = jsonText(this.opened([...before.conversation.items.filter(travels), ...own]))
+    const input = jsonText(this.opened([...history.conversation.items.filter(travels), ...own]))
     const bare = removeMember(removeMember(bytes, ['previous_response_id']), ['conversation'])
     return setValue(bare, ['input'], input, 'always')
   }
@@ -204,11 +204,11 @@ export class Turn {
 
   /** The id of the conversation that this turn belongs to, where it has one. */
   get conversationId(): string | undefined {
-    return this.before.by === 'gateway' ? this.before.named?.id : undefined
+    return this.history.by === 'gateway' ? this.history.named?.id : undefined
   }
 
   private get stores(): boolean {
-    return this.wishes.store && (this.before.by !== 'gateway' || this.before.durable)
+    return this.options.store && (this.history.by !== 'gateway' || this.history.durable)
   }
 
   /** Adds what was said and answered to the conversation that the turn belongs to. Rejects where that fails. */
@@ -244,14 +244,14 @@ export class Turn {
   /** The response as it is kept. */
   draft(response: JsonObject): OwnResponse & { readonly items: number } {
     const input = this.#input
-    const { turns, bytes } = this.before.by === 'gateway' ? this.before.conversation : { turns: 0, bytes: 0 }
+    const { turns, bytes } = this.history.by === 'gateway' ? this.history.conversation : { turns: 0, bytes: 0 }
     return {
       kind: 'own',
       id: this.id,
       created: this.#created,
       model: this.#model,
-      previous: this.wishes.previous,
-      ...(this.before.by === 'gateway' && this.before.named && { conversation: this.before.named }),
+      previous: this.options.previous,
+      ...(this.history.by === 'gateway' && this.history.named && { conversation: this.history.named }),
       turns: turns + 1,
       bytes: bytes + this.inputBytes + sizeOf(response.output ?? []),
       items: this.inherited + input.length + (Array.isArray(response.output) ? response.output.length : 0),
@@ -263,8 +263,8 @@ export class Turn {
 
   /** Notes that an upstream keeps the response `id` itself. */
   kept(id: string, upstream: string): void {
-    if (!this.wishes.store || !SOUND_ID.test(id)) return
-    const { background } = this.wishes
+    if (!this.options.store || !SOUND_ID.test(id)) return
+    const { background } = this.options
     const response = { kind: 'kept', id, created: this.#created, model: this.#model, upstream, background } as const
     this.#keptAs = id
     // The answer is on its way: if this fails, the next turn is told that the response is not found.
@@ -297,8 +297,8 @@ export class Turn {
 
   /** `own`: bytes and number of the client's own items. */
   private checkSize(own: number, count: number): void {
-    if (this.before.by !== 'gateway') return
-    const { turns, bytes, items } = this.before.conversation
+    if (this.history.by !== 'gateway') return
+    const { turns, bytes, items } = this.history.conversation
     this.#conversations.checkSize({ turns: turns + 1, bytes: bytes + own, items: items.length + count })
   }
 }

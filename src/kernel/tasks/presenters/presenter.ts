@@ -13,7 +13,7 @@ export interface View {
 export type Member = (name: string) => unknown
 
 /** How the clients of a family see tasks. Everything else about tasks is the same for all families. */
-export interface Face {
+export interface Presenter {
   /**
    * What records show of a request; `label` is what the route calls its tasks. Throws `invalid_parameter` for what cannot
    * be.

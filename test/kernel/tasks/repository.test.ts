@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { ScanRange, StoredRecord } from '../../../src/core/store.js'
-import { namespaceOf, TaskBook } from '../../../src/kernel/tasks/book.js'
+import { namespaceOf, TaskRepository } from '../../../src/kernel/tasks/repository.js'
 import { encodeTask, newTaskId, type Task } from '../../../src/kernel/tasks/record.js'
 import { MemoryStore } from '../../../src/stores/memory.js'
 
@@ -25,7 +25,7 @@ class CountingStore extends MemoryStore {
 t.test('a task is found by its id alone, and what is read for it are owners, not tasks', async t => {
   const store = new CountingStore()
   t.teardown(() => store.close())
-  const book = new TaskBook(store)
+  const book = new TaskRepository(store)
   const created = Date.now()
   const namespace = namespaceOf('video')
   const last = { created, expires: created + HOUR }
@@ -41,23 +41,23 @@ t.test('a task is found by its id alone, and what is read for it are owners, not
   }
   for (const id of [ids[0], ids[450], ids.at(-1)]) {
     store.read = 0
-    t.equal((await book.seek('video', id ?? ''))?.task.id, id)
+    t.equal((await book.findForAnyOwner('video', id ?? ''))?.task.id, id)
     t.ok(store.read <= 2 * owners.length, `${store.read} read`)
   }
   store.read = 0
-  t.equal(await book.seek('video', newTaskId()), undefined)
+  t.equal(await book.findForAnyOwner('video', newTaskId()), undefined)
   t.ok(store.read <= 2 * owners.length, `${store.read} read`)
   store.read = 0
-  t.equal(await book.seek('video', 'task_0'), undefined)
+  t.equal(await book.findForAnyOwner('video', 'task_0'), undefined)
   t.equal(store.read, 0, 'what is no id is not looked for')
-  t.equal(await book.seek('image', ids[0] ?? ''), undefined)
+  t.equal(await book.findForAnyOwner('image', ids[0] ?? ''), undefined)
 })
 
 t.test('a client’s own key leads to its task for 24 hours, and is free then', async t => {
   const clock = { now: Date.now() }
   const store = new MemoryStore(undefined, () => clock.now)
   t.teardown(() => store.close())
-  const book = new TaskBook(store)
+  const book = new TaskRepository(store)
   const claim = { id: newTaskId(), digest: 'one' }
   const later = { id: newTaskId(), digest: 'two' }
   t.equal(await book.claimKey('ann', 'order-1', claim), true)

@@ -2,10 +2,10 @@ import { GatewayError } from '../../../core/errors.js'
 import { isObject, type Json, type JsonObject } from '../../../core/json.js'
 import { membersRead, type TaskKind } from '../../../core/task-kind.js'
 import type { Task } from '../record.js'
-import type { Face, Member, View } from './face.js'
+import type { Presenter, Member, View } from './presenter.js'
 
 /** Films that one task makes, at most, in the order of the record's list. */
-const FILMS = ['video', 'video_2', 'video_3', 'video_4']
+const VIDEO_VARIANTS = ['video', 'video_2', 'video_3', 'video_4']
 
 /** What the family answers to a submit: the task is taken, or waits for what `modal` adds. */
 const TAKEN = 1
@@ -18,7 +18,7 @@ const WAITING = 'MODAL'
  * Tasks of the image-task proxies: one flat record, times in milliseconds, progress as a text, buttons that name what
  * can be made of the result. A submit is answered with the id under `result` and, for clients that look there, `taskId`.
  */
-export function imageFace({ members, variants }: TaskKind): Face {
+export function imagePresenter({ members, variants }: TaskKind): Presenter {
   return {
     input: (member, label) => input(member, membersRead({ members }), label),
     record,
@@ -67,7 +67,7 @@ function record(task: Task, seen: View): JsonObject {
   const { id, input, fields, state, error } = task
   // What has failed may have shown something on the way: it is not kept.
   const view = state === 'failed' || state === 'cancelled' ? NOTHING : seen
-  const films = FILMS.flatMap(name => view.link(task, name) ?? [])
+  const videos = VIDEO_VARIANTS.flatMap(name => view.link(task, name) ?? [])
   return {
     id,
     action: textOf(fields.action) ?? textOf(input.action) ?? '',
@@ -87,8 +87,8 @@ function record(task: Task, seen: View): JsonObject {
     botType: textOf(fields.botType) ?? textOf(input.botType) ?? '',
     customId: textOf(input.customId) ?? '',
     maskBase64: '',
-    videoUrl: films[0] ?? '',
-    videoUrls: films.map(url => ({ url })),
+    videoUrl: videos[0] ?? '',
+    videoUrls: videos.map(url => ({ url })),
   }
 }
 

@@ -2,7 +2,7 @@ import { GatewayError } from '../../../core/errors.js'
 import type { Json, JsonObject } from '../../../core/json.js'
 import type { TaskKind, TaskMember } from '../../../core/task-kind.js'
 import { isEnded, type Task } from '../record.js'
-import type { Face, Member } from './face.js'
+import type { Presenter, Member } from './presenter.js'
 
 /** Longest part of a client's id that an error repeats, characters. */
 const MAX_SHOWN_CHARS = 256
@@ -11,7 +11,7 @@ const MAX_SHOWN_CHARS = 256
  * Tasks of the compatible interface: an object with exactly four states, under `id` and, for clients of the older form,
  * under `task_id` too; with the members that the kind declares, and the further values that are declared for its upstreams.
  */
-export function objectFace(kind: TaskKind): Face {
+export function objectPresenter(kind: TaskKind): Presenter {
   const { object, title, variants } = kind
   const record = (task: Task): JsonObject => recordOf(task, kind)
   return {

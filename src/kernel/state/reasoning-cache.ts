@@ -4,10 +4,10 @@ import { type Store, StoreError } from '../../core/store.js'
 import { stored } from './faults.js'
 
 const NAMESPACE = 'sealed-reasoning'
-const DAY = 24 * 3_600_000
+const DAY_MS = 24 * 3_600_000
 
 /** What one answer may leave to be recalled. */
-export interface RecallBounds {
+export interface ReasoningCacheBounds {
   /** Bytes of the parts, as JSON. */
   readonly bytes: number
   /** Calls of one answer by which it can be found. */
@@ -16,19 +16,19 @@ export interface RecallBounds {
   readonly keep: number
 }
 
-export const RECALL_BOUNDS: RecallBounds = { bytes: 1024 * 1024, calls: 64, keep: DAY }
+export const REASONING_CACHE_BOUNDS: ReasoningCacheBounds = { bytes: 1024 * 1024, calls: 64, keep: DAY_MS }
 
 /**
  * Remembers the sealed thoughts that came with calls of tools, for clients whose protocol has no place to send them
  * back: the next request names the calls, and by their ids the thoughts are found again. What is too large, too old or
  * lost is not found; the conversation then goes on without it.
  */
-export class Recall {
+export class ReasoningCache {
   readonly #store: Store
-  readonly #bounds: RecallBounds
+  readonly #bounds: ReasoningCacheBounds
   readonly #now: () => number
 
-  constructor(store: Store, bounds: RecallBounds = RECALL_BOUNDS, now: () => number = Date.now) {
+  constructor(store: Store, bounds: ReasoningCacheBounds = REASONING_CACHE_BOUNDS, now: () => number = Date.now) {
     this.#store = store
     this.#bounds = bounds
     this.#now = now
@@ -54,7 +54,7 @@ export class Recall {
   }
 
   /** What was kept with a call; undefined where nothing was. Throws `unavailable` where the store fails. */
-  async recall(owner: string, callId: string): Promise<Json | undefined> {
+  async find(owner: string, callId: string): Promise<Json | undefined> {
     const entry = await this.read(owner, callId)
     if (entry === undefined || 'parts' in entry) return entry?.parts
     const leader = await this.read(owner, entry.with)

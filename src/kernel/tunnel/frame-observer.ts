@@ -1,5 +1,5 @@
 import { FrameReader, type FrameSink } from '../../wire/frame-reader.js'
-import type { Place } from './context.js'
+import type { TunnelContext } from './context.js'
 import { Messages } from './messages.js'
 
 /** Who is told of what passes. */
@@ -20,10 +20,10 @@ export class Reading {
   readonly down: FrameReader
   readonly messages: Messages
 
-  constructor(place: Place, told: Told) {
+  constructor(place: TunnelContext, told: Told) {
     const messages = new Messages(place, false)
     this.messages = messages
-    this.up = new FrameReader(true, messages.mayName, upSink(messages, told))
+    this.up = new FrameReader(true, messages.mayNameModel, upSink(messages, told))
     this.down = new FrameReader(false, messages.usage !== undefined, downSink(place, messages, told))
   }
 }
@@ -42,7 +42,7 @@ function upSink(messages: Messages, told: Told): FrameSink {
   }
 }
 
-function downSink({ call }: Place, { usage }: Messages, told: Told): FrameSink {
+function downSink({ call }: TunnelContext, { usage }: Messages, told: Told): FrameSink {
   const read = (bytes: Buffer, start: number, end: number): boolean => {
     usage?.push(bytes, start, end)
     return true

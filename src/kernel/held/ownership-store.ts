@@ -2,9 +2,9 @@ import { isObject, type JsonObject } from '../../core/json.js'
 import type { ResourceKind } from '../../core/resources.js'
 import { isPlace, type Range, type Store, type StoredRecord } from '../../core/store.js'
 import { stored } from '../state/faults.js'
-import { belongsToAnyone } from './belonging.js'
-import { momentOf, textAt } from './read-object.js'
-import { shrunk } from './shrunk.js'
+import { belongsToAnyone } from './is-owned.js'
+import { timestampOf, textAt } from './read-object.js'
+import { shrunk } from './truncate-object.js'
 
 /** What is written down of a thing that an upstream keeps. */
 export interface Held {
@@ -59,7 +59,7 @@ export class Holdings {
    * store fails.
    */
   async note(owner: string, kind: ResourceKind, upstream: string, id: string, object: JsonObject): Promise<void> {
-    const ends = kind.expires === undefined ? undefined : momentOf(object, kind.expires)
+    const ends = kind.expires === undefined ? undefined : timestampOf(object, kind.expires)
     await this.put(owner, kind, { id, upstream, object: shrunk(object) }, ends)
     for (const { kind: other, path } of kind.brings) {
       const name = textAt(object, path)

@@ -1,9 +1,9 @@
 import t from 'tap'
-import { AnswerTap } from '../../../src/kernel/state/answer-tap.js'
+import { ResponseObserver } from '../../../src/kernel/state/response-observer.js'
 
 function told(events: boolean, pieces: readonly string[], ends = true): readonly string[] {
   const seen: string[] = []
-  const tap = new AnswerTap(events, {
+  const tap = new ResponseObserver(events, {
     response: id => seen.push(id),
     items: ids => seen.push(ids.join(' ')),
   })

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { shrunk } from '../../../src/kernel/held/shrunk.js'
+import { shrunk } from '../../../src/kernel/held/truncate-object.js'
 
 t.test('what is small stays as it is', async t => {
   const object = { id: 'file-1', nested: { a: [1, 2] } }

@@ -5,29 +5,29 @@ import type { Tap } from '../tap.js'
 import { IdTap } from './id-tap.js'
 
 /** What is looked at of one document, or of one piece of a stream, at most, in bytes. */
-const MOST = 8 * 1024 * 1024
+const MAX_BYTES = 8 * 1024 * 1024
 /** Most values of a document that is looked at. */
-const MOST_VALUES = 250_000
+const MAX_VALUES = 250_000
 /** The event that carries a whole item, by which a piece of a stream is known to hold one. */
 const ITEM_DONE = 'response.output_item.done'
 const MARK = Buffer.from(ITEM_DONE)
 
 /** What an answer tells of itself on its way to the client. */
-export interface Told {
+export interface ResponseEvents {
   /** The id of its response, before any item. */
   response(id: string): void
   items(ids: readonly string[]): void
 }
 
 /** Watches an answer that an upstream keeps, for the ids by which later requests will refer to it. Changes nothing. */
-export class AnswerTap implements Tap {
+export class ResponseObserver implements Tap {
   readonly #id: IdTap
   readonly #items: EventItems | DocumentItems
 
-  /** `events`: whether the answer is an event stream, and not one document. */
-  constructor(events: boolean, told: Told) {
-    this.#id = new IdTap(events, id => told.response(id))
-    this.#items = events ? new EventItems(told) : new DocumentItems(told)
+  /** `isStream`: whether the answer is an event stream, and not one document. */
+  constructor(isStream: boolean, events: ResponseEvents) {
+    this.#id = new IdTap(isStream, id => events.response(id))
+    this.#items = isStream ? new EventItems(events) : new DocumentItems(events)
   }
 
   /** Takes the next piece; of a stream, whole events. */
@@ -44,10 +44,10 @@ export class AnswerTap implements Tap {
 
 /** Most pieces hold no whole item, which a search for one word tells. */
 class EventItems {
-  readonly #told: Told
+  readonly #observed: ResponseEvents
 
-  constructor(told: Told) {
-    this.#told = told
+  constructor(events: ResponseEvents) {
+    this.#observed = events
   }
 
   push(bytes: Uint8Array): void {
@@ -56,7 +56,7 @@ class EventItems {
       const event = data.includes(ITEM_DONE) ? parseJson(data) : undefined
       return isObject(event) && event.type === ITEM_DONE ? idsOf([event.item ?? null]) : []
     })
-    if (ids.length > 0) this.#told.items(ids)
+    if (ids.length > 0) this.#observed.items(ids)
   }
 
   end(): void {
@@ -65,31 +65,31 @@ class EventItems {
 }
 
 class DocumentItems {
-  readonly #told: Told
+  readonly #observed: ResponseEvents
   #pieces: Uint8Array[] | undefined = []
   #size = 0
 
-  constructor(told: Told) {
-    this.#told = told
+  constructor(events: ResponseEvents) {
+    this.#observed = events
   }
 
   push(bytes: Uint8Array): void {
     this.#size += bytes.length
-    if (this.#size > MOST) this.#pieces = undefined
+    if (this.#size > MAX_BYTES) this.#pieces = undefined
     this.#pieces?.push(bytes)
   }
 
   end(): void {
-    const document = this.#pieces && parseWithin(Buffer.concat(this.#pieces), MOST_VALUES)
+    const document = this.#pieces && parseWithin(Buffer.concat(this.#pieces), MAX_VALUES)
     this.#pieces = undefined
     const ids = isObject(document) ? idsOf(document.output) : []
-    if (ids.length > 0) this.#told.items(ids)
+    if (ids.length > 0) this.#observed.items(ids)
   }
 }
 
 function eventsOf(bytes: Uint8Array): readonly string[] {
   try {
-    return new SseDecoder({ line: MOST, event: MOST }).push(bytes).map(({ data }) => data)
+    return new SseDecoder({ line: MAX_BYTES, event: MAX_BYTES }).push(bytes).map(({ data }) => data)
   } catch (cause) {
     if (cause instanceof WireLimitError) return []
     throw cause

@@ -1,0 +1,52 @@
+import type { TaskTarget } from '../../core/plan.js'
+import type { Generation } from '../generation.js'
+import { NoResponseError } from './http-call.js'
+import type { TaskEntry } from './repository.js'
+import { keepTombstone } from './tombstone.js'
+import type { TaskHost } from './host.js'
+import type { Task } from './record.js'
+import { MAX_MISSES } from './transition.js'
+import { callUpstream, targetOf } from './upstream.js'
+
+/** Refusals that say nothing of the task: of the credential, of the rate, of the time it took. */
+const UNDECIDED_STATUSES: ReadonlySet<number> = new Set([401, 403, 407, 408, 425, 429])
+/** Pause between two attempts, milliseconds. */
+const RETRY_PAUSE_MS = 15_000
+
+/** Tells the upstream that a task is not wanted any more, as far as it takes that; what was to be taken out then goes. */
+export async function cancelUpstream(host: TaskHost, entry: TaskEntry): Promise<void> {
+  const { task } = entry
+  const { repository, results } = host.tasks
+  // Its submit is under way: the upstream is told when it has given the task a name.
+  if (task.phase === 'deleting' && task.upstreamId === undefined && Date.now() < (task.awaited ?? 0)) {
+    await repository.replace(entry, task, task.awaited ?? null)
+    return
+  }
+  const generation = host.generation.lease()
+  try {
+    const target = targetOf(generation.plan, task)
+    const isDone = target === undefined || task.upstreamId === undefined || (await isAcknowledged(host, generation, task, target))
+    if (!isDone && task.faults < MAX_MISSES) {
+      await repository.replace(entry, { ...task, faults: task.faults + 1 }, Date.now() + RETRY_PAUSE_MS)
+    } else if (task.phase === 'deleting') {
+      await keepTombstone(host.store, task)
+      await results.drop(task)
+      await repository.remove(entry)
+    } else await repository.replace(entry, { ...task, phase: 'done', faults: 0 }, null)
+  } finally {
+    generation.release()
+  }
+}
+
+async function isAcknowledged(host: TaskHost, generation: Generation, task: Task, target: TaskTarget): Promise<boolean> {
+  const wanted = task.phase === 'deleting' && target.calls.delete !== undefined ? 'delete' : 'cancel'
+  if (wanted === 'cancel' && task.phase === 'deleting' && task.finished !== undefined) return true
+  try {
+    const answer = await callUpstream(generation, task, target, wanted)
+    if (answer?.status === 401 || answer?.status === 403) host.onRefusedCredential()
+    return answer === undefined || (answer.status < 500 && !UNDECIDED_STATUSES.has(answer.status))
+  } catch (error) {
+    if (error instanceof NoResponseError) return false
+    throw error
+  }
+}
