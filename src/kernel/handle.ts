@@ -14,7 +14,7 @@ import { Dispatch } from './dispatch.js'
 import type { Failure } from './failure.js'
 import { checkHead } from './heads.js'
 import { openBatch } from './held/batch/open.js'
-import { holdersFor } from './held/route-to-owner.js'
+import { routeToOwner } from './held/route-to-owner.js'
 import { mayName, narrowToHolders } from './held/references.js'
 import type { Kernel } from './kernel.js'
 import { checkMembers, mayBeRuled } from './members.js'
@@ -51,10 +51,10 @@ async function serve(call: Call): Promise<void> {
   if (route.task !== undefined) return serveTask(call, route, route.task)
   const { holding } = route
   // Rejects resources of other callers before reading the body.
-  const known = holding === undefined || holding.verb === 'makes' ? undefined : await holdersFor(call, route, holding)
+  const known = holding === undefined || holding.verb === 'makes' ? undefined : await routeToOwner(call, route, holding)
   const admitted = await admit(call, route)
   if (call.over) return
-  const able = known ?? (holding === undefined ? resolve(call, route) : await holdersFor(call, route, holding))
+  const able = known ?? (holding === undefined ? resolve(call, route) : await routeToOwner(call, route, holding))
   const body = call.wantsStored ? await draftCompletion(call, admitted) : admitted
   if (call.over) return
   const holders = mayName(body, route.names) ? await narrowToHolders(call, route, body, able) : able

@@ -4,9 +4,9 @@ import type { ResourceRule } from '../../core/resources.js'
 import type { Range } from '../../core/store.js'
 import type { Call } from '../call.js'
 import { ownerOf } from './route-to-owner.js'
-import type { Held } from './ownership-store.js'
+import type { OwnedResource } from './ownership-store.js'
 import { objectWithLinks } from './links.js'
-import { looked, type Serve } from './refresh.js'
+import { refresh, type Serve } from './refresh.js'
 import { textAt } from './read-object.js'
 
 type After = Range['after']
@@ -27,7 +27,7 @@ export async function listResources(call: Call, { kind }: ResourceRule, serve: S
   const range: Range = { order, limit, ...(after === undefined ? {} : { after }) }
   const { items: found, more } = await call.kernel.state.ownership.page(ownerOf(call), kind, range, wanted)
   const items = isBackwards ? found.toReversed() : found
-  const seen = await looked(call, kind, items, serve)
+  const seen = await refresh(call, kind, items, serve)
   if (call.over) return
   const objects = seen.map(item => objectWithLinks(call, kind, objectOf(item, kind)))
   const last = items.at(-1)
@@ -43,7 +43,7 @@ export async function listResources(call: Call, { kind }: ResourceRule, serve: S
   call.answer(200, { ...(objects.length === 0 ? {} : { [member]: objects }), ...token })
 }
 
-function nextPage(items: readonly (Held & { readonly created: number })[], more: boolean): string | null {
+function nextPage(items: readonly (OwnedResource & { readonly created: number })[], more: boolean): string | null {
   const last = items.at(-1)
   return more && last !== undefined ? tokenOf(last.created, last.id) : null
 }
@@ -54,7 +54,7 @@ function idsWanted({ query }: Call): readonly string[] {
 }
 
 /** A thing that has never been seen itself is told by its name alone. */
-function objectOf({ id, object }: Held, { prefix, id: path }: ResourceRule['kind']): JsonObject {
+function objectOf({ id, object }: OwnedResource, { prefix, id: path }: ResourceRule['kind']): JsonObject {
   return object ?? { [path.at(-1) ?? 'id']: prefix + id }
 }
 
@@ -96,7 +96,7 @@ function orderOf(call: Call): Range['order'] {
 async function afterId(call: Call, kind: ResourceRule['kind'], name: string): Promise<After> {
   const id = call.query?.get(name)
   if (id === undefined || id === null || id === '') return undefined
-  const place = await call.kernel.state.ownership.placeOf(ownerOf(call), kind, id)
+  const place = await call.kernel.state.ownership.cursorOf(ownerOf(call), kind, id)
   if (place === undefined) throw refused(name, `'${name}' is not the id of anything in this list.`)
   return place
 }

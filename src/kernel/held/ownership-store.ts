@@ -7,7 +7,7 @@ import { timestampOf, textAt } from './read-object.js'
 import { shrunk } from './truncate-object.js'
 
 /** What is written down of a thing that an upstream keeps. */
-export interface Held {
+export interface OwnedResource {
   readonly id: string
   /** The upstream that has it. */
   readonly upstream: string
@@ -15,23 +15,23 @@ export interface Held {
   readonly object?: JsonObject | undefined
 }
 
-export interface HeldPage {
-  readonly items: readonly (Held & { readonly created: number })[]
+export interface ResourcePage {
+  readonly items: readonly (OwnedResource & { readonly created: number })[]
   readonly more: boolean
 }
 
-const YEAR = 365 * 24 * 3_600_000
+const YEAR_MS = 365 * 24 * 3_600_000
 /** How long a thing is remembered of which nobody says when it ends, milliseconds. */
-const KEEP = 5 * YEAR
+const DEFAULT_RETENTION_MS = 5 * YEAR_MS
 /** Records that are read at a time while a page is put together, and at most for one page. */
-const STEP = 100
-const MOST_READ = 5000
+const STEP_RECORDS = 100
+const MAX_RECORDS_READ = 5000
 
 /**
  * Who owns what upstreams keep, and where it is. A record is found with its owner's name only, so that what is not one's
  * own and what does not exist are the same.
  */
-export class Holdings {
+export class OwnershipStore {
   readonly #store: Store
   readonly #now: () => number
   #last = 0
@@ -42,15 +42,15 @@ export class Holdings {
   }
 
   /** Throws `unavailable` where the store fails. */
-  async find(owner: string, kind: ResourceKind, id: string): Promise<Held | undefined> {
+  async find(owner: string, kind: ResourceKind, id: string): Promise<OwnedResource | undefined> {
     const place = { namespace: namespaceOf(kind), owner, key: id }
     if (!isPlace(place)) return undefined
     const record = await stored(this.#store.get(place.namespace, owner, id))
-    return record && heldOf(record)
+    return record && resourceOf(record)
   }
 
   /** Whether it belongs to any key, as far as can be told. */
-  belongs(kind: ResourceKind, id: string): Promise<boolean> {
+  isOwned(kind: ResourceKind, id: string): Promise<boolean> {
     return belongsToAnyone(this.#store, namespaceOf(kind), id)
   }
 
@@ -79,37 +79,37 @@ export class Holdings {
     kind: ResourceKind,
     { order, after, limit }: Range,
     wanted: (object: JsonObject) => boolean,
-  ): Promise<HeldPage> {
-    const items: (Held & { created: number })[] = []
+  ): Promise<ResourcePage> {
+    const items: (OwnedResource & { created: number })[] = []
     let last = after
-    for (let read = 0; read < MOST_READ; read += STEP) {
-      const range = { order, limit: STEP, ...(last === undefined ? {} : { after: last }) }
+    for (let read = 0; read < MAX_RECORDS_READ; read += STEP_RECORDS) {
+      const range = { order, limit: STEP_RECORDS, ...(last === undefined ? {} : { after: last }) }
       const records = await stored(this.#store.list(namespaceOf(kind), owner, range))
       for (const record of records) {
-        const held = heldOf(record)
+        const held = resourceOf(record)
         last = { created: record.created, key: record.key }
         if (held.object !== undefined && !wanted(held.object)) continue
         if (items.length === limit) return { items, more: true }
         items.push({ ...held, created: record.created })
       }
-      if (records.length < STEP) return { items, more: false }
+      if (records.length < STEP_RECORDS) return { items, more: false }
     }
     return { items, more: true }
   }
 
   /** When the owner's thing came, to go on behind it in a list. */
-  async placeOf(owner: string, kind: ResourceKind, id: string): Promise<Range['after'] | undefined> {
+  async cursorOf(owner: string, kind: ResourceKind, id: string): Promise<Range['after'] | undefined> {
     const place = { namespace: namespaceOf(kind), owner, key: id }
     const record = isPlace(place) ? await stored(this.#store.get(place.namespace, owner, id)) : undefined
     return record && { created: record.created, key: record.key }
   }
 
-  private async put(owner: string, kind: ResourceKind, held: Held, ends: number | undefined): Promise<void> {
+  private async put(owner: string, kind: ResourceKind, held: OwnedResource, ends: number | undefined): Promise<void> {
     const place = { namespace: namespaceOf(kind), owner, key: held.id }
     // Lists are in the order in which things came, also within a millisecond.
     const created = Math.max(this.#now(), this.#last + 1)
     this.#last = created
-    const expires = ends === undefined ? created + KEEP : Math.max(ends, created + 1)
+    const expires = ends === undefined ? created + DEFAULT_RETENTION_MS : Math.max(ends, created + 1)
     const value = Buffer.from(JSON.stringify({ upstream: held.upstream, object: held.object }))
     for (;;) {
       const made = await stored(this.#store.create({ ...place, created, expires, value }))
@@ -131,7 +131,7 @@ function namespaceOf({ name }: ResourceKind): string {
   return `held-${name}`
 }
 
-function heldOf({ key, value }: StoredRecord): Held {
-  const { upstream, object } = JSON.parse(Buffer.from(value).toString('utf8')) as Omit<Held, 'id'>
+function resourceOf({ key, value }: StoredRecord): OwnedResource {
+  const { upstream, object } = JSON.parse(Buffer.from(value).toString('utf8')) as Omit<OwnedResource, 'id'>
   return { id: key, upstream, object: isObject(object) ? object : undefined }
 }

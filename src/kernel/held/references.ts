@@ -7,8 +7,8 @@ import type { Body } from '../body.js'
 import type { Call } from '../call.js'
 import { yieldToEventLoop } from '../translate/steps.js'
 import { onOtherUpstream, noObject } from './faults.js'
-import { type Held, idIn } from './ownership-store.js'
-import { takerOf } from './unknown-ids.js'
+import { type OwnedResource, idIn } from './ownership-store.js'
+import { exchangeForUnknownIds } from './unknown-ids.js'
 import { nameInUrl } from './urls.js'
 
 /** Most different things that one request may name. */
@@ -29,7 +29,7 @@ export async function narrowToHolders(
   let left = exchanges
   for (const [text, kinds] of named) {
     const held = await ownOf(call, kinds, text, exchanges)
-    const keeper = held === 'unknown' ? takerOf(left, text)?.upstream.name : held.upstream
+    const keeper = held === 'unknown' ? exchangeForUnknownIds(left, text)?.upstream.name : held.upstream
     left = left.filter(({ upstream }) => upstream.name === keeper)
   }
   if (left.length > 0) return left
@@ -97,7 +97,7 @@ async function ownOf(
   kinds: readonly ResourceKind[],
   text: string,
   exchanges: readonly Exchange[],
-): Promise<Held | 'unknown'> {
+): Promise<OwnedResource | 'unknown'> {
   const { ownership } = call.kernel.state
   const ids: (readonly [kind: ResourceKind, id: string])[] = []
 
@@ -109,7 +109,7 @@ async function ownOf(
     ids.push([kind, id])
   }
   if (ids.length > 0 && exchanges.some(({ upstream }) => upstream.passesUnknown)) {
-    const found = await Promise.all(ids.map(([kind, id]) => ownership.belongs(kind, id)))
+    const found = await Promise.all(ids.map(([kind, id]) => ownership.isOwned(kind, id)))
     if (!found.includes(true)) return 'unknown'
   }
   throw noObject(kinds[0], text)

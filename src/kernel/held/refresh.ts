@@ -5,40 +5,40 @@ import { connectedFrom, InnerRequest, InnerResponse } from '../inner.js'
 import { innerHeaders } from '../state/inner-headers.js'
 import type { Work } from '../watchdog.js'
 import { ownerOf } from './route-to-owner.js'
-import type { Held } from './ownership-store.js'
+import type { OwnedResource } from './ownership-store.js'
 
 /** Answers a request inside the process. */
 export type Serve = (request: IncomingMessage, response: ServerResponse) => void
 
 /** Most things of one list that are asked for, and so many at once. */
-const MOST = 100
-const AT_ONCE = 4
+const MAX_REFRESHED = 100
+const MAX_CONCURRENT = 4
 /** How long a list waits for its upstreams altogether, milliseconds. */
-const PATIENCE = 10_000
+const REFRESH_TIMEOUT_MS = 10_000
 
 /**
  * The things, and those that have never been seen themselves, such as files that a batch has made, once their upstreams have
  * been asked: the caller's own request shows each, so that it is written down on its way. What an upstream does not tell in
  * time stays unseen.
  */
-export async function looked(
+export async function refresh(
   call: Call,
   kind: ResourceKind,
-  items: readonly Held[],
+  items: readonly OwnedResource[],
   serve: Serve,
-): Promise<readonly Held[]> {
+): Promise<readonly OwnedResource[]> {
   const { routes } = call.generation.plan
   const shows = routes.find(
     ({ holding, method }) => holding?.verb === 'shows' && holding.kind === kind && method === 'GET',
   )
-  const unseen = items.filter(item => item.object === undefined).slice(0, MOST)
+  const unseen = items.filter(item => item.object === undefined).slice(0, MAX_REFRESHED)
   if (shows === undefined || unseen.length === 0) return items
   const path = shows.id.slice('GET '.length)
-  const looking = new Looking(call, serve)
-  call.work = looking
-  for (let at = 0; at < unseen.length && !looking.over; at += AT_ONCE) {
-    const now = unseen.slice(at, at + AT_ONCE)
-    await Promise.all(now.map(({ id }) => looking.ask(path.replace(/\{\w+\}/, () => encodeURIComponent(id)))))
+  const refreshing = new Refresh(call, serve)
+  call.work = refreshing
+  for (let at = 0; at < unseen.length && !refreshing.over; at += MAX_CONCURRENT) {
+    const now = unseen.slice(at, at + MAX_CONCURRENT)
+    await Promise.all(now.map(({ id }) => refreshing.request(path.replace(/\{\w+\}/, () => encodeURIComponent(id)))))
   }
   const { ownership } = call.kernel.state
   return Promise.all(
@@ -49,7 +49,7 @@ export async function looked(
 }
 
 /** The requests by which a list asks, as long as its client is there and the time is not up. */
-class Looking implements Work {
+class Refresh implements Work {
   readonly #call: Call
   readonly #serve: Serve
   readonly #started = performance.now()
@@ -66,7 +66,7 @@ class Looking implements Work {
   }
 
   /** Resolves when the answer is over, whatever it is. */
-  ask(path: string): Promise<void> {
+  request(path: string): Promise<void> {
     const { request } = this.#call
     const inner = new InnerRequest('GET', path, innerHeaders(request.rawHeaders), Buffer.alloc(0), {
       connected: connectedFrom(request),
@@ -83,7 +83,7 @@ class Looking implements Work {
   }
 
   check(now: number): void {
-    if (now - this.#started > PATIENCE) this.cancel()
+    if (now - this.#started > REFRESH_TIMEOUT_MS) this.cancel()
   }
 
   cancel(): void {

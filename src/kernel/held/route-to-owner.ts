@@ -6,30 +6,30 @@ import type { Call } from '../call.js'
 import { resolve } from '../resolve.js'
 import { type Hint, noUpstreamEver, noUpstreamNow, noObject, needsEveryModel } from './faults.js'
 import { idIn } from './ownership-store.js'
-import { takerOf } from './unknown-ids.js'
+import { exchangeForUnknownIds } from './unknown-ids.js'
 import { resumedUpload } from './session.js'
 
 /**
  * The exchanges for a request about things that upstreams keep: for one that exists, the upstream that has it; for a new
  * one, the upstream that is to have it. Throws `not_found` for what is not the caller's, before any upstream hears of it.
  */
-export async function holdersFor(call: Call, route: Route, holding: ResourceRule): Promise<readonly Exchange[]> {
-  if (holding.verb === 'makes') return (await resumedUpload(call, route)) ?? makers(call, route)
+export async function routeToOwner(call: Call, route: Route, holding: ResourceRule): Promise<readonly Exchange[]> {
+  if (holding.verb === 'makes') return (await resumedUpload(call, route)) ?? exchangesForCreate(call, route)
   const { kind, parameter } = holding
   const text = parameter === undefined ? '' : (call.params[parameter] ?? '')
   const id = idIn(kind.prefix + text, kind)
-  const held = id === undefined ? undefined : await call.kernel.state.ownership.find(ownerOf(call), kind, id)
-  if (held === undefined) {
-    const passing = id === undefined ? undefined : await passedOn(call, route, holding, id)
+  const resource = id === undefined ? undefined : await call.kernel.state.ownership.find(ownerOf(call), kind, id)
+  if (resource === undefined) {
+    const passing = id === undefined ? undefined : await exchangeForUnknown(call, route, holding, id)
     if (passing === undefined) throw noObject(kind, text)
     call.isUnknown = true
     return [passing]
   }
-  const exchange = exchangesOf(route).find(({ upstream }) => upstream.name === held.upstream)
+  const exchange = exchangesOf(route).find(({ upstream }) => upstream.name === resource.upstream)
   // Whom the upstream does not know any more we need not either.
   call.response.on('finish', () => {
     // Its content may not be there yet, or not any more.
-    if (call.status === 404 && holding.verb !== 'uses') forget(call, kind, held.id).catch(() => undefined)
+    if (call.status === 404 && holding.verb !== 'uses') forget(call, kind, resource.id).catch(() => undefined)
   })
   if (exchange === undefined) {
     throw new GatewayError(
@@ -38,8 +38,8 @@ export async function holdersFor(call: Call, route: Route, holding: ResourceRule
     )
   }
   if (route.results !== undefined) {
-    const names = await call.kernel.state.batchNames.find(ownerOf(call), held.id)
-    if (names !== undefined) call.resultNames = new Map([[held.upstream, names]])
+    const names = await call.kernel.state.batchNames.find(ownerOf(call), resource.id)
+    if (names !== undefined) call.resultNames = new Map([[resource.upstream, names]])
   }
   return [exchange]
 }
@@ -54,12 +54,12 @@ export async function forget(call: Call, kind: ResourceKind, id: string): Promis
 }
 
 /** The upstream that takes ids which belong to no key, where the caller's models lead to one. */
-async function passedOn(call: Call, route: Route, { kind }: ResourceRule, id: string): Promise<Exchange | undefined> {
+async function exchangeForUnknown(call: Call, route: Route, { kind }: ResourceRule, id: string): Promise<Exchange | undefined> {
   const { caller, generation, kernel } = call
   const reached = caller === undefined ? undefined : generation.plan.models.upstreams(caller)
   const able = exchangesOf(route).filter(({ upstream }) => reached?.has(upstream.name) === true)
   if (!able.some(({ upstream }) => upstream.passesUnknown)) return undefined
-  return (await kernel.state.ownership.belongs(kind, id)) ? undefined : takerOf(able, id)
+  return (await kernel.state.ownership.isOwned(kind, id)) ? undefined : exchangeForUnknownIds(able, id)
 }
 
 export function ownerOf({ caller }: Call): string {
@@ -67,13 +67,13 @@ export function ownerOf({ caller }: Call): string {
 }
 
 /** Who may hold what the request makes. Where it names no model there is one: a body that is passed on is sent once. */
-function makers(call: Call, route: Route): readonly Exchange[] {
+function exchangesForCreate(call: Call, route: Route): readonly Exchange[] {
   const { caller, generation } = call
   if (route.everyModel && caller?.models.includes('*') !== true) throw needsEveryModel()
   if (route.model !== undefined) return resolve(call, route)
   // The models of its requests decide.
   if (route.batch !== undefined) return exchangesOf(route)
-  const hint = hinted(call, route)
+  const hint = hintIn(call, route)
   const reached = caller === undefined ? undefined : generation.plan.models.upstreams(caller, hint?.model)
   if (reached === undefined) throw unknownModel(hint?.model ?? '', route, 'the key has no such model')
   const exchange = exchangesOf(route).find(({ upstream }) => reached.has(upstream.name))
@@ -83,7 +83,7 @@ function makers(call: Call, route: Route): readonly Exchange[] {
 }
 
 /** The model that the request names for no other purpose than to say where its things are to be. */
-function hinted({ query, request }: Call, { holder }: Route): Hint | undefined {
+function hintIn({ query, request }: Call, { holder }: Route): Hint | undefined {
   for (const { from, name } of holder) {
     const value = from === 'query' ? query?.get(name) : request.headers[name]
     if (typeof value === 'string' && value !== '') return { model: value, param: name }

@@ -2,17 +2,17 @@ import { GatewayError } from '../../core/errors.js'
 import type { Exchange } from '../../core/plan.js'
 
 /** How much of an id that a client wrote is said back. */
-const SHOWN = 200
+const MAX_SHOWN_CHARS = 200
 
 /**
  * The way to the one upstream that takes ids which were made outside of the gateway; undefined where none does. Throws
  * `invalid_parameter` where several do: only one of them can have what is meant, and nobody here knows which.
  */
-export function takerOf(exchanges: readonly Exchange[], id: string, param?: string): Exchange | undefined {
+export function exchangeForUnknownIds(exchanges: readonly Exchange[], id: string, param?: string): Exchange | undefined {
   const takers = exchanges.filter(({ upstream }) => upstream.passesUnknown)
   const names = [...new Set(takers.map(({ upstream }) => upstream.name))]
   if (names.length < 2) return takers[0]
-  const told = names.map(name => `'${name}'`).join(', ')
-  const message = `'${id.slice(0, SHOWN)}' was not made through the gateway, and several upstreams take such ids (${told}). Name a model, or use a key, that leads to one of them alone.`
+  const list = names.map(name => `'${name}'`).join(', ')
+  const message = `'${id.slice(0, MAX_SHOWN_CHARS)}' was not made through the gateway, and several upstreams take such ids (${list}). Name a model, or use a key, that leads to one of them alone.`
   throw new GatewayError('invalid_parameter', message, { param })
 }

@@ -14,7 +14,7 @@ import { NOT_ALLOWED, whyNot } from '../resolve.js'
 import type { Serve } from './background.js'
 import { newId } from './ids.js'
 import { type Item, itemsOf, typeOf, withIds } from './items.js'
-import { askOwner, makingRoute, relayed } from './upstream-owned.js'
+import { askOwner, createRoute, relayed } from './upstream-owned.js'
 import { openTurn } from './open-turn.js'
 import { outputOf, sizeOf } from './stored.js'
 
@@ -43,7 +43,7 @@ export async function compact(call: Call, route: Route, serve: Serve): Promise<v
   const body = await admit(call, route)
   if (call.over) return
   const { plan } = call.generation
-  const maker = makingRoute(plan)
+  const maker = createRoute(plan)
   const isAllowed = call.caller?.may(call.model) === true
   if (!isAllowed || maker?.resolve(call.model) === undefined) {
     throw unknownModel(call.model, maker ?? route, isAllowed ? whyNot(call) : NOT_ALLOWED)

@@ -1,7 +1,7 @@
 import type { Exchange } from '../../core/plan.js'
 import type { Store, StoredRecord } from '../../core/store.js'
 import { belongsToAnyone } from '../held/is-owned.js'
-import { takerOf } from '../held/unknown-ids.js'
+import { exchangeForUnknownIds } from '../held/unknown-ids.js'
 import { STATE_BOUNDS, type StateBounds } from './bounds.js'
 import { noItem, noPrevious, stored, tooLong, unfinishedPrevious } from './faults.js'
 import { isOwnId } from './ids.js'
@@ -164,19 +164,19 @@ export class Conversations {
    */
   async outside(id: string, exchanges: readonly Exchange[], param?: string): Promise<string | undefined> {
     if (!mayPass(id, exchanges) || (await this.isOwned(id))) return undefined
-    return takerOf(exchanges, id, param)?.upstream.name
+    return exchangeForUnknownIds(exchanges, id, param)?.upstream.name
   }
 
   /** The same of an item. */
   private async outsideItem(id: string, exchanges: readonly Exchange[]): Promise<string | undefined> {
     if (!mayPass(id, exchanges) || (await this.#items.isOwned(id))) return undefined
-    return takerOf(exchanges, id, 'input')?.upstream.name
+    return exchangeForUnknownIds(exchanges, id, 'input')?.upstream.name
   }
 
   /** The same of a conversation that has an id. */
   async outsideConversation(id: string, exchanges: readonly Exchange[]): Promise<string | undefined> {
     if (!mayPass(id, exchanges) || (await this.named.isOwned(id))) return undefined
-    return takerOf(exchanges, id, 'conversation')?.upstream.name
+    return exchangeForUnknownIds(exchanges, id, 'conversation')?.upstream.name
   }
 
   /** The items with every reference replaced by what it refers to. Throws `not_found` where that is not here. */

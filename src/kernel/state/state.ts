@@ -1,7 +1,7 @@
 import type { Store } from '../../core/store.js'
 import { ClientSecrets } from '../client-secrets.js'
 import { BatchNames } from '../held/batch/result-names.js'
-import { Holdings } from '../held/ownership-store.js'
+import { OwnershipStore } from '../held/ownership-store.js'
 import { Background } from './background.js'
 import type { StateBounds } from './bounds.js'
 import { Compactions } from './compactions.js'
@@ -17,7 +17,7 @@ export class State {
   readonly completions: Completions
   readonly compactions: Compactions
   readonly reasoningCache: ReasoningCache
-  readonly ownership: Holdings
+  readonly ownership: OwnershipStore
   readonly batchNames: BatchNames
 
   constructor(store: Store, bounds: StateBounds, onFault: (error: unknown) => void) {
@@ -27,7 +27,7 @@ export class State {
     this.clientSecrets = new ClientSecrets(store)
     this.compactions = new Compactions(store)
     this.reasoningCache = new ReasoningCache(store)
-    this.ownership = new Holdings(store)
+    this.ownership = new OwnershipStore(store)
     this.batchNames = new BatchNames(store)
   }
 

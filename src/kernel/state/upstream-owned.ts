@@ -9,7 +9,7 @@ import type { KeptResponse } from './stored.js'
 const NO_BODY: Body = { type: 'none' }
 
 /** The route on which responses are made. */
-export function makingRoute({ routes }: Plan): Route | undefined {
+export function createRoute({ routes }: Plan): Route | undefined {
   return routes.find(route => route.method === 'POST' && isStateful(route))
 }
 
@@ -20,7 +20,7 @@ export function exchangeOfOwner(plan: Plan, { model, upstream }: KeptResponse): 
 
 /** The exchanges of a model whose upstreams speak the protocol themselves. */
 export function relayed(plan: Plan, model: string): readonly Exchange[] {
-  const groups = makingRoute(plan)?.resolve(model)?.groups ?? []
+  const groups = createRoute(plan)?.resolve(model)?.groups ?? []
   return groups.flatMap(group => group.exchanges).filter(exchange => exchange.translation === undefined)
 }
 

@@ -15,9 +15,9 @@ export const UPSTREAM_FAILED = 1011
  * How long the other side may go on once one has broken the protocol or closed, milliseconds: what it still says to what it
  * was told before gets there, and its own close frame ends that time.
  */
-export const PARTING_MS = 500
+export const PARTING_TIMEOUT_MS = 500
 /** Time for both sides to end their connections once close frames have gone out, milliseconds. */
-export const CLOSING_MS = 2000
+export const CLOSING_TIMEOUT_MS = 2000
 
 /** A side that broke the protocol, and how. */
 export interface Fault {

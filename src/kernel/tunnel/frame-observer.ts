@@ -3,7 +3,7 @@ import type { TunnelContext } from './context.js'
 import { Messages } from './messages.js'
 
 /** Who is told of what passes. */
-export interface Told {
+export interface FrameEvents {
   /** A message of either side begins. */
   message(): void
   /** A close frame has come; false where it may not pass. */
@@ -14,42 +14,42 @@ export interface Told {
  * Reads the frames of a session while they pass. A message that may not pass stops the reader before that frame, and
  * `messages` knows why.
  */
-export class Reading {
+export class FrameObserver {
   /** What the client sends, and what the upstream sends. */
   readonly up: FrameReader
   readonly down: FrameReader
   readonly messages: Messages
 
-  constructor(place: TunnelContext, told: Told) {
-    const messages = new Messages(place, false)
+  constructor(context: TunnelContext, events: FrameEvents) {
+    const messages = new Messages(context, false)
     this.messages = messages
-    this.up = new FrameReader(true, messages.mayNameModel, upSink(messages, told))
-    this.down = new FrameReader(false, messages.usage !== undefined, downSink(place, messages, told))
+    this.up = new FrameReader(true, messages.mayNameModel, upSink(messages, events))
+    this.down = new FrameReader(false, messages.usage !== undefined, downSink(context, messages, events))
   }
 }
 
-function upSink(messages: Messages, told: Told): FrameSink {
+function upSink(messages: Messages, events: FrameEvents): FrameSink {
   return {
     begin: () => {
-      told.message()
+      events.message()
       messages.begin()
     },
     text: (bytes, start, end) => messages.push(bytes, start, end),
     // Some protocols write their JSON into binary messages.
     binary: (bytes, start, end) => messages.push(bytes, start, end),
     end: () => true,
-    close: (code, reason) => told.closed('client', code, reason),
+    close: (code, reason) => events.closed('client', code, reason),
   }
 }
 
-function downSink({ call }: TunnelContext, { usage }: Messages, told: Told): FrameSink {
+function downSink({ call }: TunnelContext, { usage }: Messages, events: FrameEvents): FrameSink {
   const read = (bytes: Buffer, start: number, end: number): boolean => {
     usage?.push(bytes, start, end)
     return true
   }
   return {
     begin: () => {
-      told.message()
+      events.message()
       usage?.begin()
     },
     text: read,
@@ -59,6 +59,6 @@ function downSink({ call }: TunnelContext, { usage }: Messages, told: Told): Fra
       call.usage = usage?.usage
       return true
     },
-    close: (code, reason) => told.closed('upstream', code, reason),
+    close: (code, reason) => events.closed('upstream', code, reason),
   }
 }

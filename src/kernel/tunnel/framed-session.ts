@@ -8,13 +8,13 @@ import type { Session } from './session.js'
 import { Side } from './side.js'
 import {
   ABNORMAL,
-  CLOSING_MS,
+  CLOSING_TIMEOUT_MS,
   closeError,
   codeForOther,
   type Fault,
   faultError,
   GOING_AWAY,
-  PARTING_MS,
+  PARTING_TIMEOUT_MS,
   POLICY,
   stalledError,
   timedOut,
@@ -249,8 +249,8 @@ export class FramedSession implements Session {
   private checkEnd(now: number, isTaken: boolean): void {
     if (isTaken) this.#closingSince = now
     else if (this.#state === 'parting') {
-      if (now - this.#closingSince > PARTING_MS) this.parted()
-    } else if (now - this.#closingSince > CLOSING_MS) this.settle()
+      if (now - this.#closingSince > PARTING_TIMEOUT_MS) this.parted()
+    } else if (now - this.#closingSince > CLOSING_TIMEOUT_MS) this.settle()
   }
 
   private stalled(by: By): void {

@@ -5,7 +5,7 @@ import { apply } from '../../wire/json-splice.js'
 import { MessageUsage } from '../../wire/message-usage.js'
 import { NamedValues } from '../../wire/named-values.js'
 import type { TunnelContext } from './context.js'
-import { modelJudge } from './model-check.js'
+import { modelCheck } from './model-check.js'
 
 /**
  * What a session's messages are read for: which models the client's name, whether they say where they are to go, and what
@@ -33,7 +33,7 @@ export class Messages {
     this.#rules = rules.filter(({ action }) => action === 'model' || action === 'same')
     const barred = rules.filter(({ action }) => action === 'drop' || action === 'refuse').map(({ path }) => path)
     this.mayNameModel = rules.length > 0
-    this.#check = modelJudge(call, exchange)
+    this.#check = modelCheck(call, exchange)
     const mayPass = (name: string): boolean => {
       const known = this.#check(name)
       if (known === name) return true

@@ -5,7 +5,7 @@ import type { Call } from '../call.js'
  * The name by which the upstream of a session knows a model that a message of the client names: the one that the session
  * was opened with, by either of its names, or another that this caller may use on the same upstream. Undefined for others.
  */
-export function modelJudge(
+export function modelCheck(
   { caller, generation, model: asked }: Call,
   { upstream, model }: Exchange,
 ): (name: string) => string | undefined {

@@ -4,7 +4,7 @@ import type { Exchange, Route } from '../../core/plan.js'
 import { findInMessage } from '../../wire/find-members.js'
 import { apply } from '../../wire/json-splice.js'
 import type { Call } from '../call.js'
-import { modelJudge } from './model-check.js'
+import { modelCheck } from './model-check.js'
 
 /**
  * The message by which a session begins as the client secret that opens it says, with the upstream's names of models.
@@ -14,7 +14,7 @@ export function openingMessage(call: Call, route: Route, exchange: Exchange): st
   const session = call.clientSecret?.session ?? undefined
   if (session === undefined) return undefined
   const message = Buffer.from(jsonText({ type: 'session.update', session }))
-  const check = modelJudge(call, exchange)
+  const check = modelCheck(call, exchange)
   const { names } = findInMessage(message, messageRules(route.members.of(exchange.upstream.name)))
   const known = names.map(({ text }) => check(text))
   if (known.includes(undefined)) return null

@@ -6,18 +6,18 @@ import type { TunnelContext } from './context.js'
 import { errorEvent } from './error-event.js'
 import { Lane } from './lane.js'
 import { openingMessage } from './opening-message.js'
-import { Reading } from './frame-observer.js'
+import { FrameObserver } from './frame-observer.js'
 import type { Session } from './session.js'
 import { Side } from './side.js'
 import {
   ABNORMAL,
-  CLOSING_MS,
+  CLOSING_TIMEOUT_MS,
   closeError,
   codeForOther,
   type Fault,
   faultError,
   GOING_AWAY,
-  PARTING_MS,
+  PARTING_TIMEOUT_MS,
   POLICY,
   stalledError,
   timedOut,
@@ -44,7 +44,7 @@ export class RawSession implements Session {
   readonly #context: TunnelContext
   readonly #client: Duplex
   readonly #tunnel: RawTunnel
-  readonly #observer: Reading
+  readonly #observer: FrameObserver
   /** What the client says to the upstream, and what the upstream says to the client. */
   readonly #up: Lane
   readonly #down: Lane
@@ -69,7 +69,7 @@ export class RawSession implements Session {
     this.#lastMessageAt = this.#opened
     this.#clientSide = new Side(this.#client, this.#opened)
     this.#upstreamSide = new Side(tunnel.connection, this.#opened)
-    this.#observer = new Reading(context, this)
+    this.#observer = new FrameObserver(context, this)
     this.#up = new Lane(this.#observer.up, bytes => this.toUpstream(bytes))
     this.#down = new Lane(this.#observer.down, bytes => this.toClient(bytes))
     const { call } = context
@@ -326,9 +326,9 @@ export class RawSession implements Session {
   /** `isTaken`: a side still takes what waits for it, and is let. */
   private checkEnd(now: number, isTaken: boolean): void {
     if (this.#state === 'parting') {
-      if (now - this.#closingSince > PARTING_MS) this.parted()
+      if (now - this.#closingSince > PARTING_TIMEOUT_MS) this.parted()
     } else if (isTaken) this.#closingSince = now
-    else if (now - this.#closingSince > CLOSING_MS) this.settle()
+    else if (now - this.#closingSince > CLOSING_TIMEOUT_MS) this.settle()
   }
 
   private stalled(by: Fault['by']): void {

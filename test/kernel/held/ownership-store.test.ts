@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { ResourceKind } from '../../../src/core/resources.js'
-import { Holdings, idIn } from '../../../src/kernel/held/ownership-store.js'
+import { OwnershipStore, idIn } from '../../../src/kernel/held/ownership-store.js'
 import { MemoryStore } from '../../../src/stores/memory.js'
 
 const LIST = { pages: 'ids', member: 'data', usual: 20, most: 100, filter: [] } as const
@@ -21,7 +21,7 @@ const NATIVE: ResourceKind = { ...FILE, name: 'native-file', prefix: 'files/' }
 function setUp(start = 1000) {
   const clock = { now: start }
   const store = new MemoryStore(undefined, () => clock.now)
-  return { clock, holdings: new Holdings(store, () => clock.now) }
+  return { clock, holdings: new OwnershipStore(store, () => clock.now) }
 }
 
 t.test('a thing is found by its owner alone, and where it was last', async t => {
@@ -61,7 +61,7 @@ t.test('pages hold what is wanted, in order, and tell whether there is more', as
   const wanted = (object: { odd?: unknown }): boolean => object.odd === true
   const first = await holdings.page('ann', FILE, { order: 'descending', limit: 3 }, wanted)
   t.same([first.items.map(item => item.id), first.more], [['file-249', 'file-247', 'file-245'], true])
-  const after = await holdings.placeOf('ann', FILE, 'file-5')
+  const after = await holdings.cursorOf('ann', FILE, 'file-5')
   if (after === undefined) throw new Error('the record is there')
   const last = await holdings.page('ann', FILE, { order: 'descending', limit: 3, after }, wanted)
   t.same([last.items.map(item => item.id), last.more], [['file-3', 'file-1'], false])
