@@ -23,7 +23,7 @@ import type { Body, Span } from './body.js'
 import type { Call } from './call.js'
 import { formViolations, readForm } from './form.js'
 
-import { namingMembers } from './held/references.js'
+import { referenceMembers } from './held/references.js'
 import { COPIES_PER_BODY } from './memory.js'
 import { hasBody, invite, readBody } from './read-body.js'
 import { isStateful, readsState, readTurnOptions } from './state/open-turn.js'
@@ -101,7 +101,7 @@ function scanOptions(route: Route): ScanOptions {
   const known = SCANS.get(route)
   if (known !== undefined) return known
   const { control, limits, names, members } = route
-  const watched = namingMembers(names)
+  const watched = referenceMembers(names)
   const made = {
     control,
     depth: limits.depth,

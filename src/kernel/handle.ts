@@ -15,7 +15,7 @@ import type { Failure } from './failure.js'
 import { checkHead } from './heads.js'
 import { openBatch } from './held/batch/open.js'
 import { routeToOwner } from './held/route-to-owner.js'
-import { mayName, narrowToHolders } from './held/references.js'
+import { mayReference, narrowByReferences } from './held/references.js'
 import type { Kernel } from './kernel.js'
 import { checkMembers, mayBeRuled } from './members.js'
 import { resolve } from './resolve.js'
@@ -57,7 +57,7 @@ async function serve(call: Call): Promise<void> {
   const able = known ?? (holding === undefined ? resolve(call, route) : await routeToOwner(call, route, holding))
   const body = call.wantsStored ? await draftCompletion(call, admitted) : admitted
   if (call.over) return
-  const holders = mayName(body, route.names) ? await narrowToHolders(call, route, body, able) : able
+  const holders = mayReference(body, route.names) ? await narrowByReferences(call, route, body, able) : able
   if (call.over) return
   const ruled = mayBeRuled(call, route, body) ? await checkMembers(call, route, body, holders) : holders
   const exchanges = route.batch === undefined ? ruled : await openBatch(call, route, route.batch, body, ruled)

@@ -9,7 +9,7 @@ const MAX_OWNERS = 1000
  * Whether a record of that key is anybody's: from owner to owner, of whom there are as many as keys. Throws `unavailable` where
  * the store fails.
  */
-export async function belongsToAnyone(store: Store, namespace: string, key: string): Promise<boolean> {
+export async function isOwnedByAnyone(store: Store, namespace: string, key: string): Promise<boolean> {
   let after: ScanRange['after']
   for (let owners = 0; owners < MAX_OWNERS; owners++) {
     const [next] = await stored(store.scan(namespace, { limit: 1, ...(after === undefined ? {} : { after }) }))

@@ -2,9 +2,9 @@ import { isObject, type JsonObject } from '../../core/json.js'
 import type { ResourceKind } from '../../core/resources.js'
 import { isPlace, type Range, type Store, type StoredRecord } from '../../core/store.js'
 import { stored } from '../state/faults.js'
-import { belongsToAnyone } from './is-owned.js'
+import { isOwnedByAnyone } from './is-owned.js'
 import { timestampOf, textAt } from './read-object.js'
-import { shrunk } from './truncate-object.js'
+import { truncateObject } from './truncate-object.js'
 
 /** What is written down of a thing that an upstream keeps. */
 export interface OwnedResource {
@@ -51,7 +51,7 @@ export class OwnershipStore {
 
   /** Whether it belongs to any key, as far as can be told. */
   isOwned(kind: ResourceKind, id: string): Promise<boolean> {
-    return belongsToAnyone(this.#store, namespaceOf(kind), id)
+    return isOwnedByAnyone(this.#store, namespaceOf(kind), id)
   }
 
   /**
@@ -60,7 +60,7 @@ export class OwnershipStore {
    */
   async note(owner: string, kind: ResourceKind, upstream: string, id: string, object: JsonObject): Promise<void> {
     const ends = kind.expires === undefined ? undefined : timestampOf(object, kind.expires)
-    await this.put(owner, kind, { id, upstream, object: shrunk(object) }, ends)
+    await this.put(owner, kind, { id, upstream, object: truncateObject(object) }, ends)
     for (const { kind: other, path } of kind.brings) {
       const name = textAt(object, path)
       const brought = name === undefined ? undefined : idIn(name, other)
@@ -86,11 +86,11 @@ export class OwnershipStore {
       const range = { order, limit: STEP_RECORDS, ...(last === undefined ? {} : { after: last }) }
       const records = await stored(this.#store.list(namespaceOf(kind), owner, range))
       for (const record of records) {
-        const held = resourceOf(record)
+        const resource = resourceOf(record)
         last = { created: record.created, key: record.key }
-        if (held.object !== undefined && !wanted(held.object)) continue
+        if (resource.object !== undefined && !wanted(resource.object)) continue
         if (items.length === limit) return { items, more: true }
-        items.push({ ...held, created: record.created })
+        items.push({ ...resource, created: record.created })
       }
       if (records.length < STEP_RECORDS) return { items, more: false }
     }
@@ -104,17 +104,17 @@ export class OwnershipStore {
     return record && { created: record.created, key: record.key }
   }
 
-  private async put(owner: string, kind: ResourceKind, held: OwnedResource, ends: number | undefined): Promise<void> {
-    const place = { namespace: namespaceOf(kind), owner, key: held.id }
+  private async put(owner: string, kind: ResourceKind, resource: OwnedResource, ends: number | undefined): Promise<void> {
+    const place = { namespace: namespaceOf(kind), owner, key: resource.id }
     // Lists are in the order in which things came, also within a millisecond.
     const created = Math.max(this.#now(), this.#last + 1)
     this.#last = created
     const expires = ends === undefined ? created + DEFAULT_RETENTION_MS : Math.max(ends, created + 1)
-    const value = Buffer.from(JSON.stringify({ upstream: held.upstream, object: held.object }))
+    const value = Buffer.from(JSON.stringify({ upstream: resource.upstream, object: resource.object }))
     for (;;) {
       const made = await stored(this.#store.create({ ...place, created, expires, value }))
       if (made !== undefined) return
-      const known = await stored(this.#store.get(place.namespace, owner, held.id))
+      const known = await stored(this.#store.get(place.namespace, owner, resource.id))
       if (known !== undefined && (await stored(this.#store.replace(known, { value, expires }))) !== undefined) return
     }
   }

@@ -12,25 +12,25 @@ import { exchangeForUnknownIds } from './unknown-ids.js'
 import { nameInUrl } from './urls.js'
 
 /** Most different things that one request may name. */
-const MOST_NAMED = 256
+const MAX_REFERENCES = 256
 
 /**
  * Those of the exchanges that can serve a request which names things that upstreams keep: those of the upstream that has
  * them. Throws `not_found` for what is not the caller's, and `invalid_parameter` where no one upstream has it all.
  */
-export async function narrowToHolders(
+export async function narrowByReferences(
   call: Call,
   route: Route,
   body: Body,
   exchanges: readonly Exchange[],
 ): Promise<readonly Exchange[]> {
-  const named = await namedIn(call, route, body, exchanges)
+  const named = await referencesIn(call, route, body, exchanges)
   if (named.size === 0) return exchanges
   let left = exchanges
   for (const [text, kinds] of named) {
-    const held = await ownOf(call, kinds, text, exchanges)
-    const keeper = held === 'unknown' ? exchangeForUnknownIds(left, text)?.upstream.name : held.upstream
-    left = left.filter(({ upstream }) => upstream.name === keeper)
+    const resource = await resourceMeant(call, kinds, text, exchanges)
+    const holder = resource === 'unknown' ? exchangeForUnknownIds(left, text)?.upstream.name : resource.upstream
+    left = left.filter(({ upstream }) => upstream.name === holder)
   }
   if (left.length > 0) return left
   const [name = '', kinds = []] = [...named][0] ?? []
@@ -40,14 +40,14 @@ export async function narrowToHolders(
 }
 
 /** What the request names, each with the kinds that it may be of: the name as an object of the kind would say it. */
-async function namedIn(
+async function referencesIn(
   call: Call,
   { names }: Route,
   body: Body,
   exchanges: readonly Exchange[],
 ): Promise<ReadonlyMap<string, readonly ResourceKind[]>> {
   const hosts = new Set(exchanges.map(({ upstream }) => new URL(call.generation.reach(upstream).origin).hostname))
-  const named = new Named(hosts)
+  const named = new References(hosts)
   if (body.type === 'form') {
     for (const { part, field } of body.form.parts) {
       // What is no text is the name of nothing.
@@ -60,7 +60,7 @@ async function namedIn(
   return named.found
 }
 
-class Named {
+class References {
   readonly found = new Map<string, ResourceKind[]>()
   readonly #hosts: ReadonlySet<string>
 
@@ -74,8 +74,8 @@ class Named {
     const kinds = this.found.get(name)
     if (kinds === undefined) this.found.set(name, [kind])
     else if (!kinds.includes(kind)) kinds.push(kind)
-    if (this.found.size <= MOST_NAMED) return
-    throw new GatewayError('invalid_parameter', `The request names more than ${MOST_NAMED} files.`, {
+    if (this.found.size <= MAX_REFERENCES) return
+    throw new GatewayError('invalid_parameter', `The request names more than ${MAX_REFERENCES} files.`, {
       limit: 'named',
     })
   }
@@ -92,7 +92,7 @@ function kindsAt(field: string, names: readonly ResourceReference[]): readonly R
 const INDEX = /^\d*$/
 
 /** What of the caller's own is meant; `unknown` where it belongs to no key, and an upstream takes such. */
-async function ownOf(
+async function resourceMeant(
   call: Call,
   kinds: readonly ResourceKind[],
   text: string,
@@ -104,8 +104,8 @@ async function ownOf(
   for (const kind of kinds) {
     const id = idIn(text, kind)
     if (id === undefined) continue
-    const held = await ownership.find(call.key, kind, id)
-    if (held !== undefined) return held
+    const resource = await ownership.find(call.key, kind, id)
+    if (resource !== undefined) return resource
     ids.push([kind, id])
   }
   if (ids.length > 0 && exchanges.some(({ upstream }) => upstream.passesUnknown)) {
@@ -116,14 +116,14 @@ async function ownOf(
 }
 
 /** Whether a body could name anything at all: there is nothing without one of the members. */
-export function mayName(body: Body, names: readonly ResourceReference[]): boolean {
+export function mayReference(body: Body, names: readonly ResourceReference[]): boolean {
   if (names.length === 0) return false
   if (body.type === 'form') return body.form.parts.some(({ part }) => kindsAt(part.name, names).length > 0)
   return body.type === 'bytes' && body.named !== false
 }
 
 /** The members without which a body names nothing, as a scanner watches for them; none where the route knows no names. */
-export function namingMembers(names: readonly ResourceReference[]): WatchedKeys | undefined {
+export function referenceMembers(names: readonly ResourceReference[]): WatchedKeys | undefined {
   if (names.length === 0) return undefined
   const members = new Set(names.map(({ path }) => JSON.stringify(path.findLast(segment => segment !== '*'))))
   const quoted = [...members]

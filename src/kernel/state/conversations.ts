@@ -1,6 +1,6 @@
 import type { Exchange } from '../../core/plan.js'
 import type { Store, StoredRecord } from '../../core/store.js'
-import { belongsToAnyone } from '../held/is-owned.js'
+import { isOwnedByAnyone } from '../held/is-owned.js'
 import { exchangeForUnknownIds } from '../held/unknown-ids.js'
 import { STATE_BOUNDS, type StateBounds } from './bounds.js'
 import { noItem, noPrevious, stored, tooLong, unfinishedPrevious } from './faults.js'
@@ -77,7 +77,7 @@ export class Conversations {
   /** Whether any key has a response of that id. */
   async isOwned(id: string): Promise<boolean> {
     const isPending = [...this.#pending.values()].some(response => response.id === id)
-    return isPending || (await belongsToAnyone(this.#store, RESPONSES, id))
+    return isPending || (await isOwnedByAnyone(this.#store, RESPONSES, id))
   }
 
   /**

@@ -1,5 +1,5 @@
 import type { Store } from '../../core/store.js'
-import { belongsToAnyone } from '../held/is-owned.js'
+import { isOwnedByAnyone } from '../held/is-owned.js'
 import type { StateBounds } from './bounds.js'
 import { stored } from './faults.js'
 import type { StoredResponse } from './stored.js'
@@ -50,7 +50,7 @@ export class ItemIndex {
   /** Whether any key has an item of that id. */
   async isOwned(item: string): Promise<boolean> {
     const isPending = [...this.#pending.keys()].some(address => address.endsWith(` ${item}`))
-    return isPending || (await belongsToAnyone(this.#store, ITEMS, item))
+    return isPending || (await isOwnedByAnyone(this.#store, ITEMS, item))
   }
 
   /** Throws `unavailable` where the store fails. */

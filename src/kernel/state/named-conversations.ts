@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../core/json.js'
 import { isPlace, type Store, type StoredRecord } from '../../core/store.js'
-import { belongsToAnyone } from '../held/is-owned.js'
+import { isOwnedByAnyone } from '../held/is-owned.js'
 import { yieldToEventLoop } from '../translate/steps.js'
 import type { StateBounds } from './bounds.js'
 import {
@@ -65,7 +65,7 @@ export class NamedConversations {
 
   /** Whether any key has a conversation of that id. */
   isOwned(id: string): Promise<boolean> {
-    return belongsToAnyone(this.#store, CONVERSATIONS, id)
+    return isOwnedByAnyone(this.#store, CONVERSATIONS, id)
   }
 
   /** All items, or those of the first `lines` lines. Throws `not_found`. */

@@ -2,7 +2,7 @@ import { GatewayError } from '../../core/errors.js'
 import type { Exchange, Route, TaskRoute } from '../../core/plan.js'
 import { admit } from '../admit.js'
 import type { Call } from '../call.js'
-import { mayName, narrowToHolders } from '../held/references.js'
+import { mayReference, narrowByReferences } from '../held/references.js'
 import { checkMembers, mayBeRuled } from '../members.js'
 import { originOf } from '../origin.js'
 import { resolve } from '../resolve.js'
@@ -27,7 +27,7 @@ export async function submit(call: Call, route: Route, task: TaskRoute): Promise
   const { tasks } = call.kernel
   const parent = await parentOf(call, task, presenter)
   const able = parent === undefined ? resolve(call, route) : exchangesOf(call, route, parent)
-  const holders = mayName(body, route.names) ? await narrowToHolders(call, route, body, able) : able
+  const holders = mayReference(body, route.names) ? await narrowByReferences(call, route, body, able) : able
   if (call.over) return
   const exchanges = mayBeRuled(call, route, body) ? await checkMembers(call, route, body, holders) : holders
   if (call.over) return
