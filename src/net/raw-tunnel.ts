@@ -65,7 +65,7 @@ function whatIsWrong(headers: IncomingHttpHeaders, key: string, offered = ''): s
  * bytes go from socket to socket without the library's pipes, which would pass every byte through this stream again.
  */
 export class RawTunnel extends Duplex {
-  readonly #request: TunnelRequest
+  readonly #handshake: TunnelRequest
   readonly #handler: TunnelHandler
   readonly #key = randomBytes(16).toString('base64')
   #request: ClientRequest | undefined
@@ -74,16 +74,16 @@ export class RawTunnel extends Duplex {
 
   constructor(request: TunnelRequest, handler: TunnelHandler) {
     super({ allowHalfOpen: true })
-    this.#request = request
+    this.#handshake = request
     this.#handler = handler
     this.on('error', () => undefined)
   }
 
   /** Asks the upstream. */
   open(): void {
-    const { protocol, hostname, port, host } = new URL(this.#request.origin)
+    const { protocol, hostname, port, host } = new URL(this.#handshake.origin)
     const headers = {
-      ...this.#request.headers,
+      ...this.#handshake.headers,
       host,
       connection: 'Upgrade',
       upgrade: 'websocket',
@@ -129,9 +129,9 @@ export class RawTunnel extends Duplex {
   begin(request: ClientRequest): void {
     this.#request = request
     // As it was built: the library would normalise it.
-    request.path = this.#request.path
+    request.path = this.#handshake.path
     request.once('socket', socket => {
-      socket.once(this.#request.origin.startsWith('https:') ? 'secureConnect' : 'connect', () => {
+      socket.once(this.#handshake.origin.startsWith('https:') ? 'secureConnect' : 'connect', () => {
         if (this.#state === 'asking') this.#handler.connected()
       })
     })
@@ -151,7 +151,7 @@ export class RawTunnel extends Duplex {
       upstream.destroy()
       return
     }
-    const wrong = whatIsWrong(headers, this.#key, this.#request.headers['sec-websocket-protocol'])
+    const wrong = whatIsWrong(headers, this.#key, this.#handshake.headers['sec-websocket-protocol'])
     if (wrong !== undefined) {
       this.#state = 'over'
       upstream.destroy()

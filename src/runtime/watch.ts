@@ -65,7 +65,7 @@ class Sources implements SourceWatch {
     const { quiet = 50, atMost = 1000, poll = 5000 } = options
     this.#changes = new Coalescer({ run: () => this.#changed(), quiet, atMost })
     this.ready = this.update(options.sources, options.folders)
-    this.#poll = setInterval(() => void this.#poll(), poll)
+    this.#poll = setInterval(() => void this.#compare(), poll)
   }
 
   async update(sources: readonly string[], folders: readonly string[]): Promise<void> {
@@ -95,7 +95,7 @@ class Sources implements SourceWatch {
     }
   }
 
-  async #poll(): Promise<void> {
+  async #compare(): Promise<void> {
     if ((await this.#fingerprint()) !== this.#seen) this.#changes.call()
   }
 
