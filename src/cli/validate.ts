@@ -4,7 +4,7 @@ import type { Config } from '../core/config.js'
 import type { LoadedPlan } from '../runtime/load.js'
 import { type Define, example } from './command.js'
 import { CommandError, coloured, EXIT, type Io, paints, print } from './io.js'
-import { check, STANDARD_INPUT, printProblems } from './loading.js'
+import { check, printProblems, STANDARD_INPUT } from './loading.js'
 import { nextSignal } from './signals.js'
 import { FILE_WORDS, fileOf, type SourceOptions, takesSource, withVariables } from './source.js'
 

@@ -1,9 +1,9 @@
 import type { Plan } from '../core/plan.js'
-import { type TaskEntry, entryOf, namespaceOf, TaskRepository } from '../kernel/tasks/repository.js'
-import { presenterNamed } from '../kernel/tasks/presenters/index.js'
 import { withNotification } from '../kernel/tasks/notice.js'
 import { type NoticeState, noticeOf } from '../kernel/tasks/notices.js'
+import { presenterNamed } from '../kernel/tasks/presenters/index.js'
 import { isEnded, type Task } from '../kernel/tasks/record.js'
+import { entryOf, namespaceOf, type TaskEntry, TaskRepository } from '../kernel/tasks/repository.js'
 import { cancelled, recordExpiry } from '../kernel/tasks/tasks.js'
 import { StartError } from './problems.js'
 import { openStore } from './stores.js'
@@ -73,7 +73,11 @@ export class TaskStore {
       if (next === undefined) return undefined
       const expires = next.expires === undefined ? {} : { expires: recordExpiry(next, next.expires) }
       // A running gateway notifies the upstream and the webhooks.
-      return { task: withNotification(task, next, now, presenterNamed(this.#plan, task.kind), DIRECT), due: now, ...expires }
+      return {
+        task: withNotification(task, next, now, presenterNamed(this.#plan, task.kind), DIRECT),
+        due: now,
+        ...expires,
+      }
     })
     return done?.task
   }
@@ -84,7 +88,8 @@ export class TaskStore {
 
   private async entry(id: string, owner: string | undefined): Promise<TaskEntry | undefined> {
     for (const kind of this.#plan.taskKinds.keys()) {
-      const found = owner === undefined ? await this.#book.findForAnyOwner(kind, id) : await this.#book.find(kind, owner, id)
+      const found =
+        owner === undefined ? await this.#book.findForAnyOwner(kind, id) : await this.#book.find(kind, owner, id)
       if (found !== undefined) return found
     }
     return undefined

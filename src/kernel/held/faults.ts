@@ -33,7 +33,9 @@ export interface Hint {
 /** Nobody could ever hold it: another model may help, asking again does not. */
 export function noUpstreamEver(hint: Hint | undefined): GatewayError {
   const who =
-    hint === undefined ? 'No upstream that your models lead to' : `No upstream of '${hint.model.slice(0, MAX_SHOWN_CHARS)}'`
+    hint === undefined
+      ? 'No upstream that your models lead to'
+      : `No upstream of '${hint.model.slice(0, MAX_SHOWN_CHARS)}'`
   return new GatewayError('invalid_parameter', `${who} can hold this. Name a model whose upstream does.`, {
     param: hint?.param,
   })

@@ -3,7 +3,7 @@ import type { ResourceKind } from '../../core/resources.js'
 import { isPlace, type Range, type Store, type StoredRecord } from '../../core/store.js'
 import { stored } from '../state/faults.js'
 import { isOwnedByAnyone } from './is-owned.js'
-import { timestampOf, textAt } from './read-object.js'
+import { textAt, timestampOf } from './read-object.js'
 import { truncateObject } from './truncate-object.js'
 
 /** What is written down of a thing that an upstream keeps. */
@@ -104,7 +104,12 @@ export class OwnershipStore {
     return record && { created: record.created, key: record.key }
   }
 
-  private async put(owner: string, kind: ResourceKind, resource: OwnedResource, ends: number | undefined): Promise<void> {
+  private async put(
+    owner: string,
+    kind: ResourceKind,
+    resource: OwnedResource,
+    ends: number | undefined,
+  ): Promise<void> {
     const place = { namespace: namespaceOf(kind), owner, key: resource.id }
     // Lists are in the order in which things came, also within a millisecond.
     const created = Math.max(this.#now(), this.#last + 1)

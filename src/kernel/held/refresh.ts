@@ -4,8 +4,8 @@ import type { Call } from '../call.js'
 import { connectedFrom, InnerRequest, InnerResponse } from '../inner.js'
 import { innerHeaders } from '../state/inner-headers.js'
 import type { Work } from '../watchdog.js'
-import { ownerOf } from './route-to-owner.js'
 import type { OwnedResource } from './ownership-store.js'
+import { ownerOf } from './route-to-owner.js'
 
 /** Answers a request inside the process. */
 export type Serve = (request: IncomingMessage, response: ServerResponse) => void

@@ -7,10 +7,10 @@ import type { MemoryLease } from '../memory.js'
 import type { Relay, Source } from '../relay/relay.js'
 import type { UpstreamHeaders } from '../response-headers.js'
 import { joined } from '../translate/steps.js'
-import { forget, ownerOf } from './route-to-owner.js'
-import { idIn } from './ownership-store.js'
 import { withGatewayLinks } from './links.js'
+import { idIn } from './ownership-store.js'
 import { textAt } from './read-object.js'
+import { forget, ownerOf } from './route-to-owner.js'
 import { openSession } from './session.js'
 
 /**

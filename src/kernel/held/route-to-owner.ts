@@ -4,10 +4,10 @@ import { unknownModel } from '../../core/refusals.js'
 import type { ResourceKind, ResourceRule } from '../../core/resources.js'
 import type { Call } from '../call.js'
 import { resolve } from '../resolve.js'
-import { type Hint, noUpstreamEver, noUpstreamNow, noObject, needsEveryModel } from './faults.js'
+import { type Hint, needsEveryModel, noObject, noUpstreamEver, noUpstreamNow } from './faults.js'
 import { idIn } from './ownership-store.js'
-import { exchangeForUnknownIds } from './unknown-ids.js'
 import { resumedUpload } from './session.js'
+import { exchangeForUnknownIds } from './unknown-ids.js'
 
 /**
  * The exchanges for a request about things that upstreams keep: for one that exists, the upstream that has it; for a new
@@ -54,7 +54,12 @@ export async function forget(call: Call, kind: ResourceKind, id: string): Promis
 }
 
 /** The upstream that takes ids which belong to no key, where the caller's models lead to one. */
-async function exchangeForUnknown(call: Call, route: Route, { kind }: ResourceRule, id: string): Promise<Exchange | undefined> {
+async function exchangeForUnknown(
+  call: Call,
+  route: Route,
+  { kind }: ResourceRule,
+  id: string,
+): Promise<Exchange | undefined> {
   const { caller, generation, kernel } = call
   const reached = caller === undefined ? undefined : generation.plan.models.upstreams(caller)
   const able = exchangesOf(route).filter(({ upstream }) => reached?.has(upstream.name) === true)

@@ -8,7 +8,11 @@ const MAX_SHOWN_CHARS = 200
  * The way to the one upstream that takes ids which were made outside of the gateway; undefined where none does. Throws
  * `invalid_parameter` where several do: only one of them can have what is meant, and nobody here knows which.
  */
-export function exchangeForUnknownIds(exchanges: readonly Exchange[], id: string, param?: string): Exchange | undefined {
+export function exchangeForUnknownIds(
+  exchanges: readonly Exchange[],
+  id: string,
+  param?: string,
+): Exchange | undefined {
   const takers = exchanges.filter(({ upstream }) => upstream.passesUnknown)
   const names = [...new Set(takers.map(({ upstream }) => upstream.name))]
   if (names.length < 2) return takers[0]

@@ -20,7 +20,12 @@ function hidden(status: number): boolean {
  * Gives an attempt up because its upstream reports an error: another target may do better, or else the client sees the
  * upstream's own answer where that is fit to be shown.
  */
-export function abandonAttempt(attempt: Source, status: number, error: GatewayError, answer: UpstreamAnswer | undefined): void {
+export function abandonAttempt(
+  attempt: Source,
+  status: number,
+  error: GatewayError,
+  answer: UpstreamAnswer | undefined,
+): void {
   const { call, exchange } = attempt
   const isAuth = error.code === 'upstream_auth'
   if (isAuth) call.kernel.onRefusedCredential()

@@ -6,8 +6,8 @@ import type { Serve } from './background.js'
 import { compact } from './compact.js'
 import { noResponse } from './faults.js'
 import { itemList } from './item-list.js'
-import { askOwner, exchangeOfOwner, relayedAnywhere } from './upstream-owned.js'
 import type { KeptResponse, StoredResponse } from './stored.js'
+import { askOwner, exchangeOfOwner, relayedAnywhere } from './upstream-owned.js'
 
 /** Answers about responses that were made before. */
 export const STATE_ANSWERS: Partial<Record<Answer, (call: Call, route: Route, serve: Serve) => Promise<void>>> = {

@@ -13,9 +13,9 @@ import { EventShares } from './event-shares.js'
 import { stored } from './faults.js'
 import { Following, type RunReader } from './following.js'
 import { innerHeaders } from './inner-headers.js'
+import type { ResponseTurn } from './response-turn.js'
 import { Run } from './run.js'
 import { isLost, isUnfinished, type OwnResponse } from './stored.js'
-import type { ResponseTurn } from './response-turn.js'
 
 /** Most responses that run in the background of one process at once: 65 of one key, where no other key has any. */
 const MAX_RUNNING = 72

@@ -14,9 +14,9 @@ import { NOT_ALLOWED, whyNot } from '../resolve.js'
 import type { Serve } from './background.js'
 import { newId } from './ids.js'
 import { type Item, itemsOf, typeOf, withIds } from './items.js'
-import { askOwner, createRoute, relayed } from './upstream-owned.js'
 import { openTurn } from './open-turn.js'
 import { outputOf, sizeOf } from './stored.js'
+import { askOwner, createRoute, relayed } from './upstream-owned.js'
 
 /** Bytes of the user's messages, as JSON, that stay beside a summary; the latest ones. */
 const MAX_KEPT_BYTES = 64 * 1024

@@ -6,10 +6,14 @@ const MAX_SHOWN_CHARS = 256
 
 /** A response that never was, one that is gone and one of another caller: there is one answer to all of them. */
 export function noPrevious(id: string): GatewayError {
-  return new GatewayError('invalid_parameter', `Previous response with id '${id.slice(0, MAX_SHOWN_CHARS)}' not found.`, {
-    param: 'previous_response_id',
-    familyCode: 'previous_response_not_found',
-  })
+  return new GatewayError(
+    'invalid_parameter',
+    `Previous response with id '${id.slice(0, MAX_SHOWN_CHARS)}' not found.`,
+    {
+      param: 'previous_response_id',
+      familyCode: 'previous_response_not_found',
+    },
+  )
 }
 
 /** Whoever went on now would go on without its answer. */

@@ -12,7 +12,7 @@ import { isCompaction, mayHoldCompaction } from './compactions.js'
 import type { Conversations } from './conversations.js'
 import { tooLongConversation } from './faults.js'
 import { mayRefer, referencesIn } from './references.js'
-import { type TurnHistory, HIDDEN, ResponseTurn, type TurnOptions } from './response-turn.js'
+import { HIDDEN, ResponseTurn, type TurnHistory, type TurnOptions } from './response-turn.js'
 
 /** Whether requests on this route belong to conversations. */
 export function isStateful({ protocol, lane }: Pick<Route, 'protocol' | 'lane'>): boolean {

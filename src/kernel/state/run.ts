@@ -162,7 +162,8 @@ export class Run implements Receiver {
     const share = this.#shares.of(this.owner)
     if (this.#events.size <= share) return
     let unread = this.next
-    if (this.#events.size <= UNREAD_SHARES * share) for (const { next } of this.#followers) unread = Math.min(unread, next)
+    if (this.#events.size <= UNREAD_SHARES * share)
+      for (const { next } of this.#followers) unread = Math.min(unread, next)
     this.#events.trim(share, unread)
   }
 

@@ -1,10 +1,10 @@
 import type { TaskTarget } from '../../core/plan.js'
 import type { Generation } from '../generation.js'
+import type { TaskHost } from './host.js'
 import { NoResponseError } from './http-call.js'
+import type { Task } from './record.js'
 import type { TaskEntry } from './repository.js'
 import { keepTombstone } from './tombstone.js'
-import type { TaskHost } from './host.js'
-import type { Task } from './record.js'
 import { MAX_MISSES } from './transition.js'
 import { callUpstream, targetOf } from './upstream.js'
 
@@ -25,7 +25,8 @@ export async function cancelUpstream(host: TaskHost, entry: TaskEntry): Promise<
   const generation = host.generation.lease()
   try {
     const target = targetOf(generation.plan, task)
-    const isDone = target === undefined || task.upstreamId === undefined || (await isAcknowledged(host, generation, task, target))
+    const isDone =
+      target === undefined || task.upstreamId === undefined || (await isAcknowledged(host, generation, task, target))
     if (!isDone && task.faults < MAX_MISSES) {
       await repository.replace(entry, { ...task, faults: task.faults + 1 }, Date.now() + RETRY_PAUSE_MS)
     } else if (task.phase === 'deleting') {
@@ -38,7 +39,12 @@ export async function cancelUpstream(host: TaskHost, entry: TaskEntry): Promise<
   }
 }
 
-async function isAcknowledged(host: TaskHost, generation: Generation, task: Task, target: TaskTarget): Promise<boolean> {
+async function isAcknowledged(
+  host: TaskHost,
+  generation: Generation,
+  task: Task,
+  target: TaskTarget,
+): Promise<boolean> {
   const wanted = task.phase === 'deleting' && target.calls.delete !== undefined ? 'delete' : 'cancel'
   if (wanted === 'cancel' && task.phase === 'deleting' && task.finished !== undefined) return true
   try {

@@ -4,9 +4,9 @@ import { GatewayError } from '../../core/errors.js'
 import type { Body } from '../body.js'
 import type { Call } from '../call.js'
 import { digestForm } from '../form-json.js'
-import type { Claimed, TaskEntry } from './repository.js'
-import type { Task } from './record.js'
 import { isStoreFault } from './confirm-submit.js'
+import type { Task } from './record.js'
+import type { Claimed, TaskEntry } from './repository.js'
 import { withdraw } from './withdrawal.js'
 
 /** Longest key by which a client marks a request, characters. */
@@ -66,7 +66,12 @@ export async function claim(
 }
 
 /** A task when its submit is over; undefined where it came to nothing. */
-async function whenSubmitted(call: Call, { kind, owner }: Task, id: string, until: number): Promise<TaskEntry | undefined> {
+async function whenSubmitted(
+  call: Call,
+  { kind, owner }: Task,
+  id: string,
+  until: number,
+): Promise<TaskEntry | undefined> {
   const { repository } = call.kernel.tasks
   for (let wait = PAUSE_MS.first; ; wait = Math.min(2 * wait, PAUSE_MS.longest)) {
     const entry = await repository.findWithDeleted(kind, owner, id)

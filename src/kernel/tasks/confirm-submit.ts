@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { GatewayError } from '../../core/errors.js'
-import type { TaskEntry } from './repository.js'
 import type { TaskHost } from './host.js'
 import type { Task } from './record.js'
+import type { TaskEntry } from './repository.js'
 
 /** How long the answer of an upstream that took a task is kept in memory where the store is gone, milliseconds. */
 export const CONFIRM_RETRY_MS = 30_000

@@ -5,12 +5,12 @@ import { Blocked } from '../../net/media-url.js'
 import { NoAddress } from '../../net/resolve.js'
 import { stored } from '../state/faults.js'
 import { retryAfter } from '../upstream-errors.js'
-import { send, NoResponseError } from './http-call.js'
+import { ConcurrencyLimiter } from './concurrency-limiter.js'
 import type { TaskHost } from './host.js'
+import { NoResponseError, send } from './http-call.js'
 import { decodeNotice, encodeNotice, NOTICES, type Notice } from './notices.js'
 import type { Hook, Task } from './record.js'
 import { signed } from './signature.js'
-import { ConcurrencyLimiter } from './concurrency-limiter.js'
 import { LeaseWorker } from './worker.js'
 
 /** What became of an attempt. */
@@ -188,7 +188,13 @@ export class HookQueue {
       const headers = [...HEADERS, 'webhook-sequence', String(sequence), ...signature]
       const request = { method: 'POST', path: connection.target, headers, body: Buffer.from(text) }
       try {
-        const options = { key: '', queue: 0, connect: webhooks.timeout, answer: webhooks.timeout, maxBytes: MAX_ANSWER_BYTES }
+        const options = {
+          key: '',
+          queue: 0,
+          connect: webhooks.timeout,
+          answer: webhooks.timeout,
+          maxBytes: MAX_ANSWER_BYTES,
+        }
         const answer = await send(connection, request, options)
         return { status: answer.status, wait: retryAfter(answer.headers) }
       } finally {

@@ -1,7 +1,7 @@
 import type { Store } from '../../core/store.js'
 import type { Generation } from '../generation.js'
-import type { TaskEntry, TaskRepository } from './repository.js'
 import type { Task } from './record.js'
+import type { TaskEntry, TaskRepository } from './repository.js'
 import type { Results } from './results.js'
 
 /** What tasks need of the process that they live in. */

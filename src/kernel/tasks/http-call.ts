@@ -74,7 +74,12 @@ class HttpCall implements UpstreamHandler {
   #over = false
   #head: Omit<UpstreamResponse, 'body'> | undefined
 
-  constructor(pool: Dispatcher, options: SendOptions, resolve: (answer: UpstreamResponse) => void, reject: (reason: NoResponseError) => void) {
+  constructor(
+    pool: Dispatcher,
+    options: SendOptions,
+    resolve: (answer: UpstreamResponse) => void,
+    reject: (reason: NoResponseError) => void,
+  ) {
     this.key = options.key
     this.#pool = pool
     this.#options = options

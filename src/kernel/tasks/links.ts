@@ -54,10 +54,14 @@ export class LinkSigner {
   owner(signature: string, linked: Linked): string | undefined {
     const bytes = Buffer.from(signature, 'base64url')
     if (bytes.length < NONCE_BYTES + TAG_BYTES || bytes.toString('base64url') !== signature) return undefined
-    const decipher = createDecipheriv('aes-256-gcm', this.#sealing, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES })
+    const decipher = createDecipheriv('aes-256-gcm', this.#sealing, bytes.subarray(0, NONCE_BYTES), {
+      authTagLength: TAG_BYTES,
+    })
     decipher.setAAD(boundOf(linked)).setAuthTag(bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES))
     try {
-      return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()]).toString('utf8')
+      return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()]).toString(
+        'utf8',
+      )
     } catch {
       return undefined
     }

@@ -4,8 +4,8 @@ import type { TaskRoute } from '../../core/plan.js'
 import { findValue, splice } from '../../wire/json-edit.js'
 import type { Body } from '../body.js'
 import type { Call } from '../call.js'
-import type { TaskEntry } from './repository.js'
 import type { Presenter } from './presenters/presenter.js'
+import type { TaskEntry } from './repository.js'
 
 /**
  * The task that the new one is to be made of; undefined where the request names none and needs none. Throws where the caller

@@ -1,12 +1,12 @@
 import type { TaskTarget } from '../../core/plan.js'
 import type { Generation } from '../generation.js'
 import { retryAfter } from '../upstream-errors.js'
-import { type UpstreamResponse, NoResponseError } from './http-call.js'
 import { cleaned } from './cleaned.js'
+import { NoResponseError, type UpstreamResponse } from './http-call.js'
 import { type Reading, readAnswer } from './reading.js'
 import type { Task } from './record.js'
 import type { Results } from './results.js'
-import { type Failure, applyUpstreamStatus, applyFailedPoll } from './transition.js'
+import { applyFailedPoll, applyUpstreamStatus, type Failure } from './transition.js'
 import { callUpstream, documentOf, hasOtherCredential } from './upstream.js'
 
 /** What a poll came to. */
@@ -48,11 +48,17 @@ export async function poll(generation: Generation, task: Task, target: TaskTarge
   if (proof === 'missing') return fault('no_artifact', answer)
   if (proof === 'unknown') return fault(undefined, answer)
   const proved = proof === 'there' || reading.artifacts.length > 0 || reading.proved
-  return { task: applyUpstreamStatus(task, reading, shape, Date.now(), proved), wait: retryAfter(answer.headers), refused: false }
+  return {
+    task: applyUpstreamStatus(task, reading, shape, Date.now(), proved),
+    wait: retryAfter(answer.headers),
+    refused: false,
+  }
 }
 
 /** Undefined where there is no answer. */
-async function quiet(asking: Promise<UpstreamResponse | undefined>): Promise<UpstreamResponse | 'too large' | undefined> {
+async function quiet(
+  asking: Promise<UpstreamResponse | undefined>,
+): Promise<UpstreamResponse | 'too large' | undefined> {
   try {
     return await asking
   } catch (error) {

@@ -79,7 +79,8 @@ function textOf(value: Json | undefined, maxChars: number): string | undefined {
 /** Some upstreams count their tasks by numbers of more digits than a double holds: those are taken from the bytes. */
 function idOf(document: Json | undefined, paths: readonly Path[], bytes: Buffer | undefined): string | undefined {
   const value = firstOf(document, paths)
-  if (typeof value !== 'number' || Number.isSafeInteger(value) || bytes === undefined) return textOf(value, MAX_ID_CHARS)
+  if (typeof value !== 'number' || Number.isSafeInteger(value) || bytes === undefined)
+    return textOf(value, MAX_ID_CHARS)
   const path = paths.find(one => valueAt(document, one) === value)
   const place = path && findValue(bytes, path)
   return place && textOf(bytes.toString('latin1', place.start, place.end), MAX_ID_CHARS)

@@ -84,7 +84,12 @@ export class TaskRepository {
   }
 
   /** Undefined where somebody else has changed the task meanwhile. `due` null: nobody has to look at it any more. */
-  async replace({ record }: TaskEntry, task: Task, due: number | null, expires?: number): Promise<TaskEntry | undefined> {
+  async replace(
+    { record }: TaskEntry,
+    task: Task,
+    due: number | null,
+    expires?: number,
+  ): Promise<TaskEntry | undefined> {
     const change = { value: encodeTask(task), due, ...(expires === undefined ? {} : { expires }) }
     const next = await stored(this.store.replace(record, change))
     return next && { task, record: next }

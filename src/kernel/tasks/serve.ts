@@ -8,15 +8,15 @@ import { documentOfBody } from '../body-document.js'
 import type { Call } from '../call.js'
 import { originOf } from '../origin.js'
 import { errorOfStatus } from '../upstream-errors.js'
-import { NoResponseError } from './http-call.js'
-import type { TaskEntry } from './repository.js'
 import { content } from './content.js'
-import type { View } from './presenters/presenter.js'
+import { NoResponseError } from './http-call.js'
 import { presenterOf } from './presenters/index.js'
-import { tombstoneOf } from './tombstone.js'
+import type { View } from './presenters/presenter.js'
+import type { TaskEntry } from './repository.js'
 import { DETACHED_WORK, paceHeader, submit } from './submit.js'
+import { tombstoneOf } from './tombstone.js'
 import { callUpstream, documentOf, targetOf } from './upstream.js'
-import { signedPath, defaultVariantOf } from './view.js'
+import { defaultVariantOf, signedPath } from './view.js'
 
 type Serve = (call: Call, route: Route, task: TaskRoute) => Promise<void>
 
@@ -85,7 +85,8 @@ async function list(call: Call, _route: Route, { kind }: TaskRoute): Promise<voi
   const after =
     cursor === undefined
       ? undefined
-      : ((await repository.findWithDeleted(kind.name, owner, cursor))?.record ?? (await tombstoneOf(repository.store, kind.name, owner, cursor)))
+      : ((await repository.findWithDeleted(kind.name, owner, cursor))?.record ??
+        (await tombstoneOf(repository.store, kind.name, owner, cursor)))
   if (cursor !== undefined && after === undefined)
     throw refused('after', "'after' is not the id of a task in this list.")
   const page = await repository.list(kind.name, owner, {

@@ -6,13 +6,13 @@ import { formAsJson } from '../form-json.js'
 import { bodyWithMembers, jsonWithMembers } from '../members.js'
 import { buildRequest } from '../upstream-request.js'
 import { accept, gone, type Order, type Outcome } from './acceptance.js'
-import { send, NoResponseError } from './http-call.js'
-import type { TaskEntry } from './repository.js'
 import { claim } from './claim.js'
+import { CONFIRM_RETRY_MS, isStoreFault } from './confirm-submit.js'
+import { NoResponseError, send } from './http-call.js'
 import { withId } from './parent.js'
 import { refuse } from './refusal.js'
+import type { TaskEntry } from './repository.js'
 import { leaseEnd, SubmitLease } from './submit-lease.js'
-import { CONFIRM_RETRY_MS, isStoreFault } from './confirm-submit.js'
 import { maxAnswerBytes } from './upstream.js'
 import { withdraw } from './withdrawal.js'
 
@@ -110,7 +110,11 @@ export class Submission {
   }
 
   /** Who is asked stands in the record before it is asked, and the record outlives whatever that one may do. */
-  private async aim(entry: TaskEntry, { upstream, model }: Exchange, { shape }: TaskTarget): Promise<TaskEntry | undefined> {
+  private async aim(
+    entry: TaskEntry,
+    { upstream, model }: Exchange,
+    { shape }: TaskTarget,
+  ): Promise<TaskEntry | undefined> {
     const { kernel } = this.#order.call
     const { name, credential } = upstream
     const target = { upstream: name, model, ...(credential === undefined ? {} : { credential }) }

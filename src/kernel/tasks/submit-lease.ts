@@ -1,7 +1,7 @@
-import type { TaskEntry } from './repository.js'
+import { isStoreFault } from './confirm-submit.js'
 import type { TaskHost } from './host.js'
 import type { Task } from './record.js'
-import { isStoreFault } from './confirm-submit.js'
+import type { TaskEntry } from './repository.js'
 
 // While a task is being submitted, its record is due when the lease of the submitting process is over, and so is decided
 // then by another one: after `tasks.lease` at most, whatever that process waits for. Of each lease the last third is a

@@ -7,11 +7,11 @@ import { checkMembers, mayBeRuled } from '../members.js'
 import { originOf } from '../origin.js'
 import { resolve } from '../resolve.js'
 import { logCandidates } from '../trail.js'
-import type { TaskEntry } from './repository.js'
 import { keyOf } from './claim.js'
-import { presenterOf } from './presenters/index.js'
 import { parentOf } from './parent.js'
+import { presenterOf } from './presenters/index.js'
 import { newTaskId, type Task } from './record.js'
+import type { TaskEntry } from './repository.js'
 import { lifetime, Submission } from './submission.js'
 
 /**

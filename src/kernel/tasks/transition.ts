@@ -26,7 +26,13 @@ export type Failure = keyof typeof FAILURES
  * The task after an answer of its upstream. Progress never goes back, what has ended stays as it is, and a word that
  * nobody knows changes nothing. `proved`: there is something to be fetched.
  */
-export function applyUpstreamStatus(task: Task, reading: Reading, shape: TaskShape, now: number, proved: boolean): Task {
+export function applyUpstreamStatus(
+  task: Task,
+  reading: Reading,
+  shape: TaskShape,
+  now: number,
+  proved: boolean,
+): Task {
   if (isEnded(task) && task.phase !== 'late') return task
   const state = stateAfter(task, reading)
   const fields = Object.keys(reading.fields).length === 0 ? task.fields : { ...task.fields, ...reading.fields }
@@ -136,7 +142,12 @@ export function pastDeadline(task: Task, shape: TaskShape, now: number): Task | 
 }
 
 /** The task after a poll that told nothing. `miss`: the upstream said that there is no such task. */
-export function applyFailedPoll(task: Task, miss: Failure | undefined, shape: TaskShape | undefined, now: number): Task {
+export function applyFailedPoll(
+  task: Task,
+  miss: Failure | undefined,
+  shape: TaskShape | undefined,
+  now: number,
+): Task {
   const { unkept: _, ...known } = task
   const next: Task = { ...known, faults: task.faults + 1, misses: miss === undefined ? 0 : task.misses + 1 }
   if (miss === undefined || next.misses < MAX_MISSES) return next

@@ -5,7 +5,7 @@ import type { TaskCallName, TaskShape } from '../../core/task.js'
 import type { UpstreamRequest } from '../../net/pools.js'
 import { parseWithin } from '../../wire/json-within.js'
 import type { Generation } from '../generation.js'
-import { type UpstreamResponse, send } from './http-call.js'
+import { send, type UpstreamResponse } from './http-call.js'
 import type { Task } from './record.js'
 
 /** The part of a lease that an answer is waited for: two of them fit into one. */

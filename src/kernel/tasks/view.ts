@@ -1,7 +1,7 @@
 import type { Plan } from '../../core/plan.js'
 import type { TaskKind } from '../../core/task-kind.js'
-import type { View } from './presenters/presenter.js'
 import type { LinkSigner } from './links.js'
+import type { View } from './presenters/presenter.js'
 import type { Task } from './record.js'
 
 /** How long a link to something that is still being made holds, milliseconds. */

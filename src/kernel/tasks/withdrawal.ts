@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Kernel } from '../kernel.js'
-import type { TaskEntry } from './repository.js'
-import type { Task } from './record.js'
 import { isStoreFault } from './confirm-submit.js'
+import type { Task } from './record.js'
+import type { TaskEntry } from './repository.js'
 
 /** Pauses between two attempts, milliseconds. */
 const PAUSE_MS = { first: 100, longest: 1000 }
@@ -37,7 +37,10 @@ async function goOn(kernel: Kernel, task: Task, key: string | undefined): Promis
 async function takeOut(kernel: Kernel, task: Task, key: string | undefined, entry?: TaskEntry): Promise<void> {
   const { repository } = kernel.tasks
   const { kind, owner, id } = task
-  let left = entry !== undefined && (await repository.remove(entry)) ? undefined : await repository.findWithDeleted(kind, owner, id)
+  let left =
+    entry !== undefined && (await repository.remove(entry))
+      ? undefined
+      : await repository.findWithDeleted(kind, owner, id)
   while (left?.task.phase === 'submitting' || left?.task.phase === 'deleting') {
     left = (await repository.remove(left)) ? undefined : await repository.findWithDeleted(kind, owner, id)
   }

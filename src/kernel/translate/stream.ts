@@ -103,7 +103,9 @@ export class TranslatedStream implements Relay {
     try {
       step()
     } catch (cause) {
-      this.report(cause instanceof GatewayError ? cause : new GatewayError('internal', 'The gateway failed.', { cause }))
+      this.report(
+        cause instanceof GatewayError ? cause : new GatewayError('internal', 'The gateway failed.', { cause }),
+      )
     }
   }
 }

@@ -114,7 +114,8 @@ export class TunnelAttempt implements TunnelHandler {
     this.#status = status
     const chunks: Buffer[] = []
     let size = 0
-    const done = (): void => this.refusedWith(status, answer.headers, size > MAX_REFUSAL_BYTES ? undefined : Buffer.concat(chunks))
+    const done = (): void =>
+      this.refusedWith(status, answer.headers, size > MAX_REFUSAL_BYTES ? undefined : Buffer.concat(chunks))
     answer.on('data', (chunk: Buffer) => {
       size += chunk.length
       if (size <= MAX_REFUSAL_BYTES) chunks.push(chunk)
@@ -188,7 +189,8 @@ export class TunnelAttempt implements TunnelHandler {
 
   private refusedWith(status: number, headers: IncomingHttpHeaders, body: Buffer | undefined): void {
     const { call, exchange } = this.#context
-    const error = status < 300 ? noSocket(status) : errorOfStatus(status, headers, body && upstreamMessage(body, this.#context))
+    const error =
+      status < 300 ? noSocket(status) : errorOfStatus(status, headers, body && upstreamMessage(body, this.#context))
     if (error.code === 'upstream_auth') call.kernel.onRefusedCredential()
     const isShown = status >= 400 && error.code !== 'upstream_auth' && body !== undefined
     const answer =

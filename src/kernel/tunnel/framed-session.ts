@@ -1,11 +1,5 @@
 import { GatewayError } from '../../core/errors.js'
 import { type MessageHandler, MessageSocket, type Passed } from '../../net/message-socket.js'
-import type { TunnelContext } from './context.js'
-import { errorEvent } from './error-event.js'
-import { Messages } from './messages.js'
-import { openingMessage } from './opening-message.js'
-import type { Session } from './session.js'
-import { Side } from './side.js'
 import {
   ABNORMAL,
   CLOSING_TIMEOUT_MS,
@@ -20,6 +14,12 @@ import {
   timedOut,
   UPSTREAM_FAILED,
 } from './close-codes.js'
+import type { TunnelContext } from './context.js'
+import { errorEvent } from './error-event.js'
+import { Messages } from './messages.js'
+import { openingMessage } from './opening-message.js'
+import type { Session } from './session.js'
+import { Side } from './side.js'
 
 const NOT_JSON = new GatewayError('bad_request', 'A message that names a model has to be JSON.')
 

@@ -19,7 +19,8 @@ export function checkHandshake({ method, headers }: IncomingMessage): void {
   const wrong = (message: string) =>
     new GatewayError('bad_request', `The WebSocket handshake is not valid: ${message}.`)
   if (method !== 'GET') throw wrong('its method has to be GET')
-  if (!WEBSOCKET_KEY.test(headers['sec-websocket-key'] ?? '')) throw wrong('sec-websocket-key has to be 16 bytes in base64')
+  if (!WEBSOCKET_KEY.test(headers['sec-websocket-key'] ?? ''))
+    throw wrong('sec-websocket-key has to be 16 bytes in base64')
   if (headers['sec-websocket-version'] === WEBSOCKET_VERSION) return
   throw new GatewayError('bad_request', 'Only version 13 of the WebSocket protocol is spoken.', {
     status: 426,

@@ -2,13 +2,6 @@ import type { Duplex } from 'node:stream'
 import { GatewayError } from '../../core/errors.js'
 import type { RawTunnel } from '../../net/raw-tunnel.js'
 import { closeFrame, pingFrame, textFrame } from '../../wire/frames.js'
-import type { TunnelContext } from './context.js'
-import { errorEvent } from './error-event.js'
-import { Lane } from './lane.js'
-import { openingMessage } from './opening-message.js'
-import { FrameObserver } from './frame-observer.js'
-import type { Session } from './session.js'
-import { Side } from './side.js'
 import {
   ABNORMAL,
   CLOSING_TIMEOUT_MS,
@@ -23,6 +16,13 @@ import {
   timedOut,
   UPSTREAM_FAILED,
 } from './close-codes.js'
+import type { TunnelContext } from './context.js'
+import { errorEvent } from './error-event.js'
+import { FrameObserver } from './frame-observer.js'
+import { Lane } from './lane.js'
+import { openingMessage } from './opening-message.js'
+import type { Session } from './session.js'
+import { Side } from './side.js'
 
 /** How often a session is looked after, milliseconds. */
 const CHECK_INTERVAL_MS = 250

@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { ScanRange, StoredRecord } from '../../../src/core/store.js'
-import { namespaceOf, TaskRepository } from '../../../src/kernel/tasks/repository.js'
 import { encodeTask, newTaskId, type Task } from '../../../src/kernel/tasks/record.js'
+import { namespaceOf, TaskRepository } from '../../../src/kernel/tasks/repository.js'
 import { MemoryStore } from '../../../src/stores/memory.js'
 
 const HOUR = 3_600_000

@@ -2,7 +2,14 @@ import t from 'tap'
 import type { TaskShape } from '../../../src/core/task.js'
 import { readAnswer } from '../../../src/kernel/tasks/reading.js'
 import { isEnded, type Task } from '../../../src/kernel/tasks/record.js'
-import { fail, applyUpstreamStatus, MAX_MISSES, nextPollAt, overdue, applyFailedPoll } from '../../../src/kernel/tasks/transition.js'
+import {
+  applyFailedPoll,
+  applyUpstreamStatus,
+  fail,
+  MAX_MISSES,
+  nextPollAt,
+  overdue,
+} from '../../../src/kernel/tasks/transition.js'
 import { fc } from '../../helpers/property.js'
 
 const SHAPE: TaskShape = {

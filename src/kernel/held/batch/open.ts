@@ -93,14 +93,18 @@ function exchangesOfModel(call: Call, route: Route, inner: Route, { model, at }:
 }
 
 /** Upstreams that serve all of the models, in the order of the first one's. */
-function sharedBy(byModel: ReadonlyMap<string, ExchangesByUpstream>, requests: readonly BatchRequest[]): readonly string[] {
+function sharedBy(
+  byModel: ReadonlyMap<string, ExchangesByUpstream>,
+  requests: readonly BatchRequest[],
+): readonly string[] {
   let left: readonly string[] | undefined
   let before: BatchRequest | undefined
   for (const request of requests) {
     const own = byModel.get(request.model)
     if (own === undefined || request.model === before?.model) continue
     const shared: readonly string[] = left?.filter(name => own.has(name)) ?? [...own.keys()]
-    if (shared.length === 0 && before !== undefined) throw noSharedUpstream(before, left ?? [], request, [...own.keys()])
+    if (shared.length === 0 && before !== undefined)
+      throw noSharedUpstream(before, left ?? [], request, [...own.keys()])
     left = shared
     before = request
   }

@@ -2,7 +2,7 @@ import { GatewayError } from '../../../core/errors.js'
 import { isObject, type Json, type JsonObject } from '../../../core/json.js'
 import { membersRead, type TaskKind } from '../../../core/task-kind.js'
 import type { Task } from '../record.js'
-import type { Presenter, Member, View } from './presenter.js'
+import type { Member, Presenter, View } from './presenter.js'
 
 /** Films that one task makes, at most, in the order of the record's list. */
 const VIDEO_VARIANTS = ['video', 'video_2', 'video_3', 'video_4']

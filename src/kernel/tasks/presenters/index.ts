@@ -1,8 +1,8 @@
 import type { Plan } from '../../../core/plan.js'
 import { type TaskKind, type TaskRecordForm, undeclaredKind } from '../../../core/task-kind.js'
-import type { Presenter } from './presenter.js'
 import { imagePresenter } from './image.js'
 import { objectPresenter } from './object.js'
+import type { Presenter } from './presenter.js'
 
 const FORMS: Readonly<Record<TaskRecordForm, (kind: TaskKind) => Presenter>> = {
   object: objectPresenter,

@@ -2,7 +2,7 @@ import { GatewayError } from '../../../core/errors.js'
 import type { Json, JsonObject } from '../../../core/json.js'
 import type { TaskKind, TaskMember } from '../../../core/task-kind.js'
 import { isEnded, type Task } from '../record.js'
-import type { Presenter, Member } from './presenter.js'
+import type { Member, Presenter } from './presenter.js'
 
 /** Longest part of a client's id that an error repeats, characters. */
 const MAX_SHOWN_CHARS = 256
