@@ -1,9 +1,9 @@
 import { codecOf, declarable } from '../codecs/index.js'
+import { Glob, isGlob } from '../core/glob.js'
 import type { ModelPointer } from '../core/route-settings.js'
 import { type Context, interpolate } from './context.js'
 import type { Site } from './document.js'
 import type { Entries } from './entries.js'
-import { matches } from './glob.js'
 import type { ReadModel } from './models.js'
 import { listed, quoted } from './report.js'
 import type { ReadRoute } from './routes.js'
@@ -85,12 +85,12 @@ function checkModel(
   { models, upstreams, modelNames }: Known,
   { report }: Context,
 ): void {
-  if (name.includes('*')) {
+  if (isGlob(name)) {
     report.error('bad-value', site, `one model stands for none, and ${quoted(name)} is a pattern of many`)
     return
   }
   const model =
-    models.get(name) ?? [...models].find(([pattern]) => pattern.includes('*') && matches(pattern, name))?.[1]
+    models.get(name) ?? [...models].find(([pattern]) => isGlob(pattern) && new Glob(pattern).matches(name))?.[1]
   if (model === undefined) {
     if (modelNames.has(name)) return
     const meant = suggest(name, models.keys())

@@ -2,7 +2,7 @@ import { readdirSync, realpathSync } from 'node:fs'
 import { basename, dirname, resolve } from 'node:path'
 import { type Context, interpolate } from './context.js'
 import { type Document, Site } from './document.js'
-import { expandGlob, globRoot, isGlob } from './glob.js'
+import { expandGlob, globRoot, isFileGlob } from './glob-files.js'
 import { openFile } from './open.js'
 import type { RawRoutesFile } from './raw.js'
 import { quoted } from './report.js'
@@ -52,8 +52,8 @@ function included(document: Document, folders: Set<string>, context: Context): r
   return raw.include.map((pattern, index) => {
     const site = new Site(document, ['include', index])
     const path = resolve(dirname(document.source.file), interpolate(pattern, site, context))
-    if (isGlob(path)) folders.add(globRoot(path))
-    return isGlob(path) ? globbed(path, pattern, site, context) : single(path, pattern, site, context)
+    if (isFileGlob(path)) folders.add(globRoot(path))
+    return isFileGlob(path) ? globbed(path, pattern, site, context) : single(path, pattern, site, context)
   })
 }
 

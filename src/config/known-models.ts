@@ -1,10 +1,10 @@
-import { matches, overlap } from './glob.js'
+import { Glob, isGlob, overlap } from '../core/glob.js'
 
 /** Names of models, and whether a key's pattern lets any of them through: many keys ask of many models. */
 export class KnownModels {
   readonly names: readonly string[]
   readonly #exact: ReadonlySet<string>
-  readonly #globs: readonly string[]
+  readonly #globs: readonly Glob[]
   /** Names that are no globs, in the order of their code units. */
   readonly #sorted: readonly string[]
   readonly #answers = new Map<string, boolean>()
@@ -12,8 +12,8 @@ export class KnownModels {
   constructor(names: readonly string[]) {
     this.names = names
     this.#exact = new Set(names)
-    this.#globs = names.filter(name => name.includes('*'))
-    this.#sorted = names.filter(name => !name.includes('*')).sort()
+    this.#globs = names.filter(isGlob).map(name => new Glob(name))
+    this.#sorted = names.filter(name => !isGlob(name)).sort()
   }
 
   has(pattern: string): boolean {
@@ -25,8 +25,8 @@ export class KnownModels {
   }
 
   #isMet(pattern: string): boolean {
-    const isGlob = pattern.includes('*')
-    return this.#globs.some(model => (isGlob ? overlap(model, pattern) : matches(model, pattern)))
+    if (!isGlob(pattern)) return this.#globs.some(model => model.matches(pattern))
+    return this.#globs.some(model => overlap(model.text, pattern))
   }
 
   /** Only names that start as the pattern does can fit it. */
@@ -34,10 +34,11 @@ export class KnownModels {
     const star = pattern.indexOf('*')
     if (star === -1) return false
     const head = pattern.slice(0, star)
+    const glob = new Glob(pattern)
     for (let at = this.#firstFrom(head); at < this.#sorted.length; at++) {
       const name = this.#sorted[at] ?? ''
       if (!name.startsWith(head)) return false
-      if (matches(pattern, name)) return true
+      if (glob.matches(name)) return true
     }
     return false
   }

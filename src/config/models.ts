@@ -1,9 +1,9 @@
 import type { ModelConfig, TargetConfig } from '../core/config.js'
+import { Glob, isGlob } from '../core/glob.js'
 import { isObject, type Json } from '../core/json.js'
 import { type Context, interpolate } from './context.js'
 import type { Site } from './document.js'
 import type { Entries } from './entries.js'
-import { matches } from './glob.js'
 import type { RawModel, RawModelSettings, RawTarget, RawUpstream } from './raw.js'
 import { listed, quoted } from './report.js'
 import { readRetry, readTimeouts } from './settings.js'
@@ -84,15 +84,16 @@ function readModel(raw: RawModel, site: Site, context: Context): ReadModel {
 function checkListed(model: string, raw: RawModel, site: Site, { report }: Context): void {
   const list = isSettings(raw) ? raw.list : undefined
   if (list === undefined) return
-  if (!model.includes('*')) {
+  if (!isGlob(model)) {
     report.error('bad-value', site.child('list'), `only a glob stands for names, and ${quoted(model)} is none`)
     return
   }
   if (list === 'upstream') return
+  const glob = new Glob(model)
   for (const [index, name] of list.entries()) {
     const place = site.child('list', index)
-    if (name.includes('*')) report.error('bad-value', place, `${quoted(name)} is a glob, which is no name of a model`)
-    else if (!matches(model, name)) report.error('bad-value', place, `${quoted(name)} does not fit ${quoted(model)}`)
+    if (isGlob(name)) report.error('bad-value', place, `${quoted(name)} is a glob, which is no name of a model`)
+    else if (!glob.matches(name)) report.error('bad-value', place, `${quoted(name)} does not fit ${quoted(model)}`)
   }
 }
 
@@ -138,7 +139,7 @@ function checkTarget(
     return
   }
   checkUpstream(value.upstream, site.child('upstream'), upstreams, context)
-  if (value.as?.includes('*') && !model.includes('*')) {
+  if (value.as?.includes('*') && !isGlob(model)) {
     const message = `the * in "as" takes what a * in the model's name matched, and ${quoted(model)} has none`
     context.report.error('bad-value', site.child('as'), message)
   }

@@ -1,8 +1,8 @@
 import type { CallConfig } from '../core/config.js'
+import { Glob, isGlob } from '../core/glob.js'
 import type { Retry } from '../core/limits.js'
 import { TASK_VARIABLES, taskFamily } from '../core/task.js'
 import type { Context } from './context.js'
-import { matches } from './glob.js'
 import type { ReadModel } from './models.js'
 import { listed, quoted } from './report.js'
 import type { ReadRoute } from './routes.js'
@@ -202,15 +202,15 @@ function warnOfLateTargets(
 
 /** A glob all of whose names fit an earlier glob. `*` taken as a letter of its own, the later pattern fits the earlier one. */
 function refuseShadowedGlobs(models: ReadonlyMap<string, ReadModel>, { report }: Context): void {
-  const earlier: string[] = []
+  const earlier: Glob[] = []
   for (const [name, { site }] of models) {
-    if (!name.includes('*')) continue
-    const shadow = earlier.find(pattern => matches(pattern, name))
+    if (!isGlob(name)) continue
+    const shadow = earlier.find(glob => glob.matches(name))?.text
     if (shadow !== undefined) {
       const message = `${quoted(shadow)} stands before it and matches every name that this one does; move this one up`
       report.error('unreachable-model', site, message, { on: 'key' })
     }
-    if (earlier.length < MAX_COMPARED_GLOBS) earlier.push(name)
+    if (earlier.length < MAX_COMPARED_GLOBS) earlier.push(new Glob(name))
   }
 }
 

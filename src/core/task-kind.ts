@@ -1,3 +1,5 @@
+import { Glob } from './glob.js'
+
 /** In which form clients see tasks: as objects of the compatible interface, or as the image-task proxies have them. */
 export const TASK_RECORDS = ['object', 'image-tasks'] as const
 export type TaskRecordForm = (typeof TASK_RECORDS)[number]
@@ -61,12 +63,9 @@ const PAGE = 'text/html'
 /** Types are whole, `audio/*`, or any: `*\/*`. */
 function variantOf(types: readonly string[]): TaskVariant {
   const whole = new Set(types)
-  const families = types.flatMap(type => (type.endsWith('/*') ? [type.slice(0, -1)] : []))
-  const isOpen = whole.has('*/*')
+  const globs = types.filter(type => type.endsWith('/*')).map(type => new Glob(type))
   return {
-    fits: type =>
-      whole.has(type) ||
-      (type !== PAGE && (isOpen ? type.includes('/') : families.some(family => type.startsWith(family)))),
+    fits: type => whole.has(type) || (type !== PAGE && globs.some(glob => glob.matches(type))),
     type: types[0] ?? 'application/octet-stream',
   }
 }

@@ -1,3 +1,4 @@
+import { Glob } from '../core/glob.js'
 import { type Address, type Network, notPublic, parseAddress, parseNetwork, within } from './addresses.js'
 
 /** Why a URL is not fetched: for the log, never for the client, who could map a network by it. */
@@ -38,12 +39,14 @@ const INSIDE = [
 export class MediaGuard {
   readonly #networks: readonly Network[]
   readonly #names: readonly string[]
+  readonly #globs: readonly Glob[]
   readonly #rules: MediaRules
 
   constructor(rules: MediaRules) {
     const parsed = rules.allow.map(entry => ({ entry: entry.toLowerCase(), network: parseNetwork(entry) }))
     this.#networks = parsed.flatMap(({ network }) => network ?? [])
     this.#names = parsed.filter(({ network }) => network === undefined).map(({ entry }) => entry.replace(/\.$/, ''))
+    this.#globs = this.#names.map(name => new Glob(name))
     this.#rules = rules
   }
 
@@ -85,9 +88,7 @@ export class MediaGuard {
   }
 
   private isNamed(host: string): boolean {
-    return this.#names.some(
-      name => name === '*' || name === host || (name.startsWith('*.') && host.endsWith(name.slice(1))),
-    )
+    return this.#globs.some(glob => glob.matches(host))
   }
 }
 

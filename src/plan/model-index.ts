@@ -1,6 +1,6 @@
 import type { ModelConfig } from '../core/config.js'
+import { Glob, isGlob } from '../core/glob.js'
 import { atOnce, type Steps } from '../core/steps.js'
-import { Glob, isGlob } from './globs.js'
 
 /** A model as declared; its name may be a glob. */
 export interface Declared {

@@ -1,5 +1,5 @@
+import { Glob, isGlob, overlap } from '../core/glob.js'
 import type { Caller, ModelEntry, ModelSource, ModelTable } from '../core/plan.js'
-import { Glob, isGlob, meet } from './globs.js'
 import type { ModelIndex } from './model-index.js'
 import { isName } from './names.js'
 import { asWritten } from './upstream-name.js'
@@ -27,7 +27,7 @@ function namesFor(name: string, as: string | undefined, told: readonly string[])
 /** Whether a caller may use a model of that name; of a glob, whether its own globs have names in common with it. */
 function reaches(caller: Caller, name: string): boolean {
   if (!isGlob(name)) return caller.may(name)
-  return caller.models.some(pattern => meet(pattern, name))
+  return caller.models.some(pattern => overlap(pattern, name))
 }
 
 /** What `GET /v1/models` lists: names that can be called, as far as the caller may. */

@@ -1,4 +1,4 @@
-import { Glob, isGlob } from './globs.js'
+import { Glob, isGlob } from '../core/glob.js'
 
 /** Longest name of a model, in bytes of UTF-8. */
 export const MAX_NAME_BYTES = 256
