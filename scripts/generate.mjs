@@ -4,6 +4,7 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ANNOTATIONS, CONFIG_OPTIONS, REQUEST_OPTIONS } from '../dist/config/ajv-options.js'
+import { configArtefacts } from './config-types.mjs'
 import { writeEditorWords } from './editor-words.mjs'
 
 const require = createRequire(import.meta.url)
@@ -20,6 +21,7 @@ function artefacts() {
     .filter(file => file.endsWith('.request.json'))
     .sort()
   return [
+    ...configArtefacts(),
     ['schemas/generated/config.generated.cjs', configValidators],
     ...requests.map(file => [
       `schemas/generated/${file.replace('.json', '.generated.cjs')}`,

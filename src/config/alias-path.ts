@@ -1,17 +1,17 @@
 import type { AlsoConfig } from '../core/config.js'
 import type { Context } from './context.js'
 import type { Site } from './document.js'
-import type { RawRoute } from './raw.js'
+import type { RawRouteMapping } from './raw.generated.js'
 import { parseRouteKey, type RoutePattern, reservedFault } from './templates.js'
 
 /** Another path of a route, where requests with certain headers are its own though others are another route's. */
-export function readAliasPath({ path, with: headers = [] }: NonNullable<RawRoute['also']>): AlsoConfig {
+export function readAliasPath({ path, with: headers = [] }: NonNullable<RawRouteMapping['also']>): AlsoConfig {
   return { path, with: headers.map(name => name.toLowerCase()) }
 }
 
 /** It has to be a path, with the very parameters that the route has. */
 export function checkAliasPath(
-  { also }: RawRoute,
+  { also }: RawRouteMapping,
   { method, params, shape }: RoutePattern,
   site: Site,
   { report }: Context,

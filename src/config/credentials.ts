@@ -4,7 +4,7 @@ import type { Secret } from '../core/secret.js'
 import { type Context, interpolate } from './context.js'
 import type { Site } from './document.js'
 import { type Layer, last } from './kinds.js'
-import type { RawCredential, RawUpstream } from './raw.js'
+import type { RawCredential, RawUpstream } from './raw.generated.js'
 import { readSecret } from './secrets.js'
 
 /** The upstream's secret, or why the upstream is off. Neither where it needs none, or where the report has the reason. */

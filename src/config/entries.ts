@@ -2,7 +2,7 @@ import { isObject, type Json } from '../core/json.js'
 import { pathText } from '../core/path-text.js'
 import { type Document, Site } from './document.js'
 import { shownFile } from './problems.js'
-import type { RawGateway, RawRoutesFile } from './raw.js'
+import type { RawGateway, RawRoutesFile } from './raw.generated.js'
 import { quoted, type Report } from './report.js'
 
 /** One named thing of a configuration, with the place where it is written. */

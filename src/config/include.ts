@@ -4,7 +4,7 @@ import { type Context, interpolate } from './context.js'
 import { type Document, Site } from './document.js'
 import { expandGlob, globRoot, isFileGlob } from './glob-files.js'
 import { openFile } from './open.js'
-import type { RawRoutesFile } from './raw.js'
+import type { RawRoutesFile } from './raw.generated.js'
 import { quoted } from './report.js'
 import { suggest } from './suggest.js'
 

@@ -1,9 +1,10 @@
 import type { KeyConfig, KeySecret } from '../core/config.js'
+import { DEFAULTS } from '../core/defaults.generated.js'
 import { type Context, interpolate } from './context.js'
 import type { Site } from './document.js'
 import type { Entries, Entry } from './entries.js'
 import { KnownModels } from './known-models.js'
-import type { RawKey, RawKeySecret } from './raw.js'
+import type { RawKey, RawKeySecret } from './raw.generated.js'
 import { quoted } from './report.js'
 import { digestOf, readSecret } from './secrets.js'
 import { suggest } from './suggest.js'
@@ -39,7 +40,7 @@ function readKey(entry: Entry<RawKey>, raw: RawKey, owners: Map<string, string>,
   for (const secret of secrets) refuseShared(secret, name, site.child('secret'), owners, context)
   return {
     secrets,
-    models: raw.models ?? ['*'],
+    models: raw.models ?? DEFAULTS.key.models,
     disabled,
     strict: raw.strict ?? false,
     ...(expires === undefined ? {} : { expires }),

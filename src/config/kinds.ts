@@ -5,7 +5,7 @@ import type { Context } from './context.js'
 import { Site } from './document.js'
 import type { Entries } from './entries.js'
 import { openFile } from './open.js'
-import type { RawKind, RawUpstream } from './raw.js'
+import type { RawKind, RawUpstream } from './raw.generated.js'
 import { listed, quoted } from './report.js'
 import { suggest } from './suggest.js'
 

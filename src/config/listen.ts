@@ -2,12 +2,12 @@ import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { dirname, resolve } from 'node:path'
 import { parseNetwork } from '../core/client-address.js'
 import type { FileContent, ListenConfig } from '../core/config.js'
+import { DEFAULTS } from '../core/defaults.generated.js'
 import { Secret } from '../core/secret.js'
 import { warnOfValidity } from './certificates.js'
 import { type Context, interpolate } from './context.js'
-import { LISTEN } from './defaults.js'
 import type { Site } from './document.js'
-import type { RawListen } from './raw.js'
+import type { RawListen } from './raw.generated.js'
 
 /** Largest certificate or key file. */
 const MAX_PEM_BYTES = 1024 * 1024
@@ -28,9 +28,9 @@ export function readListen(written: RawListen, site: Site, overrides: ListenOver
     readNetwork(network, site.child('trusted_proxies', index), context),
   )
   return {
-    host: overrides.host ?? raw.host ?? LISTEN.host,
+    host: overrides.host ?? raw.host ?? DEFAULTS.listen.host,
     port: overrides.port ?? readPort(raw.port, site.child('port'), context),
-    backlog: raw.backlog ?? LISTEN.backlog,
+    backlog: raw.backlog ?? DEFAULTS.listen.backlog,
     ...(tls === undefined ? {} : { tls }),
     ...(origins === undefined ? {} : { cors: { origins } }),
     ...(proxies === undefined ? {} : { trusted_proxies: proxies }),
@@ -38,11 +38,11 @@ export function readListen(written: RawListen, site: Site, overrides: ListenOver
 }
 
 function readPort(raw: number | string | undefined, site: Site, { report }: Context): number {
-  if (typeof raw !== 'string') return raw ?? LISTEN.port
+  if (typeof raw !== 'string') return raw ?? DEFAULTS.listen.port
   if (/^\d{1,5}$/.test(raw) && Number(raw) <= 65_535) return Number(raw)
   if (!raw.includes('${'))
     report.error('bad-value', site, 'this variable does not hold a port, a number from 0 to 65535')
-  return LISTEN.port
+  return DEFAULTS.listen.port
 }
 
 /** Scheme, host and port as browsers send them (RFC 6454 section 6.2). */

@@ -1,9 +1,9 @@
 import { isIP } from 'node:net'
+import { DEFAULTS } from '../core/defaults.generated.js'
 import type { MediaConfig, MediaFetchConfig } from '../core/media.js'
 import { type Context, interpolate } from './context.js'
-import { MEDIA_FETCH } from './defaults.js'
 import type { Site } from './document.js'
-import type { RawGateway, RawMediaFetch } from './raw.js'
+import type { RawGateway, RawMediaFetch } from './raw.generated.js'
 import { readDuration, readSize } from './settings.js'
 
 /** Media that clients name by URL. Nothing is fetched unless it is written. */
@@ -15,7 +15,7 @@ function readFetch(written: RawMediaFetch, site: Site, context: Context): MediaF
   const { max, total, timeout, ...rest } = interpolate(written, site, context)
   checkAllowed(rest.allow, site.child('allow'), context)
   return {
-    ...MEDIA_FETCH,
+    ...DEFAULTS.mediaFetch,
     ...rest,
     ...(max !== undefined && { max: readSize(max, site.child('max'), context) }),
     ...(total !== undefined && { total: readSize(total, site.child('total'), context) }),

@@ -4,7 +4,7 @@ import { isObject, type Json } from '../core/json.js'
 import { type Context, interpolate } from './context.js'
 import type { Site } from './document.js'
 import type { Entries } from './entries.js'
-import type { RawModel, RawModelSettings, RawTarget, RawUpstream } from './raw.js'
+import type { RawModel, RawModelWithTargets, RawTarget, RawUpstream } from './raw.generated.js'
 import { listed, quoted } from './report.js'
 import { readRetry, readTimeouts } from './settings.js'
 import { suggest } from './suggest.js'
@@ -57,7 +57,7 @@ function checkWritten(written: Json | undefined, site: Site, upstreams: Entries<
 }
 
 function readModel(raw: RawModel, site: Site, context: Context): ReadModel {
-  const settings: RawModelSettings = isSettings(raw) ? raw : {}
+  const settings: Omit<RawModelWithTargets, 'targets'> = isSettings(raw) ? raw : {}
   const targets = targetsOf(raw, site)
   // A target written in place of its model has no verbs and traits of its own: they are the model's.
   const alone = isSettings(raw) && !('targets' in raw)

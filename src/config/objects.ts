@@ -1,7 +1,7 @@
 import type { ObjectConfig } from '../core/config.js'
 import type { Context } from './context.js'
 import type { Entries } from './entries.js'
-import type { RawObject } from './raw.js'
+import type { RawObject } from './raw.generated.js'
 import { quoted } from './report.js'
 import { suggest } from './suggest.js'
 

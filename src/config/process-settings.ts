@@ -1,11 +1,11 @@
 import { type Config, LOG_LEVELS, type LogLevel, type TasksConfig } from '../core/config.js'
+import { DEFAULTS } from '../core/defaults.generated.js'
 import { type Context, interpolate } from './context.js'
-import { LIMITS, RETRY, TASKS, TIMEOUTS } from './defaults.js'
 import { type Document, Site } from './document.js'
 import { sectionOf } from './entries.js'
 import { type ListenOverrides, readListen } from './listen.js'
 import { readMedia } from './media.js'
-import type { RawGateway } from './raw.js'
+import type { RawGateway } from './raw.generated.js'
 import { readDuration, readLimits, readRetry, readTimeouts } from './settings.js'
 import { readSpool } from './spool.js'
 import { readStore } from './store.js'
@@ -28,9 +28,9 @@ export function readSettings(main: Document, overrides: Overrides, context: Cont
   const store = readStore(sectionOf(main, 'store') ?? {}, at('store'), context)
   return {
     listen: readListen(sectionOf(main, 'listen') ?? {}, at('listen'), overrides, context),
-    limits: { ...LIMITS, ...readLimits(sectionOf(main, 'limits'), at('limits'), context) },
-    timeouts: { ...TIMEOUTS, ...readTimeouts(sectionOf(main, 'timeouts'), at('timeouts'), context) },
-    retry: { ...RETRY, ...readRetry(sectionOf(main, 'retry')) },
+    limits: { ...DEFAULTS.limits, ...readLimits(sectionOf(main, 'limits'), at('limits'), context) },
+    timeouts: { ...DEFAULTS.timeouts, ...readTimeouts(sectionOf(main, 'timeouts'), at('timeouts'), context) },
+    retry: { ...DEFAULTS.retry, ...readRetry(sectionOf(main, 'retry')) },
     store,
     spool: readSpool(main, at('spool'), store, context),
     log: { level: overrides.logLevel ?? readLogLevel(main, at('log'), context) },
@@ -43,16 +43,16 @@ export function readSettings(main: Document, overrides: Overrides, context: Cont
 function readTasks(raw: RawGateway['tasks'], site: Site, context: Context): TasksConfig {
   const read = (name: keyof TasksConfig): number => {
     const written = raw?.[name]
-    return written === undefined ? TASKS[name] : readDuration(written, site.child(name), context)
+    return written === undefined ? DEFAULTS.tasks[name] : readDuration(written, site.child(name), context)
   }
   return { lease: read('lease'), wait: read('wait') }
 }
 
 function readLogLevel(main: Document, site: Site, context: Context): LogLevel {
-  const written = interpolate(sectionOf(main, 'log')?.level ?? 'info', site.child('level'), context)
+  const written = interpolate(sectionOf(main, 'log')?.level ?? DEFAULTS.log.level, site.child('level'), context)
   const level = LOG_LEVELS.find(name => name === written)
   if (level === undefined && !written.includes('${')) {
     context.report.error('bad-value', site.child('level'), `this variable holds none of ${LOG_LEVELS.join(', ')}`)
   }
-  return level ?? 'info'
+  return level ?? DEFAULTS.log.level
 }

@@ -4,7 +4,7 @@ import type { Context } from './context.js'
 import type { Site } from './document.js'
 import type { Entries } from './entries.js'
 import { lists } from './objects.js'
-import type { RawObject, RawRoute } from './raw.js'
+import type { RawObject, RawRouteMapping } from './raw.generated.js'
 import { quoted } from './report.js'
 import { suggest } from './suggest.js'
 import type { RoutePattern } from './templates.js'
@@ -12,7 +12,7 @@ import type { RoutePattern } from './templates.js'
 type ResourceAction = Pick<RouteConfig, 'holding' | 'names' | 'holder' | 'session' | 'everyModel' | 'batch' | 'results'>
 
 /** What a route says of things that upstreams keep for callers. */
-export function readResourceAction(raw: RawRoute, pattern: RoutePattern): ResourceAction {
+export function readResourceAction(raw: RawRouteMapping, pattern: RoutePattern): ResourceAction {
   const verb = RESOURCE_VERBS.find(one => raw[one] !== undefined)
   const object = verb === undefined ? undefined : raw[verb]
   const parameter = parameterOf(raw, pattern)
@@ -33,7 +33,7 @@ export function readResourceAction(raw: RawRoute, pattern: RoutePattern): Resour
 }
 
 /** The one parameter of the path that is not the model's. */
-function parameterOf(raw: RawRoute, { params }: RoutePattern): string | undefined {
+function parameterOf(raw: RawRouteMapping, { params }: RoutePattern): string | undefined {
   const others = params.filter(name => raw.model !== `path.${name}`)
   return others.length === 1 ? others[0] : undefined
 }
@@ -46,7 +46,7 @@ function readHint(text: string): RouteConfig['holder'][number] {
 }
 
 export function checkResourceAction(
-  raw: RawRoute,
+  raw: RawRouteMapping,
   pattern: RoutePattern,
   objects: Entries<RawObject>,
   site: Site,

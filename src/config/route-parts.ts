@@ -4,12 +4,12 @@ import type { ModelPointer } from '../core/route-settings.js'
 import { STATEFUL } from '../core/stateful.js'
 import type { Context } from './context.js'
 import type { Site } from './document.js'
-import type { RawRoute, RawRouteTask } from './raw.js'
+import type { RawRouteMapping, RawRouteTask } from './raw.generated.js'
 import { suggest } from './suggest.js'
 import type { RoutePattern } from './templates.js'
 
 /** What a route may say together: it is answered by the gateway, by a model's targets, or by one upstream. */
-export function checkParts(raw: RawRoute, site: Site, context: Context): void {
+export function checkParts(raw: RawRouteMapping, site: Site, context: Context): void {
   const { report } = context
   if (raw.task !== undefined) {
     checkTaskParts(raw, raw.task, site, context)
@@ -48,7 +48,7 @@ export function checkParts(raw: RawRoute, site: Site, context: Context): void {
 }
 
 /** Tasks begin at an upstream, by a protocol; whatever else is done with them the gateway does by itself. */
-function checkTaskParts(raw: RawRoute, task: RawRouteTask, site: Site, { report }: Context): void {
+function checkTaskParts(raw: RawRouteMapping, task: RawRouteTask, site: Site, { report }: Context): void {
   const begins = (task.do ?? 'submit') === 'submit'
   if (begins && raw.protocol === undefined) {
     const message = 'this route begins tasks, and nothing says by which protocol: add protocol'
@@ -83,7 +83,7 @@ const NOT_WITH_TASKS = ['answer', 'upstream', 'stream', 'framing', 'strict'] as 
 
 /** Where the model's name stands, as written or, on `answer: model`, the one parameter of the path. */
 export function readModelPointer(
-  raw: RawRoute,
+  raw: RawRouteMapping,
   pattern: RoutePattern,
   site: Site,
   { report }: Context,
@@ -116,7 +116,7 @@ function prefixed(prefix: string, name: string | undefined): string | undefined 
 }
 
 /** `body.model`, however it is written. */
-function modelPlace({ model }: RawRoute): string | undefined {
+function modelPlace({ model }: RawRouteMapping): string | undefined {
   return typeof model === 'object' ? model.from : model
 }
 
@@ -136,7 +136,7 @@ export function readStream(raw: boolean | string | undefined): RouteConfig['stre
  * A WebSocket is passed through, or a client sends requests as messages and gets the events of their answers. One protocol
  * has that.
  */
-export function checkSocket(raw: RawRoute, { method }: RoutePattern, site: Site, { report }: Context): void {
+export function checkSocket(raw: RawRouteMapping, { method }: RoutePattern, site: Site, { report }: Context): void {
   if (raw.tunnel === undefined) {
     if (method !== 'WS' || (raw.protocol === STATEFUL && raw.stream === true)) return
     const message = `a WebSocket is passed through (add tunnel: raw), or it is { protocol: ${STATEFUL}, stream: true }`
@@ -155,7 +155,7 @@ export function checkSocket(raw: RawRoute, { method }: RoutePattern, site: Site,
 }
 
 /** Changes of a request that is translated would come too late, in the terms of the upstream's protocol. */
-export function checkChanges(raw: RawRoute, site: Site, { report }: Context): void {
+export function checkChanges(raw: RawRouteMapping, site: Site, { report }: Context): void {
   const codec = codecOf(raw.protocol ?? '')
   // Where only declared models are asked by another protocol, the changes are for those that speak the route's own.
   if (raw.request === undefined || codec === undefined || partnersOf(codec).length === 0) return
@@ -164,7 +164,7 @@ export function checkChanges(raw: RawRoute, site: Site, { report }: Context): vo
 }
 
 /** A route whose answers are never streams has none to cut. */
-export function checkFraming(raw: RawRoute, site: Site, { report }: Context): void {
+export function checkFraming(raw: RawRouteMapping, site: Site, { report }: Context): void {
   if (raw.framing === undefined || raw.answer !== undefined || (raw.stream ?? false) !== false) return
   report.error(
     'conflict',
@@ -177,7 +177,7 @@ export function checkFraming(raw: RawRoute, site: Site, { report }: Context): vo
 }
 
 /** How the body is taken where the route does not say. What may have to be translated is read. */
-export function defaultBody(raw: RawRoute, method: string): RouteConfig['body'] {
+export function defaultBody(raw: RawRouteMapping, method: string): RouteConfig['body'] {
   if (raw.tunnel !== undefined || method === 'GET' || method === 'HEAD' || method === 'DELETE') return 'none'
   if (raw.json !== undefined || [modelPlace(raw), raw.stream].some(pointer => String(pointer).startsWith('form.'))) {
     return 'multipart'

@@ -1,15 +1,22 @@
 import type { RouteConfig } from '../core/config.js'
+import { DEFAULTS } from '../core/defaults.generated.js'
 import type { Family } from '../core/errors.js'
 import type { Placement } from '../core/placement.js'
 import type { FamilyMark } from '../core/route-settings.js'
 import { checkAliasPath, readAliasPath, shapesOfAliasPath } from './alias-path.js'
 import { type Context, interpolate } from './context.js'
-import { CALLER } from './defaults.js'
 import type { Site } from './document.js'
 import { type Entries, type Entry, placeOf, sectionOf } from './entries.js'
 import { readFraming } from './framing.js'
 import { checkUpstream } from './models.js'
-import type { RawDefaults, RawObject, RawPlacement, RawRoute, RawTaskKind, RawUpstream } from './raw.js'
+import type {
+  RawObject,
+  RawPlacement,
+  RawRouteDefaults,
+  RawRouteMapping,
+  RawTaskKind,
+  RawUpstream,
+} from './raw.generated.js'
 import { quoted } from './report.js'
 import { checkResourceAction, readResourceAction } from './resource-action.js'
 import {
@@ -36,6 +43,9 @@ export interface ReadRoute {
   readonly site: Site
 }
 
+/** Where callers' keys stand where neither the route nor its file says so. */
+const DEFAULT_CALLER: readonly Placement[] = [{ in: 'header', name: 'authorization', scheme: 'Bearer' }]
+
 /** What routes may refer to. */
 interface Known {
   readonly upstreams: Entries<RawUpstream>
@@ -45,8 +55,8 @@ interface Known {
 
 /** The shipped routes and the user's: an entry with the key of a shipped one replaces it, `off` leaves it out. */
 export function readRoutes(
-  shipped: Entries<RawRoute | 'off'>,
-  own: Entries<RawRoute | 'off'>,
+  shipped: Entries<RawRouteMapping | 'off'>,
+  own: Entries<RawRouteMapping | 'off'>,
   known: Known,
   context: Context,
 ): ReadonlyMap<string, ReadRoute> {
@@ -63,8 +73,8 @@ export function readRoutes(
 }
 
 function refuseUselessOff(
-  entry: Entry<RawRoute | 'off'>,
-  shipped: Entries<RawRoute | 'off'>,
+  entry: Entry<RawRouteMapping | 'off'>,
+  shipped: Entries<RawRouteMapping | 'off'>,
   { report }: Context,
 ): void {
   if (shipped.has(entry.name)) return
@@ -78,7 +88,7 @@ function refuseUselessOff(
 
 function readRoute(
   entry: Entry<unknown>,
-  written: RawRoute,
+  written: RawRouteMapping,
   { upstreams, objects, taskKinds }: Known,
   context: Context,
 ): ReadRoute | undefined {
@@ -94,7 +104,7 @@ function readRoute(
     return undefined
   }
   const raw = interpolate(written, site, context)
-  const defaults: RawDefaults = sectionOf(site.document, 'defaults') ?? {}
+  const defaults: RawRouteDefaults = sectionOf(site.document, 'defaults') ?? {}
   const model = readModelPointer(raw, pattern, site, context)
   const task = readRouteTask(raw, pattern, site, context)
   if (raw.task !== undefined) checkTaskKind(raw.task.kind, site.child('task', 'kind'), taskKinds, context)
@@ -108,7 +118,7 @@ function readRoute(
   const prefixes = raw.prefixes ?? defaults.prefixes ?? {}
   const config: RouteConfig = {
     caller: placements(raw.caller ?? defaults.caller),
-    errors: raw.errors ?? defaults.errors ?? 'compatible',
+    errors: raw.errors ?? defaults.errors ?? DEFAULTS.routeDefaults.errors,
     families: readFamilies(raw.families),
     ...(Object.keys(prefixes).length === 0 ? {} : { prefixes }),
     ...(raw.also === undefined ? {} : { also: readAliasPath(raw.also) }),
@@ -136,21 +146,21 @@ function readRoute(
 }
 
 /** In the order in which they are written. */
-function readFamilies(raw: RawRoute['families'] = {}): readonly FamilyMark[] {
+function readFamilies(raw: RawRouteMapping['families'] = {}): readonly FamilyMark[] {
   const marks = Object.entries(raw) as [Family, string][]
   return marks.map(([family, header]) => ({ family, header: header.toLowerCase() }))
 }
 
 function placements(raw: RawPlacement | readonly RawPlacement[] | undefined): readonly Placement[] {
-  return raw === undefined ? CALLER : [raw].flat().map(placement)
+  return raw === undefined ? DEFAULT_CALLER : [raw].flat().map(placement)
 }
 
 function placement(raw: RawPlacement): Placement {
-  if (raw.in === 'subprotocol') return { in: 'subprotocol', prefix: raw.prefix ?? '' }
-  if (raw.in === 'query') return { in: 'query', name: raw.name ?? '' }
+  if (raw.in === 'subprotocol') return { in: 'subprotocol', prefix: raw.prefix }
+  if (raw.in === 'query') return { in: 'query', name: raw.name }
   return {
     in: 'header',
-    name: (raw.name ?? '').toLowerCase(),
+    name: raw.name.toLowerCase(),
     ...(raw.scheme === undefined ? {} : { scheme: raw.scheme }),
   }
 }

@@ -2,7 +2,7 @@ import type { Limits, Retry, RetryCondition, Timeouts } from '../core/limits.js'
 import type { Context } from './context.js'
 import { interpolate } from './context.js'
 import type { Site } from './document.js'
-import type { RawLimits, RawRetry, RawRetryCondition, RawTimeouts } from './raw.js'
+import type { RawLimits, RawRetry, RawTimeouts } from './raw.generated.js'
 import { parseDuration, parseSize } from './units.js'
 
 const SIZES: ReadonlySet<string> = new Set([
@@ -56,7 +56,7 @@ export function readRetry(raw: RawRetry | undefined): Partial<Retry> {
 }
 
 /** `5xx` stands for all hundred statuses. */
-function expandCondition(condition: RawRetryCondition): readonly RetryCondition[] {
+function expandCondition(condition: NonNullable<RawRetry['on']>[number]): readonly RetryCondition[] {
   if (condition !== '4xx' && condition !== '5xx') return [condition]
   const first = condition === '4xx' ? 400 : 500
   return Array.from({ length: 100 }, (_, index) => first + index)

@@ -1,9 +1,9 @@
 import { tmpdir, userInfo } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import type { SpoolConfig } from '../core/config.js'
+import { DEFAULTS } from '../core/defaults.generated.js'
 import type { StoreConfig } from '../core/store-config.js'
 import { type Context, interpolate } from './context.js'
-import { SPOOL } from './defaults.js'
 import type { Document, Site } from './document.js'
 import { sectionOf } from './entries.js'
 import { readSize } from './settings.js'
@@ -16,14 +16,14 @@ export function readSpool(main: Document, site: Site, store: StoreConfig, contex
   const raw = sectionOf(main, 'spool') ?? {}
   const size = (name: 'body' | 'memory'): number => {
     const written = raw[name]
-    return written === undefined ? SPOOL[name] : readSize(written, site.child(name), context)
+    return written === undefined ? DEFAULTS.spool[name] : readSize(written, site.child(name), context)
   }
   return {
     path:
       raw.path === undefined ? usualFolder(store) : folderOf(interpolate(raw.path, site.child('path'), context), main),
     body: size('body'),
     memory: size('memory'),
-    disk: diskOf(raw.disk ?? SPOOL.disk, site.child('disk'), context),
+    disk: diskOf(raw.disk ?? DEFAULTS.spool.disk, site.child('disk'), context),
   }
 }
 

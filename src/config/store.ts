@@ -1,11 +1,11 @@
 import { dirname, resolve } from 'node:path'
+import { DEFAULTS } from '../core/defaults.generated.js'
 import { Secret } from '../core/secret.js'
 import type { Node, StoreConfig, Tls } from '../core/store-config.js'
 import { warnOfValidity } from './certificates.js'
 import { type Context, interpolate } from './context.js'
-import { POSTGRES, REDIS, STORE } from './defaults.js'
 import type { Site } from './document.js'
-import type { RawSecret, RawStore } from './raw.js'
+import type { RawSecret, RawStore } from './raw.generated.js'
 import { readSecret } from './secrets.js'
 import { readDuration } from './settings.js'
 
@@ -30,6 +30,11 @@ const KEYS: Readonly<Record<Exclude<keyof RawStore, 'type' | 'path'>, readonly K
   options: ['module'],
 }
 
+// Defaults that depend on the type of the store; durations in milliseconds.
+/** Short: serving without a store that is gone beats waiting for it. */
+const REDIS = { prefix: 'gateway', timeout: 50 } as const
+const POSTGRES = { database: 'gateway', schema: 'gateway', pool: 10, timeout: 5000, wait: 1000 } as const
+
 /** Largest file of certificates. */
 const MAX_CA_BYTES = 1024 * 1024
 
@@ -46,8 +51,8 @@ interface Address {
 export function readStore(written: RawStore, site: Site, context: Context): StoreConfig {
   const raw = interpolate(written, site, context)
   const folder = dirname(site.document.source.file)
-  const path = resolve(folder, raw.path ?? STORE.path)
-  const type = kindOf(raw.type ?? STORE.type)
+  const path = resolve(folder, raw.path ?? DEFAULTS.store.path)
+  const type = kindOf(raw.type ?? DEFAULTS.store.type)
   if (type === undefined) {
     if (!raw.type?.includes('${')) {
       context.report.error(
@@ -56,7 +61,7 @@ export function readStore(written: RawStore, site: Site, context: Context): Stor
         'this variable holds neither a type of store nor ./a-module.js',
       )
     }
-    return { type: STORE.type, path }
+    return { type: DEFAULTS.store.type, path }
   }
   rejectUnknownKeys(raw, type, site, context)
   if (type === 'module') {

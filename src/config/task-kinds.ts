@@ -2,7 +2,7 @@ import type { TaskKindConfig, TaskMember } from '../core/task-kind.js'
 import type { Context } from './context.js'
 import type { Site } from './document.js'
 import type { Entries } from './entries.js'
-import type { RawTaskKind, RawTaskMember } from './raw.js'
+import type { RawTaskKind } from './raw.generated.js'
 import { quoted } from './report.js'
 import { suggest } from './suggest.js'
 
@@ -26,9 +26,9 @@ export function taskKindConfig(name: string, raw: RawTaskKind | undefined): Task
   }
 }
 
-function memberOf(raw: RawTaskMember): TaskMember {
-  if (typeof raw === 'string' || Array.isArray(raw)) return { from: [raw as string | readonly string[]].flat() }
-  const { from, as } = raw as Exclude<RawTaskMember, string | readonly string[]>
+function memberOf(raw: NonNullable<RawTaskKind['members']>[string]): TaskMember {
+  if (typeof raw === 'string' || !('from' in raw)) return { from: [raw].flat() }
+  const { from, as } = raw
   return { from: [from].flat(), ...(as === undefined ? {} : { as }) }
 }
 

@@ -2,7 +2,7 @@ import type { PointerList, PollPace, TaskRouteConfig, TaskShapeConfig, TaskVerdi
 import { TASK_CALLS, taskFamily } from '../core/task.js'
 import type { Context } from './context.js'
 import type { Site } from './document.js'
-import type { RawPointers, RawRoute, RawTask, RawTaskVerdict } from './raw.js'
+import type { RawRouteMapping, RawTask, RawTaskPointers, RawTaskVerdict } from './raw.generated.js'
 import { readDuration, readSize } from './settings.js'
 import { suggest } from './suggest.js'
 import type { RoutePattern } from './templates.js'
@@ -59,21 +59,21 @@ function readPoll(raw: NonNullable<RawTask['poll']>, site: Site, context: Contex
   return { ...Object.fromEntries(read), ...(at_once === undefined ? {} : { at_once }) }
 }
 
-function named(raw: Readonly<Record<string, RawPointers>>): Readonly<Record<string, PointerList>> {
+function named(raw: Readonly<Record<string, RawTaskPointers>>): Readonly<Record<string, PointerList>> {
   return Object.fromEntries(Object.entries(raw).map(([name, pointers]) => [name, listOf(pointers)]))
 }
 
-function listOf(raw: RawPointers): PointerList {
+function listOf(raw: RawTaskPointers): PointerList {
   return typeof raw === 'string' ? [raw] : raw
 }
 
-function isPointers(raw: RawPointers | object): raw is RawPointers {
+function isPointers(raw: RawTaskPointers | object): raw is RawTaskPointers {
   return typeof raw === 'string' || Array.isArray(raw)
 }
 
 /** What a route does with tasks. */
 export function readRouteTask(
-  raw: RawRoute,
+  raw: RawRouteMapping,
   pattern: RoutePattern,
   site: Site,
   context: Context,

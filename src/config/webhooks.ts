@@ -1,9 +1,9 @@
 import type { WebhookConfig } from '../core/config.js'
+import { DEFAULTS } from '../core/defaults.generated.js'
 import { type Context, interpolate } from './context.js'
-import { WEBHOOKS } from './defaults.js'
 import type { Site } from './document.js'
 import { checkAllowed } from './media.js'
-import type { RawGateway } from './raw.js'
+import type { RawGateway } from './raw.generated.js'
 import { readSecret } from './secrets.js'
 import { readDuration } from './settings.js'
 
@@ -30,7 +30,7 @@ export function readWebhooks(
   }
   return {
     webhooks: {
-      ...WEBHOOKS,
+      ...DEFAULTS.webhooks,
       ...rest,
       ...(secret === undefined ? {} : { secret }),
       ...(timeout === undefined ? {} : { timeout: readDuration(timeout, site.child('timeout'), context) }),

@@ -1,4 +1,5 @@
 import type { ProtocolConfig, UsageConfig } from '../core/config.js'
+import { DEFAULTS } from '../core/defaults.generated.js'
 import type { Protocol, Subprotocols, Usage, UsagePaths } from '../core/plan.js'
 import { parsePath } from '../wire/json-edit.js'
 import { NameSet } from './names.js'
@@ -32,7 +33,7 @@ function compileProtocol(name: string, config: ProtocolConfig): Protocol {
       repeats: end.repeats ?? false,
     },
     binary: binary ?? (usage === undefined ? undefined : false),
-    streamError: stream_error ?? 'family',
+    streamError: stream_error ?? DEFAULTS.protocol.stream_error,
     usage: compileUsage(usage),
     vectors: vectors && { at: parsePath(vectors.at), format: vectors.format },
     messages: { counted: messages?.counted ?? [], errorEvent: messages?.error_event ?? false },

@@ -1,4 +1,5 @@
 import type { Config } from '../core/config.js'
+import { DEFAULTS } from '../core/defaults.generated.js'
 import type { TaskCall, TaskRoute, TaskTarget } from '../core/plan.js'
 import {
   type Path,
@@ -16,16 +17,6 @@ import { parsePath } from '../wire/json-edit.js'
 import { mergeTimeouts } from './settings.js'
 import type { CompiledUpstream, Endpoint } from './upstreams.js'
 import { compileVerbs } from './verbs.js'
-
-const MINUTE_MS = 60_000
-const HOUR_MS = 60 * MINUTE_MS
-
-const DEFAULT_DEADLINE_MS = HOUR_MS
-const DEFAULT_RETENTION_MS = 24 * HOUR_MS
-const DEFAULT_INLINE_BYTES = 16 * 1024 * 1024
-const DEFAULT_POLL_INTERVAL_MS = 5000
-const DEFAULT_MAX_POLL_INTERVAL_MS = MINUTE_MS
-const DEFAULT_CONCURRENT_POLLS = 8
 
 /** What a route does with tasks, with all that is known of them at each upstream that it may have begun them at. */
 export function compileTaskRoute(
@@ -92,8 +83,8 @@ function compileShape(layers: readonly TaskShapeConfig[]): TaskShape {
   const poll = Object.assign({}, ...layers.map(layer => layer.poll)) as NonNullable<TaskShapeConfig['poll']>
   const states = layers.flatMap(layer => Object.entries(layer.states ?? {}))
   const error = last('error')
-  const every = poll.every ?? DEFAULT_POLL_INTERVAL_MS
-  const deadline = last('deadline') ?? DEFAULT_DEADLINE_MS
+  const every = poll.every ?? DEFAULTS.taskPoll.every
+  const deadline = last('deadline') ?? DEFAULTS.task.deadline
   return {
     id: pathsOf(last('id')),
     state: pathsOf(last('state')),
@@ -107,15 +98,15 @@ function compileShape(layers: readonly TaskShapeConfig[]): TaskShape {
     poll: {
       every,
       first: poll.first ?? every,
-      slowest: Math.max(poll.slowest ?? DEFAULT_MAX_POLL_INTERVAL_MS, every),
-      at_once: poll.at_once ?? DEFAULT_CONCURRENT_POLLS,
+      slowest: Math.max(poll.slowest ?? DEFAULTS.taskPoll.slowest, every),
+      at_once: poll.at_once ?? DEFAULTS.taskPoll.at_once,
       clients: poll.clients ?? every,
     },
     deadline,
-    late: last('late') ?? HOUR_MS,
+    late: last('late') ?? DEFAULTS.task.late,
     stall: last('stall'),
-    keep: last('keep') ?? DEFAULT_RETENTION_MS,
-    inline: last('inline') ?? DEFAULT_INLINE_BYTES,
+    keep: last('keep') ?? DEFAULTS.task.keep,
+    inline: last('inline') ?? DEFAULTS.task.inline,
   }
 }
 

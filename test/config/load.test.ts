@@ -1,17 +1,17 @@
 import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { LIMITS, RETRY, TIMEOUTS } from '../../src/config/defaults.js'
 import { load } from '../../src/config/load.js'
+import { DEFAULTS } from '../../src/core/defaults.generated.js'
 import { BASE, folderWith, SHIPPED, tryLoad } from './support.js'
 
 t.test('a small file gives a whole configuration', async t => {
   const { config, problems, folder } = await tryLoad(t, BASE)
   t.same(problems, [])
   t.same(config?.listen, { host: '127.0.0.1', port: 8080, backlog: 4096 })
-  t.same(config?.limits, LIMITS)
-  t.same(config?.timeouts, TIMEOUTS)
-  t.same(config?.retry, RETRY)
+  t.same(config?.limits, DEFAULTS.limits)
+  t.same(config?.timeouts, DEFAULTS.timeouts)
+  t.same(config?.retry, DEFAULTS.retry)
   t.same(config?.store, { type: 'file', path: join(folder, 'data') })
   t.same(config?.log, { level: 'info' })
   t.same(Object.keys(config?.models ?? {}), ['sim-text'])
@@ -24,8 +24,8 @@ t.test('what the file says of limits, time-outs and retries goes over the defaul
     t,
     `${BASE}limits: { body: 1MiB, headers: 5s, depth: 8 }\ntimeouts: { idle: 1.5m }\nretry: { on: [503] }\n`,
   )
-  t.same(config?.limits, { ...LIMITS, body: 1_048_576, headers: 5000, depth: 8 })
-  t.same(config?.timeouts, { ...TIMEOUTS, idle: 90_000 })
+  t.same(config?.limits, { ...DEFAULTS.limits, body: 1_048_576, headers: 5000, depth: 8 })
+  t.same(config?.timeouts, { ...DEFAULTS.timeouts, idle: 90_000 })
   t.same(config?.retry, { attempts: 3, on: [503] })
 })
 

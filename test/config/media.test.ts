@@ -1,5 +1,5 @@
 import t from 'tap'
-import { MEDIA_FETCH } from '../../src/config/defaults.js'
+import { DEFAULTS } from '../../src/core/defaults.generated.js'
 import { BASE, tryLoad } from './support.js'
 
 t.test('nothing is fetched unless it is written', async t => {
@@ -9,7 +9,7 @@ t.test('nothing is fetched unless it is written', async t => {
 
 t.test('a list of hosts is enough', async t => {
   const { config } = await tryLoad(t, `${BASE}media: { fetch: { allow: ["*"] } }\n`)
-  t.same(config?.media, { fetch: { ...MEDIA_FETCH, allow: ['*'] } })
+  t.same(config?.media, { fetch: { ...DEFAULTS.mediaFetch, allow: ['*'] } })
 })
 
 t.test('what is written goes over the defaults', async t => {

@@ -2,8 +2,6 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { LIMITS, LISTEN, MEDIA_FETCH, RETRY, SPOOL, STORE, TIMEOUTS } from '../../src/config/defaults.js'
-import { parseDuration, parseSize } from '../../src/config/units.js'
 import { isObject, type JsonObject } from '../../src/core/json.js'
 import { packageRoot } from '../../src/core/package-root.js'
 
@@ -67,30 +65,6 @@ for (const name of NAMES) {
     t.same(open, name === 'gateway.schema.json' ? ['#/definitions/placement', '#/definitions/credential'] : [])
   })
 }
-
-t.test('the schema tells editors the defaults that hold', async t => {
-  const definitions = read('gateway.schema.json').definitions as Record<
-    string,
-    { properties: Record<string, { default?: unknown }> }
-  >
-  const told = (section: string): Record<string, unknown> =>
-    Object.fromEntries(
-      Object.entries(definitions[section]?.properties ?? {}).flatMap(([name, { default: value }]) =>
-        value === undefined ? [] : [[name, value]],
-      ),
-    )
-  const number = (value: unknown): unknown =>
-    typeof value === 'string' ? (parseDuration(value) ?? parseSize(value)) : value
-  const numbers = (section: string): object =>
-    Object.fromEntries(Object.entries(told(section)).map(([name, value]) => [name, number(value)]))
-  t.same(numbers('limits'), LIMITS)
-  t.same(numbers('timeouts'), TIMEOUTS)
-  t.same(told('retry'), RETRY)
-  t.same(told('listen'), LISTEN)
-  t.same(told('store'), STORE)
-  t.same(numbers('spool'), SPOOL)
-  t.same(numbers('mediaFetch'), MEDIA_FETCH)
-})
 
 t.test('what is generated from the schemas is not stale', async t => {
   t.doesNotThrow(() =>
