@@ -12,7 +12,7 @@ let server
 
 await watchSources('build', async paths => {
   // The gateway itself watches its configuration.
-  if (paths.length > 0 && !paths.some(path => path.startsWith('src/'))) return
+  if (paths.length > 0 && !paths.some(path => /^(simulator\/)?src\//.test(path))) return
   await stop()
   server = spawn(process.execPath, args, { cwd: ROOT, stdio: 'inherit' })
 })

@@ -23,7 +23,12 @@ function toRun(paths) {
   if (paths.length === 0) return chosen
   if (tests.length === paths.length) return tests.filter(isChosen)
   // The tests of a source file come first: those of src/wire/sse.ts are test/wire/sse.test.ts.
-  const own = paths.map(path => path.replace(/^src/, 'test').replace(/(\.test)?\.ts$/, '.test.ts'))
+  const own = paths.map(path =>
+    path
+      .replace(/^simulator\/src/, 'test/simulator')
+      .replace(/^src/, 'test')
+      .replace(/(\.test)?\.ts$/, '.test.ts'),
+  )
   return [...own.filter(test => isChosen(test) && existsSync(join(ROOT, test))), ...chosen]
 }
 

@@ -10,9 +10,9 @@ import ts from 'typescript'
 export const ROOT = fileURLToPath(new URL('..', import.meta.url))
 /** Editors write a file in several steps, and branches change many files. */
 const QUIET_MS = 50
-const WATCHED = ['src', 'test', 'routes', 'gateway.yaml']
+const WATCHED = ['src', 'simulator/src', 'test', 'routes', 'gateway.yaml']
 /** What the compiler remembers of each build: which sources it has written out. */
-const BUILD_INFOS = ['dist/.tsbuildinfo', '.test-build/.tsbuildinfo']
+const BUILD_INFOS = ['dist/.tsbuildinfo', 'simulator/dist/.tsbuildinfo', '.test-build/.tsbuildinfo']
 
 /**
  * Builds with the npm script `build`, calls `act` with no paths, and again with the paths (`src/wire/sse.ts`) of each batch
@@ -85,9 +85,10 @@ export function compile(path) {
   }
 }
 
-/** The files that the build makes of a source file, as `[path, text]`: programs run from dist/, tests from .test-build/. */
+/** The files that the build makes of a source file, as `[path, text]`: programs run from the folders dist, tests from .test-build/. */
 export function outputs(path, source) {
-  const places = [join('.test-build', path), ...(path.startsWith('src/') ? [join('dist', relative('src', path))] : [])]
+  const [, folder, inFolder] = /^(|simulator\/)src\/(.*)/.exec(path) ?? []
+  const places = [join('.test-build', path), ...(inFolder === undefined ? [] : [join(folder, 'dist', inFolder)])]
   return places.flatMap(place => {
     const file = place.replace(/\.ts$/, '.js')
     const { outputText, sourceMapText } = ts.transpileModule(source, {

@@ -4,7 +4,7 @@ import { circlesOf } from './helpers/circles.js'
 import { faultTestProblems } from './helpers/fault-tests.js'
 import { RULES, readSources, type Source } from './helpers/source-rules.js'
 
-const sources = readSources(packageRoot(), ['src', 'bin'])
+const sources = readSources(packageRoot(), ['src', 'simulator/src', 'bin'])
 
 const TITLES: Readonly<Record<keyof typeof RULES, string>> = {
   layers: 'each folder imports only what stands to its right in the table',
@@ -24,8 +24,9 @@ const BAD: Readonly<Record<keyof typeof RULES, readonly Source[]>> = {
     { path: 'src/kernel/a.ts', text: "export * from '../config/load.js'" },
     { path: 'src/wire/a.ts', text: "import { pool } from '../net/pools.js'" },
     { path: 'src/codecs/chat/a.ts', text: "const wire = await import('../../wire/sse.js')" },
-    { path: 'src/kernel/a.ts', text: "import { startSimulator } from '../simulator/server.js'" },
-    { path: 'src/simulator/a.ts', text: "import { compile } from '../plan/compile.js'" },
+    { path: 'src/cli/a.ts', text: "import { startSimulator } from '../../simulator/src/index.js'" },
+    { path: 'simulator/src/a.ts', text: "import { isObject } from '../../src/core/json.js'" },
+    { path: 'simulator/src/text/a.ts', text: "import { load } from '../../../dist/config/load.js'" },
     { path: 'src/runtime/a.ts', text: "import { main } from '../cli/main.js'" },
     { path: 'bin/gateway.js', text: "import { startGateway } from '../dist/runtime/gateway.js'" },
   ],
@@ -37,6 +38,8 @@ const BAD: Readonly<Record<keyof typeof RULES, readonly Source[]>> = {
     { path: 'src/config/a.ts', text: "import fs from 'fs'" },
     { path: 'src/runtime/gateway.ts', text: "import { watch } from 'chokidar'" },
     { path: 'src/config/a.ts', text: "import x from 'constructor'" },
+    { path: 'src/kernel/a.ts', text: "import { startSimulator } from '#simulator'" },
+    { path: 'simulator/src/a.ts', text: "import { startGateway } from 'model-gateway'" },
   ],
   builtins: [
     { path: 'src/cli/a.ts', text: "import { spawn } from 'node:child_process'" },
@@ -68,8 +71,11 @@ const SOUND: readonly Source[] = [
     path: 'src/runtime/a.ts',
     text: "import { load } from '../config/load.js'\nimport { compile } from '../plan/a.js'",
   },
-  { path: 'src/cli/a.ts', text: "import { startSimulator } from '../simulator/server.js'" },
-  { path: 'src/simulator/a.ts', text: "import { encodeSse } from '../wire/sse.js'" },
+  { path: 'src/cli/simulate.ts', text: "import { startSimulator } from '#simulator'" },
+  {
+    path: 'simulator/src/socket/a.ts',
+    text: "import { isObject } from '../json.js'\nimport { WebSocketServer } from 'ws'",
+  },
   { path: 'src/net/a.ts', text: "import { Pool } from 'undici'\n// a coherent voyager" },
   { path: 'src/stores/a.ts', text: "const q = 'SELECT name FROM keys WHERE digest = $1'" },
   { path: 'bin/gateway.js', text: "import '../dist/cli/main.js'" },

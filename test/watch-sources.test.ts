@@ -15,7 +15,7 @@ const EVERY = 40
 
 t.test('a file that is compiled by itself is what the build makes of it', async t => {
   const { outputs } = (await import(pathToFileURL(join(root, 'scripts', 'watch-sources.mjs')).href)) as WatchScript
-  const files = ['src', 'test'].flatMap(folder =>
+  const files = ['src', 'simulator/src', 'test'].flatMap(folder =>
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
       .filter(name => name.endsWith('.ts'))
       .map(name => join(folder, name))

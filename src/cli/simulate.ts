@@ -24,7 +24,7 @@ export const simulateCommand: Define = (parent, io, end) => {
 }
 
 async function simulate(options: Options, io: Io): Promise<number> {
-  const { startSimulator } = await import('../simulator/index.js')
+  const { startSimulator } = await import('#simulator')
   const lines = options.log === undefined ? io.stdout : await appendTo(options.log)
   const simulator = await startSimulator({
     port: options.port,

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
+import type { Simulator } from '#simulator'
 import type { Plan, Upstream } from '../core/plan.js'
-import type { Simulator } from '../simulator/index.js'
 
 /** `base` of upstreams that this process answers itself. */
 const EMBEDDED = 'embedded:simulator'
@@ -14,7 +14,7 @@ export class Embedded {
   async prepare(plan: Plan): Promise<void> {
     const wanted = [...plan.upstreams.values()].some(one => one.off === undefined && one.origin === EMBEDDED)
     if (!wanted || this.#simulator !== undefined) return
-    const { startSimulator } = await import('../simulator/index.js')
+    const { startSimulator } = await import('#simulator')
     this.#simulator = await startSimulator({ host: '127.0.0.1', port: 0, key: this.#key })
   }
 

@@ -1,6 +1,6 @@
 import OpenAI, { APIError, toFile } from 'openai'
 import t, { type Test } from 'tap'
-import { samplesOf } from '../../src/simulator/sound/speech.js'
+import { samplesOf } from '../../simulator/src/sound/speech.js'
 import { json } from '../helpers/answers.js'
 import { proveNoLeak } from '../helpers/canaries.js'
 import { compatibleError } from '../helpers/expect.js'

@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { type Simulator, startSimulator } from '../../src/simulator/index.js'
+import { type Simulator, startSimulator } from '../../simulator/src/index.js'
 import { proveNoLeak } from '../helpers/canaries.js'
 import { eventsOf } from '../helpers/expect.js'
 import { CALLER, startTestGateway, type TestGateway } from '../helpers/gateway.js'

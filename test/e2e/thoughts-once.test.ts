@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
+import { startSimulator } from '../../simulator/src/index.js'
 import type { JsonObject } from '../../src/core/json.js'
-import { startSimulator } from '../../src/simulator/index.js'
 import { assembled, nextTurn } from '../codecs/next-turn.js'
 import { eventsOf } from '../helpers/expect.js'
 import { startTestGateway } from '../helpers/gateway.js'

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
-import type { Simulator } from '../../src/simulator/index.js'
-import { seal } from '../../src/simulator/seals.js'
+import type { Simulator } from '../../simulator/src/index.js'
+import { seal } from '../../simulator/src/seals.js'
 import { fc } from '../helpers/property.js'
 import { CHAT, dataOf, exchange, post, simulator } from './support.js'
 

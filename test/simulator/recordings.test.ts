@@ -1,5 +1,5 @@
 import t from 'tap'
-import { type Purpose, seal } from '../../src/simulator/seals.js'
+import { type Purpose, seal } from '../../simulator/src/seals.js'
 import { type Recording, readRecordings, recordingsFile } from '../helpers/recordings.js'
 import { dataOf, post, type Received, simulator } from './support.js'
 

@@ -2,7 +2,7 @@ import Anthropic from '@anthropic-ai/sdk'
 import { ApiError, FunctionCallingConfigMode, GoogleGenAI, type Part, ThinkingLevel } from '@google/genai'
 import OpenAI from 'openai'
 import t from 'tap'
-import type { Simulator } from '../../src/simulator/index.js'
+import type { Simulator } from '../../simulator/src/index.js'
 import { sdk, simulator } from './support.js'
 
 const CITY = { type: 'object' as const, properties: { city: { type: 'string' } }, required: ['city'] }

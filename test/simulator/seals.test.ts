@@ -1,5 +1,5 @@
 import t from 'tap'
-import { isSealed, seal } from '../../src/simulator/seals.js'
+import { isSealed, seal } from '../../simulator/src/seals.js'
 
 t.test('a seal is for one content and one purpose', async t => {
   const sealed = seal('messages.thinking', 'a thought')

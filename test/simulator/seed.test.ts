@@ -1,5 +1,5 @@
 import t from 'tap'
-import { EPOCH_SECONDS, isStamped, Seed, stampedId } from '../../src/simulator/seed.js'
+import { EPOCH_SECONDS, isStamped, Seed, stampedId } from '../../simulator/src/seed.js'
 
 t.test('the same parts give the same seed, and forks of it their own', async t => {
   const one = new Seed('POST', '/path', Buffer.from('body'))

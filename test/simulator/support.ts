@@ -2,7 +2,7 @@ import { type ClientRequest, type IncomingMessage, request } from 'node:http'
 import { connect } from 'node:net'
 import OpenAI from 'openai'
 import type { Test } from 'tap'
-import { type Simulator, type SimulatorOptions, startSimulator } from '../../src/simulator/index.js'
+import { type Simulator, type SimulatorOptions, startSimulator } from '../../simulator/src/index.js'
 
 /** A simulator for one test. */
 export async function simulator(t: Test, options: SimulatorOptions = {}): Promise<Simulator> {

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { Gate } from '../../../src/simulator/faults/gate.js'
-import type { Faults } from '../../../src/simulator/faults/table.js'
+import { Gate } from '../../../simulator/src/faults/gate.js'
+import type { Faults } from '../../../simulator/src/faults/table.js'
 
 function struck(gate: Gate, faults: Faults, requests: number): readonly Faults[] {
   return Array.from({ length: requests }, () => gate.pass(faults)).filter(each => each.status !== undefined)

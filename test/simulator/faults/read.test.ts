@@ -1,7 +1,7 @@
 import t from 'tap'
-import { SimulatorError } from '../../../src/simulator/errors.js'
-import { askedOf, readFaultHeader, readFaults, readModelName } from '../../../src/simulator/faults/read.js'
-import { FAULTS } from '../../../src/simulator/faults/table.js'
+import { SimulatorError } from '../../../simulator/src/errors.js'
+import { askedOf, readFaultHeader, readFaults, readModelName } from '../../../simulator/src/faults/read.js'
+import { FAULTS } from '../../../simulator/src/faults/table.js'
 
 t.test('a model without a question mark names no faults', async t => {
   t.same(readModelName('sim-text'), { model: 'sim-text', faults: {}, asked: '' })

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib'
 import t, { type Test } from 'tap'
-import type { Simulator } from '../../../src/simulator/index.js'
+import type { Simulator } from '../../../simulator/src/index.js'
 import { CHAT, chatBody, dataOf, exchange, open, post, type Received, simulator } from '../support.js'
 
 /** A whole answer, or a stream of `tokens=5`: a role, five tokens, a finish and `[DONE]`, eight events in all. */

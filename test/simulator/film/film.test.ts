@@ -1,6 +1,6 @@
 import t from 'tap'
-import { drawFilm, drawSheet, drawThumbnail, type Film } from '../../../src/simulator/film/film.js'
-import { Seed } from '../../../src/simulator/seed.js'
+import { drawFilm, drawSheet, drawThumbnail, type Film } from '../../../simulator/src/film/film.js'
+import { Seed } from '../../../simulator/src/seed.js'
 import { decode, probe, without } from '../../helpers/film-tools.js'
 import { fc } from '../../helpers/property.js'
 import { decodePng } from '../image/decode-png.js'

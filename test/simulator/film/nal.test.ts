@@ -1,6 +1,6 @@
 import t from 'tap'
-import { Bits } from '../../../src/simulator/film/bits.js'
-import { nal, UNIT } from '../../../src/simulator/film/nal.js'
+import { Bits } from '../../../simulator/src/film/bits.js'
+import { nal, UNIT } from '../../../simulator/src/film/nal.js'
 import { fc } from '../../helpers/property.js'
 
 /** Takes the escapes out again (H.264, section 7.4.1.1). */

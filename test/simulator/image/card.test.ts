@@ -1,7 +1,7 @@
 import t from 'tap'
-import { type Card, drawCard } from '../../../src/simulator/image/card.js'
-import { glyphOf } from '../../../src/simulator/image/font.js'
-import { Seed } from '../../../src/simulator/seed.js'
+import { type Card, drawCard } from '../../../simulator/src/image/card.js'
+import { glyphOf } from '../../../simulator/src/image/font.js'
+import { Seed } from '../../../simulator/src/seed.js'
 import { type Decoded, decodePng } from './decode-png.js'
 
 const CARD: Card = {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { GLYPH_HEIGHT, GLYPH_WIDTH, glyphOf, plain } from '../../../src/simulator/image/font.js'
+import { GLYPH_HEIGHT, GLYPH_WIDTH, glyphOf, plain } from '../../../simulator/src/image/font.js'
 
 const PRINTED = Array.from({ length: 95 }, (_, index) => String.fromCharCode(0x20 + index))
 

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { type Card, drawCard, paintCard, paletteOf } from '../../../src/simulator/image/card.js'
-import { measure } from '../../../src/simulator/image/measure.js'
-import { Seed } from '../../../src/simulator/seed.js'
+import { type Card, drawCard, paintCard, paletteOf } from '../../../simulator/src/image/card.js'
+import { measure } from '../../../simulator/src/image/measure.js'
+import { Seed } from '../../../simulator/src/seed.js'
 import { decodePicture, without } from '../../helpers/film-tools.js'
 
 const CARD: Card = {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { measure } from '../../../src/simulator/image/measure.js'
+import { measure } from '../../../simulator/src/image/measure.js'
 import { fc } from '../../helpers/property.js'
 
 function png(width: number, height: number): Buffer {

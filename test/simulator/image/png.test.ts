@@ -1,7 +1,7 @@
 import t from 'tap'
-import type { PictureOptions } from '../../../src/simulator/image/canvas.js'
-import { Canvas } from '../../../src/simulator/image/canvas.js'
-import { png } from '../../../src/simulator/image/png.js'
+import type { PictureOptions } from '../../../simulator/src/image/canvas.js'
+import { Canvas } from '../../../simulator/src/image/canvas.js'
+import { png } from '../../../simulator/src/image/png.js'
 import { decodePng } from './decode-png.js'
 
 const OPTIONS: PictureOptions = {

@@ -1,7 +1,7 @@
 import type OpenAI from 'openai'
 import { toFile } from 'openai'
 import t from 'tap'
-import { wavHead } from '../../../src/simulator/sound/wav.js'
+import { wavHead } from '../../../simulator/src/sound/wav.js'
 import { decodePng } from '../image/decode-png.js'
 import { post, sdk, simulator } from '../support.js'
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { seal } from '../../../src/simulator/seals.js'
+import { seal } from '../../../simulator/src/seals.js'
 import { dataOf, post, type Received, simulator } from '../support.js'
 
 const MODEL = '/v1beta/models/sim-generate'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { measure } from '../../../src/simulator/image/measure.js'
+import { measure } from '../../../simulator/src/image/measure.js'
 import { decodePng } from '../image/decode-png.js'
 import { dataOf, post, sdk, simulator } from '../support.js'
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { MODERATION_WORDS } from '../../../src/simulator/index.js'
+import { MODERATION_WORDS } from '../../../simulator/src/index.js'
 import { post, sdk, simulator } from '../support.js'
 
 t.test('one result for each text, in thirteen categories', async t => {

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { NO_FAULTS } from '../../../src/simulator/faults/table.js'
-import { RealtimeConversation } from '../../../src/simulator/protocols/realtime/conversation.js'
-import { Seed } from '../../../src/simulator/seed.js'
+import { NO_FAULTS } from '../../../simulator/src/faults/table.js'
+import { RealtimeConversation } from '../../../simulator/src/protocols/realtime/conversation.js'
+import { Seed } from '../../../simulator/src/seed.js'
 
 type Event = Readonly<Record<string, unknown>> & { readonly type: string }
 

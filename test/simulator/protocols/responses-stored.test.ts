@@ -1,7 +1,7 @@
 import OpenAI from 'openai'
 import type { ResponseInput } from 'openai/resources/responses/responses'
 import t, { type Test } from 'tap'
-import { seal } from '../../../src/simulator/seals.js'
+import { seal } from '../../../simulator/src/seals.js'
 import { openApi, openApiFolder } from '../../helpers/openapi.js'
 import { post, sdk, simulator } from '../support.js'
 

@@ -1,6 +1,6 @@
 import { GoogleGenAI, Modality } from '@google/genai'
 import t, { type Test } from 'tap'
-import { samplesOf } from '../../../src/simulator/sound/speech.js'
+import { samplesOf } from '../../../simulator/src/sound/speech.js'
 import { dataOf, post, simulator } from '../support.js'
 
 /** Sound of the native protocol: answers that are spoken, and recordings that are written down. */

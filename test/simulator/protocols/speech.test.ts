@@ -1,6 +1,6 @@
 import { toFile } from 'openai'
 import t from 'tap'
-import { spokenText } from '../../../src/simulator/sound/wav.js'
+import { spokenText } from '../../../simulator/src/sound/wav.js'
 import { dataOf, open, post, sdk, simulator } from '../support.js'
 
 const PATH = '/v1/audio/speech'

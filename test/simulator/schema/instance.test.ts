@@ -1,8 +1,8 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import t from 'tap'
-import type { Json, JsonObject } from '../../../src/core/json.js'
-import { instanceOf } from '../../../src/simulator/schema/instance.js'
-import { Seed } from '../../../src/simulator/seed.js'
+import type { Json, JsonObject } from '../../../simulator/src/json.js'
+import { instanceOf } from '../../../simulator/src/schema/instance.js'
+import { Seed } from '../../../simulator/src/seed.js'
 import { fc } from '../../helpers/property.js'
 
 /** Formats as strictly as the tests need them; Ajv itself brings none. */

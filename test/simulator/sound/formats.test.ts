@@ -1,8 +1,8 @@
 import t from 'tap'
-import { SOUND_FORMATS, type SoundFormat } from '../../../src/simulator/sound/formats.js'
-import { samplesOf, synthesize, type Utterance } from '../../../src/simulator/sound/speech.js'
-import { transcribeSound } from '../../../src/simulator/sound/transcription.js'
-import { SAMPLE_RATE } from '../../../src/simulator/sound/wav.js'
+import { SOUND_FORMATS, type SoundFormat } from '../../../simulator/src/sound/formats.js'
+import { samplesOf, synthesize, type Utterance } from '../../../simulator/src/sound/speech.js'
+import { transcribeSound } from '../../../simulator/src/sound/transcription.js'
+import { SAMPLE_RATE } from '../../../simulator/src/sound/wav.js'
 import { decodeSound, probeSound, without } from '../../helpers/film-tools.js'
 
 const CODECS: Readonly<Record<string, string>> = {

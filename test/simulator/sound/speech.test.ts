@@ -1,5 +1,5 @@
 import t from 'tap'
-import { samplesOf, synthesize, type Utterance } from '../../../src/simulator/sound/speech.js'
+import { samplesOf, synthesize, type Utterance } from '../../../simulator/src/sound/speech.js'
 
 const HELLO: Utterance = { text: 'Hello, world.', pitch: 220, speed: 1 }
 

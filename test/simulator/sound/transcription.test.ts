@@ -1,6 +1,6 @@
 import t from 'tap'
-import { transcribeSound } from '../../../src/simulator/sound/transcription.js'
-import { wavHead } from '../../../src/simulator/sound/wav.js'
+import { transcribeSound } from '../../../simulator/src/sound/transcription.js'
+import { wavHead } from '../../../simulator/src/sound/wav.js'
 import { fc } from '../../helpers/property.js'
 
 function wav(text: string, samples: Buffer): Buffer {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { spokenText, wavHead } from '../../../src/simulator/sound/wav.js'
+import { spokenText, wavHead } from '../../../simulator/src/sound/wav.js'
 import { fc } from '../../helpers/property.js'
 
 /** The chunks of a RIFF file, read without the code that wrote them: id and place of the data. */

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { nameOf, type TaskKind } from '../../../src/simulator/tasks/task.js'
+import { nameOf, type TaskKind } from '../../../simulator/src/tasks/task.js'
 import { fc } from '../../helpers/property.js'
 import { simulator } from '../support.js'
 

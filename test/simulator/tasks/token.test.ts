@@ -1,5 +1,5 @@
 import t from 'tap'
-import { type Alphabet, seal, unseal } from '../../../src/simulator/tasks/token.js'
+import { type Alphabet, seal, unseal } from '../../../simulator/src/tasks/token.js'
 import { fc } from '../../helpers/property.js'
 
 const ALPHABETS: Readonly<Record<Alphabet, RegExp>> = { letters: /^[a-z2-7]+$/, digits: /^[1-9][0-9]+$/ }

@@ -1,8 +1,8 @@
 import t from 'tap'
-import { Seed } from '../../../src/simulator/seed.js'
-import type { TextRequest, Tool, Turn } from '../../../src/simulator/text/conversation.js'
-import { compose } from '../../../src/simulator/text/engine.js'
-import { countTokens } from '../../../src/simulator/text/tokens.js'
+import { Seed } from '../../../simulator/src/seed.js'
+import type { TextRequest, Tool, Turn } from '../../../simulator/src/text/conversation.js'
+import { compose } from '../../../simulator/src/text/engine.js'
+import { countTokens } from '../../../simulator/src/text/tokens.js'
 
 function user(text: string): Turn {
   return { role: 'user', parts: [{ type: 'text', text }] }

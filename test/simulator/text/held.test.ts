@@ -1,8 +1,8 @@
 import t from 'tap'
-import type { JsonObject } from '../../../src/core/json.js'
-import { Seed } from '../../../src/simulator/seed.js'
-import type { Tool } from '../../../src/simulator/text/conversation.js'
-import { compose } from '../../../src/simulator/text/engine.js'
+import type { JsonObject } from '../../../simulator/src/json.js'
+import { Seed } from '../../../simulator/src/seed.js'
+import type { Tool } from '../../../simulator/src/text/conversation.js'
+import { compose } from '../../../simulator/src/text/engine.js'
 
 function tool(name: string, properties: JsonObject, required = Object.keys(properties), description = ''): Tool {
   return { kind: 'function', name, description, schema: { type: 'object', properties, required } }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { countTokens, tokenize } from '../../../src/simulator/text/tokens.js'
+import { countTokens, tokenize } from '../../../simulator/src/text/tokens.js'
 import { fc } from '../../helpers/property.js'
 
 t.test('a token is up to four letters with the space before them, or one other character', async t => {

@@ -1,4 +1,4 @@
-import type { Simulator } from '../../../../src/simulator/index.js'
+import type { Simulator } from '../../../../simulator/src/index.js'
 import { ask, type Json } from '../videos/support.js'
 
 export const PNG = `data:image/png;base64,${Buffer.alloc(30).toString('base64')}`

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { Simulator } from '../../../../src/simulator/index.js'
+import type { Simulator } from '../../../../simulator/src/index.js'
 import { open, simulator } from '../../support.js'
 import { ask, download } from './support.js'
 

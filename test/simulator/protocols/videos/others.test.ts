@@ -1,6 +1,6 @@
 import { GoogleGenAI } from '@google/genai'
 import t from 'tap'
-import type { Simulator } from '../../../../src/simulator/index.js'
+import type { Simulator } from '../../../../simulator/src/index.js'
 import { boxesOf } from '../../film/boxes.js'
 import { simulator } from '../../support.js'
 import { ask, Clock, download, type Json } from './support.js'

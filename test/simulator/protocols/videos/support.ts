@@ -1,4 +1,4 @@
-import type { Simulator } from '../../../../src/simulator/index.js'
+import type { Simulator } from '../../../../simulator/src/index.js'
 
 // biome-ignore lint/suspicious/noExplicitAny: answers of several protocols are looked into freely here
 export type Json = any

@@ -1,0 +1,150 @@
+import { SimulatorError } from '../../errors.js'
+import { compatible } from '../../families/compatible.js'
+import { missing, notListed } from '../../families/refusals.js'
+import { isObject, type Json, type JsonObject, parseJson } from '../../json.js'
+import { type Call, json, type Protocol } from '../../protocol.js'
+import type { StoredBatch } from '../../storage.js'
+import { keep } from '../files/index.js'
+import { isDone, looked } from './progress.js'
+
+const SHARED = { body: 'none', family: compatible, models: [] } as const
+const DAY_SECONDS = 86_400
+const TEXTS = ['/v1/responses', '/v1/chat/completions', '/v1/completions', '/v1/embeddings', '/v1/moderations']
+const CHOICES: Readonly<Record<string, readonly string[]>> = {
+  endpoint: [...TEXTS, '/v1/images/generations', '/v1/images/edits', '/v1/videos'],
+  completion_window: ['24h'],
+}
+
+/** `POST /v1/batches`. */
+const create: Protocol = {
+  ...SHARED,
+  method: 'POST',
+  path: '/v1/batches',
+  body: 'json',
+  answer: call => {
+    const { batches, files } = call.memory.storage
+    checkRequest(call.body)
+    const input = files.get(String(call.body.input_file_id))
+    if (input === undefined) {
+      const message = `No such File object: ${String(call.body.input_file_id).slice(0, 200)}`
+      throw new SimulatorError(400, message, { param: 'input_file_id' })
+    }
+    const own = call.seed.fork('batch', batches.made)
+    const id = `batch_${own.hex(32)}`
+    const batch = { polls: 0, cancelled: false, request: call.body, outputs: [], created: own.created() }
+    batches.put(id, batch)
+    return json(batchObject(id, batch, call))
+  },
+}
+
+function checkRequest(body: JsonObject): void {
+  for (const [name, values] of Object.entries(CHOICES)) {
+    const value = body[name]
+    if (value === undefined) throw missing(name)
+    if (typeof value !== 'string' || !values.includes(value)) throw notListed(name, String(value), values)
+  }
+}
+
+/** `GET /v1/batches`. */
+const list: Protocol = {
+  ...SHARED,
+  method: 'GET',
+  path: '/v1/batches',
+  answer: () => json({ object: 'list', data: [], first_id: null, last_id: null, has_more: false }),
+}
+
+/** `GET /v1/batches/{id}`: each look brings it on. */
+const retrieve: Protocol = {
+  ...SHARED,
+  method: 'GET',
+  path: '/v1/batches/{id}',
+  answer: call => {
+    const batch = looked(known(call), batch => run(batch, call))
+    call.memory.storage.batches.put(call.parameter, batch)
+    return json(batchObject(call.parameter, batch, call))
+  },
+}
+
+/** `POST /v1/batches/{id}/cancel`. */
+const cancel: Protocol = {
+  ...SHARED,
+  method: 'POST',
+  path: '/v1/batches/{id}/cancel',
+  answer: call => {
+    const before = known(call)
+    if (isDone(before)) throw new SimulatorError(409, 'A batch that is completed cannot be cancelled.')
+    const batch = { ...before, cancelled: true }
+    call.memory.storage.batches.put(call.parameter, batch)
+    return json(batchObject(call.parameter, batch, call))
+  },
+}
+
+export const BATCHES: readonly Protocol[] = [create, list, cancel, retrieve]
+
+/** Answers every line of the input and keeps the answers as files: those that are well, and those that are not. */
+function run(batch: StoredBatch, call: Call): StoredBatch {
+  const well: string[] = []
+  const ill: string[] = []
+  for (const [index, line] of linesOf(batch, call).entries()) {
+    const { custom_id = null, url, body = {} } = line
+    const { status, requestId, body: answered } = call.inner(String(url), body)
+    const id = `batch_req_${call.seed.fork('line', index).hex(24)}`
+    const response = { status_code: status, request_id: requestId, body: answered }
+    ;(status < 400 ? well : ill).push(JSON.stringify({ id, custom_id, response, error: null }))
+  }
+  return { ...batch, outputs: [output(well, 'output'), output(ill, 'error')] }
+
+  function output(lines: readonly string[], what: string): string | undefined {
+    if (lines.length === 0) return undefined
+    const bytes = Buffer.from(`${lines.join('\n')}\n`)
+    const name = `${call.parameter}_${what}.jsonl`
+    return keep(call, { name, type: 'application/jsonl', purpose: 'batch_output', bytes }).id
+  }
+}
+
+function linesOf({ request }: StoredBatch, { memory }: Call): readonly JsonObject[] {
+  const text = memory.storage.files.get(String(request.input_file_id))?.bytes.toString('utf8') ?? ''
+  return text.split('\n').flatMap(line => {
+    const said: Json | undefined = line.trim() === '' ? undefined : parseJson(line)
+    return isObject(said) ? [said] : []
+  })
+}
+
+function known({ parameter: id, memory }: Call): StoredBatch {
+  const batch = memory.storage.batches.get(id)
+  if (batch !== undefined) return batch
+  throw new SimulatorError(404, `No batch found with id '${id.slice(0, 200)}'.`)
+}
+
+function batchObject(id: string, batch: StoredBatch, call: Call) {
+  const { request, created, polls, cancelled, outputs } = batch
+  const done = isDone(batch)
+  const total = polls === 0 && !cancelled ? 0 : linesOf(batch, call).length
+  const failed = done && outputs[1] !== undefined ? lineCount(outputs[1], call) : 0
+  return {
+    id,
+    object: 'batch',
+    endpoint: request.endpoint,
+    errors: null,
+    input_file_id: request.input_file_id,
+    completion_window: request.completion_window,
+    status: cancelled ? 'cancelled' : done ? 'completed' : polls > 0 ? 'in_progress' : 'validating',
+    output_file_id: outputs[0] ?? null,
+    error_file_id: outputs[1] ?? null,
+    created_at: created,
+    in_progress_at: polls > 0 ? created + 1 : null,
+    expires_at: created + DAY_SECONDS,
+    finalizing_at: done ? created + 2 : null,
+    completed_at: done ? created + 3 : null,
+    failed_at: null,
+    expired_at: null,
+    cancelling_at: cancelled ? created + 1 : null,
+    cancelled_at: cancelled ? created + 2 : null,
+    request_counts: { total, completed: done ? total - failed : 0, failed },
+    metadata: request.metadata ?? null,
+  }
+}
+
+function lineCount(file: string, { memory }: Call): number {
+  return (memory.storage.files.get(file)?.bytes.toString('utf8').split('\n').length ?? 1) - 1
+}

@@ -1,0 +1,132 @@
+import { SimulatorError } from '../../errors.js'
+import type { Fields } from '../../families/fields.js'
+import { badArgument, badField, nativeFields } from '../../families/native.js'
+import { effortFrom } from '../../families/sampling.js'
+import type { Faults } from '../../faults/table.js'
+import { MAX_PIXELS, type Pixels, pixelsOf } from '../../image/shapes.js'
+import type { JsonObject } from '../../json.js'
+import type { Call } from '../../protocol.js'
+import type { TextRequest, Turn } from '../../text/conversation.js'
+import { readFormat, readThinking } from './config.js'
+import { readContents, readParts, turnsOf } from './contents.js'
+import { readMessage } from './proto.js'
+import { checkSignatures } from './signatures.js'
+import { transcriptOf, voiceOf } from './sound.js'
+import { readTools } from './tools.js'
+import { WIRE } from './wire.js'
+
+export interface GenerateRequest {
+  readonly model: string
+  readonly text: TextRequest
+  /** How many candidates. */
+  readonly n: number
+  /** Whether the thoughts are told, and whether there are any. */
+  readonly told: boolean
+  readonly thinking: boolean
+  /** How many alternatives to tell of each token; absent where none are to be told at all. */
+  readonly logprobs: number | undefined
+  /** What images are asked for, and whether words are to stand beside them. */
+  readonly image: { readonly pixels: Pixels; readonly words: boolean } | undefined
+  /** Hertz of the voice, where the answer is to be spoken. */
+  readonly voice: number | undefined
+  /** What is said in a recording, where that is asked for. */
+  readonly transcript: string | undefined
+}
+
+const MAX_STOP_SEQUENCES = 5
+const MAX_CANDIDATES = 8
+
+/** Reads the body of `:generateContent` and `:streamGenerateContent`. Throws where it is not one. */
+export function readGenerate(call: Call): GenerateRequest {
+  return readRequest(readMessage(WIRE, 'GenerateContentRequest', call.body), call.parameter, call)
+}
+
+/** Reads a request whose names and types have been checked. */
+export function readRequest(object: JsonObject, model: string, { faults, seed }: Call): GenerateRequest {
+  const body = nativeFields(object)
+  const contents = readContents(body)
+  const config = body.fields('generationConfig') ?? nativeFields({})
+  if (body.raw('cachedContent') !== undefined) throw noCache()
+  checkSampling(config, faults)
+  const asked = readThinking(config)
+  const effort = effortFrom(asked.effort, faults)
+  const thinking = effort !== undefined && effort !== 'none'
+  checkSignatures(contents, thinking)
+  const { tools, choice } = readTools(body)
+  const text: TextRequest = {
+    turns: [...systemTurns(body), ...turnsOf(contents)],
+    tools,
+    choice,
+    parallel: true,
+    format: readFormat(config),
+    limit: config.integer('maxOutputTokens', { min: 1 }),
+    stop: stopsOf(config),
+    effort,
+    length: faults.tokens,
+    seed,
+  }
+  const n = config.integer('candidateCount', { min: 1, max: MAX_CANDIDATES }) ?? 1
+  const modalities = modalitiesOf(config)
+  return {
+    ...{ model, text, n, told: asked.told, thinking, logprobs: logprobsOf(config) },
+    image: imageOf(config, modalities, n),
+    voice: voiceOf(config, modalities, n),
+    transcript: transcriptOf(contents),
+  }
+}
+
+function systemTurns(body: Fields): readonly Turn[] {
+  const system = body.fields('systemInstruction')
+  if (system === undefined) return []
+  return [{ role: 'system', parts: readParts(system).flatMap(({ part }) => (part === undefined ? [] : [part])) }]
+}
+
+function checkSampling(config: Fields, faults: Faults): void {
+  config.number('temperature', { min: 0, max: 2 })
+  config.number('topP', { min: 0, max: 1 })
+  config.number('topK', { min: 1 })
+  config.number('presencePenalty', { min: -2, max: 2 })
+  config.number('frequencyPenalty', { min: -2, max: 2 })
+  if (!faults.reasoning) return
+  for (const name of ['temperature', 'topP', 'topK']) {
+    if (config.raw(name) !== undefined) throw badField(config.param(name), 'is not supported by this model')
+  }
+}
+
+const MODALITIES = ['TEXT', 'IMAGE', 'AUDIO', 'MODALITY_UNSPECIFIED']
+
+/** `responseModalities`: text, images with or without text, or sound. */
+function modalitiesOf(config: Fields): readonly string[] {
+  const modalities = config.strings('responseModalities').map(word => word.toUpperCase())
+  if (modalities.every(word => MODALITIES.includes(word))) return modalities
+  throw badArgument(`This model does not support the requested response modalities: ${modalities.join(', ')}`)
+}
+
+/** The shape of images stands in `imageConfig`. */
+function imageOf(config: Fields, modalities: readonly string[], n: number): GenerateRequest['image'] {
+  if (!modalities.includes('IMAGE')) return undefined
+  const image = config.fields('imageConfig')
+  const pixels = pixelsOf(image?.string('aspectRatio'), image?.string('imageSize'))
+  if (pixels === undefined) throw badField('generation_config.image_config', 'there is no such aspect ratio or size')
+  if (pixels.width * pixels.height * n > MAX_PIXELS) {
+    throw badArgument(`The images have more than ${MAX_PIXELS} pixels in all.`)
+  }
+  return { pixels, words: modalities.includes('TEXT') }
+}
+
+function stopsOf(config: Fields): readonly string[] {
+  const stops = config.strings('stopSequences')
+  if (stops.length <= MAX_STOP_SEQUENCES) return stops
+  throw badField(config.param('stopSequences'), `at most ${MAX_STOP_SEQUENCES} stop sequences are supported`)
+}
+
+function logprobsOf(config: Fields): number | undefined {
+  const top = config.integer('logprobs', { min: 0, max: 20 })
+  if (config.boolean('responseLogprobs')) return top ?? 0
+  if (top === undefined) return undefined
+  throw badField(config.param('logprobs'), 'logprobs needs response_logprobs to be true')
+}
+
+function noCache(): SimulatorError {
+  return new SimulatorError(403, 'CachedContent not found (or permission denied)')
+}

@@ -1,0 +1,82 @@
+import { readFaults } from '../../faults/read.js'
+import type { JsonObject } from '../../json.js'
+import type { Call } from '../../protocol.js'
+import { type Course, timeOf } from '../../tasks/course.js'
+import { originOf } from '../videos/begin.js'
+import { actionOf, buttonsOf } from './action.js'
+import { readFlags } from './flags.js'
+import type { Standing } from './known.js'
+
+const STATUS = {
+  queued: 'SUBMITTED',
+  running: 'IN_PROGRESS',
+  done: 'SUCCESS',
+  empty: 'SUCCESS',
+  failed: 'FAILURE',
+  blocked: 'FAILURE',
+} as const satisfies Record<Course['phase'], string>
+
+const REASONS = {
+  failed: '[Internal error] The image could not be generated',
+  blocked: '[Banned prompt detected] The result was blocked by our moderation',
+} as const
+
+const WAITING = { phase: 'queued', progress: 0 } as const
+
+/** A task's record, as it is fetched and as its callers are told of it. Times in milliseconds. */
+export function recordOf({ name, task, course: told }: Standing, call: Call): JsonObject {
+  const course = told === 'modal' ? WAITING : told
+  const { phase, progress } = course
+  const action = actionOf(task)
+  const asked = readFaults(task.asked)
+  const isOver = phase !== 'queued' && phase !== 'running'
+  const hasFailed = phase === 'failed' || phase === 'blocked'
+  const status = told === 'modal' ? 'MODAL' : isOver ? STATUS[phase] : (asked.state ?? STATUS[phase])
+  const hasPicture = (phase === 'running' || phase === 'done') && action !== 'VIDEO'
+  const video = action === 'VIDEO' && phase === 'done' ? `${originOf(call)}/mj/video/${name}` : ''
+  const { bot = 'MID_JOURNEY', state = '' } = task.facts
+  return {
+    ...{
+      id: name,
+      action,
+      status,
+      prompt: task.prompt,
+      promptEn: task.prompt,
+      description: descriptionOf(action, task.prompt),
+    },
+    ...{ state, botType: bot, customId: task.facts.customId ?? '', maskBase64: '' },
+    submitTime: task.started,
+    startTime: phase === 'queued' ? null : task.started,
+    finishTime: isOver ? task.started + timeOf(asked) : null,
+    progress: hasFailed ? '' : `${progress}%`,
+    imageUrl: hasPicture ? `${originOf(call)}/mj/image/${name}` : '',
+    videoUrl: video,
+    videoUrls: video === '' ? [] : [{ url: video }],
+    failReason: hasFailed ? REASONS[phase] : null,
+    properties: { finalPrompt: finalPromptOf(action, task.prompt) },
+    buttons: phase === 'done' ? buttonsOf(task).map(shown) : [],
+  }
+}
+
+function descriptionOf(action: string, prompt: string): string {
+  return `/${action.toLowerCase()} ${prompt}`.trim()
+}
+
+/** Of pictures that are described there are four; of long prompts, what counts in them. */
+function finalPromptOf(action: string, prompt: string): string {
+  const { text } = readFlags(prompt)
+  const words = text.split(/\s+/)
+  if (action === 'DESCRIBE')
+    return [1, 2, 3, 4].map(index => `${index}\u{fe0f}\u{20e3} ${text}, ${LOOKS[index - 1]} --ar 1:1`).join('\n\n')
+  if (action === 'SHORTEN') return words.filter(word => word.length > 3).join(', ')
+  return prompt
+}
+
+const LOOKS = ['as a drawing', 'in soft light', 'from afar', 'in ink']
+
+/** A button, and a grey one, in the numbers of the chat that such services run in. */
+const BUTTON = { type: 2, style: 2 }
+
+function shown({ customId, emoji, label }: ReturnType<typeof buttonsOf>[number]): JsonObject {
+  return { customId, emoji, label, ...BUTTON }
+}

@@ -1,0 +1,148 @@
+import type { Json, JsonObject } from '../json.js'
+import { isObject } from '../json.js'
+import type { Seed } from '../seed.js'
+import { describedBounds } from './described-bounds.js'
+import { type Hints, hinted, NO_HINTS } from './hinted.js'
+import { bound, strings, typeOf } from './keywords.js'
+import { numberFor } from './numbers.js'
+import { resolve, settle } from './settle.js'
+import { stringFor } from './strings.js'
+
+const FULL_DEPTH = 5
+const FULL_NODES = 500
+const MAX_NODES = 2000
+const MAX_ITEMS = 200
+
+/** What the schema has no finite value for, within the budget. */
+const IMPOSSIBLE = Symbol('impossible')
+type Made = Json | typeof IMPOSSIBLE
+
+/**
+ * A value that fits a JSON Schema: every property is filled in, down to a depth and a size where only what is required
+ * remains. Understands types, enum, const, required, bounds of numbers, strings and arrays, items and prefixItems,
+ * allOf, anyOf, oneOf, `$ref` within the document, the usual formats, simple patterns, and bounds in words. The size is bounded, whatever
+ * the schema asks; a schema that no such value fits gives `null`.
+ */
+export function instanceOf(schema: Json, seed: Seed, hints: Hints = NO_HINTS): Json {
+  const made = new Maker(schema).make(schema, { seed, hints, depth: 0, open: [] })
+  return made === IMPOSSIBLE ? null : made
+}
+
+interface Place {
+  readonly seed: Seed
+  readonly hints: Hints
+  readonly depth: number
+  /** References being followed below the full depth: meeting one again there means that no end would come. */
+  readonly open: readonly JsonObject[]
+}
+
+class Maker {
+  readonly #root: Json
+  #nodes = 0
+
+  constructor(root: Json) {
+    this.#root = root
+  }
+
+  make(schema: Json, place: Place): Made {
+    this.#nodes += 1
+    if (this.#nodes > MAX_NODES || schema === false) return IMPOSSIBLE
+    if (!isObject(schema)) return 'anything'
+    const plain = settle({ ...describedBounds(schema), ...schema }, this.#root)
+    const { $ref: reference, anyOf, oneOf } = plain
+    if (typeof reference === 'string') return this.#follow(plain, reference, place)
+    const choices = anyOf ?? oneOf
+    if (Array.isArray(choices) && choices.length > 0) return this.#choose(plain, choices, place)
+    return this.#value(plain, place)
+  }
+
+  #follow(schema: JsonObject, reference: string, place: Place): Made {
+    const target = resolve(reference, this.#root)
+    if (!isObject(target)) return this.make(target ?? true, place)
+    if (place.open.includes(target)) return IMPOSSIBLE
+    const { $ref: _, ...beside } = schema
+    const open = this.#isFull(place) ? place.open : [...place.open, target]
+    return this.make({ ...target, ...beside }, { ...place, depth: place.depth + 1, open })
+  }
+
+  #choose(schema: JsonObject, choices: readonly Json[], place: Place): Made {
+    const { anyOf: _, oneOf: __, ...base } = schema
+    for (const choice of choices) {
+      const made = this.make(isObject(choice) ? { ...base, allOf: [choice] } : choice, place)
+      if (made !== IMPOSSIBLE) return made
+    }
+    return IMPOSSIBLE
+  }
+
+  #value(schema: JsonObject, place: Place): Made {
+    const { const: fixed, enum: listed } = schema
+    if (fixed !== undefined) return fixed
+    if (Array.isArray(listed) && listed.length > 0) return listed[place.seed.below(listed.length)] ?? null
+    switch (typeOf(schema)) {
+      case 'object':
+        return this.#object(schema, place)
+      case 'array':
+        return this.#array(schema, place)
+      case 'string':
+        return stringFor(schema, place.seed)
+      case 'integer':
+        return numberFor(schema, place.seed, true)
+      case 'number':
+        return numberFor(schema, place.seed, false)
+      case 'boolean':
+        return place.seed.below(2) === 0
+      default:
+        return null
+    }
+  }
+
+  #object(schema: JsonObject, place: Place): Made {
+    const properties = isObject(schema.properties) ? schema.properties : {}
+    const required = strings(schema.required)
+    const optional = this.#isFull(place) ? Object.keys(properties) : []
+    const room = Math.max(required.length, bound(schema.maxProperties, optional.length))
+    const object: Record<string, Json> = Object.create(null)
+    for (const name of [...new Set([...required, ...optional])].slice(0, room)) {
+      const own = Object.hasOwn(properties, name) ? properties[name] : undefined
+      const made = this.#property(own ?? schema.additionalProperties ?? true, name, place)
+      if (made !== IMPOSSIBLE) object[name] = made
+      else if (required.includes(name)) return IMPOSSIBLE
+    }
+    return object
+  }
+
+  #property(schema: Json, name: string, place: Place): Made {
+    const value = hinted(isObject(schema) ? settle(schema, this.#root) : {}, place.hints.get(name))
+    return value ?? this.make(schema, inner(place, name))
+  }
+
+  #array(schema: JsonObject, place: Place): Made {
+    const { prefixItems, items, minItems, maxItems, uniqueItems } = schema
+    const fixed = [prefixItems, items].find(each => Array.isArray(each)) ?? []
+    const rest = (Array.isArray(items) ? schema.additionalItems : items) ?? true
+    const least = bound(minItems, 0)
+    const wished = Math.max(least, this.#isFull(place) ? Math.max(1, fixed.length) : 0)
+    const length = Math.min(wished, bound(maxItems, MAX_ITEMS), MAX_ITEMS)
+    const made: Json[] = []
+    for (let index = 0; made.length < length && index < length * 16; index += 1) {
+      const item = this.make(fixed[made.length] ?? rest, inner(place, index))
+      if (item === IMPOSSIBLE) return made.length >= least ? made : IMPOSSIBLE
+      if (uniqueItems !== true || isNew(item, made)) made.push(item)
+    }
+    return made
+  }
+
+  /** Whether what is optional is filled in here. */
+  #isFull(place: Place): boolean {
+    return place.depth < FULL_DEPTH && this.#nodes < FULL_NODES
+  }
+}
+
+function inner(place: Place, label: string | number): Place {
+  return { ...place, seed: place.seed.fork(label), hints: NO_HINTS, depth: place.depth + 1 }
+}
+
+function isNew(value: Json, among: readonly Json[]): boolean {
+  const text = JSON.stringify(value)
+  return among.every(each => JSON.stringify(each) !== text)
+}

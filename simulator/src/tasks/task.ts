@@ -1,0 +1,59 @@
+import { isObject, type JsonObject, parseJson } from '../json.js'
+import { type Alphabet, seal, unseal } from './token.js'
+
+/** Whose task it is: each protocol knows its own alone. */
+export type TaskKind = 'video' | 'relayed' | 'deferred' | 'pipeline' | 'operation' | 'imagine'
+
+/** Everything that has to be known of a task, by whichever process is asked for it. */
+export interface Task {
+  readonly kind: TaskKind
+  /** Without what stands behind its question mark. */
+  readonly model: string
+  /** What was asked of the simulator itself, written as a query. */
+  readonly asked: string
+  readonly prompt: string
+  /** Milliseconds since the epoch. */
+  readonly started: number
+  /** Tells tasks of one millisecond apart. */
+  readonly serial: number
+  /** Digits that the result is drawn from: the same for requests that ask for the same. */
+  readonly seed: string
+  /** What the kind needs besides. */
+  readonly facts: JsonObject
+}
+
+/** Bytes of a prompt that a name holds; of a longer one the rest is lost with the process. */
+const MAX_PROMPT_CHARS = 200
+const CUT = '\u{2026}'
+
+/** A task's name. It holds the task, so that nothing has to be kept. */
+export function nameOf(task: Task, alphabet: Alphabet = 'letters'): string {
+  const { kind, model, asked, prompt, started, serial, seed, facts } = task
+  return seal(JSON.stringify([kind, model, asked, cut(prompt), started, serial, seed, facts]), alphabet)
+}
+
+/** The task of a name, its prompt cut; nothing where no simulator made the name for this kind. */
+export function taskOf(name: string, kind: TaskKind, alphabet: Alphabet = 'letters'): Task | undefined {
+  const text = unseal(name, alphabet)
+  const value = text === undefined ? undefined : parseJson(text)
+  if (!Array.isArray(value) || value[0] !== kind) return undefined
+  const [, model, asked, prompt, started, serial, seed, facts] = value
+  if (!isObject(facts)) return undefined
+  return {
+    ...{ kind, model: String(model), asked: String(asked), prompt: String(prompt) },
+    ...{ started: Number(started), serial: Number(serial), seed: String(seed), facts },
+  }
+}
+
+/** As much of a prompt as every process knows: what is drawn shows no more. */
+export function cut(prompt: string): string {
+  if (Buffer.byteLength(prompt) <= MAX_PROMPT_CHARS) return prompt
+  let bytes = 0
+  let kept = ''
+  for (const character of prompt) {
+    bytes += Buffer.byteLength(character)
+    if (bytes > MAX_PROMPT_CHARS - Buffer.byteLength(CUT)) break
+    kept += character
+  }
+  return kept + CUT
+}
