@@ -1,7 +1,7 @@
 import { BACKSLASH, CLOSE_BRACE, CLOSE_BRACKET, COMMA, CR, LF, OPEN_BRACE, OPEN_BRACKET, QUOTE } from '../core/ascii.js'
 import { asBuffer } from './bytes.js'
 import { PendingBytes } from './pending-bytes.js'
-import { WireLimitError } from './sse-limits.js'
+import { WireLimitError } from './sse-framer.js'
 
 /** Max bytes of one document in a stream. */
 export interface JsonStreamLimits {

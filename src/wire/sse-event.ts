@@ -14,6 +14,7 @@ import {
 } from '../core/ascii.js'
 import { isAt, startsAt } from './bytes.js'
 import { decodeSse } from './sse.js'
+import { fieldValue, type LineReader } from './sse-framer.js'
 
 /**
  * Which event ends a stream: one whose data is exactly `data`, or whose name (or type, if it has no name) is in `events`.
@@ -69,7 +70,7 @@ function endBytes(end: RelayEnd | undefined): EndBytes {
  * Classifies an event from the positions of its lines in one run of bytes. It decodes and copies nothing, except for the
  * rare event whose data spans lines, or whose type follows other members.
  */
-export class EventReader {
+export class EventReader implements LineReader {
   readonly #endData: Buffer | undefined
   readonly #endNames: readonly Buffer[]
   readonly #endTypes: readonly Buffer[]
@@ -157,15 +158,6 @@ export class EventReader {
     if (!this.#endTypes.some(name => text.includes(name))) return false
     return this.#end?.events.includes(typeOf(text.toString('utf8'))) === true
   }
-}
-
-/** Start of a line's value if the line is of that field; else -1. */
-function fieldValue(bytes: Buffer, start: number, end: number, field: Buffer): number {
-  const colon = start + field.length
-  if (colon > end || !isAt(bytes, start, colon, field)) return -1
-  if (colon === end) return end
-  if (bytes[colon] !== COLON) return -1
-  return colon + 1 < end && bytes[colon + 1] === SPACE ? colon + 2 : colon + 1
 }
 
 function skipSpace(bytes: Buffer, start: number, end: number): number {

@@ -1,39 +1,28 @@
-import { CR, LF } from '../core/ascii.js'
+import type { Frame as Message } from '../core/codec.js'
 import { asBuffer } from './bytes.js'
-import { Lines } from './lines.js'
-import { PendingBytes } from './pending-bytes.js'
-import { overLimit, type SseLimits, WireLimitError } from './sse-limits.js'
+import { EventFramer, fieldValue, type LineReader, type SseLimits, WireLimitError } from './sse-framer.js'
 
-export { type SseLimits, WireLimitError } from './sse-limits.js'
+export { type SseLimits, WireLimitError } from './sse-framer.js'
 
 /** One event, with the name and id that it carries itself. */
-export interface Frame {
-  readonly event?: string
-  readonly data: string
+export interface Frame extends Message {
   readonly id?: string
 }
 
-const BOM = '\uFEFF'
+const DATA = Buffer.from('data')
+const EVENT = Buffer.from('event')
+const ID = Buffer.from('id')
 
 /**
- * Parses an event stream (WHATWG HTML, 9.2.6) in chunks of any size, in linear time. It skips comments, `retry` and unknown
- * fields, and events without data or without their final blank line.
+ * Parses an event stream in chunks of any size, in linear time. It skips comments, `retry` and unknown fields, and events
+ * without data or without their final blank line.
  */
 export class SseDecoder {
-  readonly #limits: SseLimits
-  /** The part of the current line in earlier chunks. */
-  readonly #pending = new PendingBytes()
-  #isFirstLine = true
-  #afterCr = false
-  /** Bytes of the current event before its current line. */
-  #before = 0
-  #data: string[] = []
-  #event = ''
-  #id: string | undefined
-  #over: WireLimitError | undefined
+  readonly #framer: EventFramer
+  readonly #fields = new Fields()
 
   constructor(limits: SseLimits) {
-    this.#limits = limits
+    this.#framer = new EventFramer(limits)
   }
 
   /**
@@ -41,87 +30,54 @@ export class SseDecoder {
    * has whole events before that, it returns them, and the next call throws.
    */
   push(chunk: Uint8Array): readonly Frame[] {
-    if (this.#over !== undefined) throw this.#over
-    if (chunk.length === 0) return []
-    const bytes = asBuffer(chunk)
-    const lines = new Lines(bytes)
+    const framer = this.#framer
     const frames: Frame[] = []
-    let start = this.#skipLf(bytes)
-    for (;;) {
-      const end = lines.end(start)
-      const length = this.#pending.length + end - start
-      const over = overLimit(this.#limits, this.#before, length)
-      if (over !== undefined) {
-        this.#over = new WireLimitError(over)
-        if (frames.length === 0) throw this.#over
-        return frames
+    if (framer.feed(asBuffer(chunk))) {
+      while (framer.next(this.#fields)) {
+        const frame = this.#fields.frame()
+        if (frame !== undefined) frames.push(frame)
       }
-      if (end === bytes.length) {
-        this.#pending.append(bytes.subarray(start))
-        return frames
-      }
-      const next = lines.after(end)
-      this.#before += length + next - end
-      const frame = this.#line(this.#text(bytes, start, end))
-      if (frame !== undefined) frames.push(frame)
-      start = next
     }
+    if (framer.fault !== undefined && frames.length === 0) throw new WireLimitError(framer.fault)
+    return frames
   }
+}
 
-  /** Ends the stream. The rest of an incomplete event is dropped, as the standard says. */
-  end(): readonly Frame[] {
-    if (this.#over !== undefined) throw this.#over
-    this.#pending.take()
-    this.#reset()
-    return []
-  }
+/** The fields of one event. */
+class Fields implements LineReader {
+  #data: string | undefined
+  #event = ''
+  #id: string | undefined
 
-  /** An LF at the start of a chunk may be the second half of the last chunk's CRLF. */
-  #skipLf(bytes: Buffer): number {
-    const isSecondHalf = this.#afterCr && bytes[0] === LF
-    this.#afterCr = bytes[bytes.length - 1] === CR
-    if (!isSecondHalf) return 0
-    if (this.#before > 0) this.#before++
-    return 1
-  }
-
-  #text(bytes: Buffer, start: number, end: number): string {
-    if (this.#pending.length === 0) return bytes.toString('utf8', start, end)
-    this.#pending.append(bytes.subarray(start, end))
-    return this.#pending.take().toString('utf8')
-  }
-
-  #line(text: string): Frame | undefined {
-    const line = this.#isFirstLine && text.startsWith(BOM) ? text.slice(BOM.length) : text
-    this.#isFirstLine = false
-    if (line === '') return this.#dispatch()
-    const colon = line.indexOf(':')
-    if (colon === 0) return undefined
-    if (colon < 0) this.#field(line, '')
-    else this.#field(line.slice(0, colon), line.slice(line[colon + 1] === ' ' ? colon + 2 : colon + 1))
-    return undefined
-  }
-
-  #field(name: string, value: string): void {
-    if (name === 'data') this.#data.push(value)
-    else if (name === 'event') this.#event = value
-    else if (name === 'id' && !value.includes('\0')) this.#id = value
-  }
-
-  #dispatch(): Frame | undefined {
-    const frame: { event?: string; data: string; id?: string } = { data: this.#data.join('\n') }
-    if (this.#event !== '') frame.event = this.#event
-    if (this.#id !== undefined) frame.id = this.#id
-    const isEvent = this.#data.length > 0
-    this.#reset()
-    return isEvent ? frame : undefined
-  }
-
-  #reset(): void {
-    this.#before = 0
-    this.#data = []
+  begin(): void {
+    this.#data = undefined
     this.#event = ''
     this.#id = undefined
+  }
+
+  line(bytes: Buffer, start: number, end: number): void {
+    let value = fieldValue(bytes, start, end, DATA)
+    if (value >= 0) {
+      const text = bytes.toString('utf8', value, end)
+      this.#data = this.#data === undefined ? text : `${this.#data}\n${text}`
+      return
+    }
+    value = fieldValue(bytes, start, end, EVENT)
+    if (value >= 0) {
+      this.#event = bytes.toString('utf8', value, end)
+      return
+    }
+    value = fieldValue(bytes, start, end, ID)
+    if (value >= 0 && !bytes.subarray(value, end).includes(0)) this.#id = bytes.toString('utf8', value, end)
+  }
+
+  /** The event; undefined if it has no data. */
+  frame(): Frame | undefined {
+    if (this.#data === undefined) return undefined
+    const frame: { event?: string; data: string; id?: string } = { data: this.#data }
+    if (this.#event !== '') frame.event = this.#event
+    if (this.#id !== undefined) frame.id = this.#id
+    return frame
   }
 }
 

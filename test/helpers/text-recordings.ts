@@ -83,7 +83,7 @@ function answerOf(body: string, streamed: boolean): Answer {
 /** The frames of an event stream, whose bytes come in these pieces. */
 export function sseFrames(...pieces: readonly Uint8Array[]): Frame[] {
   const decoder = new SseDecoder(LIMITS)
-  return [...pieces.flatMap(bytes => decoder.push(bytes)), ...decoder.end()]
+  return pieces.flatMap(bytes => decoder.push(bytes))
 }
 
 function lines(text: string): Frame[] {

@@ -7,13 +7,14 @@ import { streams } from './sse-streams.js'
 
 const WIDE: SseLimits = { line: 1e6, event: 1e6 }
 
+const NOTHING = Buffer.alloc(0)
+
 /** What a decoder makes of a stream: its frames, and the limit that it met. */
 function decode(chunks: readonly Uint8Array[], limits = WIDE): { frames: Frame[]; limit: string | undefined } {
   const decoder = new SseDecoder(limits)
   const frames: Frame[] = []
   try {
-    for (const chunk of chunks) frames.push(...decoder.push(chunk))
-    frames.push(...decoder.end())
+    for (const chunk of [...chunks, NOTHING]) frames.push(...decoder.push(chunk))
     return { frames, limit: undefined }
   } catch (error) {
     if (!(error instanceof WireLimitError)) throw error
@@ -143,7 +144,7 @@ t.test('F-U16 a decoder that met a limit reads no further', async t => {
   const decoder = new SseDecoder({ line: 5, event: 100 })
   t.throws(() => decoder.push(Buffer.from('data: abc')), { name: 'WireLimitError', limit: 'line' })
   t.throws(() => decoder.push(Buffer.from('\n\n')), WireLimitError)
-  t.throws(() => decoder.end(), WireLimitError)
+  t.throws(() => decoder.push(NOTHING), WireLimitError)
 })
 
 t.test('F-U16 limits are met at the same place however the stream is cut', async () => {
