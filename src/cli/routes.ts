@@ -1,5 +1,5 @@
-import { HEALTH_PATHS } from '../core/health-paths.js'
 import type { Route } from '../core/plan.js'
+import { HEALTH_PATHS } from '../core/route-settings.js'
 import { type Define, example } from './command.js'
 import { coloured, EXIT, type Io, paints, print } from './io.js'
 import { mustLoad, type Ready } from './loading.js'

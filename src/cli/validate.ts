@@ -88,7 +88,7 @@ async function report(checked: readonly Checked[], options: Options, io: Io): Pr
     for (const { file, loaded } of checked) await reportText(loaded, file, io)
     return
   }
-  const { FORMATS } = await import('./formats/index.js')
+  const { FORMATS } = await import('./formats.js')
   const text = FORMATS[options.format](checked.flatMap(({ loaded }) => loaded.problems))
   if (text !== '') print(io.stdout, text)
 }

@@ -1,15 +1,15 @@
-import { type Config, LOG_LEVELS, type LogLevel, type TasksConfig } from '../core/config.js'
+import { type Config, LOG_LEVELS, type LogLevel, type TasksConfig, type WebhookConfig } from '../core/config.js'
 import { DEFAULTS } from '../core/defaults.generated.js'
 import { type Context, interpolate } from './context.js'
 import { type Document, Site } from './document.js'
 import { sectionOf } from './entries.js'
 import { type ListenOverrides, readListen } from './listen.js'
-import { readMedia } from './media.js'
+import { checkAllowed, readMedia } from './media.js'
 import type { RawGateway } from './raw.generated.js'
+import { readSecret } from './secrets.js'
 import { readDuration, readLimits, readRetry, readTimeouts } from './settings.js'
 import { readSpool } from './spool.js'
 import { readStore } from './store.js'
-import { readWebhooks } from './webhooks.js'
 
 /** Settings of the command line; they win over the file. */
 export interface Overrides extends ListenOverrides {
@@ -55,4 +55,35 @@ function readLogLevel(main: Document, site: Site, context: Context): LogLevel {
     context.report.error('bad-value', site.child('level'), `this variable holds none of ${LOG_LEVELS.join(', ')}`)
   }
   return level ?? DEFAULTS.log.level
+}
+
+/** Fewest characters of a secret that is no `whsec_…`. */
+const MIN_SECRET_CHARS = 24
+
+/** Whom clients may have told of their tasks. Nobody, unless it is written. */
+export function readWebhooks(
+  written: RawGateway['webhooks'],
+  site: Site,
+  context: Context,
+): { readonly webhooks?: WebhookConfig } {
+  if (written === undefined) return {}
+  const { secret: place, timeout, ...rest } = interpolate(written, site, context)
+  const at = site.child('secret')
+  const result = readSecret(place, at, context)
+  if (rest.allow !== undefined) checkAllowed(rest.allow, site.child('allow'), context)
+  const secret = result !== 'broken' && 'secret' in result ? result.secret : undefined
+  if (secret !== undefined && secret.reveal().length < MIN_SECRET_CHARS) {
+    context.report.error('bad-secret', at, `a secret to sign with has at least ${MIN_SECRET_CHARS} characters`)
+  }
+  if (result !== 'broken' && 'absent' in result) {
+    context.report.warn('no-secret', at, `${result.absent}, so nobody is told of tasks`)
+  }
+  return {
+    webhooks: {
+      ...DEFAULTS.webhooks,
+      ...rest,
+      ...(secret === undefined ? {} : { secret }),
+      ...(timeout === undefined ? {} : { timeout: readDuration(timeout, site.child('timeout'), context) }),
+    },
+  }
 }

@@ -1,10 +1,11 @@
 import { codecOf, partnersOf, readsForms } from '../codecs/index.js'
 import type { PointerConfig, RouteConfig } from '../core/config.js'
-import type { ModelPointer } from '../core/route-settings.js'
+import { DEFAULTS } from '../core/defaults.generated.js'
+import type { ModelPointer, RouteFraming } from '../core/route-settings.js'
 import { STATEFUL } from '../core/stateful.js'
 import type { Context } from './context.js'
 import type { Site } from './document.js'
-import type { RawRouteMapping, RawRouteTask } from './raw.generated.js'
+import type { RawFraming, RawRouteMapping, RawRouteTask } from './raw.generated.js'
 import { suggest } from './suggest.js'
 import type { RoutePattern } from './templates.js'
 
@@ -235,4 +236,11 @@ function checkForm({ body, protocol, json, ...config }: RouteConfig, site: Site,
   if (isForm && codec !== undefined && !readsForms(codec)) {
     report.error('conflict', site.child('protocol'), `requests of ${protocol} are JSON, and a form is none`)
   }
+}
+
+/** How the route's streams are cut into messages; events where it does not say. */
+export function readFraming(raw: RawFraming | undefined): RouteFraming {
+  if (raw === undefined || typeof raw === 'string')
+    return { byDefault: raw ?? DEFAULTS.framingChoice.default, parameter: undefined, values: {} }
+  return { byDefault: raw.default ?? DEFAULTS.framingChoice.default, parameter: raw.parameter, values: raw.values }
 }

@@ -7,7 +7,6 @@ import { checkAliasPath, readAliasPath, shapesOfAliasPath } from './alias-path.j
 import { type Context, interpolate } from './context.js'
 import type { Site } from './document.js'
 import { type Entries, type Entry, placeOf, sectionOf } from './entries.js'
-import { readFraming } from './framing.js'
 import { checkUpstream } from './models.js'
 import type {
   RawObject,
@@ -26,6 +25,7 @@ import {
   checkParts,
   checkSocket,
   defaultBody,
+  readFraming,
   readModelPointer,
   readStream,
 } from './route-parts.js'

@@ -1,4 +1,4 @@
-import { HEALTH_PATHS } from '../core/health-paths.js'
+import { HEALTH_PATHS } from '../core/route-settings.js'
 
 /** Longest path of a route or call. */
 const MAX_PATH_CHARS = 2048

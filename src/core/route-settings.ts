@@ -76,3 +76,6 @@ export const ANSWERS = [
 
 /** How a stream is cut into messages: events with LF or CRLF, a JSON document a line, or one JSON array. */
 export type Framing = 'sse' | 'sse-crlf' | 'ndjson' | 'array'
+
+/** Paths that the gateway answers by itself, without a key and whatever the plan says. */
+export const HEALTH_PATHS: readonly string[] = ['/livez', '/readyz']

@@ -1,12 +1,6 @@
 import { randomInt } from 'node:crypto'
-import type { Blobs } from './store-blobs.js'
-import type { Counters } from './store-counters.js'
-import type { Ledger } from './store-ledger.js'
-import type { Place } from './store-place.js'
+import { checkPlace, isKey, type Place, StoreError } from './store-place.js'
 
-export * from './store-blobs.js'
-export * from './store-counters.js'
-export * from './store-ledger.js'
 export * from './store-place.js'
 
 /**
@@ -111,4 +105,120 @@ export function firstVersion(): number {
 export function dueAfter(current: Pick<Draft, 'due'>, change: Pick<Change, 'due'>): { readonly due?: number } {
   const due = change.due === undefined ? current.due : change.due
   return due === undefined || due === null ? {} : { due }
+}
+
+/**
+ * What happened, in order, never changed: an account of a namespace over all owners. Sequence numbers of a namespace
+ * begin at 1 and have no gaps; an entry is only seen together with all entries before it.
+ */
+export interface Ledger {
+  /** Resolves with the entry's sequence number. */
+  append(namespace: string, owner: string, value: Uint8Array): Promise<number>
+  /** Entries behind a sequence number (absent: from the first on), in order. */
+  entries(namespace: string, range: { readonly after?: number; readonly limit: number }): Promise<readonly Entry[]>
+}
+
+export interface Entry {
+  readonly sequence: number
+  readonly owner: string
+  readonly value: Uint8Array
+}
+
+/**
+ * Bytes by reference, of any size, written and read in pieces and never whole in memory. A blob is there when all of it
+ * is, and a later one of the same place takes its place at once; who reads the former one reads it to its end or gets an
+ * error, and never a mixture.
+ */
+export interface Blobs {
+  /**
+   * Resolves with the size. Over `limit` it throws {@link StoreError} `full`; where the source fails, its own error goes
+   * through. Nothing stays of either.
+   */
+  put(place: Place, pieces: AsyncIterable<Uint8Array>, keep: Keep): Promise<number>
+  /** Undefined where there is none, or it has expired. Pieces are at most {@link MAX_PIECE_BYTES} bytes long. */
+  get(place: Place, range?: ByteRange): Promise<StoredBlob | undefined>
+  /** False where there is none. */
+  delete(place: Place): Promise<boolean>
+}
+
+export interface Keep {
+  /** Milliseconds since the epoch. */
+  readonly expires: number
+  /** Bytes. */
+  readonly limit: number
+}
+
+/** Bytes from `start` up to and without `end`; absent: from the first, to the last. Both are cut to what is there. */
+export interface ByteRange {
+  readonly start?: number
+  readonly end?: number
+}
+
+export interface StoredBlob {
+  /** Of all of it, whatever range was asked for. */
+  readonly size: number
+  readonly expires: number
+  readonly pieces: AsyncIterable<Uint8Array>
+}
+
+/** Largest piece that is kept or read at once, bytes. */
+export const MAX_PIECE_BYTES = 256 * 1024
+
+/**
+ * Amounts with a ceiling, over all processes that share the store: who wants to spend reserves first, and settles what
+ * it was in the end. Amounts are whole numbers from 0 to 2^53 − 1; what one is worth is the user's choice.
+ */
+export interface Counters {
+  /**
+   * Holds an amount back, all or nothing; undefined where what is spent and held would pass the ceiling. The same id
+   * again holds nothing more while it is open, and answers as the first time.
+   */
+  reserve(counter: Counter, reservation: Reservation): Promise<Tally | undefined>
+  /**
+   * Counts what was spent, in the place of the reservation of that id, once: undefined where it was counted before. There
+   * need not be a reservation (any more): what was spent counts, also over a ceiling.
+   */
+  settle(counter: Counter, settlement: Settlement): Promise<Tally | undefined>
+  /** Zero for a counter that nobody has used, or whose time is over. */
+  read(counter: Place, now: number): Promise<Tally>
+}
+
+export interface Counter extends Place {
+  /** When all of it is forgotten (the end of its window), milliseconds since the epoch; the latest one given holds. */
+  readonly expires: number
+}
+
+export interface Reservation {
+  /** Visible ASCII, at most 256 characters; one for each thing that is paid for. */
+  readonly id: string
+  readonly amount: number
+  readonly ceiling: number
+  /** Milliseconds since the epoch. */
+  readonly now: number
+  /** When the amount falls back where nobody settled it. */
+  readonly expires: number
+}
+
+export interface Settlement {
+  readonly id: string
+  readonly amount: number
+  readonly now: number
+  /** Until when the same id is known to have been settled. */
+  readonly until: number
+}
+
+export interface Tally {
+  readonly spent: number
+  readonly reserved: number
+}
+
+export const NOTHING_COUNTED: Tally = { spent: 0, reserved: 0 }
+
+/** Throws {@link StoreError} where nothing can be counted. */
+export function checkCount(counter: Place, { id, amount }: { readonly id: string; readonly amount: number }): void {
+  checkPlace(counter)
+  if (!isKey(id)) throw new StoreError('unavailable', 'a reservation has an id that no store can keep')
+  if (!Number.isSafeInteger(amount) || amount < 0) {
+    throw new StoreError('unavailable', `a reservation of ${amount} is no whole amount`)
+  }
 }

@@ -2,7 +2,6 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { WebSocket, WebSocketServer, waiting } from './framed-socket.js'
 import { MessageQueue } from './message-queue.js'
-import { PASSED, PassedSocket } from './passed-socket.js'
 
 /** Bytes that may wait for a slow side; beyond it `send` asks for a pause. */
 const HIGH_WATER_BYTES = 64 * 1024
@@ -201,4 +200,33 @@ export function acceptMessages(
     // The library destroys a connection that its client has ended, without an event.
     if (socket.destroyed) resolve(undefined)
   })
+}
+
+/** Longer than any session: when a connection is given up is for its owner to say, which sees whether bytes still go. */
+const NO_CLOSE_TIMEOUT_MS = 2 ** 31 - 1
+
+/** Options of each WebSocket whose messages are passed on. Without compression: a small message could unfold to any size. */
+const PASSED = { perMessageDeflate: false, closeTimeout: NO_CLOSE_TIMEOUT_MS } as const
+
+/**
+ * A WebSocket whose owner decides when to answer a close frame or a fault of the peer. The library calls its own
+ * `close` at once for that. It learns of the connection's end only when the connection really ends.
+ */
+class PassedSocket extends WebSocket {
+  /** The code for a peer that broke the protocol, or sent too much; 0 for none. */
+  faultCode = 0
+  #mayClose = false
+
+  /** What the library calls. A close frame comes with its reason, or with nothing at all; a fault with its code alone. */
+  override close(code?: number, reason?: string | Buffer): void {
+    if (this.#mayClose) super.close(code, reason)
+    else if (code !== undefined && reason === undefined) this.faultCode = code
+    else this.emit('concluded', code ?? 1005, String(reason ?? ''))
+  }
+
+  /** Sends a close frame, the first or the answer, for which the library ends the connection. */
+  finish(code?: number, reason?: string): void {
+    this.#mayClose = true
+    this.close(code, reason)
+  }
 }

@@ -13,6 +13,7 @@ import type { ListenConfig } from '../core/config.js'
 import { errorBody } from '../core/error-bodies.js'
 import { type ErrorCode, type Family, GatewayError } from '../core/errors.js'
 import type { Limits } from '../core/limits.js'
+import { StartError } from './problems.js'
 
 /** How often Node checks for clients that are late with their request, milliseconds. */
 const CHECK_INTERVAL_MS = 1000
@@ -144,4 +145,35 @@ function serveInPlace(server: Server | HttpsServer, request: IncomingMessage, so
   const again = Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1')
   socket.unshift(Buffer.concat([again, head]))
   server.emit('setSecureContext' in server ? 'secureConnection' : 'connection', socket)
+}
+
+/** Opens a listener. Throws {@link StartError} with one clear line where that cannot be. */
+export async function listen(
+  server: Server | HttpsServer,
+  { host, port, backlog }: Pick<ListenConfig, 'host' | 'port' | 'backlog'>,
+): Promise<void> {
+  await new Promise<void>((listening, failed) => {
+    const fail = (error: NodeJS.ErrnoException): void => failed(new StartError(explain(error, host, port)))
+    server.once('error', fail)
+    server.listen({ host, port, backlog }, () => {
+      server.off('error', fail)
+      listening()
+    })
+  })
+}
+
+function explain(error: NodeJS.ErrnoException, host: string, port: number): string {
+  const address = `${host}:${port}`
+  switch (error.code) {
+    case 'EADDRINUSE':
+      return `${address} is in use by another process; choose another port (listen.port or --port)`
+    case 'EACCES':
+      return `no permission to listen on ${address}; ports under 1024 need privileges`
+    case 'EADDRNOTAVAIL':
+      return `${host} is not an address of this machine (listen.host or --host)`
+    case 'ENOTFOUND':
+      return `the host name ${host} cannot be resolved (listen.host or --host)`
+    default:
+      return `cannot listen on ${address}: ${error.message}`
+  }
 }

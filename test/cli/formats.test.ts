@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import t from 'tap'
-import { FORMATS } from '../../src/cli/formats/index.js'
+import { FORMATS } from '../../src/cli/formats.js'
 import type { Problem } from '../../src/core/problems.js'
 
 const HERE: Problem = {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { decode } from '../../src/config/decode.js'
+import { decode } from '../../src/config/open.js'
 import { BASE, tryLoad } from './support.js'
 
 t.test('a byte order mark is no part of the text', async t => {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { parsePathText, pathText } from '../../src/config/paths.js'
+import { parsePathText, pathText } from '../../src/core/path-text.js'
 import { fc } from '../helpers/property.js'
 
 t.test('a path joins plain names with dots and indexes with brackets', async t => {

@@ -1,6 +1,5 @@
 import { errorBody } from '../../core/error-bodies.js'
 import { type ErrorCode, type Family, GatewayError } from '../../core/errors.js'
-import { HEALTH_PATHS } from '../../core/health-paths.js'
 import type { JsonObject } from '../../core/json.js'
 import type { Params } from '../../core/params.js'
 import type { Caller, Choice, Match, Miss, Route, TaskRoute, VectorForm } from '../../core/plan.js'
@@ -12,6 +11,7 @@ import {
   unrouted,
   unservedModel,
 } from '../../core/refusals.js'
+import { HEALTH_PATHS } from '../../core/route-settings.js'
 import type { CompiledPlan } from '../compile.js'
 import { admit, UNREAD } from './admit.js'
 import type { Ask } from './ask.js'

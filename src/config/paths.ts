@@ -1,1 +1,0 @@
-export { type DocumentPath, parsePathText, pathText } from '../core/path-text.js'
