@@ -1,9 +1,9 @@
-import type { Parameters } from './parameters.js'
-
 export interface Track {
   readonly width: number
   readonly height: number
-  readonly parameters: Parameters
+  /** Parameter sets of the stream. */
+  readonly sequence: Buffer
+  readonly picture: Buffer
   /** One unit of the stream a picture; the first can be shown by itself. */
   readonly pictures: readonly Buffer[]
   readonly picturesPerSecond: number
@@ -59,7 +59,7 @@ function movie(track: Track, samples: readonly Buffer[], offset: number): Buffer
 function table(track: Track, samples: readonly Buffer[], offset: number): Buffer {
   const { width, height } = track
   const entry = [Buffer.alloc(6), u16(1), Buffer.alloc(16), u16(width, height), u32(RESOLUTION, RESOLUTION, 0), u16(1)]
-  const avc1 = box('avc1', ...entry, Buffer.alloc(32), u16(24, 0xffff), configuration(track.parameters))
+  const avc1 = box('avc1', ...entry, Buffer.alloc(32), u16(24, 0xffff), configuration(track))
   return box(
     'stbl',
     full('stsd', 0, 0, u32(1), avc1),
@@ -72,9 +72,9 @@ function table(track: Track, samples: readonly Buffer[], offset: number): Buffer
 }
 
 /** `AVCDecoderConfigurationRecord` (ISO/IEC 14496-15, section 5.3.3). */
-function configuration({ profile, constraints, level, sequence, picture }: Parameters): Buffer {
+function configuration({ sequence, picture }: Track): Buffer {
   const lengths = 0b1111_1100 | (SIZE_BYTES - 1)
-  const head = Buffer.from([1, profile, constraints, level, lengths, 0b1110_0001])
+  const head = Buffer.from([1, ...sequence.subarray(1, 4), lengths, 0b1110_0001])
   return box('avcC', head, u16(sequence.length), sequence, Buffer.from([1]), u16(picture.length), picture)
 }
 

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 /** What an image costs a model that embeds it, in tokens. */
 export const IMAGE_TOKENS = 85
 
-/** Keyword of an uncompressed `iTXt` chunk without a language, as cards have it; then the text, to the chunk's end. */
+/** Keyword of an uncompressed `iTXt` chunk without a language, as pictures of the simulator have it; then the text, to the chunk's end. */
 const DESCRIPTION = Buffer.from('iTXtDescription\0\0\0\0\0')
 /** Longest description that is read, in bytes. */
 const MAX_DESCRIPTION_BYTES = 32 * 1024

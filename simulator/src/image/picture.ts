@@ -1,19 +1,32 @@
 import type { Seed } from '../seed.js'
-import { drawCard } from './card.js'
-import type { ImageFormat } from './formats.js'
-import type { Pixels } from './shapes.js'
+import { jpeg } from './jpeg.js'
+import { png } from './png.js'
+import type { Colour, Picture, Pixels } from './shapes.js'
+import { webp } from './webp.js'
+
+/** Ways to write a picture, by the names that requests have for them. */
+export const IMAGE_FORMATS = { png, jpeg, webp } as const satisfies Record<string, (picture: Picture) => Buffer>
+
+export type ImageFormat = keyof typeof IMAGE_FORMATS
 
 /** What an image costs, in tokens, whatever its size. */
 export const PICTURE_TOKENS = 1290
 
-/** A card with the prompt on it, as base64 of a file: what models of texts make when they are asked for an image. */
-export function picture(
-  model: string,
-  prompt: string,
-  { width, height }: Pixels,
-  seed: Seed,
-  format: ImageFormat = 'png',
-): string {
-  const note = `${model} ${width}x${height}`
-  return drawCard({ width, height, prompt, note, share: 1, transparent: false, seed }, format).toString('base64')
+const COLOURS: readonly [Colour, ...Colour[]] = [
+  [0x2f, 0x6f, 0x9f],
+  [0x9f, 0x4a, 0x2f],
+  [0x3f, 0x7f, 0x4f],
+  [0x7a, 0x4f, 0x8f],
+  [0xa0, 0x7a, 0x20],
+]
+
+/** The colour of a seed's picture, or of one of its panels: no two of five have the same. */
+export function colourOf(seed: Seed, panel = 0): Colour {
+  return COLOURS[(seed.below(COLOURS.length) + panel) % COLOURS.length] ?? COLOURS[0]
+}
+
+/** A whole picture as base64 of a file: what models of texts make when they are asked for an image. */
+export function picture(description: string, size: Pixels, seed: Seed, format: ImageFormat = 'png'): string {
+  const whole = { ...size, colours: [colourOf(seed)], share: 1, transparent: false, description } as const
+  return IMAGE_FORMATS[format](whole).toString('base64')
 }

@@ -3,6 +3,20 @@ export interface Pixels {
   readonly height: number
 }
 
+/** Red, green and blue, 0 to 255 each. */
+export type Colour = readonly [red: number, green: number, blue: number]
+
+/** What stands for a generated image: a file of the right format and size, with a colour of its own and the prompt in it. */
+export interface Picture extends Pixels {
+  /** One, or four of a grid. */
+  readonly colours: readonly [Colour, ...Colour[]]
+  /** How much of it is done, from 0 to 1. */
+  readonly share: number
+  readonly transparent: boolean
+  /** The prompt; WebP files do without. */
+  readonly description: string
+}
+
 const SIDES: Readonly<Record<string, number>> = { '1K': 1024, '2K': 2048 }
 /** Of all images of an answer together: drawing takes time from everybody else in the process. */
 export const MAX_PIXELS = 10 * 1024 * 1024

@@ -1,6 +1,5 @@
-import { aac, aacLength } from './aac.js'
 import { flac, flacLength } from './flac.js'
-import { mp3, mp3Length } from './mp3.js'
+import { aac, mp3 } from './framed.js'
 import { opus, opusLength } from './opus.js'
 import { samplesOf, synthesize, type Utterance } from './speech.js'
 import { SAMPLE_BYTES, wavHead } from './wav.js'
@@ -19,9 +18,9 @@ export interface SoundFormat {
 export const SOUND_FORMATS = {
   wav: { type: 'audio/wav', length: wavLength, pieces: wav },
   pcm: { type: 'audio/pcm', length: pcmLength, pieces: synthesize },
-  mp3: { type: 'audio/mpeg', length: mp3Length, pieces: mp3 },
+  mp3: { type: 'audio/mpeg', ...mp3 },
   opus: { type: 'audio/ogg', length: opusLength, pieces: opus },
-  aac: { type: 'audio/aac', length: aacLength, pieces: aac },
+  aac: { type: 'audio/aac', ...aac },
   flac: { type: 'audio/flac', length: flacLength, pieces: flac },
 } as const satisfies Record<string, SoundFormat>
 

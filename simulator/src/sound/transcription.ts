@@ -1,7 +1,6 @@
-import { readAac } from './aac.js'
 import { commentIn } from './comments.js'
 import { flacSeconds } from './flac.js'
-import { mp3Seconds, readTag } from './mp3.js'
+import { aacSeconds, mp3Seconds, readTag } from './framed.js'
 import { oggSeconds } from './opus.js'
 import { chunksOf, spokenText } from './wav.js'
 
@@ -47,12 +46,11 @@ interface Container {
 
 function read(container: string, file: Buffer): Container {
   switch (container) {
-    case 'mp3': {
+    case 'mp3':
+    case 'aac': {
       const { text, end } = readTag(file)
-      return { text, seconds: mp3Seconds(file, end) }
+      return { text, seconds: mp3Seconds(file, end) ?? aacSeconds(file, end) }
     }
-    case 'aac':
-      return readAac(file) ?? { text: undefined, seconds: undefined }
     case 'ogg':
       return { text: commentIn(file), seconds: oggSeconds(file) }
     case 'flac':

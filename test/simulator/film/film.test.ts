@@ -6,7 +6,7 @@ import { fc } from '../../helpers/property.js'
 import { decodePng } from '../image/decode-png.js'
 import { boxesOf } from './boxes.js'
 
-const FILM: Film = { width: 320, height: 180, seconds: 2, prompt: 'A lighthouse', note: 'sim', seed: new Seed('a') }
+const FILM: Film = { width: 320, height: 180, seconds: 2, prompt: 'A lighthouse', seed: new Seed('a') }
 const PER_SECOND = 8
 
 const SIZES = [
@@ -29,39 +29,19 @@ for (const [width, height, seconds] of SIZES) {
   })
 }
 
-t.test(
-  'what is seen is what was drawn, to the pixel: the card stands, the bar fills up',
-  { skip: without('ffmpeg') },
-  async t => {
-    const { width, height } = FILM
-    const frame = (width * height * 3) / 2
-    const pictures = await decode(drawFilm(FILM))
+t.test('one colour is seen in every picture, to the pixel', { skip: without('ffmpeg') }, async t => {
+  for (const size of [{}, { width: 66, height: 98 }, { width: 2048, height: 64 }]) {
+    const film = { ...FILM, ...size }
+    const frame = (film.width * film.height * 3) / 2
+    const pictures = await decode(drawFilm(film))
     t.equal(pictures.length, frame * FILM.seconds * PER_SECOND)
-    const luma = (picture: number, x: number, y: number) => pictures[picture * frame + y * width + x]
-    const still = decodePng(drawThumbnail(FILM))
-    const shades = new Map<number, number | undefined>()
-    for (let y = 0; y < 160; y += 1) {
-      for (let x = 0; x < width; x += 1) {
-        const colour = still.at(x, y)
-        if (!shades.has(colour)) shades.set(colour, luma(0, x, y))
-        if (luma(0, x, y) !== shades.get(colour)) t.fail(`pixel ${x},${y} is another one`)
-        if (luma(15, x, y) !== luma(0, x, y)) t.fail(`pixel ${x},${y} changes`)
-      }
+    const luma = pictures.subarray(0, film.width * film.height)
+    t.ok(luma.every(sample => sample === luma[0]))
+    for (let at = frame; at < pictures.length; at += frame) {
+      t.ok(pictures.subarray(at, at + frame).equals(pictures.subarray(0, frame)))
     }
-    t.equal(new Set(shades.values()).size, 3)
-    const filled = Array.from({ length: 16 }, (_, picture) => {
-      const row = pictures.subarray(picture * frame + 170 * width, picture * frame + 171 * width)
-      return row.filter(sample => sample === shades.get(0)).length
-    })
-    t.equal(filled[0], 0)
-    t.equal(filled.at(-1), width)
-    t.same(
-      filled,
-      filled.toSorted((one, other) => one - other),
-    )
-    t.ok(new Set(filled).size > 10, 'it moves')
-  },
-)
+  }
+})
 
 t.test('any prompt and any size can be decoded', { skip: without('ffmpeg') }, async t => {
   const side = fc.integer({ min: 32, max: 150 }).map(half => 2 * half)
@@ -78,7 +58,7 @@ t.test('any prompt and any size can be decoded', { skip: without('ffmpeg') }, as
 
 t.test('the same film is the same file, and another one is not', async t => {
   t.ok(drawFilm(FILM).equals(drawFilm({ ...FILM })))
-  for (const other of [{ prompt: 'A lighthouse.' }, { width: 322 }, { seconds: 3 }, { note: 'other' }]) {
+  for (const other of [{ prompt: 'A lighthouse.' }, { width: 322 }, { seconds: 3 }]) {
     t.notOk(drawFilm(FILM).equals(drawFilm({ ...FILM, ...other })))
   }
 })

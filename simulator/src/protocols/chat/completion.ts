@@ -82,9 +82,9 @@ function choiceOf(request: ChatRequest, index: number): Choice {
   }
 }
 
-function drawn({ model, text, image }: ChatRequest, { finish }: TextReply, seed: Seed): readonly object[] {
+function drawn({ text, image }: ChatRequest, { finish }: TextReply, seed: Seed): readonly object[] {
   if (image === undefined || finish !== 'stop') return []
-  const base64 = picture(model, lastUserText(text.turns), image, seed.fork('image'))
+  const base64 = picture(lastUserText(text.turns), image, seed.fork('image'))
   return [{ type: 'image_url', index: 0, image_url: { url: `data:image/png;base64,${base64}` } }]
 }
 

@@ -92,9 +92,9 @@ function piecesOf(reply: TextReply, request: GenerateRequest, seed: Seed, { faul
 }
 
 /** The image that was asked for, behind the words. */
-function drawn({ model, text, image }: GenerateRequest, { finish }: TextReply, seed: Seed): readonly Piece[] {
+function drawn({ text, image }: GenerateRequest, { finish }: TextReply, seed: Seed): readonly Piece[] {
   if (image === undefined || finish !== 'stop') return []
-  const data = picture(model, lastUserText(text.turns), image.pixels, seed.fork('image'))
+  const data = picture(lastUserText(text.turns), image.pixels, seed.fork('image'))
   return [{ part: { inlineData: { mimeType: 'image/png', data } }, spent: { output: PICTURE_TOKENS, thoughts: 0 } }]
 }
 

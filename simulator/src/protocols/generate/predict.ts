@@ -1,5 +1,5 @@
 import { badArgument, badField, native, nativeFields } from '../../families/native.js'
-import type { ImageFormat } from '../../image/formats.js'
+import type { ImageFormat } from '../../image/picture.js'
 import { picture } from '../../image/picture.js'
 import { MAX_PIXELS, pixelsOf, RESOLUTIONS } from '../../image/shapes.js'
 import { type Call, json, type Protocol } from '../../protocol.js'
@@ -43,8 +43,6 @@ function answer(call: Call): object {
     throw badArgument(`The simulator writes no ${mimeType.slice(0, 100)}: image/png and image/jpeg.`)
   if (says(prompt, 'simulate_block')) return parameters.boolean('includeRaiReason') ? { predictions: [BLOCKED] } : {}
   const seed = call.seed.fork('image')
-  const images = Array.from({ length: count }, (_, index) =>
-    picture(call.parameter, prompt, pixels, seed.fork('one', index), format),
-  )
+  const images = Array.from({ length: count }, (_, index) => picture(prompt, pixels, seed.fork('one', index), format))
   return { predictions: images.map(bytesBase64Encoded => ({ mimeType, bytesBase64Encoded })) }
 }

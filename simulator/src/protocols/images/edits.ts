@@ -10,7 +10,7 @@ import { checkMask, inputDescriptions, onlyFiles, pictureOf, picturesOf, sizeOf 
 import { answerWith } from './index.js'
 import { type ImageRequest, readImageRequest } from './request.js'
 
-/** `POST /v1/images/edits`: cards with the prompt on them, of the size of the first image; that and the mask are measured. */
+/** `POST /v1/images/edits`: images of the size of the first image; that and the mask are measured. */
 export const edits: Protocol = {
   method: 'POST',
   path: '/v1/images/edits',

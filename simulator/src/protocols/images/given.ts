@@ -3,7 +3,7 @@ import type { FormFile } from '../../form.js'
 import { type Measured, measure } from '../../image/measure.js'
 import type { Call } from '../../protocol.js'
 
-/** The sides of cards that are drawn. */
+/** The sides of images that are made. */
 const SIDES = { min: 64, max: 2048 }
 const MAX_INPUT_IMAGES = 16
 
@@ -33,7 +33,7 @@ export function checkMask(mask: Measured | undefined, picture: Measured): void {
   )
 }
 
-/** The size of the answer where none is asked for: the picture's, as far as cards can have it. */
+/** The size of the answer where none is asked for: the picture's, as far as images may have it. */
 export function sizeOf({ width, height }: Measured): string {
   const side = (length: number): number => Math.max(SIDES.min, Math.min(SIDES.max, length))
   return `${side(width)}x${side(height)}`

@@ -1,11 +1,11 @@
 import { compatible } from '../../families/compatible.js'
 import { spoiled } from '../../faults/usage.js'
-import { drawCard } from '../../image/card.js'
+import { colourOf, IMAGE_FORMATS } from '../../image/picture.js'
 import { type Answer, type Call, EVENT_STREAM, json, type Protocol, type StreamEvent } from '../../protocol.js'
 import { countTokens } from '../../text/tokens.js'
 import { type ImageRequest, readImageRequest } from './request.js'
 
-/** `POST /v1/images/generations`: cards with the prompt on them. */
+/** `POST /v1/images/generations`: files with the prompt in them. */
 export const images: Protocol = {
   method: 'POST',
   path: '/v1/images/generations',
@@ -58,18 +58,10 @@ function eventOf({ given }: ImageRequest): string {
 }
 
 function draw(request: ImageRequest, index: number, share: number, { seed }: Call): Buffer {
-  const { model, prompt, width, height, quality, background, count, given } = request
-  const made = `${model} ${index + 1}/${count} ${width}x${height} ${quality}`
-  const card = {
-    width,
-    height,
-    prompt,
-    note: given.length === 0 ? made : `${made}, from ${given.join(' and ')}`,
-    share,
-    transparent: background === 'transparent',
-    seed: seed.fork('image', index),
-  }
-  return drawCard(card, request.format)
+  const { prompt, width, height, background } = request
+  const colours = [colourOf(seed.fork('image', index))] as const
+  const picture = { width, height, colours, share, transparent: background === 'transparent', description: prompt }
+  return IMAGE_FORMATS[request.format](picture)
 }
 
 function facts({ width, height, quality, background, format }: ImageRequest) {

@@ -1,7 +1,7 @@
 import { SimulatorError } from '../../errors.js'
 import { Fields } from '../../families/fields.js'
 import { unsupportedValue, wrongValue } from '../../families/refusals.js'
-import { IMAGE_FORMATS, type ImageFormat } from '../../image/formats.js'
+import { IMAGE_FORMATS, type ImageFormat } from '../../image/picture.js'
 import { MAX_PIXELS } from '../../image/shapes.js'
 import type { Call } from '../../protocol.js'
 import { modelOf } from '../model.js'

@@ -7,7 +7,7 @@ import { inputDescriptions, onlyFiles, picturesOf, sizeOf } from './given.js'
 import { answerWith } from './index.js'
 import { type ImageRequest, readImageRequest } from './request.js'
 
-/** `POST /v1/images/variations`: cards that say what they vary. */
+/** `POST /v1/images/variations`: images whose description names what they vary. */
 export const variations: Protocol = {
   method: 'POST',
   path: '/v1/images/variations',

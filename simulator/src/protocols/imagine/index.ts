@@ -106,7 +106,7 @@ const film: Protocol = {
   answer: call => {
     const { task } = finished(call)
     if (actionOf(task) !== 'VIDEO') throw imagining.usual(404)
-    const drawn = drawFilm({ ...FILM, prompt: cut(task.prompt), note: 'sim-imagine', seed: new Seed(task.seed) })
+    const drawn = drawFilm({ ...FILM, prompt: cut(task.prompt), seed: new Seed(task.seed) })
     return ranged(drawn, 'video/mp4', call)
   },
 }

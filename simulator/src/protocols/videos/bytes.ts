@@ -9,7 +9,7 @@ import { videoOf } from './begin.js'
 export type Variant = 'video' | 'thumbnail' | 'spritesheet'
 
 /** So many bytes count as an event, for faults. */
-const CHUNK_BYTES = 4096
+const CHUNK_BYTES = 512
 
 const DRAWN: Readonly<Record<Variant, readonly [type: string, draw: (film: Film) => Buffer]>> = {
   video: ['video/mp4', drawFilm],
@@ -21,9 +21,7 @@ const DRAWN: Readonly<Record<Variant, readonly [type: string, draw: (film: Film)
 export function artefact(task: Task, variant: Variant, call: Pick<Call, 'headers'>, more: Headers = {}): ByteStream {
   const [type, draw] = DRAWN[variant]
   const video = videoOf(task)
-  const { model, width, height, seconds } = video
-  const note = `${model} ${width}x${height} ${seconds}s`
-  return ranged(draw({ ...video, prompt: cut(task.prompt), note, seed: new Seed(task.seed) }), type, call, more)
+  return ranged(draw({ ...video, prompt: cut(task.prompt), seed: new Seed(task.seed) }), type, call, more)
 }
 
 /** Bytes as servers of files send them: with a tag, whole or in part. */
