@@ -1,4 +1,5 @@
-import { BACKSLASH, CLOSE_BRACE, CLOSE_BRACKET, COLON, OPEN_BRACE, OPEN_BRACKET, QUOTE } from '../core/ascii.js'
+import * as g from './json-grammar.js'
+import { JsonReader } from './json-reader.js'
 import { StringReader } from './json-runs.js'
 
 // Heap that V8 (Node 20 to 24) needs for a parsed document, measured on dense ones: an empty list takes 56 bytes, an empty
@@ -13,24 +14,6 @@ const MAX_HEAP_PER_TEXT_BYTE = 28
 
 /** Bytes counted per turn of the event loop. */
 const STEP_BYTES = 512 * 1024
-
-const STRING = 1
-const CONTAINER = 2
-const MEMBER = 3
-const SCALAR = 4
-const CLOSE = 5
-
-/** What a byte begins, outside strings. */
-const BEGINS = new Uint8Array(256)
-for (const byte of Buffer.from('-0123456789tfn')) BEGINS[byte] = SCALAR
-BEGINS[QUOTE] = STRING
-BEGINS[OPEN_BRACKET] = BEGINS[OPEN_BRACE] = CONTAINER
-BEGINS[CLOSE_BRACKET] = BEGINS[CLOSE_BRACE] = CLOSE
-BEGINS[COLON] = MEMBER
-
-/** Bytes that may continue a number or a literal. */
-const GOES_ON = new Uint8Array(256)
-for (const byte of Buffer.from('+-.0123456789eEtrufalsn')) GOES_ON[byte] = 1
 
 /** Upper bound, in heap bytes, of a document as objects. `nodes`: its objects, lists and members. */
 export function heapOf(bytes: number, values: number, nodes: number): number {
@@ -60,60 +43,63 @@ export interface JsonCost {
 }
 
 /**
- * Counts the values of a JSON text and the heap they need as objects; stops once there are more than `most` values. It does
- * not validate: for invalid JSON the counts are meaningless, and parsing reports the error. Yields every 512 KiB.
+ * Counts the values of a JSON text and the heap they need as objects; stops once there are more than `most` values. In
+ * invalid JSON it counts what is before the error, as far as a parser builds it. Yields every 512 KiB.
  */
 export function* costOf(text: Buffer, most: number): Generator<void, JsonCost> {
-  const strings = new StringReader(text)
-  const { length } = text
-  let values = 0
-  let nodes = 0
-  let turn = STEP_BYTES
-  let inString = false
-  let level = 0
-  let depth = 0
-  for (let at = 0; at < length && values <= most; ) {
-    if (inString) {
-      at = strings.skip(at)
-      // Skip two bytes: neither the backslash nor the escaped character (`u` included) ends the string.
-      inString = text[at] === BACKSLASH
-      at += inString ? 2 : 1
-    } else
-      switch (BEGINS[text[at] ?? 0]) {
-        case STRING:
-          values++
-          inString = true
-          at++
-          break
-        case CONTAINER:
-          values++
-          nodes++
-          if (++level > depth) depth = level
-          at++
-          break
-        case CLOSE:
-          level--
-          at++
-          break
-        case MEMBER:
-          // The key was counted as a value.
-          values--
-          nodes++
-          at++
-          break
-        case SCALAR:
-          values++
-          at++
-          while (at < length && GOES_ON[text[at] ?? 0] === 1) at++
-          break
-        default:
-          at++
-      }
-    if (at < turn) continue
-    turn = at + STEP_BYTES
-    yield
+  const counter = new Counter(text, most)
+  while (!counter.step(STEP_BYTES)) yield
+  return counter.cost()
+}
+
+class Counter extends JsonReader {
+  readonly #strings: StringReader
+  readonly #most: number
+  #at = 0
+  #values = 0
+  #nodes = 0
+  #deepest = 0
+
+  constructor(text: Buffer, most: number) {
+    super(g.VALUE)
+    this.#strings = new StringReader(text)
+    this.#most = most
   }
-  return { values, heap: heapOf(length, values, nodes), depth }
+
+  /** Reads some bytes more; true at the end. */
+  step(bytes: number): boolean {
+    const { length } = this.#strings.bytes
+    this.#at = this.read(this.#strings, this.#at, Math.min(length, this.#at + bytes), 0)
+    return this.#at === length || this.state === g.DEAD
+  }
+
+  cost(): JsonCost {
+    const heap = heapOf(this.#strings.bytes.length, this.#values, this.#nodes)
+    return { values: this.#values, heap, depth: this.#deepest }
+  }
+
+  protected override act(action: number, at: number): number {
+    switch (action) {
+      case 64 satisfies typeof g.OPEN_OBJECT:
+      case 65 satisfies typeof g.OPEN_ARRAY:
+        this.#nodes++
+        if (this.depth === this.#deepest) this.#deepest++
+        return ++this.#values > this.#most ? g.DEAD : super.act(action, at)
+      case 67 satisfies typeof g.BEGIN_KEY:
+        this.#nodes++
+        return super.act(action, at)
+      case 68 satisfies typeof g.BEGIN_STRING:
+        return ++this.#values > this.#most ? g.DEAD : g.STRING
+      case 128 satisfies typeof g.BEGIN_SCALAR:
+        return ++this.#values > this.#most ? g.DEAD : g.SCALAR
+      case 129 satisfies typeof g.END_NUMBER:
+        return this.after()
+      case 72 satisfies typeof g.NEXT_ELEMENT:
+        return g.VALUE
+      default:
+        return super.act(action, at)
+    }
+  }
 }
 
 /** The same without yielding, for texts of a few MiB at most. */

@@ -14,6 +14,7 @@ import {
 } from '../core/ascii.js'
 import { isAt } from './bytes.js'
 import * as g from './json-grammar.js'
+import { JsonReader } from './json-reader.js'
 import { StringReader } from './json-runs.js'
 
 /**
@@ -41,11 +42,14 @@ export interface Container {
  * Reads a complete JSON document one container at a time and validates what it skips. Offsets are in bytes. Every method
  * throws `SyntaxError` if the text is not JSON.
  */
-export class JsonCursor {
+export class JsonCursor extends JsonReader {
   readonly doc: Buffer
   readonly #strings: StringReader
+  /** Whether a whole value has been skipped. */
+  #isWhole = false
 
   constructor(doc: Buffer) {
+    super(g.VALUE)
     this.doc = doc
     this.#strings = new StringReader(doc)
   }
@@ -121,55 +125,20 @@ export class JsonCursor {
 
   /** The end of the value that begins at `start`. */
   skipValue(start: number): number {
-    const open: boolean[] = []
-    let state: number = g.VALUE
-    let isKey = false
-    for (let at = start; ; ) {
-      if (state === g.STRING) at = this.#strings.skip(at)
-      const step = g.GRAMMAR[(state << 8) | (this.doc[at] ?? 0)] ?? g.SYNTAX
-      if (step < g.REREAD) at++
-      switch (step) {
-        case 64 satisfies typeof g.OPEN_OBJECT:
-          open.push(true)
-          state = g.FIRST_MEMBER
-          break
-        case 65 satisfies typeof g.OPEN_ARRAY:
-          open.push(false)
-          state = g.FIRST_ELEMENT
-          break
-        case 67 satisfies typeof g.BEGIN_KEY:
-        case 68 satisfies typeof g.BEGIN_STRING:
-          isKey = step === g.BEGIN_KEY
-          state = g.STRING
-          break
-        case 128 satisfies typeof g.BEGIN_SCALAR:
-          state = g.SCALAR
-          break
-        case 71 satisfies typeof g.NEXT_MEMBER:
-          state = g.MEMBER
-          break
-        case 72 satisfies typeof g.NEXT_ELEMENT:
-          state = g.VALUE
-          break
-        case 66 satisfies typeof g.CLOSE:
-        case 69 satisfies typeof g.END_STRING:
-        case 70 satisfies typeof g.END_LITERAL:
-        case 129 satisfies typeof g.END_NUMBER:
-          if (step === g.END_STRING && isKey) {
-            isKey = false
-            state = g.COLON
-            break
-          }
-          if (step === g.CLOSE) open.pop()
-          if (open.length === 0) return at
-          state = open[open.length - 1] === true ? g.AFTER_MEMBER : g.AFTER_ELEMENT
-          break
-        case 73 satisfies typeof g.SYNTAX:
-          throw malformed(at - 1)
-        default:
-          state = step
-      }
-    }
+    this.state = g.VALUE
+    this.depth = 0
+    this.isKey = false
+    this.#isWhole = false
+    const at = this.read(this.#strings, start, this.doc.length, 0)
+    if (!this.#isWhole) throw malformed(this.state === g.DEAD ? at - 1 : at)
+    return at
+  }
+
+  /** Stops behind the first value. */
+  protected override after(): number {
+    if (this.depth > 0) return super.after()
+    this.#isWhole = true
+    return g.DEAD
   }
 
   #member(keyStart: number): Item {

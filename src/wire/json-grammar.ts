@@ -1,6 +1,6 @@
 /**
  * The grammar of JSON (RFC 8259) as a table: what each byte means in each state. A step is either the next state or, from
- * {@link ACTIONS} on, an action for the reader. Both readers of JSON text use this table.
+ * {@link ACTIONS} on, an action for the reader. `JsonReader` uses it.
  */
 
 /** States: what may come next. */

@@ -1,13 +1,11 @@
-import { OPEN_BRACE, OPEN_BRACKET } from '../core/ascii.js'
+import { OPEN_BRACE, OPEN_BRACKET, SPACE } from '../core/ascii.js'
 import type { Json } from '../core/json.js'
 import * as g from './json-grammar.js'
+import { JsonReader } from './json-reader.js'
 import { StringReader } from './json-runs.js'
 
 /** Bytes read and parsed per turn of the event loop, except for longer strings. */
 const STEP_BYTES = 32 * 1024
-
-/** Bytes of a string searched per turn. */
-const STRING_STEP_BYTES = 256 * 1024
 
 export interface StepOptions {
   /** If it returns false for a top-level member, that member's lists and objects are not built. */
@@ -37,9 +35,9 @@ class Open {
   made: Json[] | Record<string, Json> | undefined
   /** Start of the part that is not parsed yet. */
   from = 0
-  /** Start of the current member or element, and position of that member's colon. */
+  /** Start of the current member or element, and the end of that member's key. */
   item = 0
-  colon = 0
+  keyEnd = 0
   /** Whether the current value is parsed on its own, as is everything before it. */
   apart = false
   /** Whether it is not built at all. */
@@ -55,94 +53,61 @@ class Open {
   }
 }
 
-class StepParser {
+class StepParser extends JsonReader {
   readonly #text: Buffer
   readonly #isKnown: ((name: string) => boolean) | undefined
   readonly #open: Open[] = [new Open()]
   readonly #parse: (text: string) => Json
   readonly #step: number
-  #depth = 0
+  /** From here on, what is complete is parsed at the next comma. */
+  #cut: number
 
   constructor(text: Buffer, isKnown: StepOptions['isKnown'], parse: (text: string) => Json, step: number) {
+    super(g.VALUE)
     this.#text = text
     this.#parse = parse
     this.#isKnown = isKnown
     this.#step = step
+    this.#cut = step
   }
 
   *steps(): Generator<void, Json> {
     const text = this.#text
     const { length } = text
-    const first = text.find(byte => byte > 0x20)
+    const first = text[this.blankTo(0)]
     if (first !== OPEN_BRACE && first !== OPEN_BRACKET) return this.#parse(text.toString('utf8'))
     const strings = new StringReader(text)
-    let state: number = g.VALUE
-    let isKey = false
-    let cut = this.#step
-    let pause = STRING_STEP_BYTES
     for (let at = 0; at < length; ) {
-      if (state === g.STRING) {
-        at = strings.skip(at)
-        if (at >= length) break
-      }
-      const step: number = g.GRAMMAR[(state << 8) | (text[at] ?? 0)] ?? g.SYNTAX
-      switch (step) {
-        case 64 satisfies typeof g.OPEN_OBJECT:
-          this.open(true, at)
-          state = g.FIRST_MEMBER
-          break
-        case 65 satisfies typeof g.OPEN_ARRAY:
-          this.open(false, at)
-          state = g.FIRST_ELEMENT
-          break
-        case 66 satisfies typeof g.CLOSE:
-          this.close(at, state === g.FIRST_MEMBER || state === g.FIRST_ELEMENT)
-          state = this.after()
-          break
-        case 67 satisfies typeof g.BEGIN_KEY:
-        case 68 satisfies typeof g.BEGIN_STRING:
-          isKey = step === g.BEGIN_KEY
-          state = g.STRING
-          break
-        case 69 satisfies typeof g.END_STRING:
-          state = isKey ? g.COLON : this.after()
-          isKey = false
-          break
-        case 128 satisfies typeof g.BEGIN_SCALAR:
-          state = g.SCALAR
-          break
-        case 70 satisfies typeof g.END_LITERAL:
-        case 129 satisfies typeof g.END_NUMBER:
-          state = this.after()
-          break
-        case 71 satisfies typeof g.NEXT_MEMBER:
-        case 72 satisfies typeof g.NEXT_ELEMENT:
-          this.next(at, at >= cut)
-          state = step === g.NEXT_MEMBER ? g.MEMBER : g.VALUE
-          if (at >= cut) {
-            cut = at + this.#step
-            pause = at + STRING_STEP_BYTES
-            yield
-          }
-          break
-        case 73 satisfies typeof g.SYNTAX:
-          throw new SyntaxError(`malformed JSON at byte ${at}`)
-        default:
-          // The value after a colon.
-          if (state === g.COLON && step === g.VALUE) this.top.colon = at
-          state = step
-      }
-      if (step < g.REREAD) at++
-      if (at < pause) continue
-      pause = at + STRING_STEP_BYTES
-      yield
+      at = this.read(strings, at, Math.min(length, at + this.#step), 0)
+      if (this.state === g.DEAD) throw new SyntaxError(`malformed JSON at byte ${at - 1}`)
+      if (at < length) yield
     }
-    if (state !== g.DONE) throw new SyntaxError('the JSON ends too early')
+    if (this.state !== g.DONE) throw new SyntaxError('the JSON ends too early')
     return this.result()
   }
 
+  protected override act(action: number, at: number): number {
+    switch (action) {
+      case 64 satisfies typeof g.OPEN_OBJECT:
+      case 65 satisfies typeof g.OPEN_ARRAY:
+        this.open(action === g.OPEN_OBJECT, at)
+        break
+      case 66 satisfies typeof g.CLOSE:
+        this.close(at)
+        break
+      case 69 satisfies typeof g.END_STRING:
+        if (this.isKey) this.top.keyEnd = at + 1
+        break
+      case 71 satisfies typeof g.NEXT_MEMBER:
+      case 72 satisfies typeof g.NEXT_ELEMENT:
+        this.next(at, at >= this.#cut)
+        if (at >= this.#cut) this.#cut = at + this.#step
+    }
+    return super.act(action, at)
+  }
+
   private get top(): Open {
-    return this.at(this.#depth)
+    return this.at(this.depth)
   }
 
   private at(depth: number): Open {
@@ -151,18 +116,12 @@ class StepParser {
     return open
   }
 
-  /** What may follow a value that has ended. */
-  private after(): number {
-    if (this.#depth === 0) return g.DONE
-    return this.top.object ? g.AFTER_MEMBER : g.AFTER_ELEMENT
-  }
-
   private open(object: boolean, at: number): void {
     const { top: parent } = this
-    const skipped = parent.skipped || (this.#depth === 1 && this.isUnknown(parent))
+    const skipped = parent.skipped || (this.depth === 1 && this.isUnknown(parent))
     if (skipped && !parent.skipped) this.unfold(1)
-    const child = this.#open[++this.#depth] ?? new Open()
-    this.#open[this.#depth] = child
+    const child = this.#open[this.depth + 1] ?? new Open()
+    this.#open[this.depth + 1] = child
     child.begin(object, at + 1)
     child.skipped = skipped
   }
@@ -171,13 +130,20 @@ class StepParser {
     return root.object && this.#isKnown?.(this.keyOf(root)) === false
   }
 
-  private close(at: number, isEmpty: boolean): void {
+  private close(at: number): void {
     const closed = this.top
-    this.#depth--
-    const parent = this.top
+    const parent = this.at(this.depth - 1)
     if (closed.skipped && !parent.skipped) {
+      const isEmpty = this.blankTo(closed.item) === at
       this.put(parent, closed.object ? (isEmpty ? {} : { 0: 0 }) : isEmpty ? [] : [0])
     } else if (closed.made !== undefined && !closed.apart) this.make(closed, at)
+  }
+
+  /** Position of the first byte at or after `from` that is not white space. */
+  private blankTo(from: number): number {
+    let at = from
+    while ((this.#text[at] ?? 0xff) <= SPACE) at++
+    return at
   }
 
   /** Moves past the comma at `at`; `cut`: parse what came before it now. */
@@ -192,9 +158,9 @@ class StepParser {
   /** Parses everything complete before the comma at `at`. */
   private cut(at: number): void {
     if (this.top.skipped) return
-    this.unfold(this.#depth - 1)
+    this.unfold(this.depth - 1)
     const { top } = this
-    this.stand(this.#depth)
+    this.stand(this.depth)
     if (!top.apart) this.make(top, at)
   }
 
@@ -232,8 +198,8 @@ class StepParser {
     else (open.made as Json[]).push(value)
   }
 
-  private keyOf({ item, colon }: Open): string {
-    return JSON.parse(this.#text.toString('utf8', item, colon)) as string
+  private keyOf({ item, keyEnd }: Open): string {
+    return JSON.parse(this.#text.toString('utf8', item, keyEnd)) as string
   }
 
   private result(): Json {

@@ -19,7 +19,7 @@ const FOUR_SPACES = 0x20202020
  * sixteen bytes at a time.
  */
 export class StringReader {
-  readonly #bytes: Buffer
+  readonly bytes: Buffer
   readonly #view: DataView
   /** Start of the last search: its result is the first match only from there on. */
   #searched = 0
@@ -27,7 +27,7 @@ export class StringReader {
   #backslash = -1
 
   constructor(bytes: Buffer) {
-    this.#bytes = bytes
+    this.bytes = bytes
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
   }
 
@@ -36,7 +36,7 @@ export class StringReader {
    * that is not complete and simple, or a control character. The length of the chunk if there is none.
    */
   skip(from: number): number {
-    const bytes = this.#bytes
+    const bytes = this.bytes
     const length = bytes.length
     for (let at = from; ; ) {
       const near = Math.min(length, at + NEAR_BYTES)
@@ -62,7 +62,7 @@ export class StringReader {
       const hits = (((flipped - 0x21212121) & ~flipped) | ((backslash - 0x01010101) & ~backslash)) & 0x80808080
       if (hits !== 0) return at + ((31 - Math.clz32(hits & -hits)) >> 3)
     }
-    const bytes = this.#bytes
+    const bytes = this.bytes
     for (; at < end; at++) {
       const byte = bytes[at] ?? 0
       if (byte < SPACE || byte === QUOTE || byte === BACKSLASH) break
@@ -84,7 +84,7 @@ export class StringReader {
         ((a - FOUR_SPACES) & ~a) | ((b - FOUR_SPACES) & ~b) | ((c - FOUR_SPACES) & ~c) | ((d - FOUR_SPACES) & ~d)
       if ((low & 0x80808080) !== 0) break
     }
-    const bytes = this.#bytes
+    const bytes = this.bytes
     while (at < end && (bytes[at] ?? 0) >= SPACE) at++
     return at
   }
@@ -94,8 +94,8 @@ export class StringReader {
     // A caller that goes back, as a cursor does to enter an object it has skipped, may be before the last result.
     const back = from < this.#searched
     this.#searched = from
-    if (back || this.#quote < from) this.#quote = next(this.#bytes, QUOTE, from)
-    if (back || this.#backslash < from) this.#backslash = next(this.#bytes, BACKSLASH, from)
+    if (back || this.#quote < from) this.#quote = next(this.bytes, QUOTE, from)
+    if (back || this.#backslash < from) this.#backslash = next(this.bytes, BACKSLASH, from)
     return Math.min(this.#quote, this.#backslash)
   }
 }

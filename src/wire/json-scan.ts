@@ -4,7 +4,8 @@ import { Chunks } from './chunks.js'
 import { type ControlKey, type ControlNames, controlNames } from './control-names.js'
 import { heapOf } from './json-cost.js'
 import * as g from './json-grammar.js'
-import { StringReader, skipDigits } from './json-runs.js'
+import { JsonReader } from './json-reader.js'
+import { StringReader } from './json-runs.js'
 import { MAX_TOKEN_BYTES, Skeleton } from './json-skeleton.js'
 import type { MemberKeys } from './member-keys.js'
 
@@ -57,32 +58,24 @@ interface Span {
 }
 
 /**
- * Checks a JSON object against the grammar (RFC 8259) as it arrives, in chunks of any size, in one pass and without
- * recursion. It accepts exactly the objects that `JSON.parse` accepts after decoding (invalid UTF-8 becomes U+FFFD), apart
- * from its own limits. It decodes only control names and values.
- *
- * Its methods are `private` and not `#`: V8 in Node 20 does not inline calls of `#` methods, which would cost a third of
- * the time.
+ * Checks a JSON object as it arrives, in chunks of any size. It accepts exactly the objects that `JSON.parse` accepts after
+ * decoding (invalid UTF-8 becomes U+FFFD), apart from its own limits. It decodes only control names and values.
  */
-export class JsonScanner {
+export class JsonScanner extends JsonReader {
   readonly #options: ScanOptions
   readonly #control: ControlNames
   readonly #chunks = new Chunks()
   readonly #skeleton = new Skeleton()
   readonly #found: Span[] = []
-  /** By depth: whether the open container is an object, and its members so far. */
-  readonly #objects: boolean[] = [false]
+  /** By depth: members of the open container so far. */
   readonly #counts: number[] = [0]
   readonly #mostValues: number
   #values = 0
   /** Objects, lists and members. */
   #nodes = 0
-  #depth = 0
-  #state = g.START
   #problem: ScanProblem | undefined
   /** Start of the current string, number or literal. */
   #token = 0
-  #isKey = false
   #seen = false
   #ruled = false
   /** Whether rules refer to something inside the current top-level member. */
@@ -96,6 +89,7 @@ export class JsonScanner {
   #base = 0
 
   constructor(options: ScanOptions) {
+    super(g.START)
     this.#options = options
     this.#control = controlNames(options.control)
     this.#mostValues = options.values ?? Number.POSITIVE_INFINITY
@@ -106,23 +100,10 @@ export class JsonScanner {
     if (this.#problem !== undefined || chunk.length === 0) return
     const bytes = asBuffer(chunk)
     const base = this.#chunks.length
-    const length = bytes.length
     this.#chunks.append(bytes)
     this.#piece = bytes
     this.#base = base
-    const strings = new StringReader(bytes)
-    let state = this.#state
-    for (let i = 0; i < length; ) {
-      if (state >= g.RUNS) {
-        i = state === g.STRING ? strings.skip(i) : skipDigits(bytes, i)
-        if (i === length) break
-      }
-      const step = g.GRAMMAR[(state << 8) | (bytes[i] ?? 0)] ?? g.SYNTAX
-      state = step < g.ACTIONS ? step : this.act(step, base + i)
-      if (state === g.DEAD) break
-      if (step < g.REREAD) i++
-    }
-    this.#state = state
+    this.read(new StringReader(bytes), 0, bytes.length, base)
   }
 
   /** Whether a watched key has occurred, or one with escapes that may be one. */
@@ -147,7 +128,7 @@ export class JsonScanner {
 
   /** Ends the document. Returns the first problem, or `undefined` if there is none. */
   end(): ScanProblem | undefined {
-    if (this.#problem === undefined && this.#state !== g.DONE) this.fail('syntax', this.#chunks.length)
+    if (this.#problem === undefined && this.state !== g.DONE) this.fail('syntax', this.#chunks.length)
     return this.#problem
   }
 
@@ -172,10 +153,7 @@ export class JsonScanner {
     return this.#skeleton.render(this.#chunks)
   }
 
-  /** Runs the action for the byte at `at` and returns the next state. */
-  private act(action: number, at: number): number {
-    // Literal labels compile to a jump table, imported constants to a chain of comparisons: that would cost a third of a
-    // small document's time.
+  protected override act(action: number, at: number): number {
     switch (action) {
       case 128 satisfies typeof g.BEGIN_SCALAR:
         this.#token = at
@@ -184,7 +162,7 @@ export class JsonScanner {
         if (at - this.#token > MAX_TOKEN_BYTES) this.#skeleton.shorten(this.#token, at)
         return this.endValue(this.#token, at)
       case 72 satisfies typeof g.NEXT_ELEMENT:
-        if (at >= this.#skeleton.full) this.#skeleton.comma(at, this.#depth, this.count())
+        if (at >= this.#skeleton.full) this.#skeleton.comma(at, this.depth, this.count())
         return g.VALUE
       case 68 satisfies typeof g.BEGIN_STRING:
         this.#token = at
@@ -193,9 +171,9 @@ export class JsonScanner {
         return this.beginKey(at)
       case 69 satisfies typeof g.END_STRING:
         if (at - this.#token > MAX_TOKEN_BYTES + 1) this.#skeleton.shorten(this.#token, at)
-        return this.#isKey ? this.endKey(at) : this.endValue(this.#token, at + 1)
+        return this.isKey ? this.endKey(at) : this.endValue(this.#token, at + 1)
       case 71 satisfies typeof g.NEXT_MEMBER:
-        if (at >= this.#skeleton.full) this.#skeleton.comma(at, this.#depth, 0)
+        if (at >= this.#skeleton.full) this.#skeleton.comma(at, this.depth, 0)
         return g.MEMBER
       case 64 satisfies typeof g.OPEN_OBJECT:
         return this.open(true, at)
@@ -213,18 +191,18 @@ export class JsonScanner {
   }
 
   private open(object: boolean, at: number): number {
-    if (this.#depth === 1) this.#opened = at
-    if (this.#depth === this.#options.depth) return this.fail('depth', at)
+    if (this.depth === 1) this.#opened = at
+    if (this.depth === this.#options.depth) return this.fail('depth', at)
     this.#nodes++
-    const depth = ++this.#depth
-    this.#objects[depth] = object
+    const depth = ++this.depth
+    this.objects[depth] = object
     this.#counts[depth] = 0
     return object ? g.FIRST_MEMBER : g.FIRST_ELEMENT
   }
 
   private close(at: number): number {
-    this.#skeleton.close(at, this.#depth)
-    this.#depth--
+    this.#skeleton.close(at, this.depth)
+    this.depth--
     return this.endValue(this.#opened, at + 1)
   }
 
@@ -232,14 +210,14 @@ export class JsonScanner {
     if (this.count() > this.#options.members) return this.fail('members', at)
     this.#nodes++
     this.#token = at
-    this.#isKey = true
+    this.isKey = true
     return g.STRING
   }
 
   private endKey(at: number): number {
-    this.#isKey = false
+    this.isKey = false
     if (this.#options.watched !== undefined && !this.#seen) this.watch(this.#options.watched.bare, at)
-    if (this.#depth !== 1) {
+    if (this.depth !== 1) {
       if (this.#isInside && !this.#ruled) this.ruleInside(at)
       return g.COLON
     }
@@ -291,20 +269,19 @@ export class JsonScanner {
 
   /** Counts one more member, or one more element of an array past the skeleton's `full`. */
   private count(): number {
-    const count = (this.#counts[this.#depth] ?? 0) + 1
-    this.#counts[this.#depth] = count
+    const count = (this.#counts[this.depth] ?? 0) + 1
+    this.#counts[this.depth] = count
     return count
   }
 
   /** A value has ended; returns the state that follows. */
   private endValue(start: number, end: number): number {
     if (++this.#values > this.#mostValues) return this.fail('values', end)
-    if (this.#depth === 0) return g.DONE
-    if (this.#wanted !== undefined && this.#depth === 1) {
+    if (this.#wanted !== undefined && this.depth === 1) {
       this.#found.push({ name: this.#wanted, start, end })
       this.#wanted = undefined
     }
-    return this.#objects[this.#depth] === true ? g.AFTER_MEMBER : g.AFTER_ELEMENT
+    return this.after()
   }
 
   private fail(rule: ScanProblem['rule'], at: number, name?: string): number {

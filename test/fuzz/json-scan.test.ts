@@ -1,6 +1,8 @@
 import { deepEqual, equal } from 'node:assert/strict'
 import fc from 'fast-check'
+import { costNow } from '../../src/wire/json-cost.js'
 import { findValue } from '../../src/wire/json-edit.js'
+import { parseSteps } from '../../src/wire/json-parse.js'
 import { JsonScanner, type ScanOptions } from '../../src/wire/json-scan.js'
 import { parseSmall } from '../../src/wire/json-small.js'
 import { cut, places } from '../wire/cuts.js'
@@ -63,3 +65,37 @@ fuzz('small and large bodies have one verdict and the same control values', {
     }
   },
 })
+
+fuzz('parsing in steps gives what JSON.parse gives, and the count is that of its values or more', {
+  inputs: fc.tuple(jsonParts, fc.constantFrom(1, 7, 1000)),
+  check([parts, step]) {
+    const bytes = bytesOf(parts)
+    const made = outcome(() => stepped(bytes, step))
+    const expected = outcome(() => JSON.parse(bytes.toString('utf8')))
+    equal(made, expected)
+    if (expected !== undefined) equal(costNow(bytes, 1e9).values >= valuesOf(JSON.parse(expected)), true)
+  },
+})
+
+function stepped(bytes: Buffer, step: number): unknown {
+  const steps = parseSteps(bytes, { step })
+  for (;;) {
+    const made = steps.next()
+    if (made.done === true) return made.value
+  }
+}
+
+/** As text; undefined for what is not JSON. */
+function outcome(read: () => unknown): string | undefined {
+  try {
+    return JSON.stringify(read())
+  } catch (error) {
+    equal((error as Error).name, 'SyntaxError')
+    return undefined
+  }
+}
+
+function valuesOf(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 1
+  return Object.values(value).reduce((sum: number, one) => sum + valuesOf(one), 1)
+}
