@@ -74,9 +74,10 @@ export async function startRealtimeUpstream() {
   return start('upstream', port, process.execPath, [here('realtime-upstream.mjs'), port])
 }
 
-export async function startTunnel(upstream) {
+/** `script`: tunnel.mjs, or library-tunnel.mjs. */
+export async function startTunnel(upstream, script = 'tunnel.mjs') {
   const port = await freePort()
-  return start('tunnel', port, process.execPath, [here('tunnel.mjs'), port, upstream])
+  return start('tunnel', port, process.execPath, [here(script), port, upstream])
 }
 
 export function startRealtimeGateway(upstream) {

@@ -1,5 +1,6 @@
-// Measures the realtime tunnel beside a bare one of node:net: frames a second, latency of a round trip, CPU of a frame.
-// One upstream and one run for both, rounds in turn; the ratios are what counts, since timings depend on the machine.
+// Measures the realtime tunnel and http-proxy-3 beside a bare tunnel of node:net: frames a second, latency of a round trip,
+// CPU of a frame. One upstream and one run for all, rounds in turn; the ratios are what counts, since timings depend on the
+// machine.
 // usage: node bench/realtime.mjs [--quick]     writes bench/out/realtime.json
 import { mkdirSync, writeFileSync } from 'node:fs'
 import {
@@ -24,7 +25,12 @@ const WORKLOADS = {
 }
 
 const upstream = await startRealtimeUpstream()
-const sides = { tunnel: await startTunnel(upstream.port), gateway: await startRealtimeGateway(upstream.port) }
+const sides = {
+  tunnel: await startTunnel(upstream.port),
+  library: await startTunnel(upstream.port, 'library-tunnel.mjs'),
+  gateway: await startRealtimeGateway(upstream.port),
+}
+const names = Object.keys(sides)
 const results = {}
 for (const [name, workload] of Object.entries(WORKLOADS)) results[name] = await measure(workload)
 await stopAll()
@@ -36,16 +42,16 @@ show()
 
 async function measure(workload) {
   const rounds = quick ? 20 : workload.rounds
-  const runs = { tunnel: [], gateway: [] }
-  for (const side of Object.keys(sides)) await run(sides[side], workload, Math.ceil(rounds / 3))
+  const runs = Object.fromEntries(names.map(name => [name, []]))
+  for (const side of names) await run(sides[side], workload, Math.ceil(rounds / 3))
   for (let round = 0; round < ROUNDS; round += 1) {
-    for (const side of Object.keys(sides)) runs[side].push(await run(sides[side], workload, rounds))
+    for (const side of names) runs[side].push(await run(sides[side], workload, rounds))
   }
   const told = ['rate', 'latency', 'cpu'].map(what => {
-    const [tunnel, gateway] = ['tunnel', 'gateway'].map(side => runs[side].map(one => one[what]))
+    const values = side => runs[side].map(one => one[what])
     // Of each round by itself: what else the machine does changes from one to the next.
-    const ratio = median(gateway.map((value, round) => value / tunnel[round]))
-    return [what, { tunnel: median(tunnel), gateway: median(gateway), ratio }]
+    const ratio = side => median(values(side).map((value, round) => value / values('tunnel')[round]))
+    return [what, Object.fromEntries(names.map(side => [side, { value: median(values(side)), ratio: ratio(side) }]))]
   })
   return Object.fromEntries(told)
 }
@@ -68,14 +74,16 @@ function median(values) {
 }
 
 function show() {
-  console.log(`medians of ${ROUNDS} rounds: the bare tunnel → the gateway (ratio)`)
+  console.log(`medians of ${ROUNDS} rounds, and their ratios to the bare tunnel`)
   const cells = { rate: 'frames/s', latency: 'µs a round trip', cpu: 'µs CPU a frame' }
-  for (const [name, result] of Object.entries(results)) {
-    const told = Object.entries(cells).map(([what, unit]) => {
-      const { tunnel, gateway, ratio } = result[what]
-      const digits = what === 'cpu' ? 2 : 0
-      return `${tunnel.toFixed(digits)} → ${gateway.toFixed(digits)} ${unit} (${ratio.toFixed(2)})`
-    })
-    console.log(`${name.padEnd(28)}${told.join('   ')}`)
+  for (const [workload, result] of Object.entries(results)) {
+    console.log(workload)
+    for (const name of names) {
+      const shown = Object.entries(cells).map(([what, unit]) => {
+        const { value, ratio } = result[what][name]
+        return `${value.toFixed(what === 'cpu' ? 2 : 0)} ${unit} (${ratio.toFixed(2)})`.padEnd(28)
+      })
+      console.log(`  ${name.padEnd(10)}${shown.join('').trimEnd()}`)
+    }
   }
 }

@@ -116,10 +116,10 @@ export class MessageSocket {
 }
 
 /** The result of opening a WebSocket to an upstream. */
-export interface OpeningHandler {
+export interface OpeningHandler<Socket> {
   /** TCP and TLS are established. */
   connected(): void
-  opened(headers: IncomingHttpHeaders, socket: Passed): void
+  opened(headers: IncomingHttpHeaders, socket: Socket): void
   /** The upstream sent another answer. The owner must read or destroy it. */
   refused(answer: IncomingMessage): void
   failed(cause: Error): void
@@ -129,7 +129,7 @@ export interface OpeningHandler {
 export function openUpstream(
   asked: { readonly origin: string; readonly path: string; readonly headers: Readonly<Record<string, string>> },
   largest: number,
-  handler: OpeningHandler,
+  handler: OpeningHandler<Passed>,
 ): () => void {
   const { 'sec-websocket-protocol': offered, ...headers } = asked.headers
   let connection: Duplex | undefined

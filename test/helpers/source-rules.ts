@@ -40,7 +40,6 @@ const DOORS: Readonly<Record<string, string | readonly string[]>> = {
   ioredis: 'src/stores/redis',
   pg: 'src/stores/postgres',
   ws: ['src/net/framed-socket.ts', 'simulator/src/socket/'],
-  'http-proxy-3': 'src/net/raw-tunnel.ts',
 }
 
 /** The one place that asks V8 for its collector of young objects, which no module offers. */

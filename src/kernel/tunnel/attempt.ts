@@ -1,8 +1,9 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
 import { GatewayError } from '../../core/errors.js'
 import type { RetryCondition } from '../../core/limits.js'
-import { acceptMessages, type OpeningHandler, openUpstream } from '../../net/message-socket.js'
-import { RawTunnel, type TunnelHandler } from '../../net/raw-tunnel.js'
+import { acceptMessages, openUpstream, type Passed } from '../../net/message-socket.js'
+import { openRaw } from '../../net/raw-tunnel.js'
 import type { Failure } from '../failure.js'
 import { presentable } from '../passed-refusal.js'
 import { responseHeaders } from '../response-headers.js'
@@ -15,8 +16,6 @@ import { chosenSubprotocol, clientAnswer, passedLines, upstreamHandshake } from 
 import { RawSession } from './raw-session.js'
 import type { Session } from './session.js'
 
-type UpstreamSocket = Parameters<OpeningHandler['opened']>[1]
-
 /** What is kept of a refusal's body; a larger one is not passed on. */
 const MAX_REFUSAL_BYTES = 64 * 1024
 
@@ -24,15 +23,13 @@ const MAX_REFUSAL_BYTES = 64 * 1024
 type Phase = 'connect' | 'first_byte' | 'open' | 'over'
 
 /** One try to open a WebSocket at one target. */
-export class TunnelAttempt implements TunnelHandler {
+export class TunnelAttempt {
   readonly #context: TunnelContext
   readonly #report: (failure: Failure) => void
   readonly #started = performance.now()
   #since = this.#started
   #phase: Phase = 'connect'
   #status: number | undefined
-  #tunnel: RawTunnel | undefined
-  #raw: RawSession | undefined
   #session: Session | undefined
   #giveUp: () => void = () => undefined
 
@@ -44,31 +41,33 @@ export class TunnelAttempt implements TunnelHandler {
   start(): void {
     const { call, route, exchange } = this.#context
     const handshake = upstreamHandshake(call, route, exchange)
-    if (route.tunnel === 'framed') {
-      this.#giveUp = openUpstream(handshake, route.limits.body, {
-        connected: () => this.connected(),
-        opened: (headers, socket) => void this.openFramed(headers, socket),
-        refused: answer => this.refused(answer),
-        failed: cause => this.failed(cause),
-      })
-      return
+    const events = {
+      connected: () => this.connected(),
+      refused: (answer: IncomingMessage) => this.refused(answer),
+      failed: (cause: Error) => this.failed(cause),
     }
-    const tunnel = new RawTunnel(handshake, this)
-    this.#tunnel = tunnel
-    this.#giveUp = () => tunnel.abort()
-    tunnel.open()
+    this.#giveUp =
+      route.tunnel === 'framed'
+        ? openUpstream(handshake, route.limits.body, {
+            ...events,
+            opened: (headers, upstream) => void this.openFramed(headers, upstream),
+          })
+        : openRaw(handshake, { ...events, opened: (headers, upstream) => this.openRaw(headers, upstream) })
   }
 
   // ── what the connection tells
 
-  connected(): void {
+  private connected(): void {
     this.#phase = 'first_byte'
     this.#since = performance.now()
   }
 
-  opened(headers: IncomingHttpHeaders): boolean {
+  private openRaw(headers: IncomingHttpHeaders, upstream: Duplex): void {
     const { call, route, exchange, client } = this.#context
-    if (this.#phase === 'over' || call.over || this.#tunnel === undefined) return false
+    if (this.#phase === 'over' || call.over) {
+      upstream.destroy()
+      return
+    }
     this.#phase = 'open'
     this.#status = 101
     this.note('ok')
@@ -76,12 +75,10 @@ export class TunnelAttempt implements TunnelHandler {
     client.socket.write(clientAnswer(call, route, exchange, headers), 'latin1')
     call.status = 101
     call.firstByte = performance.now()
-    this.#raw = new RawSession(this.#context, this.#tunnel)
-    this.#session = this.#raw
-    return true
+    this.#session = new RawSession(this.#context, upstream)
   }
 
-  private async openFramed(headers: IncomingHttpHeaders, upstream: UpstreamSocket): Promise<void> {
+  private async openFramed(headers: IncomingHttpHeaders, upstream: Passed): Promise<void> {
     const { call, route, exchange, client } = this.#context
     if (this.#phase === 'over' || call.over) {
       upstream.socket.terminate()
@@ -109,7 +106,7 @@ export class TunnelAttempt implements TunnelHandler {
     upstream.socket.resume()
   }
 
-  refused(answer: IncomingMessage): void {
+  private refused(answer: IncomingMessage): void {
     const status = answer.statusCode ?? 0
     this.#status = status
     const chunks: Buffer[] = []
@@ -124,25 +121,9 @@ export class TunnelAttempt implements TunnelHandler {
     answer.once('close', done)
   }
 
-  failed(cause: Error): void {
-    if (this.#raw !== undefined) {
-      this.#raw.broke(cause)
-      return
-    }
+  private failed(cause: Error): void {
     const { condition, error } = classify(cause, this.#phase === 'connect')
     this.fail(condition, error)
-  }
-
-  data(bytes: Buffer): boolean {
-    return this.#raw?.fromUpstream(bytes) ?? true
-  }
-
-  drained(): void {
-    this.#raw?.upstreamDrained()
-  }
-
-  ended(): void {
-    this.#raw?.upstreamEnded()
   }
 
   // ── what the call tells

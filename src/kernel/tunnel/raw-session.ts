@@ -1,6 +1,5 @@
 import type { Duplex } from 'node:stream'
 import { GatewayError } from '../../core/errors.js'
-import type { RawTunnel } from '../../net/raw-tunnel.js'
 import { closeFrame, pingFrame, textFrame } from '../../wire/frames.js'
 import {
   ABNORMAL,
@@ -43,7 +42,7 @@ type State = 'open' | 'parting' | 'closing' | 'over'
 export class RawSession implements Session {
   readonly #context: TunnelContext
   readonly #client: Duplex
-  readonly #tunnel: RawTunnel
+  readonly #upstream: Duplex
   readonly #observer: FrameObserver
   /** What the client says to the upstream, and what the upstream says to the client. */
   readonly #up: Lane
@@ -62,13 +61,13 @@ export class RawSession implements Session {
   #checked = 0
   readonly #opened = performance.now()
 
-  constructor(context: TunnelContext, tunnel: RawTunnel) {
+  constructor(context: TunnelContext, upstream: Duplex) {
     this.#context = context
     this.#client = context.client.socket
-    this.#tunnel = tunnel
+    this.#upstream = upstream
     this.#lastMessageAt = this.#opened
     this.#clientSide = new Side(this.#client, this.#opened)
-    this.#upstreamSide = new Side(tunnel.connection, this.#opened)
+    this.#upstreamSide = new Side(upstream, this.#opened)
     this.#observer = new FrameObserver(context, this)
     this.#up = new Lane(this.#observer.up, bytes => this.toUpstream(bytes))
     this.#down = new Lane(this.#observer.down, bytes => this.toClient(bytes))
@@ -79,8 +78,13 @@ export class RawSession implements Session {
     this.#client.on('close', () => this.clientEnded())
     this.#client.on('drain', () => {
       this.#isFull = false
-      this.#tunnel.more()
+      upstream.resume()
     })
+    upstream.on('data', (bytes: Buffer) => this.fromUpstream(bytes))
+    upstream.on('drain', () => this.#client.resume())
+    upstream.on('error', cause => this.broke(cause))
+    upstream.on('end', () => this.upstreamEnded())
+    upstream.on('close', () => this.upstreamEnded())
     const opening = openingMessage(call, context.route, context.exchange)
     if (typeof opening === 'string') this.toUpstream(textFrame(opening, true))
     if (context.client.head.length > 0) this.fromClient(context.client.head)
@@ -97,22 +101,17 @@ export class RawSession implements Session {
     this.endFinishedSides()
   }
 
-  /** False where the client takes no more for now. */
-  fromUpstream(bytes: Buffer): boolean {
+  private fromUpstream(bytes: Buffer): void {
     this.#upstreamSide.active = true
     const fits = this.#down.push(bytes)
     if (this.#down.reader.stopped) this.stopped('upstream')
     this.endFinishedSides()
-    return fits
-  }
-
-  upstreamDrained(): void {
-    this.#client.resume()
+    if (!fits) this.#upstream.pause()
   }
 
   private toUpstream(bytes: Buffer): boolean {
     this.#upstreamSide.sent += bytes.length
-    return this.#tunnel.send(bytes)
+    return !this.#upstream.writable || this.#upstream.write(bytes)
   }
 
   private toClient(bytes: Buffer): boolean {
@@ -209,7 +208,7 @@ export class RawSession implements Session {
 
   private readOn(): void {
     this.#client.resume()
-    this.#tunnel.more()
+    this.#upstream.resume()
   }
 
   /** Ends the connection to a side that has heard the last of it, where nothing that it says could be read or is awaited. */
@@ -218,11 +217,11 @@ export class RawSession implements Session {
     const [up, down] = [this.#up, this.#down]
     const isClientDone = up.reader.stopped || up.reader.closed || !down.reader.between
     if (down.ended && isClientDone && !this.#clientSide.gone && this.#client.writable) this.#client.end()
-    if (up.ended && (down.reader.stopped || !up.reader.between)) this.#tunnel.finish()
+    if (up.ended && (down.reader.stopped || !up.reader.between)) this.#upstream.end()
   }
 
   /** The connection to the upstream is broken, and `upstreamEnded` follows. */
-  broke(cause: Error): void {
+  private broke(cause: Error): void {
     if (this.#state !== 'open' || this.#down.reader.closed || this.#up.reader.closed) return
     this.#context.call.error ??= new GatewayError('upstream_truncated', 'The upstream broke off.', {
       cause,
@@ -230,7 +229,7 @@ export class RawSession implements Session {
     })
   }
 
-  upstreamEnded(): void {
+  private upstreamEnded(): void {
     if (this.#upstreamSide.gone) return
     this.#upstreamSide.gone = true
     const { call } = this.#context
@@ -255,8 +254,8 @@ export class RawSession implements Session {
         this.#up.end(closeFrame(GOING_AWAY, 'the client went away', true))
       }
       this.parted()
-      this.#tunnel.finish()
-      this.#tunnel.more()
+      this.#upstream.end()
+      this.#upstream.resume()
     }
     this.endBothSides()
   }
@@ -275,7 +274,7 @@ export class RawSession implements Session {
     this.#state = 'over'
     const { call, client } = this.#context
     call.kernel.tunnels.delete(this)
-    this.#tunnel.abort()
+    this.#upstream.destroy()
     if (this.#client.writable) this.#client.end(() => this.#client.destroy())
     else this.#client.destroy()
     client.response.settle()
@@ -297,7 +296,7 @@ export class RawSession implements Session {
     if (this.#state === 'over') return
     this.#state = 'over'
     this.#context.call.kernel.tunnels.delete(this)
-    this.#tunnel.abort()
+    this.#upstream.destroy()
     this.#client.destroy()
   }
 
@@ -343,7 +342,7 @@ export class RawSession implements Session {
     const ofClient = this.#clientSide.check(now, clientTakes || this.#client.isPaused(), this.#down.reader.between)
     const ofUpstream = this.#upstreamSide.check(now, upstreamTakes || this.#isFull, this.#up.reader.between)
     if (ofClient === 'ping') this.toClient(pingFrame(false))
-    if (ofUpstream === 'ping') this.#tunnel.send(pingFrame(true))
+    if (ofUpstream === 'ping' && this.#upstream.writable) this.#upstream.write(pingFrame(true))
     if (ofClient === 'dead') {
       this.#client.destroy()
     } else if (ofUpstream === 'dead') {
