@@ -1,5 +1,6 @@
-import { BACKSLASH, CLOSE_BRACE, CLOSE_BRACKET, COMMA, CR, LF, OPEN_BRACE, OPEN_BRACKET, QUOTE } from '../core/ascii.js'
-import { asBuffer } from './bytes.js'
+import { CLOSE_BRACKET, COMMA, CR, LF, OPEN_BRACE, OPEN_BRACKET } from '../core/ascii.js'
+import { asBuffer, next } from './bytes.js'
+import { JsonOutline } from './json-outline.js'
 import { PendingBytes } from './pending-bytes.js'
 import { WireLimitError } from './sse-framer.js'
 
@@ -14,27 +15,27 @@ export interface JsonStreamLimits {
  */
 type Place = 'start' | 'lines' | 'array' | 'closed'
 
-/**
- * Where the current byte is: between documents; in an object or array; in a string inside one, or after a backslash there;
- * in a document that begins with neither brace nor bracket.
- */
-type State = 'between' | 'nested' | 'string' | 'escape' | 'bare'
+/** Where the current byte is: between documents; in an object or array; in a document that begins with neither bracket. */
+type State = 'between' | 'nested' | 'bare'
 
 /**
  * Cuts a stream into JSON documents: newline-delimited (a document may span lines), or the elements of one array. The first
  * byte that is not white space decides which. Chunks may be cut anywhere; the time is linear. It finds only the ends of
  * documents: malformed ones are returned as they are, and parsing them reports the error.
  */
-export class JsonStreamDecoder {
+export class JsonStreamDecoder extends JsonOutline {
   readonly #limit: number
   /** The part of the current document in earlier chunks. */
   readonly #pending = new PendingBytes()
   #place: Place = 'start'
   #state: State = 'between'
-  #depth = 0
+  /** The first LF that is not before the current string, and whether such a one has cut that off. */
+  #lf = -1
+  #isBroken = false
   #over: WireLimitError | undefined
 
   constructor({ event }: JsonStreamLimits) {
+    super()
     this.#limit = event
   }
 
@@ -46,6 +47,7 @@ export class JsonStreamDecoder {
     if (this.#over !== undefined) throw this.#over
     const bytes = asBuffer(chunk)
     const documents: string[] = []
+    this.#lf = -1
     let at = 0
     while (at < bytes.length) {
       if (this.#state === 'between') {
@@ -98,31 +100,37 @@ export class JsonStreamDecoder {
   }
 
   private scanNested(bytes: Buffer, from: number): number {
-    // Locals, and a loop per state, because every byte of the stream passes here.
-    const isLines = this.#place === 'lines'
-    const length = bytes.length
-    let inString = this.#state !== 'nested'
-    let depth = this.#depth
-    let at = this.#state === 'escape' ? from + 1 : from
-    while (at < length) {
-      while (inString && at < length) {
-        const byte = bytes[at++]
-        if (byte === QUOTE) inString = false
-        else if (byte === BACKSLASH) at++
-        // A JSON string cannot span lines. Whatever this was, the next document may be valid.
-        else if (byte === LF && isLines) return this.done(at - 1)
-      }
-      while (!inString && at < length) {
-        const byte = bytes[at++]
-        if (byte === QUOTE) inString = true
-        else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) depth++
-        else if ((byte === CLOSE_BRACE || byte === CLOSE_BRACKET) && --depth === 0) return this.done(at)
-      }
-    }
-    // The character after a backslash may be in the next chunk.
-    this.#state = !inString ? 'nested' : at > length ? 'escape' : 'string'
-    this.#depth = depth
-    return length
+    this.stopped = false
+    const end = this.walk(bytes, from)
+    if (!this.stopped) return end
+    const isBroken = this.#isBroken
+    this.#isBroken = false
+    return this.done(isBroken ? end - 1 : end)
+  }
+
+  /** The document begins: all of it is skipped. */
+  protected mark(): void {
+    this.skipped = 1
+  }
+
+  /** It has ended. */
+  protected leave(): void {
+    this.stopped = true
+  }
+
+  protected endString(): void {}
+  protected holdString(): void {}
+
+  /** A JSON string cannot span lines. Whatever this was, the next document may be valid. */
+  protected override closing(bytes: Buffer, from: number): number {
+    const close = super.closing(bytes, from)
+    if (this.#place !== 'lines') return close
+    if (this.#lf < from) this.#lf = next(bytes, LF, from)
+    if (this.#lf >= close) return close
+    this.restart()
+    this.#isBroken = true
+    this.stopped = true
+    return this.#lf
   }
 
   /** A number, a literal, or invalid text: it ends with its line or, in the array, with the element. */
@@ -137,7 +145,6 @@ export class JsonStreamDecoder {
 
   private done(end: number): number {
     this.#state = 'between'
-    this.#depth = 0
     return end
   }
 

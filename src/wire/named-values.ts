@@ -1,11 +1,10 @@
-import { BACKSLASH, CLOSE_BRACE, CLOSE_BRACKET, COLON, COMMA, OPEN_BRACE, OPEN_BRACKET, QUOTE } from '../core/ascii.js'
+import { CLOSE_BRACE, CLOSE_BRACKET, COLON, COMMA, OPEN_BRACE, OPEN_BRACKET, QUOTE } from '../core/ascii.js'
 import { memberName } from '../core/members.js'
+import { JsonOutline } from './json-outline.js'
 import { MemberKeys } from './member-keys.js'
 
 /** Max paths: one bit each of a non-negative 31-bit number. */
 export const MAX_PATHS = 30
-/** Bytes of a string scanned by hand before the rest is searched. */
-const NEAR_BYTES = 48
 /** Max bytes kept of a string that spans chunks: a longer one cannot be a name. */
 const MAX_KEPT_BYTES = 2048
 
@@ -23,11 +22,10 @@ interface Level {
 /**
  * Finds the strings at certain paths of a JSON document (`session.model`) as it passes in chunks of any size, and checks
  * whether each is allowed. Lists at any level are looked through: each element counts as the value in the list's position.
- * It follows only strings, brackets, colons and commas, so it reads whatever the most lenient parser reads. Keys are
- * compared as {@link memberName} folds them, and both values of a duplicate key count. Memory is bounded for every
+ * Keys are compared as {@link memberName} folds them, and both values of a duplicate key count. Memory is bounded for every
  * document.
  */
-export class NamedValues {
+export class NamedValues extends JsonOutline {
   readonly #paths: readonly (readonly string[])[]
   readonly #allowed: (value: string) => boolean
   /** By number of matched names: the next names of the paths. */
@@ -39,8 +37,6 @@ export class NamedValues {
   /** The open containers that matter: at most one more than twice the number of names in the longest path. */
   readonly #levels: readonly Level[]
   #depth = 0
-  /** Open containers inside those, which do not matter. */
-  #skipped = 0
   /**
    * Bits of the paths whose next name the last string was; bits of those whose value may begin here, and their names so
    * far.
@@ -48,8 +44,6 @@ export class NamedValues {
   #candidate = 0
   #armed = 0
   #armedNames = 0
-  #inString = false
-  #escaped = false
   readonly #kept = Buffer.alloc(MAX_KEPT_BYTES)
   #keptLength = 0
 
@@ -62,6 +56,7 @@ export class NamedValues {
     allowed: (value: string) => boolean,
     barred: readonly (readonly string[])[] = [],
   ) {
+    super()
     const paths = [...named, ...barred]
     this.#paths = paths.map(path => path.map(memberName))
     this.#all = 2 ** paths.length - 1
@@ -83,87 +78,42 @@ export class NamedValues {
   /** Begins another document. */
   begin(): void {
     this.#depth = 0
-    this.#skipped = 0
+    this.restart()
     this.#candidate = 0
     this.#armed = 0
-    this.#inString = false
-    this.#escaped = false
     this.#keptLength = 0
   }
 
   /** Reads a chunk; false if a value at one of the paths is not allowed. */
   push(bytes: Buffer, start: number, end: number): boolean {
-    let at = start
-    while (at < end) {
-      if (this.#inString) {
-        const close = this.closing(bytes, at, end)
-        if (close === end) {
-          this.hold(bytes, at, end)
-          return true
-        }
-        this.#inString = false
-        if (!this.ended(bytes, at, close)) return false
-        at = close + 1
-        continue
-      }
-      const byte = bytes[at++]
-      switch (byte) {
-        case QUOTE:
-          this.#inString = true
-          this.#keptLength = 0
-          break
-        case COLON:
-          if (!this.colon()) return false
-          break
-        case COMMA:
-          this.next()
-          break
-        case OPEN_BRACE:
-        case OPEN_BRACKET:
-          this.open(byte === OPEN_BRACE)
-          break
-        case CLOSE_BRACE:
-        case CLOSE_BRACKET:
-          this.close()
-          break
-      }
-    }
-    return true
+    this.walk(end === bytes.length ? bytes : bytes.subarray(0, end), start)
+    return !this.stopped
   }
 
-  /** Position of the quote that ends the current string, or `end`. */
-  private closing(bytes: Buffer, from: number, end: number): number {
-    let at = from
-    if (this.#escaped) {
-      this.#escaped = false
-      at++
+  protected mark(byte: number): void {
+    switch (byte) {
+      case QUOTE:
+        this.#keptLength = 0
+        break
+      case COLON:
+        this.colon()
+        break
+      case COMMA:
+        this.next()
+        break
+      case OPEN_BRACE:
+      case OPEN_BRACKET:
+        this.open(byte === OPEN_BRACE)
+        break
+      case CLOSE_BRACE:
+      case CLOSE_BRACKET:
+        this.close()
+        break
     }
-    const near = Math.min(end, at + NEAR_BYTES)
-    while (at < near) {
-      const byte = bytes[at]
-      if (byte === QUOTE) return at
-      at += byte === BACKSLASH ? 2 : 1
-    }
-    if (at < end) return this.farClosing(bytes.subarray(0, end), at)
-    this.#escaped = at > end
-    return end
   }
 
-  private farClosing(bytes: Buffer, from: number): number {
-    let at = from
-    for (;;) {
-      const quote = bytes.indexOf(QUOTE, at)
-      const end = quote < 0 ? bytes.length : quote
-      let slashes = 0
-      while (end - slashes > at && bytes[end - slashes - 1] === BACKSLASH) slashes++
-      const odd = slashes % 2 === 1
-      if (quote < 0) {
-        this.#escaped = odd
-        return end
-      }
-      if (!odd) return quote
-      at = quote + 1
-    }
+  protected holdString(bytes: Buffer, from: number): void {
+    this.hold(bytes, from, bytes.length)
   }
 
   private hold(bytes: Buffer, start: number, end: number): void {
@@ -173,19 +123,18 @@ export class NamedValues {
   }
 
   /** A string has ended: a key, a value, or a value to check. */
-  private ended(bytes: Buffer, start: number, end: number): boolean {
-    if (this.#skipped > 0) return true
+  protected endString(bytes: Buffer, start: number, end: number): void {
     if (this.#armed !== 0) {
       const isWanted = this.leaves(this.#armed, this.#armedNames) !== 0
       this.#armed = 0
-      return !isWanted || this.judge(bytes, start, end)
+      if (isWanted && !this.judge(bytes, start, end)) this.stopped = true
+      return
     }
     const level = this.#levels[this.#depth - 1]
     const names = level?.isObject === true ? this.#names[level.names] : undefined
     // Most keys are ruled out by a quick check, which needs the whole key in one chunk.
     const isOther = names === undefined || (this.#keptLength === 0 && !names.mayBe(bytes, start, end))
     this.#candidate = isOther || level === undefined ? 0 : this.candidates(level, bytes, start, end)
-    return true
   }
 
   /** The barred path that has a value. */
@@ -193,21 +142,20 @@ export class NamedValues {
     return this.#stoppedAt
   }
 
-  /** The last string was a key; false if a value under it is barred. */
-  private colon(): boolean {
-    if (this.#skipped > 0 || this.#candidate === 0) return true
+  /** The last string was a key. */
+  private colon(): void {
+    if (this.#candidate === 0) return
     this.#armed = this.#candidate
     this.#armedNames = (this.#levels[this.#depth - 1]?.names ?? 0) + 1
     this.#candidate = 0
     const barred = this.leaves(this.#armed & this.#barred, this.#armedNames)
-    if (barred === 0) return true
+    if (barred === 0) return
+    this.stopped = true
     this.#stoppedAt = this.#paths.find((_, index) => (barred & (1 << index)) !== 0)
-    return false
   }
 
   /** Another member or element begins. */
   private next(): void {
-    if (this.#skipped > 0) return
     const level = this.#levels[this.#depth - 1]
     const inList = level?.isObject === false
     this.#armed = inList ? level.paths : 0
@@ -261,10 +209,6 @@ export class NamedValues {
   }
 
   private open(isObject: boolean): void {
-    if (this.#skipped > 0) {
-      this.#skipped++
-      return
-    }
     const around = this.#levels[this.#depth - 1]
     if (around === undefined) {
       this.#armed = this.#all
@@ -274,7 +218,7 @@ export class NamedValues {
     const paths = isObject ? this.#armed & ~this.leaves(this.#armed, this.#armedNames) : this.#armed
     const level = this.#levels[this.#depth]
     if (paths !== 0 && !isObject && around?.isObject === false) around.inner++
-    else if (paths === 0 || level === undefined) this.#skipped = 1
+    else if (paths === 0 || level === undefined) this.skipped = 1
     else {
       level.isObject = isObject
       level.paths = paths
@@ -282,15 +226,18 @@ export class NamedValues {
       level.inner = 0
       this.#depth++
     }
-    if (isObject || this.#skipped > 0) this.#armed = 0
+    if (isObject || this.skipped > 0) this.#armed = 0
     this.#candidate = 0
   }
 
   private close(): void {
     const level = this.#levels[this.#depth - 1]
-    if (this.#skipped > 0) this.#skipped--
-    else if (level !== undefined && level.inner > 0) level.inner--
+    if (level !== undefined && level.inner > 0) level.inner--
     else if (level !== undefined) this.#depth--
+    this.leave()
+  }
+
+  protected leave(): void {
     this.#armed = 0
     this.#candidate = 0
   }

@@ -12,7 +12,8 @@ import {
   SPACE,
   TAB,
 } from '../core/ascii.js'
-import { isAt, next } from './bytes.js'
+import { isAt } from './bytes.js'
+import { JsonOutline } from './json-outline.js'
 import type { Path } from './json-path.js'
 import { PendingBytes } from './pending-bytes.js'
 
@@ -20,14 +21,6 @@ import { PendingBytes } from './pending-bytes.js'
 const MAX_VALUE_BYTES = 16 * 1024
 /** Max size of a key that is compared if it spans chunks. */
 const MAX_KEY_BYTES = 1024
-/** Bytes scanned by hand before the rest is searched: a native search costs about 15 ns. */
-const NEAR_BYTES = 48
-
-/** The bytes that matter outside searched values: they open or close a container, or open a string. */
-const MARKS = [QUOTE, OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE] as const
-const IS_MARK = new Uint8Array(256)
-for (const mark of MARKS) IS_MARK[mark] = 1
-
 /** The names of each path, as written in JSON. */
 type Names = readonly (readonly Buffer[])[]
 
@@ -50,7 +43,7 @@ function namesOf(paths: readonly Path[]): Names {
  * As for `JSON.parse`, the last of duplicate members counts. The grammar is not checked: for invalid JSON the values are
  * meaningless. Memory is bounded for every document.
  */
-export class PlacedValues {
+export class PlacedValues extends JsonOutline {
   readonly #paths: readonly Path[]
   readonly #names: Names
   readonly #values: unknown[]
@@ -59,10 +52,6 @@ export class PlacedValues {
   readonly #masks: number[] = [0]
   readonly #objects: boolean[] = [false]
   #depth = 0
-  /** Containers deeper than this contain no declared path; only their ends are searched. */
-  #floor = 0
-  #inString = false
-  #escaped = false
   #isKey = false
   /** Whether the next string is a key, in the open object. */
   #expectsKey = false
@@ -80,6 +69,7 @@ export class PlacedValues {
 
   /** At most 31 paths; none is a prefix of another. */
   constructor(paths: readonly Path[]) {
+    super()
     this.#paths = paths
     this.#names = namesOf(paths)
     this.#values = paths.map(() => undefined)
@@ -93,43 +83,25 @@ export class PlacedValues {
 
   /** Whether every container and string has been closed, and nothing followed. */
   get isWhole(): boolean {
-    return this.#closed && !this.#torn && this.#depth === 0
+    return this.#closed && !this.#torn && this.#depth === 0 && this.skipped === 0
   }
 
   push(bytes: Buffer, start = 0, end = bytes.length): void {
     const piece = end === bytes.length ? bytes : bytes.subarray(0, end)
-    const marks = new Marks(piece)
     if (this.#from >= 0) this.#from = start
-    for (let at = start; at < end; ) {
-      if (this.#inString) at = this.passString(piece, at)
-      else if (this.#depth > this.#floor) at = this.passDeep(piece, marks, at)
-      else this.take(piece[at] ?? 0, piece, at++)
-    }
+    this.walk(piece, start)
     if (this.#from >= 0) this.hold(piece, end)
   }
 
-  /** Reads on through a string: past its quote, or to the end of the chunk. */
-  private passString(bytes: Buffer, at: number): number {
-    const close = this.closing(bytes, at)
-    if (close === bytes.length) return close
-    this.#inString = false
+  protected endString(bytes: Buffer, _from: number, close: number): void {
     if (this.#isKey) this.endKey(bytes, close)
-    else if (this.#depth === this.#floor) this.endValue(bytes, close + 1)
-    return close + 1
+    else this.endValue(bytes, close + 1)
   }
 
-  /** Reads on through containers that contain no declared path. */
-  private passDeep(bytes: Buffer, marks: Marks, from: number): number {
-    const at = marks.next(from)
-    if (at === bytes.length) return at
-    const byte = bytes[at]
-    if (byte === QUOTE) this.#inString = true
-    else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) this.#depth++
-    else if (--this.#depth === this.#floor) this.leave(bytes, at)
-    return at + 1
-  }
+  /** Keys and values alike are held at the end of the chunk. */
+  protected holdString(): void {}
 
-  private take(byte: number, bytes: Buffer, at: number): void {
+  protected mark(byte: number, bytes: Buffer, at: number): void {
     switch (byte) {
       case SPACE:
       case LF:
@@ -137,7 +109,6 @@ export class PlacedValues {
       case TAB:
         return
       case QUOTE:
-        this.#inString = true
         this.#isKey = this.#expectsKey
         if (this.#isKey) this.#from = at + 1
         else this.beginValue(at)
@@ -159,7 +130,7 @@ export class PlacedValues {
         this.endValue(bytes, at)
         if (this.#depth === 0) this.#torn = true
         else {
-          this.#floor = --this.#depth
+          this.#depth--
           this.leave(bytes, at)
         }
         return
@@ -181,9 +152,11 @@ export class PlacedValues {
   /** A container begins; its value has already been begun. */
   private enter(isObject: boolean): void {
     const mask = this.#reading === 0 ? this.#here : 0
+    if (mask === 0) {
+      this.skipped = 1
+      return
+    }
     this.#depth++
-    if (mask === 0) return
-    this.#floor = this.#depth
     this.#masks[this.#depth] = mask
     this.#objects[this.#depth] = isObject
     this.#expectsKey = isObject
@@ -191,7 +164,7 @@ export class PlacedValues {
   }
 
   /** A container has ended with the byte at `at`; its parent is open again. */
-  private leave(bytes: Buffer, at: number): void {
+  protected leave(bytes: Buffer, at: number): void {
     this.endValue(bytes, at + 1)
     this.#inValue = true
     this.#expectsKey = false
@@ -261,65 +234,6 @@ export class PlacedValues {
     const most = this.#isKey ? MAX_KEY_BYTES : MAX_VALUE_BYTES
     if (this.#pending.length + end - this.#from > most) this.#overflow = true
     else this.#pending.append(bytes.subarray(this.#from, end))
-  }
-
-  /** Position of the quote that ends the current string, or the length of the chunk. */
-  private closing(bytes: Buffer, from: number): number {
-    let at = from
-    if (this.#escaped) {
-      this.#escaped = false
-      at++
-    }
-    const near = Math.min(bytes.length, at + NEAR_BYTES)
-    while (at < near) {
-      const byte = bytes[at]
-      if (byte === QUOTE) return at
-      at += byte === BACKSLASH ? 2 : 1
-    }
-    if (at >= bytes.length) {
-      this.#escaped = at > bytes.length
-      return bytes.length
-    }
-    for (;;) {
-      const close = next(bytes, QUOTE, at)
-      let slashes = 0
-      while (close - slashes > at && bytes[close - slashes - 1] === BACKSLASH) slashes++
-      const isEscape = slashes % 2 === 1
-      if (close < bytes.length && isEscape) {
-        at = close + 1
-        continue
-      }
-      this.#escaped = close === bytes.length && isEscape
-      return close
-    }
-  }
-}
-
-/** Finds the next mark in one chunk. For distant marks it uses native search, which looks at each byte once per mark. */
-class Marks {
-  readonly #bytes: Buffer
-  readonly #found = [-1, -1, -1, -1, -1]
-
-  constructor(bytes: Buffer) {
-    this.#bytes = bytes
-  }
-
-  /** Position of the first mark at or after `from`; the length of the chunk if there is none. */
-  next(from: number): number {
-    const bytes = this.#bytes
-    const near = Math.min(bytes.length, from + NEAR_BYTES)
-    for (let at = from; at < near; at++) if (IS_MARK[bytes[at] ?? 0] === 1) return at
-    if (near === bytes.length) return near
-    let first = bytes.length
-    for (let index = 0; index < MARKS.length; index++) {
-      let found = this.#found[index] ?? 0
-      if (found < near) {
-        found = next(bytes, MARKS[index] ?? 0, near)
-        this.#found[index] = found
-      }
-      if (found < first) first = found
-    }
-    return first
   }
 }
 
