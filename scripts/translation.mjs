@@ -2,6 +2,11 @@
 // request the gateway can hold) and `carries` (what of that goes out in a protocol). A test holds both to the code.
 import { existsSync, readdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { HEAR_FIELDS, SPEAK_FIELDS } from '../dist/core/audio.js'
+import { EMBED_FIELDS } from '../dist/core/embed.js'
+import { FIELDS } from '../dist/core/fields.js'
+import { EDIT_FIELDS, IMAGE_FIELDS } from '../dist/core/image.js'
+import { RERANK_FIELDS } from '../dist/core/rerank.js'
 
 const codecs = new URL('../dist/codecs/', import.meta.url)
 
@@ -26,11 +31,6 @@ const ORDER = [
 
 /** Markdown: a section for each protocol that clients speak, with a column for each protocol that it is translated to. */
 export async function translation() {
-  const { FIELDS } = await import(new URL('../core/fields.js', codecs))
-  const { EMBED_FIELDS } = await import(new URL('../core/embed.js', codecs))
-  const { RERANK_FIELDS } = await import(new URL('../core/rerank.js', codecs))
-  const { IMAGE_FIELDS, EDIT_FIELDS } = await import(new URL('../core/image.js', codecs))
-  const { SPEAK_FIELDS, HEAR_FIELDS } = await import(new URL('../core/audio.js', codecs))
   const all = await everyCodec()
   const text = sections(all, 'text', FIELDS)
   const embed = sections(all, 'embed', EMBED_FIELDS)

@@ -3,6 +3,7 @@ import { packageRoot } from '../src/core/package-root.js'
 import { circlesOf } from './helpers/circles.js'
 import { faultTestProblems } from './helpers/fault-tests.js'
 import { RULES, readSources, type Source } from './helpers/source-rules.js'
+import { unusedExports } from './helpers/unused-exports.js'
 
 const sources = readSources(packageRoot(), ['src', 'simulator/src', 'bin'])
 
@@ -109,6 +110,22 @@ t.test('that rule can fail: circles', async t => {
   ]
   t.same(circlesOf([a, b, c]), ['src/a.ts → src/b.ts → src/core/c.ts → src/a.ts'])
   t.same(circlesOf([a, b]), [])
+})
+
+t.test('src exports nothing that only its own file, or a test, uses', async t => {
+  t.same(unusedExports([...sources, ...readSources(packageRoot(), ['scripts', 'bench'])]), [])
+})
+
+t.test('that rule can fail: unused exports', async t => {
+  const used = { path: 'src/a.ts', text: 'export const A = 1, B = 2\nexport function f() {}\nexport type T = 1' }
+  const by = (path: string, text: string): string[] => unusedExports([used, { path, text }])
+  t.same(by('src/b.ts', "import { A } from './a.js'"), ['src/a.ts: B', 'src/a.ts: f', 'src/a.ts: T'])
+  t.same(by('src/b.ts', "import { A, B, f as g, type T } from './a.js'"), [])
+  t.same(by('src/b.ts', "export { A, f } from './a.js'"), ['src/a.ts: B', 'src/a.ts: T', 'src/b.ts: A', 'src/b.ts: f'])
+  for (const whole of ["import * as a from './a.js'", "export * from './a.js'", "const a = await import('./a.js')"])
+    t.same(by('src/b.ts', whole), [])
+  t.same(by('scripts/b.mjs', "import { A, B, f } from '../dist/a.js'"), ['src/a.ts: T'])
+  t.same(by('src/b.ts', "import { A, B, f, T } from './a.js'\n/** @testonly */\nexport const x = 1"), [])
 })
 
 t.test('every fault id has a test, and every id in a title is listed', async t => {

@@ -45,7 +45,7 @@ async function newKeyFor(name: string, options: Options, io: Io): Promise<number
 }
 
 /** The entry of the `keys` map. */
-export function keyLines(name: string, sha256: string, options: Options): string {
+function keyLines(name: string, sha256: string, options: Options): string {
   const lines = ['keys:', `  ${plain(name)}:`, `    secret: { hash: "sha256:${sha256}" }`]
   if (options.models !== undefined) lines.push(`    models: [${options.models.map(quoted).join(', ')}]`)
   if (options.expires !== undefined) lines.push(`    expires: ${quoted(options.expires)}`)

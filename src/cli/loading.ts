@@ -58,7 +58,7 @@ export async function printProblems(problems: readonly Problem[], output: Output
 }
 
 /** Throws {@link CommandError} where a file cannot be read. */
-export async function mustExist(file: string): Promise<void> {
+async function mustExist(file: string): Promise<void> {
   try {
     await access(file, constants.R_OK)
   } catch (error) {

@@ -65,6 +65,6 @@ function models(route: Route, { config }: Ready): string {
 }
 
 /** A name that the pattern matches. */
-export function sample(pattern: string): string {
+function sample(pattern: string): string {
   return pattern.replaceAll('*', 'x')
 }

@@ -1,7 +1,7 @@
 import { columnsOf } from '../config/width.js'
 import { type Paint, printable } from './io.js'
 
-export interface TableOptions {
+interface TableOptions {
   readonly head: readonly string[]
   readonly rows: readonly (readonly string[])[]
   /** How the line of headings looks. */

@@ -6,7 +6,7 @@ import { fold, unfold } from './fold.js'
 import { badUpstream } from './read.js'
 
 /** Name of the function that stands for a structured answer at upstreams that know no other way to ask for one. */
-export const FORCED_TOOL = 'gateway_json_answer'
+const FORCED_TOOL = 'gateway_json_answer'
 
 /** Where no schema says what the arguments are. */
 const ANY_OBJECT =

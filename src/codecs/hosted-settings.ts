@@ -3,7 +3,7 @@ import type { HostedTool } from '../core/text.js'
 import { arrayOf, numberOf, objectOf, stringOf } from './read.js'
 
 /** What protocols can say of a web search at the upstream. */
-export interface SearchSettings {
+interface SearchSettings {
   /** `low`, `medium`, `high`: how much of what is found the model sees. */
   readonly size?: string
   /** City, region, country and time zone of the user. */

@@ -14,7 +14,7 @@ export function camelName(name: string): string {
  * The object with its own members named in camelCase, as the protocol takes both forms of every field name (the JSON
  * mapping of protocol buffers). Where both stand, the camelCase one counts. Values are not looked into.
  */
-export function camelled(value: JsonObject): JsonObject {
+function camelled(value: JsonObject): JsonObject {
   const names = Object.keys(value)
   if (!names.some(name => camelName(name) !== name)) return value
   const out: Record<string, Json> = Object.create(null)

@@ -8,7 +8,7 @@ import { type NarrowNames, narrowNames } from './narrow-names.js'
 const NO_JSON_MODE: ReadonlySet<string> = new Set(['messages'])
 
 /** A request for text as an upstream is sent it, and what its answer is read back with. */
-export interface SentText {
+interface SentText {
   readonly request: TextRequest
   /** Whether the answer's form is asked for by a tool. */
   readonly isForced: boolean

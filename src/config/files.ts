@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { closeSync, constants, fstatSync, openSync, readFileSync, statSync } from 'node:fs'
 
 /** What reading a file gave. `missing` is told apart because much of what a configuration names may be missing. */
-export type FileResult =
+type FileResult =
   | { readonly bytes: Buffer }
   | { readonly failure: 'missing' | 'too-large' | 'unreadable'; readonly reason: string }
 

@@ -1,7 +1,7 @@
 import type { Site } from './document.js'
 
 /** What a key that other gateways and SDKs have is called here. */
-export interface OwnWord {
+interface OwnWord {
   readonly hint: string
   /** The key of ours, where it stands in the same place. */
   readonly meant?: string

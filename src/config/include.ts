@@ -11,7 +11,7 @@ import { suggest } from './suggest.js'
 /** Most files of one configuration. */
 const MAX_FILES = 1000
 
-export interface UserFiles {
+interface UserFiles {
   /** The main file first, then what it includes, each file once however it is reached. */
   readonly documents: readonly Document[]
   /** Whether all of it could be read: where something is missing, names may be unknown that are not wrong. */

@@ -8,7 +8,7 @@ import { quoted } from './report.js'
 import type { ReadRoute } from './routes.js'
 import type { ReadUpstream } from './upstreams.js'
 
-export interface Linted {
+interface Linted {
   readonly main: Document
   readonly modelEntries: Entries<RawModel>
   readonly keyEntries: Entries<RawKey>

@@ -6,7 +6,7 @@ import { quoted } from './report.js'
 import { suggest } from './suggest.js'
 
 /** Objects of a page where the kind does not say, and at most. The schema tells the same to editors. */
-export const PAGE = { usual: 20, most: 100 } as const
+const PAGE = { usual: 20, most: 100 } as const
 
 export function objectConfig(raw: RawObject | undefined): ObjectConfig {
   const { title, id = 'id', prefix, wrapped, expires, brings, links } = raw ?? {}

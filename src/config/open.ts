@@ -8,7 +8,7 @@ import { Source } from './source.js'
 import type { FileType } from './validators.js'
 
 /** Largest configuration file. */
-export const MAX_FILE_BYTES = 1024 * 1024
+const MAX_FILE_BYTES = 1024 * 1024
 
 /** More text than {@link Context.budget} allows. */
 export class TooMuchText extends Error {
@@ -77,11 +77,12 @@ function readSource(path: string, { files, report }: Context): Source | undefine
 const BYTE_ORDER_MARK = '\ufeff'
 
 /** The text of a UTF-8 file without its byte order mark, or the first byte that is not UTF-8. */
-export type Decoded =
+type Decoded =
   | { readonly text: string }
   /** `text` has U+FFFD where bytes are broken; `at` is the first such place, in UTF-16 units. */
   | { readonly text: string; readonly at: number; readonly byte: number; readonly utf16: boolean }
 
+/** @testonly */
 export function decode(bytes: Buffer): Decoded {
   const whole = bytes.toString('utf8')
   const mark = whole.startsWith(BYTE_ORDER_MARK) ? 1 : 0

@@ -17,7 +17,7 @@ export interface Overrides extends ListenOverrides {
 }
 
 /** What holds for the whole process. */
-export type Settings = Pick<
+type Settings = Pick<
   Config,
   'listen' | 'limits' | 'timeouts' | 'retry' | 'store' | 'spool' | 'log' | 'media' | 'tasks' | 'webhooks'
 >
@@ -61,7 +61,7 @@ function readLogLevel(main: Document, site: Site, context: Context): LogLevel {
 const MIN_SECRET_CHARS = 24
 
 /** Whom clients may have told of their tasks. Nobody, unless it is written. */
-export function readWebhooks(
+function readWebhooks(
   written: RawGateway['webhooks'],
   site: Site,
   context: Context,

@@ -10,7 +10,7 @@ import { suggest } from './suggest.js'
 import type { FileType } from './validators.js'
 
 /** A problem as it goes to the report. */
-export interface SchemaProblem extends Details {
+interface SchemaProblem extends Details {
   readonly rule: string
   readonly site: Site
   readonly message: string

@@ -10,7 +10,7 @@ import { SchemaError, schemaError } from './schema-faults.js'
 import type { Validator } from './validators.js'
 import { violationsOf } from './violations.js'
 
-export type RequestCheck = (document: unknown) => readonly Violation[]
+type RequestCheck = (document: unknown) => readonly Violation[]
 
 const require = createRequire(import.meta.url)
 /** Checks that exist already: of shipped schemas, compiled ahead of time, and of those compiled once. */

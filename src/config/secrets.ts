@@ -12,7 +12,7 @@ import { ABSENT_SECRET } from './secret-rule.js'
 const MAX_SECRET_FILE_BYTES = 64 * 1024
 
 /** What a reference to a secret led to. */
-export type SecretResult =
+type SecretResult =
   /** `file` is where it was read, absolute. */
   | { readonly secret: Secret; readonly file?: string; readonly assumed?: true }
   /** Nothing is there; the text says what: `NORTH_API_KEY is not set`. */

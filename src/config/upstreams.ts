@@ -205,7 +205,7 @@ const EMBEDDED = 'embedded:simulator'
  * An upstream's address without a slash at its end, or what is wrong with it. The fault does not quote the address: a
  * variable may have put anything there.
  */
-export function parseBase(text: string, simulated: boolean): { readonly base: string } | { readonly fault: string } {
+function parseBase(text: string, simulated: boolean): { readonly base: string } | { readonly fault: string } {
   if (text === EMBEDDED) {
     return simulated ? { base: EMBEDDED } : { fault: `${EMBEDDED} is for upstreams of the kind simulator` }
   }
@@ -226,7 +226,7 @@ export function parseBase(text: string, simulated: boolean): { readonly base: st
  * What stands at the end of an address and at the head of a call as well, such as `/v1`: clients' libraries want it in
  * the address, the calls of kinds begin with it.
  */
-export function duplicatePrefix(base: string, target: string): string | undefined {
+function duplicatePrefix(base: string, target: string): string | undefined {
   if (base === EMBEDDED) return undefined
   const segments = new URL(base).pathname.split('/').slice(1).filter(Boolean)
   const ends = segments.map((_, index) => `/${segments.slice(index).join('/')}`)

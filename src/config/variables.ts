@@ -22,7 +22,7 @@ export class Variables {
 }
 
 /** Text with its variables filled in, or what hinders that: a variable that is not set, or `${` of another form. */
-export type Interpolated =
+type Interpolated =
   | { readonly text: string }
   | { readonly unset: string; readonly at: string }
   | { readonly malformed: string }

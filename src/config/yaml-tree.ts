@@ -10,12 +10,12 @@ const MAX_ALIASED_VALUES = 10_000
 const NO_MERGE =
   'YAML 1.2 merges no mappings (<<): an anchor stands for a whole value; what upstreams share goes into a kind under kinds'
 
-export interface Range {
+interface Range {
   readonly start: number
   readonly end: number
 }
 
-export interface TreeFault extends Range {
+interface TreeFault extends Range {
   readonly rule: 'duplicate-key' | 'alias-bomb' | 'unknown-alias' | 'bad-key' | 'too-deep'
   readonly path: DocumentPath
   readonly message: string

@@ -14,7 +14,7 @@ import type { ModelPointer, Pointer } from './route-settings.js'
 export type InBody = (name: string) => unknown
 
 /** The first thing that is wrong with the form of a JSON body; `name` is the control parameter at fault. */
-export interface JsonFault {
+interface JsonFault {
   readonly rule: 'syntax' | 'duplicate' | 'variant' | 'depth' | 'members' | 'values' | 'not-object'
   /** Offset in bytes. */
   readonly at: number

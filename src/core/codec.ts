@@ -31,7 +31,7 @@ export interface TextCodec {
 }
 
 /** We are the server: a client speaks this protocol to us. */
-export interface TextServer {
+interface TextServer {
   /** Throws `GatewayError` (`invalid_parameter` with its `param`) for what can mean nothing. */
   decodeRequest(body: JsonObject, head: RequestHead): TextRequest
   encodeResult(result: TextResult, answer: AnswerContext): JsonObject
@@ -92,7 +92,7 @@ export interface Bytes {
   readonly bytes: Uint8Array
 }
 
-export interface DocumentRequest {
+interface DocumentRequest {
   readonly left: readonly Left[]
 }
 
@@ -194,7 +194,7 @@ export interface AnswerContext {
 }
 
 /** We are the client: we speak this protocol to an upstream. */
-export interface TextClient {
+interface TextClient {
   encodeRequest(request: TextRequest, target: Target): JsonObject
   /** Headers that this request needs beside those of the upstream: flat name, value list. */
   headers?(request: TextRequest, target: Target): readonly string[]

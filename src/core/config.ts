@@ -1,7 +1,7 @@
 import type { Traits } from './codec.js'
 import type { Family } from './errors.js'
 import type { Json, JsonObject } from './json.js'
-import type { Limits, Retry, RetryCondition, Timeouts } from './limits.js'
+import type { Limits, Retry, Timeouts } from './limits.js'
 import type { MediaConfig } from './media.js'
 import type { MembersConfig } from './members.js'
 import type { Params } from './params.js'
@@ -264,7 +264,7 @@ export interface ProtocolConfig {
 
 /** What rate limits are of. */
 export const RATE_LIMITED = ['requests', 'tokens', 'input_tokens', 'output_tokens'] as const
-export type RateLimited = (typeof RATE_LIMITED)[number]
+type RateLimited = (typeof RATE_LIMITED)[number]
 
 /** Headers in which a protocol tells of rate limits. */
 export type RateLimitsConfig = { readonly [Of in RateLimited]?: RateLimitHeaders } & {
@@ -274,7 +274,7 @@ export type RateLimitsConfig = { readonly [Of in RateLimited]?: RateLimitHeaders
   readonly headers: readonly string[]
 }
 
-export interface RateLimitHeaders {
+interface RateLimitHeaders {
   readonly limit: string
   readonly remaining: string
   readonly reset: string
@@ -372,5 +372,3 @@ export interface AlsoConfig {
 }
 
 export type PointerConfig = Pointer
-
-export type { RetryCondition }

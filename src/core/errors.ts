@@ -1,9 +1,9 @@
-/** Families of error bodies; a route names the one that its clients expect. */
+/** Families of error bodies; a route names the one that its clients expect. @testonly */
 export const FAMILIES = ['compatible', 'messages', 'native', 'image-tasks', 'rerank'] as const
 export type Family = (typeof FAMILIES)[number]
 
 /** May another attempt help? `next-target`: this gateway may try another target before the first byte. */
-export type Retryable = 'never' | 'next-target' | 'later'
+type Retryable = 'never' | 'next-target' | 'later'
 
 interface CodeFacts {
   readonly status: number

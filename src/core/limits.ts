@@ -75,9 +75,8 @@ export interface Retry {
   readonly on: readonly RetryCondition[]
 }
 
-export const RETRY_CONDITIONS = ['connect', 'reset', 'first_byte', 'bad_response', 'queue'] as const
 /**
  * A failed phase, or an upstream's status. `queue` is the gateway's own want of a connection, no failure of the upstream;
  * `descriptors` is another such want, which no file can declare since no other target would help.
  */
-export type RetryCondition = (typeof RETRY_CONDITIONS)[number] | 'descriptors' | number
+export type RetryCondition = 'connect' | 'reset' | 'first_byte' | 'bad_response' | 'queue' | 'descriptors' | number

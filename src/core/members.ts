@@ -5,8 +5,7 @@
  * - `drop`: it is taken out, and the answer says so; `refuse`: the request is refused;
  * - `pass`: it passes, whatever a wider declaration says.
  */
-export const MEMBER_ACTIONS = ['model', 'same', 'drop', 'refuse', 'pass'] as const
-export type MemberAction = (typeof MEMBER_ACTIONS)[number]
+export type MemberAction = 'model' | 'same' | 'drop' | 'refuse' | 'pass'
 
 /** By dotted path, of which `*` is every element or member; `?name` is a parameter of the query. */
 export type MembersConfig = Readonly<Record<string, MemberAction>>

@@ -325,7 +325,7 @@ export interface VectorRule {
   readonly format: string
 }
 
-export interface MessageRules {
+interface MessageRules {
   /** Values of `type` of the upstream's messages that tell usage; none: all that tell some. */
   readonly counted: readonly string[]
   /** Whether clients are told in an event why the gateway ends their session. */

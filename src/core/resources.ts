@@ -30,7 +30,7 @@ export interface ResourceKind {
   readonly list: ResourceList
 }
 
-export interface ResourceLink {
+interface ResourceLink {
   readonly path: ResourcePath
   /** `{id}` stands for the id of the object. */
   readonly target: string

@@ -1,6 +1,28 @@
 import type { Family } from './errors.js'
 
-export type Answer = (typeof ANSWERS)[number]
+/** What the gateway answers by itself. */
+export type Answer =
+  | 'models'
+  | 'model'
+  | 'response'
+  | 'response.delete'
+  | 'response.input_items'
+  | 'response.cancel'
+  | 'response.compact'
+  | 'conversation.create'
+  | 'conversation'
+  | 'conversation.update'
+  | 'conversation.delete'
+  | 'conversation.items'
+  | 'conversation.items.create'
+  | 'conversation.item'
+  | 'conversation.item.delete'
+  | 'completions'
+  | 'completion'
+  | 'completion.update'
+  | 'completion.delete'
+  | 'completion.messages'
+  | 'client_secret'
 
 /** `json`: JSON, which is read; `multipart`: a form, which is read; `raw`: bytes that nobody looks at; `none`: no body. */
 export type RouteBody = 'json' | 'multipart' | 'raw' | 'none'
@@ -48,31 +70,6 @@ export interface RouteFraming {
   readonly parameter: string | undefined
   readonly values: Readonly<Record<string, Framing>>
 }
-
-/** What the gateway answers by itself. */
-export const ANSWERS = [
-  'models',
-  'model',
-  'response',
-  'response.delete',
-  'response.input_items',
-  'response.cancel',
-  'response.compact',
-  'conversation.create',
-  'conversation',
-  'conversation.update',
-  'conversation.delete',
-  'conversation.items',
-  'conversation.items.create',
-  'conversation.item',
-  'conversation.item.delete',
-  'completions',
-  'completion',
-  'completion.update',
-  'completion.delete',
-  'completion.messages',
-  'client_secret',
-] as const
 
 /** How a stream is cut into messages: events with LF or CRLF, a JSON document a line, or one JSON array. */
 export type Framing = 'sse' | 'sse-crlf' | 'ndjson' | 'array'

@@ -8,7 +8,7 @@ export type StoreConfig =
   | (DataFolder & { readonly type: 'postgres' } & PostgresSettings)
   | (DataFolder & { readonly type: 'module' } & ModuleSettings)
 
-export interface DataFolder {
+interface DataFolder {
   /** Absolute path: the file store stands here, and keys that the gateway made for itself, whatever the store. */
   readonly path: string
   /** Secrets that are not there; the store cannot be opened without them. */

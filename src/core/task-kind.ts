@@ -1,8 +1,7 @@
 import { Glob } from './glob.js'
 
 /** In which form clients see tasks: as objects of the compatible interface, or as the image-task proxies have them. */
-export const TASK_RECORDS = ['object', 'image-tasks'] as const
-export type TaskRecordForm = (typeof TASK_RECORDS)[number]
+export type TaskRecordForm = 'object' | 'image-tasks'
 
 /** A member of a record that is taken from the request that began the task. */
 export interface TaskMember {

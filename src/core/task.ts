@@ -4,8 +4,7 @@ import type { RetryCondition } from './limits.js'
 export type Path = readonly string[]
 
 /** What a route does with tasks. */
-export const TASK_ACTIONS = ['submit', 'retrieve', 'list', 'select', 'content', 'cancel', 'delete', 'seed'] as const
-export type TaskAction = (typeof TASK_ACTIONS)[number]
+export type TaskAction = 'submit' | 'retrieve' | 'list' | 'select' | 'content' | 'cancel' | 'delete' | 'seed'
 
 export const TASK_STATES = ['queued', 'running', 'succeeded', 'failed', 'cancelled'] as const
 export type TaskState = (typeof TASK_STATES)[number]

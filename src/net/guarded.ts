@@ -3,7 +3,7 @@ import { addressOf, MediaGuard, type MediaRules } from './media-url.js'
 import type { Dispatched, UpstreamHandler, UpstreamRequest } from './pools.js'
 import { addressesOf, pinned, type Resolve } from './resolve.js'
 
-export interface GuardedOptions extends MediaRules {
+interface GuardedOptions extends MediaRules {
   /** Milliseconds for the connection and for the head of the answer, and between two pieces of it. */
   readonly timeoutMs: number
   /** Default: as the system does. */
@@ -51,7 +51,7 @@ export class GuardedHttp {
   }
 }
 
-export class GuardedConnection {
+class GuardedConnection {
   readonly #client: Client
   readonly url: URL
 

@@ -5,9 +5,7 @@ import { HEAD_BYTES, MEDIA_TYPES, mediaTypeOf, sniff } from './media-type.js'
 import { Blocked, MediaGuard, type MediaRules } from './media-url.js'
 import { addressesOf, pinned, type ResolvedAddress } from './resolve.js'
 
-export type { ResolvedAddress } from './resolve.js'
-
-export interface MediaOptions extends MediaRules {
+interface MediaOptions extends MediaRules {
   /** Most bytes of one document. */
   readonly maxBytes: number
   /** Most bytes of all documents of one request. */
@@ -23,13 +21,13 @@ export interface MediaOptions extends MediaRules {
   readonly resolve?: (host: string) => Promise<readonly ResolvedAddress[]>
 }
 
-export interface Media {
+interface Media {
   readonly mime: string
   readonly bytes: Buffer
 }
 
 /** A URL that a client sent, and its position in the body: `messages[0].content[1].image_url.url`. */
-export interface MediaWish {
+interface MediaWish {
   readonly url: string
   readonly at?: string
 }

@@ -27,7 +27,7 @@ export interface ExchangeSettings {
 }
 
 /** An exchange without its model name, which is known only when a request arrives. */
-export interface Candidate {
+interface Candidate {
   readonly exchange: Omit<Exchange, 'model'>
   readonly endpoint: Endpoint
   /** Index into the model's targets. Models of one shape share candidates, but each has its own upstream names. */
@@ -39,7 +39,7 @@ export interface Candidate {
 export type CandidateGroups = readonly (readonly Candidate[])[]
 
 /** How a target serves a route. */
-export interface Served {
+interface Served {
   readonly compiled: CompiledUpstream
   readonly endpoint: Endpoint
   /** `undefined`: relay without translation. */
@@ -89,12 +89,12 @@ export function servedBy(
 }
 
 /** A family name in `serves` covers all of its protocols. */
-export function isServed({ serves }: Pick<ModelConfig, 'serves'>, protocol: string): boolean {
+function isServed({ serves }: Pick<ModelConfig, 'serves'>, protocol: string): boolean {
   return serves === undefined || serves.some(name => protocol === name || protocol.startsWith(`${name}.`))
 }
 
 /** A route of another protocol lacks this protocol's path parameters, so the call may use `{model}` only. */
-export function needsModelAlone({ call, stream }: Endpoint): boolean {
+function needsModelAlone({ call, stream }: Endpoint): boolean {
   return [...call.variables, ...stream.variables].every(name => name === 'model')
 }
 

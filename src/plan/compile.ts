@@ -1,7 +1,7 @@
 import type { Config } from '../core/config.js'
 import type { Match, Miss, Plan, Route, Shown, Upstream } from '../core/plan.js'
 import type { Secret } from '../core/secret.js'
-import { atOnce, type Steps } from '../core/steps.js'
+import type { Steps } from '../core/steps.js'
 import { taskKind } from '../core/task-kind.js'
 import { compileKeys, type DigestRing } from './keys.js'
 import { ModelIndex } from './model-index.js'
@@ -14,8 +14,6 @@ import type { CompileSchema } from './schemas.js'
 import { OffList } from './switched-off.js'
 import { compileUpstreams } from './upstreams.js'
 import { compileVerbs } from './verbs.js'
-
-export type { CompileProblem } from './problems.js'
 
 /** What compiling needs of its surroundings. */
 export interface Tools {
@@ -79,12 +77,10 @@ export class CompiledPlan implements Plan {
   }
 }
 
-/** Turns a checked configuration into what the kernel reads. Tells all problems at once; throws none of them. */
-export function compile(config: Config, digest: string, tools: Tools): Compiled {
-  return atOnce(compiling(config, digest, tools))
-}
-
-/** {@link compile} in steps. What is the same as in the plan `before`, of the very same objects, is taken from there. */
+/**
+ * Turns a checked configuration into what the kernel reads, in steps. Reports all problems at once and throws none of them.
+ * What is the same as in the plan `before`, of the very same objects, is taken from there.
+ */
 export function* compiling(config: Config, digest: string, tools: Tools, before?: CompiledPlan): Steps<Compiled> {
   const problems = new Problems()
   const compiledUpstreams = yield* compileUpstreams(config, callerHeaders(config))

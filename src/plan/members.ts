@@ -52,7 +52,7 @@ export class MemberCompiler {
 }
 
 /** What several declarations come to, the later ones winning over the same members of the earlier ones. */
-export function compileMembers(declared: readonly MembersConfig[]): MemberRules {
+function compileMembers(declared: readonly MembersConfig[]): MemberRules {
   const actions = new Map<string, { readonly path: readonly string[]; readonly action: MemberAction }>()
   const query = new Map<string, MemberAction>()
   for (const [written, action] of declared.flatMap(members => Object.entries(members))) {

@@ -3,7 +3,7 @@ import { Glob, isGlob } from '../core/glob.js'
 import { atOnce, type Steps } from '../core/steps.js'
 
 /** A model as declared; its name may be a glob. */
-export interface Declared {
+interface Declared {
   readonly name: string
   readonly config: ModelConfig
   /** One object for all models whose exchanges differ in nothing but the upstreams' names for the model. */

@@ -1,7 +1,7 @@
 import { Glob, isGlob } from '../core/glob.js'
 
 /** Longest name of a model, in bytes of UTF-8. */
-export const MAX_NAME_BYTES = 256
+const MAX_NAME_BYTES = 256
 
 /**
  * Whether a model's name may be looked up at all: 1 to 256 bytes, no control characters, no half of a surrogate pair.

@@ -1,5 +1,5 @@
 /** One segment of a route's path. */
-export type Segment =
+type Segment =
   | { readonly type: 'literal'; readonly text: string }
   /** `{model}`, or `{model}:generate`: takes one segment that ends in the suffix and has more than that. */
   | { readonly type: 'parameter'; readonly name: string; readonly suffix: string }

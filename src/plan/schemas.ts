@@ -2,7 +2,7 @@ import type { JsonObject } from '../core/json.js'
 import type { Violation } from '../core/plan.js'
 import type { Problems } from './problems.js'
 
-export type Validate = (document: unknown) => readonly Violation[]
+type Validate = (document: unknown) => readonly Violation[]
 /** Throws where the schema is none. */
 export type CompileSchema = (schema: JsonObject) => Validate
 

@@ -15,19 +15,19 @@ import { cast, map, only, split } from './value-verbs.js'
 import { chain, members, text, texts, type Verb } from './verb.js'
 
 /** `{ path: value }`: puts the value there, whatever stood there. */
-export const set: Verb = { name: 'set', compile: args => put(args, 'always') }
+const set: Verb = { name: 'set', compile: args => put(args, 'always') }
 
 /** `{ path: value }`: puts the value there where nothing stands. */
-export const defaults: Verb = { name: 'default', compile: args => put(args, 'absent') }
+const defaults: Verb = { name: 'default', compile: args => put(args, 'absent') }
 
 /** `{ from: to }`: moves the value at one path to another, whatever stood there. */
-export const rename: Verb = { name: 'rename', compile: args => move(args, renameMember) }
+const rename: Verb = { name: 'rename', compile: args => move(args, renameMember) }
 
 /** `{ from: to }`: moves the value at one path to another where nothing stands there, or null; takes it out where something does. */
-export const alias: Verb = { name: 'alias', compile: args => move(args, aliasMember) }
+const alias: Verb = { name: 'alias', compile: args => move(args, aliasMember) }
 
 /** `[paths]`: takes these values out. */
-export const remove: Verb = {
+const remove: Verb = {
   name: 'remove',
   compile: args =>
     chain(
@@ -42,7 +42,7 @@ export const remove: Verb = {
 }
 
 /** `[paths]`: takes everything else out. */
-export const keep: Verb = {
+const keep: Verb = {
   name: 'keep',
   compile: args => {
     const paths = texts(args).map(parsePath)
@@ -51,7 +51,7 @@ export const keep: Verb = {
 }
 
 /** `name`: the document becomes the only member of a new one. `{ path: name }`: the value at the path does. */
-export const wrap: Verb = {
+const wrap: Verb = {
   name: 'wrap',
   compile: args => {
     if (typeof args === 'string') return document => wrapValue(document, [], args)

@@ -27,7 +27,7 @@ interface NamedChanges {
 }
 
 /** The differences, by names only; unchanged sections are omitted. */
-export type Changes = Partial<Record<Section, NamedChanges>> & { readonly settings?: readonly string[] }
+type Changes = Partial<Record<Section, NamedChanges>> & { readonly settings?: readonly string[] }
 
 /** What a reload changes, for its log line. */
 export function* changesBetween(before: Config, after: Config): Steps<Changes> {

@@ -1,4 +1,4 @@
-export interface CoalescerOptions {
+interface CoalescerOptions {
   readonly run: () => Promise<void>
   /** Milliseconds without a further call before the task runs. */
   readonly quiet: number

@@ -19,9 +19,9 @@ import { StartError } from './problems.js'
 const CHECK_INTERVAL_MS = 1000
 
 /** A request that asks for a WebSocket; `head` has come after it. */
-export type SocketListener = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
+type SocketListener = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
 
-export type Listener = (request: IncomingMessage, response: ServerResponse) => void
+type Listener = (request: IncomingMessage, response: ServerResponse) => void
 
 /** The client listener: strict parsing, bounded heads, and an answer in words for what cannot be parsed. */
 export function createServer(

@@ -1,5 +1,5 @@
 /** Maximum entries of a list in a log line or a health answer; a configuration may have thousands. */
-export const MAX_SHOWN_ENTRIES = 50
+const MAX_SHOWN_ENTRIES = 50
 
 /** The first entries by name, and how many more there are. */
 export function shownEntries(entries: ReadonlyMap<string, string>, maxEntries = MAX_SHOWN_ENTRIES): object {

@@ -1,7 +1,7 @@
 import { lstat, readlink, stat } from 'node:fs/promises'
 import { basename, parse, resolve, sep } from 'node:path'
 
-/** A folder to watch, by its real path. */
+/** A folder to watch, by its real path. @testonly */
 export class WatchPoint {
   /** The entries that matter. */
   readonly names = new Set<string>()

@@ -27,7 +27,7 @@ export async function* inChunks(source: AsyncIterable<Uint8Array>, limit: number
 }
 
 /** A part of a blob inside one piece. */
-export interface ChunkRange {
+interface ChunkRange {
   /** The piece's number, from 0. */
   readonly index: number
   /** Positions in the whole blob: `from` up to and without `to`. */

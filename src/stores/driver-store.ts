@@ -13,7 +13,7 @@ import type {
 } from '../core/store.js'
 
 /** What a driver does with records; each of these is as in {@link Store}. */
-export interface Records extends Omit<Store, 'get' | 'counters' | 'ledger' | 'blobs' | 'close'> {
+interface Records extends Omit<Store, 'get' | 'counters' | 'ledger' | 'blobs' | 'close'> {
   get(place: Place): Promise<StoredRecord | undefined>
 }
 

@@ -23,7 +23,7 @@ import { type Position, SortedIndex } from './sorted-index.js'
  * The limits of the memory store. The least recently used records are evicted first, but not records with a due time:
  * if these alone exceed the limit, new records are refused.
  */
-export interface MemoryBounds {
+interface MemoryBounds {
   readonly records: number
   /** Of keys and values, as they are; the process needs somewhat more. */
   readonly bytes: number
@@ -33,7 +33,7 @@ export interface MemoryBounds {
   readonly entries: number
 }
 
-export const MEMORY_BOUNDS: MemoryBounds = {
+const MEMORY_BOUNDS: MemoryBounds = {
   records: 100_000,
   bytes: 128 * 1024 * 1024,
   blobs: 256 * 1024 * 1024,

@@ -21,7 +21,7 @@ const PROBE_INTERVAL_MS = 400
 export type Value = string | number | boolean | Buffer | null | readonly string[]
 
 /** A statement with parameters; it is prepared once on each connection. */
-export interface Statement {
+interface Statement {
   readonly name: string
   readonly text: string
 }

@@ -1,9 +1,9 @@
-import { createHash } from 'node:crypto'
 import { Cluster, type Redis } from 'ioredis'
 import { StoreError } from '../core/store.js'
 import type { RedisSettings, StoreEvents } from '../core/store-config.js'
 import { OPEN_TIMEOUT_MS, redisClient } from './redis-client.js'
 import { redisFault } from './redis-faults.js'
+import type { Script } from './redis-scripts.js'
 import { afterPolling, withTimeout } from './with-timeout.js'
 
 /** Commands that wait for their answer at once. */
@@ -17,17 +17,7 @@ const RECOVERY_TIMEOUT_MS = 1000
 /** How often the connection to a read-only server is renewed, milliseconds. */
 const RECONNECT_INTERVAL_MS = 1000
 
-export type Argument = string | number | Buffer
-
-/** A Lua script: all its keys are in one slot. */
-export interface Script {
-  readonly lua: string
-  readonly sha: string
-}
-
-export function script(lua: string): Script {
-  return { lua, sha: createHash('sha1').update(lua).digest('hex') }
-}
+type Argument = string | number | Buffer
 
 /**
  * A connection with time limits for any state of the server: nothing is queued while it is away, a late command

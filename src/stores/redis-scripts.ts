@@ -1,4 +1,14 @@
-import { script } from './redis-connection.js'
+import { createHash } from 'node:crypto'
+
+/** A Lua script: all its keys are in one slot. */
+export interface Script {
+  readonly lua: string
+  readonly sha: string
+}
+
+function script(lua: string): Script {
+  return { lua, sha: createHash('sha1').update(lua).digest('hex') }
+}
 
 // A record is a hash: c created, e expires, d due ('' never), v version, f fence, b value. Numbers are texts: the
 // server's own way to write large ones loses digits. Every script gets its keys declared, all of one slot.

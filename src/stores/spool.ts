@@ -5,7 +5,7 @@ import { OverflowFile } from './overflow.js'
 import { prepareTempFolder, TempFile } from './temp-file.js'
 
 /** Sizes in bytes. */
-export interface SpoolOptions {
+interface SpoolOptions {
   /** For what does not stay in memory; made where it does not exist. */
   readonly folder: string
   /** Most of one body that stays in memory. */
@@ -20,7 +20,7 @@ export interface SpoolOptions {
 }
 
 /** Current usage. Sizes in bytes, including buffers that are being written or read. */
-export interface SpoolUse {
+interface SpoolUse {
   readonly bodies: number
   readonly memory: number
   readonly disk: number

@@ -1,12 +1,12 @@
 import { Unmasker } from './unmask.js'
 
 /** Opcodes of RFC 6455 §11.8. */
-export const CONTINUATION = 0x0
+const CONTINUATION = 0x0
 export const TEXT = 0x1
-export const BINARY = 0x2
+const BINARY = 0x2
 export const CLOSE = 0x8
 export const PING = 0x9
-export const PONG = 0xa
+const PONG = 0xa
 
 /** Max payload of a control frame (RFC 6455 §5.5). */
 const MAX_CONTROL_BYTES = 125
@@ -31,7 +31,7 @@ export interface FrameSink {
   ping?(payload: Buffer): void
 }
 
-export interface FrameFault {
+interface FrameFault {
   readonly code: 1002 | 1009
   readonly reason: string
 }

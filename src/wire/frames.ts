@@ -23,7 +23,7 @@ export function textFrame(text: string, masked: boolean): Buffer {
   return frame(TEXT, Buffer.from(text), masked)
 }
 
-/** One complete frame; its payload is under 64 KiB. */
+/** One complete frame; its payload is under 64 KiB. @testonly */
 export function frame(opcode: number, payload: Buffer, masked: boolean): Buffer {
   const extended = payload.length > 125
   const head = Buffer.alloc(2 + (extended ? 2 : 0))

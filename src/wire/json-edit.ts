@@ -17,7 +17,7 @@ export { apply, type Edit, edited } from './json-splice.js'
  */
 
 /** Byte offsets of a value, and of its key with quotes if it is an object member. */
-export interface Location {
+interface Location {
   readonly start: number
   readonly end: number
   readonly keyStart?: number
@@ -210,37 +210,6 @@ export function wrapValue(doc: Uint8Array, path: Path, name: string): Uint8Array
     editor.replace(end, end, Buffer.from('}'))
   }
   return editor.result()
-}
-
-/**
- * Edits that replace the strings at the paths, in which `*` is every array element, by what `replacement` returns for each.
- * Where it returns undefined the string stays. Other values stay too.
- */
-export function stringEdits(
-  doc: Uint8Array,
-  paths: readonly Path[],
-  replacement: (text: string, place: Path) => string | undefined,
-): readonly Edit[] {
-  const cursor = new JsonCursor(asBuffer(doc))
-  const edits: Edit[] = []
-  const walk = (container: Container, path: Path, depth: number, place: Path): void => {
-    const segment = path[depth] ?? ''
-    const every = segment === '*' && !container.object
-    const items = every ? container.items : cursor.named(container, segment)
-    items.forEach((item, index) => {
-      const here = [...place, every ? String(index) : segment]
-      if (depth < path.length - 1) {
-        if (cursor.isContainer(item.start)) walk(cursor.container(item.start), path, depth + 1, here)
-        return
-      }
-      const value: unknown = JSON.parse(cursor.doc.toString('utf8', item.start, item.end))
-      const next = typeof value === 'string' ? replacement(value, here) : undefined
-      if (next !== undefined) edits.push({ start: item.start, end: item.end, bytes: Buffer.from(JSON.stringify(next)) })
-    })
-  }
-  const root = cursor.root()
-  for (const path of paths) walk(root, path, 0, [])
-  return edits
 }
 
 /** A copy of the document with the bytes from `start` to `end` replaced. */

@@ -86,7 +86,7 @@ export class Editor {
   }
 }
 
-export interface Place {
+interface Place {
   readonly container: Container
   readonly item: Item
 }

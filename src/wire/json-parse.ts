@@ -7,7 +7,7 @@ import { StringReader } from './json-runs.js'
 /** Bytes read and parsed per turn of the event loop, except for longer strings. */
 const STEP_BYTES = 32 * 1024
 
-export interface StepOptions {
+interface StepOptions {
   /** If it returns false for a top-level member, that member's lists and objects are not built. */
   readonly isKnown?: ((name: string) => boolean) | undefined
   /** Parses the parts; `JSON.parse` if absent. */

@@ -38,14 +38,14 @@ export interface WatchedKeys {
  * A control value and its absolute byte offsets. `undefined` stands for objects, arrays, and values over 64 KiB, which no
  * valid control value exceeds.
  */
-export interface Found {
+interface Found {
   readonly value: string | number | boolean | null | undefined
   readonly start: number
   readonly end: number
 }
 
 /** The first problem, at an absolute byte offset; `name` is the control name at fault. */
-export interface ScanProblem {
+interface ScanProblem {
   readonly rule: 'syntax' | 'duplicate' | 'variant' | 'depth' | 'members' | 'values' | 'not-object'
   readonly at: number
   readonly name?: string

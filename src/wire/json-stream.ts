@@ -5,7 +5,7 @@ import { PendingBytes } from './pending-bytes.js'
 import { WireLimitError } from './sse-framer.js'
 
 /** Max bytes of one document in a stream. */
-export interface JsonStreamLimits {
+interface JsonStreamLimits {
   readonly event: number
 }
 

@@ -16,7 +16,7 @@ export interface ReadForm {
   readonly bare: boolean
 }
 
-export interface ReadPart {
+interface ReadPart {
   readonly part: FormPart
   /** The part, if it is a text field. */
   readonly field: FormField | undefined

@@ -4,7 +4,7 @@ import type { PartHead } from './multipart-head.js'
 import { type FormLimits, MultipartError } from './multipart-problems.js'
 import { PendingBytes } from './pending-bytes.js'
 
-export interface FormOptions {
+interface FormOptions {
   /** Names of the fields that decide what happens: each may occur once, as plain text, and in no other spelling. */
   readonly control: readonly string[]
   readonly limits: FormLimits

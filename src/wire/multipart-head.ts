@@ -3,7 +3,7 @@ import { MultipartError } from './multipart-problems.js'
 import { isToken, type Parameter, parseParameters, skipSpace, trim } from './parameters.js'
 
 /** One header of a part. Each character of the value is one byte. */
-export interface PartHeader {
+interface PartHeader {
   /** In lower case. */
   readonly name: string
   /** Without surrounding white space. */

@@ -1,5 +1,5 @@
 /** A header's value with its parameters: `form-data; name="file"` (RFC 2045 §5.1, RFC 2183). */
-export interface Parameterized {
+interface Parameterized {
   /** The text before the first semicolon, in lower case. */
   readonly value: string
   /** By name in lower case, in order. */

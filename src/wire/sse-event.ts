@@ -33,7 +33,7 @@ export interface RelayEnd {
  * What an event carries: `nothing` (a comment, no data, a ping, or the end marker), `content`, the upstream's `error`
  * report, or `garbage`, which cannot be JSON.
  */
-export type EventKind = 'nothing' | 'content' | 'error' | 'garbage'
+type EventKind = 'nothing' | 'content' | 'error' | 'garbage'
 
 const DATA = Buffer.from('data')
 const EVENT = Buffer.from('event')

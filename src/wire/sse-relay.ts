@@ -4,9 +4,7 @@ import { EventReader, type RelayEnd } from './sse-event.js'
 import { EventFramer, type SseLimits } from './sse-framer.js'
 import { TAIL_BYTES } from './tail.js'
 
-export type { RelayEnd } from './sse-event.js'
-
-export interface RelayOptions extends SseLimits {
+interface RelayOptions extends SseLimits {
   /** Absent if only the end of the transfer ends the stream. */
   readonly end: RelayEnd | undefined
   /** Called with the data of each event that ends the stream but may repeat. Do not keep the buffer. */

@@ -2,10 +2,10 @@ import type { Frame as Message } from '../core/codec.js'
 import { asBuffer } from './bytes.js'
 import { EventFramer, fieldValue, type LineReader, type SseLimits, WireLimitError } from './sse-framer.js'
 
-export { type SseLimits, WireLimitError } from './sse-framer.js'
+export { WireLimitError } from './sse-framer.js'
 
 /** One event, with the name and id that it carries itself. */
-export interface Frame extends Message {
+interface Frame extends Message {
   readonly id?: string
 }
 

@@ -1,8 +1,10 @@
 import t from 'tap'
 import { fold, unfold } from '../../src/codecs/fold.js'
-import { FORCED_TOOL, forceTool, UnforceStream, unforceResult } from '../../src/codecs/forced-tool.js'
+import { forceTool, UnforceStream, unforceResult } from '../../src/codecs/forced-tool.js'
 import type { Format, FunctionTool, Part, TextEvent, TextRequest, TextResult } from '../../src/core/text.js'
 import { faultsOf, requestOf } from './support.js'
+
+const FORCED_TOOL = 'gateway_json_answer'
 
 const SCHEMA: Format = { type: 'schema', schema: { type: 'object', properties: {} }, name: 'answer', strict: true }
 const WEATHER: FunctionTool = { type: 'function', name: 'weather' }

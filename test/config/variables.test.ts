@@ -1,10 +1,10 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: it is what people write
 import t from 'tap'
-import { type Interpolated, interpolateText, Variables } from '../../src/config/variables.js'
+import { interpolateText, Variables } from '../../src/config/variables.js'
 
 const ENV = { HOST: 'north.example', EMPTY: '', NESTED: '${HOST}', lower_1: 'x' }
 
-function fill(text: string): Interpolated {
+function fill(text: string): ReturnType<typeof interpolateText> {
   return interpolateText(text, new Variables(ENV))
 }
 

@@ -12,7 +12,8 @@ import type { Limits, Retry, Timeouts } from '../../src/core/limits.js'
 import type { Violation } from '../../src/core/plan.js'
 import type { RouteFraming } from '../../src/core/route-settings.js'
 import { Secret } from '../../src/core/secret.js'
-import { type Compiled, compile, type Tools } from '../../src/plan/compile.js'
+import { atOnce } from '../../src/core/steps.js'
+import { type Compiled, compiling, type Tools } from '../../src/plan/compile.js'
 
 export const TIMEOUTS: Timeouts = {
   queue: 5000,
@@ -175,5 +176,5 @@ export function chatConfig(parts: Partial<Config> = {}): Config {
 /** Compiles with a schema compiler that finds nothing wrong with anything, and makes no keys. */
 export function compiled(config: Config, tools: Partial<Tools> = {}): Compiled {
   const accept = (): readonly Violation[] => []
-  return compile(config, 'digest', { compileSchema: () => accept, generated: () => undefined, ...tools })
+  return atOnce(compiling(config, 'digest', { compileSchema: () => accept, generated: () => undefined, ...tools }))
 }

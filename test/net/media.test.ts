@@ -7,9 +7,11 @@ import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { GatewayError } from '../../src/core/errors.js'
 import { packageRoot } from '../../src/core/package-root.js'
-import { MediaFetcher, type MediaOptions } from '../../src/net/media.js'
+import { MediaFetcher } from '../../src/net/media.js'
 import { type MediaHost, SAMPLE_TYPES, sample, startMediaHost } from './media-host.js'
 import { SSRF_URLS } from './ssrf-urls.js'
+
+type MediaOptions = ConstructorParameters<typeof MediaFetcher>[0]
 
 const PNG = sample('image/png')
 const GOOD = '127.0.0.2'

@@ -5,7 +5,8 @@ import t from 'tap'
 import { load } from '../../src/config/load.js'
 import { compileSchema } from '../../src/config/schemas.js'
 import { packageRoot } from '../../src/core/package-root.js'
-import { compile } from '../../src/plan/compile.js'
+import { atOnce } from '../../src/core/steps.js'
+import { compiling } from '../../src/plan/compile.js'
 import { type Ask, explainPlan, explainRequest } from '../../src/plan/explain.js'
 
 /**
@@ -47,7 +48,7 @@ async function explainer(yaml: string): Promise<(request: string) => string> {
     const loaded = await load({ file: join(folder, 'gateway.yaml'), env: variables(yaml) })
     const { config, digest } = loaded
     if (config === undefined) throw new Error(JSON.stringify(loaded.problems, undefined, 1))
-    const { plan, problems } = compile(config, digest, { compileSchema, generated: () => undefined })
+    const { plan, problems } = atOnce(compiling(config, digest, { compileSchema, generated: () => undefined }))
     return request => {
       if (request === 'problems') return problems.map(one => `${one.path}: ${one.rule}: ${one.message}\n`).join('')
       const text = request === 'plan' ? explainPlan(plan, config) : explainRequest(plan, askOf(request))

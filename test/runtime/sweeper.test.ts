@@ -3,7 +3,7 @@ import t, { type Test } from 'tap'
 import { StoreState } from '../../src/runtime/store-state.js'
 import { Sweeper } from '../../src/runtime/sweeper.js'
 import { openLog } from '../../src/sinks/log.js'
-import { MEMORY_BOUNDS, MemoryStore } from '../../src/stores/memory.js'
+import { MemoryStore } from '../../src/stores/memory.js'
 
 const AGAIN = 'the store can be used again'
 
@@ -15,7 +15,7 @@ function stage(t: Test): { store: MemoryStore; state: StoreState; sweeper: Sweep
       done()
     },
   })
-  const store = new MemoryStore({ ...MEMORY_BOUNDS, records: 2 })
+  const store = new MemoryStore({ records: 2 })
   const state = new StoreState()
   state.attach(openLog('info', stream))
   const sweeper = new Sweeper(store, state)

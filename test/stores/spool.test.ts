@@ -8,7 +8,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { StoreError } from '../../src/core/store.js'
-import { type Spool, Spooler, type SpoolOptions } from '../../src/stores/spool.js'
+import { type Spool, Spooler } from '../../src/stores/spool.js'
 import { TempFile } from '../../src/stores/temp-file.js'
 import { fc } from '../helpers/property.js'
 
@@ -26,7 +26,10 @@ function temporary(t: Test): string {
   return join(folder, 'spool')
 }
 
-function spooler(t: Test, options: Partial<SpoolOptions> = {}): { spooler: Spooler; folder: string } {
+function spooler(
+  t: Test,
+  options: Partial<ConstructorParameters<typeof Spooler>[0]> = {},
+): { spooler: Spooler; folder: string } {
   const folder = temporary(t)
   const made = new Spooler({ folder, body: MIB, memory: 16 * MIB, disk: 64 * MIB, ...options })
   t.teardown(() => made.close())

@@ -1,7 +1,6 @@
 import { equal, ok, throws } from 'node:assert/strict'
 import t from 'tap'
 import {
-  apply,
   findValue,
   keepMembers,
   parsePath,
@@ -10,7 +9,6 @@ import {
   replaceMembers,
   setValue,
   splice,
-  stringEdits,
   wrapValue,
 } from '../../src/wire/json-edit.js'
 import { fc } from '../helpers/property.js'
@@ -323,25 +321,6 @@ function bytesOf(doc: Uint8Array, name: string): string | undefined {
   const place = findValue(doc, [name])
   return place && Buffer.from(doc).toString('latin1', place.start, place.end)
 }
-
-t.test('strings are replaced at every element of an array, and nothing else is touched', async t => {
-  const doc = Buffer.from('{ "a":"x", "l":[{"a":"x"}, {"a" : "y"},{"a":7},{}], "o":{"a":"x","b":{"a":"x"}}, "n":"x" }')
-  const seen: string[] = []
-  const paths = [['a'], ['l', '*', 'a'], ['o', 'a'], ['missing', '*', 'a'], ['n', 'a']]
-  const edits = stringEdits(doc, paths, (text, place) => {
-    seen.push(place.join('.'))
-    return text === 'x' ? '"z"' : undefined
-  })
-  t.equal(
-    apply(doc, edits).toString(),
-    '{ "a":"\\"z\\"", "l":[{"a":"\\"z\\""}, {"a" : "y"},{"a":7},{}], "o":{"a":"\\"z\\"","b":{"a":"x"}}, "n":"x" }',
-  )
-  t.same(seen, ['a', 'l.0.a', 'l.1.a', 'o.a'])
-  t.same(
-    stringEdits(doc, paths, () => undefined),
-    [],
-  )
-})
 
 t.test('members are removed and one is set at once, wherever they stood', async t => {
   for (const [text, expected] of [

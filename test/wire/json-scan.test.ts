@@ -1,10 +1,13 @@
 import { deepStrictEqual } from 'node:assert/strict'
 import t from 'tap'
-import { type Found, JsonScanner, type ScanOptions, type ScanProblem } from '../../src/wire/json-scan.js'
+import { JsonScanner, type ScanOptions } from '../../src/wire/json-scan.js'
 import { fc } from '../helpers/property.js'
 import { cut, cutEverywhere, places } from './cuts.js'
 import { MALFORMED, OBJECTS, OTHER_VALUES } from './json-cases.js'
 import { documents, mutants, parseObject } from './json-documents.js'
+
+type Found = NonNullable<ReturnType<JsonScanner['found']>>
+type ScanProblem = NonNullable<ReturnType<JsonScanner['end']>>
 
 const ANY: ScanOptions = { control: [], depth: 64, members: 10_000 }
 const CONTROL: ScanOptions = { ...ANY, control: ['model', 'stream'] }

@@ -1,10 +1,12 @@
 import { deepStrictEqual, ok } from 'node:assert/strict'
 import t from 'tap'
 import { SseDecoder } from '../../src/wire/sse.js'
-import { type RelayOptions, SseRelay } from '../../src/wire/sse-relay.js'
+import { SseRelay } from '../../src/wire/sse-relay.js'
 import { fc } from '../helpers/property.js'
 import { cut, cutEverywhere, cutsInTwo, places } from './cuts.js'
 import { streams } from './sse-streams.js'
+
+type RelayOptions = ConstructorParameters<typeof SseRelay>[0]
 
 const DONE: RelayOptions = { line: 1e6, event: 4e6, end: { data: '[DONE]', events: [] } }
 const TYPED: RelayOptions = { line: 1e6, event: 4e6, end: { data: undefined, events: ['end', 'failed'] } }

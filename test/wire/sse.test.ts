@@ -1,9 +1,12 @@
 import { deepStrictEqual } from 'node:assert/strict'
 import t from 'tap'
-import { encodeSse, type Frame, SseDecoder, type SseLimits, WireLimitError } from '../../src/wire/sse.js'
+import { encodeSse, SseDecoder, WireLimitError } from '../../src/wire/sse.js'
 import { fc } from '../helpers/property.js'
 import { cut, cutEverywhere, cutsInTwo, places } from './cuts.js'
 import { streams } from './sse-streams.js'
+
+type Frame = Parameters<typeof encodeSse>[0]
+type SseLimits = ConstructorParameters<typeof SseDecoder>[0]
 
 const WIDE: SseLimits = { line: 1e6, event: 1e6 }
 

@@ -26,7 +26,7 @@ export function readEnd(reason: Json | undefined, holds: { calls: boolean; refus
   return typeof stopped === 'string' ? { reason: known, stopSequence: stopped } : { reason: known }
 }
 
-export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'content_filter' | 'function_call'
+type FinishReason = 'stop' | 'length' | 'tool_calls' | 'content_filter' | 'function_call'
 
 /** The protocol's word for an end, and what cannot be said with it. */
 export function writeEnd(end: End, refused: boolean, lose: (what: string, why: string) => void): FinishReason {

@@ -10,7 +10,7 @@ import { unwrapSeal, wrapSeal } from '../seal.js'
  * `reasoning_details` without its text.
  */
 export const PROTOCOL = 'chat'
-export const MEMBERS = ['reasoning_content', 'reasoning', 'thinking'] as const
+const MEMBERS = ['reasoning_content', 'reasoning', 'thinking'] as const
 export type ReasoningMember = (typeof MEMBERS)[number]
 
 export const MEMBER_SEALS: Readonly<Record<ReasoningMember, Seal>> = {

@@ -20,7 +20,7 @@ export const CONFIG_WHY = {
   audioTranscriptionConfig: 'other text protocols do not transcribe',
 }
 
-export type Config = Partial<TextRequest>
+type Config = Partial<TextRequest>
 
 /** `generationConfig` in canonical fields. */
 export function configIn(config: Reader | undefined, left: Left[]): Config {

@@ -40,7 +40,7 @@ const WORDS: Readonly<Record<EndReason, string>> = {
 }
 
 /** What of an answer decides over its end, beside what the upstream said. */
-export interface Said {
+interface Said {
   readonly calls: boolean
   readonly refusal: boolean
 }

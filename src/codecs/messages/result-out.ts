@@ -10,7 +10,7 @@ import { encodeEnd, loseEnd } from './ends.js'
 import { inputOf } from './input.js'
 import { encodeUsage } from './usage.js'
 
-export type Lose = AnswerContext['lose']
+type Lose = AnswerContext['lose']
 
 /** The answer as a message. */
 export function encodeResult(

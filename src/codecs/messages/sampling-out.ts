@@ -1,7 +1,7 @@
 import type { Target } from '../../core/codec.js'
 import type { TextRequest } from '../../core/text.js'
 
-export type SamplingOut = Readonly<Partial<Record<'temperature' | 'top_p' | 'top_k', number>>>
+type SamplingOut = Readonly<Partial<Record<'temperature' | 'top_p' | 'top_k', number>>>
 
 /** Least `top_p` that the service takes while thinking. */
 const MIN_THINKING_TOP_P = 0.95

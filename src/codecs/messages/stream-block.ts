@@ -9,18 +9,18 @@ const MAX_BLOCK_CHARS = 16 * 1024 * 1024
 /** A block of an answer while it comes. `index` is that of its part. */
 export type OpenBlock = OpenText | OpenThinking | OpenCall | HeldBlock
 
-export interface OpenText {
+interface OpenText {
   readonly kind: 'text'
   readonly index: number
 }
 
-export interface OpenThinking {
+interface OpenThinking {
   readonly kind: 'thinking'
   readonly index: number
   signature: string
 }
 
-export interface OpenCall {
+interface OpenCall {
   readonly kind: 'call'
   readonly index: number
   /** The input that the block began with; it counts where none comes after. */

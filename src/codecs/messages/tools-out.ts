@@ -9,7 +9,7 @@ import { marked, toolName } from './blocks-out.js'
 import { strictSchema } from './strict-schema.js'
 import { SERVERS } from './tools-in.js'
 
-export interface ToolsOut {
+interface ToolsOut {
   readonly tools?: Json
   readonly tool_choice?: JsonObject
 }

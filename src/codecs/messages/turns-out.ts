@@ -6,7 +6,7 @@ import { encodePart, encodeText } from './blocks-out.js'
 /** What the user says where a conversation has to begin with the user and does not. */
 const FILLER = '.'
 
-export interface Message {
+interface Message {
   readonly role: 'user' | 'assistant'
   readonly content: readonly JsonObject[]
   /** Where the first of its turns stands in the client's body. */

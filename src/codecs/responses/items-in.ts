@@ -11,7 +11,7 @@ import type { Namespaces } from './namespaces.js'
 import { PROTOCOL } from './protocol.js'
 
 /** A conversation as `input` has it: instructions before the first turn, and turns. */
-export interface Conversation {
+interface Conversation {
   readonly system: readonly TextPart[]
   readonly turns: readonly Turn[]
 }

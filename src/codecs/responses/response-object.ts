@@ -30,7 +30,7 @@ const REPEATED: Readonly<Record<string, Json>> = {
 
 const DEFAULT_TEXT: JsonObject = { format: { type: 'text' } }
 
-export type Status = 'in_progress' | 'completed' | 'incomplete' | 'failed'
+type Status = 'in_progress' | 'completed' | 'incomplete' | 'failed'
 
 /** What all answers to one request have in common: the response object without its outcome. */
 export class ResponseBase {

@@ -66,7 +66,7 @@ export interface TranslationFacts {
 }
 
 /** A request that has come as far as its exchanges. */
-export interface Resolved {
+interface Resolved {
   readonly route: Route
   readonly params: Params
   readonly query: URLSearchParams | undefined

@@ -118,7 +118,7 @@ export interface RouteFacts {
 }
 
 /** How an upstream is called on a route. */
-export interface CallFacts {
+interface CallFacts {
   readonly upstream: string
   readonly call: string
   /** Where streams have a call of their own. */
