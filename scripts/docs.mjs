@@ -60,7 +60,7 @@ async function simulator() {
     always: 'In every request that asks for them',
     chosen: 'In the requests that `times` and `failure-rate` choose',
   }
-  const spoken = PROTOCOLS.map(({ method, path, models }) => `| ${method} | \`${path}\` | ${code(models)} |`)
+  const spoken = PROTOCOLS.map(({ method, path, models = [] }) => `| ${method} | \`${path}\` | ${code(models)} |`)
   const words = Object.entries(WORDS).map(([word, effect]) => `| \`${word}\` | ${effect} |`)
   const flagged = Object.entries(MODERATION_WORDS).map(([category, list]) => `| \`${category}\` | ${list.join(', ')} |`)
   const faults = Object.entries(groups).map(([strikes, title]) => {

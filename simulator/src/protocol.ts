@@ -15,11 +15,11 @@ export interface Protocol {
   readonly serves?: (headers: RequestHeaders, query: URLSearchParams, parameter: string) => boolean
   /** What the seed begins with; the path, where nothing else is said. Two ways to the same answer have it in common. */
   readonly operation?: string
-  /** JSON, a multipart form, either, or any bytes. */
-  readonly body: 'json' | 'form' | 'form-or-json' | 'bytes' | 'none'
+  /** JSON, a multipart form, either, or any bytes; nothing is read if nothing is said. */
+  readonly body?: 'json' | 'form' | 'form-or-json' | 'bytes'
   readonly family: Family
-  /** Names to list as models of this operation; any other name serves as well. */
-  readonly models: readonly string[]
+  /** Names to list as models of this operation, if any; any other name serves as well. */
+  readonly models?: readonly string[]
   /** Faults that neither the model's name nor a header brings: those of the task that is asked for. */
   readonly recall?: (asked: Pick<Call, 'parameter' | 'body'>) => Recalled | undefined
   /** Throws {@link SimulatorError} to refuse. */

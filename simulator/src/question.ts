@@ -111,7 +111,7 @@ interface Content {
 
 function contentOf({ body }: Protocol, bytes: Buffer, contentType: string | undefined): Content {
   const files = undefined
-  if (body === 'none') return { fields: {}, files, bytes: NOTHING }
+  if (body === undefined) return { fields: {}, files, bytes: NOTHING }
   if (body === 'bytes') return { fields: {}, files, bytes }
   const isJson = body === 'json' || (body === 'form-or-json' && !isForm(contentType))
   if (isJson) return { fields: parseBody(bytes), files, bytes: NOTHING }

@@ -1,7 +1,7 @@
 import { type Family, SimulatorError } from './errors.js'
 import { compatible } from './families/compatible.js'
 import { native } from './families/native.js'
-import type { Protocol, RequestHeaders } from './protocol.js'
+import { json, type Protocol, type RequestHeaders } from './protocol.js'
 import { BATCHES } from './protocols/batches/index.js'
 import { MESSAGE_BATCHES } from './protocols/batches/messages.js'
 import { NATIVE_BATCHES } from './protocols/batches/native.js'
@@ -13,12 +13,10 @@ import { MESSAGE_FILES } from './protocols/files/messages.js'
 import { NATIVE_FILES } from './protocols/files/native.js'
 import { UPLOADS } from './protocols/files/uploads.js'
 import { GENERATE } from './protocols/generate/index.js'
-import { edits } from './protocols/images/edits.js'
+import { edits, variations } from './protocols/images/edits.js'
 import { images } from './protocols/images/index.js'
-import { variations } from './protocols/images/variations.js'
 import { IMAGINE } from './protocols/imagine/index.js'
 import { MESSAGES } from './protocols/messages/index.js'
-import { modelById, modelList } from './protocols/models.js'
 import { moderations } from './protocols/moderations/index.js'
 import { realtime } from './protocols/realtime/index.js'
 import { RERANK } from './protocols/rerank/index.js'
@@ -26,6 +24,23 @@ import { RESPONSES } from './protocols/responses/index.js'
 import { speech } from './protocols/speech/index.js'
 import { TRANSCRIBE } from './protocols/transcribe/index.js'
 import { VIDEOS } from './protocols/videos/index.js'
+import { EPOCH_SECONDS } from './seed.js'
+
+/** `GET /v1/models`. */
+const modelList: Protocol = {
+  method: 'GET',
+  path: '/v1/models',
+  family: compatible,
+  answer: ({ models }) => json({ object: 'list', data: models.map(model) }),
+}
+
+/** `GET /v1/models/{id}`. */
+const modelById: Protocol = {
+  method: 'GET',
+  path: '/v1/models/{id}',
+  family: compatible,
+  answer: ({ parameter: id }) => json(model(id)),
+}
 
 /** All that the simulator speaks; the docs list it. The first whose path, method and headers fit is the one that answers. */
 export const PROTOCOLS: readonly Protocol[] = [
@@ -58,7 +73,7 @@ export const PROTOCOLS: readonly Protocol[] = [
 
 /** Models that the simulator lists for a family. */
 export function modelsOf(family: Family): readonly string[] {
-  return [...new Set(PROTOCOLS.flatMap(protocol => (protocol.family === family ? protocol.models : [])))]
+  return [...new Set(PROTOCOLS.flatMap(protocol => (protocol.family === family ? (protocol.models ?? []) : [])))]
 }
 
 export interface Match {
@@ -105,7 +120,7 @@ function parameterOf(pattern: string, path: string): string | undefined {
 function nobody(method: string, path: string, owners: readonly Match[]): Protocol {
   const family = owners[0]?.protocol.family ?? (path.startsWith('/v1beta/') ? native : compatible)
   const allowed = [...new Set(owners.map(({ protocol }) => protocol.method))].join(', ')
-  return { method, path, body: 'none', family, models: [], answer: () => refuse(method, path, allowed) }
+  return { method, path, family, answer: () => refuse(method, path, allowed) }
 }
 
 function refuse(method: string, path: string, allowed: string): never {
@@ -115,4 +130,8 @@ function refuse(method: string, path: string, allowed: string): never {
     code: 'method_not_supported',
     headers: { allow: allowed },
   })
+}
+
+function model(id: string): object {
+  return { id, object: 'model', created: EPOCH_SECONDS, owned_by: 'simulator' }
 }

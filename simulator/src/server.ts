@@ -3,7 +3,6 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { CONTROL_PATH, control } from './control.js'
 import type { SimulatorEntry } from './entry.js'
 import { Gate } from './faults/gate.js'
 import { handle, type State } from './handle.js'
@@ -126,4 +125,32 @@ async function serve(
   const entry = await handle(request, response, state)
   await entry.closed
   log?.(entry)
+}
+
+/** Where testers in other processes look at what was received, and forget it. */
+const CONTROL_PATH = '/simulator/requests'
+
+/**
+ * `GET` lists the requests that are kept, oldest first, credentials and all; `DELETE` forgets them, and the
+ * responses and tasks that are kept, and starts every count of faults anew. These requests are not kept themselves.
+ */
+function control(request: IncomingMessage, response: ServerResponse, { received, gate, memory, tasks }: State): void {
+  request.resume()
+  if (request.method === 'GET') {
+    send(response, 200, { object: 'list', data: received.entries })
+  } else if (request.method === 'DELETE') {
+    received.clear()
+    gate.reset()
+    memory.clear()
+    tasks.clear()
+    send(response, 200, { object: 'list', deleted: true })
+  } else {
+    response.setHeader('allow', 'GET, DELETE')
+    send(response, 405, { error: { message: 'Only GET and DELETE requests are accepted.' } })
+  }
+}
+
+function send(response: ServerResponse, status: number, body: object): void {
+  response.writeHead(status, { 'content-type': 'application/json' })
+  response.end(JSON.stringify(body))
 }

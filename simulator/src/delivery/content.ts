@@ -1,6 +1,5 @@
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import type { Faults } from '../faults/table.js'
-import { bomb, filling } from './bulk.js'
 
 /** The bytes of a body. The length is unknown where the body is to go out in chunks. */
 export interface Content {
@@ -48,4 +47,20 @@ function padded(body: Buffer, size: number): Content {
     yield CLOSE
     yield rest
   }
+}
+
+const BLOCK_BYTES = 65_536
+const MEMBER_BYTES = 1024 * 1024
+
+/** So many bytes of one letter, in blocks that share their memory. */
+export function* filling(size: number): Generator<Uint8Array> {
+  const block = Buffer.alloc(Math.min(size, BLOCK_BYTES), 'x')
+  for (let left = size; left > 0; left -= block.length) yield block.subarray(0, Math.min(left, block.length))
+}
+
+/** A gzip body that unpacks to so many bytes: one small member after another (RFC 1952, section 2.2). */
+function* bomb(size: number): Generator<Uint8Array> {
+  const whole = gzipSync(Buffer.alloc(MEMBER_BYTES))
+  for (let left = size; left >= MEMBER_BYTES; left -= MEMBER_BYTES) yield whole
+  yield gzipSync(Buffer.alloc(size % MEMBER_BYTES))
 }

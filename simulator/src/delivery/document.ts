@@ -1,11 +1,9 @@
 import type { Faults } from '../faults/table.js'
-import type { Document } from '../protocol.js'
+import type { ByteStream, Document } from '../protocol.js'
 import { breakOf, breakOff } from './break.js'
-import { filling } from './bulk.js'
-import { contentOf, upTo } from './content.js'
+import { contentOf, filling, upTo } from './content.js'
 import { headerList } from './headers.js'
-import type { Step } from './steps.js'
-import { writes } from './writes.js'
+import { type Step, writes } from './steps.js'
 
 /** How an answer that is sent whole goes out. */
 export function* documentSteps(answer: Document, faults: Faults): Generator<Step> {
@@ -23,3 +21,28 @@ export function* documentSteps(answer: Document, faults: Faults): Generator<Step
 }
 
 const TRAILERS = { 'x-trailer': 'simulator' } as const
+
+/** How an answer of bytes goes out as they are made: a piece counts as an event. The length is told where the answer wants that, or where it is to be wrong. */
+export function* byteSteps(answer: ByteStream, faults: Faults): Generator<Step> {
+  const { truncate, overrun = 0, trailing = 0, trailers } = faults
+  const isPromised = (answer.sized && !trailers) || truncate !== undefined || overrun > 0
+  const framing = isPromised ? { 'content-length': String(answer.length) } : {}
+  yield {
+    do: 'head',
+    status: faults.status ?? answer.status ?? 200,
+    headers: headerList({ ...answer.headers, ...framing }, faults),
+  }
+  const cut = breakOf(faults)
+  const pieces = upTo(truncate ?? Number.POSITIVE_INFINITY, answer.pieces)
+  let sent = 0
+  for (const piece of cut?.after === 0 ? [] : pieces) {
+    if (faults.pace !== undefined && sent > 0) yield { do: 'wait', milliseconds: faults.pace }
+    yield* writes([piece], faults)
+    sent += 1
+    if (sent === cut?.after) break
+  }
+  if (cut !== undefined && sent === cut.after) return yield* breakOff(cut.name, faults)
+  if (truncate !== undefined && truncate < answer.length) return yield { do: 'close' }
+  yield* writes(filling(overrun + trailing), faults)
+  yield { do: 'end', trailers: trailers ? { 'x-trailer': 'simulator' } : undefined }
+}

@@ -1,10 +1,8 @@
 import type { Family } from '../errors.js'
 import type { Faults } from '../faults/table.js'
 import type { Answer, ByteStream, EventStream } from '../protocol.js'
-import { byteSteps } from './bytes.js'
-import { documentSteps } from './document.js'
+import { byteSteps, documentSteps } from './document.js'
 import { eventPieces, eventSteps } from './events.js'
-import { RAW } from './raw.js'
 import type { Step } from './steps.js'
 import { substitute } from './substitute.js'
 
@@ -46,4 +44,14 @@ function gathered(answer: EventStream | ByteStream, faults: Faults) {
   const pieces =
     answer.kind === 'bytes' ? [...answer.pieces] : [...eventPieces(answer, faults)].flatMap(event => [...event])
   return { kind: 'document', headers: answer.headers, body: Buffer.concat(pieces) } as const
+}
+
+const JSON_TYPE = 'content-type: application/json\r\n'
+
+/** Whole answers that HTTP/1.1 (RFC 9112) forbids. */
+const RAW: Readonly<Record<NonNullable<Faults['raw']>, string>> = {
+  'both-lengths': `HTTP/1.1 200 OK\r\n${JSON_TYPE}content-length: 2\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`,
+  'bad-status': `HTTP/1.1 2OO OK\r\n${JSON_TYPE}content-length: 2\r\n\r\n{}`,
+  'bad-header': `HTTP/1.1 200 OK\r\n${JSON_TYPE}x-bad: a\0b\r\nx bad: c\r\ncontent-length: 2\r\n\r\n{}`,
+  'not-http': 'SSH-2.0-simulator\r\n',
 }

@@ -1,3 +1,5 @@
+import type { Faults } from '../faults/table.js'
+
 /** What is done to a response, one thing after another. */
 export type Step =
   | { readonly do: 'wait'; readonly milliseconds: number }
@@ -12,3 +14,14 @@ export type Step =
   | { readonly do: 'hang'; readonly ping: { readonly bytes: Uint8Array; readonly every: number } | undefined }
   /** Bytes past HTTP, straight onto the connection. */
   | { readonly do: 'raw'; readonly bytes: Uint8Array }
+
+/** Writes bytes, all at once or so many at a time with a turn of the event loop between. */
+export function* writes(pieces: Iterable<Uint8Array>, { split }: Faults): Generator<Step> {
+  for (const piece of pieces) {
+    const size = split === undefined || split === 0 ? piece.length : split
+    for (let from = 0; from < piece.length; from += size) {
+      if (split !== undefined) yield { do: 'wait', milliseconds: 0 }
+      yield { do: 'write', bytes: piece.subarray(from, from + size) }
+    }
+  }
+}

@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from '../json.js'
-import { bound, typeOf } from './keywords.js'
 import { allows } from './numbers.js'
+import { bound, typeOf } from './settle.js'
 
 /** Wished values for top-level properties, by name, as text. */
 export type Hints = ReadonlyMap<string, string>

@@ -1,11 +1,8 @@
-import type { Json, JsonObject } from '../json.js'
-import { isObject } from '../json.js'
+import { isObject, type Json, type JsonObject } from '../json.js'
 import type { Seed } from '../seed.js'
-import { describedBounds } from './described-bounds.js'
 import { type Hints, hinted, NO_HINTS } from './hinted.js'
-import { bound, strings, typeOf } from './keywords.js'
 import { numberFor } from './numbers.js'
-import { resolve, settle } from './settle.js'
+import { bound, resolve, settle, strings, typeOf } from './settle.js'
 import { stringFor } from './strings.js'
 
 const FULL_DEPTH = 5
@@ -145,4 +142,17 @@ function inner(place: Place, label: string | number): Place {
 function isNew(value: Json, among: readonly Json[]): boolean {
   const text = JSON.stringify(value)
   return among.every(each => JSON.stringify(each) !== text)
+}
+
+const BOUND = /\b((?:min|max)(?:imum|Items|Length)): (-?\d[\d.e+-]*)/g
+
+/**
+ * Bounds written at the end of a description, such as `{minItems: 3, maxItems: 3}`. Clients write them there for servers that
+ * enforce only part of JSON Schema; models read them.
+ */
+function describedBounds({ description }: JsonObject): JsonObject {
+  if (typeof description !== 'string' || !description.endsWith('}')) return {}
+  const words = description.slice(description.lastIndexOf('{'))
+  const bounds = [...words.matchAll(BOUND)].map(([, name = '', value]): [string, Json] => [name, Number(value)])
+  return Object.fromEntries(bounds.filter(([, value]) => Number.isFinite(value)))
 }

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../json.js'
 import type { Seed } from '../seed.js'
-import { bound } from './keywords.js'
-import { textForPattern } from './pattern-text.js'
+import { textForPattern } from './pattern.js'
+import { bound } from './settle.js'
 
 const MAX_STRING_CHARS = 2000
 const WORDS = ['alpha', 'bravo', 'cedar', 'delta', 'ember', 'fjord', 'grove', 'harbour', 'island', 'juniper'] as const

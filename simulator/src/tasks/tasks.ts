@@ -1,6 +1,5 @@
 import { readFaults } from '../faults/read.js'
-import { type Course, courseOf } from './course.js'
-import type { Task, TaskKind } from './task.js'
+import { type Course, courseOf, type Task, type TaskKind } from './task.js'
 
 const MAX_TASKS = 1000
 const MAX_TASKS_BYTES = 16 * 1024 * 1024

@@ -1,9 +1,6 @@
-import type { Json, JsonObject } from '../json.js'
-import { isObject } from '../json.js'
+import { isObject, type Json, type JsonObject } from '../json.js'
 import { type Hints, hinted } from '../schema/hinted.js'
-import { strings, typeOf } from '../schema/keywords.js'
-import { settle } from '../schema/settle.js'
-import { hintsIn } from './hints.js'
+import { settle, strings, typeOf } from '../schema/settle.js'
 
 /** What a prompt says of a tool's arguments. */
 export interface Held {
@@ -148,4 +145,19 @@ function kindOf(name: string, { format }: JsonObject): Kind {
   if (format === 'uri' || format === 'url') return 'url'
   if (format === 'email' || format === 'date') return format
   return KINDS.find(([pattern]) => pattern.test(name))?.[1] ?? 'name'
+}
+
+const MAX_READ_CHARS = 2000
+const HINT = /([A-Za-z_]\w{0,63})\s{0,3}[=:]\s{0,3}("[^"\n]{0,200}"|[^\s,;"]{1,200})/g
+
+/**
+ * `name=value` and `name: "some value"` pairs in the first 2,000 characters of a text: a tester writes
+ * "call get_weather with city=Paris", and the argument `city` is `Paris` where the tool's schema allows it.
+ */
+export function hintsIn(text: string): ReadonlyMap<string, string> {
+  const hints = new Map<string, string>()
+  for (const [, name, value] of text.slice(0, MAX_READ_CHARS).matchAll(HINT)) {
+    if (name !== undefined && value !== undefined) hints.set(name, value.replace(/^"|"$/g, '').replace(/[.!?]$/, ''))
+  }
+  return hints
 }

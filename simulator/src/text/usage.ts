@@ -1,3 +1,4 @@
+import type { Faults } from '../faults/table.js'
 import type { Media, Part, TextRequest, Tool, Turn } from './conversation.js'
 import { countTokens } from './tokens.js'
 
@@ -58,3 +59,16 @@ export function toolTokens(tool: Tool): number {
 function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, each) => total + each, 0)
 }
+
+/** Applies the `usage` fault to the token counts of an answer, nested ones included. */
+export function spoiled<T extends object>(counts: T, { usage }: Faults): T | undefined {
+  if (usage === undefined) return counts
+  if (usage === 'none') return undefined
+  return JSON.parse(JSON.stringify(counts), (_, value) => (typeof value === 'number' ? WRONG[usage](value) : value))
+}
+
+const WRONG = {
+  negative: (count: number) => -1 - count,
+  huge: () => 1e300,
+  text: (count: number) => String(count),
+} as const

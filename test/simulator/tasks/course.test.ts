@@ -1,5 +1,5 @@
 import t from 'tap'
-import { courseOf } from '../../../simulator/src/tasks/course.js'
+import { courseOf } from '../../../simulator/src/tasks/task.js'
 
 const at = (elapsed: number) => ({ elapsed, polls: 0 })
 const poll = (polls: number) => ({ elapsed: 0, polls })

@@ -3,11 +3,9 @@ import { compatible } from '../../families/compatible.js'
 import { missing, notListed } from '../../families/refusals.js'
 import { isObject, type Json, type JsonObject, parseJson } from '../../json.js'
 import { type Call, json, type Protocol } from '../../protocol.js'
-import type { StoredBatch } from '../../storage.js'
+import { isDone, looked, type StoredBatch } from '../../storage.js'
 import { keep } from '../files/index.js'
-import { isDone, looked } from './progress.js'
 
-const SHARED = { body: 'none', family: compatible, models: [] } as const
 const DAY_SECONDS = 86_400
 const TEXTS = ['/v1/responses', '/v1/chat/completions', '/v1/completions', '/v1/embeddings', '/v1/moderations']
 const CHOICES: Readonly<Record<string, readonly string[]>> = {
@@ -17,7 +15,7 @@ const CHOICES: Readonly<Record<string, readonly string[]>> = {
 
 /** `POST /v1/batches`. */
 const create: Protocol = {
-  ...SHARED,
+  family: compatible,
   method: 'POST',
   path: '/v1/batches',
   body: 'json',
@@ -47,7 +45,7 @@ function checkRequest(body: JsonObject): void {
 
 /** `GET /v1/batches`. */
 const list: Protocol = {
-  ...SHARED,
+  family: compatible,
   method: 'GET',
   path: '/v1/batches',
   answer: () => json({ object: 'list', data: [], first_id: null, last_id: null, has_more: false }),
@@ -55,7 +53,7 @@ const list: Protocol = {
 
 /** `GET /v1/batches/{id}`: each look brings it on. */
 const retrieve: Protocol = {
-  ...SHARED,
+  family: compatible,
   method: 'GET',
   path: '/v1/batches/{id}',
   answer: call => {
@@ -67,7 +65,7 @@ const retrieve: Protocol = {
 
 /** `POST /v1/batches/{id}/cancel`. */
 const cancel: Protocol = {
-  ...SHARED,
+  family: compatible,
   method: 'POST',
   path: '/v1/batches/{id}/cancel',
   answer: call => {

@@ -2,10 +2,8 @@ import { SimulatorError } from '../../errors.js'
 import { invalid, messageBlocks } from '../../families/messages.js'
 import { isObject, type Json, type JsonObject } from '../../json.js'
 import { type Call, json, type Protocol } from '../../protocol.js'
-import type { StoredBatch } from '../../storage.js'
-import { isDone, looked } from './progress.js'
+import { isDone, looked, type StoredBatch } from '../../storage.js'
 
-const SHARED = { body: 'none', family: messageBlocks, models: [] } as const
 const PATH = '/v1/messages/batches'
 const MAX_REQUESTS = 100_000
 const ID = /^[\w-]{1,64}$/
@@ -13,7 +11,7 @@ const DAY_MS = 86_400_000
 
 /** `POST /v1/messages/batches`. */
 const create: Protocol = {
-  ...SHARED,
+  family: messageBlocks,
   method: 'POST',
   path: PATH,
   body: 'json',
@@ -45,7 +43,7 @@ function checkRequests(requests: Json | undefined): void {
 }
 
 const list: Protocol = {
-  ...SHARED,
+  family: messageBlocks,
   method: 'GET',
   path: PATH,
   answer: call => {
@@ -58,7 +56,7 @@ const list: Protocol = {
 
 /** `GET /v1/messages/batches/{id}`: each look brings it on. */
 const retrieve: Protocol = {
-  ...SHARED,
+  family: messageBlocks,
   method: 'GET',
   path: `${PATH}/{id}`,
   answer: call => {
@@ -72,7 +70,7 @@ const retrieve: Protocol = {
 
 /** `POST /v1/messages/batches/{id}/cancel`. */
 const cancel: Protocol = {
-  ...SHARED,
+  family: messageBlocks,
   method: 'POST',
   path: `${PATH}/{id}/cancel`,
   answer: call => {
@@ -86,7 +84,7 @@ const cancel: Protocol = {
 
 /** `DELETE /v1/messages/batches/{id}`. */
 const remove: Protocol = {
-  ...SHARED,
+  family: messageBlocks,
   method: 'DELETE',
   path: `${PATH}/{id}`,
   answer: call => {
@@ -100,7 +98,7 @@ const remove: Protocol = {
 
 /** `GET /v1/messages/batches/{id}/results`: a line of JSON for each request. */
 const results: Protocol = {
-  ...SHARED,
+  family: messageBlocks,
   method: 'GET',
   path: `${PATH}/{id}/results`,
   answer: call => {

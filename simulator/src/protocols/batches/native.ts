@@ -2,16 +2,14 @@ import { SimulatorError } from '../../errors.js'
 import { badField, native } from '../../families/native.js'
 import { isObject, type Json, type JsonObject, parseJson } from '../../json.js'
 import { type Call, type InnerAnswer, json, type Protocol } from '../../protocol.js'
-import type { StoredBatch } from '../../storage.js'
+import { isDone, looked, type StoredBatch } from '../../storage.js'
 import { keepNative } from '../files/native.js'
-import { isDone, looked } from './progress.js'
 
-const SHARED = { body: 'none', family: native, models: [] } as const
 const TYPE = 'type.googleapis.com/google.ai.generativelanguage.v1main.GenerateContentBatch'
 
 /** `POST /v1beta/models/{model}:batchGenerateContent`: with the requests in it, or in a file. */
 const create: Protocol = {
-  ...SHARED,
+  family: native,
   method: 'POST',
   path: '/v1beta/models/{model}:batchGenerateContent',
   body: 'json',
@@ -28,11 +26,11 @@ const create: Protocol = {
   },
 }
 
-const list: Protocol = { ...SHARED, method: 'GET', path: '/v1beta/batches', answer: () => json({}) }
+const list: Protocol = { family: native, method: 'GET', path: '/v1beta/batches', answer: () => json({}) }
 
 /** `GET /v1beta/batches/{id}`: each look brings it on. */
 const get: Protocol = {
-  ...SHARED,
+  family: native,
   method: 'GET',
   path: '/v1beta/batches/{id}',
   answer: call => {
@@ -43,7 +41,7 @@ const get: Protocol = {
 }
 
 const cancel: Protocol = {
-  ...SHARED,
+  family: native,
   method: 'POST',
   path: '/v1beta/batches/{id}:cancel',
   answer: call => {
@@ -53,7 +51,7 @@ const cancel: Protocol = {
 }
 
 const remove: Protocol = {
-  ...SHARED,
+  family: native,
   method: 'DELETE',
   path: '/v1beta/batches/{id}',
   answer: call => {

@@ -1,12 +1,11 @@
-import { spoiled } from '../../faults/usage.js'
 import { PICTURE_TOKENS, picture } from '../../image/picture.js'
 import type { Call } from '../../protocol.js'
 import type { Seed } from '../../seed.js'
 import type { CallPart, TextPart, TextReply, TextRequest } from '../../text/conversation.js'
 import { lastUserText } from '../../text/conversation.js'
 import { compose } from '../../text/engine.js'
-import { logprobOf } from '../../text/logprobs.js'
-import { promptTokens } from '../../text/usage.js'
+import { logprobOf } from '../../text/tokens.js'
+import { promptTokens, spoiled } from '../../text/usage.js'
 import type { ChatRequest } from './request.js'
 
 /** What all answers to one request share, and the answers. */

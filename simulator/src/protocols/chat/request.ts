@@ -1,16 +1,23 @@
 import { SimulatorError } from '../../errors.js'
-import { checkChoices, EFFORTS, LEVELS } from '../../families/choices.js'
 import { Fields } from '../../families/fields.js'
-import { readFormat } from '../../families/format.js'
-import { readStop, readStream, type StreamOptions } from '../../families/options.js'
+import {
+  checkChoices,
+  checkSampling,
+  EFFORTS,
+  effortFrom,
+  LEVELS,
+  modelOf,
+  readFormat,
+  readStop,
+  readStream,
+  type StreamOptions,
+} from '../../families/options.js'
 import { unsupportedParameter, wrongValue } from '../../families/refusals.js'
-import { checkSampling, effortFrom } from '../../families/sampling.js'
+import { describedTool, readChoice, toolList } from '../../families/tools.js'
 import { MAX_PIXELS, type Pixels, pixelsOf } from '../../image/shapes.js'
 import type { Call } from '../../protocol.js'
-import type { TextRequest } from '../../text/conversation.js'
-import { modelOf } from '../model.js'
+import type { TextRequest, Tool, ToolChoice } from '../../text/conversation.js'
 import { readMessages } from './messages.js'
-import { readTools } from './tools.js'
 
 export interface ChatRequest {
   readonly model: string
@@ -87,4 +94,27 @@ function logprobsOf(body: Fields): number | undefined {
 function noAudio(): SimulatorError {
   const message = "Unsupported value: 'modalities' does not support 'audio' with this model."
   return new SimulatorError(400, message, { param: 'modalities', code: 'unsupported_value' })
+}
+
+interface ToolSet {
+  readonly tools: readonly Tool[]
+  readonly choice: ToolChoice
+  /** Whether the older `functions` were used, and are to be answered in kind. */
+  readonly legacy: boolean
+}
+
+/** The tools of a body and the choice among them. */
+function readTools(body: Fields): ToolSet {
+  const functions = toolList(body, 'functions')
+  if (functions !== undefined) {
+    const tools = functions.map(each => describedTool('function', each))
+    return { tools, choice: readChoice(body, 'function_call', tools), legacy: true }
+  }
+  const tools = (toolList(body, 'tools') ?? []).map(tool)
+  return { tools, choice: readChoice(body, 'tool_choice', tools), legacy: false }
+}
+
+function tool(definition: Fields): Tool {
+  const kind = definition.oneOf('type', ['function', 'custom']) ?? 'function'
+  return describedTool(kind, definition.need(kind, definition.fields))
 }

@@ -1,6 +1,9 @@
 import { compatible } from '../../families/compatible.js'
-import { EVENT_STREAM, json, type Protocol, type StreamEvent } from '../../protocol.js'
-import { type Choice, type Completion, complete } from './completion.js'
+import { type Call, EVENT_STREAM, json, type Protocol, type StreamEvent } from '../../protocol.js'
+import type { TextRequest } from '../../text/conversation.js'
+import { compose } from '../../text/engine.js'
+import { countTokens, logprobOf, tokenize } from '../../text/tokens.js'
+import { spoiled } from '../../text/usage.js'
 import { type CompletionRequest, readCompletion } from './request.js'
 
 /** `POST /v1/completions`, the older protocol that continues a text. */
@@ -48,4 +51,81 @@ function* chunks(completion: Completion, { stream }: CompletionRequest): Generat
 function part({ index, tokens, logprobs }: Choice, from: number, to: number, finish: string | null): object {
   const text = tokens.slice(from, to).join('')
   return { text, index, logprobs: from === to ? null : logprobs(from, to), finish_reason: finish }
+}
+
+/** What all chunks of one answer share, and the answers. */
+interface Completion {
+  readonly id: string
+  readonly created: number
+  readonly model: string
+  readonly choices: readonly Choice[]
+  readonly usage: object | undefined
+}
+
+interface Choice {
+  readonly index: number
+  readonly tokens: readonly string[]
+  readonly finish: string
+  /** The older shape of logprobs for a part of the tokens; null where none were asked for. */
+  readonly logprobs: (from: number, to: number) => object | null
+}
+
+function complete(request: CompletionRequest, { seed, faults }: Call): Completion {
+  const answers = request.texts.flatMap(text => Array.from({ length: request.n }, (_, at) => answer(text, at)))
+  const input = request.prompts.reduce((sum, prompt) => sum + countTokens(prompt), 0)
+  const output = answers.reduce((sum, { tokens }) => sum + tokens.length, 0)
+  return {
+    id: `cmpl-${seed.fork('id').letters(29)}`,
+    created: seed.created(),
+    model: request.model,
+    choices: answers.map((each, index) => choice(each, index, request)),
+    usage: spoiled({ prompt_tokens: input, completion_tokens: output, total_tokens: input + output }, faults),
+  }
+}
+
+interface Answer {
+  readonly text: TextRequest
+  readonly tokens: readonly string[]
+  readonly finish: string
+}
+
+const FINISHES = {
+  stop: 'stop',
+  length: 'length',
+  calls: 'stop',
+  refusal: 'stop',
+  blocked: 'content_filter',
+} as const
+
+function answer(text: TextRequest, at: number): Answer {
+  const { parts, finish } = compose({ ...text, seed: text.seed.fork('choice', at) })
+  return { text, tokens: parts.flatMap(part => part.tokens), finish: FINISHES[finish] }
+}
+
+function choice(
+  { text, tokens, finish }: Answer,
+  index: number,
+  { prompts, n, echo, logprobs }: CompletionRequest,
+): Choice {
+  const prompt = echo ? (prompts[Math.floor(index / n)] ?? '') : ''
+  const all = [...tokenize(prompt), ...tokens]
+  const told = (from: number, to: number) => (logprobs === undefined ? null : columns(all, from, to, logprobs, text))
+  return { index, tokens: all, finish, logprobs: told }
+}
+
+function columns(all: readonly string[], from: number, to: number, top: number, { seed }: TextRequest): object {
+  const entries = all.slice(from, to).map((token, at) => logprobOf(token, from + at, top, seed))
+  let offset = all.slice(0, from).join('').length
+  const offsets = entries.map(({ token }) => {
+    offset += token.length
+    return offset - token.length
+  })
+  return {
+    tokens: entries.map(({ token }) => token),
+    token_logprobs: entries.map(({ logprob }) => logprob),
+    top_logprobs: entries.map(({ top_logprobs: tops }) =>
+      Object.fromEntries(tops.map(each => [each.token, each.logprob])),
+    ),
+    text_offset: offsets,
+  }
 }

@@ -1,11 +1,16 @@
 import { Fields } from '../../families/fields.js'
-import { readStop, readStream, type StreamOptions } from '../../families/options.js'
-import { type Prompt, readPrompts } from '../../families/prompts.js'
+import {
+  checkSampling,
+  modelOf,
+  type Prompt,
+  readPrompts,
+  readStop,
+  readStream,
+  type StreamOptions,
+} from '../../families/options.js'
 import { missing, tooLong } from '../../families/refusals.js'
-import { checkSampling } from '../../families/sampling.js'
 import type { Call } from '../../protocol.js'
 import type { TextRequest } from '../../text/conversation.js'
-import { modelOf } from '../model.js'
 
 const DEFAULT_MAX_TOKENS = 16
 const MAX_CHOICES = 128

@@ -1,7 +1,9 @@
 import { SimulatorError } from '../../errors.js'
+import { badArgument } from '../../families/native.js'
 import { missing, notListed, wrongValue } from '../../families/refusals.js'
+import { isObject, parseJson } from '../../json.js'
 import { type Part, partsOf } from '../../multipart.js'
-import type { Call } from '../../protocol.js'
+import type { Call, Document, RequestHeaders } from '../../protocol.js'
 import type { StoredFile } from '../../storage.js'
 
 const PURPOSES = ['assistants', 'batch', 'evals', 'fine-tune', 'user_data', 'vision']
@@ -56,4 +58,34 @@ export function fileOf(parts: readonly Part[]): Part | undefined {
 
 function field(parts: readonly Part[], name: string): string | undefined {
   return parts.find(part => part.name === name && !part.isFile)?.bytes.toString('utf8')
+}
+
+/** A file with its metadata before it, as `multipart/related`. */
+export function readRelated({ bytes, headers }: Call): Pick<StoredFile, 'name' | 'type' | 'bytes'> {
+  const [metadata, file] = partsOf(bytes, headers['content-type'], 'related') ?? []
+  if (metadata === undefined || file === undefined) throw badArgument('The upload has to have two parts.')
+  const said = parseJson(metadata.bytes.toString('utf8'))
+  const asked = isObject(said) && isObject(said.file) ? said.file : {}
+  const name = asked.displayName ?? asked.display_name
+  return {
+    name: typeof name === 'string' ? name : '',
+    type: file.type ?? 'application/octet-stream',
+    bytes: Buffer.from(file.bytes),
+  }
+}
+
+/** Bytes of a file, or the one range of them that is asked for (RFC 9110 §14). */
+export function content(bytes: Buffer, type: string, { range }: RequestHeaders): Document {
+  const headers = { 'content-type': type, 'accept-ranges': 'bytes' }
+  const [, first = '', last = ''] = /^bytes=(\d*)-(\d*)$/.exec(range ?? '') ?? []
+  if (first === '' && last === '') return { kind: 'document', status: 200, headers, body: bytes }
+  const start = first === '' ? Math.max(0, bytes.length - Number(last)) : Number(first)
+  const end = first === '' || last === '' ? bytes.length - 1 : Math.min(Number(last), bytes.length - 1)
+  if (start > end) {
+    throw new SimulatorError(416, 'The range is not satisfiable.', {
+      headers: { 'content-range': `bytes */${bytes.length}` },
+    })
+  }
+  const span = { 'content-range': `bytes ${start}-${end}/${bytes.length}` }
+  return { kind: 'document', status: 206, headers: { ...headers, ...span }, body: bytes.subarray(start, end + 1) }
 }

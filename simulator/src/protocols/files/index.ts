@@ -2,66 +2,35 @@ import { SimulatorError } from '../../errors.js'
 import { compatible } from '../../families/compatible.js'
 import { type Call, json, type Protocol } from '../../protocol.js'
 import type { StoredFile } from '../../storage.js'
-import { content } from './content.js'
 import { readForm } from './form.js'
-
-const SHARED = { body: 'none', family: compatible, models: [] } as const
+import { fileRoutes } from './routes.js'
 
 /** `POST /v1/files`: a form with `file` and `purpose`, and `expires_after` where it is to end. */
 const upload: Protocol = {
-  ...SHARED,
   method: 'POST',
   path: '/v1/files',
   body: 'bytes',
+  family: compatible,
   answer: call => json(fileObject(keep(call, readForm(call)))),
 }
 
-/** `GET /v1/files`. */
-const list: Protocol = {
-  ...SHARED,
-  method: 'GET',
-  path: '/v1/files',
-  answer: ({ memory }) => {
-    const data = memory.storage.files.all.toReversed().map(fileObject)
-    return json({
-      object: 'list',
-      data,
-      first_id: data[0]?.id ?? null,
-      last_id: data.at(-1)?.id ?? null,
-      has_more: false,
-    })
-  },
-}
+const unknown = (id: string): SimulatorError =>
+  new SimulatorError(404, `No such File object: ${id}`, { param: 'id', code: 'not_found' })
 
-/** `GET /v1/files/{id}/content`. */
-const download: Protocol = {
-  ...SHARED,
-  method: 'GET',
-  path: '/v1/files/{id}/content',
-  answer: call => content(known(call).bytes, 'application/octet-stream', call.headers),
-}
-
-/** `GET /v1/files/{id}`. */
-const retrieve: Protocol = {
-  ...SHARED,
-  method: 'GET',
-  path: '/v1/files/{id}',
-  answer: call => json(fileObject(known(call))),
-}
-
-/** `DELETE /v1/files/{id}`. */
-const remove: Protocol = {
-  ...SHARED,
-  method: 'DELETE',
-  path: '/v1/files/{id}',
-  answer: call => {
-    const { id } = known(call)
-    call.memory.storage.files.drop(id)
-    return json({ id, object: 'file', deleted: true })
-  },
-}
-
-export const FILES: readonly Protocol[] = [upload, list, download, retrieve, remove]
+export const FILES: readonly Protocol[] = [
+  upload,
+  ...fileRoutes({
+    family: compatible,
+    path: '/v1/files',
+    download: '/content',
+    kept: ({ memory }) => memory.storage.files,
+    object: fileObject,
+    list: (data, ids) => ({ object: 'list', data, ...ids, has_more: false }),
+    deleted: id => ({ id, object: 'file', deleted: true }),
+    unknown,
+    type: 'application/octet-stream',
+  }),
+]
 
 /** Keeps a file under an id of its own. */
 export function keep(
@@ -75,15 +44,11 @@ export function keep(
   return stored
 }
 
-function known(call: Call): StoredFile {
-  return fileOf(call.parameter, call)
-}
-
 /** The file of this id. Throws {@link SimulatorError} where there is none. */
 export function fileOf(id: string, { memory }: Pick<Call, 'memory'>): StoredFile {
   const file = memory.storage.files.get(id)
-  if (file !== undefined) return file
-  throw new SimulatorError(404, `No such File object: ${id.slice(0, 200)}`, { param: 'id', code: 'not_found' })
+  if (file === undefined) throw unknown(id.slice(0, 200))
+  return file
 }
 
 /** As the protocol tells it. */

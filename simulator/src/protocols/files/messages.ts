@@ -2,63 +2,37 @@ import { SimulatorError } from '../../errors.js'
 import { messageBlocks } from '../../families/messages.js'
 import { type Call, json, type Protocol, type RequestHeaders } from '../../protocol.js'
 import type { StoredFile } from '../../storage.js'
-import { content } from './content.js'
 import { fileOf, parsed } from './form.js'
+import { fileRoutes } from './routes.js'
 
 /** The paths are those of another protocol, too: its clients have long asked for them so, as the gateway does. */
 const isMeant = (_: RequestHeaders, query: URLSearchParams): boolean => query.get('beta') === 'true'
 
-const SHARED = { body: 'none', family: messageBlocks, models: [], serves: isMeant } as const
-
 /** `POST /v1/files` of the messages protocol: a form with `file` alone. */
 const upload: Protocol = {
-  ...SHARED,
   method: 'POST',
   path: '/v1/files',
   operation: 'message-files',
   body: 'bytes',
+  family: messageBlocks,
+  serves: isMeant,
   answer: call => json(fileObject(keepForMessages(call))),
 }
 
-const list: Protocol = {
-  ...SHARED,
-  method: 'GET',
-  path: '/v1/files',
-  answer: ({ memory }) => {
-    const data = memory.storage.messageFiles.all.toReversed().map(fileObject)
-    return json({ data, has_more: false, first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null })
-  },
-}
-
-const download: Protocol = {
-  ...SHARED,
-  method: 'GET',
-  path: '/v1/files/{id}/content',
-  answer: call => {
-    const { bytes, type } = known(call)
-    return content(bytes, type, call.headers)
-  },
-}
-
-const get: Protocol = {
-  ...SHARED,
-  method: 'GET',
-  path: '/v1/files/{id}',
-  answer: call => json(fileObject(known(call))),
-}
-
-const remove: Protocol = {
-  ...SHARED,
-  method: 'DELETE',
-  path: '/v1/files/{id}',
-  answer: call => {
-    const { id } = known(call)
-    call.memory.storage.messageFiles.drop(id)
-    return json({ id, type: 'file_deleted' })
-  },
-}
-
-export const MESSAGE_FILES: readonly Protocol[] = [upload, list, download, get, remove]
+export const MESSAGE_FILES: readonly Protocol[] = [
+  upload,
+  ...fileRoutes({
+    family: messageBlocks,
+    serves: isMeant,
+    path: '/v1/files',
+    download: '/content',
+    kept: ({ memory }) => memory.storage.messageFiles,
+    object: fileObject,
+    list: (data, ids) => ({ data, has_more: false, ...ids }),
+    deleted: id => ({ id, type: 'file_deleted' }),
+    unknown: id => new SimulatorError(404, `File not found: ${id}`),
+  }),
+]
 
 function keepForMessages({ bytes, headers, memory, seed }: Call): StoredFile {
   const file = fileOf(parsed(bytes, headers['content-type']))
@@ -76,13 +50,6 @@ function keepForMessages({ bytes, headers, memory, seed }: Call): StoredFile {
   }
   messageFiles.put(stored.id, stored)
   return stored
-}
-
-/** The file of this id. Throws {@link SimulatorError} where there is none. */
-function known({ parameter: id, memory }: Call): StoredFile {
-  const file = memory.storage.messageFiles.get(id)
-  if (file !== undefined) return file
-  throw new SimulatorError(404, `File not found: ${id.slice(0, 200)}`)
 }
 
 /** As the protocol tells it; every file may be fetched here. */

@@ -4,10 +4,9 @@ import { badArgument, native } from '../../families/native.js'
 import { isObject, parseJson } from '../../json.js'
 import { type Call, type Document, json, type Protocol } from '../../protocol.js'
 import type { StoredFile } from '../../storage.js'
-import { content } from './content.js'
-import { readRelated } from './related.js'
+import { readRelated } from './form.js'
+import { fileRoutes } from './routes.js'
 
-const SHARED = { body: 'none', family: native, models: [] } as const
 const PATH = '/upload/v1beta/files'
 const GRANULARITY_BYTES = 256 * 1024
 /** How long files are kept, seconds. */
@@ -15,10 +14,10 @@ const RETENTION_SECONDS = 48 * 3600
 
 /** `POST /upload/v1beta/files`: in pieces (resumable), or at once as `multipart/related`. */
 const upload: Protocol = {
-  ...SHARED,
   method: 'POST',
   path: PATH,
   body: 'bytes',
+  family: native,
   answer: call => {
     const command = call.headers['x-goog-upload-command'] ?? ''
     if (call.query.has('upload_id')) return goOn(call, command)
@@ -69,41 +68,22 @@ function empty(status: string, headers = {}): Document {
   return { kind: 'document', status: 200, headers: all, body: Buffer.alloc(0) }
 }
 
-const list: Protocol = {
-  ...SHARED,
-  method: 'GET',
-  path: '/v1beta/files',
-  answer: call => json({ files: call.memory.storage.nativeFiles.all.toReversed().map(file => fileObject(file, call)) }),
-}
-
-const download: Protocol = {
-  ...SHARED,
-  method: 'GET',
-  path: '/v1beta/files/{id}:download',
-  answer: call => {
-    const { bytes, type } = known(call)
-    return content(bytes, type, call.headers)
-  },
-}
-
-const get: Protocol = {
-  ...SHARED,
-  method: 'GET',
-  path: '/v1beta/files/{id}',
-  answer: call => json(fileObject(known(call), call)),
-}
-
-const remove: Protocol = {
-  ...SHARED,
-  method: 'DELETE',
-  path: '/v1beta/files/{id}',
-  answer: call => {
-    call.memory.storage.nativeFiles.drop(known(call).id)
-    return json({})
-  },
-}
-
-export const NATIVE_FILES: readonly Protocol[] = [upload, list, download, get, remove]
+export const NATIVE_FILES: readonly Protocol[] = [
+  upload,
+  ...fileRoutes({
+    family: native,
+    path: '/v1beta/files',
+    download: ':download',
+    kept: ({ memory }) => memory.storage.nativeFiles,
+    object: fileObject,
+    list: files => ({ files }),
+    deleted: () => ({}),
+    unknown: id => {
+      const message = `You do not have permission to access the File ${id} or it may not exist.`
+      return new SimulatorError(403, message, { code: 'PERMISSION_DENIED' })
+    },
+  }),
+]
 
 /** Keeps a file under a name of its own. */
 export function keepNative(
@@ -115,19 +95,6 @@ export function keepNative(
   const file = { id: own.hex(32), name, type, purpose: '', bytes, created: own.created(), stored: now }
   nativeFiles.put(file.id, file)
   return file
-}
-
-/** The file that a name (`files/…`) stands for. */
-function known({ parameter: id, memory }: Call): StoredFile {
-  const file = memory.storage.nativeFiles.get(id)
-  if (file !== undefined) return file
-  throw new SimulatorError(
-    403,
-    `You do not have permission to access the File ${id.slice(0, 200)} or it may not exist.`,
-    {
-      code: 'PERMISSION_DENIED',
-    },
-  )
 }
 
 function fileObject({ id, name, type, bytes, stored = 0 }: StoredFile, { origin }: Call) {

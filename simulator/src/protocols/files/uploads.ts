@@ -6,7 +6,7 @@ import type { StoredUpload } from '../../storage.js'
 import { readPart } from './form.js'
 import { fileObject, keep } from './index.js'
 
-const SHARED = { method: 'POST', family: compatible, models: [] } as const
+const SHARED = { method: 'POST', family: compatible } as const
 const HOUR_SECONDS = 3600
 
 /** `POST /v1/uploads`: a file that will come in parts. */
@@ -71,7 +71,6 @@ const complete: Protocol = {
 const cancel: Protocol = {
   ...SHARED,
   path: '/v1/uploads/{id}/cancel',
-  body: 'none',
   answer: call => {
     const upload = { ...pending(call), parts: new Map<string, Buffer>(), state: 'cancelled' } as const
     call.memory.storage.partedUploads.put(call.parameter, upload)

@@ -2,7 +2,7 @@ import type { Fields } from '../../families/fields.js'
 import { badArgument, badField } from '../../families/native.js'
 import { isObject, type JsonObject } from '../../json.js'
 import type { Format } from '../../text/conversation.js'
-import { jsonSchema } from './schema.js'
+import { jsonSchema } from './tools.js'
 
 const MAX_BUDGET_TOKENS = 32_768
 const LEVELS = ['MINIMAL', 'LOW', 'MEDIUM', 'HIGH', 'THINKING_LEVEL_UNSPECIFIED'] as const

@@ -1,7 +1,6 @@
 import type { Fields } from '../../families/fields.js'
 import { badArgument, badField } from '../../families/native.js'
-import type { Media, Part, ResultPart, Turn } from '../../text/conversation.js'
-import { mediaFrom } from '../../text/media.js'
+import { type Media, mediaFrom, type Part, type ResultPart, type Turn } from '../../text/conversation.js'
 
 /** What one role says before the other speaks, however many contents it is spread over. */
 export interface Speech {

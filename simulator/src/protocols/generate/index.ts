@@ -1,13 +1,13 @@
 import { native, nativeArray } from '../../families/native.js'
 import { json, type Protocol } from '../../protocol.js'
 import { generate } from './candidates.js'
-import { countTokens } from './count.js'
 import { batchEmbedContents, embedContent } from './embed.js'
 import { nativeModelById, nativeModels } from './models.js'
 import { predict } from './predict.js'
 import { readGenerate } from './request.js'
 import { chunks, whole } from './response.js'
 import { arrayStream, eventStream, JSON_HEADERS } from './stream.js'
+import { countTokens } from './usage.js'
 
 const OPERATION = '/v1beta/models/{model}:generateContent'
 const SHARED = { method: 'POST', operation: OPERATION, body: 'json', family: native, models: ['sim-generate'] } as const

@@ -9,9 +9,7 @@ const DEFAULT_PAGE_ITEMS = 50
 export const nativeModels: Protocol = {
   method: 'GET',
   path: '/v1beta/models',
-  body: 'none',
   family: native,
-  models: [],
   answer: ({ models, query }) => {
     const from = Number(query.get('pageToken') ?? 0) || 0
     const size = Math.min(
@@ -27,9 +25,7 @@ export const nativeModels: Protocol = {
 export const nativeModelById: Protocol = {
   method: 'GET',
   path: '/v1beta/models/{model}',
-  body: 'none',
   family: native,
-  models: [],
   answer: ({ parameter: name }) => json(model(name), 200, JSON_HEADERS),
 }
 

@@ -1,7 +1,7 @@
 import { SimulatorError } from '../../errors.js'
 import type { Fields } from '../../families/fields.js'
 import { badArgument, badField, nativeFields } from '../../families/native.js'
-import { effortFrom } from '../../families/sampling.js'
+import { effortFrom } from '../../families/options.js'
 import type { Faults } from '../../faults/table.js'
 import { MAX_PIXELS, type Pixels, pixelsOf } from '../../image/shapes.js'
 import type { JsonObject } from '../../json.js'

@@ -1,8 +1,7 @@
 import type { Fields } from '../../families/fields.js'
 import { badArgument, badField } from '../../families/native.js'
-import { isObject } from '../../json.js'
+import { isObject, type Json, type JsonObject } from '../../json.js'
 import type { Tool, ToolChoice } from '../../text/conversation.js'
-import { jsonSchema } from './schema.js'
 
 const MAX_FUNCTIONS = 512
 
@@ -56,4 +55,26 @@ function readChoice(body: Fields, tools: readonly Tool[]): ToolChoice {
   if (stranger !== undefined) throw badArgument(`Allowed function name "${stranger.slice(0, 100)}" is not declared.`)
   if (mode === 'ANY' && tools.length === 0) throw badArgument('Function calling mode ANY needs function declarations.')
   return { mode: MODES[mode], names: names.length === 0 ? undefined : names }
+}
+
+/** A schema of this protocol's own dialect, as JSON Schema. */
+export function jsonSchema(schema: JsonObject): JsonObject {
+  const { type, nullable, format, properties, items, anyOf, propertyOrdering: _, example: __, ...rest } = schema
+  const kind = typeof type === 'string' ? type.toLowerCase() : undefined
+  return {
+    ...rest,
+    ...(kind === undefined || kind === 'type_unspecified' ? {} : { type: nullable ? [kind, 'null'] : kind }),
+    ...(typeof format === 'string' && format !== 'enum' ? { format } : {}),
+    ...(isObject(properties) ? { properties: mapped(properties) } : {}),
+    ...(isObject(items) ? { items: jsonSchema(items) } : {}),
+    ...(Array.isArray(anyOf) ? { anyOf: anyOf.filter(isObject).map(jsonSchema) } : {}),
+  }
+}
+
+function mapped(properties: JsonObject): JsonObject {
+  const entries = Object.entries(properties).map(([name, value]): [string, Json] => [
+    name,
+    isObject(value) ? jsonSchema(value) : value,
+  ])
+  return Object.fromEntries(entries)
 }

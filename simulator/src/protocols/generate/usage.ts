@@ -1,6 +1,12 @@
+import { badArgument, native } from '../../families/native.js'
 import type { Faults } from '../../faults/table.js'
-import { spoiled } from '../../faults/usage.js'
-import type { PromptTokens } from '../../text/usage.js'
+import { isObject } from '../../json.js'
+import { json, type Protocol } from '../../protocol.js'
+import { type PromptTokens, promptTokens, spoiled } from '../../text/usage.js'
+import { readMessage } from './proto.js'
+import { readRequest } from './request.js'
+import { JSON_HEADERS } from './stream.js'
+import { WIRE } from './wire.js'
 
 /** What has been said so far. Thoughts are counted beside the rest. */
 export interface Spent {
@@ -26,4 +32,22 @@ export function modalities({ input, image, audio, file }: PromptTokens): readonl
   return Object.entries(counts).flatMap(([modality, tokenCount]) =>
     tokenCount === 0 ? [] : [{ modality, tokenCount }],
   )
+}
+
+/** `POST /v1beta/models/{model}:countTokens`: of contents alone, or of a whole request. */
+export const countTokens: Protocol = {
+  method: 'POST',
+  path: '/v1beta/models/{model}:countTokens',
+  body: 'json',
+  family: native,
+  models: ['sim-generate'],
+  answer: call => {
+    const { contents, generateContentRequest: whole } = readMessage(WIRE, 'CountTokensRequest', call.body)
+    if (contents !== undefined && whole !== undefined) {
+      throw badArgument('Only one of contents and generate_content_request may be set.')
+    }
+    const request = isObject(whole) ? whole : contents === undefined ? {} : { contents }
+    const prompt = promptTokens(readRequest(request, call.parameter, call).text)
+    return json({ totalTokens: prompt.input, promptTokensDetails: modalities(prompt) }, 200, JSON_HEADERS)
+  },
 }

@@ -1,8 +1,8 @@
 import { compatible } from '../../families/compatible.js'
-import { spoiled } from '../../faults/usage.js'
 import { colourOf, IMAGE_FORMATS } from '../../image/picture.js'
 import { type Answer, type Call, EVENT_STREAM, json, type Protocol, type StreamEvent } from '../../protocol.js'
 import { countTokens } from '../../text/tokens.js'
+import { spoiled } from '../../text/usage.js'
 import { type ImageRequest, readImageRequest } from './request.js'
 
 /** `POST /v1/images/generations`: files with the prompt in them. */

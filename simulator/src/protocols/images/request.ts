@@ -1,10 +1,10 @@
 import { SimulatorError } from '../../errors.js'
 import { Fields } from '../../families/fields.js'
+import { modelOf } from '../../families/options.js'
 import { unsupportedValue, wrongValue } from '../../families/refusals.js'
 import { IMAGE_FORMATS, type ImageFormat } from '../../image/picture.js'
 import { MAX_PIXELS } from '../../image/shapes.js'
 import type { Call } from '../../protocol.js'
-import { modelOf } from '../model.js'
 
 export interface ImageRequest {
   readonly model: string

@@ -3,7 +3,7 @@ import { type Call, type Document, json } from '../../protocol.js'
 import { nameOf } from '../../tasks/task.js'
 import { originOf } from '../videos/begin.js'
 import { type Action, isModal } from './action.js'
-import { CODES, refused } from './family.js'
+import { CODES, refused } from './known.js'
 
 /** Prompts with one of these words are refused. */
 export const BANNED_WORDS = ['nude', 'gore', 'bloodbath', 'beheading'] as const

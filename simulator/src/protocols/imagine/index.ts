@@ -5,18 +5,16 @@ import { Seed } from '../../seed.js'
 import { cut } from '../../tasks/task.js'
 import { ranged } from '../videos/bytes.js'
 import { actionOf } from './action.js'
-import { CODES, imagining, refused } from './family.js'
-import { recalled, type Standing, standing } from './known.js'
+import { CODES, imagining, recalled, refused, type Standing, standing } from './known.js'
 import { drawPicture } from './picture.js'
 import { recordOf } from './record.js'
 import { SUBMITS } from './submits.js'
 
-const SHARED = { family: imagining, models: [] } as const
 const MAX_LISTED_TASKS = 1000
 
 /** `POST /mj/submit/modal`: says what a task is to do that waits for it. */
 const modal: Protocol = {
-  ...SHARED,
+  family: imagining,
   method: 'POST',
   path: '/mj/submit/modal',
   body: 'json',
@@ -33,10 +31,9 @@ const modal: Protocol = {
 
 /** `GET /mj/task/{id}/fetch`: an empty body where the task is not known. */
 const fetchTask: Protocol = {
-  ...SHARED,
+  family: imagining,
   method: 'GET',
   path: '/mj/task/{id}/fetch',
-  body: 'none',
   recall: ({ parameter }) => recalled([parameter], 'poll'),
   answer: call => {
     const found = standing(call, call.parameter, 'poll')
@@ -48,7 +45,7 @@ const NOTHING: Document = { kind: 'document', status: 200, headers: {}, body: Bu
 
 /** `POST /mj/task/list-by-condition`: the records of those that are known. */
 const list: Protocol = {
-  ...SHARED,
+  family: imagining,
   method: 'POST',
   path: '/mj/task/list-by-condition',
   body: 'json',
@@ -66,10 +63,9 @@ function idsIn({ ids }: JsonObject): readonly string[] {
 
 /** `GET /mj/task/{id}/image-seed`. */
 const imageSeed: Protocol = {
-  ...SHARED,
+  family: imagining,
   method: 'GET',
   path: '/mj/task/{id}/image-seed',
-  body: 'none',
   answer: call => {
     const { task } = finished(call, CODES.notFound)
     const result = String(new Seed(task.seed).below(2 ** 32))
@@ -79,10 +75,9 @@ const imageSeed: Protocol = {
 
 /** `GET /mj/image/{id}`: what is there of the picture; all of it, once the task is done. */
 const image: Protocol = {
-  ...SHARED,
+  family: imagining,
   method: 'GET',
   path: '/mj/image/{id}',
-  body: 'none',
   recall: ({ parameter }) => recalled([parameter], 'content'),
   answer: call => {
     const found = standing(call, call.parameter, 'look')
@@ -98,10 +93,9 @@ const FILM = { width: 832, height: 480, seconds: 5 } as const
 
 /** `GET /mj/video/{id}`. */
 const film: Protocol = {
-  ...SHARED,
+  family: imagining,
   method: 'GET',
   path: '/mj/video/{id}',
-  body: 'none',
   recall: ({ parameter }) => recalled([parameter], 'content'),
   answer: call => {
     const { task } = finished(call)

@@ -1,11 +1,11 @@
 import { readFaults } from '../../faults/read.js'
 import type { JsonObject } from '../../json.js'
 import type { Call } from '../../protocol.js'
-import { type Course, timeOf } from '../../tasks/course.js'
+import { type Course, timeOf } from '../../tasks/task.js'
 import { originOf } from '../videos/begin.js'
 import { actionOf, buttonsOf } from './action.js'
-import { readFlags } from './flags.js'
 import type { Standing } from './known.js'
+import { readFlags } from './picture.js'
 
 const STATUS = {
   queued: 'SUBMITTED',

@@ -5,9 +5,8 @@ import { Seed } from '../../seed.js'
 import type { Task } from '../../tasks/task.js'
 import { type Action, buttonsOf, isGrid, type Step } from './action.js'
 import { submitted } from './begin.js'
-import { CODES, imagining, refused } from './family.js'
-import { readFlags } from './flags.js'
-import { parent } from './known.js'
+import { CODES, imagining, parent, refused } from './known.js'
+import { readFlags } from './picture.js'
 
 const MAX_PROMPT_CHARS = 8192
 const DATA_URL = /^data:image\/[a-z0-9.+-]{1,40};base64,[A-Za-z0-9+/]+={0,2}$/

@@ -1,8 +1,7 @@
 import type { Fields } from '../../families/fields.js'
 import { invalid, listed } from '../../families/messages.js'
 import { isObject, type Json } from '../../json.js'
-import type { Media, Part } from '../../text/conversation.js'
-import { mediaFrom } from '../../text/media.js'
+import { type Media, mediaFrom, type Part } from '../../text/conversation.js'
 import { type Mark, readMark } from './cache.js'
 
 export type Role = 'user' | 'assistant' | 'system'

@@ -18,9 +18,7 @@ export const messageModels: Protocol = {
   method: 'GET',
   path: '/v1/models',
   serves,
-  body: 'none',
   family: messageBlocks,
-  models: [],
   answer: ({ models, query }) => {
     const after = models.indexOf(query.get('after_id') ?? '') + 1
     const before = models.indexOf(query.get('before_id') ?? '')
@@ -41,9 +39,7 @@ export const messageModelById: Protocol = {
   method: 'GET',
   path: '/v1/models/{id}',
   serves,
-  body: 'none',
   family: messageBlocks,
-  models: [],
   answer: ({ parameter: id }) => json(model(id)),
 }
 

@@ -1,6 +1,6 @@
 import type { Fields } from '../../families/fields.js'
 import { invalid } from '../../families/messages.js'
-import { effortFrom } from '../../families/sampling.js'
+import { effortFrom } from '../../families/options.js'
 import type { Faults } from '../../faults/table.js'
 import { isSealed, seal } from '../../seals.js'
 import type { Block } from './blocks.js'

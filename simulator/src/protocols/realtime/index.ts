@@ -6,7 +6,6 @@ import type { Protocol } from '../../protocol.js'
 export const realtime: Protocol = {
   method: 'GET',
   path: '/v1/realtime',
-  body: 'none',
   family: compatible,
   models: ['sim-realtime'],
   answer: () => {

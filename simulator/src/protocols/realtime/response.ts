@@ -1,12 +1,11 @@
 import type { Faults } from '../../faults/table.js'
-import { spoiled } from '../../faults/usage.js'
 import type { JsonObject } from '../../json.js'
 import type { Seed } from '../../seed.js'
 import { synthesize } from '../../sound/speech.js'
 import { SAMPLE_BYTES, SAMPLE_RATE } from '../../sound/wav.js'
 import type { ReplyPart, Turn } from '../../text/conversation.js'
 import { compose } from '../../text/engine.js'
-import { promptTokens } from '../../text/usage.js'
+import { promptTokens, spoiled } from '../../text/usage.js'
 import type { Item } from './items.js'
 import type { Settings } from './session.js'
 

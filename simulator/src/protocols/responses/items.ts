@@ -1,7 +1,7 @@
 import { seal } from '../../seals.js'
 import { type Seed, stampedId } from '../../seed.js'
 import type { CallPart, ReplyPart, TextPart, TextReply } from '../../text/conversation.js'
-import { logprobOf } from '../../text/logprobs.js'
+import { logprobOf } from '../../text/tokens.js'
 import type { ResponsesRequest } from './request.js'
 
 /** An item of the output. */

@@ -1,9 +1,7 @@
-import { DETAILS } from '../../families/choices.js'
 import type { Fields } from '../../families/fields.js'
+import { DETAILS } from '../../families/options.js'
 import { missing, notListed } from '../../families/refusals.js'
-import type { Media, Part, ResultPart, Turn } from '../../text/conversation.js'
-import { textOf } from '../../text/conversation.js'
-import { mediaFrom } from '../../text/media.js'
+import { type Media, mediaFrom, type Part, type ResultPart, type Turn, textOf } from '../../text/conversation.js'
 
 const ROLES = ['user', 'assistant', 'system', 'developer'] as const
 const TYPES = ['input_text', 'input_image', 'input_audio', 'input_file', 'output_text', 'refusal'] as const

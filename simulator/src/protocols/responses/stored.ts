@@ -5,13 +5,12 @@ import type { JsonObject } from '../../json.js'
 import type { Kept } from '../../memory.js'
 import { type Call, json, type Protocol } from '../../protocol.js'
 
-const SHARED = { body: 'none', family: compatible, models: [] } as const
 const MAX_PAGE_ITEMS = 100
 const DEFAULT_PAGE_ITEMS = 20
 
 /** `GET /v1/responses/{id}/input_items`: all that the response answered, latest first unless asked otherwise. */
 export const inputItems: Protocol = {
-  ...SHARED,
+  family: compatible,
   method: 'GET',
   path: '/v1/responses/{id}/input_items',
   answer: call => {
@@ -32,7 +31,7 @@ export const inputItems: Protocol = {
 
 /** `POST /v1/responses/{id}/cancel`: only what runs in the background can be, and nothing here does. */
 export const cancelResponse: Protocol = {
-  ...SHARED,
+  family: compatible,
   method: 'POST',
   path: '/v1/responses/{id}/cancel',
   answer: call => {
@@ -43,7 +42,7 @@ export const cancelResponse: Protocol = {
 
 /** `GET /v1/responses/{id}`. */
 export const retrieveResponse: Protocol = {
-  ...SHARED,
+  family: compatible,
   method: 'GET',
   path: '/v1/responses/{id}',
   answer: call => {
@@ -57,7 +56,7 @@ export const retrieveResponse: Protocol = {
 
 /** `DELETE /v1/responses/{id}`. */
 export const deleteResponse: Protocol = {
-  ...SHARED,
+  family: compatible,
   method: 'DELETE',
   path: '/v1/responses/{id}',
   answer: ({ parameter: id, memory }): ReturnType<typeof json> => {

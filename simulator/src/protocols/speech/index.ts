@@ -1,10 +1,10 @@
 import { compatible } from '../../families/compatible.js'
-import { spoiled } from '../../faults/usage.js'
 import { EVENT_STREAM, type Protocol, type StreamEvent } from '../../protocol.js'
 import { SOUND_FORMATS, type SoundFormat } from '../../sound/formats.js'
 import { samplesOf } from '../../sound/speech.js'
 import { SAMPLE_RATE } from '../../sound/wav.js'
 import { countTokens } from '../../text/tokens.js'
+import { spoiled } from '../../text/usage.js'
 import { readSpeechRequest, type SpeechRequest } from './request.js'
 
 /** `POST /v1/audio/speech`: a tone for each letter, in files that hold the text as well, or as bare samples. */

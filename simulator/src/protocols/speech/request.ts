@@ -1,9 +1,9 @@
 import { SimulatorError } from '../../errors.js'
 import { Fields } from '../../families/fields.js'
+import { modelOf } from '../../families/options.js'
 import { missing, notListed, wrongType, wrongValue } from '../../families/refusals.js'
 import type { Call } from '../../protocol.js'
 import { SOUND_FORMATS } from '../../sound/formats.js'
-import { modelOf } from '../model.js'
 
 export interface SpeechRequest {
   readonly input: string

@@ -1,10 +1,9 @@
 import { compatible } from '../../families/compatible.js'
-import { spoiled } from '../../faults/usage.js'
 import { type Answer, type Call, EVENT_STREAM, json, type Protocol, type StreamEvent } from '../../protocol.js'
 import { countTokens, tokenize } from '../../text/tokens.js'
+import { spoiled } from '../../text/usage.js'
 import { readTranscribeRequest, type TranscribeRequest } from './request.js'
-import { srt, vtt } from './subtitles.js'
-import { type Segment, type Transcript, transcribe } from './transcript.js'
+import { type Segment, type Spoken, type Transcript, transcribe } from './transcript.js'
 
 /** `POST /v1/audio/transcriptions` and `/v1/audio/translations`: what the simulator's own speech says. */
 export const TRANSCRIBE: readonly Protocol[] = [
@@ -122,4 +121,28 @@ function usageOf({ prompt }: TranscribeRequest, { text, duration }: Transcript, 
 
 function event(data: object): StreamEvent {
   return { data: JSON.stringify(data) }
+}
+
+/** SubRip: numbered, with commas in the times. */
+function srt(segments: readonly Spoken[]): string {
+  return segments.map((each, index) => `${index + 1}\n${times(each, ',')}\n${each.text}\n\n`).join('')
+}
+
+/** WebVTT, with its first line. */
+function vtt(segments: readonly Spoken[]): string {
+  return `WEBVTT\n\n${segments.map(each => `${times(each, '.')}\n${each.text}\n\n`).join('')}`
+}
+
+function times({ start, end }: Spoken, point: ',' | '.'): string {
+  return `${time(start, point)} --> ${time(end, point)}`
+}
+
+function time(seconds: number, point: ',' | '.'): string {
+  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60]
+  const rest = (seconds % 60).toFixed(3).replace('.', point)
+  return `${two(hours)}:${two(minutes)}:${rest.padStart(6, '0')}`
+}
+
+function two(number: number): string {
+  return String(number).padStart(2, '0')
 }

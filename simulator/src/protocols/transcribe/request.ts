@@ -1,10 +1,10 @@
 import { SimulatorError } from '../../errors.js'
 import { Fields } from '../../families/fields.js'
+import { modelOf } from '../../families/options.js'
 import { missing, unsupportedValue, wrongValue } from '../../families/refusals.js'
 import { typed } from '../../form.js'
 import type { Call } from '../../protocol.js'
 import { type Transcription, transcribeSound } from '../../sound/transcription.js'
-import { modelOf } from '../model.js'
 
 export const FORMATS = ['json', 'text', 'srt', 'vtt', 'verbose_json', 'diarized_json'] as const
 export type TranscriptFormat = (typeof FORMATS)[number]

@@ -1,8 +1,7 @@
 import { readFaults, type Stage } from '../../faults/read.js'
 import type { JsonObject } from '../../json.js'
 import type { Call, Recalled } from '../../protocol.js'
-import type { Course } from '../../tasks/course.js'
-import { nameOf, type Task, type TaskKind, taskOf } from '../../tasks/task.js'
+import { type Course, nameOf, type Task, type TaskKind, taskOf } from '../../tasks/task.js'
 
 export interface Video {
   readonly model: string

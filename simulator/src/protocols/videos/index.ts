@@ -10,12 +10,10 @@ import { DEFERRED, deferredById, isDeferred } from './deferred.js'
 import { OPERATIONS } from './operations.js'
 import { PIPELINE } from './pipeline.js'
 import { expiryOf, named, record } from './record.js'
-import { RELAYED } from './relayed.js'
-import { readRelayed } from './relayed-request.js'
+import { RELAYED, readRelayed } from './relayed.js'
 import { readPrompt, readVideo } from './request.js'
 import { results } from './results.js'
 
-const SHARED = { family: compatible, models: [] } as const
 const ONE = '/v1/videos/{video_id}'
 const VARIANTS = ['video', 'thumbnail', 'spritesheet'] as const
 const MAX_PAGE_ITEMS = 100
@@ -23,7 +21,7 @@ const DEFAULT_PAGE_ITEMS = 20
 
 /** `POST /v1/videos`: a task that ends with a film of a card with the prompt on it. */
 const create: Protocol = {
-  ...SHARED,
+  family: compatible,
   method: 'POST',
   path: '/v1/videos',
   body: 'form-or-json',
@@ -37,7 +35,7 @@ const create: Protocol = {
 
 /** `POST /v1/videos/{video_id}/remix`: the same anew, by another prompt. */
 const remix: Protocol = {
-  ...SHARED,
+  family: compatible,
   method: 'POST',
   path: `${ONE}/remix`,
   body: 'form-or-json',
@@ -59,10 +57,9 @@ const remix: Protocol = {
 
 /** `GET /v1/videos/{video_id}`, of both protocols that have this path. */
 const retrieve: Protocol = {
-  ...SHARED,
+  family: compatible,
   method: 'GET',
   path: ONE,
-  body: 'none',
   recall: ({ parameter }) =>
     isDeferred(parameter) ? recallOf('deferred', 'poll')({ parameter }) : recalled(parameter, 'poll'),
   answer: call => {
@@ -74,10 +71,9 @@ const retrieve: Protocol = {
 
 /** `GET /v1/videos`: what this process has begun, latest first unless asked otherwise. */
 const list: Protocol = {
-  ...SHARED,
+  family: compatible,
   method: 'GET',
   path: '/v1/videos',
-  body: 'none',
   answer: call => {
     const { query, tasks, now } = call
     const known = [...tasks.list('video'), ...tasks.list('relayed')].filter(([, task]) => !readFaults(task.asked).lost)
@@ -96,10 +92,9 @@ const list: Protocol = {
 
 /** `DELETE /v1/videos/{video_id}`: of one that is over. */
 const remove: Protocol = {
-  ...SHARED,
+  family: compatible,
   method: 'DELETE',
   path: ONE,
-  body: 'none',
   answer: call => {
     const { name, task } = whole(call)
     const { phase } = call.tasks.course(task, call.now, 'look')
@@ -113,10 +108,9 @@ const remove: Protocol = {
 
 /** `GET /v1/videos/{video_id}/content?variant=`: the film, or pictures of it. */
 const content: Protocol = {
-  ...SHARED,
+  family: compatible,
   method: 'GET',
   path: `${ONE}/content`,
-  body: 'none',
   recall: ({ parameter }) => recalled(parameter, 'content'),
   answer: call => {
     const { task } = whole(call)

@@ -1,15 +1,13 @@
 import type { Fields } from '../../families/fields.js'
 import { badArgument, native, nativeFields } from '../../families/native.js'
 import { type Call, json, type Protocol } from '../../protocol.js'
-import type { Course } from '../../tasks/course.js'
-import type { Task } from '../../tasks/task.js'
+import type { Course, Task } from '../../tasks/task.js'
 import { begin, find, originOf, polled, recallOf } from './begin.js'
 import { artefact } from './bytes.js'
 import { sides } from './deferred.js'
 import { MAX_SECONDS } from './request.js'
 
 const HEADERS = { 'content-type': 'application/json; charset=UTF-8' } as const
-const SHARED = { family: native, models: [] } as const
 const RESOLUTIONS = ['480p', '720p', '1080p']
 const RATIOS = ['16:9', '9:16']
 const MAX_SAMPLES = 4
@@ -22,7 +20,7 @@ const UPLOADED = /^[0-9a-f]{32}$/
 
 /** `POST /v1beta/models/{model}:predictLongRunning`: answers the name of an operation. */
 const predict: Protocol = {
-  ...SHARED,
+  family: native,
   method: 'POST',
   path: '/v1beta/models/{model}:predictLongRunning',
   body: 'json',
@@ -43,10 +41,9 @@ const predict: Protocol = {
 
 /** `GET /v1beta/models/{model}/operations/{operation}`. */
 const operation: Protocol = {
-  ...SHARED,
+  family: native,
   method: 'GET',
   path: '/v1beta/models/{model}/operations/{operation}',
-  body: 'none',
   recall: recallOf('operation', 'poll'),
   answer: call => {
     const task = known(call, call.parameter)
@@ -85,11 +82,10 @@ function samplesOf({ facts }: Task, call: Call): readonly object[] {
 
 /** `GET /v1beta/files/{file}:download`: a film. */
 const download: Protocol = {
-  ...SHARED,
+  family: native,
   method: 'GET',
   path: '/v1beta/files/{file}:download',
   serves: (_, query, file) => query.get('alt') === 'media' && !UPLOADED.test(file),
-  body: 'none',
   recall: recallOf('operation', 'content', file => FILE.exec(file)?.[1] ?? ''),
   answer: call => {
     const [, name = '', sample = '1'] = FILE.exec(call.parameter) ?? []

@@ -3,8 +3,7 @@ import { compatible } from '../../families/compatible.js'
 import { Fields } from '../../families/fields.js'
 import { readFaults } from '../../faults/read.js'
 import { type Call, json, type Protocol } from '../../protocol.js'
-import type { Course } from '../../tasks/course.js'
-import type { Task } from '../../tasks/task.js'
+import type { Course, Task } from '../../tasks/task.js'
 import { begin, find, originOf, polled, recallOf } from './begin.js'
 import { modelIn, readPrompt, secondsOf, sizeOf, textOf } from './request.js'
 import { resultPath } from './results.js'
@@ -16,7 +15,6 @@ const plainErrors: Family = {
   headers: requestId => ({ 'x-request-id': requestId }),
 }
 
-const SHARED = { family: plainErrors, models: [] } as const
 const TASK = '/v1/tasks/{id}'
 const FROM_TEXT = ['model', 'promptText', 'ratio', 'duration', 'seed', 'audio', 'contentModeration']
 const FROM_IMAGE = [...FROM_TEXT, 'promptImage']
@@ -35,7 +33,7 @@ const [fromText, fromImage] = [submit('/v1/text_to_video', FROM_TEXT), submit('/
 
 function submit(path: string, fields: readonly string[]): Protocol {
   return {
-    ...SHARED,
+    family: plainErrors,
     method: 'POST',
     path,
     body: 'json',
@@ -52,10 +50,9 @@ function submit(path: string, fields: readonly string[]): Protocol {
 
 /** `GET /v1/tasks/{id}`: with `output`, a list of addresses, when it has succeeded. */
 const retrieve: Protocol = {
-  ...SHARED,
+  family: plainErrors,
   method: 'GET',
   path: TASK,
-  body: 'none',
   recall: recallOf('pipeline', 'poll'),
   answer: call => {
     const task = known(call)
@@ -80,10 +77,9 @@ const FAILURES: Readonly<Partial<Record<Course['phase'], object>>> = {
 
 /** `DELETE /v1/tasks/{id}`: cancels or deletes it. */
 const remove: Protocol = {
-  ...SHARED,
+  family: plainErrors,
   method: 'DELETE',
   path: TASK,
-  body: 'none',
   answer: call => {
     known(call)
     call.tasks.forget(call.parameter)

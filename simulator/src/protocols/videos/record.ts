@@ -1,8 +1,7 @@
 import { readFaults } from '../../faults/read.js'
 import type { JsonObject } from '../../json.js'
 import type { Call } from '../../protocol.js'
-import { type Course, timeOf } from '../../tasks/course.js'
-import type { Task } from '../../tasks/task.js'
+import { type Course, type Task, timeOf } from '../../tasks/task.js'
 import { type Begun, originOf, videoOf } from './begin.js'
 import { resultPath } from './results.js'
 

@@ -1,12 +1,12 @@
 import { type Family, SimulatorError } from '../../errors.js'
 import { compatible } from '../../families/compatible.js'
+import { Fields } from '../../families/fields.js'
 import { readFaults } from '../../faults/read.js'
-import { json, type Protocol } from '../../protocol.js'
-import type { Course } from '../../tasks/course.js'
-import { timeOf } from '../../tasks/course.js'
-import { begin, find, originOf, polled, recallOf } from './begin.js'
+import { type Call, json, type Protocol } from '../../protocol.js'
+import { type Course, timeOf } from '../../tasks/task.js'
+import { begin, find, originOf, polled, recallOf, type Video } from './begin.js'
 import { idOf, named } from './record.js'
-import { readRelayed } from './relayed-request.js'
+import { modelIn, readPrompt, secondsOf, sizeOf, textOf } from './request.js'
 import { resultPath } from './results.js'
 
 /** Errors of tasks: `{ code, message, data }`. */
@@ -15,8 +15,6 @@ const relay: Family = {
   usual: compatible.usual,
   headers: compatible.headers,
 }
-
-const SHARED = { family: relay, models: [] } as const
 
 const STATUS = {
   queued: 'QUEUED',
@@ -29,7 +27,7 @@ const STATUS = {
 
 /** `POST /v1/video/generations`: the older way to ask a relay for a video. */
 const submit: Protocol = {
-  ...SHARED,
+  family: relay,
   method: 'POST',
   path: '/v1/video/generations',
   body: 'form-or-json',
@@ -41,10 +39,9 @@ const submit: Protocol = {
 
 /** `GET /v1/video/generations/{task_id}`. */
 const fetchTask: Protocol = {
-  ...SHARED,
+  family: relay,
   method: 'GET',
   path: '/v1/video/generations/{task_id}',
-  body: 'none',
   recall: ({ parameter }) => recallOf('relayed', 'poll', id => named(id)?.name ?? '')({ parameter }),
   answer: call => {
     const name = named(call.parameter)?.name ?? ''
@@ -75,3 +72,23 @@ const fetchTask: Protocol = {
 }
 
 export const RELAYED: readonly Protocol[] = [submit, fetchTask]
+
+/** Relays take what any of the services behind them may know, and leave the rest to those. */
+export function readRelayed({ body: object }: Pick<Call, 'body'>): Video {
+  const body = new Fields(object)
+  const prompt = readPrompt(body)
+  return { model: modelIn(body), prompt, ...sizeIn(body), seconds: secondsIn(body) }
+}
+
+function sizeIn(body: Fields) {
+  const [width, height] = [body.raw('width'), body.raw('height')]
+  if (width !== undefined && height !== undefined) return sizeOf('width', `${width}x${height}`)
+  return sizeOf('size', body.string('size') ?? '720x1280')
+}
+
+/** `seconds`, a text; or else `duration`, a number or a text. */
+function secondsIn(body: Fields): number {
+  const seconds = body.string('seconds')
+  if (seconds !== undefined) return secondsOf('seconds', seconds)
+  return secondsOf('duration', textOf('duration', body.raw('duration') ?? 4))
+}

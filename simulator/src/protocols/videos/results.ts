@@ -28,9 +28,7 @@ function kindOf(name: string): TaskKind | undefined {
 export const results: Protocol = {
   method: 'GET',
   path: '/results/{file}',
-  body: 'none',
   family: compatible,
-  models: [],
   recall: ({ parameter }) => {
     const { name } = partsOf(parameter)
     const kind = kindOf(name)
