@@ -17,7 +17,7 @@ function words() {
     for (const [route, settings] of Object.entries(parse(text).routes ?? {})) {
       const protocol = settings?.protocol
       if (protocol === undefined || served.has(protocol)) continue
-      const text = `What clients speak at ${route}.`
+      const text = `The protocol of ${route}.`
       served.set(protocol, [protocol, text])
       if (!route.startsWith('WS ')) calls.set(protocol, [protocol, text, { [protocol]: route }])
       const model = settings.model?.from ?? settings.model ?? 'path'

@@ -16,14 +16,14 @@ models:
 limits: { body: 20 }
 `
 
-/** What README shows: the start of the shipped file, a mistake in another one, and the shipped kinds of upstream. */
+/** The generated part of README: the start of the shipped file, a mistake in another one, and the shipped kinds of upstream. */
 export async function pictures(built) {
   return [
-    '**A start**, from the shipped file:',
+    'Starting the shipped file:',
     block(await start(built)),
-    '**A mistake** stops a start; in a running gateway it changes nothing but the log:',
+    'A mistake stops a start; in a running gateway it is logged, and nothing changes:',
     block(await mistake(built)),
-    `**Providers** that have a kind, with the variable of their key where they have one: ${await kinds(built)}.`,
+    `Shipped providers, each with the variable of its key: ${await kinds(built)}.`,
   ].join('\n\n')
 }
 

@@ -27,7 +27,7 @@ export function banner(serving: Serving, { colour, shows }: { colour: boolean; s
     ...upstreams(serving, paint),
     models(serving),
     `routes     ${plan.routes.length} (gateway routes lists them)`,
-    ...(keys.length > 0 ? shortened(keys) : [paint.yellow('no keys: nobody can call')]),
+    ...(keys.length > 0 ? shortened(keys) : [paint.yellow('no keys: no one can call')]),
     ...(trial === undefined ? [] : ['', 'try it:', trial]),
   ].join('\n')
 }
@@ -75,7 +75,7 @@ function keyLine(
   if (key.disabled) return paint.yellow('disabled')
   if (key.expires !== undefined && key.expires <= Date.now()) return paint.yellow('expired')
   if (own !== undefined) {
-    const how = `${own.made ? 'made on this start, ' : ''}kept in ${printable(own.file)}`
+    const how = `${own.made ? 'created on this start, ' : ''}kept in ${printable(own.file)}`
     const isShown = shows === 'always' || (shows === 'once' && own.made)
     return isShown ? `${paint.bold(own.secret.reveal())}  ${paint.dim(`(${how})`)}` : how
   }

@@ -7,7 +7,7 @@ import { table } from './table.js'
 /** Providers with the numbers that answer for them. */
 export function providerTable(known: readonly Provider[], io: Io): string {
   const rows = known.map(({ name, description }, index) => [String(index + 1), name, description])
-  return table({ head: ['', 'provider', 'what it is'], rows, paint: paints(coloured(io.stdout, io.env)).bold })
+  return table({ head: ['', 'provider', 'description'], rows, paint: paints(coloured(io.stdout, io.env)).bold })
 }
 
 /** Finds providers by their names. Throws {@link CommandError} with what was probably meant. */

@@ -23,20 +23,16 @@ const MAX_BODY_BYTES = 32 * 1024 * 1024
 export const explainCommand: Define = (parent, io, end) => {
   takesSource(parent.command('explain'))
     .description(
-      'print the plan; with a method and a path, what would become of such a request (nothing is sent): exit code 0 it would be sent, 1 refused',
+      'print the plan, or with METHOD and PATH what happens to such a request (nothing is sent); exit codes: 0 accepted, 1 refused',
     )
-    .argument('[method]', 'method of a request; one argument alone is the file')
+    .argument('[method]', 'method of a request; a single argument is the file')
     .argument('[path]', 'path of a request')
-    .option('--model <name>', 'model that the request names, where no body says so')
+    .option('--model <name>', 'model of the request, if no --body is given')
     .option('--key <name>', "name of the caller's key in the file, never the key itself")
-    .option('--stream', 'the request asks for a stream, where no body says so')
+    .option('--stream', 'ask for a stream, if no --body is given')
     .option('--body <file>', 'body of the request; "-" reads standard input')
-    .option(
-      '--expect <status>',
-      'status of the refusal that is expected (200 for none); exit code 0 where it is so',
-      status,
-    )
-    .option('--json', 'print the same facts as JSON')
+    .option('--expect <status>', 'expected status (200: accepted); exit code 0 if it matches', status)
+    .option('--json', 'print JSON')
     .addHelpText(
       'after',
       example('gateway explain', 'gateway explain POST /v1/chat/completions --model sim-text --key local --stream'),

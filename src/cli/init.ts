@@ -18,13 +18,13 @@ interface Options {
 export const initCommand: Define = (parent, io, end) => {
   parent
     .command('init')
-    .description('write a commented gateway.yaml for the providers of your choice; asks for them on a terminal')
+    .description('write a commented gateway.yaml for the providers you choose; asks for them on a terminal')
     .argument('[file]', 'file to write', DEFAULT_FILE)
-    .option('--provider <name...>', 'kinds of upstream to write (--provider list prints them)')
-    .option('--base <name=url>', 'where a provider is reached, for those with no address of their own', base)
-    .option('--key-env <name>', "variable that holds the callers' key", variable, 'GATEWAY_KEY')
+    .option('--provider <name...>', 'providers to include (--provider list prints all)')
+    .option('--base <name=url>', 'base URL of a provider that has no default address', base)
+    .option('--key-env <name>', "environment variable that holds the callers' key", variable, 'GATEWAY_KEY')
     .option('--force', 'overwrite the file')
-    .option('--json', 'print one object: the file, whether it is valid, what to do next')
+    .option('--json', 'print a JSON object: the file, whether it is valid, the next steps')
     .addHelpText(
       'after',
       example('gateway init', 'gateway init --provider list', 'gateway init team.yaml --provider simulator'),
@@ -60,7 +60,7 @@ async function write(file: string, chosen: readonly Chosen[], options: Options, 
     print(io.stdout, JSON.stringify(facts, undefined, 2))
     return plan === undefined ? EXIT.failed : EXIT.ok
   }
-  print(io.stdout, `${paints(coloured(io.stdout, io.env)).green(file)} is written. What to do next:\n`)
+  print(io.stdout, `${paints(coloured(io.stdout, io.env)).green(file)} written. Next steps:\n`)
   for (const step of steps(file, chosen, io)) print(io.stdout, `  ${step}`)
   return plan === undefined ? EXIT.failed : EXIT.ok
 }
@@ -81,24 +81,25 @@ async function mustNotExist(file: string): Promise<void> {
     () => true,
     () => false,
   )
-  if (exists) throw new CommandError(`${file} is there already; --force overwrites it`, EXIT.failed)
+  if (exists) throw new CommandError(`${file} already exists; --force overwrites it`, EXIT.failed)
 }
 
 function withBases(chosen: readonly Provider[], bases: Readonly<Record<string, string>>): readonly Chosen[] {
   const unknown = Object.keys(bases).find(name => !chosen.some(provider => provider.name === name))
-  if (unknown !== undefined) throw new CommandError(`--base names "${unknown}", which is not chosen`)
+  if (unknown !== undefined)
+    throw new CommandError(`--base names "${unknown}", which is not among the chosen providers`)
   return chosen.map(provider => ({ ...provider, address: bases[provider.name] }))
 }
 
 function base(text: string, before: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
   const [, name, url] = /^([\w.-]+)=(https?:\/\/\S+)$/.exec(text) ?? []
-  if (name === undefined || url === undefined) throw new InvalidArgumentError('It is written NAME=https://….')
+  if (name === undefined || url === undefined) throw new InvalidArgumentError('Write it as NAME=https://….')
   return { ...before, [name]: url }
 }
 
 function variable(text: string): string {
   if (!/^[A-Z_][A-Z0-9_]{0,127}$/.test(text)) {
-    throw new InvalidArgumentError('A variable is made of capital letters, digits and "_".')
+    throw new InvalidArgumentError('A variable consists of capital letters, digits and "_".')
   }
   return text
 }

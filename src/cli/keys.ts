@@ -12,18 +12,18 @@ interface Options {
 
 /** `gateway keys new NAME`: makes a key, prints it once, and prints the YAML that lets its holder in. */
 export const keysCommand: Define = (parent, io, end) => {
-  const keys = parent.command('keys').description("make callers' keys")
+  const keys = parent.command('keys').description("create callers' keys")
   keys
     .command('new')
-    .description('make a key: print it once, with the YAML lines (its hash, never itself) for gateway.yaml')
-    .argument('<name>', 'who will hold the key; stands in logs', name)
+    .description('create a key: print it once, with the YAML lines for gateway.yaml (they hold its hash, not the key)')
+    .argument('<name>', "name of the key's owner, shown in logs", name)
     .option('--models <globs>', 'models that the key may use, separated by commas (default: all)', list)
     .option(
       '--expires <date>',
-      'last day (2030-12-31, until its end in UTC) or moment (2030-12-31T18:00:00Z) of the key',
+      'expiry of the key: end of a day in UTC (2030-12-31), or a time (2030-12-31T18:00:00Z)',
       date,
     )
-    .option('--json', 'print one object: name, key, hash and the entry of `keys`')
+    .option('--json', 'print a JSON object: name, key, hash and the entry for `keys`')
     .addHelpText('after', example('gateway keys new team-search --models "swift-*,embed-small" --expires 2030-12-31'))
     .action(async (name: string, options: Options) => end(await newKeyFor(name, options, io)))
 }
@@ -39,7 +39,7 @@ async function newKeyFor(name: string, options: Options, io: Io): Promise<number
     print(io.stdout, JSON.stringify({ name, key, hash, entry: { secret: { hash }, models, expires } }, undefined, 2))
     return EXIT.ok
   }
-  print(io.stdout, `${bold(key)}  ${dim('# this is the only time that it is shown')}\n`)
+  print(io.stdout, `${bold(key)}  ${dim('# it is not shown again')}\n`)
   print(io.stdout, keyLines(name, sha256, options))
   return EXIT.ok
 }
@@ -64,14 +64,14 @@ function plain(text: string): string {
 
 function name(text: string): string {
   if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(text)) {
-    throw new InvalidArgumentError('A name is made of letters, digits, dots, underscores and dashes.')
+    throw new InvalidArgumentError('A name consists of letters, digits, dots, underscores and dashes.')
   }
   return text
 }
 
 function date(text: string): string {
   const last = parseMoment(text)
-  if (last === undefined) throw new InvalidArgumentError('A date is written 2030-12-31 or 2030-12-31T18:00:00Z.')
-  if (last <= Date.now()) throw new InvalidArgumentError('The key would have expired already.')
+  if (last === undefined) throw new InvalidArgumentError('Write a date as 2030-12-31 or 2030-12-31T18:00:00Z.')
+  if (last <= Date.now()) throw new InvalidArgumentError('This date is in the past.')
   return text
 }

@@ -71,7 +71,7 @@ function failure(error: unknown, io: Io): number {
     return error.exit
   }
   const stack = error instanceof Error ? (error.stack ?? error.message) : String(error)
-  print(io.stderr, `${red('error:')} a fault of the gateway itself, please report it\n${stack}`)
+  print(io.stderr, `${red('error:')} this is a bug in the gateway, please report it\n${stack}`)
   return EXIT.failed
 }
 

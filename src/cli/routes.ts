@@ -15,9 +15,9 @@ interface Options extends SourceOptions {
 /** `gateway routes`: one line for each route that the file serves, the health routes included. */
 export const routesCommand: Define = (parent, io, end) => {
   takesSource(parent.command('routes'))
-    .description('list the routes that a configuration serves')
+    .description('list the routes of a configuration')
     .argument('[file]', FILE_WORDS)
-    .option('--json', 'print a list of objects')
+    .option('--json', 'print a JSON array')
     .addHelpText('after', example('gateway routes gateway.yaml'))
     .action(async (file: string | undefined, options: Options) => end(await routes(fileOf(file, options), options, io)))
 }
@@ -57,7 +57,7 @@ function models(route: Route, { config }: Ready): string {
   if (route.protocol === undefined) return ''
   if (route.model === undefined && route.holding !== undefined) {
     const holders = route.resolve('')?.groups.flatMap(({ exchanges }) => exchanges.map(one => one.upstream.name)) ?? []
-    return `held by ${holders.length === 0 ? 'nobody' : holders.join(', ')}`
+    return `kept by ${holders.length === 0 ? 'no upstream' : holders.join(', ')}`
   }
   if (route.model === undefined && route.task === undefined) return 'no model'
   const names = Object.keys(config.models)

@@ -11,15 +11,13 @@ import { ownSchema } from './own-schema.js'
 export const schemaCommand: Define = (parent, io, end) => {
   parent
     .command('schema')
-    .description(
-      'print the JSON Schema of gateway.yaml, with the names of one such file, or another schema by its name, for editors',
-    )
+    .description('print a JSON Schema for editors; given a configuration file, it includes the names in that file')
     .argument(
       '[name]',
       '"gateway", "routes", "kind", the name of a request schema such as "chat.request", or a configuration file',
       'gateway',
     )
-    .option('--list', 'print the names instead')
+    .option('--list', 'list the schema names instead')
     .addHelpText(
       'after',
       example('gateway schema > gateway.schema.json', 'gateway schema gateway.yaml > gateway.schema.json'),

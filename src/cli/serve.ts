@@ -27,16 +27,13 @@ const FORCED_CLOSE_MS = 800
 /** `gateway serve`: runs until a signal; the first one drains, the second ends at once. */
 export const serveCommand: Define = (parent, io, end) => {
   takesSource(parent.command('serve'))
-    .description('serve a configuration; SIGHUP reloads it, SIGTERM drains, a second SIGTERM ends at once')
+    .description('serve a configuration; SIGHUP reloads, SIGTERM drains, a second SIGTERM exits at once')
     .argument('[file]', FILE_WORDS)
-    .option('--port <number>', 'listen on this port instead of the one in the file; 0 is any free one', port)
-    .option('--host <address>', 'listen on this address instead of the one in the file')
-    .addOption(new Option('--log-level <level>', 'log this much instead of what the file says').choices(LOG_LEVELS))
+    .option('--port <number>', 'port to listen on, instead of the one in the file; 0 picks a free one', port)
+    .option('--host <address>', 'address to listen on, instead of the one in the file')
+    .addOption(new Option('--log-level <level>', 'log level, instead of the one in the file').choices(LOG_LEVELS))
     .option('--no-watch', 'do not reload when files change')
-    .option(
-      '--show-key',
-      'print keys that the gateway made; else a terminal shows a key once, on the start that makes it',
-    )
+    .option('--show-key', 'always print generated keys; otherwise a terminal shows a key once, when it is created')
     .addHelpText('after', example('gateway serve', 'gateway serve gateway.yaml --port 9000 --log-level warn'))
     .action(async (file: string | undefined, options: Options) => {
       end(await serve(fileOf(file, options), options, await withVariables(io, options)))
@@ -128,7 +125,7 @@ async function untilEnd(gateway: Gateway, io: Io): Promise<number> {
   const signal = await nextSignal('SIGINT', 'SIGTERM')
   // Listened for before it is announced: without a listener a signal would kill the process.
   const second = nextSignal('SIGINT', 'SIGTERM')
-  print(io.stdout, `${signal}: draining; a second signal ends at once`)
+  print(io.stdout, `${signal}: draining; a second signal exits at once`)
   const ended = await Promise.race([gateway.close(), second])
   if (ended === undefined) return EXIT.ok
   // Work that hangs must not keep the process alive.

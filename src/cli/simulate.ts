@@ -15,8 +15,8 @@ interface Options {
 export const simulateCommand: Define = (parent, io, end) => {
   parent
     .command('simulate')
-    .description('run the built-in upstream by itself; it prints one JSON line for each request that it receives')
-    .option('--port <number>', 'port to listen on; 0 is any free one', port, 0)
+    .description('run the built-in simulator as its own process; prints a JSON line for each request it receives')
+    .option('--port <number>', 'port to listen on; 0 picks a free one', port, 0)
     .option('--host <address>', 'address to listen on', '127.0.0.1')
     .option('--log <file>', 'append the lines to a file instead of printing them')
     .addHelpText('after', example('gateway simulate --port 9090', 'gateway simulate --port 9090 --log received.jsonl'))

@@ -19,7 +19,11 @@ export const FILE_WORDS = 'configuration file; "-" reads standard input'
 export function takesSource(command: Command): Command {
   return command
     .option('-f, --file <file>', `${FILE_WORDS} (default: "${DEFAULT_FILE}")`)
-    .option('--env-file <file>', 'lines NAME=value; may stand several times, and the environment wins', append)
+    .option(
+      '--env-file <file>',
+      'read variables (NAME=value lines); repeatable; the environment takes precedence',
+      append,
+    )
 }
 
 function append(file: string, before: readonly string[] = []): readonly string[] {
@@ -29,7 +33,7 @@ function append(file: string, before: readonly string[] = []): readonly string[]
 /** The file of a command, which names it as an argument or as an option. */
 export function fileOf(argument: string | undefined, { file }: SourceOptions): string {
   if (argument !== undefined && file !== undefined)
-    throw new CommandError(`two files are named: ${argument} and ${file}`)
+    throw new CommandError(`two files are given: ${argument} and ${file}`)
   return argument ?? file ?? DEFAULT_FILE
 }
 

@@ -11,9 +11,9 @@ const CHECK_RECORD_TTL_MS = 60_000
 
 /** `gateway store check` and `gateway store migrate`: the store of a configuration, without a gateway. */
 export const storeCommand: Define = (parent, io, end) => {
-  const store = parent.command('store').description('look after the store of a configuration')
+  const store = parent.command('store').description("check and migrate a configuration's store")
   takesSource(store.command('check'))
-    .description('say whether the store can be used, by writing and reading a record; exit code 0 it can, 1 it cannot')
+    .description('write, read and remove a record to see whether the store works; exit codes: 0 it does, 1 it does not')
     .argument('[file]', FILE_WORDS)
     .option('--json', 'print one object')
     .addHelpText('after', example('gateway store check', 'gateway store check gateway.yaml'))
@@ -21,7 +21,7 @@ export const storeCommand: Define = (parent, io, end) => {
       end(await withStore(fileOf(file, options), options, io, check)),
     )
   takesSource(store.command('migrate'))
-    .description('bring the store to the schema of this version, as the next start would')
+    .description('migrate the store to the schema of this version, as the next start would')
     .argument('[file]', FILE_WORDS)
     .option('--json', 'print one object')
     .addHelpText('after', example('gateway store migrate'))
@@ -76,7 +76,7 @@ async function withStore(
 async function check({ config, inspect, open, say }: Tools): Promise<void> {
   const facts = await inspect()
   if (facts !== undefined && facts.written === undefined) {
-    return say(`${config.type}: nothing is there yet (the first start, or gateway store migrate, makes it)`, {
+    return say(`${config.type}: empty (the first start, or gateway store migrate, creates it)`, {
       usable: true,
       known: facts.known,
     })
@@ -126,6 +126,6 @@ async function roundTrip(store: Store): Promise<number> {
   await store.create({ ...place, created: now, expires: now + CHECK_RECORD_TTL_MS, value: Buffer.from('check') })
   const found = await store.get(place.namespace, place.owner, place.key)
   await store.delete(place)
-  if (found === undefined) throw new CommandError('the store does not give back what it was given', EXIT.failed)
+  if (found === undefined) throw new CommandError('the store did not return the record that was written', EXIT.failed)
   return performance.now() - since
 }

@@ -24,28 +24,30 @@ const HEAD = ['id', 'kind', 'key', 'model', 'upstream', 'state', 'progress', 'be
 
 /** `gateway tasks list|show|cancel`: what the gateway keeps of tasks, whether it runs or not. */
 export const tasksCommand: Define = (parent, io, end) => {
-  const tasks = parent.command('tasks').description('look after tasks: videos and other work that goes on by itself')
-  shared(
-    tasks.command('list').description('list tasks, those of a key together, in the order in which they were begun'),
-  )
-    .option('--kind <kind>', 'only of this kind')
-    .addOption(new Option('--state <state>', 'only in this state').choices(TASK_STATES))
-    .option('--model <name>', 'only of this model, as clients name it')
-    .option('--upstream <name>', 'only at this upstream')
-    .option('--limit <number>', 'at most so many', count, 100)
+  const tasks = parent.command('tasks').description('list, show and cancel tasks (long-running work, such as videos)')
+  shared(tasks.command('list').description('list tasks by key, oldest first'))
+    .option('--kind <kind>', 'only tasks of this kind')
+    .addOption(new Option('--state <state>', 'only tasks in this state').choices(TASK_STATES))
+    .option('--model <name>', 'only tasks of this model, by its name for clients')
+    .option('--upstream <name>', 'only tasks at this upstream')
+    .option('--limit <number>', 'maximum number of tasks', count, 100)
     .addHelpText(
       'after',
       example('gateway tasks list --state running', 'gateway tasks list --owner team-search --json'),
     )
     .argument('[file]', FILE_WORDS)
     .action(async (file: string | undefined, options: ListOptions) => end(await list(file, options, io)))
-  shared(tasks.command('show').description('show all that is known of a task'))
-    .argument('<id>', 'id of the task, as its client knows it')
+  shared(tasks.command('show').description('show everything known about a task'))
+    .argument('<id>', 'id of the task, as its client sees it')
     .addHelpText('after', example('gateway tasks show task_0123456789abcdef0123456789abcdef'))
     .argument('[file]', FILE_WORDS)
     .action(async (id: string, file: string | undefined, options: Options) => end(await show(id, file, options, io)))
-  shared(tasks.command('cancel').description('end a task; a running gateway tells its upstream, where that takes it'))
-    .argument('<id>', 'id of the task, as its client knows it')
+  shared(
+    tasks
+      .command('cancel')
+      .description('cancel a task; a running gateway cancels it upstream too, if the upstream supports that'),
+  )
+    .argument('<id>', 'id of the task, as its client sees it')
     .addHelpText('after', example('gateway tasks cancel task_0123456789abcdef0123456789abcdef'))
     .argument('[file]', FILE_WORDS)
     .action(async (id: string, file: string | undefined, options: Options) => end(await cancel(id, file, options, io)))
@@ -53,8 +55,8 @@ export const tasksCommand: Define = (parent, io, end) => {
 
 function shared(command: Command): Command {
   return takesSource(command)
-    .option('--owner <key>', 'only of the key of this name')
-    .option('--json', 'print JSON: one object, or one a line')
+    .option('--owner <key>', 'only tasks of this key')
+    .option('--json', 'print JSON; lists have one object per line')
 }
 
 async function list(file: string | undefined, { limit, ...options }: ListOptions, io: Io): Promise<number> {
@@ -69,7 +71,7 @@ async function list(file: string | undefined, { limit, ...options }: ListOptions
     }
     if (found.length > limit) {
       found.pop()
-      print(io.stderr, `there are more than these ${limit}; --limit shows them`)
+      print(io.stderr, `only the first ${limit} are shown; raise --limit to see more`)
     }
     if (options.json) for (const task of found) print(io.stdout, JSON.stringify(task))
     else {

@@ -11,26 +11,26 @@ export interface Chosen extends Provider {
 
 /** The text of a new gateway.yaml. `variable` holds the caller's key. */
 export function template(file: string, chosen: readonly Chosen[], variable: string): string {
-  return `${schemaLine(file)}# The gateway's configuration. Edit it while the gateway runs: what is right goes live at once, what is wrong is told
-# with its line and changes nothing.
+  return `${schemaLine(file)}# The gateway's configuration. Edit it while the gateway runs: valid changes go live at once; invalid ones are reported
+# with file and line, and nothing changes.
 #
-#   gateway validate FILE    checks it        gateway explain -f FILE    shows what it becomes
+#   gateway validate FILE    checks it        gateway explain -f FILE    prints the plan
 
 version: 1
 listen: { host: 127.0.0.1, port: 8080 }
 store: { type: file, path: ./data }
 
-# Who may call, and which models they see. Without ${variable} a key is made on the first start, and kept in data/keys.
-# \`gateway keys new NAME\` makes keys for others.
+# Who may call, and which models they may use. If ${variable} is not set, the first start creates a key in data/keys.
+# \`gateway keys new NAME\` creates keys for others.
 keys:
   local: { secret: { env: ${variable}, generate: true }, models: ["*"] }
 
 # Where requests go. A kind knows a provider's address, paths and credential placement.
-# An upstream whose secret is not set is off, and its models with it: set the variable and it is on.
+# An upstream whose secret is not set is off, and so are its models: set the variable to turn them on.
 upstreams:
 ${chosen.map(upstream).join('\n')}
 
-# The names that clients use. One line adds a model; exact names win over globs, globs are tried in this order.
+# The names that clients use, one line each. Exact names win over globs; globs are tried in this order.
 models:
 ${models(chosen).join('\n')}
 `
@@ -58,8 +58,8 @@ function upstream({ name, description, base, address, variable, takesSecret, wan
   if (variable !== undefined) fields.push(`secret: { env: ${variable} }`)
   if (wantsLimit) fields.push('traits: { max_output: 8192 }')
   const lines = [`  # ${description}`, `  ${name}: { ${fields.join(', ')} }`]
-  if (wantsLimit) lines.push('  #   max_output: tokens that an answer may have where a client names no limit')
-  if (variable === undefined && takesSecret) lines.push(`  #   where it wants a key: secret: { env: ${guess(name)} }`)
+  if (wantsLimit) lines.push('  #   max_output: limit of output tokens if the client sets none')
+  if (variable === undefined && takesSecret) lines.push(`  #   if it needs a key: secret: { env: ${guess(name)} }`)
   return lines.join('\n')
 }
 
@@ -75,7 +75,7 @@ function models(chosen: readonly Chosen[]): readonly string[] {
     const chosenByWord = [...models].filter(([model]) => !taken.has(model))
     for (const [model] of chosenByWord) taken.add(model)
     return [
-      ...(anyModel ? [`  "${name}/*": { upstream: ${name}, as: "*" } # ${name}/NAME here is NAME there`] : []),
+      ...(anyModel ? [`  "${name}/*": { upstream: ${name}, as: "*" } # ${name}/NAME is NAME upstream`] : []),
       ...chosenByWord.map(([model, word]) => `  ${model}: ${name} # requests with ${word}`),
     ]
   })

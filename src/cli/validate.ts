@@ -18,18 +18,18 @@ interface Options extends SourceOptions {
 /** `gateway validate`: the steps that `serve` runs before it starts, and nothing else. */
 export const validateCommand: Define = (parent, io, end) => {
   takesSource(parent.command('validate'))
-    .description('check a configuration; exit code 0 valid, 1 not valid, 2 no such file')
+    .description('check a configuration; exit codes: 0 valid, 1 invalid, 2 file not found')
     .argument('[files...]', FILE_WORDS)
     .addOption(
-      new Option('--format <format>', 'how problems are told')
+      new Option('--format <format>', 'output format of problems')
         .choices(['text', 'json', 'github', 'sarif'])
         .default('text'),
     )
-    .option('--strict', 'let warnings fail too, but for those of secrets that are not there')
+    .option('--strict', 'fail on warnings too, except those about missing secrets')
     .addOption(
       new Option(
         '--secrets <mode>',
-        'secrets that are not there: an error, or taken as if they were there (as under CI, where this says nothing)',
+        'treat missing secrets as an error, or assume that they exist (the default if CI is set)',
       ).choices(['require', 'assume']),
     )
     .option('--watch', 'check again whenever a file changes, until Ctrl-C')
@@ -44,7 +44,8 @@ export const validateCommand: Define = (parent, io, end) => {
 
 async function validate(files: readonly string[], options: Options, io: Io): Promise<number> {
   const named = files.length > 1 && options.file === undefined ? files : [fileOf(files[0], options)]
-  if (named.filter(file => file === STANDARD_INPUT).length > 1) throw new CommandError('standard input is one file')
+  if (named.filter(file => file === STANDARD_INPUT).length > 1)
+    throw new CommandError('standard input can be given only once')
   if (options.watch === true) {
     const [file = '', ...others] = named
     if (others.length > 0 || file === STANDARD_INPUT) throw new CommandError('--watch is for one file on disk')

@@ -45,7 +45,7 @@ function firstDetail(detail: Json | undefined): string | undefined {
 /** The error that stands in a chunk, or in an answer with status 200. */
 export function errorInside(document: JsonObject, phase: string): GatewayError {
   const inner = objectOf(document.error) ?? document
-  const { message = 'The upstream failed in the middle of its answer.', code, param } = decodeError(200, document)
+  const { message = 'The upstream failed during its answer.', code, param } = decodeError(200, document)
   const status = [inner.status_code, inner.status, inner.code].map(numberOf).find(isStatus)
   const details = {
     phase,

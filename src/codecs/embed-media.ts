@@ -4,7 +4,7 @@ import type { Carry } from '../core/fields.js'
 
 /** What becomes of media where the model has no trait `image_inputs`: a text model would embed something else than was asked. */
 export const NOT_DECLARED: Carry = {
-  refused: 'the model is not declared to embed more than texts (trait image_inputs)',
+  refused: 'the model is declared to embed only texts (trait image_inputs)',
 }
 
 export function isDeclared({ image_inputs }: Traits): boolean {

@@ -76,5 +76,5 @@ export const estimate: CountCodec = {
 }
 
 function never(): never {
-  throw new GatewayError('internal', 'An estimate is made here; nobody is asked for it.')
+  throw new GatewayError('internal', 'The gateway estimates; no upstream is asked.')
 }

@@ -10,7 +10,7 @@ const FORCED_TOOL = 'gateway_json_answer'
 
 /** Where no schema says what the arguments are. */
 const ANY_OBJECT =
-  'Gives the answer to the user. The arguments are the whole answer: the members and values of the JSON object that was asked for.'
+  'Gives the answer to the user. The arguments are the whole answer: the members and values of the requested JSON object.'
 
 /**
  * Asks for the structured answer by a function that has to be called. Where the client has tools of its own the model
@@ -23,7 +23,7 @@ export function forceTool(request: TextRequest, { lose }: Pick<Target, 'lose'>):
   if (format === undefined) return request
   if (demandsCall(rest.toolChoice)) {
     const field = format.type === 'json' ? 'formatJson' : 'formatSchema'
-    lose(field, undefined, 'the model answers in this form by calling a tool, and the client demands another call')
+    lose(field, undefined, 'the model answers in this format by calling a tool, and the client requires another call')
     return rest
   }
   if (rest.tools.some(tool => tool.type !== 'hosted' && tool.name === FORCED_TOOL)) {
@@ -137,7 +137,7 @@ class Unforcing {
 
   end(event: EndEvent): readonly TextEvent[] {
     if (this.#forced < 0 && !this.#otherCalls && event.end.reason === 'stop' && !this.#refuses && !isJson(this.text)) {
-      return [{ type: 'error', error: badUpstream('The model answered in prose where JSON was asked for.') }]
+      return [{ type: 'error', error: badUpstream('The model answered in prose instead of JSON.') }]
     }
     const flushed = this.#forced < 0 ? this.flush() : []
     const stop = this.#forced >= 0 && !this.#otherCalls && event.end.reason === 'tool'

@@ -63,7 +63,7 @@ export class FreeTextTools {
 
   private tool(tool: Tool, lose: Target['lose']): Tool {
     if (tool.type !== 'custom' || !this.#names.has(tool.name)) return tool
-    lose('customTools', tool.at, tool.format && 'nothing holds its input to the grammar')
+    lose('customTools', tool.at, tool.format && 'the grammar of its input is not enforced')
     return functionOf(tool)
   }
 

@@ -18,7 +18,7 @@ type Setting = keyof SearchSettings
 
 const WORDS: Readonly<Record<Setting, string>> = {
   size: 'the size of its context',
-  place: 'the place of the user',
+  place: 'the location of the user',
   allowed: 'the domains that it may use',
   blocked: 'the domains that it may not use',
   uses: 'its number of searches',
@@ -86,5 +86,5 @@ function says(value: Json | undefined): boolean {
 export function containerLoss({ value }: HostedTool): string | undefined {
   const { container } = value
   const holds = typeof container === 'string' || arrayOf(objectOf(container)?.file_ids).length > 0
-  return holds ? 'its container lies at another upstream' : undefined
+  return holds ? 'its container is at another upstream' : undefined
 }

@@ -19,7 +19,8 @@ export class InOrder {
     if (!('index' in event)) return [event]
     if (event.index < this.#at) return []
     if (event.index > this.#at) {
-      if (this.#waiting.length >= MAX_WAITING_EVENTS) throw new RangeError('too many events wait for an earlier part')
+      if (this.#waiting.length >= MAX_WAITING_EVENTS)
+        throw new RangeError('too many events are waiting for an earlier part')
       this.#waiting.push(event)
       return []
     }

@@ -18,10 +18,10 @@ export function loseHosted(
       toolChoice.mode === 'required' &&
       toolChoice.names.every(one => names.includes(one)))
   if (isForced) {
-    const message = `The model cannot be given 'tool_choice': it knows no tools of the type '${tool.name}'.`
+    const message = `The model cannot be given 'tool_choice': it has no tools of the type '${tool.name}'.`
     throw new GatewayError('untranslatable', message, { param: 'tool_choice' })
   }
-  target.lose(field, tool.at, `the model knows no tools of the type '${tool.name}'`)
+  target.lose(field, tool.at, `the model has no tools of the type '${tool.name}'`)
 }
 
 /** Names of a choice among tools, without those of tools that are known to another protocol than `protocol` alone. */

@@ -140,7 +140,7 @@ export function badUpstream(what: string): GatewayError {
 }
 
 export function truncated(): GatewayError {
-  return new GatewayError('upstream_truncated', 'The upstream broke off before the end of its answer.', {
+  return new GatewayError('upstream_truncated', "The upstream's answer ended early.", {
     phase: 'content',
   })
 }
@@ -151,9 +151,9 @@ export function parseEvent(data: string): JsonObject {
   try {
     event = parseExact(data)
   } catch {
-    throw badUpstream('An event of the stream is no JSON.')
+    throw badUpstream('An event of the stream is not JSON.')
   }
-  if (!isObject(event)) throw badUpstream('An event of the stream is no object.')
+  if (!isObject(event)) throw badUpstream('An event of the stream is not an object.')
   return event
 }
 

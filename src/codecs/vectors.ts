@@ -18,7 +18,7 @@ export function toBase64(vector: readonly number[]): string {
 export function readVector(value: Json | undefined, dimensions?: number): readonly number[] {
   const vector = typeof value === 'string' ? fromBase64(value, dimensions) : value
   if (!Array.isArray(vector) || vector.length === 0) throw badUpstream('A vector is missing.')
-  if (!vector.every(one => Number.isFinite(one))) throw badUpstream('A vector holds something else than numbers.')
+  if (!vector.every(one => Number.isFinite(one))) throw badUpstream('A vector contains something other than numbers.')
   return vector as readonly number[]
 }
 
@@ -26,7 +26,7 @@ function fromBase64(text: string, dimensions: number | undefined): number[] {
   const bytes = Buffer.from(text, 'base64')
   const fits =
     bytes.length % FLOAT_BYTES === 0 && (dimensions === undefined || bytes.length === dimensions * FLOAT_BYTES)
-  if (!fits) throw badUpstream('A vector is no sequence of 32-bit floats.')
+  if (!fits) throw badUpstream('A vector is not a sequence of 32-bit floats.')
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
   return Array.from({ length: bytes.length / FLOAT_BYTES }, (_, i) => view.getFloat32(i * FLOAT_BYTES, true))
 }

@@ -25,9 +25,9 @@ export function checkAliasPath(
   }
   const reserved = reservedFault(also.path)
   if (reserved !== undefined) report.error('reserved-route', place, reserved)
-  if (pattern.shape === shape) report.error('route-clash', place, "this is the route's own path")
+  if (pattern.shape === shape) report.error('route-clash', place, "this is already the route's path")
   for (const name of params.filter(one => !pattern.params.includes(one)))
-    report.error('missing-key', place, `the path has no parameter {${name}}, which the route's own has`)
+    report.error('missing-key', place, `the route's path has the parameter {${name}}, this path does not`)
   for (const name of pattern.params.filter(one => !params.includes(one)))
     report.error('unknown-parameter', place, `the route's own path has no parameter {${name}}`)
 }

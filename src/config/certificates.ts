@@ -18,7 +18,7 @@ export function warnOfValidity(pem: string, site: Site, { report, now }: Pick<Co
   const faults = (pem.match(BLOCK) ?? []).slice(0, MAX_CERTIFICATES).flatMap(block => faultOf(block, now) ?? [])
   const [first] = faults
   if (first === undefined) return
-  const more = faults.length === 1 ? '' : `, and so it is with ${faults.length - 1} more in this file`
+  const more = faults.length === 1 ? '' : `; so are ${faults.length - 1} more in this file`
   report.warn('certificate-validity', site, `${first}${more}`)
 }
 

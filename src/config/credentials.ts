@@ -16,12 +16,9 @@ export function readCredentialSecret(
   if (raw.disabled === true) return { off: 'disabled' }
   for (const { value, site } of layers) {
     if (value.secret !== undefined && value.credential?.secret !== undefined) {
-      context.report.error(
-        'conflict',
-        site.child('secret'),
-        'the secret stands here and in credential; one of them is enough',
-        { on: 'key' },
-      )
+      context.report.error('conflict', site.child('secret'), 'the secret is both here and in credential: remove one', {
+        on: 'key',
+      })
     }
   }
   const holder = layers.findLast(({ value }) => value.secret !== undefined || value.credential?.secret !== undefined)
@@ -55,7 +52,7 @@ export function mergeCredential(
   const holder = last(layers, 'secret')
   if (holder !== undefined) {
     const message =
-      'nothing says where this secret goes: add credential: { in: header, name: authorization, scheme: Bearer }, or a kind'
+      'it is not known where to send this secret: add credential: { in: header, name: authorization, scheme: Bearer }, or a kind'
     context.report.error('missing-credential', holder.site.child('secret'), message, { on: 'key' })
   }
   return undefined

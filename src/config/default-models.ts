@@ -69,7 +69,7 @@ function refuseProtocol(
   open: ReadonlySet<string | undefined>,
   { report }: Context,
 ): void {
-  const message = `no route has the protocol ${quoted(protocol)} and requests that could leave their model out`
+  const message = `no route with the protocol ${quoted(protocol)} has requests that can omit the model`
   const names = [...open].flatMap(name => name ?? [])
   report.error('dangling-reference', site, message, {
     on: 'key',
@@ -86,7 +86,7 @@ function checkModel(
   { report }: Context,
 ): void {
   if (isGlob(name)) {
-    report.error('bad-value', site, `one model stands for none, and ${quoted(name)} is a pattern of many`)
+    report.error('bad-value', site, `the default has to be one model, and ${quoted(name)} is a glob`)
     return
   }
   const model =
@@ -106,7 +106,7 @@ function checkModel(
   ]
   const reached = model.config.targets.map(({ upstream }) => upstreams.get(upstream)).filter(one => one !== undefined)
   if (reached.length === 0 || reached.some(({ endpoints }) => speaking.some(one => endpoints.has(one)))) return
-  report.error('unreachable-model', site, `no upstream of ${quoted(name)} can be asked by ${quoted(protocol)}`, {
+  report.error('unreachable-model', site, `no upstream of ${quoted(name)} speaks ${quoted(protocol)}`, {
     from: ['upstreams', 'kinds'],
   })
 }

@@ -7,31 +7,31 @@ interface OwnWord {
   readonly meant?: string
 }
 
-const SECRET: OwnWord = { hint: 'the secret is named, never written: secret: { env: NAME }', meant: 'secret' }
-const PLACE: OwnWord = { hint: 'where a secret is found stands under secret: secret: { env: NAME }', meant: 'secret' }
+const SECRET: OwnWord = { hint: 'name the secret, do not write it here: secret: { env: NAME }', meant: 'secret' }
+const PLACE: OwnWord = { hint: 'write under secret where to find it: secret: { env: NAME }', meant: 'secret' }
 const BASE: OwnWord = { hint: 'the address of an upstream is its base', meant: 'base' }
-const KIND: OwnWord = { hint: 'what an upstream is, its kind says', meant: 'kind' }
+const KIND: OwnWord = { hint: 'write the kind of the upstream', meant: 'kind' }
 const UPSTREAM: OwnWord = { hint: 'the name of the upstream that serves the model', meant: 'upstream' }
 const UPSTREAMS: OwnWord = { hint: 'providers are upstreams, by name', meant: 'upstreams' }
 const MODELS: OwnWord = {
-  hint: 'models stand at the top of the file, each with its upstream: models: { NAME: UPSTREAM }',
+  hint: 'models are declared at the top level of the file, each with its upstream: models: { NAME: UPSTREAM }',
 }
 const KEYS: OwnWord = {
-  hint: 'callers have keys, by name: keys: { me: { secret: { env: GATEWAY_KEY } } }',
+  hint: 'callers are declared under keys, by name: keys: { me: { secret: { env: GATEWAY_KEY } } }',
   meant: 'keys',
 }
-const AS: OwnWord = { hint: 'the name that the upstream has for the model is "as"', meant: 'as' }
-const FALLBACKS: OwnWord = { hint: 'what is tried in turn is a list: models: { NAME: [FIRST, SECOND] }' }
+const AS: OwnWord = { hint: 'write the upstream\'s name for the model as "as"', meant: 'as' }
+const FALLBACKS: OwnWord = { hint: 'fallbacks are a list of targets: models: { NAME: [FIRST, SECOND] }' }
 const DEFAULTS: OwnWord = {
-  hint: 'what requests are given: request: [{ default: { temperature: 0.2 } }] (set: whatever the client says)',
+  hint: "change requests: request: [{ default: { temperature: 0.2 } }] (set overwrites the client's value)",
 }
-const SETTINGS: OwnWord = { hint: 'these are limits, timeouts and retry' }
+const SETTINGS: OwnWord = { hint: 'use limits, timeouts and retry' }
 const LISTEN: OwnWord = { hint: 'where the gateway listens: listen: { host: 127.0.0.1, port: 8080 }', meant: 'listen' }
 const ELSEWHERE = 'in upstreams: { NAME: { kind: KIND, secret: { env: NAME }, base: https://… } }'
 const RATES: OwnWord = {
-  hint: 'there are no limits of rates; limits has those of sizes, connections and requests in flight',
+  hint: 'rate limits are not supported; limits bounds sizes, connections and requests in flight',
 }
-const BUDGETS: OwnWord = { hint: 'there are no budgets; the request log has what each key used' }
+const BUDGETS: OwnWord = { hint: 'budgets are not supported; the request log has the usage of each key' }
 
 const COMMON: Readonly<Record<string, OwnWord>> = {
   ratelimit: RATES,
@@ -76,10 +76,10 @@ const OF_UPSTREAMS: Readonly<Record<string, OwnWord>> = {
 const WORDS: Readonly<Record<string, Readonly<Record<string, OwnWord>>>> = {
   '': {
     ...COMMON,
-    apikey: { hint: `secrets of upstreams stand there, ${ELSEWHERE}; callers have keys` },
-    baseurl: { hint: `addresses stand with their upstreams, ${ELSEWHERE}` },
-    apibase: { hint: `addresses stand with their upstreams, ${ELSEWHERE}` },
-    url: { hint: `addresses stand with their upstreams, ${ELSEWHERE}` },
+    apikey: { hint: `write an upstream's secret with the upstream, ${ELSEWHERE}; callers are declared under keys` },
+    baseurl: { hint: `write the address with its upstream, ${ELSEWHERE}` },
+    apibase: { hint: `write the address with its upstream, ${ELSEWHERE}` },
+    url: { hint: `write the address with its upstream, ${ELSEWHERE}` },
     modellist: { ...MODELS, meant: 'models' },
     providers: UPSTREAMS,
     backends: UPSTREAMS,
@@ -90,10 +90,10 @@ const WORDS: Readonly<Record<string, Readonly<Record<string, OwnWord>>>> = {
     users: KEYS,
     clients: KEYS,
     fallbacks: FALLBACKS,
-    logging: { hint: 'what is logged: log: { level: debug }', meant: 'log' },
-    cache: { hint: 'answers are not kept' },
-    caching: { hint: 'answers are not kept' },
-    loglevel: { hint: 'what is logged: log: { level: debug }', meant: 'log' },
+    logging: { hint: 'the log level: log: { level: debug }', meant: 'log' },
+    cache: { hint: 'answers are not cached' },
+    caching: { hint: 'answers are not cached' },
+    loglevel: { hint: 'the log level: log: { level: debug }', meant: 'log' },
     server: LISTEN,
     port: LISTEN,
     host: LISTEN,
@@ -118,10 +118,10 @@ const WORDS: Readonly<Record<string, Readonly<Record<string, OwnWord>>>> = {
   upstreams: OF_UPSTREAMS,
   models: {
     ...COMMON,
-    apikey: { hint: `the secret stands with the upstream, ${ELSEWHERE}` },
-    baseurl: { hint: `the address stands with the upstream, ${ELSEWHERE}` },
-    apibase: { hint: `the address stands with the upstream, ${ELSEWHERE}` },
-    url: { hint: `the address stands with the upstream, ${ELSEWHERE}` },
+    apikey: { hint: `write the secret with the upstream, ${ELSEWHERE}` },
+    baseurl: { hint: `write the address with the upstream, ${ELSEWHERE}` },
+    apibase: { hint: `write the address with the upstream, ${ELSEWHERE}` },
+    url: { hint: `write the address with the upstream, ${ELSEWHERE}` },
     provider: UPSTREAM,
     kind: UPSTREAM,
     model: AS,
@@ -151,32 +151,32 @@ const SETTINGS_WORDS: Readonly<Record<string, Readonly<Record<string, OwnWord>>>
     bodysize: { hint: 'the largest body of a request', meant: 'body' },
     maxbodysize: { hint: 'the largest body of a request', meant: 'body' },
     clientmaxbodysize: { hint: 'the largest body of a request', meant: 'body' },
-    timeout: { hint: 'how long upstreams are waited for stands in timeouts' },
+    timeout: { hint: 'timeouts of upstreams are under timeouts' },
     concurrency: { hint: 'requests at the same time', meant: 'in_flight' },
     maxconnections: { hint: 'connections to an upstream', meant: 'connections' },
   },
   timeouts: {
-    request: { hint: 'the longest time of a whole exchange', meant: 'total' },
-    timeout: { hint: 'the longest time of a whole exchange', meant: 'total' },
-    response: { hint: 'the longest wait for the first byte of an answer', meant: 'first_byte' },
-    header: { hint: 'the longest wait for the first byte of an answer', meant: 'first_byte' },
-    read: { hint: 'the longest pause within an answer', meant: 'idle' },
-    stream: { hint: 'the longest pause within an answer', meant: 'idle' },
+    request: { hint: 'the time limit of a whole exchange', meant: 'total' },
+    timeout: { hint: 'the time limit of a whole exchange', meant: 'total' },
+    response: { hint: 'the time limit for the first byte of an answer', meant: 'first_byte' },
+    header: { hint: 'the time limit for the first byte of an answer', meant: 'first_byte' },
+    read: { hint: 'the time limit between two bytes of an answer', meant: 'idle' },
+    stream: { hint: 'the time limit between two bytes of an answer', meant: 'idle' },
   },
   retry: {
     retries: { hint: 'attempts in all, the first included', meant: 'attempts' },
     maxretries: { hint: 'attempts in all, the first included', meant: 'attempts' },
     numretries: { hint: 'attempts in all, the first included', meant: 'attempts' },
     count: { hint: 'attempts in all, the first included', meant: 'attempts' },
-    backoff: { hint: 'the next target is asked at once' },
-    delay: { hint: 'the next target is asked at once' },
+    backoff: { hint: 'the next target is tried at once' },
+    delay: { hint: 'the next target is tried at once' },
     statuses: { hint: 'failures after which another target is tried', meant: 'on' },
     statuscodes: { hint: 'failures after which another target is tried', meant: 'on' },
   },
   listen: {
-    address: { hint: 'the address to listen at', meant: 'host' },
-    bind: { hint: 'the address to listen at', meant: 'host' },
-    ip: { hint: 'the address to listen at', meant: 'host' },
+    address: { hint: 'the address to listen on', meant: 'host' },
+    bind: { hint: 'the address to listen on', meant: 'host' },
+    ip: { hint: 'the address to listen on', meant: 'host' },
     ssl: { hint: 'certificates: tls: { cert: ./cert.pem, key: ./key.pem }', meant: 'tls' },
   },
   log: { format: { hint: 'the log is always JSON lines on standard error' } },

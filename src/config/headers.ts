@@ -37,7 +37,7 @@ export function checkHeaders(
     } else if (CONNECTION.has(lower)) {
       report.error('reserved-header', place, `${lower} is set by the gateway itself`, { on: 'key' })
     } else if (Object.hasOwn(checked, lower)) {
-      report.error('duplicate-key', place, `the header ${lower} stands here twice: case makes no difference`, {
+      report.error('duplicate-key', place, `the header ${lower} is set twice: names are case-insensitive`, {
         on: 'key',
       })
     } else if (!/^[\t\x20-\x7e]*$/.test(value)) {

@@ -59,7 +59,7 @@ function included(document: Document, folders: Set<string>, context: Context): r
 
 function globbed(path: string, pattern: string, site: Site, { report }: Context): readonly string[] {
   const found = expandGlob(path)
-  if (found.length === 0) report.error('include-empty', site, `no file fits ${quoted(pattern)}`)
+  if (found.length === 0) report.error('include-empty', site, `no file matches ${quoted(pattern)}`)
   return found
 }
 

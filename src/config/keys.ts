@@ -65,7 +65,7 @@ function readOne(written: RawKeySecret, site: Site, context: Context): readonly 
   if (raw.hash !== undefined)
     return [{ secret: { type: 'digest', sha256: raw.hash.slice('sha256:'.length).toLowerCase() } }]
   if (raw.env === undefined && raw.file === undefined) {
-    context.report.error('missing-key', site, '"env" is missing here: the variable that may hold the key', {
+    context.report.error('missing-key', site, '"env" is missing here: the variable that holds the key', {
       on: 'key',
     })
     return []
@@ -74,7 +74,7 @@ function readOne(written: RawKeySecret, site: Site, context: Context): readonly 
   if (result === 'broken') return []
   if ('absent' in result) {
     if (result.empty) {
-      context.report.error('empty-secret', site, `${result.absent}: an empty key would let everybody in`)
+      context.report.error('empty-secret', site, `${result.absent}: an empty key would admit everyone`)
       return []
     }
     return [raw.generate === true ? { secret: { type: 'generated' } } : { absent: result.absent }]
@@ -98,12 +98,12 @@ function refuseShared(
   const digest = secret.type === 'digest' ? secret.sha256 : digestOf(secret.secret)
   const owner = owners.get(digest)
   if (owner === undefined) owners.set(digest, name)
-  else if (owner === name) report.warn('shared-secret', site, 'two of these secrets are the same')
+  else if (owner === name) report.warn('shared-secret', site, 'two of these secrets are equal')
   else
     report.error(
       'shared-secret',
       site,
-      `the key ${quoted(owner)} has the same secret, so nobody could tell the two callers apart`,
+      `the key ${quoted(owner)} has the same secret, so the two callers cannot be told apart`,
     )
 }
 
@@ -115,7 +115,7 @@ function readExpiry(raw: RawKey, site: Site, context: Context): number | undefin
     context.report.error(
       'bad-value',
       place,
-      'expected a day such as 2026-12-31, or a moment with its zone such as 2026-12-31T12:00:00Z',
+      'expected a date such as 2026-12-31, or a time with its zone such as 2026-12-31T12:00:00Z',
     )
   } else if (expires <= context.now) {
     context.report.warn('expired-key', place, 'this key has expired and is refused')
@@ -126,7 +126,7 @@ function readExpiry(raw: RawKey, site: Site, context: Context): number | undefin
 function warnOfUnknownModels(patterns: readonly string[], site: Site, models: KnownModels, { report }: Context): void {
   for (const [index, pattern] of patterns.entries()) {
     if (models.has(pattern)) continue
-    const message = `no model is called ${quoted(pattern)}, so this lets nothing through`
+    const message = `no model is called ${quoted(pattern)}, so it permits nothing`
     report.warn('unknown-model', site.child(index), message, {
       meant: () => suggest(pattern, models.names),
       of: 'models',

@@ -49,7 +49,7 @@ export class Kinds {
         this.#context.report.error(
           'kind-cycle',
           place,
-          `kinds build on one another in a circle: ${[...way, name].join(' → ')}`,
+          `kinds extend each other in a circle: ${[...way, name].join(' → ')}`,
         )
         return undefined
       }

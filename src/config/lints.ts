@@ -36,7 +36,7 @@ const REGEX_LIKE = /(?<!\d)\.[*+]|^\^|\$$|\||\\|\(\?|\[[^\]]+\][*+?]?/
 function warnOfPatterns({ modelEntries, keyEntries }: Linted, { report }: Context): void {
   const warn = (name: string, site: Site, on: 'key' | 'value'): void => {
     if (!REGEX_LIKE.test(name)) return
-    const message = `${quoted(name)} looks like a regular expression; names are globs, in which only * is special: it stands for any text`
+    const message = `${quoted(name)} looks like a regular expression; names are globs, where only * is special: it matches any text`
     report.warn('regex-like-name', site, message, { on, meant: () => asGlob(name) })
   }
   for (const { name, site } of modelEntries.values()) warn(name, site, 'key')
@@ -74,10 +74,10 @@ function warnOfKinds({ kindEntries, upstreamEntries, shippedKinds }: Linted, { r
   }
   for (const { name, site } of kindEntries.values()) {
     if (shippedKinds.includes(name)) {
-      const message = `this replaces the kind ${quoted(name)} that comes with the gateway, whole; another name keeps both`
+      const message = `this replaces the whole shipped kind ${quoted(name)}; choose another name to keep both`
       report.warn('overridden-kind', site, message, { on: 'key' })
     }
-    if (!used.has(name)) report.warn('unused-kind', site, `no upstream is of the kind ${quoted(name)}`, { on: 'key' })
+    if (!used.has(name)) report.warn('unused-kind', site, `no upstream has the kind ${quoted(name)}`, { on: 'key' })
   }
 }
 
@@ -90,7 +90,7 @@ function warnOfTimeouts({ main, timeouts, upstreams, models, routes }: Linted, {
     const [first = 0, total] = [own.first_byte ?? shared, own.total ?? timeouts.total]
     if (first <= total) return
     const member = own.first_byte === undefined ? 'total' : 'first_byte'
-    const message = 'first_byte is longer than total, so it never ends a wait: total ends the whole exchange before'
+    const message = 'first_byte is longer than total, so it has no effect: total ends the exchange first'
     report.warn('late-timeout', site.child('timeouts', member), message, { on: 'key' })
   }
   if (written !== undefined) {

@@ -40,8 +40,7 @@ export function readListen(written: RawListen, site: Site, overrides: ListenOver
 function readPort(raw: number | string | undefined, site: Site, { report }: Context): number {
   if (typeof raw !== 'string') return raw ?? DEFAULTS.listen.port
   if (/^\d{1,5}$/.test(raw) && Number(raw) <= 65_535) return Number(raw)
-  if (!raw.includes('${'))
-    report.error('bad-value', site, 'this variable does not hold a port, a number from 0 to 65535')
+  if (!raw.includes('${')) report.error('bad-value', site, 'this variable has to be a port, a number from 0 to 65535')
   return DEFAULTS.listen.port
 }
 
@@ -90,10 +89,10 @@ function faultOf(
   key: FileContent,
 ): { readonly at: 'cert' | 'key'; readonly message: string } | undefined {
   const certificate = attempt(() => new X509Certificate(cert.content.reveal()))
-  if (certificate === undefined) return { at: 'cert', message: 'this file does not hold a certificate in PEM form' }
+  if (certificate === undefined) return { at: 'cert', message: 'this file does not contain a PEM certificate' }
   const privateKey = attempt(() => createPrivateKey(key.content.reveal()))
   if (privateKey === undefined)
-    return { at: 'key', message: 'this file does not hold an unencrypted private key in PEM form' }
+    return { at: 'key', message: 'this file does not contain an unencrypted PEM private key' }
   if (!certificate.checkPrivateKey(privateKey))
     return { at: 'key', message: 'this key does not belong to the certificate' }
   return undefined

@@ -178,14 +178,15 @@ function openTaskKinds(root: string, context: Context): readonly Document[] {
 
 /** A configuration without keys, or with nothing that they lead to, is valid and of no use. */
 function warnEmptyConfig(main: Document, { keys, models, routes }: Config, { report }: Context): void {
-  const refused = 'so every request is answered 401'
+  const refused = 'so every request gets 401'
   const absent = Object.values(keys).every(key => key.secrets.length === 0)
   if (Object.keys(keys).length === 0) {
     const cure = 'add keys: { me: { secret: { env: GATEWAY_KEY, generate: true } } }'
     report.warn('no-keys', new Site(main, []), `there are no keys, ${refused}: ${cure}`)
   } else if (absent) {
     const missing = Object.values(keys).flatMap(key => key.absent ?? [])
-    const reasons = listed(missing) ?? (missing.length === 0 ? 'all are disabled' : 'none of their secrets is there')
+    const reasons =
+      listed(missing) ?? (missing.length === 0 ? 'all are disabled' : 'none of their secrets is available')
     const rule = missing.length === 0 ? 'no-keys' : ABSENT_SECRET
     report.warn(rule, new Site(main, ['keys']), `no key can be used, ${refused}: ${reasons}`, { on: 'key' })
   }

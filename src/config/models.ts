@@ -85,15 +85,15 @@ function checkListed(model: string, raw: RawModel, site: Site, { report }: Conte
   const list = isSettings(raw) ? raw.list : undefined
   if (list === undefined) return
   if (!isGlob(model)) {
-    report.error('bad-value', site.child('list'), `only a glob stands for names, and ${quoted(model)} is none`)
+    report.error('bad-value', site.child('list'), `only a glob lists names, and ${quoted(model)} is not a glob`)
     return
   }
   if (list === 'upstream') return
   const glob = new Glob(model)
   for (const [index, name] of list.entries()) {
     const place = site.child('list', index)
-    if (isGlob(name)) report.error('bad-value', place, `${quoted(name)} is a glob, which is no name of a model`)
-    else if (!glob.matches(name)) report.error('bad-value', place, `${quoted(name)} does not fit ${quoted(model)}`)
+    if (isGlob(name)) report.error('bad-value', place, `${quoted(name)} is a glob, not the name of a model`)
+    else if (!glob.matches(name)) report.error('bad-value', place, `${quoted(name)} does not match ${quoted(model)}`)
   }
 }
 
@@ -140,7 +140,7 @@ function checkTarget(
   }
   checkUpstream(value.upstream, site.child('upstream'), upstreams, context)
   if (value.as?.includes('*') && !isGlob(model)) {
-    const message = `the * in "as" takes what a * in the model's name matched, and ${quoted(model)} has none`
+    const message = `the * in "as" repeats what a * in the model's name matched, and ${quoted(model)} has no *`
     context.report.error('bad-value', site.child('as'), message)
   }
 }

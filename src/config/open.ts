@@ -29,7 +29,7 @@ export function openFile(
   if (source === undefined) return undefined
   if (shipped) return openShipped(source, type, context.report)
   context.budget.characters -= source.text.length
-  if (context.budget.characters < 0) throw new TooMuchText(`${path} is too much to be read at once`)
+  if (context.budget.characters < 0) throw new TooMuchText(`${path} is too large to read`)
   return open(source, type, false, context.report)
 }
 
@@ -56,7 +56,7 @@ function readSource(path: string, { files, report }: Context): Source | undefine
     const rule = result.failure === 'too-large' ? 'too-large' : 'unreadable-file'
     const message =
       result.failure === 'too-large'
-        ? `the file is too large: ${result.reason}; move entries into files of their own, and name those under include`
+        ? `the file is too large: ${result.reason}; move entries into files of their own, and list those under include`
         : `cannot read this file: ${result.reason}`
     report.add({ severity: 'error', rule, path: '', message, position: { file: path, line: 1, column: 1 }, length: 1 })
     return undefined

@@ -14,7 +14,7 @@ import { YamlTree } from './yaml-tree.js'
 export function parse(source: Source, shipped: boolean, report: Report): Document | undefined {
   const control = CONTROL.exec(source.text)
   if (control !== null) {
-    tell(source, report, 'syntax', 'a control character, which a text file does not hold', control.index)
+    tell(source, report, 'syntax', 'a control character is not allowed in a text file', control.index)
     return undefined
   }
   const parsed = composed(source, report)
@@ -41,7 +41,7 @@ function composed(source: Source, report: Report): YamlDocument.Parsed | undefin
         first = document
       } else {
         const start = source.text.lastIndexOf('---', document.range[0])
-        tell(source, report, 'syntax', 'a second document starts here; a file holds one', start, start + 3)
+        tell(source, report, 'syntax', 'a second document starts here; a file contains one', start, start + 3)
         return undefined
       }
     }
@@ -61,7 +61,7 @@ const CONTROL = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/
 
 function duplicateMessage(path: readonly (string | number)[], source: Source, first: number): string {
   const { line, column } = source.position(first)
-  return `${quoted(String(path.at(-1)))} stands here twice; the first is at line ${line}, column ${column}`
+  return `${quoted(String(path.at(-1)))} is set twice; the first is at line ${line}, column ${column}`
 }
 
 function tell(source: Source, report: Report, rule: string, message: string, start: number, end = start + 1): void {

@@ -52,7 +52,7 @@ function readLogLevel(main: Document, site: Site, context: Context): LogLevel {
   const written = interpolate(sectionOf(main, 'log')?.level ?? DEFAULTS.log.level, site.child('level'), context)
   const level = LOG_LEVELS.find(name => name === written)
   if (level === undefined && !written.includes('${')) {
-    context.report.error('bad-value', site.child('level'), `this variable holds none of ${LOG_LEVELS.join(', ')}`)
+    context.report.error('bad-value', site.child('level'), `this variable is not one of ${LOG_LEVELS.join(', ')}`)
   }
   return level ?? DEFAULTS.log.level
 }
@@ -73,10 +73,10 @@ function readWebhooks(
   if (rest.allow !== undefined) checkAllowed(rest.allow, site.child('allow'), context)
   const secret = result !== 'broken' && 'secret' in result ? result.secret : undefined
   if (secret !== undefined && secret.reveal().length < MIN_SECRET_CHARS) {
-    context.report.error('bad-secret', at, `a secret to sign with has at least ${MIN_SECRET_CHARS} characters`)
+    context.report.error('bad-secret', at, `a signing secret needs at least ${MIN_SECRET_CHARS} characters`)
   }
   if (result !== 'broken' && 'absent' in result) {
-    context.report.warn('no-secret', at, `${result.absent}, so nobody is told of tasks`)
+    context.report.warn('no-secret', at, `${result.absent}, so no notifications of tasks are sent`)
   }
   return {
     webhooks: {

@@ -106,7 +106,7 @@ function refuseRepeatedTargets(name: string, model: ReadModel, { report }: Conte
       report.error(
         'unreachable-target',
         site,
-        `target ${first + 1} is the same upstream and model, so this one adds nothing`,
+        `target ${first + 1} is the same upstream and model, so this one has no effect`,
       )
     }
   }
@@ -125,7 +125,7 @@ function refuseMuteTargets(
     if (upstream === undefined || site === undefined || upstream.endpoints.size === 0) continue
     if (!isMute(upstream)) continue
     const speaks = listed(upstream.endpoints.keys())
-    const message = `no route leads here: ${quoted(target.upstream)} speaks ${speaks ?? 'many protocols'}, and no route has such a protocol`
+    const message = `no route leads here: ${quoted(target.upstream)} speaks ${speaks ?? 'many protocols'}, and no route has one of these protocols`
     report.error('unreachable-target', site, message, { from: ['routes'] })
   }
 }
@@ -152,7 +152,7 @@ function checkServes(
     const served = new Map(protocols.map(protocol => [protocol, undefined]))
     const offered = targets.flatMap(({ endpoints }) => [...endpoints.keys()])
     if (offered.length === 0 || offered.some(protocol => isAskedFor(protocol, served))) continue
-    report.warn('unreachable-model', place, `no upstream of this model can be asked by ${quoted(name)}`, {
+    report.warn('unreachable-model', place, `no upstream of this model speaks ${quoted(name)}`, {
       from: ['upstreams', 'kinds'],
     })
   }
@@ -181,7 +181,7 @@ function warnOfLateTargets(
   const reached = leadsOn ? attempts : 1
   const why = leadsOn
     ? `${attempts === 1 ? '1 attempt ends with the target' : `${attempts} attempts end with the targets`} before it; write retry: { attempts: ${targets.length} }`
-    : 'nothing leads on from the target before it, since retry.on is empty; name what does, as in retry: { on: [connect, 503] }'
+    : 'no failure of the target before it leads here, since retry.on is empty; name failures, as in retry: { on: [connect, 503] }'
   const before: ReadonlySet<string>[] = []
   for (const [index, target] of targets.entries()) {
     const upstream = upstreams.get(target.upstream)
@@ -207,7 +207,7 @@ function refuseShadowedGlobs(models: ReadonlyMap<string, ReadModel>, { report }:
     if (!isGlob(name)) continue
     const shadow = earlier.find(glob => glob.matches(name))?.text
     if (shadow !== undefined) {
-      const message = `${quoted(shadow)} stands before it and matches every name that this one does; move this one up`
+      const message = `${quoted(shadow)} comes first and matches every name that this one matches; move this one up`
       report.error('unreachable-model', site, message, { on: 'key' })
     }
     if (earlier.length < MAX_COMPARED_GLOBS) earlier.push(new Glob(name))
@@ -228,7 +228,7 @@ function checkRoutes({ routes, upstreams }: Parts, { report }: Context): void {
         meant: () => suggest(protocol, fixed.endpoints.keys()),
       })
     } else if (!config.shipped && !spoken.has(protocol) && upstreams.size > 0) {
-      const message = `no upstream speaks ${quoted(protocol)}, so nothing answers here`
+      const message = `no upstream speaks ${quoted(protocol)}, so this route cannot be served`
       report.warn('unspoken-protocol', site.child('protocol'), message, {
         meant: () => suggest(protocol, spoken),
         from: ['upstreams', 'kinds'],
@@ -251,7 +251,7 @@ function checkEndpoints(
       const available = spoken.get(protocol) ?? ofTask ?? paramsOfPartners(protocol, spoken)
       if (available === undefined) {
         if (site.document.shipped || known.has(protocol)) continue
-        const message = `no route has the protocol ${quoted(protocol)}, so nobody calls this`
+        const message = `no route has the protocol ${quoted(protocol)}, so this is never called`
         report.warn('unused-protocol', site, message, {
           on: 'key',
           meant: () => protocolAt(config.call, routes) ?? suggest(protocol, known),
@@ -268,7 +268,7 @@ function checkEndpoints(
   }
 }
 
-/** What clients speak at the very path of a call. */
+/** The protocol of the very path of a call. */
 function protocolAt({ method, target }: CallConfig, routes: ReadonlyMap<string, ReadRoute>): string | undefined {
   const path = target.split('?', 1)[0]
   return routes.get(`${method} ${path}`)?.config.protocol

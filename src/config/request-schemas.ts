@@ -51,7 +51,7 @@ function readOwn({ site, value }: Entry<string | JsonObject>, context: Context):
   // Plain objects with plain prototypes, aliases written out: what a compiler of schemas expects.
   const schema: Json = JSON.parse(JSON.stringify(found.content))
   if (!isObject(schema)) {
-    context.report.error('bad-schema', found.site, 'a schema is a mapping (or a JSON object)')
+    context.report.error('bad-schema', found.site, 'a schema has to be a mapping (or a JSON object)')
     return undefined
   }
   try {

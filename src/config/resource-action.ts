@@ -54,7 +54,7 @@ export function checkResourceAction(
 ): void {
   const verbs = RESOURCE_VERBS.filter(verb => raw[verb] !== undefined)
   for (const verb of verbs.slice(1)) {
-    const message = `a route does one thing with objects; take one of ${verbs[0]} and ${verb} out`
+    const message = `a route has one action on objects; remove one of ${verbs[0]} and ${verb}`
     report.error('conflict', site.child(verb), message, { on: 'key' })
   }
   const [verb] = verbs
@@ -71,15 +71,15 @@ export function checkResourceAction(
   }
   for (const member of ['holder', 'session', 'batch'] as const) {
     if (raw[member] !== undefined && verb !== 'makes') {
-      report.error('conflict', site.child(member), `${member} is for routes with makes`, { on: 'key' })
+      report.error('conflict', site.child(member), `${member} is only for routes with makes`, { on: 'key' })
     }
   }
   if (raw.results !== undefined && verb !== 'uses') {
-    report.error('conflict', site.child('results'), 'results is for routes with uses', { on: 'key' })
+    report.error('conflict', site.child('results'), 'results is only for routes with uses', { on: 'key' })
   }
   for (const member of ['model', 'holder'] as const) {
     if (raw.batch === undefined || raw[member] === undefined) continue
-    const message = `the models of the requests in a batch decide who holds it; take ${member} out`
+    const message = `the models of the requests in a batch decide which upstream keeps it; remove ${member}`
     report.error('conflict', site.child(member), message, { on: 'key' })
   }
 

@@ -22,17 +22,18 @@ export function checkParts(raw: RawRouteMapping, site: Site, context: Context): 
       report.error(
         'missing-key',
         site,
-        'this route says neither protocol (an upstream answers) nor answer (the gateway does)',
+        'this route needs protocol (an upstream answers) or answer (the gateway does)',
         { on: 'key' },
       )
     } else if (raw.model === undefined && raw.upstream === undefined && !holds) {
-      const message = 'nothing says who answers: add model (where its name stands, such as body.model), or upstream'
+      const message =
+        'it is not known which upstream answers: add model (the place of its name, such as body.model), or upstream'
       report.error('missing-key', site, message, { on: 'key' })
     } else if (raw.model !== undefined && raw.upstream !== undefined) {
       report.error(
         'conflict',
         site.child('upstream'),
-        'the model decides which upstream answers; take one of model and upstream out',
+        'the model decides which upstream answers; remove model or upstream',
         { on: 'key' },
       )
     }
@@ -52,17 +53,16 @@ export function checkParts(raw: RawRouteMapping, site: Site, context: Context): 
 function checkTaskParts(raw: RawRouteMapping, task: RawRouteTask, site: Site, { report }: Context): void {
   const begins = (task.do ?? 'submit') === 'submit'
   if (begins && raw.protocol === undefined) {
-    const message = 'this route begins tasks, and nothing says by which protocol: add protocol'
+    const message = 'this route begins tasks and needs a protocol: add protocol'
     report.error('missing-key', site, message, { on: 'key' })
   }
   if (task.do === 'select' && task.of?.startsWith('body.') !== true) {
-    report.error('missing-key', site.child('task'), 'nothing says which tasks are asked for: add of: body.NAME')
+    report.error('missing-key', site.child('task'), 'it is not known which tasks are meant: add of: body.NAME')
   }
   // A request may name a task that the new one is made of, or a model.
   const isOpen = task.of?.startsWith('body.') === true && raw.model !== undefined
   if (begins && !isOpen && (raw.model === undefined) === (task.of === undefined)) {
-    const message =
-      'the model decides which upstream begins a task, or the task that it is made of: write one of model and task.of'
+    const message = 'the upstream of a task follows from model or from task.of: write only one of them'
     report.error('missing-key', site, message, { on: 'key' })
   }
   const barred = begins ? NOT_WITH_TASKS : ([...NOT_WITH_TASKS, 'protocol', 'schema', 'request', 'model'] as const)
@@ -108,7 +108,7 @@ export function readModelPointer(
   if (raw.answer !== 'model') return undefined
   const only = pattern.params.length === 1 ? pattern.params[0] : undefined
   if (only !== undefined) return { from: 'path', name: only }
-  report.error('missing-key', site, 'nothing says which model is asked for: add model, such as path.id', { on: 'key' })
+  report.error('missing-key', site, 'it is not known which model is meant: add model, such as path.id', { on: 'key' })
   return undefined
 }
 
@@ -140,7 +140,7 @@ export function readStream(raw: boolean | string | undefined): RouteConfig['stre
 export function checkSocket(raw: RawRouteMapping, { method }: RoutePattern, site: Site, { report }: Context): void {
   if (raw.tunnel === undefined) {
     if (method !== 'WS' || (raw.protocol === STATEFUL && raw.stream === true)) return
-    const message = `a WebSocket is passed through (add tunnel: raw), or it is { protocol: ${STATEFUL}, stream: true }`
+    const message = `a WebSocket is passed through (add tunnel: raw), or is { protocol: ${STATEFUL}, stream: true }`
     report.error('conflict', site, message, { on: 'key' })
     return
   }
@@ -160,21 +160,16 @@ export function checkChanges(raw: RawRouteMapping, site: Site, { report }: Conte
   const codec = codecOf(raw.protocol ?? '')
   // Where only declared models are asked by another protocol, the changes are for those that speak the route's own.
   if (raw.request === undefined || codec === undefined || partnersOf(codec).length === 0) return
-  const message = 'requests of this protocol may be translated: write the changes on the upstream or the model'
+  const message = 'requests of this protocol may be translated: declare changes on the upstream or the model'
   report.error('conflict', site.child('request'), message, { on: 'key' })
 }
 
 /** A route whose answers are never streams has none to cut. */
 export function checkFraming(raw: RawRouteMapping, site: Site, { report }: Context): void {
   if (raw.framing === undefined || raw.answer !== undefined || (raw.stream ?? false) !== false) return
-  report.error(
-    'conflict',
-    site.child('framing'),
-    'framing says how streams are cut, and this route has none: add stream',
-    {
-      on: 'key',
-    },
-  )
+  report.error('conflict', site.child('framing'), 'framing applies to streams, and this route has none: add stream', {
+    on: 'key',
+  })
 }
 
 /** How the body is taken where the route does not say. What may have to be translated is read. */
@@ -198,11 +193,11 @@ export function checkBody(config: RouteConfig, site: Site, context: Context): vo
   checkForm(config, site, context)
   if (config.body === 'json' || config.body === 'multipart') return
   const { report } = context
-  const why = config.body === 'none' ? 'this route has no body' : 'nobody looks at a raw body'
+  const why = config.body === 'none' ? 'this route has no body' : 'a raw body is not read'
   for (const name of ['model', 'stream'] as const) {
     const pointer = config[name]
     if (typeof pointer === 'object' && pointer.from === 'body') {
-      report.error('conflict', site.child(name), `${name} stands in the body, but ${why}: write body: json`)
+      report.error('conflict', site.child(name), `${name} is in the body, but ${why}: write body: json`)
     }
   }
   if (config.request !== undefined)
@@ -219,22 +214,17 @@ function checkForm({ body, protocol, json, ...config }: RouteConfig, site: Site,
     if (typeof pointer !== 'object' || pointer.from !== (isForm ? 'body' : 'form')) continue
     const message = isForm
       ? `the body of this route is a form: write form.${pointer.name}`
-      : `${name} stands in a form, but the body of this route is none: write body: multipart`
+      : `${name} is in a form, but the body of this route is not a form: write body: multipart`
     report.error('conflict', site.child(name), message)
   }
   if (json !== undefined && !isForm) {
-    report.error(
-      'conflict',
-      site.child('json'),
-      'json is the schema of what is sent in place of a form: write schema',
-      {
-        on: 'key',
-      },
-    )
+    report.error('conflict', site.child('json'), 'json is the schema of JSON sent instead of a form: write schema', {
+      on: 'key',
+    })
   }
   const codec = codecOf(protocol ?? '')
   if (isForm && codec !== undefined && !readsForms(codec)) {
-    report.error('conflict', site.child('protocol'), `requests of ${protocol} are JSON, and a form is none`)
+    report.error('conflict', site.child('protocol'), `requests of ${protocol} are JSON, not forms`)
   }
 }
 

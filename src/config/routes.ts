@@ -78,7 +78,7 @@ function refuseUselessOff(
   { report }: Context,
 ): void {
   if (shipped.has(entry.name)) return
-  const message = 'no shipped route has this key, so off leaves nothing out'
+  const message = 'no shipped route has this key, so off has no effect'
   report.error('unknown-route', entry.site, message, {
     on: 'key',
     meant: () => suggest(entry.name, shipped.keys()),

@@ -90,14 +90,14 @@ function strayProblem(error: ErrorObject, path: DocumentPath, strays: Strays): S
   const within = path.length > 2 || error.keyword !== 'type' ? strays.sectionWithin(path) : undefined
   if (within !== undefined) {
     const [holder, name] = within
-    const message = `${quoted(String(name))} is indented, so it stands under ${quoted(String(holder))}; take its line and those below it to the left`
+    const message = `${quoted(String(name))} is indented, so it belongs to ${quoted(String(holder))}; unindent its line and those below it`
     return { path: within, message }
   }
   if (error.keyword === 'type' && strays.isBare(path)) return { path }
   const beside = strays.besideEntry(path)
   if (beside !== undefined) {
     const member = quoted(String(path[1]))
-    const message = `${member} stands beside ${quoted(beside.entry)}, and not under it; indent it by two more spaces`
+    const message = `${member} is beside ${quoted(beside.entry)}, not under it; indent it by two more spaces`
     return beside.first ? { path: path.slice(0, 2), message } : { path }
   }
   if (path.length !== 1) return undefined
@@ -105,7 +105,7 @@ function strayProblem(error: ErrorObject, path: DocumentPath, strays: Strays): S
   if (error.keyword === 'type' && error.data === null && strays.isEmptied(name)) return { path }
   const above = error.keyword === 'additionalProperties' ? strays.sectionAbove(name) : undefined
   if (above === undefined) return undefined
-  const message = `${quoted(name)} is not indented, so it does not stand under ${quoted(above.section)}; put two spaces before it, and before what belongs to it`
+  const message = `${quoted(name)} is not indented, so it is not under ${quoted(above.section)}; indent it, and what belongs to it, by two spaces`
   return above.first ? { path, message } : { path }
 }
 

@@ -15,7 +15,7 @@ export class SchemaError extends Error {
 
   constructor(faults: readonly [SchemaFault, ...SchemaFault[]]) {
     super(faults[0].message)
-    const message = `it has ${faults.length} faults, of which ${MAX_FAULTS} are reported`
+    const message = `it has ${faults.length} faults; ${MAX_FAULTS} are reported`
     this.faults =
       faults.length > MAX_FAULTS ? [...faults.slice(0, MAX_FAULTS), { path: [], message, on: 'key' }] : faults
   }
@@ -30,7 +30,7 @@ export function schemaError(
 ): SchemaError {
   const reason = thrown instanceof Error ? thrown.message : String(thrown)
   if (reason.startsWith('no schema with key or ref') || reason.startsWith('$schema must be')) {
-    const message = `only draft-07 is understood (http://json-schema.org/draft-07/schema#), not ${JSON.stringify(schema.$schema)}`
+    const message = `only draft-07 is supported (http://json-schema.org/draft-07/schema#), not ${JSON.stringify(schema.$schema)}`
     return new SchemaError([{ path: ['$schema'], message }])
   }
   const [first, ...more] = [...misfitFaults(misfits, schema), ...keywordFaults(schema, reason, RULES)]

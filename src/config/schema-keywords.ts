@@ -36,7 +36,7 @@ const COUNTERPARTS: Readonly<Record<string, string>> = {
 
 /** Keywords that say something only beside others. */
 const IDLE: readonly (readonly [keyword: string, isIdle: (schema: JsonObject) => boolean, words: string])[] = [
-  ['additionalItems', ({ items }) => !Array.isArray(items), 'has no effect where items is no list of schemas'],
+  ['additionalItems', ({ items }) => !Array.isArray(items), 'has no effect unless items is a list of schemas'],
   ['if', schema => schema.then === undefined && schema.else === undefined, 'has no effect without "then" or "else"'],
   ['then', schema => schema.if === undefined, 'has no effect without "if"'],
   ['else', schema => schema.if === undefined, 'has no effect without "if"'],
@@ -97,7 +97,7 @@ function* unknownFaults(keyword: string, path: DocumentPath, { rules }: Whole): 
   const isKnown = Object.hasOwn(rules.all, keyword) || Object.hasOwn(rules.keywords, keyword)
   if (isKnown && keyword !== 'id') return
   const known = Object.keys(rules.keywords).filter(name => rules.keywords[name] && name !== keyword)
-  const message = `unknown keyword ${quoted(keyword)}; draft-07 has no such thing`
+  const message = `unknown keyword ${quoted(keyword)}; draft-07 does not have it`
   const meant = Object.hasOwn(COUNTERPARTS, keyword) ? COUNTERPARTS[keyword] : suggest(keyword, known)
   yield { path, message, meant, on: 'key' }
 }
@@ -107,12 +107,12 @@ function* patternFaults(pattern: string, path: DocumentPath, on: 'key' | 'value'
     new RegExp(pattern, 'u')
   } catch (error) {
     const reason = error instanceof Error ? (error.message.split(': ').at(-1) ?? '') : ''
-    yield { path, on, message: `this is no regular expression: ${reason.toLowerCase()}` }
+    yield { path, on, message: `this is not a regular expression: ${reason.toLowerCase()}` }
   }
 }
 
 function* idFaults($id: Json, path: DocumentPath, { ids }: Whole): Generator<SchemaFault> {
-  if (typeof $id !== 'string') yield { path, message: '$id has to be a text' }
+  if (typeof $id !== 'string') yield { path, message: '$id has to be a string' }
   else if (ids.has($id)) yield { path, message: 'another schema has the same $id' }
   else ids.add($id)
 }
@@ -123,7 +123,7 @@ function* referenceFaults($ref: string, path: DocumentPath, whole: Whole): Gener
     if (!leadsSomewhere($ref, whole.root))
       yield { path, message: `this $ref leads nowhere: there is no ${$ref} in this schema` }
   } else if (!whole.hasIds || whole.reason.startsWith(`can't resolve reference ${$ref} from id`)) {
-    const cure = 'a schema refers to parts of itself alone, such as #/definitions/NAME'
+    const cure = 'a schema can refer only to parts of itself, such as #/definitions/NAME'
     yield { path, message: `this $ref leads nowhere: ${cure}` }
   }
 }

@@ -36,7 +36,7 @@ const MAIN_ONLY = new Set([
 const PURPOSES: Readonly<Record<string, string>> = {
   version: 'write version: 1',
   upstream: 'the name of the upstream that serves the model',
-  secret: 'where the key is found, such as { env: GATEWAY_KEY }',
+  secret: 'where to find the key, such as { env: GATEWAY_KEY }',
   call: 'a method and a path, such as POST /v1/chat/completions',
   in: 'header, query or subprotocol',
   name: 'the name of the header or query parameter',
@@ -81,7 +81,7 @@ function spaceProblem(key: string, { data, params }: ErrorObject, site: Site): S
 }
 
 function isNamePattern(schema: ErrorObject['parentSchema']): boolean {
-  return String(schema?.patternErrorMessage).startsWith('expected a name of letters')
+  return String(schema?.patternErrorMessage).startsWith('expected a name made of letters')
 }
 
 function badValue(error: ErrorObject, site: Site): SchemaProblem {
@@ -103,13 +103,13 @@ function upstreamWanted({ keyword, data, parentSchema }: ErrorObject, { path }: 
   const meant = targetMeant(data)
   if (meant === undefined) return undefined
   return meant.startsWith('[')
-    ? 'expected the name of one upstream; several are a list'
-    : 'expected the name of an upstream; a model of it is named beside it'
+    ? 'expected the name of one upstream; write several as a list'
+    : 'expected the name of an upstream; write its model beside it'
 }
 
 function missing(name: string, site: Site): string {
   const isWebhook = site.path[0] === 'webhooks' && name === 'secret'
-  const purpose = isWebhook ? 'where the signing secret is found, such as { env: WEBHOOK_SECRET }' : PURPOSES[name]
+  const purpose = isWebhook ? 'where to find the signing secret, such as { env: WEBHOOK_SECRET }' : PURPOSES[name]
   return `${quoted(name)} is missing here${purpose === undefined ? '' : `: ${purpose}`}`
 }
 
@@ -117,7 +117,7 @@ function unknownKey(error: ErrorObject, site: Site, type: FileType): SchemaProbl
   const rule = 'unknown-key'
   const name = String(error.params.additionalProperty)
   if (type === 'routes' && site.path.length === 1 && MAIN_ONLY.has(name)) {
-    return { rule, site, message: `unknown key ${quoted(name)}; it may stand in the main file only`, on: 'key' }
+    return { rule, site, message: `unknown key ${quoted(name)}; it is allowed only in the main file`, on: 'key' }
   }
   const foreign = ownWord(site)
   if (foreign !== undefined) {
@@ -214,9 +214,9 @@ function literalSecretMessage(written: string, site: Site): string {
   const inserted = /^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$/.exec(written)?.[1]
   const reference = `{ env: ${inserted ?? variableFor(site)} }`
   const whole = isKey && site.path.length === 2 ? `{ secret: ${reference} }` : reference
-  if (inserted !== undefined) return `a secret is named, not inserted: write ${whole}`
-  const what = `a ${isKey ? 'key' : 'secret'} is not written into this file`
-  const other = isKey ? 'write its hash as `gateway keys new` prints it' : 'into a file and write { file: path }'
+  if (inserted !== undefined) return `name a secret instead of inserting it: write ${whole}`
+  const what = `a ${isKey ? 'key' : 'secret'} must not be written into this file`
+  const other = isKey ? 'write the hash that `gateway keys new` prints' : 'into a file and write { file: path }'
   return `${what}: put it into an environment variable and write ${whole}, or ${other}`
 }
 

@@ -27,27 +27,27 @@ export function messageOf(error: ErrorObject): string {
     case 'minItems':
       return params.limit > 1
         ? `the list needs at least ${params.limit} entries`
-        : 'the list is empty; it needs at least one entry'
+        : 'the list is empty; at least one entry is needed'
     case 'maxItems':
       return `the list has more than ${params.limit} entries`
     case 'uniqueItems':
       return `entries ${Math.min(params.i, params.j) + 1} and ${Math.max(params.i, params.j) + 1} of the list are the same`
     case 'minProperties':
-      return 'the mapping is empty; it needs at least one entry'
+      return 'the mapping is empty; at least one entry is needed'
     case 'maxProperties':
       return params.limit === 1
-        ? 'one list item holds one key; write several items'
-        : `only ${params.limit} keys may stand here`
+        ? 'a list item has one key; write several items'
+        : `only ${params.limit} keys are allowed here`
     case 'minLength':
-      return 'the text is empty'
+      return 'the string is empty'
     default:
-      return 'the value does not have the form that is expected here'
+      return 'the value does not have the expected format'
   }
 }
 
 function typeMessage(error: ErrorObject, words: string | undefined): string {
   const { data, parentSchema, params } = error
-  if (error.instancePath === '' && data === null) return 'the file is empty; `gateway init` writes one to begin with'
+  if (error.instancePath === '' && data === null) return 'the file is empty; `gateway init` writes a first one'
   const expected: unknown = words ?? parentSchema?.['x-expected'] ?? `expected ${typesOf(params.type)}`
   const unquoted = typeof data === 'number' || typeof data === 'boolean'
   const cure = params.type === 'string' && unquoted && !isDuration(error) ? '; put it in quotes' : ''
@@ -81,7 +81,7 @@ export function alternative(error: ErrorObject): string | undefined {
   const words = String(parentSchema?.errorMessage ?? parentSchema?.patternErrorMessage)
   if (keyword === 'pattern' && text.includes('[') && words.startsWith('expected a path'))
     return withoutBrackets(text, params.pattern)
-  if (keyword === 'pattern' && words.includes('a name of small letters') && /^[\w.-]+$/.test(text))
+  if (keyword === 'pattern' && words.includes('a name of lower-case letters') && /^[\w.-]+$/.test(text))
     return text.toLowerCase()
   return undefined
 }

@@ -58,7 +58,7 @@ function toCheck(validate: Validator): RequestCheck {
 
 function compile(schema: JsonObject): Validator {
   if (schema.$async !== undefined)
-    throw new SchemaError([{ path: ['$async'], message: '$async has no place in a request schema' }])
+    throw new SchemaError([{ path: ['$async'], message: '$async is not allowed in a request schema' }])
   // ajv is loaded only where a user brings a schema: it takes longer than all the rest of a start.
   const { Ajv }: typeof AjvModule = require('ajv')
   const ajv = new Ajv({ ...REQUEST_OPTIONS, logger: false })

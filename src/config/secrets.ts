@@ -32,7 +32,7 @@ export function readSecret(raw: RawSecret, site: Site, context: Context, needed 
     return withoutSecret(raw, result, site, needed ? context : undefined)
   if (result === 'broken' || !('secret' in result) || /^[\x20-\x7e]*$/.test(result.secret.reveal())) return result
   const holder = raw.file === undefined ? `the variable ${raw.env}` : 'the file'
-  const message = `${holder} holds a line break, a control character or a letter that is not ASCII; a secret is one line of ASCII`
+  const message = `${holder} contains a line break, a control character or a non-ASCII character; a secret is one line of ASCII`
   context.report.error('bad-secret', site, message)
   return 'broken'
 }
@@ -43,12 +43,12 @@ function withoutSecret(raw: RawSecret, absent: SecretResult, site: Site, context
   const { report, secrets } = context
   // One variable is one secret, so that two keys that share it are told.
   if (secrets === 'assume') return { secret: new Secret(`assumed secret of ${raw.env ?? raw.file}`), assumed: true }
-  if (secrets === 'require') report.error(ABSENT_SECRET, site, `this secret is not there: ${absent.absent}`)
+  if (secrets === 'require') report.error(ABSENT_SECRET, site, `this secret is missing: ${absent.absent}`)
   else if (raw.file !== undefined)
     report.warn(
       ABSENT_SECRET,
       site.child('file'),
-      `there is no file ${quoted(raw.file)}, so what needs this secret is off`,
+      `there is no file ${quoted(raw.file)}, so everything that needs this secret is off`,
     )
   return absent
 }

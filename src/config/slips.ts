@@ -25,15 +25,16 @@ const FAILURES: Readonly<Record<string, string>> = { timeout: 'first_byte', erro
 export function cureOf({ keyword, params, data, parentSchema }: ErrorObject, site: Site): string {
   const wanted = keyword === 'type' ? [params.type].flat() : []
   if (Array.isArray(data) && wanted.includes('object') && site.path.length === 1)
-    return `; entries have names here, and no dashes: ${site.text}: { NAME: … }`
+    return `; entries have names here instead of dashes: ${site.text}: { NAME: … }`
   if (wanted.length === 1 && wanted[0] === 'array' && typeof data === 'object' && data !== null)
-    return '; put it in [ ], or a dash before it'
-  if (Array.isArray(data) && site.path.at(-1) === 'upstream') return '; several are a list of targets: [FIRST, SECOND]'
+    return '; write it as a list: [ ], or with a dash'
+  if (Array.isArray(data) && site.path.at(-1) === 'upstream')
+    return '; write several as a list of targets: [FIRST, SECOND]'
   if (typeof data !== 'string' || data.length > MAX_VALUE_CHARS) return ''
-  if (/[“”„‟‘’«»]/.test(data)) return '; these quotes mean nothing in YAML: write " or \''
+  if (/[“”„‟‘’«»]/.test(data)) return '; YAML does not know these quotes: write " or \''
   const isNumber = /^\d+$/.test(data) && !isTextWanted(parentSchema)
   const isFlag = /^(true|false)$/.test(data) && wanted.includes('boolean')
-  return isNumber || isFlag ? '; leave the quotes out' : ''
+  return isNumber || isFlag ? '; remove the quotes' : ''
 }
 
 function isTextWanted(schema: ErrorObject['parentSchema']): boolean {

@@ -47,7 +47,7 @@ interface Address {
   readonly tls: boolean
 }
 
-/** Where the gateway keeps what must outlive a request. A secret that is absent is told when the store is opened. */
+/** Where the gateway stores everything that outlives a request. A secret that is absent is told when the store is opened. */
 export function readStore(written: RawStore, site: Site, context: Context): StoreConfig {
   const raw = interpolate(written, site, context)
   const folder = dirname(site.document.source.file)
@@ -58,7 +58,7 @@ export function readStore(written: RawStore, site: Site, context: Context): Stor
       context.report.error(
         'bad-value',
         site.child('type'),
-        'this variable holds neither a type of store nor ./a-module.js',
+        'this variable is neither a type of store nor ./a-module.js',
       )
     }
     return { type: DEFAULTS.store.type, path }
@@ -106,7 +106,7 @@ export function readStore(written: RawStore, site: Site, context: Context): Stor
     }
   }
   const [node = { host: '127.0.0.1', port: PORTS.postgres }, second] = address.nodes
-  if (second !== undefined) context.report.error('bad-value', site.child('hosts'), 'type: postgres takes one host')
+  if (second !== undefined) context.report.error('bad-value', site.child('hosts'), 'type: postgres accepts one host')
   return {
     type,
     ...shared,
@@ -131,17 +131,17 @@ function rejectUnknownKeys(raw: RawStore, type: Kind, site: Site, { report }: Co
   for (const [name, kinds] of Object.entries(KEYS)) {
     if (!(name in raw) || kinds.includes(type)) continue
     const fits = kinds.map(kind => (kind === 'module' ? 'a module of your own (type: ./store.js)' : `type: ${kind}`))
-    report.error('unknown-key', site.child(name), `this goes with ${fits.join(' and ')} only`, { on: 'key' })
+    report.error('unknown-key', site.child(name), `this is only for ${fits.join(' and ')}`, { on: 'key' })
   }
 }
 
 function modeOf(raw: RawStore, site: Site, { report }: Context): 'single' | 'sentinel' | 'cluster' {
   if (raw.cluster === true && raw.sentinel !== undefined) {
-    report.error('bad-value', site.child('sentinel'), 'a cluster has no sentinels; leave cluster or sentinel out')
+    report.error('bad-value', site.child('sentinel'), 'a cluster has no sentinels; remove cluster or sentinel')
   }
   const mode = raw.cluster === true ? 'cluster' : raw.sentinel === undefined ? 'single' : 'sentinel'
   if (mode === 'single' && (raw.hosts?.length ?? 1) > 1) {
-    const message = 'several hosts are those of a cluster (cluster: true) or of sentinels (sentinel: NAME)'
+    const message = 'several hosts need cluster: true (a cluster) or sentinel: NAME (sentinels)'
     report.error('bad-value', site.child('hosts'), message)
   }
   return mode
@@ -152,7 +152,7 @@ function warnOfMissing(module: string, site: Site, { files, report }: Context): 
   const kind = files.kindOf(module)
   if (kind === 'file') return
   const what = kind === 'folder' ? 'this is a folder, not a file' : 'there is no such file'
-  report.warn('missing-module', site, `${what}; the gateway will not start without it`)
+  report.warn('missing-module', site, `${what}; the gateway cannot start without it`)
 }
 
 function secretOf(raw: RawSecret | undefined, site: Site, context: Context, absent: string[]): Secret | undefined {
@@ -161,7 +161,7 @@ function secretOf(raw: RawSecret | undefined, site: Site, context: Context, abse
   if (result === 'broken') return undefined
   if ('secret' in result) return result.secret
   absent.push(result.absent)
-  context.report.warn('absent-secret', site, `${result.absent}; the gateway will not start without it`)
+  context.report.warn('absent-secret', site, `${result.absent}; the gateway cannot start without it`)
   return undefined
 }
 
@@ -170,7 +170,7 @@ function parseUrl(secret: Secret, type: 'redis' | 'postgres', site: Site, { repo
   const url = URL.canParse(text) ? new URL(text) : undefined
   const schemes = type === 'redis' ? ['redis:', 'rediss:'] : ['postgres:', 'postgresql:']
   if (url === undefined || !schemes.includes(url.protocol) || url.hostname === '') {
-    report.error('bad-value', site, `what stands there is no URL such as ${schemes[0]}//user:password@host/database`)
+    report.error('bad-value', site, `the value is not a URL such as ${schemes[0]}//user:password@host/database`)
     return undefined
   }
   const decode = (part: string): string | undefined => (part === '' ? undefined : decodeURIComponent(part))

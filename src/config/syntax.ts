@@ -72,7 +72,7 @@ function deeperBelow(source: Source, line: number): Explanation | undefined {
   const colons = own?.split(': ').length ?? 0
   if (colons > 2 || next <= indent || below?.includes(':') !== true) return undefined
   const start = source.startOf(line + 1) + next
-  return { message: 'this is indented deeper than the line above, which has its value already', start }
+  return { message: 'this is indented deeper than the line above, which already has a value', start }
 }
 
 function missingSeparator({ code, message }: YAMLError, source: Source, at: number): Explanation | undefined {
@@ -134,21 +134,21 @@ function isOpen(node: unknown): node is ParsedNode {
 }
 
 const WORDS: Readonly<Partial<Record<YAMLError['code'], string>>> = {
-  ALIAS_PROPS: 'an alias takes no tag and no anchor',
-  BAD_ALIAS: 'a * that stands alone needs quotes: "*"',
+  ALIAS_PROPS: 'an alias cannot have a tag or an anchor',
+  BAD_ALIAS: 'a lone * needs quotes: "*"',
   BAD_DIRECTIVE: 'a line that starts with % is a YAML directive; put the text in quotes',
-  BAD_DQ_ESCAPE: 'an escape that YAML does not know; write \\\\ for a backslash, or use single quotes',
-  BAD_INDENT: 'the indentation does not fit the lines above',
+  BAD_DQ_ESCAPE: 'an unknown YAML escape; write \\\\ for a backslash, or use single quotes',
+  BAD_INDENT: 'the indentation does not match the lines above',
   BAD_SCALAR_START: 'a text cannot start with this character; put it in quotes',
-  BLOCK_AS_IMPLICIT_KEY: 'a second ": " on one line; put the text in quotes, or the mapping on lines of its own',
-  BLOCK_IN_FLOW: 'a block cannot stand inside { } or [ ]; a text with ": " in it needs quotes there',
+  BLOCK_AS_IMPLICIT_KEY: 'a second ": " on one line; put the text in quotes, or the mapping on its own lines',
+  BLOCK_IN_FLOW: 'a block is not allowed inside { } or [ ]; a text with ": " in it needs quotes there',
   KEY_OVER_1024_CHARS: 'a key of more than 1,024 characters',
   MISSING_CHAR: 'a ":" is missing after this name, or a comma before it',
-  MULTILINE_IMPLICIT_KEY: 'a ":" is missing after this name, or the line below is not indented as it should be',
-  MULTIPLE_ANCHORS: 'a value takes one anchor',
-  MULTIPLE_TAGS: 'a value takes one tag',
+  MULTILINE_IMPLICIT_KEY: 'a ":" is missing after this name, or the line below is wrongly indented',
+  MULTIPLE_ANCHORS: 'a value has at most one anchor',
+  MULTIPLE_TAGS: 'a value has at most one tag',
   RESOURCE_EXHAUSTION: 'nested far too deep',
-  TAB_AS_INDENT: 'a tab stands where spaces should: YAML is indented with spaces',
+  TAB_AS_INDENT: 'a tab instead of spaces: YAML is indented with spaces',
   TAG_RESOLVE_FAILED: 'tags such as !name have no meaning here',
   UNEXPECTED_TOKEN: 'this does not belong here; check the quotes, brackets and indentation before it',
 }

@@ -42,23 +42,24 @@ export function checkTaskKinds(kinds: Entries<RawTaskKind>, { report }: Context)
     const { record, members = {}, parent, content = {} } = value ?? {}
     for (const [variant, types] of Object.entries(content)) {
       if (typeof types === 'string' || !types[0]?.includes('*')) continue
-      const message = 'the first media type stands where the upstream tells none, so it has no *: write audio/mpeg'
+      const message =
+        'the first media type is used if the upstream sends none, so it must not contain *: write audio/mpeg'
       report.error('bad-value', site.child('content', variant, 0), message)
     }
     if (record === 'image-tasks') {
       for (const key of ['object', 'nulls', 'parent'] as const) {
         if (value?.[key] === undefined) continue
-        report.error('conflict', site.child(key), `records of image-tasks have no ${key} of their own`, { on: 'key' })
+        report.error('conflict', site.child(key), `records of image-tasks cannot have ${key}`, { on: 'key' })
       }
       continue
     }
     for (const member of Object.keys(members)) {
       if (!COMMON.has(member) && member !== parent) continue
-      const message = `records of ${name} tasks have a ${quoted(member)} already`
+      const message = `records of ${name} tasks already have ${quoted(member)}`
       report.error('conflict', site.child('members', member), message, { on: 'key' })
     }
     if (parent !== undefined && COMMON.has(parent)) {
-      report.error('conflict', site.child('parent'), `records of ${name} tasks have a ${quoted(parent)} already`)
+      report.error('conflict', site.child('parent'), `records of ${name} tasks already have ${quoted(parent)}`)
     }
   }
 }
@@ -67,6 +68,6 @@ export function checkTaskKinds(kinds: Entries<RawTaskKind>, { report }: Context)
 export function checkTaskKind(kind: string, site: Site, kinds: Entries<RawTaskKind>, { report }: Context): void {
   if (kinds.has(kind)) return
   const known = [...kinds.keys()].sort().join(', ')
-  const message = `no kind of tasks is called ${quoted(kind)}; there are: ${known}; others are declared under task_kinds`
+  const message = `no kind of tasks is called ${quoted(kind)}; there are: ${known}; declare others under task_kinds`
   report.error('dangling-reference', site, message, { meant: () => suggest(kind, kinds.keys()), of: 'task_kinds' })
 }

@@ -19,13 +19,13 @@ export function parseRouteKey(key: string): RoutePattern | { readonly fault: str
   const method = key.slice(0, space)
   const path = key.slice(space + 1)
   if (path.length > MAX_PATH_CHARS) return { fault: `the path has more than ${MAX_PATH_CHARS} characters` }
-  if (!VISIBLE.test(path)) return { fault: 'the path holds a character that a URL does not: percent-encode it' }
+  if (!VISIBLE.test(path)) return { fault: 'the path contains a character that URLs do not allow: percent-encode it' }
   const segments = path.slice(1).split('/')
   const params: string[] = []
   const shapes: string[] = []
   for (const [index, segment] of segments.entries()) {
     if (segment === '.' || segment === '..')
-      return { fault: `no request has the segment ${segment}: clients take it out` }
+      return { fault: `no request has the segment ${segment}: clients remove it` }
     if (segment === '' && path !== '/')
       return { fault: 'the path has an empty segment: two slashes in a row, or one at its end' }
     const match = PARAMETER.exec(segment)
@@ -35,9 +35,9 @@ export function parseRouteKey(key: string): RoutePattern | { readonly fault: str
       continue
     }
     const [, name = '', star = '', suffix = ''] = match
-    if (params.includes(name)) return { fault: `the parameter {${name}} stands twice` }
+    if (params.includes(name)) return { fault: `the parameter {${name}} occurs twice` }
     if (star !== '' && (index !== segments.length - 1 || suffix !== ''))
-      return { fault: `{${name}*} takes all the rest, so it must be the end of the path` }
+      return { fault: `{${name}*} matches the rest, so it must be the end of the path` }
     params.push(name)
     shapes.push(`{${star}}${suffix}`)
   }
@@ -52,11 +52,11 @@ export function reservedFault(path: string): string | undefined {
 /** Names in braces that an upstream's call has to be filled in with, or what is wrong with it. `[/{name}]` may be left out. */
 export function parseCallTarget(target: string): { readonly params: readonly string[] } | { readonly fault: string } {
   if (target.length > MAX_PATH_CHARS) return { fault: `the path has more than ${MAX_PATH_CHARS} characters` }
-  if (!VISIBLE.test(target)) return { fault: 'the path holds a character that a URL does not: percent-encode it' }
+  if (!VISIBLE.test(target)) return { fault: 'the path contains a character that URLs do not allow: percent-encode it' }
   if (/[{}]/.test(target.replace(/\{\w+\*?\}/g, '')))
-    return { fault: 'a brace has no partner: parameters are written {name}' }
+    return { fault: 'an unmatched brace: parameters are written {name}' }
   const needed = target.replace(/\[[^[\]]*\{\w+\}[^[\]]*\]/g, '')
-  if (/[[\]]/.test(needed)) return { fault: 'what may be left out is written [/{name}], with a parameter in it' }
+  if (/[[\]]/.test(needed)) return { fault: 'an optional part is written [/{name}], with a parameter in it' }
   return { params: [...needed.matchAll(/\{(\w+)\*?\}/g)].map(match => match[1] ?? '') }
 }
 

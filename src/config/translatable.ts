@@ -47,7 +47,7 @@ export function warnOfMissingLimits(
     if ([config, model.config, target].some(({ traits }) => traits.max_output !== undefined)) continue
     const translated = unlimited(upstream)
     if (translated.length === 0) continue
-    const message = `requests by ${translated.join(', ')} are refused here where they name no limit: write traits: { max_output: 8192 }`
+    const message = `requests by ${translated.join(', ')} are refused here if they set no limit: write traits: { max_output: 8192 }`
     report.warn('missing-limit', site, message)
   }
 }

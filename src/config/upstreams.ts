@@ -69,7 +69,7 @@ function readUpstream(
     off === undefined &&
     !layers.some(({ value }) => Object.values(value.speaks ?? {}).some(call => call !== 'off'))
   ) {
-    const cure = raw.kind === undefined ? 'give it a kind, or speaks' : 'its kind says none, so give it speaks'
+    const cure = raw.kind === undefined ? 'add kind or speaks' : 'its kind has none: add speaks'
     context.report.error('speaks-nothing', entry.site, `this upstream speaks no protocol: ${cure}`, { on: 'key' })
   }
   const config: UpstreamConfig = {
@@ -162,7 +162,7 @@ function warnOfRepetition(
   for (const { config } of endpoints.values()) {
     const duplicate = duplicatePrefix(base, config.call.target)
     if (duplicate === undefined) continue
-    const message = `calls of this upstream begin with ${duplicate} themselves (${config.call.method} ${config.call.target}), so it would stand in the address twice; leave it out here`
+    const message = `calls of this upstream already begin with ${duplicate} (${config.call.method} ${config.call.target}): remove it here`
     const text = layer.value.base ?? ''
     report.warn('repeated-path', layer.site.child('base'), message, {
       meant: () =>
@@ -207,18 +207,18 @@ const EMBEDDED = 'embedded:simulator'
  */
 function parseBase(text: string, simulated: boolean): { readonly base: string } | { readonly fault: string } {
   if (text === EMBEDDED) {
-    return simulated ? { base: EMBEDDED } : { fault: `${EMBEDDED} is for upstreams of the kind simulator` }
+    return simulated ? { base: EMBEDDED } : { fault: `${EMBEDDED} works only for upstreams of kind simulator` }
   }
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
     return { fault: 'expected an address such as https://api.north.example or http://127.0.0.1:8000' }
   }
   if (url.username !== '' || url.password !== '') {
-    return { fault: 'an address holds no name and password: use credential and secret' }
+    return { fault: 'an address must not contain a user name or password: use credential and secret' }
   }
   if (/[?#]/.test(text))
-    return { fault: 'an address holds no query and no fragment: a query goes into the calls of speaks' }
-  if (/[{}\s\\]/.test(text)) return { fault: 'an address holds no braces, spaces or backslashes' }
+    return { fault: 'an address must not contain a query or fragment: write a query in the calls of speaks' }
+  if (/[{}\s\\]/.test(text)) return { fault: 'an address must not contain braces, spaces or backslashes' }
   return { base: `${url.origin}${url.pathname.replace(/\/+$/, '')}` }
 }
 

@@ -40,11 +40,11 @@ function movesOf(verb: VerbConfig): readonly Move[] {
 function faultOf(from: string, to: string): string | undefined {
   const stars = /^(?:.*\.)?\*(?=\.|$)/.exec(from)?.[0]
   const begin = stars === undefined ? '' : `${stars}.`
-  if (from === stars) return `${from} is moved nowhere: write a name behind the last *`
+  if (from === stars) return `${from} has no target: write a name after the last *`
   const isAlike = to.startsWith(begin) && !/(?:^|\.)\*(?:\.|$)/.test(to.slice(begin.length))
   if (isAlike) return undefined
-  if (begin === '') return `${to} has a *, and ${from} has none: both have to stand in the same element`
-  return `each value moves within its element: the path has to begin with ${begin} and go on without a *`
+  if (begin === '') return `${to} has a * and ${from} has none: both have to be in the same element`
+  return `each value moves within its element: the path has to begin with ${begin} and continue without a *`
 }
 
 function members(args: Json | undefined): readonly (readonly [string, Json])[] {

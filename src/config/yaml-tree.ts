@@ -8,7 +8,7 @@ const MAX_ALIASED_VALUES = 10_000
 
 /** YAML 1.2 has no merge keys; in older ones they are common. */
 const NO_MERGE =
-  'YAML 1.2 merges no mappings (<<): an anchor stands for a whole value; what upstreams share goes into a kind under kinds'
+  'YAML 1.2 has no merge keys (<<): an anchor is a whole value; put what upstreams share into a kind under kinds'
 
 interface Range {
   readonly start: number
@@ -195,12 +195,12 @@ class YamlNodes {
       return nothing
     }
     if (anchor.converted === undefined) {
-      this.#fault('alias-bomb', node, path, `*${name} stands inside what it refers to`)
+      this.#fault('alias-bomb', node, path, `*${name} is inside the value that it refers to`)
       return nothing
     }
     this.#aliased += anchor.converted.size
     if (this.#aliased > MAX_ALIASED_VALUES) {
-      const message = `the aliases of this file stand for more than ${MAX_ALIASED_VALUES} values`
+      const message = `the aliases of this file expand to more than ${MAX_ALIASED_VALUES} values`
       if (!this.faults.some(fault => fault.rule === 'alias-bomb')) this.#fault('alias-bomb', node, path, message)
       return nothing
     }

@@ -28,12 +28,12 @@ export function malformedBody(fault: JsonFault, limits: Pick<Limits, 'depth' | '
   const { rule, name, at } = fault
   switch (rule) {
     case 'duplicate':
-      return new GatewayError('duplicate_parameter', `The parameter '${name}' may stand only once.`, {
+      return new GatewayError('duplicate_parameter', `The parameter '${name}' must occur only once.`, {
         param: name,
         rule,
       })
     case 'variant': {
-      const message = `Unknown parameter. Did you mean '${name}'? It has to be written exactly so.`
+      const message = `Unknown parameter. Did you mean '${name}'? It must be written exactly like that.`
       return new GatewayError('invalid_parameter', message, { param: name, familyCode: 'unknown_parameter' })
     }
     case 'depth':
@@ -52,7 +52,7 @@ export function malformedBody(fault: JsonFault, limits: Pick<Limits, 'depth' | '
         rule,
       })
     case 'not-object':
-      return new GatewayError('bad_request', 'The body has to be a JSON object.', { rule })
+      return new GatewayError('bad_request', 'The body must be a JSON object.', { rule })
     case 'syntax':
       return new GatewayError('bad_request', `The body is not valid JSON (at byte ${at}).`, { rule })
   }
@@ -90,7 +90,7 @@ export function modelIn(pointer: ModelPointer, value: unknown): { readonly model
     if (byDefault !== undefined) return { model: byDefault }
     throw missing(name)
   }
-  const message = `'${name}' has to be a string of at most ${MAX_MODEL_CHARS} characters.`
+  const message = `'${name}' must be a string of at most ${MAX_MODEL_CHARS} characters.`
   throw new GatewayError('invalid_parameter', message, {
     param: name,
     rule: typeof value === 'string' ? 'length' : 'type',
@@ -105,7 +105,7 @@ export function streamIn({ from, name }: Pointer, value: unknown): boolean {
     const said = SAID.get(value.toLowerCase())
     if (said !== undefined) return said
   } else if (from === 'path' || from === 'query') return value === 'true' || value === '1'
-  throw new GatewayError('invalid_parameter', `'${name}' has to be true or false.`, {
+  throw new GatewayError('invalid_parameter', `'${name}' must be true or false.`, {
     param: name,
     rule: 'type',
     familyCode: 'invalid_type',
@@ -151,7 +151,7 @@ export function wantedVectors({ format }: VectorRule, inBody: InBody): VectorFor
 }
 
 export function noText(param: string): GatewayError {
-  return new GatewayError('invalid_parameter', `'${param}' has to be a text.`, { param, familyCode: 'invalid_type' })
+  return new GatewayError('invalid_parameter', `'${param}' must be a string.`, { param, familyCode: 'invalid_type' })
 }
 
 function missing(param: string): GatewayError {

@@ -60,7 +60,7 @@ export interface HearResult extends Counted {
 export const SPEAK_FIELDS = {
   text: 'Text',
   voice: 'Voice by its name',
-  ownVoice: "Voice of one's own",
+  ownVoice: 'Custom voice',
   format: 'Container or codec',
   instructions: 'How it is spoken',
   speed: 'Speed',
@@ -71,12 +71,12 @@ export type SpeakField = keyof typeof SPEAK_FIELDS
 export const HEAR_FIELDS = {
   recording: 'Recording',
   language: 'Language of the recording',
-  prompt: 'Text that leads the transcript',
+  prompt: 'Prompt of the transcript',
   format: 'Form of the transcript',
   temperature: 'Temperature',
   times: 'Times of words and segments',
   logprobs: 'Log probabilities',
-  chunks: 'How the recording is cut up',
+  chunks: 'Chunking of the recording',
   speakers: 'Known speakers',
 } as const
 

@@ -227,15 +227,15 @@ export interface Target<F extends string = Field> {
 export interface Traits {
   /** Most tokens of an answer where the client names no limit and the protocol wants one. */
   readonly max_output?: number
-  /** How chat names that limit. Default: `max_completion_tokens`. */
+  /** Chat's name for that limit. Default: `max_completion_tokens`. */
   readonly max_tokens_field?: 'max_tokens' | 'max_completion_tokens'
   /** In what terms the model is told how much to think. Default: what the request says, as far as the protocol has it. */
   readonly reasoning?: 'effort' | 'adaptive' | 'budget' | 'level' | 'none'
-  /** How structured answers are asked for: by the protocol's own field, or by a tool that has to be called. */
+  /** How structured answers are asked for: by the protocol's own field, or by a tool that must be called. */
   readonly structured?: 'schema' | 'tool'
   /** False: temperature, top_p and top_k are refused by the model, so they are left out. */
   readonly sampling?: boolean
-  /** What chat calls instructions. Default: `system`. */
+  /** The role of instructions in chat. Default: `system`. */
   readonly system_role?: 'system' | 'developer'
   /** Whether the upstream fetches images and files by URL itself; `https`: by no other. */
   readonly fetches_urls?: boolean | 'https'

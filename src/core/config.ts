@@ -43,9 +43,9 @@ export interface Config {
   /** In the order in which they were written: globs are tried in this order. */
   readonly models: Readonly<Record<string, ModelConfig>>
   readonly protocols: Readonly<Record<string, ProtocolConfig>>
-  /** Kinds of things that upstreams keep for callers, by name. */
+  /** Kinds of resources that upstreams keep for callers, by name. */
   readonly objects: Readonly<Record<string, ObjectConfig>>
-  /** Kinds of what tasks make, by name. */
+  /** Kinds of task results, by name. */
   readonly task_kinds: Readonly<Record<string, TaskKindConfig>>
   /** Keyed `METHOD /path/{param}`; shipped routes that the user switched off are gone. */
   readonly routes: Readonly<Record<string, RouteConfig>>
@@ -98,7 +98,7 @@ export interface WebhookConfig {
 export interface SpoolConfig {
   /** Absolute path of the folder for what does not stay in memory. */
   readonly path: string
-  /** Most of one body that stays in memory. */
+  /** Bytes of one body that stay in memory. */
   readonly body: number
   /** Most of all bodies together that stays in memory. */
   readonly memory: number
@@ -173,7 +173,7 @@ export interface CredentialConfig {
 export interface EndpointConfig {
   /** `POST /v1/messages`; the path may hold `{model}` and the route's own parameters. */
   readonly call: CallConfig
-  /** Another call for streams, where the upstream has one. */
+  /** A different call for streams. */
   readonly stream?: CallConfig
   /** False where the protocol is stateful and the upstream keeps nothing of it. Absent: true. */
   readonly keeps?: false
@@ -227,7 +227,7 @@ export interface TargetConfig {
 
 /** What the relay must know of a protocol, as data: how its streams end and where usage stands. */
 export interface ProtocolConfig {
-  /** How a stream ends well. Absent: the end of the transfer is the only mark. */
+  /** How a complete stream ends. Absent: with the transfer. */
   readonly end?: {
     readonly data?: string
     readonly events?: readonly string[]
@@ -236,7 +236,7 @@ export interface ProtocolConfig {
   }
   /** Whole answers are bytes, whatever their type, unless it says JSON; or JSON (false), as they are where usage is told. */
   readonly binary?: boolean
-  /** Shape of an error inside a stream: the family's, or the typed events of stateful responses. */
+  /** Format of an error inside a stream: the family's, or the typed events of stateful responses. */
   readonly stream_error?: 'family' | 'responses'
   /** Where usage stands, in dotted paths from the top of the JSON answer or event. */
   readonly usage?: UsageConfig

@@ -29,7 +29,7 @@ export const EMBED_FIELDS = {
   inputs: 'Texts',
   tokenInputs: 'Inputs as tokens',
   mediaInputs: 'Images and other media beside text',
-  dimensions: 'Length of the vectors',
+  dimensions: 'Dimensions of the vectors',
   encoding: 'Vectors in base64',
   task: 'What the vectors are for',
   title: 'Title of a document',

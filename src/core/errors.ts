@@ -29,29 +29,29 @@ export const ERROR_CODES = {
   duplicate_parameter: {
     status: 400,
     retry: 'never',
-    meaning: 'A control field (such as model or stream) stands twice in the body.',
+    meaning: 'A control field (such as model or stream) occurs twice in the body.',
   },
   untranslatable: {
     status: 400,
     retry: 'never',
     meaning:
-      'The model speaks another protocol, which cannot say what this field says, and leaving it out is not allowed.',
+      "The model's upstream speaks another protocol that cannot express this field, and dropping the field is not allowed.",
   },
   unauthenticated: {
     status: 401,
     retry: 'never',
-    meaning: 'No key, an unknown key, an expired or disabled key. All answer alike.',
+    meaning: 'The key is missing, unknown, expired or disabled. All get the same answer.',
   },
   not_found: { status: 404, retry: 'never', meaning: 'No route has this path.' },
   model_not_found: {
     status: 404,
     retry: 'never',
-    meaning: 'The model does not exist or the key may not use it. Both answer alike.',
+    meaning: 'The model does not exist, or the key may not use it. Both get the same answer.',
   },
   model_not_supported: {
     status: 404,
     retry: 'never',
-    meaning: 'The model exists, and the key may use it, but not with this operation; the message says with which.',
+    meaning: 'The model exists and the key may use it, but not with this operation; the message names those that work.',
   },
   method_not_allowed: {
     status: 405,
@@ -62,27 +62,27 @@ export const ERROR_CODES = {
   not_ready: {
     status: 409,
     retry: 'later',
-    meaning: 'The task has not ended yet; Retry-After tells when to ask again.',
+    meaning: 'The task has not ended yet; Retry-After says when to ask again.',
   },
   conflict: {
     status: 409,
     retry: 'never',
     meaning:
-      'The idempotency key came with another request before, or its first request is still under way (with Retry-After).',
+      'The idempotency key was used with another request, or its first request is still running (with Retry-After).',
   },
-  gone: { status: 410, retry: 'never', meaning: 'What the task made is not kept any more.' },
+  gone: { status: 410, retry: 'never', meaning: 'The result of the task is no longer kept.' },
   too_large: { status: 413, retry: 'never', meaning: 'The request body is over the limit.' },
   url_too_long: { status: 414, retry: 'never', meaning: 'The request target is over the limit.' },
   unsupported_media_type: {
     status: 415,
     retry: 'never',
-    meaning: 'The route does not take this content type or content encoding.',
+    meaning: 'The route does not accept this content type or content encoding.',
   },
-  expectation_failed: { status: 417, retry: 'never', meaning: 'An Expect header other than 100-continue.' },
+  expectation_failed: { status: 417, retry: 'never', meaning: 'The Expect header is not 100-continue.' },
   upgrade_required: {
     status: 426,
     retry: 'never',
-    meaning: 'The path is served as a WebSocket alone, or with other methods; a plain GET gets nothing there.',
+    meaning: 'The path needs a WebSocket handshake or another method; a plain GET is not served.',
   },
   headers_too_large: {
     status: 431,
@@ -97,11 +97,10 @@ export const ERROR_CODES = {
   rate_limited: {
     status: 429,
     retry: 'next-target',
-    meaning:
-      'The upstream limits the rate, or this key has as many sessions open as it may; Retry-After tells how long.',
+    meaning: 'The upstream limits the rate, or this key has too many open sessions; Retry-After says how long to wait.',
   },
-  client_gone: { status: 499, retry: 'never', meaning: 'The client went away. Seen in logs only.' },
-  internal: { status: 500, retry: 'never', meaning: 'A fault of the gateway itself.' },
+  client_gone: { status: 499, retry: 'never', meaning: 'The client disconnected. Only in logs.' },
+  internal: { status: 500, retry: 'never', meaning: 'A bug in the gateway.' },
   upstream_failed: { status: 502, retry: 'next-target', meaning: 'The upstream answered with a server error.' },
   upstream_unavailable: {
     status: 502,
@@ -111,19 +110,19 @@ export const ERROR_CODES = {
   upstream_auth: {
     status: 502,
     retry: 'never',
-    meaning: "The upstream refused the gateway's own credential. Never the fault of the caller's key.",
+    meaning: "The upstream refused the gateway's credential. The caller's key is not the reason.",
   },
   bad_upstream_response: {
     status: 502,
     retry: 'next-target',
-    meaning: 'The upstream answered with something that its protocol does not allow.',
+    meaning: "The upstream's answer violates its protocol.",
   },
-  upstream_truncated: { status: 502, retry: 'never', meaning: 'The upstream broke off in the middle of its answer.' },
+  upstream_truncated: { status: 502, retry: 'never', meaning: "The upstream's answer ended early." },
   unavailable: { status: 503, retry: 'later', meaning: 'The gateway is draining or cannot take this request now.' },
   upstream_timeout: {
     status: 504,
     retry: 'next-target',
-    meaning: 'The upstream did not connect, begin or go on in time.',
+    meaning: 'The upstream did not connect, start its answer or continue it in time.',
   },
 } as const satisfies Record<string, CodeFacts>
 

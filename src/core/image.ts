@@ -26,7 +26,7 @@ export interface ImageRequest {
   readonly moderation?: string
   /** Partial images that a stream shows before each whole one. */
   readonly partials?: number
-  /** What the images shall not show. */
+  /** Negative prompt. */
   readonly negative?: string
   readonly seed?: number
   readonly user?: string
@@ -70,7 +70,7 @@ export const IMAGE_FIELDS = {
   size: 'Size in pixels',
   aspect: 'Aspect ratio',
   resolution: 'Resolution',
-  urls: 'Addresses in place of bytes',
+  urls: 'URLs instead of bytes',
   quality: 'Quality',
   style: 'Style',
   background: 'Background',
@@ -78,7 +78,7 @@ export const IMAGE_FIELDS = {
   compression: 'Compression',
   moderation: 'Strictness of moderation',
   partials: 'Partial images',
-  negative: 'What the images shall not show',
+  negative: 'Negative prompt',
   seed: 'Seed',
   user: 'End user',
 } as const
@@ -87,7 +87,7 @@ export type ImageField = keyof typeof IMAGE_FIELDS
 
 export const EDIT_FIELDS = {
   ...IMAGE_FIELDS,
-  images: 'Images that are changed',
+  images: 'Images to be edited',
   imageFiles: 'Images by the id of a file',
   mask: 'Mask',
   fidelity: 'Fidelity to the images',

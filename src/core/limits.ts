@@ -6,11 +6,11 @@ export interface Limits {
   readonly url: number
   /** Largest block of request headers. */
   readonly header_bytes: number
-  /** Most request headers. */
+  /** Maximum number of request headers. */
   readonly header_count: number
   /** Deepest nesting of a JSON request. */
   readonly depth: number
-  /** Most members of one JSON object in a request. */
+  /** Maximum number of members of a JSON object in a request. */
   readonly members: number
   /** Most items of a conversation that is stored, for `previous_response_id`. */
   readonly conversation_items: number
@@ -20,7 +20,7 @@ export interface Limits {
   readonly memory: number
   /** Memory for all JSON bodies of requests that are held at once, each counted twice where it is sent on as another one. */
   readonly body_memory: number
-  /** Most parts of a form. */
+  /** Maximum number of parts of a form. */
   readonly parts: number
   /** Largest value of a text field of a form. */
   readonly field: number
@@ -40,13 +40,13 @@ export interface Limits {
   readonly in_flight: number
   /** Most tunnels that one caller's key may have open at once. */
   readonly sessions: number
-  /** Time for a client to send its request headers. */
+  /** Time limit for a client to send its request headers. */
   readonly headers: number
-  /** Time for a client to send its whole request body. */
+  /** Time limit for a client to send its whole request body. */
   readonly upload: number
-  /** Longest time that a client may take no byte of its answer. */
+  /** Longest time without the client reading any byte of its answer. */
   readonly stall: number
-  /** Time for an idle client connection to live. */
+  /** Lifetime of an idle client connection. */
   readonly keep_alive: number
   /** Time that requests in flight get when the process drains. */
   readonly drain: number
@@ -62,13 +62,13 @@ export interface Timeouts {
   readonly connect: number
   /** From the request sent to the first byte of the answer's content. */
   readonly first_byte: number
-  /** Between two pieces of content; comments and pings do not count. */
+  /** Between two chunks of content; comments and pings do not count. */
   readonly idle: number
   /** The whole exchange. */
   readonly total: number
 }
 
-/** When to try again before the first byte has reached the client. */
+/** When to retry, before the first byte has reached the client. */
 export interface Retry {
   /** Attempts in all, the first included, over all targets. */
   readonly attempts: number

@@ -15,7 +15,7 @@ export interface MediaFetchConfig {
   readonly max: number
   /** Most bytes of all documents of one request. */
   readonly total: number
-  /** Most documents of one request. */
+  /** Maximum number of documents of one request. */
   readonly count: number
   /** Milliseconds for one document, with all its redirects. */
   readonly timeout: number

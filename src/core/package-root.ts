@@ -14,7 +14,7 @@ function search(from: string): string {
   for (let folder = from; ; folder = dirname(folder)) {
     const file = join(folder, 'package.json')
     if (existsSync(file) && isOurs(file)) return folder
-    if (folder === dirname(folder)) throw new Error('the gateway package is not complete: its package.json is missing')
+    if (folder === dirname(folder)) throw new Error("the gateway's package is incomplete: its package.json is missing")
   }
 }
 

@@ -40,7 +40,7 @@ export interface Plan {
   readonly off: SwitchedOff
   readonly routes: readonly Route[]
   readonly upstreams: ReadonlyMap<string, Upstream>
-  /** Kinds of what tasks make, by name. */
+  /** Kinds of task results, by name. */
   readonly taskKinds: ReadonlyMap<string, TaskKind>
   /**
    * `path` is the raw, still encoded path without the query. Some paths are other routes' for requests with certain
@@ -348,7 +348,7 @@ export type UsagePaths = Readonly<Partial<Record<keyof Usage, readonly (readonly
 /** Tokens, as the upstream counted them. */
 export interface Usage extends TextUsage {
   readonly total?: number
-  /** Seconds of sound, where that is what is billed. */
+  /** Seconds of audio, if billed by time. */
   readonly seconds?: number
 }
 

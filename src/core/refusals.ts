@@ -43,7 +43,7 @@ export function unrouted({ status, allow, instead }: Miss, method: string, path:
     case 405:
       return new GatewayError('method_not_allowed', `Only ${allow.join(', ')} is accepted here.`, { allow })
     case 426:
-      return new GatewayError('upgrade_required', 'A GET of this path has to open a WebSocket.', {
+      return new GatewayError('upgrade_required', 'This path needs a WebSocket handshake.', {
         headers: ['upgrade', 'websocket'],
       })
   }

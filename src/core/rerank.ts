@@ -6,13 +6,13 @@ export interface RerankRequest {
   readonly model: string
   readonly query: string
   readonly documents: readonly RankedDocument[]
-  /** Most results that the client wants; all of them where it does not say. */
+  /** Number of results that the client wants; all of them where it does not say. */
   readonly top?: number
   /** Whether results repeat their documents. The gateway puts them there itself, so no upstream is asked to. */
   readonly returnDocuments: boolean
-  /** Most tokens of a document that count. */
+  /** Token limit of each document. */
   readonly documentTokens?: number
-  /** Whether what is too long is cut; where not, it is an error. */
+  /** Whether long input is truncated; otherwise it is an error. */
   readonly truncation?: boolean
   /** Lower numbers are served first. */
   readonly priority?: number
@@ -47,10 +47,10 @@ export const RERANK_FIELDS = {
   query: 'Query',
   documents: 'Documents of text',
   imageDocuments: 'Documents that are images',
-  top: 'Most results',
+  top: 'Number of results',
   returnDocuments: 'Documents in the results',
-  documentTokens: 'Most tokens of a document',
-  truncation: 'Whether what is too long is cut',
+  documentTokens: 'Token limit of a document',
+  truncation: 'Truncation of long input',
   priority: 'Priority',
 } as const
 

@@ -27,7 +27,7 @@ export type Answer =
 /** `json`: JSON, which is read; `multipart`: a form, which is read; `raw`: bytes that nobody looks at; `none`: no body. */
 export type RouteBody = 'json' | 'multipart' | 'raw' | 'none'
 
-/** Bounds that may differ for one route. */
+/** Limits that can differ for a route. */
 export type RouteLimit =
   | 'body'
   | 'line'

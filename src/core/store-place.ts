@@ -57,7 +57,7 @@ export function checkDraft(draft: Place & { readonly value: Uint8Array }): void 
 
 /** Throws {@link StoreError} where nothing can stand. */
 export function checkPlace(place: Place): void {
-  if (!isPlace(place)) throw new StoreError('unavailable', 'a record has a key that no store can keep')
+  if (!isPlace(place)) throw new StoreError('unavailable', 'the key of a record is not valid')
 }
 
 export function checkValue(value: Uint8Array): void {

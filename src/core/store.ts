@@ -217,8 +217,8 @@ export const NOTHING_COUNTED: Tally = { spent: 0, reserved: 0 }
 /** Throws {@link StoreError} where nothing can be counted. */
 export function checkCount(counter: Place, { id, amount }: { readonly id: string; readonly amount: number }): void {
   checkPlace(counter)
-  if (!isKey(id)) throw new StoreError('unavailable', 'a reservation has an id that no store can keep')
+  if (!isKey(id)) throw new StoreError('unavailable', 'the id of a reservation is not valid')
   if (!Number.isSafeInteger(amount) || amount < 0) {
-    throw new StoreError('unavailable', `a reservation of ${amount} is no whole amount`)
+    throw new StoreError('unavailable', `a reservation of ${amount} is not a whole number`)
   }
 }

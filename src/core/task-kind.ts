@@ -21,7 +21,7 @@ export interface TaskKindConfig {
   readonly members: Readonly<Record<string, TaskMember>>
   /** Whether records have null in the place of members without a value. */
   readonly nulls: boolean
-  /** The member that names the task that one was made of. */
+  /** The member that names the task that this one is based on. */
   readonly parent?: string
   /** Media types by variant, the one first that a client gets who names none. The first type stands where none is told. */
   readonly content: Readonly<Record<string, readonly string[]>>

@@ -272,7 +272,7 @@ export type Effort = (typeof EFFORTS)[number]
 /** How much to think, and what of it to show. */
 export interface ReasoningWish {
   readonly effort?: Effort
-  /** Most tokens to think with; -1: as many as the upstream sees fit. */
+  /** Limit of thinking tokens; -1: as many as the upstream sees fit. */
   readonly budget?: number
   /** The upstream decides by itself, guided by `effort` if it stands. */
   readonly adaptive?: boolean

@@ -161,7 +161,7 @@ function checkEncoding(call: Call): void {
 function checkJsonType(call: Call): void {
   const type = call.request.headers['content-type']
   if (type === undefined || type === 'application/json' || hasJsonType(call)) return
-  throw new GatewayError('unsupported_media_type', 'The content type has to be application/json.', {
+  throw new GatewayError('unsupported_media_type', 'The content type must be application/json.', {
     param: 'content-type',
   })
 }
@@ -172,7 +172,7 @@ function isJsonInstead(call: Call, { validateJson }: Route): boolean {
   const type = call.request.headers['content-type']
   if (type === undefined || hasJsonType(call)) return true
   if (/^\s*multipart\//i.test(type)) return false
-  const message = 'The content type has to be application/json or multipart/form-data.'
+  const message = 'The content type must be application/json or multipart/form-data.'
   throw new GatewayError('unsupported_media_type', message, { param: 'content-type' })
 }
 

@@ -5,7 +5,7 @@ import { unauthenticated } from '../core/refusals.js'
 
 /**
  * Finds the caller whose key the request presents. All refusals are the same 401: no key, an unknown key, an expired
- * or disabled key, and two keys that differ.
+ * or disabled key, and two different keys.
  */
 export function authenticate(
   request: IncomingMessage,
@@ -39,7 +39,7 @@ function readKey(
   for (const placement of placements) {
     const presented = readPlacement(request, query, placement)
     if (presented === undefined) continue
-    if (found !== undefined && found !== presented) return { refused: 'two keys that differ' }
+    if (found !== undefined && found !== presented) return { refused: 'two different keys' }
     found = presented
   }
   return found ?? { refused: 'no key' }

@@ -25,7 +25,7 @@ export interface Waiting {
 export async function documentOfBody(call: Waiting, body: HeldBody, reading?: Reading): Promise<Json> {
   const room = call.memory.reserve(heapOfBody(body))
   if (room !== undefined) await room
-  if (call.over) throw new GatewayError('client_gone', 'The client went away.', { phase: 'memory' })
+  if (call.over) throw new GatewayError('client_gone', 'The client disconnected.', { phase: 'memory' })
   try {
     return await parsed(body.bytes, reading)
   } catch (cause) {

@@ -314,7 +314,7 @@ export class Call implements Watched, InFlight {
   private close(): void {
     if (this.#settled) return
     if (!this.response.writableFinished) {
-      this.error ??= new GatewayError('client_gone', 'The client went away.', { phase: 'client_abort' })
+      this.error ??= new GatewayError('client_gone', 'The client disconnected.', { phase: 'client_abort' })
     }
     this.#settled = true
     this.bytesIn = this.upload?.size ?? this.bytesIn

@@ -130,12 +130,16 @@ export function formViolations(found: readonly Violation[], { document }: FormBo
     const member = document[name]
     const part: unknown = index === undefined ? member : Array.isArray(member) ? member[Number(index)] : undefined
     if (size !== undefined && violation.rule === 'range') {
-      return { param, rule: 'range', message: `The file '${param}' is empty, or not of the size that is asked for.` }
+      return { param, rule: 'range', message: `The file '${param}' is empty, or not of the required size.` }
     }
     if (violation.rule !== 'type' || part === undefined || size !== undefined) return violation
     const message =
-      typeof part === 'string' ? `The field '${param}' has to be a file.` : `The field '${param}' has to be text.`
-    return { param, rule: 'type', message: Array.isArray(part) ? `The field '${param}' may stand only once.` : message }
+      typeof part === 'string' ? `The field '${param}' must be a file.` : `The field '${param}' must be text.`
+    return {
+      param,
+      rule: 'type',
+      message: Array.isArray(part) ? `The field '${param}' must occur only once.` : message,
+    }
   })
 }
 
@@ -157,7 +161,7 @@ function isBroken(request: IncomingMessage): boolean {
 }
 
 function gone(): GatewayError {
-  return new GatewayError('client_gone', 'The client went away.', { phase: 'upload' })
+  return new GatewayError('client_gone', 'The client disconnected.', { phase: 'upload' })
 }
 
 const CODES: Readonly<Partial<Record<MultipartRule, GatewayError['code']>>> = {
@@ -190,7 +194,7 @@ async function spooled(written: Promise<void>): Promise<void> {
   } catch (cause) {
     if (!(cause instanceof StoreError)) throw cause
     if (isOutOfDescriptors(cause)) throw outOfDescriptors(cause)
-    throw new GatewayError('unavailable', 'The gateway cannot hold a request of this size now. Try again soon.', {
+    throw new GatewayError('unavailable', 'The gateway has no room for a request of this size. Try again soon.', {
       retryAfter: 1000,
       limit: 'spool',
       cause,

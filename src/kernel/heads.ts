@@ -26,7 +26,7 @@ export function checkHead(request: IncomingMessage, limits: Limits): void {
     throw new GatewayError('url_too_long', `The request target is longer than ${limits.url} bytes.`, { limit: 'url' })
   }
   // Absolute-form and authority-form targets are for proxies, which this is not (RFC 9112 §3.2.2).
-  if (url.charCodeAt(0) !== 0x2f) throw new GatewayError('bad_request', 'The request target has to be a path.')
+  if (url.charCodeAt(0) !== 0x2f) throw new GatewayError('bad_request', 'The request target must be a path.')
   checkLines(raw, limits.header_bytes)
   // RFC 9112 §3.2
   if (request.headers.host === undefined && request.httpVersion === '1.1') {
@@ -58,7 +58,7 @@ function checkLines(raw: readonly string[], maxBytes: number): void {
     const lower = name.toLowerCase()
     if (!SINGLE.has(lower)) continue
     if (seen?.includes(lower)) {
-      throw new GatewayError('bad_request', `The header ${lower} may stand only once.`)
+      throw new GatewayError('bad_request', `The header ${lower} must occur only once.`)
     }
     seen ??= []
     seen.push(lower)

@@ -88,7 +88,7 @@ class InnerCall implements Work {
   }
 
   broken(): void {
-    const why = this.#size > this.#maxBytes ? 'is too large' : 'broke off'
-    this.#reject(new GatewayError('bad_upstream_response', `The answer of the upstream ${why}.`, { phase: 'body' }))
+    const why = this.#size > this.#maxBytes ? 'is too large' : 'ended early'
+    this.#reject(new GatewayError('bad_upstream_response', `The upstream's answer ${why}.`, { phase: 'body' }))
   }
 }

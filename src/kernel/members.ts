@@ -159,7 +159,7 @@ function changesFor(
 function onlyField(names: FoundMembers['names'], [name]: DocumentPath): string {
   const param = shownName(String(name))
   if (names.filter(({ at }) => at[0] === name).length === 1) return String(name)
-  throw new GatewayError('invalid_parameter', `The field '${param}' may stand only once.`, { param })
+  throw new GatewayError('invalid_parameter', `The field '${param}' must occur only once.`, { param })
 }
 
 /** The models that the caller may use, by their names at the exchange's upstream. */

@@ -42,13 +42,13 @@ interface Use {
 const FOR_OBJECTS: Use = {
   limit: 'memory',
   wait: MAX_WAIT_MS,
-  noRoom: 'Too much is being translated at the moment.',
+  noRoom: 'The gateway is translating too much at the moment. Try again soon.',
   tooLarge: 'The body is too large to be translated.',
 }
 export const FOR_BODIES: Use = {
   limit: 'body_memory',
   wait: MAX_BODY_WAIT_MS,
-  noRoom: 'Too many large requests are held at the moment.',
+  noRoom: 'The gateway holds too many large requests at the moment. Try again soon.',
   tooLarge: 'The body is too large to be held.',
 }
 

@@ -58,7 +58,7 @@ function sizeOf(query: Query, name: string, usual: number): number {
   if (/^\d{1,9}$/.test(given) && size >= 1) return Math.min(size, MAX_PAGE_ITEMS)
   // Zero is what clients of the native protocol send for nothing (https://google.aip.dev/158).
   if (size === 0 && name === 'pageSize') return usual
-  throw refused(name, `'${name}' has to be a whole number from 1 to ${MAX_PAGE_ITEMS}.`)
+  throw refused(name, `'${name}' must be a whole number from 1 to ${MAX_PAGE_ITEMS}.`)
 }
 
 function indexOf(items: readonly Item[], query: Query, name: string): number | undefined {

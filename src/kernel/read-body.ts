@@ -67,7 +67,7 @@ export function readBody(request: IncomingMessage, { limit, hold, onPiece }: Bod
     request.on('end', () => resolve(body.bytes))
     const gone = (): void => {
       // Node closes every request; only one that did not end was broken off.
-      if (!request.complete) reject(new GatewayError('client_gone', 'The client went away.', { phase: 'upload' }))
+      if (!request.complete) reject(new GatewayError('client_gone', 'The client disconnected.', { phase: 'upload' }))
     }
     request.on('error', gone)
     request.on('close', gone)

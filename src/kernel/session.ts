@@ -90,7 +90,7 @@ export class ResponseSession implements SocketHandler {
   }
 
   binary(): void {
-    this.leave(CLOSE_UNSUPPORTED, 'messages are JSON texts')
+    this.leave(CLOSE_UNSUPPORTED, 'messages must be JSON texts')
   }
 
   drained(): void {

@@ -19,16 +19,12 @@ export async function readMessage(bytes: Buffer, maxValues: number, memory: Memo
   } catch {
     throw new GatewayError('bad_request', 'The message is not valid JSON.')
   }
-  if (!isObject(message)) throw new GatewayError('bad_request', 'The message has to be a JSON object.')
+  if (!isObject(message)) throw new GatewayError('bad_request', 'The message must be a JSON object.')
   if (message.type !== 'response.create') {
-    throw new GatewayError(
-      'invalid_parameter',
-      "The only message that is served here has the type 'response.create'.",
-      {
-        param: 'type',
-        familyCode: 'invalid_value',
-      },
-    )
+    throw new GatewayError('invalid_parameter', "Only messages of the type 'response.create' are served here.", {
+      param: 'type',
+      familyCode: 'invalid_value',
+    })
   }
   if (message.background === true) {
     throw new GatewayError('invalid_parameter', 'A response over a WebSocket cannot run in the background.', {
@@ -44,7 +40,7 @@ const STREAM_ID = /^[A-Za-z0-9_.-]{1,256}$/
 export function streamId({ stream_id: id }: JsonObject): string | undefined {
   if (id === undefined || id === null) return undefined
   if (typeof id === 'string' && STREAM_ID.test(id)) return id
-  throw new GatewayError('invalid_parameter', "'stream_id' has to be 1 to 256 letters, digits, dots, _ or -.", {
+  throw new GatewayError('invalid_parameter', "'stream_id' must be 1 to 256 letters, digits, dots, _ or -.", {
     param: 'stream_id',
   })
 }

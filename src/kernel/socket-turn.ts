@@ -79,7 +79,7 @@ export class SocketTurn implements Receiver {
 
   private refuse(status: number, said: JsonObject | undefined): void {
     this.#last.failed()
-    const error = said ?? compatibleError(new GatewayError('upstream_failed', 'The answer broke off.'))
+    const error = said ?? compatibleError(new GatewayError('upstream_failed', 'The answer ended early.'))
     this.#socket.send(marked(errorEvent(status, error), this.#stream))
   }
 }

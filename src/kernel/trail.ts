@@ -20,10 +20,10 @@ const HIDDEN = '[hidden]'
 export function logArrival(call: Call): void {
   const { request, route, client } = call
   const fields = { method: request.method, path: call.path.slice(0, MAX_VALUE_CHARS), route: route?.id, client }
-  log(call, fields, 'a request arrived')
+  log(call, fields, 'request received')
   // Routes may read keys from headers of any name.
   const placed = (route?.caller ?? []).flatMap(place => (place.in === 'header' ? [place.name.toLowerCase()] : []))
-  logHeaders(call, {}, 'headers of the request', () => shownHeaders(request.rawHeaders, placed, []))
+  logHeaders(call, {}, 'request headers', () => shownHeaders(request.rawHeaders, placed, []))
 }
 
 /** `exchanges` are in the order in which they would be tried. */
@@ -32,7 +32,7 @@ export function logCandidates(call: Call, exchanges: readonly Exchange[]): void 
   const ways = exchanges.slice(0, MAX_CANDIDATES).map(nameOf)
   const more = exchanges.length > MAX_CANDIDATES ? { more_ways: exchanges.length - MAX_CANDIDATES } : {}
   const named = model === '' ? {} : { model }
-  log(call, { key: caller?.name, ...named, stream, bytes_in: bytesIn, ways, ...more }, 'a request was admitted')
+  log(call, { key: caller?.name, ...named, stream, bytes_in: bytesIn, ways, ...more }, 'request admitted')
 }
 
 export function logSent(call: Call, exchange: Exchange, request: UpstreamRequest): void {
@@ -43,8 +43,8 @@ export function logSent(call: Call, exchange: Exchange, request: UpstreamRequest
   const { secrets } = call.generation.reach(exchange.upstream)
   const bytes = body instanceof Uint8Array ? body.length : undefined
   const side = sideOf(exchange)
-  log(call, { ...side, call: chosen.text, translated, bytes }, 'an upstream is asked')
-  logHeaders(call, side, 'headers sent to an upstream', () => shownHeaders(request.headers, [], secrets))
+  log(call, { ...side, call: chosen.text, translated, bytes }, 'calling an upstream')
+  logHeaders(call, side, 'headers sent upstream', () => shownHeaders(request.headers, [], secrets))
 }
 
 export function logAnswered(
@@ -55,8 +55,8 @@ export function logAnswered(
 ): void {
   const { secrets } = call.generation.reach(exchange.upstream)
   const side = sideOf(exchange)
-  log(call, { ...side, status }, 'an upstream answered')
-  logHeaders(call, side, "headers of an upstream's answer", () => {
+  log(call, { ...side, status }, 'upstream answered')
+  logHeaders(call, side, "headers of the upstream's answer", () => {
     const flat = Object.entries(answered).flatMap(([name, value]) => [name, String(value)])
     return shownHeaders(flat, [], secrets)
   })
@@ -65,7 +65,7 @@ export function logAnswered(
 /** `next`: the exchange that is tried next. */
 export function logFailed(call: Call, exchange: Exchange, { condition, error }: Failure, next?: Exchange): void {
   const fields = { ...sideOf(exchange), condition, error: error.code, cause: causeOf(error) }
-  log(call, { ...fields, next: next && nameOf(next) }, 'an attempt failed')
+  log(call, { ...fields, next: next && nameOf(next) }, 'attempt failed')
 }
 
 function log(call: Call, fields: object, message: string): void {

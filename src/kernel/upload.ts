@@ -23,7 +23,8 @@ export class Upload extends Transform {
     // The sender gets the error itself; without a sender it does not matter.
     this.on('error', () => undefined)
     const gone = (): void => {
-      if (!request.complete) this.destroy(new GatewayError('client_gone', 'The client went away.', { phase: 'upload' }))
+      if (!request.complete)
+        this.destroy(new GatewayError('client_gone', 'The client disconnected.', { phase: 'upload' }))
     }
     request.on('error', gone)
     request.on('close', gone)

@@ -6,7 +6,7 @@ import type { RetryCondition } from '../core/limits.js'
 export function noConnection(limit: 'connections' | 'queue'): GatewayError {
   const message =
     limit === 'queue'
-      ? 'Too many requests wait for this upstream. Try again soon.'
+      ? 'Too many requests are waiting for this upstream. Try again soon.'
       : 'All connections of the gateway to this upstream are in use. Try again soon.'
   return new GatewayError('unavailable', message, { retryAfter: 1000, limit, phase: 'queue' })
 }
@@ -78,7 +78,7 @@ export function errorOfStatus(
     )
   }
   if (status === 401 || status === 403 || status === 407) {
-    return new GatewayError('upstream_auth', "The upstream refused the gateway's own credential.", { cause, phase })
+    return new GatewayError('upstream_auth', "The upstream refused the gateway's credential.", { cause, phase })
   }
   if (status === 429) {
     return new GatewayError('rate_limited', 'The upstream limits the rate. Try again later.', {

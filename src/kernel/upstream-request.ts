@@ -153,6 +153,6 @@ function transformed(transform: NonNullable<Exchange['request']>, bytes: Uint8Ar
   try {
     return transform(bytes)
   } catch (cause) {
-    throw new GatewayError('bad_request', 'The body does not have the form that this model needs.', { cause })
+    throw new GatewayError('bad_request', 'The body does not have the format that this model needs.', { cause })
   }
 }

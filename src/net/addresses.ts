@@ -84,7 +84,7 @@ export function parseNetwork(text: string): Network | undefined {
 
 function network(text: string): Network {
   const parsed = parseNetwork(text)
-  if (parsed === undefined) throw new TypeError(`${text} is no network`)
+  if (parsed === undefined) throw new TypeError(`${text} is not a network`)
   return parsed
 }
 

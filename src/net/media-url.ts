@@ -82,7 +82,7 @@ export class MediaGuard {
   private name(host: string): void {
     if (this.#names.includes(host)) return
     const isInside = !host.includes('.') || INSIDE.some(end => host === end || host.endsWith(`.${end}`))
-    if (isInside) throw new Blocked('name of an inner network')
+    if (isInside) throw new Blocked('name of an internal network')
     // Where networks are allowed, any name may turn out to be in one: its addresses decide.
     if (!this.isNamed(host) && this.#networks.length === 0) throw new Blocked('not in the list')
   }

@@ -10,7 +10,7 @@ interface MediaOptions extends MediaRules {
   readonly maxBytes: number
   /** Most bytes of all documents of one request. */
   readonly maxTotal: number
-  /** Most documents of one request. */
+  /** Maximum number of documents of one request. */
   readonly maxCount: number
   /** Milliseconds for one document, with all its redirects. */
   readonly timeoutMs: number
@@ -103,8 +103,8 @@ export class MediaFetcher {
       if (error instanceof GatewayError) throw error
       if (isOutOfDescriptors(error)) throw outOfDescriptors(error)
       if (time.aborted) throw refused(wish, 'it took too long', error)
-      if (signal.aborted) throw new GatewayError('client_gone', 'The client went away.', { cause: error })
-      if (error instanceof Blocked) throw refused(wish, 'it is not one that may be fetched', error)
+      if (signal.aborted) throw new GatewayError('client_gone', 'The client disconnected.', { cause: error })
+      if (error instanceof Blocked) throw refused(wish, 'it may not be fetched', error)
       throw refused(wish, 'it could not be fetched', error)
     }
   }
@@ -149,7 +149,7 @@ export class MediaFetcher {
       body.on('error', () => undefined)
       const { location } = headers
       if (REDIRECTS.includes(statusCode) && typeof location === 'string') return { location }
-      if (statusCode !== 200) throw refused(wish, 'its server did not answer with a document')
+      if (statusCode !== 200) throw refused(wish, 'its server did not return a document')
       const type = this.check(wish, headers)
       const length = Number(headers['content-length'] ?? 0)
       if (length > maxBytes || length > budget.left) throw refused(wish, 'it is too large')
@@ -166,7 +166,7 @@ export class MediaFetcher {
     const written = headers['content-type']
     const type = mediaTypeOf(typeof written === 'string' ? written : undefined)
     if (type === undefined || (type !== '' && !this.#types.includes(type)))
-      throw refused(wish, `it is none of ${this.#types.join(', ')}`)
+      throw refused(wish, `it is not one of ${this.#types.join(', ')}`)
     return type
   }
 
@@ -177,7 +177,7 @@ export class MediaFetcher {
     const judge = (): void => {
       mime = sniff(chunks.length === 1 ? (chunks[0] ?? Buffer.alloc(0)) : Buffer.concat(chunks))
       if (mime === undefined || !this.#types.includes(mime)) {
-        throw refused(wish, `it is none of ${this.#types.join(', ')}`, new Error(`sent as ${type || 'nothing'}`))
+        throw refused(wish, `it is not one of ${this.#types.join(', ')}`, new Error(`sent as ${type || 'nothing'}`))
       }
     }
     for await (const chunk of body) {

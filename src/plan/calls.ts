@@ -105,7 +105,7 @@ function slotsOf(rest: readonly string[], query: number, start: number): readonl
  */
 function encode(value: string | undefined, slot: Slot): string {
   const { name, inPath, segments } = slot
-  if (value === undefined) throw new Error(`nothing is known of {${name}}`)
+  if (value === undefined) throw new Error(`the value of {${name}} is unknown`)
   if (segments && value.includes('/'))
     return value
       .split('/')

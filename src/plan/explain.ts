@@ -19,7 +19,7 @@ export function explainPlan(plan: Plan, config: Config): string {
 
 /** What would become of a request, as plain data: which exchange would serve it, or which error it would get. */
 export function requestFacts(plan: Plan, ask: Ask): RequestFacts {
-  if (!(plan instanceof CompiledPlan)) throw new TypeError('only a plan that compile has made can be explained')
+  if (!(plan instanceof CompiledPlan)) throw new TypeError('only a compiled plan can be explained')
   return factsOf(plan, ask)
 }
 

@@ -25,9 +25,9 @@ export function formFault(verb: VerbConfig): string | undefined {
     if (name !== 'set' && name !== 'default' && name !== 'rename' && name !== 'alias') continue
     for (const [path, value] of members(args)) {
       const target = name === 'rename' || name === 'alias' ? String(value) : path
-      if (isField(path) && !isField(target)) return `a form has no members inside its fields, such as ${target}`
-      if (target === path && !isField(path)) return `a form has no members inside its fields, such as ${path}`
-      if (target === path && typeof value === 'object') return `the field ${path} of a form can only be a text`
+      if (isField(path) && !isField(target)) return `a form has no nested members, such as  ${target}`
+      if (target === path && !isField(path)) return `a form has no nested members, such as  ${path}`
+      if (target === path && typeof value === 'object') return `the field ${path} of a form must be a string`
     }
   }
   return undefined
@@ -65,12 +65,12 @@ function compileVerb(name: string, args: Json): readonly FormTransform[] {
     case 'keep':
       return [form => form.keep(paths(args))]
     default:
-      throw new TypeError(`there is no verb ${name}`)
+      throw new TypeError(`unknown verb ${name}`)
   }
 }
 
 const refuse = (_form: FormChanges): never => {
-  const message = 'What is declared for this model changes requests in a way that a form cannot say.'
+  const message = 'The changes that are declared for this model cannot be applied to a form.'
   throw new GatewayError('untranslatable', message)
 }
 

@@ -129,7 +129,7 @@ export function* compileKeys(
   return new DigestRing(entries, holders)
 }
 
-const MALFORMED = 'no client could send this key: keys are 1 to 512 ASCII characters, none of them a control character'
+const MALFORMED = 'no client could send this key: keys are 1 to 512 printable ASCII characters'
 
 function compileHolder(name: string, config: KeyConfig): Holder {
   const { models, disabled, expires, strict } = config

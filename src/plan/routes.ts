@@ -98,10 +98,10 @@ export class RouteCompiler {
     const path = ['protocols', protocol, 'members']
     // Nobody is called so: what holds where no upstream says anything itself.
     if (members.of('').rules.some(rule => rule.path.includes('*')))
-      this.#problems.error(path, 'message-members', 'paths of messages of a tunnel have no *')
+      this.#problems.error(path, 'message-members', 'message paths of a tunnel cannot contain *')
     for (const name of ['', ...this.#parts.compiledUpstreams.keys()]) {
       if (messageRules(members.of(name)).length <= MAX_PATHS) continue
-      const message = `messages of a tunnel are read for ${MAX_PATHS} members at most`
+      const message = `at most ${MAX_PATHS} members of a tunnel's messages can be read`
       this.#problems.error(name === '' ? path : ['upstreams', name, 'members'], 'message-members', message)
     }
   }

@@ -31,7 +31,7 @@ export class Schemas {
 
   #make(name: string): Validate | string {
     const schema = Object.hasOwn(this.#schemas, name) ? this.#schemas[name] : undefined
-    if (schema === undefined) return 'there is none of that name'
+    if (schema === undefined) return 'no schema has that name'
     try {
       return this.#compile(schema)
     } catch (error) {

@@ -26,7 +26,7 @@ export class OffList implements SwitchedOff {
 
   whyNot(model: string): string | undefined {
     const found = this.#index.find(model)
-    if (found === undefined) return 'no model of this name is declared'
+    if (found === undefined) return 'no model has this name'
     return this.reason(found.model.config.targets.map(target => target.upstream))
   }
 

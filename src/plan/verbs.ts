@@ -77,13 +77,13 @@ export function compileVerbs(list: readonly VerbConfig[]): Transform | undefined
 
 /** Verbs are for objects: other documents are refused. */
 const objectAlone: Transform = document => {
-  if (document.find(byte => byte > 0x20) !== OPEN_BRACE) throw new SyntaxError('the document is no JSON object')
+  if (document.find(byte => byte > 0x20) !== OPEN_BRACE) throw new SyntaxError('the document is not a JSON object')
   return document
 }
 
 function verbOf(name: string): Verb {
   const verb = VERBS.get(name)
-  if (verb === undefined) throw new TypeError(`there is no verb ${name}`)
+  if (verb === undefined) throw new TypeError(`unknown verb ${name}`)
   return verb
 }
 

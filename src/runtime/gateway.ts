@@ -227,7 +227,7 @@ export class Gateway {
   async #sweep(): Promise<void> {
     if (!existsSync(this.plan.spool.path)) return
     await this.#kernel.spooler.prepare().catch((error: Error) => {
-      this.#log.warn({ error: error.message }, 'large requests cannot be held')
+      this.#log.warn({ error: error.message }, 'large requests cannot be stored')
     })
   }
 
@@ -255,7 +255,7 @@ export class Gateway {
   async #reload(): Promise<LoadedPlan> {
     const isAsked = this.#isAsked
     this.#isAsked = false
-    this.#log.debug({ asked: isAsked }, 'the configuration is read again')
+    this.#log.debug({ asked: isAsked }, 'reloading the configuration')
     const loaded = await this.#load(isAsked)
     if (this.#health.draining) return loaded
     this.#loaded = loaded
@@ -282,13 +282,13 @@ export class Gateway {
    */
   #failed(fields: object, same: string, isAsked: boolean): void {
     if (this.#failure === same && !isAsked) {
-      this.#log.debug({}, 'the files fail as before')
+      this.#log.debug({}, 'the configuration is still invalid, with the same problems')
       return
     }
     this.#failure = same
     this.#health.reloads.failed++
     this.#health.valid = false
-    this.#log.error(fields, 'reload failed; the last good plan goes on')
+    this.#log.error(fields, 'reload failed; the last valid configuration stays')
   }
 
   #unchanged({ problems: warnings }: LoadedPlan): void {
@@ -296,7 +296,7 @@ export class Gateway {
     this.#failure = undefined
     // The messages may change with time alone: certificates expire.
     if (warnings.length > 0) this.#log.warn({ warnings: warnings.map(briefly) }, 'the files are unchanged')
-    if (!this.#health.valid) this.#log.info({ generation: this.#health.generation }, 'the files are valid again')
+    if (!this.#health.valid) this.#log.info({ generation: this.#health.generation }, 'the configuration is valid again')
     this.#health.valid = true
     this.#health.problems = []
   }
@@ -410,7 +410,7 @@ export class Gateway {
     const { tasks } = this.#kernel
     tasks.onChange = change => this.#log[change.to === 'failed' ? 'warn' : 'info'](change, 'task changed')
     tasks.onOtherCredential = first => {
-      this.#log.warn(first, 'tasks go on with another credential than the one that began them')
+      this.#log.warn(first, 'tasks continue with another credential than the one that started them')
     }
     tasks.hooks.onAttempt = ({ outcome, ...attempt }) => {
       this.#log[outcome === 'taken' ? 'info' : 'warn'](attempt, `notification ${outcome}`)

@@ -75,7 +75,7 @@ function read(file: string, note: (line: string) => void): Secret | undefined {
     throw error
   }
   if (!/^[\x21-\x7e]+$/.test(text)) {
-    throw new KeyFileError(`${file} does not hold a key; delete it and a new one is made`)
+    throw new KeyFileError(`${file} does not contain a key; delete it to get a new one`)
   }
   return new Secret(text)
 }
@@ -84,7 +84,7 @@ function tighten(file: string, note: (line: string) => void): void {
   const { mode } = statSync(file)
   if (process.platform === 'win32' || (mode & GROUP_AND_OTHERS_MODE) === 0) return
   chmodSync(file, 0o600)
-  note(`${file} could be read by others; its mode is 0600 now`)
+  note(`${file} was readable by others; its mode is now 0600`)
 }
 
 /**

@@ -58,6 +58,6 @@ export class StoreState implements StoreEvents {
     const now = performance.now()
     if (now < this.#quietUntil) return
     this.#quietUntil = now + QUIET_MS
-    this.#log?.error({ error: message, faults: this.#faults }, 'something could not be kept in the store')
+    this.#log?.error({ error: message, faults: this.#faults }, 'a record could not be stored')
   }
 }

@@ -86,14 +86,14 @@ export function startErrorOf(error: unknown, config: StoreConfig): unknown {
 }
 
 const SERVER = {
-  refused: '; look at the section store of the configuration, and whether the server runs',
+  refused: '; check the section store of the configuration, and that the server runs',
   newer: '; start the newer version',
-  unavailable: '; look whether the server runs',
+  unavailable: '; check that the server runs',
 }
 
 const ADVICE: Partial<Record<StoreConfig['type'], Partial<Record<StoreError['fault'], string>>>> = {
   file: {
-    refused: '; choose another folder (store.path), or keep nothing (store: { type: memory })',
+    refused: '; choose another folder (store.path), or store nothing (store: { type: memory })',
     newer: '; start the newer version, or choose another folder (store.path)',
   },
   redis: { ...SERVER, newer: '; start the newer version, or choose another prefix (store.prefix)' },

@@ -38,7 +38,7 @@ export class TaskStore {
   static async open(plan: Plan): Promise<TaskStore> {
     if (plan.store.type === 'memory') {
       throw new StartError(
-        'tasks are kept in the memory of the gateway (store: { type: memory }): nobody else sees them',
+        "tasks are in the gateway's memory (store: { type: memory }), so this command cannot see them",
       )
     }
     return new TaskStore(new TaskRepository(await openStore(plan.store)), plan)

@@ -25,7 +25,7 @@ const MAX_DEPTH = 48
 /** Maximum reads of a file that other processes are writing. */
 const MAX_READ_ATTEMPTS = 5
 
-const ADVICE = 'restore it from a backup, or move the whole folder away and a new store is made'
+const ADVICE = 'restore it from a backup, or move the whole folder away to start with a new store'
 
 interface Meta {
   readonly pageSize: number
@@ -46,7 +46,7 @@ export function checkDataFile(path: string): void {
       if (meta.roots.every(root => isWhole(file, size, meta.pageSize, root, 0))) return
       const isQuiet = newestMeta(file, path).transaction === meta.transaction
       if (isQuiet || look === MAX_READ_ATTEMPTS) {
-        throw new StoreError('corrupt', `${path} is cut short (${size} bytes are left of it); ${ADVICE}`)
+        throw new StoreError('corrupt', `${path} is truncated to ${size} bytes; ${ADVICE}`)
       }
     }
   } finally {
@@ -73,7 +73,7 @@ export function checkLockFile(path: string): void {
 }
 
 export function emptyFile(path: string): StoreError {
-  return new StoreError('corrupt', `${path} is empty, and a store was there; ${ADVICE}`)
+  return new StoreError('corrupt', `${path} is empty, but there was a store; ${ADVICE}`)
 }
 
 function newestMeta(file: number, path: string): Meta {
@@ -142,9 +142,9 @@ function read(file: number, at: number, length: number): Buffer | undefined {
 }
 
 function broken(path: string): StoreError {
-  return new StoreError('corrupt', `${path} is not a store, or a broken one; ${ADVICE}`)
+  return new StoreError('corrupt', `${path} is not a store, or is damaged; ${ADVICE}`)
 }
 
 function newer(path: string, format: number, known: number): StoreError {
-  return new StoreError('newer', `${path} is of a newer format (${format}; this version knows ${known})`)
+  return new StoreError('newer', `${path} has a newer format (${format}; this version supports ${known})`)
 }

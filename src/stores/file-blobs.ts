@@ -166,7 +166,7 @@ export class FileBlobs implements Blobs {
       for (const { from, to } of chunkRanges(size, range)) {
         const piece = Buffer.allocUnsafe(Math.min(MAX_PIECE_BYTES, to - from))
         const { bytesRead } = await this.disk(() => handle.read(piece, 0, piece.length, from))
-        if (bytesRead < piece.length) throw new StoreError('corrupt', `a blob in ${this.#folder} is cut short`)
+        if (bytesRead < piece.length) throw new StoreError('corrupt', `a blob in ${this.#folder} is truncated`)
         yield piece
       }
     } finally {

@@ -164,7 +164,7 @@ export class FileEnvironment {
       if (written !== undefined && written > version) {
         throw new StoreError(
           'newer',
-          `the store in ${this.folder} was written by a newer version (schema ${written}; this one knows ${version})`,
+          `the store in ${this.folder} was written by a newer version (schema ${written}; this one supports ${version})`,
         )
       }
       if (written !== undefined) migrate(this, written)

@@ -201,7 +201,7 @@ export class MemoryStore implements Store {
     const records = this.#awaited.size + (freed === 0 ? 1 : 0)
     const bytes = this.#awaitedBytes + costOf(record) - freed
     if (records <= this.#bounds.records && bytes <= this.#bounds.bytes) return
-    throw new StoreError('full', 'the memory store holds as much as it may')
+    throw new StoreError('full', 'the memory store is full')
   }
 
   private at(address: string): StoredRecord | undefined {

@@ -57,7 +57,7 @@ export class OverflowFile implements Overflow {
       if (read === 0) break
       done += read
     }
-    if (done < length) throw new Error('the text of an answer is not held any more')
+    if (done < length) throw new Error('the text of an answer is no longer stored')
     return bytes
   }
 

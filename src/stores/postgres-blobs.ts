@@ -98,7 +98,7 @@ export class PostgresBlobs implements Blobs {
     for (const { index, from, to } of chunkRanges(size, range)) {
       const [row] = await this.#pool.query(READ, id, index, from - index * MAX_PIECE_BYTES + 1, to - from)
       const piece = bytesOf(row?.bytes)
-      if (piece.length !== to - from) throw new StoreError('unavailable', 'a blob went away while it was read')
+      if (piece.length !== to - from) throw new StoreError('unavailable', 'a blob was deleted while it was read')
       yield piece
     }
   }

@@ -4,7 +4,7 @@ import { StoreError, type StoreFault } from '../core/store.js'
 const MEANINGS: Readonly<Record<string, readonly [StoreFault, string]>> = {
   '53100': ['full', 'has no space left on its disk'],
   '53200': ['full', 'has no memory left'],
-  '53300': ['unavailable', 'takes no more connections'],
+  '53300': ['unavailable', 'accepts no more connections'],
   '57014': ['unavailable', 'did not answer in time'],
   '57P01': ['unavailable', 'is shutting down'],
   '57P02': ['unavailable', 'crashed'],
@@ -13,7 +13,7 @@ const MEANINGS: Readonly<Record<string, readonly [StoreFault, string]>> = {
   '28000': ['refused', 'refused the user'],
   '28P01': ['refused', 'refused user or password'],
   '3D000': ['refused', 'has no such database'],
-  '42501': ['refused', 'does not let this user do that'],
+  '42501': ['refused', 'does not permit this user to do that'],
 }
 
 const AWAY_CODES = new Set([

@@ -129,7 +129,7 @@ export class PostgresPool {
     this.checkOpen()
     if (this.#away !== undefined) throw new StoreError('unavailable', this.#away)
     if (this.#pool.waitingCount >= MAX_WAITING_CALLS) {
-      throw new StoreError('unavailable', 'too much waits for the store already')
+      throw new StoreError('unavailable', 'too many calls are waiting for the store')
     }
     const client = await this.connect()
     try {

@@ -48,6 +48,6 @@ async function written(
 }
 
 function newer(version: number): StoreError {
-  const message = `the store was written by a newer version (schema ${version}; this one knows ${SCHEMA})`
+  const message = `the store was written by a newer version (schema ${version}; this one supports ${SCHEMA})`
   return new StoreError('newer', message)
 }

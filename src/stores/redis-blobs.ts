@@ -82,7 +82,7 @@ export class RedisBlobs implements Blobs {
       const [first, last] = [from - index * MAX_PIECE_BYTES, to - index * MAX_PIECE_BYTES - 1]
       const piece = await this.#connection.send('getrange', this.#keys.piece(place, id, index), first, last)
       if (!Buffer.isBuffer(piece) || piece.length !== to - from) {
-        throw new StoreError('unavailable', 'a blob went away while it was read')
+        throw new StoreError('unavailable', 'a blob was deleted while it was read')
       }
       yield piece
     }

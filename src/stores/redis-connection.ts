@@ -83,7 +83,7 @@ export class RedisConnection {
     if (this.#closed) throw new StoreError('unavailable', 'the store is closed')
     if (this.#client.status !== 'ready') throw this.unreachable()
     if (this.#waiting >= MAX_WAITING_COMMANDS)
-      throw new StoreError('unavailable', 'too much waits for the store already')
+      throw new StoreError('unavailable', 'too many calls are waiting for the store')
     this.#waiting++
     try {
       const bytes = values.reduce<number>((sum, value) => sum + (Buffer.isBuffer(value) ? value.length : 0), 0)

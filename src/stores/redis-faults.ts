@@ -2,19 +2,19 @@ import { StoreError } from '../core/store.js'
 
 /** What a server's error, by the first word of its message, means for those who use the store. */
 const MEANINGS: Readonly<Record<string, string>> = {
-  READONLY: 'is a replica now, and takes no writes',
+  READONLY: 'is now a replica, and accepts no writes',
   LOADING: 'is still loading its data',
   MASTERDOWN: 'has lost its master',
   CLUSTERDOWN: 'belongs to a cluster that is down',
   TRYAGAIN: 'is moving keys',
-  MOVED: 'belongs to a cluster; the configuration has to say so (cluster: true)',
+  MOVED: 'belongs to a cluster; set cluster: true in the configuration',
   ASK: 'is moving keys',
-  MISCONF: 'cannot save its data, and takes no writes',
-  WRONGTYPE: 'holds something else under a key of the gateway',
-  NOAUTH: 'wants a password',
+  MISCONF: 'cannot save its data, and accepts no writes',
+  WRONGTYPE: 'has a foreign value under a key of the gateway',
+  NOAUTH: 'requires a password',
   WRONGPASS: 'refused user or password',
-  NOPERM: 'does not let this user do that',
-  NOREPLICAS: 'has too few replicas, and takes no writes',
+  NOPERM: 'does not permit this user to do that',
+  NOREPLICAS: 'has too few replicas, and accepts no writes',
   BUSY: 'is busy with a script',
 }
 

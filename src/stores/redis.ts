@@ -67,10 +67,10 @@ async function checkSchema(connection: RedisConnection, keys: RedisKeys): Promis
   const written = numberOf(await connection.send('get', keys.schema()))
   if (written === SCHEMA) return
   if (written !== undefined && written > SCHEMA) {
-    const message = `the store was written by a newer version (schema ${written}; this one knows ${SCHEMA})`
+    const message = `the store was written by a newer version (schema ${written}; this one supports ${SCHEMA})`
     throw new StoreError('newer', message)
   }
-  throw new StoreError('corrupt', `what stands at ${keys.schema()} is no schema of a store; choose another prefix`)
+  throw new StoreError('corrupt', `the value at ${keys.schema()} is not the schema of a store; choose another prefix`)
 }
 
 /** A server that evicts keys when its memory is full loses tasks and budgets. Managed servers may hide the setting. */

@@ -8,7 +8,7 @@ import { prepareTempFolder, TempFile } from './temp-file.js'
 interface SpoolOptions {
   /** For what does not stay in memory; made where it does not exist. */
   readonly folder: string
-  /** Most of one body that stays in memory. */
+  /** Bytes of one body that stay in memory. */
   readonly body: number
   /**
    * Most of all bodies together that stays in memory; past it, bodies go to the disk at once. Each body on the disk takes
@@ -93,8 +93,8 @@ export class Spooler {
   private reserve(key: string, bytes: number): void {
     if (bytes <= 0) this.#disk.add(key, bytes)
     else if (!this.#disk.take(key, bytes)) {
-      const all = `${this.#options.disk} bytes in all`
-      throw new StoreError('full', `bodies on the disk are over this key's share of the limit of ${all}`)
+      const all = `${this.#options.disk} bytes in total`
+      throw new StoreError('full', `bodies on disk exceed this key's share of the limit of ${all}`)
     }
   }
 
@@ -168,7 +168,7 @@ export class Spool {
   async write(chunk: Uint8Array): Promise<void> {
     this.check()
     if (this.#state === 'whole' || this.#writing !== undefined) {
-      throw new StoreError('unavailable', 'a body is written in one go, one chunk after the other')
+      throw new StoreError('unavailable', 'a body must be written chunk by chunk, in order')
     }
     const done = this.append(chunk)
     this.#writing = done
@@ -186,7 +186,7 @@ export class Spool {
   /** The body is whole. */
   end(): void {
     this.check()
-    if (this.#writing !== undefined) throw new StoreError('unavailable', 'a body ends behind its last chunk')
+    if (this.#writing !== undefined) throw new StoreError('unavailable', 'a body ends after its last chunk')
     this.#state = 'whole'
     this.wake()
   }
@@ -311,7 +311,7 @@ export class Spool {
   }
 
   private lost(): StoreError {
-    return this.#fault ?? new StoreError('unavailable', 'the body is not held any more')
+    return this.#fault ?? new StoreError('unavailable', 'the body is no longer stored')
   }
 
   private grown(): Promise<void> {
@@ -331,8 +331,8 @@ function faultOf(error: unknown): StoreError {
   if (error instanceof StoreError) return error
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   return code === 'ENOSPC' || code === 'EDQUOT'
-    ? new StoreError('full', 'no space is left for bodies on the disk', error)
-    : new StoreError('unavailable', `a body cannot be held on the disk (${reasonOf(error)})`, error)
+    ? new StoreError('full', 'no space is left on the disk for bodies', error)
+    : new StoreError('unavailable', `a body cannot be written to the disk (${reasonOf(error)})`, error)
 }
 
 function reasonOf(error: unknown): string {

@@ -183,10 +183,10 @@ export class FrameReader {
   private begin(): FrameFault | undefined {
     switch (this.#opcode) {
       case CONTINUATION:
-        return this.#message === 0 ? fault(1002, 'a message goes on that has not begun') : undefined
+        return this.#message === 0 ? fault(1002, 'a continuation frame without a message') : undefined
       case TEXT:
       case BINARY:
-        if (this.#message !== 0) return fault(1002, 'a message begins inside another')
+        if (this.#message !== 0) return fault(1002, 'a message begins within another')
         this.#message = this.#opcode
         this.#sink.begin(this.#opcode === TEXT)
         return undefined
@@ -197,7 +197,7 @@ export class FrameReader {
         if (!this.#fin) return fault(1002, 'a control frame is fragmented')
         return this.#remaining > MAX_CONTROL_BYTES ? fault(1002, 'a control frame is too long') : undefined
       default:
-        return fault(1002, 'the opcode is not known')
+        return fault(1002, 'the opcode is unknown')
     }
   }
 

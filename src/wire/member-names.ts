@@ -17,7 +17,7 @@ export interface Naming {
 }
 
 /** Why members that choose who serves a request are left out. */
-export const WHY_DROPPED = 'it would choose who serves the request, which the gateway does'
+export const WHY_DROPPED = 'it would choose the upstream of the request, which the gateway does'
 
 /** Throws `invalid_parameter` if a member is refused, or too many models are named. */
 export function checkFound({ names, refused }: Pick<FoundMembers, 'names' | 'refused'>): void {
@@ -30,7 +30,7 @@ export function checkFound({ names, refused }: Pick<FoundMembers, 'names' | 'ref
 
 export function refusedMember(param: string): GatewayError {
   const name = shownName(param)
-  const message = `'${name}' is not taken: where a request goes, and with which credential, is for the gateway to say.`
+  const message = `'${name}' is not allowed: the gateway decides where a request goes, and with which credential.`
   return new GatewayError('invalid_parameter', message, { param: name, familyCode: 'unknown_parameter' })
 }
 
@@ -51,5 +51,5 @@ function repeated({ at, text }: Pick<FoundName, 'at' | 'text'>, { asked, sent }:
   const prefix = text.startsWith(COLLECTION) && !asked.startsWith(COLLECTION) ? COLLECTION : ''
   if (text.slice(prefix.length) === asked) return prefix + sent
   const param = shownName(pathText(at))
-  throw new GatewayError('invalid_parameter', `'${param}' has to be the model of the path, '${asked}'.`, { param })
+  throw new GatewayError('invalid_parameter', `'${param}' must be the model of the path, '${asked}'.`, { param })
 }

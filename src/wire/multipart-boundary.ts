@@ -16,12 +16,12 @@ export function boundaryOf(contentType: string | undefined, subtype = 'form-data
     throw new MultipartError('content-type', 'The content type is malformed.')
   }
   if (type?.value !== `multipart/${subtype}`) {
-    throw new MultipartError('content-type', `The content type has to be multipart/${subtype}.`)
+    throw new MultipartError('content-type', `The content type must be multipart/${subtype}.`)
   }
   const boundary = type.parameters.get('boundary')
   const isExtended = [...type.parameters.keys()].some(name => name.startsWith('boundary*'))
   if (boundary === undefined && !isExtended) {
-    throw new MultipartError('content-type', 'The content type names no boundary.')
+    throw new MultipartError('content-type', 'The content type has no boundary.')
   }
   // Readers disagree on escapes and on the forms of RFC 2231.
   const isPlain = boundary?.quoted ? boundary.value === boundary.written : isToken(bareOf(boundary?.value))

@@ -112,7 +112,7 @@ export class MultipartForm {
   private begin(head: PartHead, start: number): OpenPart {
     const { name } = head
     if (head.disposition !== 'form-data' || name === undefined) {
-      throw new MultipartError('disposition', 'A part of the form has no disposition of form-data with a name.', {
+      throw new MultipartError('disposition', 'A part of the form has no form-data disposition with a name.', {
         at: start,
       })
     }
@@ -120,11 +120,11 @@ export class MultipartForm {
     const isField = isText(head)
     if (control !== undefined) {
       if (head.writtenName !== control) {
-        const message = `Unknown field. Did you mean '${control}'? It has to be written exactly so.`
+        const message = `Unknown field. Did you mean '${control}'? It must be written exactly like that.`
         throw new MultipartError('variant', message, { name: control })
       }
       if (this.#seen.has(control)) {
-        throw new MultipartError('duplicate', `The field '${control}' may stand only once.`, { name: control })
+        throw new MultipartError('duplicate', `The field '${control}' must occur only once.`, { name: control })
       }
       this.#seen.add(control)
       if (!isField || !isPlain(head)) throw notText(control)
@@ -222,5 +222,5 @@ function textOf(bytes: Buffer, { charset }: PartHead): string | undefined {
 }
 
 function notText(name: string): MultipartError {
-  return new MultipartError('control', `The field '${name}' has to be plain text, and no file.`, { name })
+  return new MultipartError('control', `The field '${name}' must be plain text, not a file.`, { name })
 }

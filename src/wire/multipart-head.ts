@@ -86,7 +86,7 @@ function lineEnd(bytes: Buffer, start: number, base: number): number {
     const byte = bytes[at] ?? 0
     if (byte === CR && bytes[at + 1] === LF) return at
     if ((byte < 0x20 && byte !== TAB) || byte === DELETE) {
-      throw new MultipartError('head', 'A header of a part holds a control character.', { at: base + at })
+      throw new MultipartError('head', 'A header of a part contains a control character.', { at: base + at })
     }
   }
   return bytes.length

@@ -182,10 +182,10 @@ export class MultipartReader {
     const offset = this.#base + at - this.#needle.length + 1
     if (this.#before === 'lf') throw loneLf(offset - 1)
     if (this.#before === 'head') {
-      throw new MultipartError('boundary', 'A boundary stands directly behind the head of a part.', { at: offset })
+      throw new MultipartError('boundary', 'A boundary directly follows the head of a part.', { at: offset })
     }
     if (this.#state === 'epilogue') {
-      throw new MultipartError('boundary', 'A boundary stands behind the closing boundary.', { at: offset })
+      throw new MultipartError('boundary', 'A boundary follows the closing boundary.', { at: offset })
     }
     if (this.#state === 'content') this.#events.push({ type: 'part-end', end: offset - 2, bytes: NOTHING })
     this.#pending.append(this.#pattern.subarray(BEFORE[this.#before]))
@@ -291,12 +291,12 @@ function behindBoundary(state: State, byte: number, at: number): State {
       break
     default:
       if (byte === LF) return state === 'line-end' ? 'head' : 'epilogue'
-      throw new MultipartError('line', 'A boundary line ends with CR alone; it has to end with CRLF.', { at })
+      throw new MultipartError('line', 'A boundary line ends with CR; it must end with CRLF.', { at })
   }
   if (byte === LF) throw loneLf(at)
-  throw new MultipartError('boundary', 'A line begins with the boundary and goes on with something else.', { at })
+  throw new MultipartError('boundary', 'A line begins with the boundary and continues with something else.', { at })
 }
 
 function loneLf(at: number): MultipartError {
-  return new MultipartError('line', 'A line of the multipart body ends with LF alone; it has to end with CRLF.', { at })
+  return new MultipartError('line', 'A line of the multipart body ends with LF; it must end with CRLF.', { at })
 }

@@ -14,7 +14,7 @@ export class WireLimitError extends Error {
   readonly limit: keyof SseLimits
 
   constructor(limit: keyof SseLimits) {
-    super(`an event stream is over the limit of its ${limit}`)
+    super(`an event stream exceeds the limit of its ${limit}`)
     this.limit = limit
   }
 }

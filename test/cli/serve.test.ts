@@ -119,7 +119,7 @@ t.test('a key from a variable is named, never shown, and the request uses the va
 t.test('a generated key goes into no file: its own file is named, and the request reads it there', async t => {
   const cwd = t.testdir({ 'gateway.yaml': GENERATED })
   const file = join(cwd, 'data', 'keys', 'local')
-  for (const how of ['made on this start, kept in', 'kept in']) {
+  for (const how of ['created on this start, kept in', 'kept in']) {
     const bin = start(t, ['serve', '--port', '0'], { cwd })
     t.equal((await paste(await printedRequest(bin))).status, 200)
     bin.child.kill('SIGTERM')
@@ -133,7 +133,7 @@ t.test('a generated key goes into no file: its own file is named, and the reques
 
 t.test('--show-key prints a generated key, which stays the same', async t => {
   const cwd = t.testdir({ 'gateway.yaml': GENERATED })
-  for (const how of ['made on this start', 'kept in']) {
+  for (const how of ['created on this start', 'kept in']) {
     const bin = start(t, ['serve', '--port', '0', '--show-key'], { cwd })
     const [, key, why] = await bin.until(/^key local: (\S+) {2}\((.*)\)$/m)
     t.match(why, how)

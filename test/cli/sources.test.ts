@@ -75,7 +75,7 @@ t.test('serve of standard input that is not valid says where, and exits 1', asyn
 t.test('two files are refused', async t => {
   const cwd = t.testdir({ 'a.yaml': GOOD })
   const two = await run(['serve', 'a.yaml', '-f', 'b.yaml'], { cwd })
-  t.match(two, { code: 2, stderr: /two files are named: a\.yaml and b\.yaml/ })
+  t.match(two, { code: 2, stderr: /two files are given: a\.yaml and b\.yaml/ })
 })
 
 t.test('tasks finds the file as the other commands do', async t => {

@@ -15,7 +15,7 @@ const quiet = { NODE_NO_WARNINGS: '1' }
 t.test('a file store is checked before, while and after it is made', async t => {
   const cwd = t.testdir({ 'gateway.yaml': yaml('{ type: file, path: ./data }') })
   const command = async (name: string) => run(['store', name], { cwd, env: quiet })
-  t.match(await command('check'), { code: 0, stdout: 'file: nothing is there yet' })
+  t.match(await command('check'), { code: 0, stdout: 'file: empty' })
   t.match(await command('migrate'), { code: 0, stdout: 'file: from nothing to schema 2' })
   t.match(await command('migrate'), { code: 0, stdout: 'file: schema 2 already' })
   t.match(await command('check'), {
@@ -25,7 +25,7 @@ t.test('a file store is checked before, while and after it is made', async t => 
 })
 
 t.test(
-  'a file that was cut short or emptied is told by check, migrate and serve alike, and ends none by a signal',
+  'a file that was truncated or emptied is told by check, migrate and serve alike, and ends none by a signal',
   async t => {
     for (const part of [0, 0.5]) {
       const cwd = t.testdir({ 'gateway.yaml': yaml('{ type: file, path: ./data }') })
@@ -42,7 +42,7 @@ t.test(
         t.not(code, 0)
         t.match(
           stderr,
-          /data\.mdb is (empty|cut short|not a store).*restore it from a backup, or move the whole folder away/,
+          /data\.mdb is (empty|truncated|not a store).*restore it from a backup, or move the whole folder away/,
         )
       }
     }
@@ -61,7 +61,7 @@ t.test('redis and postgres are checked and migrated', { skip: withoutRedis || wi
   for (const config of [redisConfig('./data', redis.port), postgresConfig('./data', postgres.port)]) {
     const cwd = t.testdir({ 'gateway.yaml': yaml(storeYaml(config)) })
     const command = async (name: string) => run(['store', name], { cwd, env: quiet })
-    t.match(await command('check'), { code: 0, stdout: `${config.type}: nothing is there yet` })
+    t.match(await command('check'), { code: 0, stdout: `${config.type}: empty` })
     t.match(await command('migrate'), { code: 0, stdout: `${config.type}: from nothing to schema 1` })
     const checked = await command('check')
     t.match(checked, { code: 0, stdout: `${config.type}: schema 1, a record was written` })
@@ -78,7 +78,7 @@ t.test('a missing store is reported in one line, and exits 1', async t => {
     t.equal(stdout, '')
     t.match(
       stderr,
-      /error: the store at 127\.0\.0\.1:\d+\S* can(not be used|not be reached) \(.*ECONNREFUSED.*; look .*\n$/,
+      /error: the store at 127\.0\.0\.1:\d+\S* can(not be used|not be reached) \(.*ECONNREFUSED.*; check .*\n$/,
     )
   }
 })

@@ -100,7 +100,7 @@ t.test('tasks: list, show and cancel beside a running gateway', async t => {
   t.equal(strange.code, 2)
   t.match(strange.stderr, /no kind of tasks is called opera; there are: audio, image, media, music, video\n/)
   for (const [limit, told] of [
-    ['1', /^there are more than these 1; --limit shows them\n$/],
+    ['1', /^only the first 1 are shown; raise --limit to see more\n$/],
     ['2', /^$/],
   ] as const) {
     const few = await tasks('list', '--limit', limit, '--json')

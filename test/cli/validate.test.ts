@@ -126,8 +126,8 @@ t.test('validate --strict passes without secrets, and reports what is disabled',
 t.test('validate --secrets require fails for each secret that is not there', async t => {
   const cwd = t.testdir({ 'gateway.yaml': WANTING })
   const { code, stdout } = await run(['validate', '--secrets', 'require'], { cwd, env })
-  t.match(stdout, /upstreams\.north\.secret {2}this secret is not there: NORTH_KEY is not set/)
-  t.match(stdout, /upstreams\.filed\.secret {2}this secret is not there: \.\/none does not exist/)
+  t.match(stdout, /upstreams\.north\.secret {2}this secret is missing: NORTH_KEY is not set/)
+  t.match(stdout, /upstreams\.filed\.secret {2}this secret is missing: \.\/none does not exist/)
   t.match(stdout, 'is not valid: 2 problems')
   t.equal(code, 1)
   const all = { ...env, NORTH_KEY: 'north-secret' }

@@ -71,7 +71,7 @@ export function rerankContract(t: Test, codec: RerankCodec): void {
     t.match(bare, { id: 'rerank-made-up' })
   })
 
-  t.test('what does not fit the documents, or has no score, is no answer', async t => {
+  t.test('what does not match the documents, or has no score, is no answer', async t => {
     for (const results of BROKEN) {
       t.throws(() => client.decodeResult({ results }, BASE), { code: 'bad_upstream_response' }, brief(results))
     }

@@ -67,12 +67,12 @@ export function streamContract(t: Test, codec: TextCodec): void {
   })
 
   t.test('an error at any place is the last that a client hears, and is one', async t => {
-    const error = new GatewayError('upstream_truncated', 'The upstream broke off.')
+    const error = new GatewayError('upstream_truncated', "The upstream's answer ended early.")
     const events = unfold(ANSWERS['text and several calls'] as TextResult)
     for (let cut = 0; cut < events.length; cut++) {
       const sent: TextEvent[] = [...events.slice(0, cut), { type: 'error', error }]
       const got = decodeAll(codec, encode(sent))
-      t.match(got.filter(isTerminal), [{ type: 'error', error: { message: /broke off/ } }], `after ${cut}`)
+      t.match(got.filter(isTerminal), [{ type: 'error', error: { message: /ended early/ } }], `after ${cut}`)
       t.equal(got.filter(isTerminal).length, 1)
     }
   })

@@ -54,7 +54,7 @@ t.test('a call that the client itself demands goes before, and the form of the a
       lose: (...loss) => lost.push(loss),
     })
     t.same([sent.tools, sent.toolChoice, sent.format], [[WEATHER], { type: 'required' }, undefined])
-    t.match(lost, [[field, undefined, /demands another call/]])
+    t.match(lost, [[field, undefined, /requires another call/]])
   }
 })
 

@@ -45,5 +45,5 @@ t.test('each certificate of a file counts, and what is no certificate does not',
   const bad = certificate('bad.example', inDays(-9), inDays(-8)).cert
   const broken = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n'
   const { text } = await authorityOf(t, `# authorities\n${good}${broken}${bad}${bad}`)
-  t.match(text, /the certificate of CN=bad\.example expired on .*, and so it is with 1 more in this file/)
+  t.match(text, /the certificate of CN=bad\.example expired on .*; so are 1 more in this file/)
 })

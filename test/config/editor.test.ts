@@ -147,7 +147,7 @@ const BAD: Readonly<Record<string, readonly [FileName, string, string]>> = {
   'a literal secret': [
     'gateway',
     'version: 1\nupstreams:\n  north: { secret: abc }\n',
-    '3:20 expected { env: NAME } or { file: path }: where the secret is found, never the secret itself',
+    '3:20 expected { env: NAME } or { file: path }: where to find the secret, never the secret itself',
   ],
   'a duration without its unit': [
     'gateway',
@@ -360,11 +360,11 @@ t.test('each schema has an address of its own', async t => {
 })
 
 t.test('an editor explains what the cursor is on', async t => {
-  t.match(await hover('version: 1\nupstreams:\n  north:\n    ba|se: https://x\n'), 'Where the upstream is')
+  t.match(await hover('version: 1\nupstreams:\n  north:\n    ba|se: https://x\n'), 'Address of the upstream')
   t.match(await hover('version: 1\nlimits: { bo|dy: 1MiB }\n'), 'Largest request body')
-  t.match(await hover('version: 1\nupstreams:\n  north:\n    ki|nd: openai\n'), 'a kind that comes with the gateway')
-  t.match(await hover('version: 1\nroutes: { POST /x: { pro|tocol: chat } }\n'), 'What clients speak')
+  t.match(await hover('version: 1\nupstreams:\n  north:\n    ki|nd: openai\n'), 'The kind of the upstream')
+  t.match(await hover('version: 1\nroutes: { POST /x: { pro|tocol: chat } }\n'), "clients' protocol")
   t.match(await hover('version: 1\nmodels: { a: { upstream: x, a|s: y } }\n'), "upstream's name for the model")
-  t.match(await hover('routes:\n  GET /x: { answer: models, bo|dy: none }\n', 'routes'), 'bytes that nobody looks at')
-  t.match(await hover('for|ward: { request: [x-*] }\n', 'kind'), 'Further headers')
+  t.match(await hover('routes:\n  GET /x: { answer: models, bo|dy: none }\n', 'routes'), 'bytes that are not read')
+  t.match(await hover('for|ward: { request: [x-*] }\n', 'kind'), 'Additional headers')
 })

@@ -145,7 +145,7 @@ t.test('a section that stands twice', async t => {
     for (const text of [`${section}: {}\n${WHOLE}`, `${WHOLE}${section}: {}\n`]) {
       const found = await findings(t, { 'gateway.yaml': text })
       t.equal(found.length, 1, found.join(''))
-      t.match(found[0], `"${section}" stands here twice`)
+      t.match(found[0], `"${section}" is set twice`)
     }
   }
 })

@@ -150,7 +150,7 @@ t.test('F-R1 a file of 10 MiB is refused by its size, unread', async t => {
   const { text } = await tryLoad(t, { 'gateway.yaml': `${BASE}${'# padding\n'.repeat(1024 * 1024)}` })
   t.match(
     text,
-    /^gateway\.yaml:1:1 {2}the file is too large: it has 10\d+ bytes; 1048576 are allowed; move entries into files of their own, and name those under include\n$/,
+    /^gateway\.yaml:1:1 {2}the file is too large: it has 10\d+ bytes; 1048576 are allowed; move entries into files of their own, and list those under include\n$/,
   )
 })
 

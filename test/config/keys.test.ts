@@ -66,7 +66,7 @@ t.test('a key without a secret says which variable or file is not there', async 
   const { keys, text } = await withKeys(t, '  a: { secret: { env: A } }\n  b: { secret: { file: ./b.key } }\n')
   t.match(keys.a, { secrets: [], absent: 'A is not set' })
   t.match(keys.b, { secrets: [], absent: './b.key does not exist' })
-  t.match(text, 'warning: no key can be used, so every request is answered 401: A is not set, ./b.key does not exist')
+  t.match(text, 'warning: no key can be used, so every request gets 401: A is not set, ./b.key does not exist')
 })
 
 t.test('a key may be made on first start, only where its variable is not set', async t => {
@@ -85,7 +85,7 @@ t.test('a disabled key needs no secret', async t => {
   t.same(problems, [])
 })
 
-t.test('F-R1 an empty variable or file is an error, since an empty key would let everybody in', async t => {
+t.test('F-R1 an empty variable or file is an error, since an empty key would admit everyone', async t => {
   t.match((await withKeys(t, '  a: { secret: { env: A } }\n', { A: '' })).told, ['empty-secret 3:16'])
   t.match((await withKeys(t, '  a: { secret: { env: A } }\n', { A: '  ' })).told, ['empty-secret 3:16'])
   t.match((await withKeys(t, '  a: { secret: { file: ./a } }\n', {}, { a: '\n' })).told, ['empty-secret 3:16'])

@@ -22,7 +22,7 @@ t.test('certificate and key are read, with their paths', async t => {
 
 t.test('F-P3 a certificate that is none is told at its place', async t => {
   const { text } = await withTls(t, 'nonsense', pem('first.key'))
-  t.match(text, 'gateway.yaml:8:24  listen.tls.cert  this file does not hold a certificate in PEM form')
+  t.match(text, 'gateway.yaml:8:24  listen.tls.cert  this file does not contain a PEM certificate')
 })
 
 t.test('F-P3 a key that is none is told at its place', async t => {

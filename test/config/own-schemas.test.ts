@@ -35,13 +35,13 @@ t.test('every fault of a schema is reported', async t => {
 `
   t.strictSame(await faultsOf(t, schema), [
     '2:11 expected array, boolean, integer, null, number, object or string, but found "objekt" → object',
-    '3:3 unknown keyword "requird"; draft-07 has no such thing → required',
+    '3:3 unknown keyword "requird"; draft-07 does not have it → required',
     '5:24 expected array, boolean, integer, null, number, object or string, but found "strng" → string',
     '6:23 expected a number, but found a text',
     '7:34 this $ref leads nowhere: there is no #/definitions/none in this schema',
-    '8:26 this is no regular expression: unterminated group',
+    '8:26 this is not a regular expression: unterminated group',
     '9:34 expected array, boolean, integer, null, number, object or string, but found "nul" → null',
-    '10:33 unknown keyword "prefixItems"; draft-07 has no such thing → items',
+    '10:33 unknown keyword "prefixItems"; draft-07 does not have it → items',
   ])
 })
 
@@ -57,18 +57,18 @@ t.test('so it is in YAML, and inside the configuration itself', async t => {
 
 /** Schemas with one fault each, of which the compiler says nothing by which it could be found. */
 const SINGLE: readonly (readonly [schema: object, fault: RegExp])[] = [
-  [{ not: { $ref: 'other.json#/a' } }, /^1:16 this \$ref leads nowhere: a schema refers to parts of itself alone/],
+  [{ not: { $ref: 'other.json#/a' } }, /^1:16 this \$ref leads nowhere: a schema can refer only to parts of itself/],
   [{ $ref: '#anchor' }, /^1:9 this \$ref leads nowhere/],
   [{ id: 'http://own.example' }, /^1:2 unknown keyword "id".* → \$id$/],
-  [{ $id: 5 }, /^1:8 \$id has to be a text$/],
+  [{ $id: 5 }, /^1:8 \$id has to be a string$/],
   [{ $id: 'a', properties: { x: { $id: 'a' } } }, /^1:37 another schema has the same \$id$/],
-  [{ not: { additionalItems: false } }, /^1:9 "additionalItems" has no effect where items is no list/],
+  [{ not: { additionalItems: false } }, /^1:9 "additionalItems" has no effect unless items is a list/],
   // biome-ignore lint/suspicious/noThenProperty: a keyword of schemas
   [{ then: {} }, /^1:2 "then" has no effect without "if"$/],
   [{ if: {} }, /^1:2 "if" has no effect without/],
   [{ nullable: true }, /^1:2 "nullable" has no effect without "type"$/],
-  [{ $schema: 'https://json-schema.org/draft/2020-12/schema', $defs: 5 }, /^1:12 only draft-07 is understood/],
-  [{ $schema: 5 }, /^1:12 only draft-07 is understood/],
+  [{ $schema: 'https://json-schema.org/draft/2020-12/schema', $defs: 5 }, /^1:12 only draft-07 is supported/],
+  [{ $schema: 5 }, /^1:12 only draft-07 is supported/],
   [{ items: [{ type: 'q' }] }, /^1:19 expected array, boolean/],
   [{ properties: { 'a%b/c~d': { type: 'strng' } } }, /^1:34 expected array, boolean/],
   [{ dependencies: { a: ['b', 1] } }, /^1:27 expected a text/],
@@ -86,5 +86,5 @@ t.test('of very many faults twenty are reported, and their number', async t => {
   const properties = Object.fromEntries(Array.from({ length: 5000 }, (_, index) => [`p${index}`, { typ: 'string' }]))
   const found = await faultsOf(t, JSON.stringify({ properties }))
   t.equal(found.length, 21)
-  t.match(found[0], '1:1 it has 5000 faults, of which 20 are reported')
+  t.match(found[0], '1:1 it has 5000 faults; 20 are reported')
 })

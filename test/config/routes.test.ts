@@ -167,7 +167,7 @@ t.test('over WebSockets one protocol is served as a stream, others are passed th
     const { text } = await tryLoad(t, `${BASE}routes:\n  WS /r: ${route}\n`)
     t.match(
       text,
-      /a WebSocket is passed through \(add tunnel: raw\), or it is \{ protocol: responses, stream: true \}/,
+      /a WebSocket is passed through \(add tunnel: raw\), or is \{ protocol: responses, stream: true \}/,
       route,
     )
   }

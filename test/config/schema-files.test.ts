@@ -51,7 +51,7 @@ for (const name of NAMES) {
     )
   })
 
-  t.test(`every object of ${name} is closed: it takes no key that it does not know`, async t => {
+  t.test(`every object of ${name} is closed: it accepts no unknown key`, async t => {
     const open: string[] = []
     const visit = (value: unknown, path: string): void => {
       if (Array.isArray(value)) for (const [index, item] of value.entries()) visit(item, `${path}/${index}`)

@@ -214,7 +214,7 @@ const UNUSABLE: readonly (readonly [string, JsonObject, RegExp])[] = [
   ['another draft', { $schema: 'https://json-schema.org/draft/2020-12/schema' }, /only draft-07/],
   ['an asynchronous schema', { $async: true }, /\$async/],
   ['a keyword with a wrong value', { type: 'objekt' }, /expected array, .* but found "objekt"/],
-  ['a pattern that is no regular expression', { pattern: '(' }, /no regular expression: unterminated group/],
+  ['a pattern that is no regular expression', { pattern: '(' }, /not a regular expression: unterminated group/],
 ]
 
 for (const [title, schema, message] of UNUSABLE) {

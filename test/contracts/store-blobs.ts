@@ -77,7 +77,7 @@ export function blobContract(check: Check): void {
   })
 
   check('a source that fails leaves nothing, and its error goes through', async (t, store) => {
-    const broken = new Error('the client went away')
+    const broken = new Error('the client disconnected')
     const source = async function* (): AsyncGenerator<Uint8Array> {
       yield* chunks(MAX_PIECE_BYTES + 1, MAX_PIECE_BYTES)
       throw broken

@@ -224,7 +224,7 @@ t.test('what the upstream is asked: the text, the modality, the voice; the recor
   t.equal((await gateway.request(HEAR, sending(form))).text.includes('"text":"Hello."'), true)
   const asked = upstream.requests.items[1]?.json() as { contents: [{ parts: [{ text: string }, object] }] }
   const [question, recording] = asked.contents[0].parts
-  t.match(question.text, /^Write down, word for word/)
+  t.match(question.text, /^Transcribe the recording word for word/)
   t.match(question.text, /language of the recording is "de"/)
   t.same(recording, sound('audio/mpeg', Buffer.from('ID3\x04abc').toString('base64')))
 })
@@ -266,7 +266,7 @@ t.test('an answer that is no sound, no transcript, cut off or refused is told as
   upstream.answer(native([], 'SAFETY'))
   t.equal(compatibleError(t, await speech(), 400).code, 'content_policy_violation')
   upstream.answer(native([{ text: 'Half of' }], 'MAX_TOKENS'))
-  t.match(compatibleError(t, await hear(), 502).message, /cut off/)
+  t.match(compatibleError(t, await hear(), 502).message, /incomplete/)
   upstream.answer(native([], 'SAFETY'))
   t.equal(compatibleError(t, await hear(), 400).code, 'content_policy_violation')
   upstream.answer(native([]))

@@ -4,7 +4,7 @@ import { hang, json, stream } from '../helpers/answers.js'
 import { startTestGateway, type TestGateway } from '../helpers/gateway.js'
 import { type RawUpstream, type RecordedRequest, type Script, startRawUpstream } from '../helpers/raw-upstream.js'
 
-// Upstreams that keep nothing: the gateway keeps the conversations of the responses protocol itself.
+// Upstreams that keep nothing: the gateway stores the conversations of the responses protocol itself.
 
 type Test = Pick<typeof t, 'teardown'>
 
@@ -390,12 +390,12 @@ t.test('the events of a cancelled response end with one that says so', async t =
   t.match(seen.at(-1), { type: 'response.failed', response: { id: begun.id, status: 'cancelled' } })
 })
 
-t.test('a response that is still being made cannot be continued', async t => {
+t.test('a response that is still running cannot be continued', async t => {
   const { up, sdk } = await stage(t)
   up.answer(hang)
   const begun = await sdk.responses.create({ model: 'm', input: 'a', background: true })
   const early = sdk.responses.create({ model: 'm', input: 'b', previous_response_id: begun.id })
-  t.match(await refusalOf(early), { status: 400, param: 'previous_response_id', message: /still being made/ })
+  t.match(await refusalOf(early), { status: 400, param: 'previous_response_id', message: /still running/ })
   t.equal(up.requests.items.length <= 1, true, 'nobody is asked')
 })
 

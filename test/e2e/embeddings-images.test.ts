@@ -99,7 +99,7 @@ t.test('the native library: an image beside a text is the same vector by every u
 
 t.test('a model that is not declared so is given no image, and the error says where it stands', async t => {
   const gateway = await started(t)
-  const message = /the model is not declared to embed more than texts/
+  const message = /the model is declared to embed only texts/
   const error = await compatible(gateway, 'texts-native', ['a', { image: PNG }]).catch((reason: unknown) => reason)
   t.match(error, { status: 400, code: 'untranslatable', param: 'input[1]', message })
   const content = { parts: [{ text: 'a' }, { inlineData: { mimeType: 'image/png', data: PNG } }] }

@@ -140,7 +140,7 @@ t.test('the compatible library', async t => {
       t.equal((await ask(model)).status, 200, 'with the name of the collection, or without')
       const refused = await ask('models/other')
       t.equal(refused.status, 400)
-      t.match(refused.json(), { error: { message: /^'requests\[1\]\.model' has to be the model of the path/ } })
+      t.match(refused.json(), { error: { message: /^'requests\[1\]\.model' must be the model of the path/ } })
     }
   })
 

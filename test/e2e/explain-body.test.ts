@@ -225,7 +225,7 @@ t.test('explain says in which form vectors are given', async t => {
   t.equal(explained({ encoding_format: 'base64' }).vectors, 'base64')
   const body = JSON.stringify({ model: 'chat', input: 'hello', encoding_format: 'base64' })
   const text = explainRequest(plan, { method: 'POST', path: '/v1/embeddings', key: 'caller', body })
-  t.match(text, /^vectors +base64; numbers are encoded where the upstream sends them$/m)
+  t.match(text, /^vectors +base64; numbers from the upstream are encoded$/m)
 })
 
 proveNoLeak(t)

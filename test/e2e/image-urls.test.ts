@@ -25,6 +25,6 @@ for (const [path, body] of Object.entries(BODIES)) {
     t.equal(answer.header('x-gateway-dropped'), undefined)
     const plain = await ask('http://pictures.example/cat.png')
     t.equal(plain.status, 400)
-    t.match(plain.text, /takes no URLs but of https, and fetching them is not allowed here/)
+    t.match(plain.text, /does not accept URLs other than https, and fetching them is not allowed here/)
   })
 }

@@ -32,26 +32,26 @@ t.test('debug tells what becomes of a request, step by step', async t => {
   second.answer(json(CHAT_ANSWER))
   await gateway.chat({}, { headers: { 'x-request-id': 'one' } })
   t.match(await linesOf(gateway, 'one'), [
-    { level: 'debug', msg: 'a request arrived', method: 'POST', route: 'POST /v1/chat/completions' },
-    { level: 'debug', msg: 'a request was admitted', key: 'caller', model: 'm', ways: ['first/m-1', 'second/m'] },
+    { level: 'debug', msg: 'request received', method: 'POST', route: 'POST /v1/chat/completions' },
+    { level: 'debug', msg: 'request admitted', key: 'caller', model: 'm', ways: ['first/m-1', 'second/m'] },
     {
       level: 'debug',
-      msg: 'an upstream is asked',
+      msg: 'calling an upstream',
       upstream: 'first',
       call: 'POST /v1/chat/completions',
       bytes: Number,
     },
-    { level: 'debug', msg: 'an upstream answered', upstream: 'first', status: 503 },
-    { level: 'debug', msg: 'an attempt failed', condition: 503, cause: /overloaded/, next: 'second/m' },
-    { level: 'debug', msg: 'an upstream is asked', upstream: 'second' },
-    { level: 'debug', msg: 'an upstream answered', upstream: 'second', status: 200 },
+    { level: 'debug', msg: 'upstream answered', upstream: 'first', status: 503 },
+    { level: 'debug', msg: 'attempt failed', condition: 503, cause: /overloaded/, next: 'second/m' },
+    { level: 'debug', msg: 'calling an upstream', upstream: 'second' },
+    { level: 'debug', msg: 'upstream answered', upstream: 'second', status: 200 },
     { level: 'info', msg: 'request' },
   ])
   second.answer(json(CHAT_ANSWER))
   first.answer(json(CHAT_ANSWER))
   const message = { model: 'm', max_tokens: 9, messages: [{ role: 'user', content: 'hello' }] }
   await gateway.request('/v1/messages', { body: message, headers: { 'x-request-id': 'two' } })
-  const asked = (await linesOf(gateway, 'two')).find(line => line.msg === 'an upstream is asked')
+  const asked = (await linesOf(gateway, 'two')).find(line => line.msg === 'calling an upstream')
   t.match(asked, { translated: 'messages to responses' })
 })
 
@@ -62,9 +62,9 @@ t.test('trace has the headers of both sides, and none of their secrets', async t
   await gateway.chat({}, { headers: { 'x-request-id': 'one', 'x-api-key': gateway.key, 'user-agent': 'a test' } })
   const traces = (await linesOf(gateway, 'one')).filter(line => line.level === 'trace')
   t.match(traces, [
-    { msg: 'headers of the request', headers: { 'user-agent': 'a test', authorization: '[hidden]' } },
-    { msg: 'headers sent to an upstream', headers: { authorization: '[hidden]', 'content-type': 'application/json' } },
-    { msg: "headers of an upstream's answer", headers: { 'x-request-id': 'theirs', 'set-cookie': '[hidden]' } },
+    { msg: 'request headers', headers: { 'user-agent': 'a test', authorization: '[hidden]' } },
+    { msg: 'headers sent upstream', headers: { authorization: '[hidden]', 'content-type': 'application/json' } },
+    { msg: "headers of the upstream's answer", headers: { 'x-request-id': 'theirs', 'set-cookie': '[hidden]' } },
   ])
   t.notMatch(JSON.stringify(gateway.log.items), 'hello', 'no body')
 })

@@ -132,7 +132,7 @@ t.test('a file that a request names is its owner’s, and decides where the batc
   const apart = sdk.beta.messages.batches.create({ requests: requests('elsewhere') })
   t.match(await apart.catch((error: unknown) => error), {
     status: 400,
-    error: { error: { message: /not held by 'second'/ } },
+    error: { error: { message: /not at 'second'/ } },
   })
 })
 

@@ -82,7 +82,7 @@ t.test('the SDK uploads, lists, shows, fetches, uses and deletes files', async t
   const foreign = await bob.beta.messages.create(asked).catch((error: unknown) => error)
   t.ok(foreign instanceof Anthropic.NotFoundError, String(foreign))
   const elsewhere = await sdk.beta.messages.create({ ...asked, model: 'sim-chat' }).catch((error: unknown) => error)
-  t.match(elsewhere, { status: 400, error: { error: { type: 'invalid_request_error', message: /is not held by/ } } })
+  t.match(elsewhere, { status: 400, error: { error: { type: 'invalid_request_error', message: /is not at/ } } })
 
   const hidden = await sdk.beta.files.retrieveMetadata(theirs.id).catch((error: unknown) => error)
   t.ok(hidden instanceof Anthropic.NotFoundError, String(hidden))
@@ -131,7 +131,7 @@ t.test('where no upstream of the key takes such files, that is said in the shape
   const refused = await upload.catch((error: unknown) => error)
   t.match(refused, {
     status: 400,
-    error: { type: 'error', error: { type: 'invalid_request_error', message: /hold this/ } },
+    error: { type: 'error', error: { type: 'invalid_request_error', message: /keep this/ } },
   })
 })
 

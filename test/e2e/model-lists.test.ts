@@ -100,9 +100,9 @@ t.test('what is no member of the glob is told with its place', async t => {
       (error: unknown) => error,
     )
   t.match(await start('  "a-*": { upstream: sim, list: [a-1, b-1] }\n'), {
-    problems: [{ message: '"b-1" does not fit "a-*"', position: { line: 5 } }],
+    problems: [{ message: '"b-1" does not match "a-*"', position: { line: 5 } }],
   })
-  t.match(await start('  a: { upstream: sim, list: [a] }\n'), { problems: [{ message: /"a" is none/ }] })
+  t.match(await start('  a: { upstream: sim, list: [a] }\n'), { problems: [{ message: /"a" is not a glob/ }] })
   t.match(await start('  "a-*": { upstream: sim, list: ["a-*"] }\n'), { problems: [{ message: /is a glob/ }] })
 })
 

@@ -7,12 +7,13 @@ import t, { type Test } from 'tap'
 import { packageRoot } from '../../src/core/package-root.js'
 import { startTestGateway, type TestGateway } from '../helpers/gateway.js'
 
-/** README as somebody reads it: what it says is run against the shipped file, as it stands there. */
+/** Runs the examples of README and of docs/sdks.md against the shipped file. */
 
 const README = readFileSync(join(packageRoot(), 'README.md'), 'utf8')
+const EXAMPLES = readFileSync(join(packageRoot(), 'docs', 'sdks.md'), 'utf8')
 const SHIPPED = readFileSync(join(packageRoot(), 'gateway.yaml'), 'utf8')
 const ADDRESS = 'http://127.0.0.1:8080'
-/** The packages whose use README shows: every SDK that the tests are run with. */
+/** The packages that docs/sdks.md shows: every SDK that the tests use. */
 const SDKS = [
   'openai',
   '@anthropic-ai/sdk',
@@ -24,8 +25,8 @@ const SDKS = [
   'cohere-ai',
 ]
 
-function fenced(language: string): readonly string[] {
-  return [...README.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)].flatMap(([, name, text = '']) =>
+function fenced(language: string, page = EXAMPLES): readonly string[] {
+  return [...page.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)].flatMap(([, name, text = '']) =>
     name === language ? [text] : [],
   )
 }
@@ -36,7 +37,7 @@ function shipped(t: Test): Promise<TestGateway> {
 
 const KEY = 'the-key-of-readme-0123456789'
 
-t.test('it shows every SDK of the tests', async t => {
+t.test('docs/sdks.md shows every SDK of the tests', async t => {
   const imported = fenced('js').flatMap(text => [...text.matchAll(/from '([^']+)'/g)].map(([, name]) => name))
   t.same(imported.toSorted(), SDKS.toSorted())
   const { devDependencies } = JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8'))
@@ -44,7 +45,7 @@ t.test('it shows every SDK of the tests', async t => {
 })
 
 for (const [at, text] of fenced('js').entries()) {
-  t.test(`the lines for ${/from '([^']+)'/.exec(text)?.[1]} work as they stand`, async t => {
+  t.test(`the lines for ${/from '([^']+)'/.exec(text)?.[1]} work unchanged`, async t => {
     const gateway = await shipped(t)
     // Below the package, so that its SDKs are found.
     const folder = join(t.testdir({}), String(at))
@@ -70,7 +71,11 @@ async function asks(t: Test, url: string, headers: Readonly<Record<string, strin
   t.match(text, 'Say hello.')
 }
 
-t.test('the settings for coding agents lead to where such agents ask', async t => {
+t.test('README shows one of the examples', async t => {
+  for (const text of fenced('js', README)) t.ok(fenced('js').includes(text))
+})
+
+t.test('the settings for coding agents reach the endpoints that these agents call', async t => {
   const { origin } = await shipped(t)
   const messages = [{ role: 'user', content: 'Say hello.' }]
   const [toml = ''] = fenced('toml')
@@ -94,13 +99,15 @@ t.test('the settings for coding agents lead to where such agents ask', async t =
   await asks(t, `${variable('ANTHROPIC_BASE_URL')}/v1/messages`, bearer, asked)
 })
 
-t.test('the ten lines are a valid file', async t => {
-  const [file = ''] = fenced('yaml').filter(text => text.startsWith('version: 1'))
-  const gateway = await startTestGateway(t, file, { env: { TEAM_KEY: KEY, OPENAI_API_KEY: KEY, GROQ_API_KEY: KEY } })
+t.test('the file in README is valid', async t => {
+  const [file = ''] = fenced('yaml', README).filter(text => text.startsWith('version: 1'))
+  const gateway = await startTestGateway(t, file, {
+    env: { TEAM_KEY: KEY, OPENAI_API_KEY: KEY, GROQ_API_KEY: KEY, ANTHROPIC_API_KEY: KEY },
+  })
   t.same(gateway.gateway.loaded.problems, [])
 })
 
-t.test('commands that it names exist, and so do the files that it links', async t => {
+t.test('the commands that README names exist, and so do the files that it links', async t => {
   const main = readFileSync(join(packageRoot(), 'src', 'cli', 'main.ts'), 'utf8')
   for (const [, command] of README.matchAll(/^\| `gateway (\w+)/gm)) t.match(main, `${command}Command`)
   for (const [, link = ''] of README.matchAll(/\]\((?!http)([^)#]+)/g)) t.ok(readable(join(packageRoot(), link)), link)

@@ -117,7 +117,7 @@ t.test('refusals of the upstream and of the gateway are HTTP', async t => {
     const { status, head, body } = await ask(t, gateway)
     t.equal(status, 502)
     t.match(head, /x-gateway-error: bad_upstream_response/)
-    t.match(body, /malformed|opens no WebSocket/)
+    t.match(body, /malformed|did not open a WebSocket/)
   }
 })
 

@@ -291,7 +291,7 @@ t.test('what an upstream answers instead of a WebSocket is told as HTTP', async 
     [answered('401 No', '{"error":{"message":"bad key"}}'), 502, /credential/],
     [answered('403 No', '{"error":{"message":"bad key"}}'), 502, /credential/],
     [answered('429 Slow', own, 'retry-after: 7\r\n'), 429, /no such voice/],
-    [answered('200 OK', '{}'), 502, /opens no WebSocket/],
+    [answered('200 OK', '{}'), 502, /did not open a WebSocket/],
     ['HTTP/1.1 302 There\r\nlocation: http://evil.example/\r\ncontent-length: 0\r\n\r\n', 502, /redirect/],
     [
       'HTTP/1.1 101 Yes\r\nupgrade: websocket\r\nconnection: Upgrade\r\nsec-websocket-accept: no\r\n\r\n',

@@ -79,7 +79,7 @@ t.test('a save that fails counts once, though the files that it names are looked
   const yaml = oneUpstream(up.origin, 'log: { level: debug }\n')
   const gateway = await startTestGateway(t, yaml, { watch: true, files: { 'more.yaml': 'keys: {}\n' } })
   save(gateway.folder, `${yaml}include: [more.yaml]\nmodles: { x: up }\n`)
-  await gateway.log.find(line => line.msg === 'the files fail as before')
+  await gateway.log.find(line => line.msg === 'the configuration is still invalid, with the same problems')
   t.equal(gateway.gateway.health.reloads.failed, 1)
   t.equal(gateway.log.items.filter(line => line.level === 'error').length, 1)
   await gateway.gateway.reload()

@@ -36,7 +36,7 @@ t.test('the log says at the start and at each request why a model is off, and so
   t.equal((await gateway.request('/v1/models/dark-1')).status, 404)
   t.match(await requestLine(gateway, 2), { model: 'dark-1', cause: why })
   t.equal((await gateway.chat({ model: 'nowhere' })).status, 404)
-  t.match(await requestLine(gateway, 3), { cause: 'no model of this name is declared' })
+  t.match(await requestLine(gateway, 3), { cause: 'no model has this name' })
   const verbose = (await gateway.request('/readyz?verbose')).json() as { off: unknown }
   t.same(verbose.off, off)
   const { request } = await import('../helpers/raw-client.js')

@@ -170,7 +170,7 @@ t.test('a kind of one’s own is YAML: its records, their order, its words, its 
     t.equal(content.header('content-type')?.split(';', 1)[0], type, query)
   }
   t.match((await get(`/v1/songs/${id}/content?variant=video`)).json(), {
-    error: { param: 'variant', message: "'variant' has to be one of song, cover, sheet." },
+    error: { param: 'variant', message: "'variant' must be one of song, cover, sheet." },
   })
   t.match((await get('/v1/songs')).json(), { object: 'list', data: [{ id, object: 'song' }], has_more: false })
   t.match((await get('/v1/songs/none')).json(), { error: { message: "Song with id 'none' not found." } })

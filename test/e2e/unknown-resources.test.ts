@@ -273,7 +273,7 @@ t.test('of several upstreams that take them the request has to name one', async 
   const { gateway, first, second } = await two(t)
   first.answer(response('resp_1'))
   second.answer(json({ ...FILE, id: 'file-b' }))
-  const SEVERAL = { error: { message: /several upstreams take such ids \('first', 'second'\)/ } }
+  const SEVERAL = { error: { message: /several upstreams accept such ids \('first', 'second'\)/ } }
   const calls = [
     gateway.request(`/v1/responses/${OUTSIDE}`, { method: 'GET' }),
     gateway.request(`/v1/responses/${OUTSIDE}`, { method: 'DELETE' }),

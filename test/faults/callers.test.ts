@@ -235,7 +235,7 @@ t.test('F-A3 the log alone knows a model that is forbidden from one that is not 
   await gateway.chat({ model: 'b-1' }, { key: SECRETS.limited })
   t.match(await gateway.log.find(line => line.model === 'b-1'), { status: 404, cause: /may not use/ })
   await gateway.chat({ model: 'z-1' })
-  t.match(await gateway.log.find(line => line.model === 'z-1'), { status: 404, cause: /no model of this name/ })
+  t.match(await gateway.log.find(line => line.model === 'z-1'), { status: 404, cause: /no model has this name/ })
 })
 
 t.test('F-A3 the models list holds what the key may use, and nothing else', async t => {

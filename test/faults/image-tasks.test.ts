@@ -127,7 +127,7 @@ t.test('modes are first segments, and no others than the declared ones', async t
   )
 })
 
-t.test('what does not fit is refused in the family’s shape, and begins nothing', async t => {
+t.test('what does not match is refused in the family’s shape, and begins nothing', async t => {
   const { post, upstream } = await stage(t)
   const refusals: readonly (readonly [string, unknown])[] = [
     ['imagine', {}],
@@ -268,7 +268,7 @@ t.test('F-T2 a task that the upstream answers with nothing has failed when its t
 t.test('F-T2 a task that the upstream refuses to know has failed after ten refusals', async t => {
   const poll = () => ({ status: 400, body: { code: 4, description: 'task_no_found' } })
   const { begin, reaches, upstream } = await stage(t, { poll })
-  t.match(await reaches(await begin(), 'failed'), { status: 'FAILURE', failReason: /does not know/ })
+  t.match(await reaches(await begin(), 'failed'), { status: 'FAILURE', failReason: /no longer knows/ })
   t.equal(upstream.requests.items.filter(({ method }) => method === 'GET').length, 10)
 })
 

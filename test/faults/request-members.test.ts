@@ -167,7 +167,7 @@ for (const name of ['api_base', 'base_url', 'baseURL', 'apiKey', 'api_version', 
     for (const [, filling] of SIZES) {
       const error = compatibleError(t, await ask({ ...filling, [name]: 'http://up.example' }), 400)
       t.equal(error.param, name)
-      t.match(error.message, `'${name}' is not taken`)
+      t.match(error.message, `'${name}' is not allowed`)
     }
     t.equal(upstream.requests.items.length, 0)
   })
@@ -179,7 +179,7 @@ t.test('a refusal has the form of the family', async t => {
   t.equal(answer.status, 400)
   t.match(answer.json(), {
     type: 'error',
-    error: { type: 'invalid_request_error', message: /'api_base' is not taken/ },
+    error: { type: 'invalid_request_error', message: /'api_base' is not allowed/ },
   })
 })
 

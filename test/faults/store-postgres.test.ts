@@ -177,7 +177,8 @@ t.test('F-S4 and its kin', { skip: withoutPostgres }, async t => {
     await (await openStore(postgresConfig('/', server.port))).close()
     const client = await admin()
     await client.query('UPDATE gateway.schema_version SET version = 99')
-    const message = /newer version \(schema 99; this one knows 1\); start the newer version, or choose another schema/
+    const message =
+      /newer version \(schema 99; this one supports 1\); start the newer version, or choose another schema/
     await t.rejects(openStore(postgresConfig('/', server.port)), { name: 'StartError', message })
     t.equal((await client.query('SELECT version FROM gateway.schema_version')).rows[0].version, 99)
     await client.end()
@@ -185,6 +186,6 @@ t.test('F-S4 and its kin', { skip: withoutPostgres }, async t => {
 
   t.test('a database that is not there is named', async t => {
     const open = openStore({ ...postgresConfig('/', server.port), database: 'nowhere' })
-    await t.rejects(open, { name: 'StartError', message: /has no such database; look at the section store/ })
+    await t.rejects(open, { name: 'StartError', message: /has no such database; check the section store/ })
   })
 })

@@ -47,7 +47,7 @@ models: { "sim-*": sim }
         t.same([...new Set(answers)], ['served'])
         await lives.kill()
       }
-      t.notMatch(lives.log, /the store cannot be used|could not be kept/)
+      t.notMatch(lives.log, /the store cannot be used|could not be stored/)
     },
   )
 }

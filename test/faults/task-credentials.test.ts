@@ -84,7 +84,7 @@ for (const [where, place] of [
     t.same([...new Set(since().map(usedBy))], [OLD], 'polled, fetched and deleted with the old one')
     await begin(gateway)
     t.equal(usedBy(upstream.submits.at(-1) as TaskRequest), NEW, 'what begins now begins with the new one')
-    t.notOk(gateway.log.items.some(line => String(line.msg).startsWith('tasks go on with another')))
+    t.notOk(gateway.log.items.some(line => String(line.msg).startsWith('tasks continue with another')))
   })
 }
 
@@ -92,7 +92,7 @@ t.test('a task whose credential is not named any more goes on with the present o
   let done = false
   const script: TaskScript = (request, self) => compatible(done ? DONE : { status: 'running' })(request, self)
   const { gateway, upstream, id, since } = await replaced(t, script, HEADER, AFTER)
-  const line = await gateway.log.find(line => String(line.msg).startsWith('tasks go on with another credential'))
+  const line = await gateway.log.find(line => String(line.msg).startsWith('tasks continue with another credential'))
   t.match(line, { upstream: 'up', task: id })
   await upstream.requests.count(upstream.requests.items.length + 3)
   done = true

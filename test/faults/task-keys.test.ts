@@ -86,7 +86,7 @@ t.test('the answers of image tasks have the shape of their family', async t => {
   await asked
   for (const [prompt, why] of [
     ['A dog', /another request/],
-    ['A cat', /still under way/],
+    ['A cat', /still running/],
   ] as const) {
     const refused = await ask(prompt)
     t.equal(refused.status, 409)

@@ -200,7 +200,7 @@ const TWO = {
 const OTHERS = FOUR_UPSTREAMS.filter(({ protocol }) => protocol !== 'responses')
 
 t.test(
-  'F-A4 ids of another owner, where the gateway keeps the conversation for an upstream that keeps none',
+  'F-A4 ids of another owner, where the gateway stores the conversation for an upstream that keeps none',
   async t => {
     const stage = await startStage(t, TWO)
     const client = clientOf('responses')

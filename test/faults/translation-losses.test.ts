@@ -77,7 +77,7 @@ t.test('lossless or loud', async t => {
     for (const client of FOUR.filter(({ protocol }) => protocol !== 'messages')) {
       const model = stage.play('bare', answers(upstreamOf('messages')))
       const answer = await stage.ask(client, model, false)
-      t.match(client.error(t, answer, 400).message, /needs a limit of tokens/)
+      t.match(client.error(t, answer, 400).message, /needs a limit of output tokens/)
       t.equal(stage.asked(model).length, 0)
       t.equal((await stage.ask(client, model, false, limits[client.protocol])).status, 200)
       t.match(stage.asked(model)[0]?.json(), { max_tokens: 50 })

@@ -48,17 +48,17 @@ export const HOSTILE: Readonly<Record<string, readonly [RequestListener, RegExp,
     (_request, response) => {
       response.writeHead(200, { 'content-type': 'text/html' }).end('<p>hello</p>')
     },
-    /it is none of/,
+    /it is not one of/,
     '',
   ],
   'something that only says that it is a picture': [
     (_request, response) => {
       response.writeHead(200, { 'content-type': 'image/png' }).end('root:x:0:0:root:/root:/bin/sh')
     },
-    /it is none of/,
+    /it is not one of/,
     '',
   ],
-  'a document in the place of a picture': [pdf, /not of the kind image/, ''],
+  'a document in the place of a picture': [pdf, /not of type image/, ''],
   'a bomb': [
     (_request, response) => {
       response.writeHead(200, { 'content-type': 'image/png', 'content-encoding': 'gzip' }).end(PNG)
@@ -77,7 +77,7 @@ export const HOSTILE: Readonly<Record<string, readonly [RequestListener, RegExp,
     (_request, response) => {
       response.writeHead(500).end('secret of the inside')
     },
-    /did not answer with a document/,
+    /did not return a document/,
     '',
   ],
 }

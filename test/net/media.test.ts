@@ -67,7 +67,7 @@ t.test('no spelling of an inner address connects', async t => {
   const media = fetcher(everywhere, { allow: ['*'], ports: [everywhere.port, 443] })
   for (const spell of SSRF_URLS) {
     const url = spell(everywhere.port)
-    await refuses(t, media.fetch(url), /is not one that may be fetched/)
+    await refuses(t, media.fetch(url), /may not be fetched/)
   }
   t.equal(everywhere.connections(), 0)
 })
@@ -87,12 +87,7 @@ t.test('names of every kind that resolve to inner addresses do not connect', asy
     for (const list of [[address], ['1.1.1.1', address]]) {
       const addresses = list.map(one => ({ address: one, family: one.includes(':') ? 6 : 4 }))
       const media = fetcher(everywhere, { allow: ['*'], resolve: async () => addresses })
-      await refuses(
-        t,
-        media.fetch(`http://media.example.com:${everywhere.port}/`),
-        /is not one that may be fetched/,
-        /address/,
-      )
+      await refuses(t, media.fetch(`http://media.example.com:${everywhere.port}/`), /may not be fetched/, /address/)
     }
   t.equal(everywhere.connections(), 0)
 })
@@ -101,12 +96,7 @@ t.test('a name that does not resolve is refused in the same words', async t => {
   const host = await startMediaHost(t, GOOD, png)
   const resolve = async (): Promise<never> => Promise.reject(new Error('ENOTFOUND'))
   const media = fetcher(host, { allow: ['*'], resolve })
-  await refuses(
-    t,
-    media.fetch(`http://media.example.com:${host.port}/`),
-    /is not one that may be fetched/,
-    /no address/,
-  )
+  await refuses(t, media.fetch(`http://media.example.com:${host.port}/`), /may not be fetched/, /no address/)
 })
 
 t.test('a redirect is checked like a first URL', async t => {
@@ -126,7 +116,7 @@ t.test('a redirect is checked like a first URL', async t => {
     response.writeHead(302, { location: target }).end()
   }
   const good = await startMediaHost(t, GOOD, redirect, evil.port)
-  for (target of targets) await refuses(t, fetcher(good).fetch(`${good.origin}/`), /is not one that may be fetched/)
+  for (target of targets) await refuses(t, fetcher(good).fetch(`${good.origin}/`), /may not be fetched/)
   t.equal(good.requests.length, targets.length)
   t.equal(evil.connections(), 0)
 })
@@ -154,7 +144,7 @@ t.test('rebinding: the connection goes to the address that was checked', async t
   t.match(await media.fetch(url), { mime: 'image/png' })
   t.equal(asked, 1, 'asked once: what is connected to is what was checked')
   t.equal(good.requests[0]?.headers.host, `media.example.com:${good.port}`)
-  await refuses(t, media.fetch(url), /is not one that may be fetched/, /loopback/)
+  await refuses(t, media.fetch(url), /may not be fetched/, /loopback/)
   t.equal(good.connections(), 1)
   t.equal(evil.connections(), 0)
 })
@@ -167,7 +157,7 @@ t.test('rebinding between hops', async t => {
   const good = await startMediaHost(t, GOOD, again, evil.port)
   const addresses = [GOOD, EVIL]
   const media = fetcher(good, { resolve: async () => [{ address: addresses.shift() ?? EVIL, family: 4 }] })
-  await refuses(t, media.fetch(`http://media.example.com:${good.port}/`), /is not one that may be fetched/)
+  await refuses(t, media.fetch(`http://media.example.com:${good.port}/`), /may not be fetched/)
   t.equal(good.connections(), 1)
   t.equal(evil.connections(), 0)
 })
@@ -198,15 +188,15 @@ t.test('types are recognized by the bytes', async t => {
   ;[type, bytes] = ['image/png', sample('image/jpeg')]
   t.equal((await get()).mime, 'image/jpeg', 'the bytes know better than the server')
   ;[type, bytes] = ['text/html', PNG]
-  await refuses(t, get(), /it is none of image\/jpeg/)
+  await refuses(t, get(), /it is not one of image\/jpeg/)
   ;[type, bytes] = ['image/svg+xml', Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"/>')]
-  await refuses(t, get(), /it is none of/)
+  await refuses(t, get(), /it is not one of/)
   ;[type, bytes] = ['image/png', Buffer.from('<html>secret of an inner host</html>')]
-  await refuses(t, get(), /it is none of/)
+  await refuses(t, get(), /it is not one of/)
   ;[type, bytes] = ['image/png', Buffer.alloc(0)]
-  await refuses(t, get(), /it is none of/)
+  await refuses(t, get(), /it is not one of/)
   ;[type, bytes] = [undefined, sample('application/pdf')]
-  await refuses(t, get({ types: ['image/png'] }), /it is none of image\/png\./)
+  await refuses(t, get({ types: ['image/png'] }), /it is not one of image\/png\./)
 })
 
 t.test('the first bytes in many pieces', async t => {
@@ -273,7 +263,7 @@ t.test('servers that fail', async t => {
         .writeHead(status, { 'content-type': 'image/png' })
         .end(status === 204 || status === 304 ? undefined : PNG)
     }
-    await refuses(t, get(), /did not answer with a document/)
+    await refuses(t, get(), /did not return a document/)
   }
   fail = request => request.socket.destroy()
   await refuses(t, get(), /could not be fetched/)

@@ -50,7 +50,7 @@ for (const value of ['.', '..']) {
 }
 
 t.test('a value that is missing is a fault of the gateway', async t => {
-  t.throws(() => call('/a/{x}').target({}), /nothing is known of \{x\}/)
+  t.throws(() => call('/a/{x}').target({}), /the value of \{x\} is unknown/)
 })
 
 t.test('what stands in brackets is left out where its parameter has no value', async t => {

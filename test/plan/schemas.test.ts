@@ -33,5 +33,5 @@ t.test('a schema that is none is told at every route that uses it', async t => {
 t.test('a name of a built-in is no schema', async t => {
   const problems = new Problems()
   new Schemas({}, () => () => [], problems).validator('constructor', 'POST /a')
-  t.match(problems.found, [{ message: 'the schema "constructor" cannot be used: there is none of that name' }])
+  t.match(problems.found, [{ message: 'the schema "constructor" cannot be used: no schema has that name' }])
 })

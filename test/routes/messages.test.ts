@@ -167,7 +167,7 @@ t.test('what the gateway refuses it refuses in the shape of the family', async t
   }
 })
 
-t.test('two keys that differ are refused', async t => {
+t.test('two different keys are refused', async t => {
   const { gateway, post } = await pair(t)
   const answer = await post('/v1/messages', { body: HELLO, headers: { authorization: 'Bearer other' } })
   t.equal(answer.status, 401)

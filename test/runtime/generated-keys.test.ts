@@ -35,7 +35,7 @@ t.test('the mode of a file that others may read is restricted, and that is repor
   const notes: string[] = []
   t.equal(generatedKey(data, 'local', false, line => notes.push(line))?.reveal(), 'gw-mine')
   t.equal(statSync(file).mode & MODE, 0o600)
-  t.match(notes, [/could be read by others/])
+  t.match(notes, [/was readable by others/])
   t.notMatch(notes.join(), /gw-mine/)
 })
 
@@ -56,7 +56,7 @@ t.test('an empty file is refused, with advice', async t => {
   const data = t.testdir({ keys: { local: '\n' } })
   t.throws(() => generatedKey(data, 'local', true), {
     name: 'KeyFileError',
-    message: /delete it and a new one is made/,
+    message: /delete it to get a new one/,
   })
 })
 

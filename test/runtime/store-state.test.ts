@@ -23,7 +23,7 @@ t.test('the loss of the store is reported once, even if single calls failed befo
   state.failed(new Error('the connection is closed'))
   state.down('refused')
   state.down('refused')
-  t.same(messages, ['something could not be kept in the store', DOWN])
+  t.same(messages, ['a record could not be stored', DOWN])
   t.equal(state.reason, 'refused')
 })
 

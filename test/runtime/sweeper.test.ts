@@ -39,8 +39,8 @@ t.test('F-S6 a store that is full is usable again when something was written, no
   await store.create(draft('c')).catch(error => state.failed(error))
   await sweeper.sweepNow()
   await sweeper.sweepNow()
-  t.same(messages, ['something could not be kept in the store'])
-  t.match(state.reason, /as much as it may/)
+  t.same(messages, ['a record could not be stored'])
+  t.match(state.reason, /is full/)
 
   t.ok(first && (await store.delete(first)))
   await sweeper.sweepNow()

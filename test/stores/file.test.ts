@@ -263,7 +263,7 @@ t.test('a blob leaves no file behind: replaced, deleted, expired, or cut off by 
   t.equal(files(), 0)
 })
 
-t.test('F-S6 a blob that does not fit is reported as that, and leaves nothing', async t => {
+t.test('F-S6 a blob that does not match is reported as that, and leaves nothing', async t => {
   const disk = smallDisk(t, '2m')
   if (disk === undefined) return
   const store = new FileStore(join(disk, 'store'))
@@ -282,7 +282,7 @@ t.test('a store of a later version is left alone', async t => {
   const raw = open({ path: folder, maxDbs: 8, cache: false })
   raw.openDB({ name: 'meta', encoding: 'json' }).putSync('schema', 3)
   await raw.close()
-  refuses(t, folder, 'newer', /written by a newer version \(schema 3; this one knows 2\)/)
+  refuses(t, folder, 'newer', /written by a newer version \(schema 3; this one supports 2\)/)
 })
 
 t.test('a file that is no store is named, and stays as it is', async t => {
@@ -301,7 +301,7 @@ t.test(
     const pages = whole.length / PAGE
     for (const left of [0, 1, 100, PAGE, 2 * PAGE - 1, 2 * PAGE, Math.floor(pages / 2) * PAGE, whole.length - 1]) {
       const folder = await cutStore(t, whole, left)
-      const words = left === 0 ? /is empty, and a store was there/ : /is not a store|is cut short/
+      const words = left === 0 ? /is empty, but there was a store/ : /is not a store|is truncated/
       refuses(t, folder, 'corrupt', words)
       refuses(t, folder, 'corrupt', /restore it from a backup, or move the whole folder away/)
       await t.rejects(FileStore.inspect(folder), { name: 'StoreError', fault: 'corrupt' }, `${left} bytes`)
@@ -325,7 +325,7 @@ t.test('both pages that the file begins with have to be right, and of a format t
     for (const [at, value, fault, words] of [
       [24, 0xbadbad, 'corrupt', /is not a store/],
       [28, 0, 'corrupt', /is not a store/],
-      [28, 3, 'newer', /is of a newer format \(3; this version knows 2\)/],
+      [28, 3, 'newer', /has a newer format \(3; this version supports 2\)/],
       [48, 4095, 'corrupt', /is not a store/],
       [48, 8192, 'corrupt', /is not a store/],
     ] as const) {
@@ -347,7 +347,7 @@ t.test(
     newer.writeUInt32LE(0xfff, 4)
     for (const [content, fault, words] of [
       [foreign, 'corrupt', /lock\.mdb is not the lock file of a store; move it away/],
-      [newer, 'newer', /lock\.mdb is of a newer format/],
+      [newer, 'newer', /lock\.mdb has a newer format/],
     ] as const) {
       const folder = temporary(t)
       writeFileSync(join(folder, 'lock.mdb'), content)

@@ -22,7 +22,7 @@ for (const [contentType, boundary] of Object.entries(SOUND))
 const REFUSED: Readonly<Record<string, RegExp>> = {
   'application/json': /has to be multipart\/form-data/,
   'multipart/related; boundary=B': /has to be multipart\/form-data/,
-  'multipart/form-data': /names no boundary/,
+  'multipart/form-data': /has no boundary/,
   'multipart/form-data; boundary': /malformed/,
   'multipart/form-data; boundary=': /malformed/,
   'multipart/form-data; boundary="B': /malformed/,

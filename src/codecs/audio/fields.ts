@@ -11,7 +11,7 @@ export const SPEECH_FIELDS: Readonly<Record<string, FieldMapping<SpeakField>>> =
   response_format: 'format',
   format: 'format',
   speed: 'speed',
-  stream_format: { here: 'the sound comes as events' },
+  stream_format: { here: 'the audio arrives as events' },
 }
 
 /** Fields of CreateTranslationRequest. */
@@ -32,19 +32,19 @@ export const TRANSCRIPTIONS_FIELDS: Readonly<Record<string, FieldMapping<HearFie
   chunking_strategy: 'chunks',
   known_speaker_names: 'speakers',
   known_speaker_references: 'speakers',
-  stream: { here: 'the whole transcript comes as events' },
+  stream: { here: 'the whole transcript arrives as events' },
 }
 
 export const SPEAK_CARRIES: Readonly<Record<SpeakField, Carry>> = {
   text: 'carried',
-  voice: { approximated: 'as the voice of that name' },
+  voice: { approximated: 'as the voice with that name' },
   ownVoice: { refused: 'its voices have names' },
-  format: { approximated: 'wav (where none is named) and pcm are made of its samples; others are refused' },
+  format: { approximated: 'wav (the default) and pcm are created from its samples; others are refused' },
   instructions: { approximated: 'before the text' },
   speed: { dropped: 'such a model chooses its pace' },
 }
 
-const WHOLE: Carry = { dropped: 'such a model writes down words alone' }
+const WHOLE: Carry = { dropped: 'such a model returns only words' }
 
 export const HEAR_CARRIES: Readonly<Record<HearField, Carry>> = {
   recording: { approximated: 'up to 14 MiB, inline' },

@@ -11,7 +11,7 @@ import { decodeForm, encodeEvents, encodeText, encodeTranscription, encodeTransl
 const RELAYED = { encodeRequest: never, decodeResult: never, decodeError }
 
 function never(): never {
-  throw new GatewayError('internal', 'Sound is asked for by no compatible protocol in the place of another.')
+  throw new GatewayError('internal', 'Audio is not translated between compatible protocols.')
 }
 
 /** Compatible speech: `POST …/audio/speech`, of clients alone. */

@@ -16,22 +16,22 @@ const MAX_CHANNELS = 8
 export function soundOf(parts: readonly MediaPart[]): Sound {
   const sounds = parts.map(readSound)
   const [first] = sounds
-  if (first === undefined) throw badUpstream('There is no sound in it.')
+  if (first === undefined) throw badUpstream('It contains no audio.')
   if (sounds.length === 1) return first
   const isSame = sounds.every(({ rate, channels }) => rate === first.rate && channels === first.channels)
-  if (!isSame) throw badUpstream('Its sound comes in pieces that do not fit.')
+  if (!isSame) throw badUpstream('Its audio chunks do not fit together.')
   return { ...first, samples: Buffer.concat(sounds.map(({ samples }) => samples)) }
 }
 
 function readSound({ source, mime = '' }: MediaPart): Sound {
-  if (!('base64' in source)) throw badUpstream('Its sound is not in it.')
+  if (!('base64' in source)) throw badUpstream('It does not contain its audio.')
   const bytes = Buffer.from(source.base64, 'base64')
   const sound = /^audio\/(?:l16|pcm|x-pcm)\b/i.test(mime) ? ofSamples(bytes, mime) : ofWav(bytes)
-  if (sound === undefined) throw badUpstream(`Its sound is of a kind that is not read here (${mime.slice(0, 64)}).`)
+  if (sound === undefined) throw badUpstream(`Its audio has an unsupported type (${mime.slice(0, 64)}).`)
   const { samples, rate, channels } = sound
-  if (samples.length < SAMPLE_BYTES) throw badUpstream('There is no sound in it.')
+  if (samples.length < SAMPLE_BYTES) throw badUpstream('It contains no audio.')
   if (rate < 1 || rate > MAX_RATE_HZ || channels < 1 || channels > MAX_CHANNELS) {
-    throw badUpstream('Its sound has no rate that could be.')
+    throw badUpstream('Its audio has an invalid sample rate.')
   }
   return { rate, channels, samples: samples.subarray(0, samples.length - (samples.length % (SAMPLE_BYTES * channels))) }
 }
@@ -87,6 +87,6 @@ export function wavOf({ samples, rate, channels }: Sound): Buffer {
 export function pcmOf({ samples, rate, channels }: Sound): Uint8Array {
   if (rate === DEFAULT_RATE_HZ && channels === 1) return samples
   throw badUpstream(
-    `Its sound has ${rate} samples a second on ${channels} channels, which pcm cannot say: ask for wav.`,
+    `Its audio has ${rate} samples per second on ${channels} channels, which pcm cannot express: ask for wav.`,
   )
 }

@@ -180,7 +180,7 @@ export class ChoiceDecoder {
   }
 
   private readCall(piece: Json, events: TextEvent[]): void {
-    if (!isObject(piece)) throw badUpstream('A piece of a call is no object.')
+    if (!isObject(piece)) throw badUpstream('A chunk of a call is not an object.')
     const called = objectOf(piece.function) ?? objectOf(piece.custom)
     const name = called === undefined ? '' : (stringOf(called.name) ?? '')
     const id = stringOf(piece.id) ?? ''
@@ -188,7 +188,7 @@ export class ChoiceDecoder {
     call.sealWith(piece.extra_content)
     const text = called === undefined ? '' : readArguments(call.custom ? called.input : called.arguments)
     if (text === '') return
-    if (!call.open) throw badUpstream('Arguments came for a call that had ended.')
+    if (!call.open) throw badUpstream('Arguments arrived for a call that had ended.')
     call.grow(text)
     events.push({ type: 'part-delta', candidate: this.#number, index: call.index, text })
   }
@@ -226,7 +226,7 @@ export class ChoiceDecoder {
 
   /** Begins a part; what was open before has ended, but for calls whose arguments are still to come. */
   private open(kind: Kind, part: Part, events: TextEvent[]): void {
-    if (this.ended) throw badUpstream('Content came for a choice that had ended.')
+    if (this.ended) throw badUpstream('Content arrived for a choice that had ended.')
     if (this.#parts >= MAX_PARTS) throw badUpstream('There are too many parts.')
     this.close(events)
     if (kind !== 'calls') {

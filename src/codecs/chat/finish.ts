@@ -43,7 +43,7 @@ export function writeEnd(end: End, refused: boolean, lose: (what: string, why: s
     case 'refusal':
       return refused ? 'stop' : 'content_filter'
     case 'context':
-      lose('finish reason', 'chat does not tell a full context window from a limit')
+      lose('finish reason', 'chat does not distinguish a full context window from a limit')
       return 'length'
     default:
       lose('finish reason', `chat has no word for '${end.reason}'`)

@@ -73,7 +73,7 @@ class History {
       return
     }
     if (message.has('name')) {
-      this.#left.push({ field: message.path('name'), why: 'instructions have no author in other protocols' })
+      this.#left.push({ field: message.path('name'), why: 'other protocols have no author of instructions' })
     }
     for (const part of parts) this.system.push(part)
   }
@@ -99,7 +99,7 @@ class History {
     const source = {
       file: id,
       of: PROTOCOL,
-      why: 'audio of an earlier answer is known to the upstream that spoke it alone',
+      why: 'audio of an earlier answer is known only to its upstream',
     }
     return [{ type: 'media', kind: 'audio', source, at: message.path('audio') }]
   }

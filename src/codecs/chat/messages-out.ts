@@ -9,7 +9,7 @@ import { detailOf, extraOf, memberOf, PROTOCOL } from './reasoning.js'
 /** Instructions and turns as `messages`. Throws `untranslatable` where there are none. */
 export function writeMessages(request: TextRequest, target: Target): JsonObject[] {
   if (request.turns.length === 0 && request.system.length === 0) {
-    throw new GatewayError('untranslatable', 'The model cannot be asked without a message.')
+    throw new GatewayError('untranslatable', 'The model needs at least one message.')
   }
   const role = target.traits.system_role ?? 'system'
   const messages: JsonObject[] = []
@@ -149,7 +149,7 @@ class AssistantMessage {
   private addReasoning(part: ReasoningPart): void {
     const { seal } = part
     if (this.#target.traits.reasoning === 'none') {
-      this.#target.lose('reasoningParts', part.at, 'the model takes no thoughts')
+      this.#target.lose('reasoningParts', part.at, 'the model does not accept thoughts')
     } else if (seal === undefined) this.#thoughts.reasoning_content.push(part.text)
     else if (seal.by !== PROTOCOL) this.#target.lose('reasoningParts', part.at)
     else {
@@ -172,7 +172,7 @@ class AssistantMessage {
   private usableSeal(part: Part): JsonObject | undefined {
     if (part.seal === undefined) return undefined
     if (part.seal.by === PROTOCOL) return extraOf(part.seal)
-    this.#target.lose('reasoningParts', part.at, 'a signature by another protocol means nothing here')
+    this.#target.lose('reasoningParts', part.at, 'a signature of another protocol cannot be used here')
     return undefined
   }
 
@@ -182,7 +182,7 @@ class AssistantMessage {
     if (part.kind === 'audio' && 'file' in source && source.of === PROTOCOL) this.#audio = source.file
     else if (part.kind === 'audio' && seal?.by === PROTOCOL) this.#audio = seal.value
     else if (part.transcript !== undefined) this.#content.push({ type: 'text', text: part.transcript })
-    else this.#target.lose(fieldOfMedia(part), part.at, 'a message of the assistant holds no media')
+    else this.#target.lose(fieldOfMedia(part), part.at, 'an assistant message cannot contain media')
   }
 }
 

@@ -80,7 +80,7 @@ function leftOf(body: Reader): Left[] {
 function readMaxTokens(body: Reader, left: Left[]): number | undefined {
   const [older, newer] = [body.number('max_tokens'), body.number('max_completion_tokens')]
   if (older !== undefined && newer !== undefined && older !== newer) {
-    left.push({ field: 'max_tokens', why: 'max_completion_tokens stands beside it' })
+    left.push({ field: 'max_tokens', why: 'max_completion_tokens is set too' })
   }
   return newer ?? older
 }
@@ -118,7 +118,7 @@ function readFormat(body: Reader, left: Left[]): Format | undefined {
     if (schema === undefined) throw invalid(format.path('json_schema'), 'it is required')
     return readSchemaFormat(schema)
   }
-  if (type !== 'text') left.push({ field: format.path('type'), why: 'no such form of answer is known' })
+  if (type !== 'text') left.push({ field: format.path('type'), why: 'unknown answer format' })
   return undefined
 }
 
@@ -128,7 +128,7 @@ function readReasoning(body: Reader, left: Left[]): ReasoningWish | undefined {
   const thinking = body.object('thinking')
   const off = thinking?.raw('type') === 'disabled' || reasoning?.raw('enabled') === false
   const said = body.raw('reasoning_effort') ?? reasoning?.raw('effort')
-  if (said !== undefined && !isEffort(said)) left.push({ field: 'reasoning_effort', why: 'no such effort is known' })
+  if (said !== undefined && !isEffort(said)) left.push({ field: 'reasoning_effort', why: 'unknown effort' })
   const effort = isEffort(said) ? said : off ? 'none' : undefined
   const budget = reasoning?.number('max_tokens') ?? thinking?.number('budget_tokens')
   const on = ['enabled', 'adaptive'].includes(thinking?.string('type') ?? '') || reasoning?.raw('enabled') === true
@@ -147,7 +147,8 @@ function readModalities(body: Reader, left: Left[]): TextRequest['modalities'] {
   const words = body.strings('modalities')
   if (words === undefined) return undefined
   const known = MODALITIES.filter(modality => words.includes(modality))
-  if (known.length < new Set(words).size) left.push({ field: 'modalities', why: `it holds others than ${MODALITIES}` })
+  if (known.length < new Set(words).size)
+    left.push({ field: 'modalities', why: `it contains others than ${MODALITIES}` })
   return known.some(modality => modality !== 'text') ? known : undefined
 }
 

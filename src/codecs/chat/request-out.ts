@@ -55,7 +55,7 @@ function sampled(field: Field, value: number | undefined, target: Target): numbe
 
 function writeStop(stop: readonly string[] | undefined, target: Target): readonly string[] | undefined {
   if (stop === undefined || stop.length === 0) return undefined
-  if (stop.length > MAX_STOPS) target.lose('stop', undefined, `the first ${MAX_STOPS} alone, as chat takes no more`)
+  if (stop.length > MAX_STOPS) target.lose('stop', undefined, `only the first ${MAX_STOPS}: chat accepts no more`)
   return stop.slice(0, MAX_STOPS)
 }
 
@@ -83,7 +83,7 @@ function writeEffort({ reasoning }: TextRequest, target: Target): string | undef
   if (show !== undefined) target.lose('showReasoning')
   if (sealed === true) target.lose('sealedReasoning')
   if (target.traits.reasoning === 'none') {
-    const why = 'the model cannot be told how much to think'
+    const why = 'the effort of the model cannot be set'
     if (effort !== undefined) target.lose(reasoning.effort === undefined ? 'budget' : 'effort', undefined, why)
     return undefined
   }

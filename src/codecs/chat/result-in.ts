@@ -42,7 +42,7 @@ export function asGatewayError(error: unknown): GatewayError {
 }
 
 function readResult(body: Json): TextResult {
-  if (!isObject(body)) throw badUpstream('It is no object.')
+  if (!isObject(body)) throw badUpstream('It is not an object.')
   if (body.error !== undefined && body.error !== null) throw errorInside(body, 'content')
   const choices = arrayOf(body.choices).filter(isObject)
   if (choices.length === 0 || choices.length > MAX_CHOICES) throw badUpstream('It has no choices, or too many.')
@@ -168,7 +168,7 @@ export function audioPart(
 
 function readCalls(message: JsonObject, candidate: number, ids: MadeIds): CallPart[] {
   const calls = arrayOf(message.tool_calls).map((call, i) => {
-    if (!isObject(call)) throw badUpstream('A call is no object.')
+    if (!isObject(call)) throw badUpstream('A call is not an object.')
     return readCall(call, ids.of(candidate, i))
   })
   const legacy = objectOf(message.function_call)

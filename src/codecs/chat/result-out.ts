@@ -168,9 +168,9 @@ export function losePart(part: Part, { lose }: AnswerContext): void {
 }
 
 export function loseCitation({ lose }: AnswerContext): void {
-  lose('citations', 'chat cites addresses alone')
+  lose('citations', 'chat cites only URLs')
 }
 
 export function loseCalls({ lose }: AnswerContext): void {
-  lose('calls', 'a function_call is the only one of its answer')
+  lose('calls', 'an answer has at most one function_call')
 }

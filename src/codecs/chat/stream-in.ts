@@ -53,14 +53,14 @@ export class ChatStreamDecoder implements StreamDecoder {
     if (Array.isArray(choices)) {
       for (const choice of choices) this.readChoice(choice, chunk, events)
     } else if (!isObject(chunk.usage) && chunk.object !== 'chat.completion.chunk') {
-      throw badUpstream('An event of the stream is no chunk.')
+      throw badUpstream('An event of the stream is not a chunk.')
     }
     this.count(chunk.usage)
     if (typeof chunk.service_tier === 'string') this.#serviceTier = chunk.service_tier
   }
 
   private readChoice(choice: Json, chunk: JsonObject, events: TextEvent[]): void {
-    if (!isObject(choice)) throw badUpstream('A choice is no object.')
+    if (!isObject(choice)) throw badUpstream('A choice is not an object.')
     if (this.#ids === undefined) this.start(chunk, events)
     this.count(choice.usage)
     const state = this.choiceAt(choice.index)
@@ -90,7 +90,7 @@ export class ChatStreamDecoder implements StreamDecoder {
   private choiceAt(value: Json | undefined): ChoiceDecoder {
     const index = value === undefined || value === null ? 0 : numberOf(value)
     if (index === undefined || !Number.isInteger(index) || index < 0 || index >= MAX_CHOICES) {
-      throw badUpstream('A choice has no index that can be.')
+      throw badUpstream('A choice has an invalid index.')
     }
     let choice = this.#choices[index]
     if (choice === undefined) {

@@ -86,7 +86,7 @@ export function readToolChoice(body: Reader, left: Left[]): ToolChoice | undefin
     return { type: 'tool', name: object.object(type)?.required('name') ?? object.required('name') }
   }
   if (type === 'allowed_tools') return readSubset(object)
-  left.push({ field: object.path('type'), why: 'tools of this kind cannot be asked for by name' })
+  left.push({ field: object.path('type'), why: 'tools of this type cannot be chosen by name' })
   return undefined
 }
 

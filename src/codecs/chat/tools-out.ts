@@ -19,7 +19,7 @@ export function writeTools(request: TextRequest, target: Target): Record<string,
     else loseHosted(tool, request, target, tool.kind === 'code_execution' ? 'hostedCode' : 'hostedOther')
   }
   const choice = request.toolChoice === undefined ? undefined : writeToolChoice(request.toolChoice, request.tools)
-  // Servers refuse both of these where there are no tools to choose among.
+  // Servers refuse both of these where there are no tools to choose from.
   const some = tools.length > 0
   if (
     !some &&
@@ -27,7 +27,7 @@ export function writeTools(request: TextRequest, target: Target): Record<string,
     request.toolChoice.type !== 'auto' &&
     request.toolChoice.type !== 'none'
   ) {
-    target.lose('toolChoice', undefined, 'there are no tools to choose among')
+    target.lose('toolChoice', undefined, 'there are no tools to choose from')
   }
   return {
     tools: some ? tools : undefined,

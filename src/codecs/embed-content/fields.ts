@@ -2,19 +2,19 @@ import type { EmbedField } from '../../core/embed.js'
 import type { Carry, FieldMapping } from '../../core/fields.js'
 import { NOT_DECLARED } from '../embed-media.js'
 
-const LEFT_OPTION: FieldMapping<EmbedField> = { left: 'an option of this protocol alone' }
+const LEFT_OPTION: FieldMapping<EmbedField> = { left: 'only this protocol has this option' }
 
 /** What parts of a conversation can hold beside words and media. */
 const LEFT_MEMBERS = [
   ...['functionCall', 'functionResponse', 'toolCall', 'toolResponse', 'executableCode', 'codeExecutionResult'],
   ...['thought', 'thoughtSignature', 'mediaProcessing', 'mediaResolution', 'videoMetadata', 'partMetadata'],
 ]
-const LEFT_PART: FieldMapping<EmbedField> = { left: 'nothing that a vector is made of in other protocols' }
+const LEFT_PART: FieldMapping<EmbedField> = { left: 'not embedded by other protocols' }
 
 const CONTENT: Readonly<Record<string, FieldMapping<EmbedField>>> = {
   model: { here: 'chooses the model' },
   content: 'inputs',
-  'content.role': { here: 'there is nobody else to speak' },
+  'content.role': { here: 'embeddings have no roles' },
   'content.parts': 'inputs',
   'content.parts[].text': 'inputs',
   'content.parts[].inlineData': 'mediaInputs',
@@ -48,7 +48,7 @@ export const BATCH_FIELDS: Readonly<Record<string, FieldMapping<EmbedField>>> = 
 
 export const NATIVE_CARRIES: Readonly<Record<EmbedField, Carry>> = {
   inputs: 'carried',
-  tokenInputs: { refused: 'the protocol takes no tokens' },
+  tokenInputs: { refused: 'the protocol does not accept tokens' },
   mediaInputs: NOT_DECLARED,
   dimensions: 'carried',
   encoding: 'carried',

@@ -11,7 +11,7 @@ export function encodeSingle(request: EmbedRequest, target: Target<EmbedField>):
   const [input, ...others] = request.inputs
   if (input === undefined || others.length > 0) {
     const at = others[0]?.at
-    const message = 'The model speaks another protocol, which embeds one input at a time.'
+    const message = "The model's upstream speaks another protocol, which embeds one input at a time."
     throw new GatewayError('untranslatable', message, at === undefined ? {} : { param: at })
   }
   if (request.user !== undefined) target.lose('user')
@@ -44,7 +44,7 @@ function writeParts(input: EmbedInput, target: Target<EmbedField>): readonly Jso
     if (!isDeclared(target.traits)) target.lose('mediaInputs', part.at)
     const data = mediaData(part)
     if (data !== undefined) return data
-    throw new GatewayError('untranslatable', 'A file id of another protocol means nothing to the upstream.', {
+    throw new GatewayError('untranslatable', 'The upstream cannot use a file id of another protocol.', {
       param: part.at,
     })
   })

@@ -20,7 +20,7 @@ export function decodeBatchResult(body: Json, request: EmbedRequest): EmbedResul
 function read(body: Json): JsonObject {
   const error = errorOf(body)
   if (error !== undefined) throw streamError(error)
-  if (!isObject(body)) throw badUpstream('It is no object.')
+  if (!isObject(body)) throw badUpstream('It is not an object.')
   return body
 }
 

@@ -54,7 +54,7 @@ function readTask(body: Reader, left: Left[]): string | undefined {
   const word = body.string(field)
   if (word === undefined) return undefined
   const task = Object.hasOwn(TASKS, word) ? TASKS[word] : undefined
-  if (task === undefined) left.push({ field, why: 'no such use of vectors is known' })
+  if (task === undefined) left.push({ field, why: 'unknown use of the vectors' })
   return task
 }
 
@@ -71,7 +71,7 @@ function readInputs(body: Reader, left: Left[]): readonly EmbedInput[] {
 function readInput(value: Json, at: string, left: Left[]): EmbedInput {
   if (typeof value === 'string') return { parts: [{ type: 'text', text: value, at }], at }
   if (Array.isArray(value)) return { tokens: readTokens(value, at), at }
-  if (!isObject(value)) throw invalid(at, 'expected a text, tokens or an object')
+  if (!isObject(value)) throw invalid(at, 'expected a string, tokens or an object')
   const content = value.content ?? [value]
   if (typeof content === 'string') return { parts: [{ type: 'text', text: content, at }], at }
   if (!Array.isArray(content)) throw invalid(`${at}.content`, 'expected an array of parts')

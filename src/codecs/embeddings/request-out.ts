@@ -39,7 +39,7 @@ function taskOf({ task }: EmbedRequest, target: EmbedTarget): JsonObject {
 function writeInputs(inputs: readonly EmbedInput[], target: EmbedTarget): Json {
   const tokens = inputs.some(input => 'tokens' in input)
   if (tokens && !inputs.every(input => 'tokens' in input)) {
-    throw new GatewayError('untranslatable', 'Texts and tokens cannot stand in one request.', { param: 'input' })
+    throw new GatewayError('untranslatable', 'Texts and tokens cannot be mixed in one request.', { param: 'input' })
   }
   const form = inputs.some(holdsMedia) ? target.traits.image_inputs : undefined
   return inputs.map(input => {
@@ -78,6 +78,6 @@ function writePart(part: TextPart | MediaPart, target: EmbedTarget): JsonObject 
 function imageUrl(part: MediaPart, target: EmbedTarget): string {
   const mime = 'base64' in part.source ? sniffed(part.kind, part.source.base64) : undefined
   const url = part.kind === 'image' ? urlOf(part, mime) : undefined
-  if (url === undefined) target.lose('mediaInputs', part.at, 'of media it embeds images alone')
+  if (url === undefined) target.lose('mediaInputs', part.at, 'the only media it embeds are images')
   return url ?? ''
 }

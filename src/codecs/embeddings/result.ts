@@ -9,7 +9,7 @@ import { countVectors, readVector, toBase64 } from '../vectors.js'
  * vectors as were asked for, or their order is not told.
  */
 export function decodeResult(body: Json, request: EmbedRequest): EmbedResult {
-  if (!isObject(body)) throw badUpstream('It is no object.')
+  if (!isObject(body)) throw badUpstream('It is not an object.')
   if (body.error !== undefined && body.error !== null) throw errorInside(body, 'content')
   const data = countVectors(arrayOf(body.data).filter(isObject), request.inputs.length)
   const usage = objectOf(body.usage)
@@ -28,7 +28,7 @@ function inOrder(data: readonly JsonObject[]): readonly JsonObject[] {
   for (const one of data) {
     const { index } = one
     if (typeof index !== 'number' || !Number.isInteger(index) || index < 0 || index >= data.length || places[index]) {
-      throw badUpstream('The order of the vectors is not told.')
+      throw badUpstream('The vectors have no order.')
     }
     places[index] = one
   }

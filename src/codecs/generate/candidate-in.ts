@@ -82,7 +82,7 @@ export class CandidateIn {
 
   private part(value: Json, out: TextEvent[]): void {
     const part = objectOf(value)
-    if (part === undefined) throw badUpstream('A part is no object.')
+    if (part === undefined) throw badUpstream('A part is not an object.')
     const signature = part.thoughtSignature
     const seal = typeof signature === 'string' && signature !== '' ? { by: PROTOCOL, value: signature } : undefined
     if (typeof part.text === 'string') {

@@ -13,9 +13,9 @@ const KNOWN = new Set([
   'mediaResolution',
 ])
 export const CONFIG_WHY = {
-  imageConfig: 'other text protocols do not say how images are made',
-  enableAffectiveDialog: 'other protocols know nothing like it',
-  enableEnhancedCivicAnswers: 'other protocols know nothing like it',
+  imageConfig: 'other text protocols have no image settings',
+  enableAffectiveDialog: 'other protocols have no equivalent',
+  enableEnhancedCivicAnswers: 'other protocols have no equivalent',
   translationConfig: 'other text protocols do not translate speech',
   audioTranscriptionConfig: 'other text protocols do not transcribe',
 }
@@ -53,7 +53,7 @@ function formatIn(config: Reader, left: Left[]): Format | undefined {
   if (mime === 'text/x.enum') {
     left.push({
       field: config.path('responseMimeType'),
-      why: 'other protocols answer with a bare word of a list in JSON only',
+      why: 'other protocols answer with a word from a list only in JSON',
     })
     return undefined
   }
@@ -69,8 +69,8 @@ function formatIn(config: Reader, left: Left[]): Format | undefined {
 function responseFormatIn(format: Reader | undefined, left: Left[]): Format | undefined {
   if (format === undefined) return undefined
   leaveOthers(format, new Set(['text']), left, {
-    audio: 'other text protocols do not say how speech is sent',
-    image: 'other text protocols do not say how images are made',
+    audio: 'other text protocols have no speech format',
+    image: 'other text protocols have no image settings',
   })
   const text = child(format, 'text')
   if (text === undefined || text.string('mimeType') === 'TEXT_PLAIN') return undefined

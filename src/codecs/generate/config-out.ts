@@ -38,7 +38,7 @@ export function configOut(request: TextRequest, target: Target): Members {
 function sampling(config: Members, request: TextRequest, target: Target): void {
   const { temperature, topP, topK, seed, presencePenalty, frequencyPenalty } = request
   const isTaken = target.traits.sampling !== false
-  const why = 'the model takes no sampling parameters'
+  const why = 'the model does not accept sampling parameters'
   if (temperature !== undefined)
     isTaken ? set(config, 'temperature', temperature) : target.lose('temperature', undefined, why)
   if (topP !== undefined) isTaken ? set(config, 'topP', topP) : target.lose('topP', undefined, why)
@@ -47,7 +47,7 @@ function sampling(config: Members, request: TextRequest, target: Target): void {
   if (frequencyPenalty !== undefined) config.frequencyPenalty = frequencyPenalty
   if (seed === undefined) return
   if (Number.isInteger(seed) && Math.abs(seed) <= MAX_INT32) config.seed = seed
-  else target.lose('seed', undefined, 'seeds are numbers of 32 bits')
+  else target.lose('seed', undefined, 'seeds are 32-bit numbers')
 }
 
 function set(config: Members, name: string, value: number): void {
@@ -55,7 +55,7 @@ function set(config: Members, name: string, value: number): void {
 }
 
 function stopsOut(stop: readonly string[], target: Target): readonly string[] {
-  if (stop.length > MAX_STOPS) target.lose('stop', undefined, `at most ${MAX_STOPS} stop sequences are taken`)
+  if (stop.length > MAX_STOPS) target.lose('stop', undefined, `at most ${MAX_STOPS} stop sequences are accepted`)
   return stop.slice(0, MAX_STOPS)
 }
 
@@ -66,7 +66,7 @@ function formatOut(config: Members, format: Format, target: Target): void {
   const unchecked = new Set<string>()
   const schema = schemaOut(format.schema, unchecked)
   if (unchecked.size > 0) {
-    target.lose('formatSchema', undefined, `the answer is not held to ${[...unchecked].join(', ')}`)
+    target.lose('formatSchema', undefined, `the answer is not checked for ${[...unchecked].join(', ')}`)
   }
   config.responseJsonSchema =
     description === undefined || schema.description !== undefined ? schema : { ...schema, description }
@@ -111,7 +111,7 @@ const LEVELS: Readonly<Record<Effort, string>> = {
 /** Adaptive thinking and a budget of -1 are what such a model does when it is told nothing. */
 function levelOut(thinking: Members, { effort, budget }: ReasoningWish, target: Target): void {
   if (effort !== undefined) {
-    target.lose('effort', undefined, effort === 'none' ? 'such a model cannot be kept from thinking' : undefined)
+    target.lose('effort', undefined, effort === 'none' ? 'thinking cannot be switched off for this model' : undefined)
     thinking.thinkingLevel = LEVELS[effort]
   } else if (budget !== undefined && budget >= 0) {
     target.lose('budget')
@@ -131,6 +131,6 @@ function audioOut(config: Members, { voice, format }: NonNullable<TextRequest['a
   if (typeof voice === 'string') {
     target.lose('audioOutput')
     config.speechConfig = { voiceConfig: { prebuiltVoiceConfig: { voiceName: voice } } }
-  } else if (voice !== undefined) target.lose('audioOutput', undefined, 'voices have names here')
-  if (format !== undefined) target.lose('audioOutput', undefined, 'the form of spoken answers is up to the upstream')
+  } else if (voice !== undefined) target.lose('audioOutput', undefined, 'voices are chosen by name here')
+  if (format !== undefined) target.lose('audioOutput', undefined, 'the upstream chooses the format of spoken answers')
 }

@@ -6,7 +6,7 @@ const MAX_DEPTH = 64
 const MAX_LIST_LENGTH = 10_000
 const MAX_TEXT_CHARS = 16 * 1024 * 1024
 
-const NO_PLACE = 'A piece of the arguments of a call has no place.'
+const NO_PLACE = "A chunk of a call's arguments has no place."
 
 type Tree = Record<string, unknown>
 

@@ -33,8 +33,8 @@ export const PART_WHY = {
 }
 const CALL_KNOWN = new Set(['id', 'name', 'args'])
 const CALL_WHY = {
-  partialArgs: 'arguments in pieces are no part of a history',
-  willContinue: 'arguments in pieces are no part of a history',
+  partialArgs: 'a history cannot contain partial arguments',
+  willContinue: 'a history cannot contain partial arguments',
 }
 
 /** One part of a client's `contents`; undefined where it says nothing. */

@@ -64,7 +64,7 @@ function systemIn(body: Reader, left: Left[]): TextPart[] {
   })
 }
 
-const ONLY_TEXT = 'other protocols take instructions as text'
+const ONLY_TEXT = 'other protocols accept instructions only as text'
 const INSTRUCTION_WHY = {
   inlineData: ONLY_TEXT,
   fileData: ONLY_TEXT,
@@ -95,7 +95,7 @@ function cachedIn(body: Reader): Turn[] {
   const file = body.string('cachedContent')
   if (file === undefined || file === '') return []
   const at = 'cachedContent'
-  const source = { file, of: PROTOCOL, why: 'cached content is known to the upstream that keeps it alone' }
+  const source = { file, of: PROTOCOL, why: 'cached content is known only to the upstream that keeps it' }
   return [{ role: 'user', parts: [{ type: 'media', kind: 'document', source, at }], at }]
 }
 
@@ -123,7 +123,7 @@ function turnsIn(body: Reader, request: PartsReader): Turn[] {
 /** Calls are the model's, and their results the user's; a result in a turn of the model is a trace of a hosted tool. */
 function placed(part: Part, role: Turn['role']): Part {
   if (part.type === 'call' && role !== 'assistant') {
-    throw invalid(`${part.at}.functionCall`, 'calls stand in turns of the model')
+    throw invalid(`${part.at}.functionCall`, 'calls belong in turns of the model')
   }
   if (part.type !== 'result' || role === 'user') return part
   const { name = '', id, at } = part

@@ -54,12 +54,13 @@ function candidateOut({ parts, end }: Candidate, index: number, lose: Lose): Jso
 
 export function loseEnd({ reason, stopSequence }: End, lose: Lose): void {
   if (stopSequence !== undefined) lose('stop_sequence', 'the protocol does not say which stop sequence was met')
-  if (reason === 'pause') lose('finish reason', 'the protocol does not tell a pause from an end')
-  if (reason === 'context') lose('finish reason', 'the protocol does not tell a full context window from a limit')
+  if (reason === 'pause') lose('finish reason', 'the protocol does not distinguish a pause from an end')
+  if (reason === 'context')
+    lose('finish reason', 'the protocol does not distinguish a full context window from a limit')
 }
 
 export function loseCitation(lose: Lose): void {
-  lose('citations', 'a source has neither address nor title nor words here')
+  lose('citations', 'a source has no URL, title or text here')
 }
 
 export function loseCacheWrite({ cacheWrite = 0 }: TextUsage, lose: Lose): void {
@@ -81,15 +82,15 @@ export function partOut(part: Part, lose: Lose): WirePart | undefined {
       return signed({ functionCall: callOut(part) }, signature)
     case 'media': {
       const data = mediaData(part)
-      if (data === undefined) lose('media', 'a file id of another protocol means nothing here')
+      if (data === undefined) lose('media', 'a file id of another protocol cannot be used here')
       return data === undefined ? undefined : signed(data, signature)
     }
     case 'hosted':
       if (part.of === PROTOCOL) return signed({ ...part.value }, signature)
-      lose('hosted_tools', 'traces of tools that ran at upstreams of another protocol have no form here')
+      lose('hosted_tools', 'traces of tools that ran at upstreams of another protocol cannot be expressed here')
       return undefined
     case 'result':
-      lose('tool_results', 'answers hold no results of tools')
+      lose('tool_results', 'answers cannot contain tool results')
       return undefined
   }
 }

@@ -45,7 +45,7 @@ export class StreamIn implements StreamDecoder {
     try {
       document = parseExact(data)
     } catch {
-      return this.fail(badUpstream('A message of its stream is no JSON.'), [])
+      return this.fail(badUpstream('A message of its stream is not JSON.'), [])
     }
     return this.document(document)
   }
@@ -60,7 +60,7 @@ export class StreamIn implements StreamDecoder {
       else this.take(document, out)
       return out
     } catch (cause) {
-      return this.fail(cause instanceof GatewayError ? cause : badUpstream('Its parts make no sense.'), out)
+      return this.fail(cause instanceof GatewayError ? cause : badUpstream('Its parts are not valid.'), out)
     }
   }
 
@@ -91,10 +91,10 @@ export class StreamIn implements StreamDecoder {
   }
 
   private take(document: Json, out: TextEvent[]): void {
-    if (!isObject(document)) throw badUpstream('A document of it is no object.')
+    if (!isObject(document)) throw badUpstream('A document of it is not an object.')
     const error = errorOf(document)
     if (error !== undefined) throw streamError(error)
-    if (!MARKS.some(mark => document[mark] !== undefined)) throw badUpstream('A document of it is no answer.')
+    if (!MARKS.some(mark => document[mark] !== undefined)) throw badUpstream('A document of it is not an answer.')
     const usage = objectOf(document.usageMetadata)
     // Each document may leave out what an earlier one has told.
     if (usage !== undefined) this.#usage = compact(this.#usage ?? {}, usage)
@@ -102,7 +102,7 @@ export class StreamIn implements StreamDecoder {
     const candidates = candidatesOf(document)
     for (let i = 0; i < candidates.length; i++) {
       const value = objectOf(candidates[i])
-      if (value === undefined) throw badUpstream('A candidate is no object.')
+      if (value === undefined) throw badUpstream('A candidate is not an object.')
       this.candidate(value.index ?? i).push(value, this.#whole, out)
     }
     const feedback = objectOf(document.promptFeedback)
@@ -146,7 +146,7 @@ export class StreamIn implements StreamDecoder {
   }
 }
 
-const NO_ANSWER = 'It holds no candidate.'
+const NO_ANSWER = 'It has no candidate.'
 
 /** Ids of calls go to protocols that take few letters and no more than 40 of them. */
 const MAX_KEY_CHARS = 24

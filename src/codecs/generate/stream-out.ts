@@ -156,7 +156,7 @@ export class StreamOut implements StreamEncoder {
     if (gathering === undefined || text === '') return
     this.#gathered += text.length
     if (this.#gathered > MAX_GATHERED_CHARS) {
-      throw new GatewayError('bad_upstream_response', 'The upstream sent arguments of a call that are too long.')
+      throw new GatewayError('bad_upstream_response', 'The upstream sent call arguments that are too long.')
     }
     gathering.pieces.push(text)
   }

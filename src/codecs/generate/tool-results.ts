@@ -11,8 +11,8 @@ import { clientName } from './names.js'
 
 const KNOWN = new Set(['id', 'name', 'response', 'parts'])
 const WHY = {
-  willContinue: 'other protocols know no results that go on',
-  scheduling: 'other protocols know no results that wait',
+  willContinue: 'other protocols have no partial results',
+  scheduling: 'other protocols have no scheduled results',
 }
 const MEDIA = new Set(['inlineData', 'fileData'])
 

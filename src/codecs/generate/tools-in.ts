@@ -9,9 +9,9 @@ import { PROTOCOL } from './seals.js'
 
 const DECLARATION = new Set(['name', 'description', 'parameters', 'parametersJsonSchema'])
 const DECLARATION_WHY = {
-  response: 'other protocols do not say what functions answer',
-  responseJsonSchema: 'other protocols do not say what functions answer',
-  behavior: 'other protocols know no functions that do not block',
+  response: 'other protocols have no schema of function results',
+  responseJsonSchema: 'other protocols have no schema of function results',
+  behavior: 'other protocols have no non-blocking functions',
 }
 
 /** Tools that several protocols have; every other member of a tool runs at the upstream, too. */
@@ -65,11 +65,11 @@ function hostedIn(tool: Reader): HostedTool[] {
 
 const CONFIG = new Set(['functionCallingConfig'])
 const CONFIG_WHY = {
-  retrievalConfig: 'other protocols do not say where the user is in this way',
-  includeServerSideToolInvocations: 'other protocols show the work of hosted tools or do not',
+  retrievalConfig: "other protocols give the user's location differently",
+  includeServerSideToolInvocations: 'other protocols cannot choose whether the work of hosted tools is shown',
 }
 const CALLING = new Set(['mode', 'allowedFunctionNames'])
-const CALLING_WHY = { streamFunctionCallArguments: 'translated arguments are streamed as they come' }
+const CALLING_WHY = { streamFunctionCallArguments: 'translated arguments are always streamed' }
 
 export function toolChoiceIn(body: Reader, left: Left[]): ToolChoice | undefined {
   const config = child(body, 'toolConfig')

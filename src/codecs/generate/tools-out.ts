@@ -26,7 +26,7 @@ export function toolsOut(request: TextRequest, target: Target): readonly JsonObj
         functions.push(functionOut(tool, target))
         break
       case 'custom':
-        target.lose('customTools', tool.at, tool.format && 'nothing holds its input to the grammar')
+        target.lose('customTools', tool.at, tool.format && 'the grammar of its input is not enforced')
         functions.push(customOut(tool))
         break
       case 'hosted': {
@@ -42,7 +42,11 @@ function functionOut({ name, description, schema, strict, at }: FunctionTool, ta
   const unchecked = new Set<string>()
   const wanted = schema === undefined || isEmpty(schema) ? undefined : schemaOut(schema, unchecked)
   if (strict === true) {
-    target.lose('strictTools', at, unchecked.size > 0 ? `it is not held to ${[...unchecked].join(', ')}` : undefined)
+    target.lose(
+      'strictTools',
+      at,
+      unchecked.size > 0 ? `it is not checked for ${[...unchecked].join(', ')}` : undefined,
+    )
   }
   return {
     name: wireName(name),

@@ -60,7 +60,7 @@ export class TurnsOut {
       if (!isEmpty(content)) contents.push({ role, parts: [...results, ...parts] })
     }
     if ((contents[0] as JsonObject | undefined)?.role === 'user') return contents
-    this.#target.lose('turns', undefined, 'the user has to begin, so a turn of one blank was put before it')
+    this.#target.lose('turns', undefined, 'the user has to begin, so a turn with one blank was inserted before it')
     return [NOTHING_SAID, ...contents]
   }
 
@@ -96,7 +96,7 @@ export class TurnsOut {
 
   private reasoning(content: Content, { text, seal, at }: ReasoningPart, signature: string | undefined): void {
     const isLost = text === '' && signature === undefined && seal !== undefined
-    if (isLost) this.#target.lose('reasoningParts', at, 'hidden thoughts of another protocol mean nothing here')
+    if (isLost) this.#target.lose('reasoningParts', at, 'hidden thoughts of another protocol cannot be used here')
     if (text !== '' || signature !== undefined) content.parts.push(thoughtOut(text, signature))
   }
 

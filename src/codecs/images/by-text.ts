@@ -65,7 +65,7 @@ function clientOf({ client }: TextCodec, way: ImagesByText): Client {
 }
 
 function never(): never {
-  throw new GatewayError('internal', 'Clients ask for images by protocols of images.')
+  throw new GatewayError('internal', 'Images are served only by image protocols.')
 }
 
 /** What no model of texts is told. */

@@ -74,7 +74,7 @@ function readUrl(url: string, at: string): MediaPart {
   const { source } = sourceOfUrl(url)
   if (!('base64' in source)) {
     if (/^https?:\/\//i.test(url)) return { type: 'media', kind: 'image', source, at }
-    throw invalid(at, 'expected an address or a data URL of an image')
+    throw invalid(at, 'expected a URL or a data URL of an image')
   }
   const mime = sniffed('image', source.base64)
   if (mime.startsWith('image/')) return { type: 'media', kind: 'image', mime, source, at }

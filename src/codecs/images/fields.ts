@@ -14,7 +14,7 @@ export const IMAGES_FIELDS: Readonly<Record<string, FieldMapping<ImageField>>> =
   output_format: 'mime',
   output_compression: 'compression',
   moderation: 'moderation',
-  stream: { here: 'the whole images come as events' },
+  stream: { here: 'whole images arrive as events' },
   partial_images: 'partials',
   user: 'user',
 }
@@ -38,7 +38,7 @@ export const EDITS_FIELDS: Readonly<Record<string, FieldMapping<EditField>>> = {
   output_format: 'mime',
   output_compression: 'compression',
   moderation: 'moderation',
-  stream: { here: 'the whole images come as events' },
+  stream: { here: 'whole images arrive as events' },
   partial_images: 'partials',
   user: 'user',
 }
@@ -51,7 +51,7 @@ export const IMAGES_CARRIES: Readonly<Record<ImageField, Carry>> = {
   count: 'carried',
   size: 'carried',
   aspect: SHAPED,
-  resolution: { dropped: 'sizes are told in pixels, and most models have three' },
+  resolution: { dropped: 'sizes are in pixels, and most models have three' },
   urls: 'carried',
   quality: 'carried',
   style: 'carried',
@@ -69,6 +69,6 @@ export const IMAGES_CARRIES: Readonly<Record<ImageField, Carry>> = {
 export const EDITS_OWN: Readonly<Record<Exclude<EditField, ImageField>, Carry>> = {
   images: 'carried',
   imageFiles: { refused: 'the file is at another upstream; give the image itself' },
-  mask: { refused: 'such a model has the prompt alone to tell it what to change' },
-  fidelity: { dropped: 'such a model is told what to make, and no more' },
+  mask: { refused: 'such a model knows what to change only from the prompt' },
+  fidelity: { dropped: 'such a model gets only the prompt' },
 }

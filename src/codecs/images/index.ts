@@ -36,7 +36,7 @@ export const edits: EditCodec = {
 }
 
 function never(): never {
-  throw new GatewayError('internal', 'Edits are translated to no protocol of forms.')
+  throw new GatewayError('internal', 'Edits are not translated to form protocols.')
 }
 
 /** Shapes that models of texts are told by their ImageConfig. */
@@ -52,7 +52,7 @@ const SHAPES: Shapes = {
   ],
 }
 
-const ABSENT: Carry = { dropped: 'such a model is told what to make, and no more' }
+const ABSENT: Carry = { dropped: 'such a model gets only the prompt' }
 
 const CARRIES: Readonly<Record<ImageField, Carry>> = {
   prompt: 'carried',
@@ -60,14 +60,14 @@ const CARRIES: Readonly<Record<ImageField, Carry>> = {
   size: { approximated: 'as the nearest aspect ratio and resolution' },
   aspect: 'carried',
   resolution: 'carried',
-  urls: { refused: 'its images are bytes, and the gateway keeps none; ask for b64_json' },
+  urls: { refused: 'its images are bytes, and the gateway stores none; ask for b64_json' },
   quality: ABSENT,
   style: ABSENT,
   background: ABSENT,
   mime: { dropped: 'such a model chooses the format' },
   compression: ABSENT,
   moderation: ABSENT,
-  partials: { dropped: 'such a model gives whole images' },
+  partials: { dropped: 'such a model returns whole images' },
   negative: ABSENT,
   seed: 'carried',
   user: ABSENT,

@@ -12,7 +12,7 @@ const MAX_REASON_CHARS = 1000
 
 /** ImagesResponse in canonical form. Throws `bad_upstream_response` where no image is in it. */
 export function decodeResult(body: Json): ImageResult {
-  if (!isObject(body)) throw badUpstream('It is no object.')
+  if (!isObject(body)) throw badUpstream('It is not an object.')
   if (body.error !== undefined && body.error !== null) throw errorInside(body, 'content')
   const format = stringOf(body.output_format)
   const usage = objectOf(body.usage)
@@ -39,14 +39,14 @@ function readImage(value: Json, format: string | undefined): MadeImage[] {
 
 /** Images, of which there has to be one. */
 export function someImages(images: readonly MadeImage[]): readonly MadeImage[] {
-  if (images.length === 0) throw badUpstream('There is no image in it.')
+  if (images.length === 0) throw badUpstream('It contains no image.')
   return images
 }
 
 /** The upstream made no image because of what it would show: the client's to change, as the family's own services have it. */
 export function filtered(reason: string | undefined): GatewayError {
   const why = reason === undefined ? '' : ` (${reason.slice(0, MAX_REASON_CHARS)})`
-  return new GatewayError('upstream_rejected', `The upstream made no image because of its content policy${why}.`, {
+  return new GatewayError('upstream_rejected', `The upstream created no image because of its content policy${why}.`, {
     familyCode: 'content_policy_violation',
     phase: 'content',
   })

@@ -97,7 +97,7 @@ export class BlocksIn {
     if (!isBounded(input)) throw invalid(block.path('input'), 'it is nested too deeply')
     const caller = block.object('caller')
     if (caller !== undefined && caller.string('type') !== 'direct') {
-      this.leave(caller.at, 'calls that code at the upstream made are known to this protocol alone')
+      this.leave(caller.at, 'calls made by code at the upstream exist only in this protocol')
     }
     const id = decodeCallId(block.required('id'))
     this.add({ type: 'call', id, name: block.required('name'), arguments: jsonText(input), ...about })
@@ -105,7 +105,7 @@ export class BlocksIn {
 
   private result(block: Reader, about: { readonly at: string; readonly cache?: CacheMark }): void {
     const parts = decodeResultContent(block.raw('content'), block.path('content'), cacheOf, unknown => {
-      this.leave(unknown.at, 'results of this kind are known to this protocol alone')
+      this.leave(unknown.at, 'results of this type exist only in this protocol')
     })
     const id = decodeCallId(block.required('tool_use_id'))
     const error = block.boolean('is_error')

@@ -8,7 +8,7 @@ import { encodeMedia } from './media-out.js'
 import { refuse } from './refuse.js'
 import { encodeToolName } from './tool-names.js'
 
-const FOREIGN = 'its signature is that of another protocol'
+const FOREIGN = 'its signature belongs to another protocol'
 
 /** The block of a request that a part becomes; undefined where it is left out. */
 export function encodePart(part: Part, target: Target): JsonObject | undefined {
@@ -48,7 +48,7 @@ function encodeThinking({ text, seal, redacted, torn, at }: ReasoningPart, targe
     return undefined
   }
   if (torn === true) {
-    target.lose('reasoningParts', at, 'its text did not come back as it was')
+    target.lose('reasoningParts', at, 'its text came back changed')
     return undefined
   }
   if (redacted === true) return { type: 'redacted_thinking', data: seal.value }

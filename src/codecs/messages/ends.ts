@@ -63,7 +63,7 @@ export function encodeEnd({ reason, stopSequence, detail }: End, { calls, refusa
 /** Tells of an end that has no word in this protocol, and goes out as a plain one. */
 export function loseEnd({ reason, detail }: End, lose: AnswerContext['lose']): void {
   if (reason === 'malformed' || reason === 'other') {
-    const unsaid = reason === 'malformed' ? 'a malformed call' : 'no reason that has a word here'
+    const unsaid = reason === 'malformed' ? 'a malformed call' : 'a reason that this protocol cannot express'
     lose('stop_reason', `the upstream ended with ${detail ?? unsaid}`)
   }
 }

@@ -34,7 +34,7 @@ export function errorOf(body: JsonObject): GatewayError {
   const error = objectOf(body.error) ?? {}
   const type = stringOf(error.type) ?? ''
   if (type === 'authentication_error' || type === 'permission_error') {
-    return new GatewayError('upstream_auth', "The upstream refused the gateway's own credential.", {
+    return new GatewayError('upstream_auth', "The upstream refused the gateway's credential.", {
       phase: 'stream_error',
     })
   }

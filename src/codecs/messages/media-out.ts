@@ -31,7 +31,7 @@ export function encodeMedia(part: MediaPart, target: Target): JsonObject {
       return encodeDocument(part, target)
     default:
       target.lose('url' in part.source ? 'mediaUrl' : part.kind === 'audio' ? 'audioData' : 'videoData', part.at)
-      throw refuse(part.at, `it takes no ${part.kind}`)
+      throw refuse(part.at, `it does not accept ${part.kind}`)
   }
 }
 
@@ -76,7 +76,7 @@ function textSource(data: string): JsonObject {
 function fileSource({ file, of, why }: FileSource, at: string | undefined, target: Target): JsonObject {
   if (of === 'messages') return { type: 'file', file_id: file }
   target.lose('fileId', at, why)
-  throw refuse(at, 'the file lies at another upstream')
+  throw refuse(at, 'the file is at another upstream')
 }
 
 /** The type without parameters; guessed by how the bytes begin where none is given, or one that says nothing. */

@@ -11,10 +11,10 @@ export function readReasoning(body: Reader, left: Left[]): Pick<TextRequest, 're
   if (off && wish.effort !== 'none') {
     left.push({
       field: 'output_config.effort',
-      why: 'effort means that of thinking in other protocols, and that is off',
+      why: 'in other protocols the effort is that of thinking, which is off',
     })
   }
-  if (config?.has('task_budget')) left.push({ field: 'output_config.task_budget', why: 'only this protocol knows it' })
+  if (config?.has('task_budget')) left.push({ field: 'output_config.task_budget', why: 'only this protocol has it' })
   const format = config?.object('format') ?? body.object('output_format')
   // Clients of this protocol send signed thoughts back, and need them signed for that.
   const reasoning: ReasoningWish = off ? { effort: 'none' } : { ...wish, sealed: true }
@@ -27,7 +27,7 @@ export function readReasoning(body: Reader, left: Left[]): Pick<TextRequest, 're
 function readThinking(thinking: Reader | undefined, left: Left[]): ReasoningWish {
   if (thinking === undefined) return {}
   if (thinking.has('block_binding')) {
-    left.push({ field: thinking.path('block_binding'), why: 'only this protocol knows it' })
+    left.push({ field: thinking.path('block_binding'), why: 'only this protocol has it' })
   }
   const display = thinking.string('display')
   const type = thinking.required('type')
@@ -46,7 +46,7 @@ function readThinking(thinking: Reader | undefined, left: Left[]): ReasoningWish
     case 'between_tools':
       left.push({
         field: thinking.path('type'),
-        why: 'other protocols cannot restrict thinking to the time between calls',
+        why: 'other protocols cannot restrict thinking to between calls',
       })
       return { effort: 'minimal', ...shown }
     default:

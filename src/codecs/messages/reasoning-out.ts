@@ -66,7 +66,7 @@ function encodeOff(target: Target): ReasoningOut {
     case 'none':
       return {}
     case 'effort':
-      target.lose('effort', undefined, 'the model cannot be kept from thinking')
+      target.lose('effort', undefined, 'thinking cannot be switched off for the model')
       return { effort: 'low' }
     default:
       return { thinking: { type: 'disabled' } }
@@ -111,11 +111,11 @@ function obstacleOf(
   { maxTokens, demandsCall, prefilled, thoughtless }: Circumstances,
   byBudget: boolean,
 ): { readonly field?: Field; readonly why: string } | undefined {
-  if (demandsCall) return { why: 'the model does not think where a call is demanded' }
-  if (prefilled) return { why: 'the model does not think where it goes on from words of its own' }
+  if (demandsCall) return { why: 'the model does not think if a call is required' }
+  if (prefilled) return { why: 'the model does not think when it continues its own text' }
   if (!byBudget) return undefined
   if (thoughtless) {
-    const why = 'the thoughts before the last calls are missing, so the answer to their results comes without thinking'
+    const why = 'the thoughts before the last calls are missing, so their results are answered without thinking'
     return { field: 'reasoningParts', why }
   }
   if (maxTokens !== undefined && maxTokens <= MIN_BUDGET_TOKENS) {

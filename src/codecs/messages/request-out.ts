@@ -46,7 +46,7 @@ function encodeQuestion(
 ): Readonly<Record<string, Json | undefined>> {
   const { format, toolChoice } = request
   const system = encodeSystem(request, target)
-  if (format?.type === 'json') target.lose('formatJson', undefined, 'the model is asked for it and not held to it')
+  if (format?.type === 'json') target.lose('formatJson', undefined, 'requested from the model, but not enforced')
   const instructions = format?.type === 'json' ? [...system, { type: 'text', text: ONLY_JSON }] : system
   const messages = encodeTurns(request.turns, target)
   const tools = encodeTools(request, target)
@@ -74,7 +74,7 @@ function encodeQuestion(
 function limitOf({ maxTokens }: TextRequest, { traits }: Target): number {
   const limit = maxTokens ?? traits.max_output
   if (limit !== undefined) return limit
-  const why = 'The model needs a limit of tokens for its answer, and neither the request nor its max_output names one.'
+  const why = 'The model needs a limit of output tokens, and neither the request nor its max_output sets one.'
   throw new GatewayError('untranslatable', why)
 }
 
@@ -87,7 +87,7 @@ function encodeOutput(effort: ReasoningOut['effort'], format: Format | undefined
 
 function encodeStop({ stop }: TextRequest, target: Target): Json | undefined {
   const visible = stop?.filter(sequence => sequence.trim() !== '')
-  if (visible?.length !== stop?.length) target.lose('stop', undefined, 'sequences of white space alone are not taken')
+  if (visible?.length !== stop?.length) target.lose('stop', undefined, 'white-space sequences are not accepted')
   return visible === undefined || visible.length === 0 ? undefined : visible
 }
 
@@ -97,7 +97,7 @@ const MAX_USER_CHARS = 512
 function encodeUser({ user, safetyId }: TextRequest, target: Target): Json | undefined {
   const id = user ?? safetyId
   if (user !== undefined && safetyId !== undefined && user !== safetyId) {
-    target.lose('safetyId', undefined, 'there is one place for it, which holds the end user')
+    target.lose('safetyId', undefined, 'its only place is taken by the end user')
   }
   if (id === undefined) return undefined
   if (id.length <= MAX_USER_CHARS) return { user_id: id }
@@ -115,7 +115,7 @@ const TIERS: ReadonlyMap<string, string> = new Map([
 function encodeTier({ serviceTier }: TextRequest, target: Target): string | undefined {
   if (serviceTier === undefined) return undefined
   const tier = TIERS.get(serviceTier)
-  if (tier === undefined) target.lose('serviceTier', undefined, 'it knows no such tier')
+  if (tier === undefined) target.lose('serviceTier', undefined, 'it has no such tier')
   return tier
 }
 

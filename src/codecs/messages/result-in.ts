@@ -14,14 +14,14 @@ import { decodeUsage, decodeUsedTier } from './usage.js'
 
 /** A whole message. Throws `bad_upstream_response`; an error with status 200 as that error. */
 export function decodeResult(body: Json): TextResult {
-  if (!isObject(body)) throw badUpstream('It is no object.')
+  if (!isObject(body)) throw badUpstream('It is not an object.')
   if (body.type === 'error' || isObject(body.error)) throw errorOf(body)
   const { content } = body
   if (!Array.isArray(content)) throw badUpstream('It has no content.')
   const id = stringOf(body.id) ?? ''
   const ids = new MadeIds(id)
   const parts = (content as readonly Json[]).map((block, i) => {
-    if (!isObject(block)) throw badUpstream('A block of its content is no object.')
+    if (!isObject(block)) throw badUpstream('A block of its content is not an object.')
     return decodeBlock(block, ids.of(0, i))
   })
   const usage = objectOf(body.usage)

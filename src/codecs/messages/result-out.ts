@@ -73,14 +73,14 @@ function textBlock({ text, citations }: TextPart, lose: Lose): JsonObject {
 }
 
 export function loseCitation(lose: Lose): void {
-  lose('citations', 'a citation without an address has no form in this protocol')
+  lose('citations', 'this protocol cannot express a citation without a URL')
 }
 
 function thinkingBlocks(part: ReasoningPart, lose: Lose): JsonObject[] {
   const { text, seal } = part
   if (part.redacted === true) {
     if (seal !== undefined) return [{ type: 'redacted_thinking', data: wrapSeal(seal, 'messages', part) }]
-    lose('reasoning', 'thoughts that are hidden and not sealed say nothing')
+    lose('reasoning', 'thoughts that are hidden and not sealed have no content')
     return []
   }
   if (text === '' && seal === undefined) return []
@@ -89,7 +89,7 @@ function thinkingBlocks(part: ReasoningPart, lose: Lose): JsonObject[] {
 
 function callBlock({ id, name, arguments: text, custom }: CallPart, lose: Lose): JsonObject {
   const input = custom === true ? { input: text } : inputOf(text)
-  if (input === undefined) lose('input', 'the arguments of the call are no JSON object, and stand in _raw')
+  if (input === undefined) lose('input', 'the arguments of the call are not a JSON object, so they are in _raw')
   return { ...callHead(id, name), input: input ?? { _raw: text } }
 }
 
@@ -102,11 +102,11 @@ export function callHead(id: string, name: string): JsonObject {
 export function otherBlocks(part: Part, lose: Lose): JsonObject[] {
   if (part.type === 'hosted') {
     if (part.of === 'messages') return [part.value]
-    lose('hosted', 'the trace of a tool that ran at the upstream is known to its own protocol alone')
+    lose('hosted', 'the trace of a tool that ran at the upstream exists only in its own protocol')
     return []
   }
   if (part.type !== 'media') return []
-  lose(part.kind, 'answers are text in this protocol')
+  lose(part.kind, 'this protocol answers only in text')
   const { transcript } = part
   return transcript === undefined || transcript === '' ? [] : [{ type: 'text', text: transcript }]
 }

@@ -13,7 +13,7 @@ const MIN_THINKING_TOP_P = 0.95
 export function encodeSampling(request: TextRequest, thinks: boolean, target: Target): SamplingOut {
   if (target.traits.sampling === false) {
     for (const field of ['temperature', 'topP', 'topK'] as const) {
-      if (request[field] !== undefined) target.lose(field, undefined, 'the model takes no sampling parameters')
+      if (request[field] !== undefined) target.lose(field, undefined, 'the model does not accept sampling parameters')
     }
     return {}
   }
@@ -41,7 +41,7 @@ function encodeTemperature({ temperature }: TextRequest, thinks: boolean, target
 
 function encodeTopP({ topP }: TextRequest, besides: boolean, thinks: boolean, target: Target): number | undefined {
   if (topP === undefined) return undefined
-  const why = besides ? 'it is not taken beside a temperature' : 'the model thinks'
+  const why = besides ? 'it is not accepted with a temperature' : 'the model thinks'
   if (!besides && !(thinks && topP < MIN_THINKING_TOP_P)) return topP
   target.lose('topP', undefined, why)
   return undefined

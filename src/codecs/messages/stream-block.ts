@@ -81,7 +81,7 @@ export function grown(
   kind: 'text' | 'thinking' | 'call',
   text: Json | undefined,
 ): readonly TextEvent[] {
-  if (block.kind !== kind) throw badUpstream('A delta does not fit its block.')
+  if (block.kind !== kind) throw badUpstream('A delta does not match its block.')
   if (typeof text !== 'string') throw badUpstream('A delta has no text.')
   return text === '' ? [] : [{ type: 'part-delta', candidate: 0, index: block.index, text }]
 }

@@ -5,7 +5,7 @@ import { badUpstream, numberOf, parseEvent } from '../read.js'
 export function indexOf(event: JsonObject): number {
   if (event.index === undefined || event.index === null) return -2
   const index = numberOf(event.index)
-  if (index === undefined || !Number.isSafeInteger(index) || index < 0) throw badUpstream('An index is no index.')
+  if (index === undefined || !Number.isSafeInteger(index) || index < 0) throw badUpstream('An index is not valid.')
   return index
 }
 

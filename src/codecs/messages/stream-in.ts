@@ -81,7 +81,7 @@ export class MessagesDecoder implements StreamDecoder {
     if (this.#state !== 'before') {
       // Some upstreams say it twice. One that begins anew after it has answered cannot be followed.
       if (id === this.#id || this.#parts === 0) return NOTHING
-      throw badUpstream('It began another answer in the middle of one.')
+      throw badUpstream('It began another answer before the first had ended.')
     }
     return [this.begin(id, stringOf(message.model) ?? '', objectOf(message.usage))]
   }
@@ -180,7 +180,7 @@ export class MessagesDecoder implements StreamDecoder {
 
   /** Some upstreams do not say where text begins. */
   private unopened(at: number, delta: JsonObject): readonly TextEvent[] {
-    if (delta.type === 'input_json_delta') throw badUpstream('The input of a call came without the call.')
+    if (delta.type === 'input_json_delta') throw badUpstream('The input of a call arrived without the call.')
     if (delta.type === 'text_delta') return this.open(at, { type: 'text', text: delta.text ?? '' })
     if (delta.type === 'thinking_delta') return this.open(at, { type: 'thinking', thinking: delta.thinking ?? '' })
     return NOTHING

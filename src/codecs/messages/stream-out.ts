@@ -209,7 +209,7 @@ export class MessagesEncoder implements StreamEncoder {
     const signature = seal === undefined ? undefined : wrapSeal(seal, 'messages', shape)
     if (!opened) {
       if (signature !== undefined) this.whole({ type: 'redacted_thinking', data: signature }, frames)
-      else this.#answer.lose('reasoning', 'thoughts that are hidden and not sealed say nothing')
+      else this.#answer.lose('reasoning', 'thoughts that are hidden and not sealed have no content')
       return
     }
     if (signature !== undefined) frames.push(this.otherDelta({ type: 'signature_delta', signature }))

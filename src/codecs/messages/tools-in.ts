@@ -31,7 +31,7 @@ function readFunctions(body: Reader, left: Left[]): Tool[] {
     for (const name of OWN) {
       const value = tool.raw(name)
       if (value !== undefined && value !== false) {
-        left.push({ field: tool.path(name), why: 'only this protocol knows it of a tool' })
+        left.push({ field: tool.path(name), why: 'only tools of this protocol have it' })
       }
     }
     const description = tool.string('description')

@@ -72,7 +72,7 @@ function encodeTool(tool: Tool, request: TextRequest, target: Target): JsonObjec
     case 'function':
       return marked(encodeFunction(tool, target), tool.cache)
     case 'custom':
-      target.lose('customTools', tool.at, tool.format && 'nothing holds its input to the grammar')
+      target.lose('customTools', tool.at, tool.format && 'the grammar of its input is not enforced')
       return marked(encodeCustom(tool), tool.cache)
     case 'hosted':
       return encodeHosted(tool, request, target)

@@ -40,7 +40,7 @@ export function encodeTurns(turns: readonly Turn[], target: Target): readonly Me
     else for (const block of content) last.content.push(block)
   }
   if (messages[0]?.role !== 'user') {
-    target.lose('turns', messages[0]?.at, 'the user has to begin, so a turn of one full stop was put before it')
+    target.lose('turns', messages[0]?.at, 'the user has to begin, so a turn with one full stop was inserted before it')
     messages.unshift({ role: 'user', content: [{ type: 'text', text: FILLER }], at: undefined })
   }
   return messages.map((message, i) => {
@@ -60,7 +60,7 @@ function trimmed({ content, at }: Message, target: Target): readonly JsonObject[
   const last = content.at(-1)
   if (last?.type !== 'text' || typeof last.text !== 'string') return content
   const text = last.text.trimEnd()
-  if (text !== last.text) target.lose('prefill', at, 'white space at the end of words to go on from is refused')
+  if (text !== last.text) target.lose('prefill', at, 'trailing white space is refused in text to be continued')
   return [...content.slice(0, -1), { ...last, text }]
 }
 

@@ -16,5 +16,5 @@ export const moderations: ModerateCodec = {
 }
 
 function never(): never {
-  throw new GatewayError('internal', 'Moderations are relayed, or asked of a model of texts, and never streamed.')
+  throw new GatewayError('internal', 'Moderations are relayed or answered by a text model, and never streamed.')
 }

@@ -48,7 +48,7 @@ export function readInputs(value: JsonObject): readonly Input[] {
   const body = new Reader(value)
   const input = body.raw('input')
   if (typeof input === 'string') return [ofText(input, 'input')]
-  if (!Array.isArray(input) || input.length === 0) throw invalid('input', 'expected a text, texts or parts')
+  if (!Array.isArray(input) || input.length === 0) throw invalid('input', 'expected a string, strings or parts')
   const list = input as readonly Json[]
   if (list.every(one => typeof one === 'string')) return list.map((one, i) => ofText(one, `input[${i}]`))
   return [{ parts: (body.objects('input') ?? []).map(readPart) }]

@@ -21,7 +21,7 @@ export function encodeResult(result: TextResult, { request, body, newId }: Answe
   const inputs = readInputs(body)
   const text = (result.candidates[0]?.parts ?? []).map(part => (part.type === 'text' ? part.text : '')).join('')
   const judged = arrayOf(parseObject(text)?.results)
-  if (judged.length !== inputs.length) throw badUpstream('The model gave no judgement of every input.')
+  if (judged.length !== inputs.length) throw badUpstream('The model did not judge every input.')
   return {
     id: newId('modr-'),
     model: request.model,

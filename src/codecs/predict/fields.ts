@@ -2,7 +2,7 @@ import type { Carry, FieldMapping } from '../../core/fields.js'
 import type { ImageField } from '../../core/image.js'
 import type { Shapes } from '../images/shape.js'
 
-const LEFT_PARAMETER: FieldMapping<ImageField> = { left: 'a parameter of this protocol alone' }
+const LEFT_PARAMETER: FieldMapping<ImageField> = { left: 'only this protocol has this parameter' }
 
 /** Members of a request, as the official clients write them. */
 export const PREDICT_FIELDS: Readonly<Record<string, FieldMapping<ImageField>>> = {
@@ -14,7 +14,7 @@ export const PREDICT_FIELDS: Readonly<Record<string, FieldMapping<ImageField>>> 
   'parameters.outputOptions.compressionQuality': 'compression',
   'parameters.negativePrompt': 'negative',
   'parameters.seed': 'seed',
-  'parameters.includeRaiReason': { here: 'reasons of refusals are always told' },
+  'parameters.includeRaiReason': { here: 'reasons of refusals are always sent' },
   'parameters.includeSafetyAttributes': LEFT_PARAMETER,
   'parameters.personGeneration': LEFT_PARAMETER,
   'parameters.safetySetting': LEFT_PARAMETER,
@@ -42,7 +42,7 @@ export const PREDICT_CARRIES: Readonly<Record<ImageField, Carry>> = {
   size: { approximated: 'as the nearest aspect ratio and resolution' },
   aspect: 'carried',
   resolution: 'carried',
-  urls: { refused: 'its images are bytes, and the gateway keeps none; ask for b64_json' },
+  urls: { refused: 'its images are bytes, and the gateway stores none; ask for b64_json' },
   quality: ABSENT,
   style: ABSENT,
   background: ABSENT,

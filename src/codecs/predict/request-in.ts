@@ -15,7 +15,7 @@ const DEFAULTS: ReadonlyMap<string, unknown> = new Map([
   ['addWatermark', true],
   ['enhancePrompt', true],
 ])
-const WHY = 'a parameter of this protocol alone'
+const WHY = 'only this protocol has this parameter'
 
 /** A request of `:predict` in canonical form: one instance, which has a prompt. */
 export function decodeRequest(value: JsonObject, head: RequestHead): ImageRequest {
@@ -25,7 +25,7 @@ export function decodeRequest(value: JsonObject, head: RequestHead): ImageReques
   const [instance, ...others] = body.objects('instances') ?? []
   if (instance === undefined) throw invalid('instances', 'expected one instance')
   if (others.length > 0) {
-    const message = 'The model speaks another protocol, which makes images of one prompt at a time.'
+    const message = "The model's upstream speaks another protocol, which accepts one prompt at a time."
     throw new GatewayError('untranslatable', message, { param: 'instances[1]' })
   }
   leaveOthers(instance, new Set(['prompt']), left)

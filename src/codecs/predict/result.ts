@@ -10,7 +10,7 @@ import { arrayOf, badUpstream, compact, objectOf, stringOf } from '../read.js'
 export function decodeResult(body: Json): ImageResult {
   const error = errorOf(body)
   if (error !== undefined) throw streamError(error)
-  if (!isObject(body)) throw badUpstream('It is no object.')
+  if (!isObject(body)) throw badUpstream('It is not an object.')
   const predictions = arrayOf(body.predictions).map(one => objectOf(one) ?? {})
   const images = predictions.flatMap(readImage)
   const reason = predictions.map(one => stringOf(one.raiFilteredReason)).find(one => one !== undefined)
@@ -33,6 +33,6 @@ export function encodeResult({ images }: ImageResult, { mime }: ImageRequest): J
 
 function writeImage({ source, mime, prompt }: MadeImage, fallback: string): JsonObject {
   if ('base64' in source) return compact({ mimeType: mime ?? fallback, bytesBase64Encoded: source.base64, prompt })
-  const message = 'The upstream gave the address of an image, where clients of this protocol need its bytes.'
+  const message = 'The upstream sent the URL of an image, but clients of this protocol need its bytes.'
   throw new GatewayError('bad_upstream_response', message, { phase: 'content' })
 }

@@ -10,7 +10,7 @@ export const RERANK_REQUEST: Readonly<Record<string, FieldMapping<RerankField>>>
   documents: DOCUMENTS,
   'documents[].text': 'documents',
   'documents[].image': 'imageDocuments',
-  rank_fields: { here: 'these members make the text of a document' },
+  rank_fields: { here: 'these members form the text of a document' },
   top_n: 'top',
   return_documents: 'returnDocuments',
   max_tokens_per_doc: 'documentTokens',
@@ -18,7 +18,7 @@ export const RERANK_REQUEST: Readonly<Record<string, FieldMapping<RerankField>>>
   truncation: 'truncation',
   max_chunks_per_doc: { left: 'documents are cut by tokens, not into chunks' },
   overlap_tokens: { left: 'documents are cut by tokens, not into chunks' },
-  return_embeddings: { left: 'only scores are told' },
+  return_embeddings: { left: 'only scores are returned' },
 }
 
 /** Members of a request of `POST /v2/rerank`. */
@@ -32,7 +32,7 @@ export const RERANK_V2_REQUEST: Readonly<Record<string, FieldMapping<RerankField
 }
 
 const ABSENT: Carry = { dropped: 'the protocol has no such member' }
-const UNKNOWN: Carry = { dropped: 'only some upstreams know it; traits say which' }
+const UNKNOWN: Carry = { dropped: 'only some upstreams have it; traits say which' }
 
 export const RERANK_CARRIES: Readonly<Record<RerankField, Carry>> = {
   query: 'carried',
@@ -47,7 +47,7 @@ export const RERANK_CARRIES: Readonly<Record<RerankField, Carry>> = {
 
 export const RERANK_V2_CARRIES: Readonly<Record<RerankField, Carry>> = {
   ...RERANK_CARRIES,
-  imageDocuments: { refused: 'the protocol ranks texts alone' },
+  imageDocuments: { refused: 'the protocol ranks only texts' },
   truncation: ABSENT,
   priority: UNKNOWN,
 }

@@ -14,7 +14,7 @@ const ID = 'rerank-'
  * `bad_upstream_response`.
  */
 export function decodeResult(body: Json, request: RerankRequest): RerankResult {
-  if (!isObject(body)) throw badUpstream('It is no object.')
+  if (!isObject(body)) throw badUpstream('It is not an object.')
   if (body.error !== undefined && body.error !== null) throw errorInside(body, 'content')
   if (!Array.isArray(body.results)) throw badUpstream('It has no results.')
   const ranks = readRanks(body.results as readonly Json[], request.documents.length)

@@ -33,5 +33,5 @@ export function writeAnnotation(citation: Citation, length: number): JsonObject 
 }
 
 export function loseCitation({ lose }: AnswerContext): void {
-  lose('citations', 'responses cite addresses alone')
+  lose('citations', 'responses cite only URLs')
 }

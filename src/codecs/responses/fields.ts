@@ -1,7 +1,7 @@
 import type { Carry, Field, FieldMapping } from '../../core/fields.js'
 import { hostedFields } from './fields-hosted.js'
 
-const STATE: FieldMapping = { here: 'the gateway keeps the conversation' }
+const STATE: FieldMapping = { here: 'the gateway stores the conversation' }
 
 const LOGPROBS = [
   'token',
@@ -12,7 +12,7 @@ const LOGPROBS = [
   'top_logprobs[].logprob',
   'top_logprobs[].bytes',
 ]
-const OF_ANSWER: FieldMapping = { here: 'of an earlier answer, which no protocol wants back' }
+const OF_ANSWER: FieldMapping = { here: 'of an earlier answer, which no protocol accepts' }
 
 /** Members of a request, by the protocol's reference (CreateResponse). */
 export const RESPONSES_FIELDS: Readonly<Record<string, FieldMapping>> = {
@@ -29,10 +29,10 @@ export const RESPONSES_FIELDS: Readonly<Record<string, FieldMapping>> = {
   'input[].content[].type': 'turns',
   'input[].content[].text': 'turns',
   'input[].content[].refusal': 'refusals',
-  'input[].content[].annotations': { here: 'citations of an earlier answer, which no protocol wants back' },
-  'input[].id': { here: 'items are known by their place' },
+  'input[].content[].annotations': { here: 'citations of an earlier answer, which no protocol accepts' },
+  'input[].id': { here: 'items are identified by position' },
   'input[].status': { here: 'items of a request are whole' },
-  'input[].phase': { here: 'what part an earlier answer played' },
+  'input[].phase': { here: 'the phase of an earlier answer' },
   'input[].content[].logprobs': OF_ANSWER,
   'input[].content[].prompt_cache_breakpoint': 'cacheMarks',
   'input[].content[].prompt_cache_breakpoint.mode': 'cacheMarks',
@@ -84,8 +84,8 @@ export const RESPONSES_FIELDS: Readonly<Record<string, FieldMapping>> = {
   'reasoning.effort': 'effort',
   'reasoning.summary': 'showReasoning',
   'reasoning.generate_summary': 'showReasoning',
-  'reasoning.mode': { left: 'other protocols know no such thing' },
-  'reasoning.context': { left: 'other protocols know no such thing' },
+  'reasoning.mode': { left: 'other protocols have no such thing' },
+  'reasoning.context': { left: 'other protocols have no such thing' },
   user: 'user',
   safety_identifier: 'safetyId',
   metadata: 'metadata',
@@ -97,13 +97,13 @@ export const RESPONSES_FIELDS: Readonly<Record<string, FieldMapping>> = {
   previous_response_id: STATE,
   background: STATE,
   conversation: STATE,
-  truncation: { left: 'other protocols cut no conversation short' },
+  truncation: { left: 'other protocols do not truncate conversations' },
   prompt: 'fileId',
-  max_tool_calls: { left: 'other protocols know no limit of calls at the upstream' },
-  context_management: { left: 'only an upstream of this protocol compacts conversations' },
-  moderation: { left: 'other protocols know no moderation within a request' },
+  max_tool_calls: { left: 'other protocols have no limit of calls at the upstream' },
+  context_management: { left: 'only upstreams of this protocol compact conversations' },
+  moderation: { left: 'other protocols have no moderation within a request' },
   // Requests for counts alone have it so far.
-  personality: { left: 'other protocols know no styles of the model' },
+  personality: { left: 'other protocols have no styles of the model' },
 }
 
 /** What becomes of canonical fields in a request of this protocol. */
@@ -112,25 +112,25 @@ export const RESPONSES_CARRIES: Readonly<Record<Field, Carry>> = {
   midSystem: 'carried',
   turns: 'carried',
   participant: { dropped: 'participants have no names here' },
-  prefill: { approximated: 'sent as a message; the answer is one of its own and need not go on from there' },
+  prefill: { approximated: 'sent as a message; the answer is a separate message and need not continue it' },
   imageData: 'carried',
   imageUrl: 'carried',
   imageDetail: 'carried',
-  audioData: { refused: 'responses take no audio' },
-  videoData: { refused: 'responses take no video' },
-  mediaUrl: { refused: 'responses take neither audio nor video' },
+  audioData: { refused: 'responses do not accept audio' },
+  videoData: { refused: 'responses do not accept video' },
+  mediaUrl: { refused: 'responses accept neither audio nor video' },
   documentData: 'carried',
   documentText: { approximated: 'as text of the message, below its title' },
   documentUrl: 'carried',
   documentContext: { dropped: 'a file has no description here' },
-  fileId: { refused: 'a file id of another protocol means nothing here' },
-  cite: { dropped: 'responses cannot be asked to cite a document' },
+  fileId: { refused: 'a file id of another protocol cannot be used here' },
+  cite: { dropped: 'responses cannot request citations of a document' },
   tools: 'carried',
   strictTools: 'carried',
   customTools: 'carried',
-  hostedWebSearch: { approximated: 'with its context size, domains and the place of the user' },
+  hostedWebSearch: { approximated: 'with its context size, domains and the location of the user' },
   hostedCode: { approximated: 'in a container of the upstream' },
-  hostedOther: { dropped: 'responses know no such tool at the upstream' },
+  hostedOther: { dropped: 'responses have no such tool at the upstream' },
   toolChoice: 'carried',
   toolSubset: 'carried',
   parallelTools: 'carried',
@@ -138,15 +138,15 @@ export const RESPONSES_CARRIES: Readonly<Record<Field, Carry>> = {
   results: 'carried',
   resultError: { approximated: 'as text that begins with "Error: "' },
   resultMedia: 'carried',
-  reasoningParts: { dropped: 'thoughts that another protocol sealed mean nothing here' },
+  reasoningParts: { dropped: 'thoughts sealed by another protocol cannot be used here' },
   refusals: 'carried',
-  hostedParts: { dropped: 'traces of tools that ran at an upstream of another protocol have no place here' },
+  hostedParts: { dropped: 'traces of tools that ran at an upstream of another protocol cannot be used here' },
   cacheMarks: { dropped: 'upstreams of this protocol cache prompts without marks' },
   maxTokens: 'carried',
   temperature: 'carried',
   topP: 'carried',
   topK: { dropped: 'responses have no such member' },
-  stop: { dropped: 'responses know no stop sequences' },
+  stop: { dropped: 'responses have no stop sequences' },
   seed: { dropped: 'responses have no such member' },
   presencePenalty: { dropped: 'responses have no such member' },
   frequencyPenalty: { dropped: 'responses have no such member' },
@@ -157,7 +157,7 @@ export const RESPONSES_CARRIES: Readonly<Record<Field, Carry>> = {
   formatSchema: 'carried',
   verbosity: 'carried',
   effort: 'carried',
-  budget: { approximated: 'as the effort whose budget holds it, at most high' },
+  budget: { approximated: 'as the effort whose budget includes it, at most high' },
   showReasoning: 'carried',
   sealedReasoning: 'carried',
   user: 'carried',

@@ -162,11 +162,11 @@ export class ItemIn {
 
   /** The part that a delta goes to; it begins with its first event. */
   private partFor(type: string, event: JsonObject, events: TextEvent[]): Open {
-    if (this.isCall !== isOfCall(type)) throw badUpstream('A delta does not fit its item.')
+    if (this.isCall !== isOfCall(type)) throw badUpstream('A delta does not match its item.')
     const place = this.#item.type === 'message' ? placeOf(event.content_index) : 0
     const open = this.#parts.get(place)
     if (open !== undefined) return open
-    if (this.isCall) throw badUpstream('A delta does not fit its item.')
+    if (this.isCall) throw badUpstream('A delta does not match its item.')
     const isRefusal = type === 'response.refusal.delta'
     this.refused ||= isRefusal
     return this.start(place, isRefusal ? { type: 'refusal', text: '' } : { type: 'text', text: '' }, events)
@@ -183,7 +183,7 @@ export class ItemIn {
     isWhole: boolean,
     events: TextEvent[],
   ): void {
-    if (this.isCall) throw badUpstream('A delta does not fit its item.')
+    if (this.isCall) throw badUpstream('A delta does not match its item.')
     this.#thought ??= kind
     const at = placeOf(kind === 'summary' ? event.summary_index : event.content_index)
     if (text === '' || this.#thought !== kind || (isWhole && at <= this.#textAt)) return
@@ -236,7 +236,7 @@ export class ItemIn {
   }
 }
 
-const DONE = 'Content came for an item that was done.'
+const DONE = 'Content arrived for an item that was done.'
 
 function thoughtOf(type: string): 'summary' | 'content' | undefined {
   if (type.startsWith('response.reasoning_summary_text.')) return 'summary'

@@ -46,5 +46,5 @@ export function isSealable({ type }: Part): boolean {
 /** Says that a seal goes nowhere, where there is one and that is so. */
 export function loseSeal(part: Part, seal: Seal | undefined, { lose }: AnswerContext): void {
   if (seal === undefined || part.type === 'reasoning' || isSealable(part)) return
-  lose('seals', `what seals a part of the kind ${part.type} has no place here`)
+  lose('seals', `the seal of a ${part.type} part cannot be used here`)
 }

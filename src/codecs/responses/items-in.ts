@@ -67,7 +67,7 @@ function readItem(item: Reader, left: Left[], names: Namespaces): Turn {
       leaveOthers(item, REASONING_MEMBERS, left)
       return { role: 'assistant', at, parts: [reasoningOf(item.value, at)] }
     case 'item_reference':
-      throw invalid(item.path('id'), 'the item is not known, or not kept for this caller')
+      throw invalid(item.path('id'), 'the item is unknown, or not kept for this caller')
     default:
       return { role: sideOf(type), at, parts: [{ type: 'hosted', of: PROTOCOL, value: item.value, at }] }
   }

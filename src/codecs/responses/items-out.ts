@@ -56,7 +56,7 @@ function writeAssistant({ parts }: Turn, target: Target): JsonObject[] {
   for (const part of parts) {
     if (part.cache !== undefined) target.lose('cacheMarks', part.at)
     if (part.seal !== undefined && part.type !== 'reasoning') {
-      target.lose('reasoningParts', part.at, 'what another protocol sealed cannot be read by this one')
+      target.lose('reasoningParts', part.at, 'a seal of another protocol cannot be used here')
     }
     switch (part.type) {
       case 'text':
@@ -66,7 +66,7 @@ function writeAssistant({ parts }: Turn, target: Target): JsonObject[] {
         content.push({ type: 'refusal', refusal: part.text })
         break
       case 'media':
-        target.lose('resultMedia', part.at, 'an answer of the model can hold no media here')
+        target.lose('resultMedia', part.at, 'an answer of the model cannot contain media here')
         break
       default:
         flush()
@@ -98,8 +98,8 @@ function writeReasoning(part: ReasoningPart, target: Target): JsonObject[] {
     if (seal === undefined && id?.startsWith('rs_') === true) {
       return [{ type: 'reasoning', id, summary: text === '' ? [] : [{ type: 'summary_text', text }] }]
     }
-    const why = seal === undefined ? 'thoughts without a seal mean nothing here' : undefined
-    target.lose('reasoningParts', part.at, why ?? 'what another protocol sealed cannot be read by this one')
+    const why = seal === undefined ? 'thoughts without a seal cannot be used here' : undefined
+    target.lose('reasoningParts', part.at, why ?? 'a seal of another protocol cannot be used here')
     return []
   }
   const texts = text === '' ? [] : [text]

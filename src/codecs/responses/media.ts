@@ -40,7 +40,7 @@ function fileOf(part: Reader, instead: string): string {
 
 function readFile(part: Reader, left: Left[]): MediaPart {
   const rest = { at: part.at, ...given({ name: part.string('filename') }) }
-  if (part.has('detail')) left.push({ field: part.path('detail'), why: 'other protocols know no detail of files' })
+  if (part.has('detail')) left.push({ field: part.path('detail'), why: 'other protocols have no detail of files' })
   const url = part.string('file_url')
   if (url !== undefined) return { type: 'media', kind: 'document', ...sourceOfUrl(url), ...rest }
   const data = part.string('file_data')

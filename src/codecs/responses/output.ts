@@ -31,7 +31,7 @@ function writePart(part: Part, answer: AnswerContext, status: string): JsonObjec
       )
     case 'hosted':
       if (part.of === PROTOCOL) return part.value
-      answer.lose('hosted', 'traces of tools that ran at an upstream of another protocol have no place here')
+      answer.lose('hosted', 'traces of tools that ran at an upstream of another protocol cannot be used here')
       return undefined
     case 'media':
       return mediaItem(part, answer)
@@ -45,7 +45,7 @@ function mediaItem(part: Extract<Part, { readonly type: 'media' }>, answer: Answ
     const id = answer.newId('ig_')
     return { type: 'image_generation_call', id, status: 'completed', result: part.source.base64 }
   }
-  answer.lose(part.kind, 'answers of this protocol hold no such media')
+  answer.lose(part.kind, 'answers of this protocol cannot contain such media')
   return undefined
 }
 

@@ -54,7 +54,7 @@ function readInstructions(body: Reader, left: Left[], names: Namespaces): readon
 
 /** Members that name a part of the prompt which lies at one upstream of this protocol, and why no other can have it. */
 const KEPT = {
-  prompt: 'a stored prompt is known to the upstream that keeps it alone, and the request is translated for another one',
+  prompt: 'a stored prompt is known only to the upstream that keeps it, and the request goes to another one',
 } as const
 
 /** Nothing can be answered without that part, so it is refused elsewhere, as any file of another upstream is. */
@@ -83,7 +83,7 @@ function readFormat(text: Reader | undefined, left: Left[]): Format | undefined 
   if (format === undefined || type === 'text' || type === undefined) return undefined
   if (type === 'json_object') return { type: 'json' }
   if (type !== 'json_schema') {
-    left.push({ field: format.path('type'), why: 'no such form of answer is known' })
+    left.push({ field: format.path('type'), why: 'unknown answer format' })
     return undefined
   }
   return readSchemaFormat(format)
@@ -94,11 +94,11 @@ const SUMMARIES = ['auto', 'concise', 'detailed'] as const
 function readReasoning(body: Reader, left: Left[]): ReasoningWish | undefined {
   const reasoning = body.object('reasoning')
   const said = reasoning?.raw('effort')
-  if (said !== undefined && !isEffort(said)) left.push({ field: 'reasoning.effort', why: 'no such effort is known' })
+  if (said !== undefined && !isEffort(said)) left.push({ field: 'reasoning.effort', why: 'unknown effort' })
   const summary = reasoning?.has('summary') === true ? 'summary' : 'generate_summary'
   for (const name of ['mode', 'context']) {
     if (reasoning?.has(name) === true)
-      left.push({ field: `reasoning.${name}`, why: 'other protocols know no such thing' })
+      left.push({ field: `reasoning.${name}`, why: 'other protocols have no such thing' })
   }
   const wish = given({
     effort: isEffort(said) ? said : undefined,
@@ -128,7 +128,7 @@ function leftOf(body: Reader): Left[] {
   }
   for (const what of body.array('include') ?? []) {
     if (typeof what === 'string' && !INCLUDED.has(what)) {
-      left.push({ field: `include:${what}`, why: 'it tells of a tool that runs at an upstream of this protocol' })
+      left.push({ field: `include:${what}`, why: 'it belongs to a tool that runs at upstreams of this protocol' })
     }
   }
   if (body.object('stream_options')?.boolean('include_obfuscation') === true) {

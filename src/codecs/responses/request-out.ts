@@ -78,7 +78,7 @@ function settingsOf(request: TextRequest, target: Target): Readonly<Record<strin
   if (request.candidates !== undefined && request.candidates > 1) target.lose('candidates')
   const { maxTokens } = request
   if (maxTokens !== undefined && maxTokens < MIN_OUTPUT_TOKENS) {
-    target.lose('maxTokens', undefined, `${MIN_OUTPUT_TOKENS} is the least that this protocol takes`)
+    target.lose('maxTokens', undefined, `${MIN_OUTPUT_TOKENS} is the minimum of this protocol`)
   }
   return {
     max_output_tokens: maxTokens === undefined ? undefined : Math.max(maxTokens, MIN_OUTPUT_TOKENS),
@@ -121,7 +121,7 @@ function reasoningOf({ reasoning }: TextRequest, target: Target): JsonObject | u
   const effort = effortWished(reasoning)
   if (target.traits.reasoning === 'none') {
     const field = reasoning.effort === undefined && reasoning.budget !== undefined ? 'budget' : 'effort'
-    if (effort !== undefined) target.lose(field, undefined, 'the model cannot be told how much to think')
+    if (effort !== undefined) target.lose(field, undefined, 'the effort of the model cannot be set')
     return undefined
   }
   if (reasoning.budget !== undefined) target.lose('budget')
@@ -136,6 +136,6 @@ function reasoningOf({ reasoning }: TextRequest, target: Target): JsonObject | u
 /** Words that this protocol does not know are lost. */
 function tierOf(tier: string | undefined, target: Target): string | undefined {
   const word = answeredTier(tier)
-  if (tier !== undefined && word === undefined) target.lose('serviceTier', undefined, 'it knows no such tier')
+  if (tier !== undefined && word === undefined) target.lose('serviceTier', undefined, 'it has no such tier')
   return word
 }

@@ -20,7 +20,7 @@ export const MAX_ITEMS = 10_000
 export function decodeResult(body: Json): TextResult {
   const response = objectOf(body)
   if (response === undefined || (response.output === undefined && response.error === undefined)) {
-    throw badUpstream('It is no response object.')
+    throw badUpstream('It is not a response object.')
   }
   refuseUnfinished(response)
   const id = stringOf(response.id) ?? ''

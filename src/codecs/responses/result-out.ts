@@ -14,7 +14,7 @@ const UNTOLD: ReadonlySet<End['reason']> = new Set(['pause', 'malformed', 'other
 
 /** Reasons that this protocol has no word for. */
 export function sayEnd({ reason }: End, answer: AnswerContext): void {
-  if (UNTOLD.has(reason)) answer.lose('finish', `this protocol has no word for an end of the kind ${reason}`)
+  if (UNTOLD.has(reason)) answer.lose('finish', `this protocol cannot express the end ${reason}`)
 }
 
 /** A whole answer as a response object. Answers beside the first have no place here. */

@@ -94,7 +94,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
 
   private add(event: JsonObject, events: TextEvent[]): void {
     const item = objectOf(event.item)
-    if (item === undefined) throw badUpstream('An item is no object.')
+    if (item === undefined) throw badUpstream('An item is not an object.')
     const at = indexOf(event.output_index, this.#items.size)
     if (!this.#items.has(at)) this.open(at, item, events)
   }
@@ -115,7 +115,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
 
   private finishItem(event: JsonObject, events: TextEvent[]): void {
     const item = objectOf(event.item)
-    if (item === undefined) throw badUpstream('An item is no object.')
+    if (item === undefined) throw badUpstream('An item is not an object.')
     const at = indexOf(event.output_index, this.#items.size)
     const state = this.#items.get(at) ?? this.open(at, item, events)
     state.complete(item, events)
@@ -164,7 +164,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
 function indexOf(value: Json | undefined, fallback: number): number {
   const index = value === undefined || value === null ? fallback : numberOf(value)
   if (index !== undefined && Number.isInteger(index) && index >= 0 && index < MAX_ITEMS) return index
-  throw badUpstream('An item has no index that can be.')
+  throw badUpstream('An item has an invalid index.')
 }
 
 function typeOfEvent({ type }: JsonObject): string {

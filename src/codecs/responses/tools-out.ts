@@ -15,7 +15,7 @@ export function writeTools(request: TextRequest, target: Target): Readonly<Recor
   if (tools.length === 0) {
     const { toolChoice } = request
     const isDemand = toolChoice !== undefined && toolChoice.type !== 'auto' && toolChoice.type !== 'none'
-    if (isDemand) target.lose('toolChoice', undefined, 'there are no tools to choose among')
+    if (isDemand) target.lose('toolChoice', undefined, 'there are no tools to choose from')
     return {}
   }
   return {

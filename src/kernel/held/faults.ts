@@ -11,17 +11,17 @@ export function noObject(kind: ResourceKind | undefined, id: string): GatewayErr
 
 /** The upstream that has what a request names cannot serve the request. */
 export function onOtherUpstream(id: string, model: string, hints: readonly HolderHint[]): GatewayError {
-  const who = model === '' ? 'one upstream alone' : `an upstream that serves the model '${model}' now`
+  const who = model === '' ? 'a single upstream' : `an upstream that serves the model '${model}' now`
   const places = hints.map(({ from, name }) => `the ${from === 'query' ? 'query parameter' : 'header'} ${name}`)
   const how = places.length === 0 ? '' : ` and name the model in ${places.join(' or ')}`
   return new GatewayError(
     'invalid_parameter',
-    `What the request names ('${id.slice(0, MAX_SHOWN_CHARS)}') is not held by ${who}. Upload it again${how}.`,
+    `The resource that the request names ('${id.slice(0, MAX_SHOWN_CHARS)}') is not at ${who}. Upload it again${how}.`,
   )
 }
 
 export function noUpstreamNow(): GatewayError {
-  return new GatewayError('unavailable', 'No upstream that your models lead to can hold this now.')
+  return new GatewayError('unavailable', 'No upstream of your models can keep this now.')
 }
 
 /** A model that says where things are to be, and the parameter or header that names it. */
@@ -33,10 +33,8 @@ export interface Hint {
 /** Nobody could ever hold it: another model may help, asking again does not. */
 export function noUpstreamEver(hint: Hint | undefined): GatewayError {
   const who =
-    hint === undefined
-      ? 'No upstream that your models lead to'
-      : `No upstream of '${hint.model.slice(0, MAX_SHOWN_CHARS)}'`
-  return new GatewayError('invalid_parameter', `${who} can hold this. Name a model whose upstream does.`, {
+    hint === undefined ? 'No upstream of your models' : `No upstream of '${hint.model.slice(0, MAX_SHOWN_CHARS)}'`
+  return new GatewayError('invalid_parameter', `${who} can keep this. Name a model whose upstream can.`, {
     param: hint?.param,
   })
 }
@@ -45,7 +43,7 @@ export function noUpstreamEver(hint: Hint | undefined): GatewayError {
 export function needsEveryModel(): GatewayError {
   return new GatewayError(
     'invalid_parameter',
-    'This key may use some models only, and what it asks for names its models where the gateway does not look.',
+    'This key may use only some models, and the gateway cannot see which models this request names.',
     { status: 403 },
   )
 }

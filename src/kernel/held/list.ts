@@ -65,7 +65,7 @@ function limitOf(call: Call, name: string, { usual, most }: ResourceRule['kind']
   if (limit >= 1) return Math.min(limit, most)
   // Of the native protocol: zero is what its clients send for nothing (https://google.aip.dev/158).
   if (limit === 0 && name === 'pageSize') return usual
-  throw refused(name, `'${name}' has to be a whole number from 1 on.`)
+  throw refused(name, `'${name}' must be a whole number of at least 1.`)
 }
 
 /** Where the page begins, and in which direction it goes. */
@@ -90,14 +90,14 @@ function orderOf(call: Call): Range['order'] {
   const order = call.query?.get('order') ?? 'desc'
   if (order === 'desc') return 'descending'
   if (order === 'asc') return 'ascending'
-  throw refused('order', "'order' has to be asc or desc.")
+  throw refused('order', "'order' must be asc or desc.")
 }
 
 async function afterId(call: Call, kind: ResourceRule['kind'], name: string): Promise<After> {
   const id = call.query?.get(name)
   if (id === undefined || id === null || id === '') return undefined
   const place = await call.kernel.state.ownership.cursorOf(ownerOf(call), kind, id)
-  if (place === undefined) throw refused(name, `'${name}' is not the id of anything in this list.`)
+  if (place === undefined) throw refused(name, `'${name}' is not an id in this list.`)
   return place
 }
 

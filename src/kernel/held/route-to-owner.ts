@@ -32,10 +32,7 @@ export async function routeToOwner(call: Call, route: Route, holding: ResourceRu
     if (call.status === 404 && holding.verb !== 'uses') forget(call, kind, resource.id).catch(() => undefined)
   })
   if (exchange === undefined) {
-    throw new GatewayError(
-      'unavailable',
-      'The upstream that holds this is switched off, or does not serve it any more.',
-    )
+    throw new GatewayError('unavailable', 'The upstream that keeps this is switched off, or no longer serves it.')
   }
   if (route.results !== undefined) {
     const names = await call.kernel.state.batchNames.find(ownerOf(call), resource.id)

@@ -48,7 +48,7 @@ export async function openSession(
   const { origin } = call.generation.reach(upstream)
   const url = URL.canParse(address, origin) ? new URL(address, origin) : undefined
   if (url === undefined || url.origin !== origin || url.username !== '' || url.password !== '') {
-    const message = 'The upstream sent a malformed answer. It names an upload address that is not its own.'
+    const message = 'The upstream sent a malformed answer. It names an upload URL at another host.'
     throw new GatewayError('bad_upstream_response', message, { phase: 'head', cause: `host ${url?.host ?? 'none'}` })
   }
   const id = newId('')

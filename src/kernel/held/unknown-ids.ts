@@ -17,6 +17,6 @@ export function exchangeForUnknownIds(
   const names = [...new Set(takers.map(({ upstream }) => upstream.name))]
   if (names.length < 2) return takers[0]
   const list = names.map(name => `'${name}'`).join(', ')
-  const message = `'${id.slice(0, MAX_SHOWN_CHARS)}' was not made through the gateway, and several upstreams take such ids (${list}). Name a model, or use a key, that leads to one of them alone.`
+  const message = `'${id.slice(0, MAX_SHOWN_CHARS)}' was not created through the gateway, and several upstreams accept such ids (${list}). Name a model, or use a key, of only one of them.`
   throw new GatewayError('invalid_parameter', message, { param })
 }

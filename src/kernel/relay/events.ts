@@ -242,7 +242,7 @@ export class EventRelay implements Relay {
 }
 
 function truncated(details: ErrorDetails): GatewayError {
-  return new GatewayError('upstream_truncated', 'The upstream broke off before the end of its answer.', details)
+  return new GatewayError('upstream_truncated', "The upstream's answer ended early.", details)
 }
 
 /** Applies a declared transform to each JSON event of a run of whole events. Comments pass only by themselves. */

@@ -72,7 +72,7 @@ export class JsonRelay implements Relay {
     const { call } = this.#attempt
     if (this.#buffered === undefined) {
       if (this.#passing?.isWhole !== true) {
-        this.broken(new GatewayError('upstream_truncated', 'The upstream broke off.', { phase: 'json' }))
+        this.broken(new GatewayError('upstream_truncated', "The upstream's answer ended early.", { phase: 'json' }))
         return
       }
       this.settle()

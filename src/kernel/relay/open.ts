@@ -28,7 +28,7 @@ export function openRelay(attempt: Source, status: number, headers: UpstreamHead
     // What has to be written down is read, and we do not decode.
     const isRead = holding !== undefined && (holding.verb !== 'uses' || attempt.call.resultNames !== undefined)
     if (!accepts(attempt, encoding) || isRead) {
-      attempt.failed('bad_response', malformed('It sent an encoding that nobody asked for.'))
+      attempt.failed('bad_response', malformed('It sent an encoding that was not requested.'))
       return undefined
     }
     flat.push('content-encoding', encoding)
@@ -63,7 +63,7 @@ export function openRelay(attempt: Source, status: number, headers: UpstreamHead
   }
   if (status !== 204 && isJson(attempt, type)) return new JsonRelay(attempt, status, flat, lengthOf(headers))
   if (attempt.route.protocol?.binary && type.startsWith('text/html')) {
-    attempt.failed('bad_response', malformed('It is a page of HTML.'))
+    attempt.failed('bad_response', malformed('It is an HTML page.'))
     return undefined
   }
   return new RawRelay(attempt, status, flat, lengthOf(headers), type.startsWith('text/'))

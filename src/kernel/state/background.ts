@@ -56,7 +56,7 @@ export class Background {
    * upstream speaks the protocol itself; it is to keep nothing, since the response is kept here, by an id of ours.
    */
   async start(call: Asking, body: HeldBody, turn: ResponseTurn, serve: Serve, relayed = false): Promise<void> {
-    if (!turn.options.store) throw refused('A response that runs in the background has to be stored.', 'store')
+    if (!turn.options.store) throw refused('A response that runs in the background must be stored.', 'store')
     const streamed = setValue(setValue(body.bytes, ['background'], 'false', 'always'), ['stream'], 'true', 'always')
     const inner = relayed ? setValue(streamed, ['store'], 'false', 'always') : streamed
     this.takePlace(turn.owner)
@@ -82,7 +82,7 @@ export class Background {
   /** The response as it is kept before anything has come of it. */
   private async draft(call: Asking, body: HeldBody, turn: ResponseTurn): Promise<OwnResponse> {
     const document = await documentOfBody(call, body, { exact: true })
-    if (!isObject(document)) throw new GatewayError('bad_request', 'The body has to be a JSON object.')
+    if (!isObject(document)) throw new GatewayError('bad_request', 'The body must be a JSON object.')
     await turn.expand(document)
     turn.checkKept()
     const response = { ...blankResponse(turn.id, Date.now(), document, 'queued'), background: true }
@@ -104,9 +104,9 @@ export class Background {
     const run = this.#runs.get(addressOf({ owner, id }))
     if (!background) throw refused('Only responses that run in the background can be streamed again.', 'stream')
     const after = call.query?.get('starting_after') ?? '-1'
-    if (!/^(-1|\d{1,9})$/.test(after)) throw refused("'starting_after' has to be a number.", 'starting_after')
+    if (!/^(-1|\d{1,9})$/.test(after)) throw refused("'starting_after' must be a number.", 'starting_after')
     const first = Number(after) + 1
-    if (run?.has(first) !== true) throw refused('The events of this response are not kept any more.', 'stream')
+    if (run?.has(first) !== true) throw refused('The events of this response are no longer kept.', 'stream')
     new Following(call, run, first).start()
   }
 
@@ -191,7 +191,7 @@ export function refusesBackground({ condition, answer }: Failure): boolean {
 const REFUSALS = new Set<unknown>([400, 422, 501])
 
 function lost(response: JsonObject): JsonObject {
-  const error = { code: 'server_error', message: 'The gateway stopped while this response was being made.' }
+  const error = { code: 'server_error', message: 'The gateway stopped while this response was running.' }
   return { ...response, status: 'failed', error }
 }
 

@@ -33,7 +33,7 @@ export const CLIENT_SECRET_ANSWERS: Partial<Record<Answer, (call: Call, route: R
 async function make(call: Call, route: Route): Promise<void> {
   const body = await admit(call, route)
   const document = body.type === 'bytes' ? await documentOfBody(call, body, { exact: true }) : {}
-  if (!isObject(document)) throw new GatewayError('bad_request', 'The body has to be a JSON object.')
+  if (!isObject(document)) throw new GatewayError('bad_request', 'The body must be a JSON object.')
   const seconds = lifeOf(document.expires_after)
   const session = sessionOf(document.session)
   const model = modelOf(session)
@@ -59,20 +59,20 @@ async function make(call: Call, route: Route): Promise<void> {
 
 function lifeOf(after: Json | undefined): number {
   if (after === undefined || after === null) return LIFE_SECONDS.usual
-  if (!isObject(after)) throw invalid('expires_after', 'has to be an object', 'invalid_type')
+  if (!isObject(after)) throw invalid('expires_after', 'must be an object', 'invalid_type')
   const { anchor = 'created_at', seconds = LIFE_SECONDS.usual } = after
-  if (anchor !== 'created_at') throw invalid('expires_after.anchor', 'has to be created_at')
+  if (anchor !== 'created_at') throw invalid('expires_after.anchor', 'must be created_at')
   const { least, most } = LIFE_SECONDS
   if (typeof seconds === 'number' && Number.isInteger(seconds) && seconds >= least && seconds <= most) return seconds
-  throw invalid('expires_after.seconds', `has to be a whole number from ${least} to ${most}`)
+  throw invalid('expires_after.seconds', `must be a whole number from ${least} to ${most}`)
 }
 
 function sessionOf(session: Json | undefined): JsonObject {
   if (session === undefined || session === null) throw missingParameter('session')
-  if (!isObject(session)) throw invalid('session', 'has to be an object', 'invalid_type')
+  if (!isObject(session)) throw invalid('session', 'must be an object', 'invalid_type')
   if (session.type === undefined) throw missingParameter('session.type')
   if (!Object.hasOwn(SESSIONS, String(session.type))) {
-    throw invalid('session.type', `has to be ${Object.keys(SESSIONS).join(' or ')}`)
+    throw invalid('session.type', `must be ${Object.keys(SESSIONS).join(' or ')}`)
   }
   if (Buffer.byteLength(jsonText(session)) > MAX_SESSION_BYTES) throw tooLarge()
   return session
@@ -86,7 +86,7 @@ function modelOf(session: JsonObject): string {
     ? memberOf(memberOf(memberOf(session, 'audio'), 'input'), 'transcription')?.model
     : session.model
   if (model === undefined || model === null) throw missingParameter(place)
-  if (typeof model !== 'string' || model === '') throw invalid(place, 'has to be a text', 'invalid_type')
+  if (typeof model !== 'string' || model === '') throw invalid(place, 'must be a string', 'invalid_type')
   return model
 }
 
@@ -123,6 +123,6 @@ function invalid(param: string, what: string, familyCode = 'invalid_value'): Gat
 }
 
 function tooLarge(): GatewayError {
-  const message = `The session is too large for a client secret, which holds it: ${MAX_SESSION_BYTES} bytes at most, and ${MAX_SECRET_CHARS} packed. Let the client send the rest.`
+  const message = `The session is too large for a client secret, which contains it: ${MAX_SESSION_BYTES} bytes at most, and ${MAX_SECRET_CHARS} packed. Let the client send the rest.`
   return new GatewayError('invalid_parameter', message, { param: 'session', limit: 'client_secret' })
 }

@@ -48,7 +48,7 @@ export async function compact(call: Call, route: Route, serve: Serve): Promise<v
   if (!isAllowed || maker?.resolve(call.model) === undefined) {
     throw unknownModel(call.model, maker ?? route, isAllowed ? whyNot(call) : NOT_ALLOWED)
   }
-  if (body.type !== 'bytes') throw new GatewayError('bad_request', 'The body has to be a JSON object.')
+  if (body.type !== 'bytes') throw new GatewayError('bad_request', 'The body must be a JSON object.')
   const able = relayed(plan, call.model)
   if (call.wishes !== undefined) call.turn = await openTurn(call, { ...call.wishes, store: false }, body, able)
   const exchanges = mayBeRuled(call, route, body) ? await checkMembers(call, route, body, able) : able
@@ -69,7 +69,7 @@ export async function compact(call: Call, route: Route, serve: Serve): Promise<v
 
 async function summary(call: Call, maker: Route, body: HeldBody, serve: Serve): Promise<void> {
   const document = await documentOfBody(call, body, { exact: true })
-  if (!isObject(document)) throw new GatewayError('bad_request', 'The body has to be a JSON object.')
+  if (!isObject(document)) throw new GatewayError('bad_request', 'The body must be a JSON object.')
   const path = maker.id.slice(maker.id.indexOf(' ') + 1)
   const own = itemsOf(document.input)
   const ask = Buffer.from(jsonText(requestFor(document, own)))
@@ -81,7 +81,7 @@ async function summary(call: Call, maker: Route, body: HeldBody, serve: Serve): 
   const response = parseExact(answer.body.toString('utf8'))
   const text = isObject(response) ? textOf(response) : ''
   if (text === '') {
-    throw new GatewayError('bad_upstream_response', 'The model wrote no summary of the conversation.', {
+    throw new GatewayError('bad_upstream_response', 'The model did not write a summary of the conversation.', {
       phase: 'content',
     })
   }

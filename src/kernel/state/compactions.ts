@@ -64,6 +64,6 @@ function boundTo(owner: string): string {
 
 function notTheirs(index: number): GatewayError {
   const param = `input[${index}].encrypted_content`
-  const message = `'${param}' could not be opened: it was changed, or made for another key.`
+  const message = `'${param}' could not be opened: it was changed, or belongs to another key.`
   return new GatewayError('invalid_parameter', message, { param, familyCode: 'invalid_encrypted_content' })
 }

@@ -40,7 +40,7 @@ async function show(call: Call): Promise<void> {
 async function update(call: Call, route: Route): Promise<void> {
   const body = await admit(call, route)
   const document = body.type === 'bytes' ? await documentOfBody(call, body, { exact: true }) : {}
-  if (!isObject(document)) throw new GatewayError('bad_request', 'The body has to be a JSON object.')
+  if (!isObject(document)) throw new GatewayError('bad_request', 'The body must be a JSON object.')
   if (document.metadata === undefined) throw missingParameter('metadata')
   answerWith(call, await completions(call).update(call.key, idOf(call), readMetadata(document.metadata)))
 }
@@ -82,7 +82,7 @@ function filterOf({ query }: Call): (head: CompletionHead) => boolean {
     const key = /^metadata\[(.*)\]$/s.exec(name)?.[1]
     if (key !== undefined) pairs.push([key, value])
     else if (name === 'metadata' && value !== '')
-      throw refused("'metadata' has to be written as metadata[name]=value.", name)
+      throw refused("'metadata' must be written as metadata[name]=value.", name)
   }
   return head =>
     (model === '' || head.model === model || head.answered === model) &&

@@ -37,7 +37,7 @@ export async function draftCompletion(call: Call, body: Body): Promise<Body> {
   const { bounds } = completions
   if (body.bytes.length > bounds.bytes) throw tooLargeToKeep(`${bounds.bytes} bytes`, 'conversation_bytes')
   const document = await documentOfBody(call, body, { isKnown: name => READ.has(name), exact: true })
-  if (!isObject(document)) throw new GatewayError('bad_request', 'The body has to be a JSON object.')
+  if (!isObject(document)) throw new GatewayError('bad_request', 'The body must be a JSON object.')
   const metadata = readMetadata(document.metadata)
   const { id, created } = completions.newId()
   await yieldToEventLoop(body.bytes.length)

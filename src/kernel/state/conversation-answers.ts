@@ -99,20 +99,20 @@ function itemOf({ params }: Call): string {
 async function documentOf(call: Call, route: Route): Promise<JsonObject> {
   const body = await admit(call, route)
   const document = body.type === 'bytes' ? await documentOfBody(call, body, { exact: true }) : {}
-  if (!isObject(document)) throw new GatewayError('bad_request', 'The body has to be a JSON object.')
+  if (!isObject(document)) throw new GatewayError('bad_request', 'The body must be a JSON object.')
   return document
 }
 
 /** The items of a request, references replaced by what they refer to. Throws `invalid_parameter` and `not_found`. */
 async function readItems(call: Call, items: Json): Promise<readonly Item[]> {
   if (!Array.isArray(items)) {
-    throw new GatewayError('invalid_parameter', "'items' has to be a list.", {
+    throw new GatewayError('invalid_parameter', "'items' must be a list.", {
       param: 'items',
       familyCode: 'invalid_type',
     })
   }
   if (items.length > MAX_ADDED) {
-    const message = `Invalid 'items': at most ${MAX_ADDED} items can be added at a time, and these are ${items.length}.`
+    const message = `Invalid 'items': at most ${MAX_ADDED} items can be added at a time, but there are ${items.length}.`
     throw new GatewayError('invalid_parameter', message, { param: 'items', familyCode: 'array_above_max_length' })
   }
   return call.kernel.state.conversations.resolve(call.key, itemsOf(items, 'items'), [])

@@ -18,7 +18,7 @@ export function noPrevious(id: string): GatewayError {
 
 /** Whoever went on now would go on without its answer. */
 export function unfinishedPrevious(id: string): GatewayError {
-  const message = `Previous response with id '${id.slice(0, MAX_SHOWN_CHARS)}' is still being made. Continue it when it has ended.`
+  const message = `Previous response with id '${id.slice(0, MAX_SHOWN_CHARS)}' is still running. Continue it when it has ended.`
   return new GatewayError('invalid_parameter', message, { param: 'previous_response_id' })
 }
 
@@ -44,13 +44,13 @@ export function itemElsewhere(model: string): GatewayError {
 export function tooLong(what: string, limit: string): GatewayError {
   return new GatewayError(
     'invalid_parameter',
-    `The conversation that previous_response_id continues ${what}. Start a new one with what still matters as input.`,
+    `The conversation that previous_response_id continues ${what}. Start a new one with the relevant parts as input.`,
     { param: 'previous_response_id', limit },
   )
 }
 
 export function tooManyItems(most: number): GatewayError {
-  const message = `A response that is stored can have at most ${most} items, those of its conversation included.`
+  const message = `A stored response can have at most ${most} items, including those of its conversation.`
   return new GatewayError('invalid_parameter', message, { param: 'input', limit: 'conversation_items' })
 }
 
@@ -69,7 +69,7 @@ export function noCompletion(id: string): GatewayError {
 
 /** A completion that is to be kept is over a bound. */
 export function tooLargeToKeep(what: string, limit: string): GatewayError {
-  const message = `A chat completion that is stored can have at most ${what}.`
+  const message = `A stored chat completion can have at most ${what}.`
   return new GatewayError('invalid_parameter', message, { param: 'messages', limit })
 }
 
@@ -90,7 +90,7 @@ export function noConversationItem(item: string, id: string): GatewayError {
 
 /** A conversation that has an id is over a bound. */
 export function tooLongConversation(what: string, limit: string): GatewayError {
-  const message = `The conversation ${what}. Delete items, or start a new one with what still matters.`
+  const message = `The conversation ${what}. Delete items, or start a new one with the relevant parts.`
   return new GatewayError('invalid_parameter', message, { param: 'conversation', limit })
 }
 

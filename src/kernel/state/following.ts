@@ -87,6 +87,6 @@ export class Following implements Work, Follower {
 }
 
 function tooSlow(): GatewayError {
-  const message = 'The events came faster than they were read. Ask for the response without them.'
+  const message = 'The events arrived faster than they were read. Request the response without events.'
   return new GatewayError('unavailable', message, { limit: 'events' })
 }

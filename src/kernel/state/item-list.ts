@@ -45,13 +45,13 @@ export function readLimit(text: string | null | undefined): number {
   if (text === null || text === undefined) return DEFAULT_LIMIT
   const limit = /^\d{1,3}$/.test(text) ? Number(text) : 0
   if (limit >= 1 && limit <= MAX_LIMIT) return limit
-  throw new GatewayError('invalid_parameter', `'limit' has to be a number from 1 to ${MAX_LIMIT}.`, { param: 'limit' })
+  throw new GatewayError('invalid_parameter', `'limit' must be a number from 1 to ${MAX_LIMIT}.`, { param: 'limit' })
 }
 
 export function isAscending(text: string | null | undefined): boolean {
   if (text === null || text === undefined || text === 'desc') return false
   if (text === 'asc') return true
-  throw new GatewayError('invalid_parameter', "'order' has to be asc or desc.", { param: 'order' })
+  throw new GatewayError('invalid_parameter', "'order' must be asc or desc.", { param: 'order' })
 }
 
 function placeOf(
@@ -61,7 +61,7 @@ function placeOf(
 ): number | undefined {
   if (id === null || id === undefined || id === '') return undefined
   const place = items.findIndex(item => item.id === id)
-  if (place < 0) throw new GatewayError('invalid_parameter', `'${param}' names nothing in this list.`, { param })
+  if (place < 0) throw new GatewayError('invalid_parameter', `'${param}' is not an id in this list.`, { param })
   return place
 }
 

@@ -44,7 +44,7 @@ function message(role: string, text: string): Item {
 }
 
 function notItems(param: string): GatewayError {
-  return new GatewayError('invalid_parameter', `'${param}' has to be a text, or a list of items.`, {
+  return new GatewayError('invalid_parameter', `'${param}' must be a string, or a list of items.`, {
     param,
     familyCode: 'invalid_type',
   })

@@ -8,7 +8,7 @@ const MAX_VALUE_CHARS = 512
 /** The metadata of something that is kept: at most 16 short texts by short names. Nothing is none. Throws `invalid_parameter`. */
 export function readMetadata(value: Json | undefined): JsonObject {
   if (value === undefined || value === null) return {}
-  if (!isObject(value)) throw invalid('metadata', 'has to be an object of texts', 'invalid_type')
+  if (!isObject(value)) throw invalid('metadata', 'must be an object of strings', 'invalid_type')
   const pairs = Object.entries(value)
   if (pairs.length > MAX_PAIRS) {
     throw invalid('metadata', `has more than ${MAX_PAIRS} members`, 'object_above_max_properties')
@@ -16,7 +16,7 @@ export function readMetadata(value: Json | undefined): JsonObject {
   for (const [name, text] of pairs) {
     const param = `metadata.${name.slice(0, MAX_KEY_CHARS)}`
     if (name.length > MAX_KEY_CHARS) throw invalid('metadata', `has a name over ${MAX_KEY_CHARS} characters`)
-    if (typeof text !== 'string') throw invalid(param, 'has to be a text', 'invalid_type')
+    if (typeof text !== 'string') throw invalid(param, 'must be a string', 'invalid_type')
     if (text.length > MAX_VALUE_CHARS) {
       throw invalid(param, `has more than ${MAX_VALUE_CHARS} characters`, 'string_above_max_length')
     }

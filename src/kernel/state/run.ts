@@ -110,18 +110,18 @@ export class Run implements Receiver {
       for (const { event = '', data } of this.#decoder.push(bytes)) this.take(event, data)
     } catch (cause) {
       if (!(cause instanceof WireLimitError)) throw cause
-      this.fail('The answer is too large to be kept.')
+      this.fail('The answer is too large to be stored.')
       this.#answer?.destroy()
     }
     return true
   }
 
   end(): void {
-    this.fail(this.#status === 200 ? 'The answer broke off.' : messageOf(this.#refusal))
+    this.fail(this.#status === 200 ? 'The answer ended early.' : messageOf(this.#refusal))
   }
 
   broken(): void {
-    this.fail('The answer broke off.')
+    this.fail('The answer ended early.')
   }
 
   private take(name: string, data: string): void {

@@ -83,14 +83,14 @@ async function whenSubmitted(
 }
 
 function reused(): GatewayError {
-  return new GatewayError('conflict', 'This Idempotency-Key came with another request before.', {
+  return new GatewayError('conflict', 'This Idempotency-Key was used with another request.', {
     param: 'idempotency-key',
     headers: ['x-should-retry', 'false'],
   })
 }
 
 function underWay(): GatewayError {
-  return new GatewayError('conflict', 'The first request with this Idempotency-Key is still under way.', {
+  return new GatewayError('conflict', 'The first request with this Idempotency-Key is still running.', {
     param: 'idempotency-key',
     familyCode: 'idempotency_key_in_use',
     retryAfter: 1000,

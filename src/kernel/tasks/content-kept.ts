@@ -64,7 +64,7 @@ class Sending implements Work {
     } catch (cause) {
       // The transfer ends short, and the client sees that it does.
       call.truncated = true
-      call.fail(new GatewayError('unavailable', 'The content of this task went away.', { cause, phase: 'store' }))
+      call.fail(new GatewayError('unavailable', 'The content of this task is gone.', { cause, phase: 'store' }))
     } finally {
       await rest.return?.()
     }

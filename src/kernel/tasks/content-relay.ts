@@ -201,7 +201,7 @@ export class ContentRelay implements UpstreamHandler, Work {
     const cause = `upstream status ${status}`
     if (status < 300) return malformed(cause)
     const isGone = status === 404 || status === 410 || (this.#elsewhere && (status === 401 || status === 403))
-    if (isGone) return new GatewayError('gone', 'The content of this task is not kept any more.', { cause })
+    if (isGone) return new GatewayError('gone', 'The content of this task is no longer kept.', { cause })
     if (status === 409 || status === 425) {
       const wait = retryAfter(headers) ?? this.#target.shape.poll.clients
       return new GatewayError('not_ready', 'The content is not ready yet. Try again later.', {

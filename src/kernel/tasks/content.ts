@@ -25,7 +25,7 @@ export async function content(call: Call, { task }: TaskEntry, { kind, notReady 
   const name = call.query?.get('variant') || usual
   const variant = presenter.variants.get(name)
   if (variant === undefined) {
-    const message = `'variant' has to be one of ${[...presenter.variants.keys()].join(', ')}.`
+    const message = `'variant' must be one of ${[...presenter.variants.keys()].join(', ')}.`
     throw new GatewayError('invalid_parameter', message, { param: 'variant' })
   }
   const artifact = artifactOf(task, name, usual)
@@ -174,7 +174,7 @@ function errorOf(error: unknown): unknown {
   if (error instanceof Blocked) {
     return new GatewayError(
       'bad_upstream_response',
-      'The upstream keeps the content at a place that may not be called.',
+      'The upstream keeps the content at an address that may not be called.',
       {
         cause: error,
         phase: 'content',
@@ -182,7 +182,7 @@ function errorOf(error: unknown): unknown {
     )
   }
   if (error instanceof Error && (error.name === 'TimeoutError' || error.name === 'AbortError')) {
-    return new GatewayError('upstream_timeout', 'The content could not be reached in time.', { phase: 'connect' })
+    return new GatewayError('upstream_timeout', 'The content could not be fetched in time.', { phase: 'connect' })
   }
   return error
 }

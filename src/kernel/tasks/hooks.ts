@@ -80,11 +80,11 @@ export class HookQueue {
     if (url === undefined || url === null || url === '') return undefined
     const guard = this.guard()
     if (guard === undefined) throw refused(param, 'webhooks are not enabled here')
-    if (typeof url !== 'string' || url.length > MAX_URL_CHARS) throw refused(param, 'it has to be an https URL')
+    if (typeof url !== 'string' || url.length > MAX_URL_CHARS) throw refused(param, 'it must be an https URL')
     try {
       guard.check(url)
     } catch (cause) {
-      throw refused(param, 'it has to be an https URL of a public address', cause)
+      throw refused(param, 'it must be an https URL of a public address', cause)
     }
     return { url, sequence: 0 }
   }

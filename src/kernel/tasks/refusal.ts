@@ -40,7 +40,7 @@ export function refuse(call: Call, exchanges: readonly Exchange[], { error, answ
   else passAnswer(call, { status: answer.status, headers, body: answer.body }, error)
 }
 
-export const NOTHING_TAKEN = 'The upstream did not take the task.'
+export const NOTHING_TAKEN = 'The upstream did not accept the task.'
 
 /** What an upstream says that took nothing, though its status says nothing of it. */
 export function declined(

@@ -74,10 +74,10 @@ const MAX_LIMIT = 100
 async function list(call: Call, _route: Route, { kind }: TaskRoute): Promise<void> {
   const query = (name: string): string | undefined => call.query?.get(name) || undefined
   const given = query('limit') ?? String(DEFAULT_LIMIT)
-  if (!/^\d{1,9}$/.test(given)) throw refused('limit', `'limit' has to be a whole number from 0 to ${MAX_LIMIT}.`)
+  if (!/^\d{1,9}$/.test(given)) throw refused('limit', `'limit' must be a whole number from 0 to ${MAX_LIMIT}.`)
   const limit = Number(given)
   const order = query('order') ?? 'desc'
-  if (order !== 'asc' && order !== 'desc') throw refused('order', "'order' has to be asc or desc.")
+  if (order !== 'asc' && order !== 'desc') throw refused('order', "'order' must be asc or desc.")
   const { repository } = call.kernel.tasks
   const owner = ownerOf(call)
   const cursor = query('after')
@@ -105,7 +105,7 @@ async function select(call: Call, route: Route, { kind, member = '' }: TaskRoute
     body.type === 'bytes' ? await documentOfBody(call, body, { isKnown: name => name === member }) : undefined
   const named = isObject(document) ? document[member] : undefined
   const ids = new Set(Array.isArray(named) ? (named as readonly Json[]).map(String) : [])
-  if (ids.size > MAX_LIMIT) throw refused(member, `'${member}' has to hold at most ${MAX_LIMIT} ids.`)
+  if (ids.size > MAX_LIMIT) throw refused(member, `'${member}' must have at most ${MAX_LIMIT} ids.`)
   const { repository } = call.kernel.tasks
   const found = await Promise.all([...ids].map(id => repository.find(kind.name, ownerOf(call), id)))
   const tasks = found.flatMap(entry => entry?.task ?? [])
@@ -118,7 +118,7 @@ async function seed(call: Call, _route: Route, route: TaskRoute): Promise<void> 
   const target = targetOf(call.generation.plan, task)
   const seedCall = target?.calls.seed
   if (target === undefined || seedCall === undefined || task.upstreamId === undefined) {
-    throw new GatewayError('not_found', 'Nobody knows the seed of this task.')
+    throw new GatewayError('not_found', 'The seed of this task is unknown.')
   }
   call.work = DETACHED_WORK
   const answer = await callUpstream(call.generation, task, target, 'seed').catch(reasonOf)
@@ -128,7 +128,7 @@ async function seed(call: Call, _route: Route, route: TaskRoute): Promise<void> 
   const { secrets } = call.generation.reach(target.upstream)
   const text = JSON.stringify(document)
   if (!isObject(document) || secrets.some(secret => text.includes(secret))) {
-    throw new GatewayError('bad_upstream_response', 'The upstream did not tell the seed.', { phase: 'body' })
+    throw new GatewayError('bad_upstream_response', 'The upstream did not return the seed.', { phase: 'body' })
   }
   call.answer(200, document)
 }

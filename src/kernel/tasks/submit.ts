@@ -87,7 +87,7 @@ function exchangesOf(call: Call, route: Route, { task }: TaskEntry): readonly Ex
   const groups = route.resolve(task.model)?.groups ?? []
   const found = groups.flatMap(group => group.exchanges).filter(one => one.upstream.name === task.target?.upstream)
   if (found.length > 0) return found.slice(0, 1)
-  throw new GatewayError('invalid_parameter', `The model \`${task.model}\` cannot do this with a task.`, {
+  throw new GatewayError('invalid_parameter', `The model \`${task.model}\` does not support this action on tasks.`, {
     param: 'model',
     cause: `no exchange for ${call.path}`,
   })

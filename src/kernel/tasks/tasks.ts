@@ -71,7 +71,7 @@ export class Tasks {
   readonly #pending = new Set<Promise<unknown>>()
   /** Upstreams and credentials of which it has been told that others have to do. */
   readonly #reportedCredentials = new Set<string>()
-  /** Told when tasks go on with another credential than the one that began them, once for each of those. */
+  /** Told when tasks continue with another credential than the one that started them, once for each of those. */
   onOtherCredential: (first: { readonly upstream: string; readonly task: string }) => void = () => undefined
   /** Told of each change. */
   onChange: (change: TaskChange) => void = () => undefined

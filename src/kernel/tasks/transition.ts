@@ -10,14 +10,15 @@ export const FAILURES = {
   deadline: 'The task did not end in time.',
   stalled: 'The upstream stopped working on the task.',
   no_artifact: 'The task ended without a result.',
-  not_kept: 'The result of the task was there, and there was no room to keep it.',
-  result_too_large: 'The result of the task is larger than may be kept.',
-  task_lost: 'The upstream does not know the task any more.',
-  credential_changed: 'The upstream does not know the task under the credential that it has now; another one began it.',
-  target_gone: 'The upstream of the task is not configured any more.',
-  submit_unconfirmed: 'The upstream did not confirm that it began the task. It was not asked again.',
+  not_kept: 'There was no room to keep the result of the task.',
+  result_too_large: 'The result of the task is too large to be kept.',
+  task_lost: 'The upstream no longer knows the task.',
+  credential_changed:
+    'The upstream does not know the task under its present credential; the task was started with another one.',
+  target_gone: 'The upstream of the task is no longer configured.',
+  submit_unconfirmed: 'The upstream did not confirm that it started the task. It was not asked again.',
   cancelled: 'The task was cancelled.',
-  failed: 'The upstream could not do the task.',
+  failed: 'The upstream could not complete the task.',
   expired: 'The task expired at its upstream.',
 } as const
 export type Failure = keyof typeof FAILURES

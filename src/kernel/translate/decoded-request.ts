@@ -73,12 +73,12 @@ async function documentOf(
 ): Promise<{ readonly document: JsonObject; readonly size: number }> {
   if (body.type === 'form') return formDocument(call, body)
   if (body.type !== 'bytes')
-    throw new GatewayError('bad_request', 'Bodies of this route are not read, so this one cannot be translated.')
+    throw new GatewayError('bad_request', 'Bodies of this route are not read, so they cannot be translated.')
   const { operation } = server
   // Text has arguments and schemas that must pass unchanged, and reranking has documents.
   const isExact = operation === 'text' || operation === 'count' || operation === 'rerank'
   const document = await documentOfBody(call, body, { isKnown: knownMembers(server), exact: isExact })
-  if (!isObject(document)) throw new GatewayError('bad_request', 'The body has to be a JSON object.')
+  if (!isObject(document)) throw new GatewayError('bad_request', 'The body must be a JSON object.')
   return { document, size: body.bytes.length }
 }
 

@@ -47,7 +47,7 @@ export class Losses {
     const name = this.own(at ?? this.nameOf(field))
     if (typeof carry === 'object' && 'refused' in carry) throw untranslatable(name, why ?? carry.refused)
     if (why === undefined && typeof carry === 'object' && 'approximated' in carry) return
-    this.drop(name, why ?? (typeof carry === 'object' && 'dropped' in carry ? carry.dropped : 'it is not known there'))
+    this.drop(name, why ?? (typeof carry === 'object' && 'dropped' in carry ? carry.dropped : 'it is unknown there'))
   }
 
   /** Looked for once: an encoder may lose the same of each of many parts. */

@@ -71,8 +71,8 @@ export class RemoteMedia {
     const [first] = missing
     if (first === undefined) return
     if (fetcher === undefined) {
-      const kind = traits.fetches_urls === 'https' ? 'URLs but of https' : 'URLs'
-      throw untranslatable(first.at ?? 'url', `it takes no ${kind}, and fetching them is not allowed here`)
+      const kind = traits.fetches_urls === 'https' ? 'URLs other than https' : 'URLs'
+      throw untranslatable(first.at ?? 'url', `it does not accept ${kind}, and fetching them is not allowed here`)
     }
     const wishes = missing.map(({ source, at }) => ({ url: source.url, ...(at !== undefined && { at }) }))
     const earlier: Fetched = { count: this.#found.size, bytes: this.#bytes }
@@ -148,6 +148,6 @@ function isRemote(part: Part): part is Remote {
 
 function mistaken(kind: MediaKind, at: string | undefined): GatewayError {
   const place = at === undefined ? '' : ` at '${at}'`
-  const message = `The URL${place} cannot be used: what stands there is not of the kind ${kind}.`
+  const message = `The URL${place} cannot be used: its content is not of type ${kind}.`
   return new GatewayError('invalid_parameter', message, { param: at, phase: 'media' })
 }

@@ -20,7 +20,7 @@ export function openTranslation(
   if (status >= 300) return new TranslatedRefusal(attempt, translator, status, headers)
   const encoding = headers['content-encoding']
   if (encoding !== undefined && encoding !== 'identity') {
-    attempt.failed('bad_response', malformed('It sent an encoding that nobody asked for.'))
+    attempt.failed('bad_response', malformed('It sent an encoding that was not requested.'))
     return undefined
   }
   const { call, route } = attempt

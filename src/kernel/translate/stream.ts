@@ -159,7 +159,7 @@ class Sum {
 }
 
 function truncated(phase: string, cause?: unknown): GatewayError {
-  return new GatewayError('upstream_truncated', 'The upstream broke off before the end of its answer.', {
+  return new GatewayError('upstream_truncated', "The upstream's answer ended early.", {
     phase,
     cause,
   })

@@ -103,7 +103,7 @@ export class WholeTranslator implements Translator {
     if (!('images' in result) || !Array.isArray(result.images) || !('count' in this.#request)) return
     const { count = 1 } = this.#request
     const missing = count - result.images.length
-    if (missing > 0) this.losses.short('count', `${missing} of ${count} images are missing: the upstream gave no more`)
+    if (missing > 0) this.losses.short('count', `${missing} of ${count} images are missing: the upstream sent no more`)
   }
 
   error(status: number, body: Json | undefined): UpstreamError {

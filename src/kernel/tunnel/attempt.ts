@@ -202,7 +202,7 @@ export class TunnelAttempt {
 }
 
 function noSocket(status: number): GatewayError {
-  return new GatewayError('bad_upstream_response', 'The upstream opens no WebSocket here.', {
+  return new GatewayError('bad_upstream_response', 'The upstream did not open a WebSocket.', {
     cause: `upstream status ${status}`,
     phase: 'head',
   })

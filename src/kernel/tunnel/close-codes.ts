@@ -37,11 +37,11 @@ export function codeForOther({ by, overLimit }: Fault): number {
 /** What a fault means for the log. */
 export function faultError({ by, overLimit, reason }: Fault): GatewayError {
   if (by === 'upstream') {
-    const message = 'The upstream broke the protocol.'
+    const message = 'The upstream violated the protocol.'
     return new GatewayError('bad_upstream_response', message, { cause: reason, phase: 'frame' })
   }
   if (overLimit) return new GatewayError('too_large', 'A message is over the limit.', { limit: 'body' })
-  return new GatewayError('bad_request', `The client broke the protocol: ${reason}.`)
+  return new GatewayError('bad_request', `The client violated the protocol: ${reason}.`)
 }
 
 /** What it means for the log that an upstream closed with this code; nothing where the session ended well. */

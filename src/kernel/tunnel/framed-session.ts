@@ -21,7 +21,7 @@ import { openingMessage } from './opening-message.js'
 import type { Session } from './session.js'
 import { Side } from './side.js'
 
-const NOT_JSON = new GatewayError('bad_request', 'A message that names a model has to be JSON.')
+const NOT_JSON = new GatewayError('bad_request', 'A message that names a model must be JSON.')
 
 type By = Fault['by']
 
@@ -160,7 +160,7 @@ export class FramedSession implements Session {
     call.error ??= faultError(fault)
     call.closed ??= { code: fault.by === 'client' ? fault.code : code, by: 'gateway' }
     this.begin('parting', { to: fault.by, code: fault.code, reason: '' })
-    const reason = fault.by === 'client' ? 'the session is over' : 'the upstream broke the protocol'
+    const reason = fault.by === 'client' ? 'the session is over' : 'the upstream violated the protocol'
     this.#ends[otherThan(fault.by)].socket.close(code, reason)
   }
 
@@ -273,5 +273,5 @@ function otherThan(by: By): By {
 }
 
 function clientGone(): GatewayError {
-  return new GatewayError('client_gone', 'The client went away.', { phase: 'client_abort' })
+  return new GatewayError('client_gone', 'The client disconnected.', { phase: 'client_abort' })
 }

@@ -18,11 +18,11 @@ const PROTOCOL_HEADER = 'sec-websocket-protocol'
 export function checkHandshake({ method, headers }: IncomingMessage): void {
   const wrong = (message: string) =>
     new GatewayError('bad_request', `The WebSocket handshake is not valid: ${message}.`)
-  if (method !== 'GET') throw wrong('its method has to be GET')
+  if (method !== 'GET') throw wrong('its method must be GET')
   if (!WEBSOCKET_KEY.test(headers['sec-websocket-key'] ?? ''))
-    throw wrong('sec-websocket-key has to be 16 bytes in base64')
+    throw wrong('sec-websocket-key must be 16 bytes in base64')
   if (headers['sec-websocket-version'] === WEBSOCKET_VERSION) return
-  throw new GatewayError('bad_request', 'Only version 13 of the WebSocket protocol is spoken.', {
+  throw new GatewayError('bad_request', 'Only version 13 of the WebSocket protocol is supported.', {
     status: 426,
     headers: ['sec-websocket-version', WEBSOCKET_VERSION],
   })

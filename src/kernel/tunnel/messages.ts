@@ -81,12 +81,12 @@ export class Messages {
     const { stoppedAt } = this.#named
     if (stoppedAt !== undefined) {
       const param = stoppedAt.join('.')
-      const message = `'${param}' is not taken: where a session goes is for the gateway to say.`
+      const message = `'${param}' is not allowed: the gateway decides where a session goes.`
       return new GatewayError('invalid_parameter', message, { param })
     }
     const name = this.#refused.slice(0, 256)
     if (this.#isAlias) {
-      const message = `Messages pass this tunnel unchanged, and its upstream has another name for \`${name}\`: leave the model out of them.`
+      const message = `Messages pass this tunnel unchanged, and its upstream has another name for \`${name}\`: omit the model from them.`
       return new GatewayError('model_not_found', message)
     }
     return new GatewayError('model_not_found', `The model \`${name}\` does not exist, or this session may not use it.`)

@@ -55,7 +55,7 @@ async function open(call: Call, response: HandshakeResponse, socket: Duplex, hea
   const able = resolve(call, route)
   const ruled = mayBeRuled(call, route, body) ? await checkMembers(call, route, body, able) : able
   const exchanges = ruled.filter(exchange => openingMessage(call, route, exchange) !== null)
-  if (exchanges.length === 0) throw unknownModel(call.model, route, 'the session names a model that is not there')
+  if (exchanges.length === 0) throw unknownModel(call.model, route, 'the session names an unknown model')
   const release = kernel.tunnels.take(call.caller.name, plan.limits.sessions)
   response.once('close', release)
   call.stream = true

@@ -169,7 +169,7 @@ export class RawSession implements Session {
     call.closed ??= { code: fault.by === 'client' ? fault.code : code, by: 'gateway' }
     const other = fault.by === 'client' ? this.#down : this.#up
     if (fault.by === 'client') this.#up.end(closeFrame(code, 'the session is over', true))
-    else this.#down.end(closeFrame(code, 'the upstream broke the protocol', false))
+    else this.#down.end(closeFrame(code, 'the upstream violated the protocol', false))
     this.readOn()
     if (other.reader.closed || other.ended) this.parted()
   }
@@ -223,7 +223,7 @@ export class RawSession implements Session {
   /** The connection to the upstream is broken, and `upstreamEnded` follows. */
   private broke(cause: Error): void {
     if (this.#state !== 'open' || this.#down.reader.closed || this.#up.reader.closed) return
-    this.#context.call.error ??= new GatewayError('upstream_truncated', 'The upstream broke off.', {
+    this.#context.call.error ??= new GatewayError('upstream_truncated', "The upstream's answer ended early.", {
       cause,
       phase: 'reset',
     })
@@ -235,8 +235,8 @@ export class RawSession implements Session {
     const { call } = this.#context
     if (this.#state === 'open' && !this.#down.reader.closed) {
       call.closed ??= { code: ABNORMAL, by: 'upstream' }
-      call.error ??= new GatewayError('upstream_truncated', 'The upstream broke off.', { phase: 'reset' })
-      this.#down.end(closeFrame(UPSTREAM_FAILED, 'the upstream broke off', false))
+      call.error ??= new GatewayError('upstream_truncated', "The upstream's answer ended early.", { phase: 'reset' })
+      this.#down.end(closeFrame(UPSTREAM_FAILED, 'the upstream disconnected', false))
     }
     this.parted()
     this.endBothSides()
@@ -250,8 +250,8 @@ export class RawSession implements Session {
       if (this.#state === 'open' && !this.#up.reader.closed) {
         call.closed ??= { code: ABNORMAL, by: 'client' }
         if (!this.#upstreamSide.gone)
-          call.error ??= new GatewayError('client_gone', 'The client went away.', { phase: 'client_abort' })
-        this.#up.end(closeFrame(GOING_AWAY, 'the client went away', true))
+          call.error ??= new GatewayError('client_gone', 'The client disconnected.', { phase: 'client_abort' })
+        this.#up.end(closeFrame(GOING_AWAY, 'the client disconnected', true))
       }
       this.parted()
       this.#upstream.end()
@@ -346,7 +346,7 @@ export class RawSession implements Session {
     if (ofClient === 'dead') {
       this.#client.destroy()
     } else if (ofUpstream === 'dead') {
-      this.broke(new Error('the upstream gave no sign of life'))
+      this.broke(new Error('the upstream stopped responding'))
       this.upstreamEnded()
     }
   }

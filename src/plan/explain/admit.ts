@@ -44,7 +44,7 @@ type Read = (pointer: Pointer) => unknown
 export function admit({ route, params }: Match, query: URLSearchParams | undefined, ask: Ask): Admitted {
   const body = bodyOf(route, ask)
   if (body !== undefined && route.body === 'multipart' && route.validateJson === undefined) {
-    const message = 'the body of this route is a form, which is not read here: leave it out'
+    const message = 'the body of this route is a form, which is not supported here: omit it'
     throw new GatewayError('unsupported_media_type', message, { rule: UNREAD })
   }
   const scanner = body === undefined || !isJson(route) ? undefined : scan(route, body)

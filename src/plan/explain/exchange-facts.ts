@@ -206,6 +206,6 @@ function edited(
   try {
     return Buffer.from(exchange.request?.(bytes) ?? bytes).toString('utf8')
   } catch {
-    throw new GatewayError('bad_request', 'the body does not have the form that this model needs')
+    throw new GatewayError('bad_request', 'the body does not have the format that this model needs')
   }
 }

@@ -180,7 +180,7 @@ function secretText(secret: KeySecret): string {
     case 'digest':
       return `sha256:${secret.sha256.slice(0, 4)}…`
     case 'generated':
-      return 'made on first start'
+      return 'created on the first start'
   }
 }
 
@@ -258,7 +258,7 @@ function alsoText({ path, with: headers }: AlsoConfig): string {
   return headers.length === 0 ? path : `${path} with ${headers.join(' or ')}`
 }
 
-const ESTIMATED = 'nobody is asked: the gateway estimates'
+const ESTIMATED = 'no upstream is asked: the gateway estimates'
 
 /** What other protocols make is asked for as a whole. */
 const WHOLE: ReadonlySet<string> = new Set(['image', 'edit', 'speak', 'transcribe', 'translate'])
@@ -329,10 +329,10 @@ function followOf(
 function holdingText({ holder, model, batch }: Route, { verb, kind }: ResourceRule): string {
   const text = `${verb} ${kind.name}`
   if (verb !== 'makes' || model !== undefined) return text
-  if (batch !== undefined) return `${text}, held by the one that serves all models of its requests on ${batch.of}`
+  if (batch !== undefined) return `${text}, kept by the one that serves all models of its requests on ${batch.of}`
   const hints = holder.map(({ from, name }) => `${from}.${name}`).join(' or ')
-  const first = "the first of these that the key's models lead to"
-  return `${text}, held by ${hints === '' ? first : `an upstream of the model in ${hints}, else by ${first}`}`
+  const first = 'the first of these that serves a model of the key'
+  return `${text}, kept by ${hints === '' ? first : `an upstream of the model in ${hints}, else by ${first}`}`
 }
 
 /** `ndjson, ?alt=sse: sse-crlf`. */
@@ -344,8 +344,8 @@ function framingText({ stream, framing }: Route): string | undefined {
 
 function taskText({ kind, parameter, member, webhook }: NonNullable<Route['task']>): string {
   const place = parameter === undefined ? member && `body.${member}` : `path.${parameter}`
-  const made = place === undefined ? '' : `, made of the one that ${place} names`
-  return `begins ${/^[aeiou]/i.test(kind.name) ? 'an' : 'a'} ${kind.name} task${made}${webhook === undefined ? '' : `, told of by body.${webhook}`}`
+  const made = place === undefined ? '' : `, based on the one that ${place} names`
+  return `begins ${/^[aeiou]/i.test(kind.name) ? 'an' : 'a'} ${kind.name} task${made}${webhook === undefined ? '' : `, notifies body.${webhook}`}`
 }
 
 /** `body.bot (FAST: swift-2, else north-1)` */
@@ -381,6 +381,6 @@ function contentText({ action, kind }: NonNullable<Route['task']>): string {
 /** The protocol, or what the gateway answers by itself. */
 function servesText({ protocol, answer, task, holding }: Route): string {
   if (protocol !== undefined) return protocol.name
-  if (task !== undefined) return `what it keeps of ${task.kind.name} tasks: ${task.action}${contentText(task)}`
+  if (task !== undefined) return `stored ${task.kind.name} tasks:  ${task.action}${contentText(task)}`
   return `the gateway's own answer: ${answer ?? `the caller's own ${holding?.kind.name} list`}`
 }

@@ -95,7 +95,7 @@ export function requestFacts(plan: CompiledPlan, ask: Ask): RequestFacts {
     facts.stream = admitted.stream
     if (admitted.vectors !== undefined) facts.vectors = admitted.vectors
     if (route.holding !== undefined && route.holding.verb !== 'makes' && route.model === undefined) {
-      facts.held = `asked of the one of these that has the ${route.holding.kind.name}, and of no other`
+      facts.held = `sent only to the one of these that has the ${route.holding.kind.name}`
     }
     if (route.batch !== undefined)
       facts.held = `sent to the one of these that serves all its models on ${route.batch.of}`
@@ -113,20 +113,20 @@ export function requestFacts(plan: CompiledPlan, ask: Ask): RequestFacts {
 }
 
 function keptText({ answer }: Route): string {
-  if (answer === 'client_secret') return 'nothing: the secret that is made holds all that it means'
+  if (answer === 'client_secret') return 'nothing: the created secret contains its settings'
   return answer === 'response.compact'
-    ? "asked of the model's upstream; where that does not compact, its model writes a summary"
+    ? "sent to the model's upstream; if that does not compact, its model writes a summary"
     : answer !== undefined && /^(conversation|completion)/.test(answer)
       ? "from the gateway's store"
-      : "from the gateway's store, or asked of the upstream that keeps the response"
+      : "from the gateway's store, or from the upstream that keeps the response"
 }
 
 function taskText({ kind, action, parameter, member = '' }: TaskRoute): string {
   return action === 'submit'
-    ? `asked of the upstream that has the task that ${parameter === undefined ? `body.${member}` : `{${parameter}}`} names`
+    ? `sent to the upstream that has the task that ${parameter === undefined ? `body.${member}` : `{${parameter}}`} names`
     : action === 'seed'
-      ? 'seed: asked of the upstream that has the task'
-      : `${action}: from what the gateway keeps of ${kind.name} tasks`
+      ? 'seed: from the upstream that has the task'
+      : `${action}: from the stored ${kind.name} tasks`
 }
 
 function errorFacts(error: GatewayError, matched: Match | Miss): ErrorFacts {
@@ -161,7 +161,7 @@ function answer({ models }: CompiledPlan, route: Route, params: Params, caller: 
   const name = params[route.model?.name ?? ''] ?? ''
   const entry = models.find(name, caller)
   if (entry === undefined) {
-    throw unlistedModel(name, route.errors, `the key may not use "${name}", or nothing serves it`)
+    throw unlistedModel(name, route.errors, `the key may not use "${name}", or no upstream serves it`)
   }
   return [entry.id]
 }
@@ -185,7 +185,7 @@ function holders(
   const group = choice.groups.find(({ exchanges }) => exchanges.some(one => reached.has(one.upstream.name)))
   if (group === undefined) {
     const code = [...reached].some(one => route.speakers.has(one)) ? 'unavailable' : 'invalid_parameter'
-    throw new GatewayError(code, "no upstream that the key's models lead to can hold this")
+    throw new GatewayError(code, "no upstream of the key's models can keep this")
   }
   return { groups: [group] }
 }
@@ -205,7 +205,7 @@ function whyUnserved({ models, upstreams }: CompiledPlan, { protocol }: Route, n
   if (targets === undefined) return name === '' ? "the route's upstream is off" : `no model is called "${name}"`
   const reasons = targets.map(({ upstream }) => {
     const off = upstreams.get(upstream)?.off
-    return off === undefined ? `${upstream} cannot be asked for it by ${protocol?.name}` : `${upstream} is off (${off})`
+    return off === undefined ? `${upstream} does not speak ${protocol?.name}` : `${upstream} is off (${off})`
   })
-  return `nothing serves "${name}" here: ${reasons.join(', ')}`
+  return `no upstream serves "${name}" here:  ${reasons.join(', ')}`
 }

@@ -11,7 +11,7 @@ export function requestText(facts: RequestFacts): string {
     ['request', request],
     ['route', route ?? 'none'],
     ...Object.entries(params).map(([name, value]) => [`  ${name}`, value]),
-    ['key', key ?? (error?.code === 'unauthenticated' ? 'refused' : 'none given, taken as good')],
+    ['key', key ?? (error?.code === 'unauthenticated' ? 'refused' : 'none given, assumed valid')],
     ...(model === undefined || model === '' ? [] : [['model', model]]),
     ...(stream === undefined ? [] : [['stream', stream ? 'yes' : 'no']]),
     ...(vectors === undefined ? [] : [['vectors', VECTORS[vectors]]]),
@@ -28,8 +28,8 @@ export function requestText(facts: RequestFacts): string {
 }
 
 const VECTORS: Readonly<Record<VectorForm, string>> = {
-  base64: 'base64; numbers are encoded where the upstream sends them',
-  float: 'numbers; base64 is decoded where the upstream sends it',
+  base64: 'base64; numbers from the upstream are encoded',
+  float: 'numbers; base64 from the upstream is decoded',
 }
 
 function outcome(answer: RequestFacts['answer'], error: RequestFacts['error']): readonly string[] {
@@ -62,7 +62,10 @@ function exchangeLines(exchange: ExchangeFacts): readonly string[] {
     `total ${duration(total)}`,
   ]
   if (translation?.estimated === true) {
-    const rows = [...translationRows(translation), ['call', 'none: nobody counts there, so the gateway estimates']]
+    const rows = [
+      ...translationRows(translation),
+      ['call', 'none: no upstream counts tokens, so the gateway estimates'],
+    ]
     return ['', `${group}  ${upstream}${drawn}`, ...columns(rows, '   ')]
   }
   return [
@@ -75,7 +78,7 @@ function exchangeLines(exchange: ExchangeFacts): readonly string[] {
         ...headers.map(header => ['header', header]),
         ...dropped.map(name => ['lost', `${name}: ${WHY_DROPPED}`]),
         ['wait', waits.join(', ')],
-        ['retry', streamed ? 'sent once: the body is passed on as it comes' : retryText(retry)],
+        ['retry', streamed ? 'sent once: the body is streamed' : retryText(retry)],
         ...(body ?? '').split('\n').map((line, index) => [index === 0 ? 'body' : '', line]),
       ].filter(([name, value]) => name !== 'body' || value !== ''),
       '   ',
@@ -87,7 +90,7 @@ function retryText({ attempts, on, others, again }: RetryFacts): string {
   if (attempts === 1) return 'no'
   if (others > 0) {
     const last = again ? '; the last one once more after reset' : ''
-    return `after ${conditions(on)}: the next target, at once; ${attempts} attempts in all${last}`
+    return `after ${conditions(on)}: the next target, at once; ${attempts} attempts in total${last}`
   }
   return again ? 'once more after reset, at once; no other target is left' : 'no: no other target is left'
 }
@@ -112,10 +115,10 @@ function translationRows({
     ([name, value]) => `${name} ${typeof value === 'object' ? JSON.stringify(value) : value}`,
   )
   return [
-    ['translate', `${from} → ${to}${strict ? ', strict: what cannot be carried is refused' : ''}`],
+    ['translate', `${from} → ${to}${strict ? ', strict: refused if anything cannot be carried' : ''}`],
     ...(said.length === 0 ? [] : [['traits', said.join(', ')]]),
     ...limits.map((one, index) => [index === 0 ? 'limits' : '', one]),
     ...lost.map(one => ['lost', one]),
-    ...(calls === undefined ? [] : [['calls', `${calls} such at once: the model makes one image for each`]]),
+    ...(calls === undefined ? [] : [['calls', `${calls} calls at once: the model creates one image per call`]]),
   ]
 }

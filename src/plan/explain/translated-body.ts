@@ -31,7 +31,7 @@ interface Ask {
 /** Translates a body as the kernel does. Throws {@link GatewayError} where a codec refuses it. */
 export function translateBody({ server, client, traits, strict }: Translation, ask: Ask): TranslatedBody {
   const body = parseExact(Buffer.from(ask.body).toString('utf8'))
-  if (!isObject(body)) throw new GatewayError('bad_request', 'The body has to be a JSON object.')
+  if (!isObject(body)) throw new GatewayError('bad_request', 'The body must be a JSON object.')
   const lost: string[] = []
   const lose = (name: string, why: string): void => {
     if (strict) throw untranslatable(shownName(name), why)
@@ -78,6 +78,6 @@ function encode(
 }
 
 function reasonOf(carry: Carry | undefined): string {
-  if (typeof carry !== 'object') return 'it is not known there'
+  if (typeof carry !== 'object') return 'it is unknown there'
   return 'dropped' in carry ? carry.dropped : 'refused' in carry ? carry.refused : carry.approximated
 }

@@ -84,7 +84,7 @@ export class Reader {
         settle()
         reject(error)
       }
-      const ended = (): void => failed(new Error('the thread that reads the configuration has ended'))
+      const ended = (): void => failed(new Error('the configuration reader thread has ended'))
       worker.on('message', answered).on('error', failed).on('exit', ended)
     })
   }

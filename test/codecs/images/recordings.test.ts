@@ -59,7 +59,7 @@ t.test('a recorded prediction, for clients of images, and its request for other 
   const [exchange] = recorded.interactions
   const request = predict.server.decodeRequest(exchange?.request.bodySegments[0] ?? {}, HEAD)
   t.match(request, { prompt: 'Robot holding a red skateboard', count: 1, mime: 'image/jpeg' })
-  t.same(request.left, [{ field: 'parameters.includeSafetyAttributes', why: 'a parameter of this protocol alone' }])
+  t.same(request.left, [{ field: 'parameters.includeSafetyAttributes', why: 'only this protocol has this parameter' }])
   const compatible = images.client.encodeRequest(request, smallTarget(images.client.carries).target)
   t.match(compatible, { prompt: request.prompt, n: 1, output_format: 'jpeg' })
   t.same(openApi('images.request')(compatible), [])

@@ -13,7 +13,7 @@ t.test('the limit of tokens: the client, then the operator, then an error', asyn
   t.equal(encode({}, { max_output: 100 }).body.max_tokens, 100)
   t.throws(() => messages.client.encodeRequest(requestOf(), { ...targetOf(messages), traits: {} }), {
     code: 'untranslatable',
-    message: /^The model needs a limit of tokens.*max_output/,
+    message: /^The model needs a limit of output tokens.*max_output/,
     details: { param: undefined },
   })
 })

@@ -63,6 +63,6 @@ function transformed(transform: NonNullable<Exchange['request']>, bytes: Buffer,
     return transform(bytes)
   } catch (cause) {
     const param = pathText(at)
-    throw new GatewayError('bad_request', `'${param}' does not have the form that its model needs.`, { cause, param })
+    throw new GatewayError('bad_request', `'${param}' does not have the format that its model needs.`, { cause, param })
   }
 }

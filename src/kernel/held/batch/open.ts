@@ -88,7 +88,7 @@ function exchangesOfModel(call: Call, route: Route, inner: Route, { model, at }:
   for (const one of able) if (!byModel.has(one.upstream.name)) byModel.set(one.upstream.name, one)
   if (byModel.size > 0) return byModel
   const names = [...new Set(exchanges.map(({ upstream }) => `'${upstream.name}'`))].join(', ')
-  const message = `The model \`${model}\` of '${param}' is served by ${names}, which takes no batches (it does not speak ${route.protocol?.name}). Send these requests one by one to ${inner.id}.`
+  const message = `The model \`${model}\` of '${param}' is served by ${names}, which does not accept batches (it does not speak ${route.protocol?.name}). Send these requests one by one to ${inner.id}.`
   throw new GatewayError('invalid_parameter', message, { param })
 }
 
@@ -119,13 +119,13 @@ function noSharedUpstream(
 ): GatewayError {
   const describe = ({ model, at }: BatchRequest, names: readonly string[]): string =>
     `\`${model}\` of '${pathText(at)}' by ${names.map(name => `'${name}'`).join(', ')}`
-  const message = `All requests of a batch have to be served by one upstream, and ${describe(one, its)}, ${describe(other, others)}. Send a batch for each.`
+  const message = `All requests of a batch must be served by one upstream, but ${describe(one, its)}, ${describe(other, others)}. Send one batch for each.`
   return new GatewayError('invalid_parameter', message, { param: pathText(other.at) })
 }
 
 function resourcesElsewhere(upstreams: readonly string[]): GatewayError {
   const names = upstreams.map(name => `'${name}'`).join(', ')
-  const message = `What the requests name is not held by ${names}, which serves their models. Upload it again, and name the model.`
+  const message = `The files that the requests name are not at ${names}, which serves their models. Upload them again, and name the model.`
   return new GatewayError('invalid_parameter', message)
 }
 

@@ -69,7 +69,7 @@ function requestOf(
   const text = textOf(cursor, name)
   if (text === undefined || text === '' || text.length > MAX_MODEL_CHARS) {
     const param = pathText([...at, model])
-    const message = `'${param}' has to be a string of 1 to ${MAX_MODEL_CHARS} characters.`
+    const message = `'${param}' must be a string of 1 to ${MAX_MODEL_CHARS} characters.`
     throw new GatewayError('invalid_parameter', message, { param, rule: text === undefined ? 'type' : 'length' })
   }
   const id = outer.get(rule.id)
@@ -92,7 +92,7 @@ function membersOf(
 ): ReadonlyMap<string, Item> {
   if (cursor.doc[start] !== OPEN_BRACE) {
     const param = pathText(at)
-    throw new GatewayError('invalid_parameter', `'${param}' has to be an object.`, { param, rule: 'type' })
+    throw new GatewayError('invalid_parameter', `'${param}' must be an object.`, { param, rule: 'type' })
   }
   const found = new Map<string, Item>()
   for (const item of cursor.container(start).items) {
@@ -111,13 +111,13 @@ function textOf({ doc }: JsonCursor, { start, end }: Span): string | undefined {
 
 function variant(at: DocumentPath): GatewayError {
   const param = shownName(pathText(at))
-  const message = `Unknown parameter. Did you mean '${param}'? It has to be written exactly so.`
+  const message = `Unknown parameter. Did you mean '${param}'? It must be written exactly like that.`
   return new GatewayError('invalid_parameter', message, { param, familyCode: 'unknown_parameter' })
 }
 
 function duplicate(at: DocumentPath): GatewayError {
   const param = shownName(pathText(at))
-  const message = `The parameter '${param}' may stand only once.`
+  const message = `The parameter '${param}' must occur only once.`
   return new GatewayError('duplicate_parameter', message, { param, rule: 'duplicate' })
 }
 

@@ -44,9 +44,9 @@ export function objectPresenter(kind: TaskKind): Presenter {
 /** Whoever waits for one that has failed waits in vain. */
 function unfit(task: Task): GatewayError | undefined {
   if (task.state === 'succeeded') return undefined
-  const message = 'Only a task that has ended well can be taken up.'
+  const message = 'Only a task that has succeeded can be continued.'
   return isEnded(task)
-    ? new GatewayError('invalid_parameter', `${message} This one has failed.`)
+    ? new GatewayError('invalid_parameter', `${message} This one failed.`)
     : new GatewayError('not_ready', message, { retryAfter: task.pace })
 }
 
