@@ -129,7 +129,12 @@ const HOSTILE: readonly Case[] = [
   { name: 'a boundary behind a lone LF', body: disposed('name="a"', `\n${MODEL}`) + END, rule: 'line' },
   { name: 'a boundary behind a lone LF in the preamble', body: `x\n${MODEL}${END}`, rule: 'line' },
   { name: 'CR only behind a boundary', body: '--B\rContent-Disposition: x', rule: 'line', message: /ends with CR;/ },
-  { name: 'a boundary that goes on', body: `${disposed('name="a"')}--BC\r\n`, rule: 'boundary', message: /continues with/ },
+  {
+    name: 'a boundary that goes on',
+    body: `${disposed('name="a"')}--BC\r\n`,
+    rule: 'boundary',
+    message: /continues with/,
+  },
   { name: 'a closing boundary that goes on', body: `${MODEL}--B--x\r\n`, rule: 'boundary' },
   {
     name: 'a boundary directly behind a head',
