@@ -1,3 +1,4 @@
+import { type Json, parseJson } from '../core/json.js'
 import * as g from './json-grammar.js'
 import { JsonReader } from './json-reader.js'
 import { StringReader } from './json-runs.js'
@@ -109,4 +110,10 @@ export function costNow(text: Buffer, most: number): JsonCost {
     const step = counting.next()
     if (step.done === true) return step.value
   }
+}
+
+/** Parses a text of a few MiB; undefined if it is not JSON or has more than `values` values. */
+export function parseWithin(text: Buffer, values: number): Json | undefined {
+  if (mayExceed(text.length, values) && costNow(text, values).values > values) return undefined
+  return parseJson(text.toString('utf8'))
 }

@@ -1,5 +1,5 @@
 import { isObject, type Json, parseJson } from '../../core/json.js'
-import { parseWithin } from '../../wire/json-within.js'
+import { parseWithin } from '../../wire/json-cost.js'
 import { SseDecoder, WireLimitError } from '../../wire/sse.js'
 import type { Tap } from '../tap.js'
 import { IdTap } from './id-tap.js'

@@ -1,7 +1,7 @@
 import { deepEqual } from 'node:assert/strict'
 import t from 'tap'
+import { stringsAt } from '../../src/wire/find-members.js'
 import { parsePath } from '../../src/wire/json-path.js'
-import { stringsAt } from '../../src/wire/json-strings.js'
 import { fc } from '../helpers/property.js'
 
 function found(json: string, path: string): readonly string[] {
