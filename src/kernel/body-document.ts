@@ -6,7 +6,7 @@ import type { MemoryLease } from './memory.js'
 import { parsed, type Reading } from './translate/steps.js'
 
 /** Maximum heap of a body as objects, bytes. */
-export function heapOfBody({ heap, bytes }: HeldBody): number {
+function heapOfBody({ heap, bytes }: HeldBody): number {
   return heap ?? mostHeapOf(bytes.length)
 }
 

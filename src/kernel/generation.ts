@@ -18,7 +18,7 @@ export interface Reach {
 }
 
 /** Facts about upstreams that are only known when a plan goes into service. */
-export interface Places {
+interface Places {
   /** Where an upstream is reached; `embedded:` ones listen somewhere on loopback. */
   origin(upstream: Upstream): string
   /** Headers that go with every request to it: flat name, value list. */

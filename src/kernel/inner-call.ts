@@ -13,7 +13,7 @@ export interface InnerAnswer {
   readonly body: Buffer
 }
 
-export interface InnerCallOptions {
+interface InnerCallOptions {
   readonly method: string
   readonly path: string
   readonly body: Uint8Array

@@ -7,7 +7,7 @@ import { pageByIds, pageByToken, type Query } from './pages.js'
 export type MethodsOf = (model: string) => readonly string[]
 
 /** How each family writes models. */
-export interface ModelShape {
+interface ModelShape {
   one(entry: ModelEntry, methods: MethodsOf): JsonObject
   /** Throws `invalid_parameter` for a page that there is not. */
   list(entries: readonly ModelEntry[], methods: MethodsOf, query: Query): JsonObject

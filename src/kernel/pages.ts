@@ -7,7 +7,7 @@ interface Item {
   readonly id: string
 }
 
-export interface Page<T> {
+interface Page<T> {
   readonly items: readonly T[]
   /** Whether there are more in the direction that was asked for. */
   readonly more: boolean

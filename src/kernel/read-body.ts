@@ -25,7 +25,7 @@ const LARGE_BODY_BYTES = 256 * 1024
 /** Initial buffer of a body without a content length; it doubles as the body grows. */
 const INITIAL_BUFFER_BYTES = 1024 * 1024
 
-export interface BodyReading {
+interface BodyReading {
   /** Most bytes. */
   readonly limit: number
   /** Makes room for so many bytes; undefined where it is there at once. */

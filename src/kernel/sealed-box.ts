@@ -21,7 +21,7 @@ export class SealedBox {
   }
 }
 
-export class Sealer {
+class Sealer {
   readonly #key: Uint8Array
 
   constructor(key: Uint8Array) {

@@ -29,7 +29,7 @@ const CLOSE_UNSUPPORTED = 1003
 const CLOSE_POLICY = 1008
 
 /** `stall`: the longest time in which a client may take no byte that waits for it; without one, any time. */
-export type SessionLimits = Pick<Limits, 'body' | 'values'> & Partial<Pick<Limits, 'stall'>>
+type SessionLimits = Pick<Limits, 'body' | 'values'> & Partial<Pick<Limits, 'stall'>>
 
 /**
  * A WebSocket on which a client asks for one response after the other, each by a message `response.create`, and gets

@@ -9,13 +9,13 @@ import type { Kernel } from './kernel.js'
 export const SOCKET_METHOD = 'WS'
 
 /** A refusal in the shape of the path's family. */
-export interface Refusal {
+interface Refusal {
   readonly error: GatewayError
   readonly family: Family
 }
 
 /** The caller and route of an accepted WebSocket. */
-export interface AdmittedSocket {
+interface AdmittedSocket {
   readonly route: Route
   /** Name of the caller's key. */
   readonly key: string

@@ -16,13 +16,7 @@ export function unusedExports(sources: readonly Source[]): string[] {
   const files = sources.map(source => ({ path: source.path, file: parse(source) }))
   const used = new Set(files.flatMap(({ path, file }) => usesOf(path, file)))
   return files
-    .filter(
-      ({ path }) =>
-        path.startsWith('src/') &&
-        !path.startsWith('src/kernel/') &&
-        !path.endsWith('.generated.ts') &&
-        !ENTRIES.includes(path),
-    )
+    .filter(({ path }) => path.startsWith('src/') && !path.endsWith('.generated.ts') && !ENTRIES.includes(path))
     .flatMap(({ path, file }) =>
       exportsOf(file)
         .filter(name => !used.has(`${path} ${name}`) && !used.has(`${path} *`))

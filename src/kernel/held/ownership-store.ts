@@ -15,7 +15,7 @@ export interface OwnedResource {
   readonly object?: JsonObject | undefined
 }
 
-export interface ResourcePage {
+interface ResourcePage {
   readonly items: readonly (OwnedResource & { readonly created: number })[]
   readonly more: boolean
 }

@@ -2,7 +2,7 @@ import { isObject, type Json, type JsonObject } from '../../core/json.js'
 import type { ResourcePath } from '../../core/resources.js'
 
 /** The value at a path of member names. */
-export function valueAt(object: JsonObject, path: ResourcePath): Json | undefined {
+function valueAt(object: JsonObject, path: ResourcePath): Json | undefined {
   let value: Json | undefined = object
   for (const name of path) {
     if (!isObject(value) || !Object.hasOwn(value, name)) return undefined

@@ -38,7 +38,7 @@ export interface StoredCompletion {
   readonly json: Buffer
 }
 
-export interface CompletionPage {
+interface CompletionPage {
   readonly items: readonly StoredCompletion[]
   readonly more: boolean
 }

@@ -8,7 +8,7 @@ import type { Item } from './items.js'
  * a space, and its JSON. A deleted item leaves an empty line, so that the places of the others stay. So an item is found,
  * added or deleted, and a page read, without the rest being parsed.
  */
-export interface ConversationHead {
+interface ConversationHead {
   /** Milliseconds since the epoch. */
   readonly created: number
   readonly metadata: JsonObject
@@ -26,7 +26,7 @@ export interface ConversationRecord {
 }
 
 /** An item that has not been parsed. */
-export interface ItemLine {
+interface ItemLine {
   readonly id: string
   readonly json: Buffer
 }

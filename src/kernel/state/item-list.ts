@@ -34,7 +34,7 @@ export function pageOf<T extends { readonly id?: unknown }>(
   }
 }
 
-export interface Page<T> {
+interface Page<T> {
   readonly data: readonly T[]
   readonly first_id: string | null
   readonly last_id: string | null

@@ -7,7 +7,7 @@ const NAMESPACE = 'sealed-reasoning'
 const DAY_MS = 24 * 3_600_000
 
 /** What one answer may leave to be recalled. */
-export interface ReasoningCacheBounds {
+interface ReasoningCacheBounds {
   /** Bytes of the parts, as JSON. */
   readonly bytes: number
   /** Calls of one answer by which it can be found. */
@@ -16,7 +16,7 @@ export interface ReasoningCacheBounds {
   readonly keep: number
 }
 
-export const REASONING_CACHE_BOUNDS: ReasoningCacheBounds = { bytes: 1024 * 1024, calls: 64, keep: DAY_MS }
+const REASONING_CACHE_BOUNDS: ReasoningCacheBounds = { bytes: 1024 * 1024, calls: 64, keep: DAY_MS }
 
 /**
  * Remembers the sealed thoughts that came with calls of tools, for clients whose protocol has no place to send them

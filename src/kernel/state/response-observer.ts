@@ -13,7 +13,7 @@ const ITEM_DONE = 'response.output_item.done'
 const MARK = Buffer.from(ITEM_DONE)
 
 /** What an answer tells of itself on its way to the client. */
-export interface ResponseEvents {
+interface ResponseEvents {
   /** The id of its response, before any item. */
   response(id: string): void
   items(ids: readonly string[]): void

@@ -46,7 +46,7 @@ export function askOwner(
 }
 
 /** The exchange with another path and method: `/v1/responses?v=1` and `/x` make `/v1/responses/x?v=1`. */
-export function belowOf(exchange: Exchange, method: string, below: string): Exchange {
+function belowOf(exchange: Exchange, method: string, below: string): Exchange {
   const call: UpstreamCall = {
     method,
     text: `${method} ${exchange.call.text} + ${below}`,

@@ -20,7 +20,7 @@ export interface ContentRequest {
 }
 
 /** Why nothing has reached the client. */
-export interface ContentFailure {
+interface ContentFailure {
   readonly error: GatewayError
   /** Another try may help. */
   readonly again: boolean

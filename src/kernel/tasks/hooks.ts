@@ -14,7 +14,7 @@ import { signed } from './signature.js'
 import { LeaseWorker } from './worker.js'
 
 /** What became of an attempt. */
-export interface NoticeOutcome {
+interface NoticeOutcome {
   readonly task: string
   readonly notice: string
   readonly attempt: number

@@ -17,7 +17,7 @@ export interface TaskHost {
 }
 
 /** The records of tasks, and what became of them. */
-export interface TaskRecords {
+interface TaskRecords {
   readonly repository: TaskRepository
   readonly results: Results
   wake(kind: string, due: number | null): void

@@ -37,7 +37,7 @@ export interface Dispatcher {
   withdraw(handler: UpstreamHandler): void
 }
 
-export interface SendOptions {
+interface SendOptions {
   /** Name of the key for whom it is. */
   readonly key: string
   /** Milliseconds until there is a connection for it, until the request is on its way, and until the answer is whole. */

@@ -3,7 +3,7 @@ import type { Store } from '../../core/store.js'
 import { SharedSecret } from '../shared-secret.js'
 
 /** What a link leads to, and until when, seconds since the epoch. */
-export interface Linked {
+interface Linked {
   readonly id: string
   readonly variant: string
   readonly expires: number

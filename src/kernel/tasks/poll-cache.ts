@@ -1,7 +1,7 @@
 import type { StoredRecord } from '../../core/store.js'
 
 /** An answer to a client that polls. */
-export interface PollAnswer {
+interface PollAnswer {
   readonly json: Buffer
   readonly model: string
   readonly pace: number

@@ -10,7 +10,7 @@ import { applyFailedPoll, applyUpstreamStatus, type Failure } from './transition
 import { callUpstream, documentOf, hasOtherCredential } from './upstream.js'
 
 /** What a poll came to. */
-export interface Polled {
+interface Polled {
   readonly task: Task
   /** What the upstream asks to wait, milliseconds. */
   readonly wait: number | undefined

@@ -34,7 +34,7 @@ export interface Hook {
  * `submitting`: the upstream has not confirmed it; `open`: it is being followed; `late`: it has failed by its deadline, and
  * a success would still count; `cancelling`, `deleting`: the upstream is still to be told; `done`: nothing happens any more.
  */
-export type Phase = 'submitting' | 'open' | 'late' | 'cancelling' | 'deleting' | 'done'
+type Phase = 'submitting' | 'open' | 'late' | 'cancelling' | 'deleting' | 'done'
 
 /** A task as the store has it. Times in milliseconds since the epoch. */
 export interface Task {
@@ -97,7 +97,7 @@ export interface Task {
   readonly generation: number
 }
 
-export const TASK_PREFIX = 'task_'
+const TASK_PREFIX = 'task_'
 
 /** 128 random bits: nobody guesses the id of another caller's task. */
 export function newTaskId(): string {

@@ -10,7 +10,7 @@ export interface TaskEntry {
   readonly record: StoredRecord
 }
 
-export interface TaskPage {
+interface TaskPage {
   readonly entries: readonly TaskEntry[]
   readonly more: boolean
 }

@@ -22,7 +22,7 @@ import { DIRECT, linkedView, signedPath } from './view.js'
 import { LeaseWorker } from './worker.js'
 
 /** A change of a task that is worth a line in the log. */
-export interface TaskChange {
+interface TaskChange {
   readonly task: string
   readonly kind: string
   readonly owner: string

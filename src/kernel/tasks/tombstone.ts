@@ -7,7 +7,7 @@ const NAMESPACE = 'tasks-gone'
 const RETENTION_MS = 3_600_000
 
 /** Where a task stood in its owner's list. */
-export interface Position {
+interface Position {
   readonly created: number
   readonly key: string
 }

@@ -26,7 +26,7 @@ export function linkedView(path: SignedPath, signer: LinkSigner, origin: string)
 }
 
 /** A path around the id of a task, and what whoever names no variant gets there. */
-export interface SignedPath {
+interface SignedPath {
   readonly usual: string
   readonly start: string
   readonly end: string

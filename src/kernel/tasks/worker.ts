@@ -1,6 +1,6 @@
 import type { Store, StoredRecord } from '../../core/store.js'
 
-export interface WorkerOptions {
+interface WorkerOptions {
   readonly store: Store
   readonly namespace: string
   /** How long a record is ours once it has been claimed, milliseconds. What is done with it takes less. */

@@ -94,7 +94,7 @@ async function recalledFor(
   return recallSeals(call, request, protocol)
 }
 
-export function headOf(call: Call): RequestHead {
+function headOf(call: Call): RequestHead {
   return {
     model: call.model,
     stream: call.stream,

@@ -9,7 +9,7 @@ import type { DecodedRequest } from './decoded-request.js'
 const MAX_LOSSES = 64
 
 /** How clients write the fields, and what becomes of them: the two tables of a pair of codecs. */
-export interface Tables {
+interface Tables {
   readonly fields: ClientFields
   readonly carries: Readonly<Record<string, Carry>>
 }

@@ -7,7 +7,7 @@ import type { Call } from '../call.js'
 const MAX_THOUGHT_CHARS = 512 * 1024
 
 /** What must precede and accompany the calls of an answer when the conversation continues. */
-export interface Sealed {
+interface Sealed {
   readonly thoughts: readonly Thought[]
   /** By the id of the call. */
   readonly seals: Readonly<Record<string, Seal>>

@@ -1,14 +1,14 @@
 import { GatewayError } from '../../core/errors.js'
 
 /** Close codes of RFC 6455 §7.4.1. */
-export const NORMAL = 1000
+const NORMAL = 1000
 export const GOING_AWAY = 1001
 /** Never sent: a close frame without a code. */
-export const NO_CODE = 1005
+const NO_CODE = 1005
 /** Never sent: a connection that ended without a close frame. */
 export const ABNORMAL = 1006
 export const POLICY = 1008
-export const TOO_LARGE = 1009
+const TOO_LARGE = 1009
 export const UPSTREAM_FAILED = 1011
 
 /**

@@ -3,7 +3,7 @@ import type { TunnelContext } from './context.js'
 import { Messages } from './messages.js'
 
 /** Who is told of what passes. */
-export interface FrameEvents {
+interface FrameEvents {
   /** A message of either side begins. */
   message(): void
   /** A close frame has come; false where it may not pass. */

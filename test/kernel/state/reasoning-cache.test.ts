@@ -1,5 +1,5 @@
 import t from 'tap'
-import { REASONING_CACHE_BOUNDS, ReasoningCache } from '../../../src/kernel/state/reasoning-cache.js'
+import { ReasoningCache } from '../../../src/kernel/state/reasoning-cache.js'
 import { MemoryStore } from '../../../src/stores/memory.js'
 
 const PARTS = [{ type: 'reasoning', text: '', seal: { by: 'messages', value: 'sig' } }]
@@ -26,7 +26,7 @@ t.test('an id that is used again finds the latest', async t => {
 
 t.test('it is forgotten after a day', async t => {
   let now = 0
-  const recall = new ReasoningCache(new MemoryStore(undefined, () => now), REASONING_CACHE_BOUNDS, () => now)
+  const recall = new ReasoningCache(new MemoryStore(undefined, () => now), undefined, () => now)
   await recall.remember('ann', ['call_1', 'call_2'], PARTS)
   now = 24 * 3_600_000 - 1
   t.same(await recall.find('ann', 'call_2'), PARTS)
@@ -36,7 +36,7 @@ t.test('it is forgotten after a day', async t => {
 
 t.test('what is too large, or has too many calls, or none, is not kept', async t => {
   const recall = new ReasoningCache(new MemoryStore())
-  t.equal(await recall.remember('ann', ['call_1'], 'x'.repeat(REASONING_CACHE_BOUNDS.bytes)), false)
+  t.equal(await recall.remember('ann', ['call_1'], 'x'.repeat(1024 * 1024)), false)
   t.equal(
     await recall.remember(
       'ann',

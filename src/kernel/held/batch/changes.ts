@@ -10,7 +10,7 @@ import type { Call } from '../../call.js'
 import { namingOf } from '../../members.js'
 import type { BatchRequest } from './requests.js'
 
-export interface RequestChanges {
+interface RequestChanges {
   /** In the batch. */
   readonly edits: readonly Edit[]
   /** What is taken out, without the place of the request. */
