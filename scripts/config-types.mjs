@@ -1,6 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { parseDuration, parseSize } from '../dist/config/units.js'
 
+/** Longest mapping that is written in one line, in characters, without what stands before it. */
+const MAX_LINE_CHARS = 80
+
 /**
  * What `schemas/gateway.schema.json` says, in TypeScript: the types of the files as they are written, and the defaults.
  * It reads the part of draft-07 that the schema uses: types, enums, objects, lists, and `if` / `then` / `else` that
@@ -33,7 +36,7 @@ function rawTypes(definitions) {
     for (const other of Object.keys(definitions)) if (new RegExp(`\\b${typeName(other)}\\b`).test(text)) write(other)
   }
   for (const name of ['gateway', 'routesFile']) write(name)
-  return head + [...written.values()].join('\n')
+  return head + [...written.values()].join('')
 }
 
 /** A type by its forms. A mapping beside other forms gets a name of its own. */
@@ -42,7 +45,7 @@ function declaration(name, forms) {
   if (forms.length === 1 || mapping === undefined || more.length > 0)
     return `export type ${name} = ${forms.join(' | ')}\n`
   const all = forms.map(form => (form === mapping ? `${name}Mapping` : form)).join(' | ')
-  return `export type ${name} = ${all}\n\nexport type ${name}Mapping = ${mapping}\n`
+  return `export type ${name} = ${all}\nexport type ${name}Mapping = ${mapping}\n`
 }
 
 /** A text, number or flag with rules that types cannot say. It needs no name. */
@@ -123,10 +126,12 @@ function map({ additionalProperties: values = true }, definitions) {
 
 function mapping({ properties, required = [] }, definitions) {
   const members = Object.entries(properties).map(([name, value]) => {
-    const type = typeOf(value, definitions).replaceAll('\n', '\n  ')
-    return `  readonly ${name}${required.includes(name) ? '' : '?'}: ${type}\n`
+    const mark = required.includes(name) ? '' : '?'
+    return `readonly ${name}${mark}: ${typeOf(value, definitions)}`
   })
-  return `{\n${members.join('')}}`
+  const line = `{ ${members.join('; ')} }`
+  if (line.length <= MAX_LINE_CHARS && !line.includes('\n')) return line
+  return `{\n${members.map(member => `  ${member.replaceAll('\n', '\n  ')}\n`).join('')}}`
 }
 
 const literal = value => (typeof value === 'string' ? `'${value}'` : String(value))

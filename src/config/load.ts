@@ -138,18 +138,8 @@ function assemble(main: Document, documents: readonly Document[], options: LoadO
     lint({ main, ...entries, models, upstreams, routes, timeouts: settings.timeouts, shippedKinds }, context)
     warnEmptyConfig(main, config, context)
   }
-  return {
-    config,
-    locator: new Locator(main, {
-      keys: keyEntries,
-      models,
-      objects,
-      task_kinds: taskKinds,
-      protocols,
-      routes,
-      upstreams,
-    }),
-  }
+  const sites = { keys: keyEntries, models, objects, task_kinds: taskKinds, protocols, routes, upstreams }
+  return { config, locator: new Locator(main, sites) }
 }
 
 function readProtocol({ value = {}, site }: Entry<RawProtocol>, context: Context): ProtocolConfig {

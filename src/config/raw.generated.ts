@@ -15,10 +15,7 @@ export type RawGateway = {
   readonly spool?: RawSpool
   readonly log?: RawLog
   readonly media?: RawMedia
-  readonly tasks?: {
-    readonly lease?: string
-    readonly wait?: string
-  }
+  readonly tasks?: { readonly lease?: string; readonly wait?: string }
   readonly webhooks?: RawWebhooks
   readonly include?: RawInclude
   readonly interfaces?: readonly string[]
@@ -34,21 +31,14 @@ export type RawGateway = {
   readonly routes?: RawRoutes
   readonly schemas?: RawRequestSchemas
 }
-
 export type RawListen = {
   readonly host?: string
   readonly port?: number | string
   readonly backlog?: number
-  readonly tls?: {
-    readonly cert: string
-    readonly key: string
-  }
-  readonly cors?: {
-    readonly origins: readonly string[]
-  }
+  readonly tls?: { readonly cert: string; readonly key: string }
+  readonly cors?: { readonly origins: readonly string[] }
   readonly trusted_proxies?: readonly string[]
 }
-
 export type RawLimits = {
   readonly body?: RawSize
   readonly url?: RawSize
@@ -77,9 +67,7 @@ export type RawLimits = {
   readonly drain?: string
   readonly drain_delay?: string
 }
-
 export type RawSize = string | number
-
 export type RawTimeouts = {
   readonly queue?: string
   readonly connect?: string
@@ -87,12 +75,10 @@ export type RawTimeouts = {
   readonly idle?: string
   readonly total?: string
 }
-
 export type RawRetry = {
   readonly attempts?: number
   readonly on?: readonly ('connect' | 'reset' | 'first_byte' | 'bad_response' | 'queue' | '4xx' | '5xx' | number)[]
 }
-
 export type RawStore = {
   readonly type?: string
   readonly path?: string
@@ -104,9 +90,7 @@ export type RawStore = {
   readonly user?: string
   readonly password?: RawSecret
   readonly database?: string | number
-  readonly tls?: boolean | {
-    readonly ca?: string
-  }
+  readonly tls?: boolean | { readonly ca?: string }
   readonly prefix?: string
   readonly schema?: string
   readonly pool?: number
@@ -114,29 +98,16 @@ export type RawStore = {
   readonly wait?: string
   readonly options?: Readonly<Record<string, Json>>
 }
-
-export type RawSecret = {
-  readonly env?: string
-  readonly file?: string
-}
-
+export type RawSecret = { readonly env?: string; readonly file?: string }
 export type RawSpool = {
   readonly path?: string
   readonly body?: RawSize
   readonly memory?: RawSize
   readonly disk?: RawSize
 }
-
-export type RawLog = {
-  readonly level?: string
-}
-
+export type RawLog = { readonly level?: string }
 export type RawInclude = readonly string[]
-
-export type RawMedia = {
-  readonly fetch?: RawMediaFetch
-}
-
+export type RawMedia = { readonly fetch?: RawMediaFetch }
 export type RawMediaFetch = {
   readonly allow: readonly string[]
   readonly http?: boolean
@@ -147,7 +118,6 @@ export type RawMediaFetch = {
   readonly timeout?: string
   readonly redirects?: number
 }
-
 export type RawWebhooks = {
   readonly secret: RawSecret
   readonly allow?: readonly string[]
@@ -155,33 +125,16 @@ export type RawWebhooks = {
   readonly timeout?: string
   readonly attempts?: number
 }
-
 export type RawRouteDefaults = {
   readonly caller?: RawCaller
   readonly errors?: RawFamily
   readonly prefixes?: RawPrefixes
 }
-
 export type RawCaller = RawPlacement | readonly RawPlacement[]
-
-export type RawPlacement = {
-  readonly in: 'query'
-  readonly name: string
-} | {
-  readonly in: 'subprotocol'
-  readonly prefix: string
-} | {
-  readonly in: 'header'
-  readonly name: string
-  readonly scheme?: string
-}
-
+export type RawPlacement = { readonly in: 'query'; readonly name: string } | { readonly in: 'subprotocol'; readonly prefix: string } | { readonly in: 'header'; readonly name: string; readonly scheme?: string }
 export type RawFamily = 'compatible' | 'messages' | 'native' | 'image-tasks' | 'rerank'
-
 export type RawPrefixes = Readonly<Record<string, Readonly<Record<string, string>>>>
-
 export type RawKeys = Readonly<Record<string, RawKey>>
-
 export type RawKey = {
   readonly secret: RawKeySecret | readonly RawKeySecret[]
   readonly models?: readonly string[]
@@ -189,7 +142,6 @@ export type RawKey = {
   readonly disabled?: boolean
   readonly strict?: boolean
 }
-
 export type RawKeySecret = {
   readonly env?: string
   readonly generate?: boolean
@@ -201,9 +153,7 @@ export type RawKeySecret = {
   readonly hash?: string
   readonly generate?: boolean
 }
-
 export type RawKinds = Readonly<Record<string, RawKind>>
-
 export type RawKind = {
   readonly description?: string
   readonly kind?: string
@@ -221,32 +171,21 @@ export type RawKind = {
   readonly response?: RawVerbs
   readonly traits?: RawTraits
 }
-
-export type RawCredential = {
-  readonly in: 'query'
-  readonly name: string
-  readonly secret?: RawSecret
-} | {
+export type RawCredential = { readonly in: 'query'; readonly name: string; readonly secret?: RawSecret } | {
   readonly in: 'header'
   readonly name: string
   readonly scheme?: string
   readonly secret?: RawSecret
 }
-
 export type RawHeaders = Readonly<Record<string, string>>
-
 export type RawMembers = Readonly<Record<string, 'model' | 'same' | 'drop' | 'refuse' | 'pass'>>
-
 export type RawForward = {
   readonly request?: readonly string[]
   readonly response?: readonly string[]
   readonly trace?: boolean
 }
-
 export type RawSpeaks = Readonly<Record<string, RawEndpoint>>
-
 export type RawEndpoint = string | RawEndpointMapping
-
 export type RawEndpointMapping = {
   readonly call: string
   readonly stream?: string
@@ -256,9 +195,7 @@ export type RawEndpointMapping = {
   readonly forms?: 'json'
   readonly task?: RawTask
 }
-
 export type RawVerbs = readonly RawVerb[]
-
 export type RawVerb = {
   readonly set?: Readonly<Record<string, Json>>
   readonly default?: Readonly<Record<string, Json>>
@@ -270,12 +207,8 @@ export type RawVerb = {
   readonly cast?: Readonly<Record<string, 'string' | 'number' | 'integer'>>
   readonly map?: Readonly<Record<string, Readonly<Record<string, Json>>>>
   readonly only?: Readonly<Record<string, readonly (string | number | boolean)[]>>
-  readonly split?: Readonly<Record<string, {
-    readonly at: string
-    readonly into: readonly string[]
-  }>>
+  readonly split?: Readonly<Record<string, { readonly at: string; readonly into: readonly string[] }>>
 }
-
 export type RawTask = {
   readonly id?: RawTaskPointers
   readonly state?: RawTaskPointers
@@ -293,22 +226,12 @@ export type RawTask = {
   readonly keep?: string
   readonly inline?: RawSize
 }
-
 export type RawTaskPointers = string | readonly string[]
-
 export type RawTaskStates = Readonly<Record<string, 'queued' | 'running' | 'succeeded' | 'failed' | 'cancelled'>>
-
 export type RawTaskResult = RawTaskPointers | Readonly<Record<string, RawTaskPointers>>
-
 export type RawTaskError = RawTaskPointers | RawTaskErrorMapping
-
-export type RawTaskErrorMapping = {
-  readonly code?: RawTaskPointers
-  readonly message?: RawTaskPointers
-}
-
+export type RawTaskErrorMapping = { readonly code?: RawTaskPointers; readonly message?: RawTaskPointers }
 export type RawTaskFields = Readonly<Record<string, RawTaskPointers>>
-
 export type RawTaskPoll = {
   readonly every?: string
   readonly first?: string
@@ -316,16 +239,13 @@ export type RawTaskPoll = {
   readonly at_once?: number
   readonly clients?: string
 }
-
 export type RawTaskVerdict = {
   readonly at: RawTaskPointers
   readonly accepted: RawTaskVerdicts
   readonly busy?: RawTaskVerdicts
   readonly message?: RawTaskPointers
 }
-
 export type RawTaskVerdicts = readonly (string | number)[]
-
 export type RawTraits = {
   readonly max_output?: number
   readonly max_tokens_field?: 'max_tokens' | 'max_completion_tokens'
@@ -339,24 +259,17 @@ export type RawTraits = {
   readonly image_inputs?: 'objects' | 'parts'
   readonly several_images?: boolean
   readonly rerank?: readonly ('max_tokens_per_doc' | 'max_doc_length' | 'priority' | 'truncation')[]
-  readonly embedding_tasks?: {
-    readonly field: string
-    readonly words: Readonly<Record<string, string>>
-  }
+  readonly embedding_tasks?: { readonly field: string; readonly words: Readonly<Record<string, string>> }
   readonly fetches_urls?: true | false | 'https'
 }
-
 export type RawUpstreams = Readonly<Record<string, RawUpstream>>
-
 export type RawUpstream = {
   readonly description?: string
   readonly kind?: string
   readonly base?: string
   readonly credential?: RawCredential
   readonly secret?: RawSecret
-  readonly resources?: {
-    readonly unknown?: 'refuse' | 'pass'
-  }
+  readonly resources?: { readonly unknown?: 'refuse' | 'pass' }
   readonly former?: readonly RawSecret[]
   readonly headers?: RawHeaders
   readonly forward?: RawForward
@@ -370,15 +283,10 @@ export type RawUpstream = {
   readonly traits?: RawTraits
   readonly disabled?: boolean
 }
-
 export type RawDefaultModels = Readonly<Record<string, string>>
-
 export type RawModels = Readonly<Record<string, RawModel>>
-
 export type RawModel = string | RawModelWithTargets | RawModelWithUpstream | RawTargets
-
 export type RawTargets = readonly (string | RawTarget)[]
-
 export type RawTarget = {
   readonly upstream: string
   readonly as?: string
@@ -387,7 +295,6 @@ export type RawTarget = {
   readonly response?: RawVerbs
   readonly traits?: RawTraits
 }
-
 export type RawModelWithTargets = {
   readonly targets: RawTargets
   readonly request?: RawVerbs
@@ -401,11 +308,8 @@ export type RawModelWithTargets = {
   readonly strict?: boolean
   readonly serves?: RawProtocolNames
 }
-
 export type RawListedModels = readonly string[] | 'upstream'
-
 export type RawProtocolNames = readonly string[]
-
 export type RawModelWithUpstream = {
   readonly upstream: string
   readonly as?: string
@@ -421,9 +325,7 @@ export type RawModelWithUpstream = {
   readonly strict?: boolean
   readonly serves?: RawProtocolNames
 }
-
 export type RawProtocols = Readonly<Record<string, RawProtocol>>
-
 export type RawProtocol = {
   readonly end?: {
     readonly data?: string
@@ -445,19 +347,13 @@ export type RawProtocol = {
     readonly reasoning?: RawCountPath
   }
   readonly members?: RawMembers
-  readonly vectors?: {
-    readonly at: string
-    readonly format: string
-  }
+  readonly vectors?: { readonly at: string; readonly format: string }
   readonly messages?: {
     readonly model?: readonly string[]
     readonly counted?: readonly string[]
     readonly error_event?: boolean
   }
-  readonly subprotocols?: {
-    readonly pass?: readonly string[]
-    readonly answer?: readonly string[]
-  }
+  readonly subprotocols?: { readonly pass?: readonly string[]; readonly answer?: readonly string[] }
   readonly rate_limits?: {
     readonly reset: 'duration' | 'time'
     readonly headers: readonly string[]
@@ -466,43 +362,24 @@ export type RawProtocol = {
     readonly input_tokens?: RawRateLimit
     readonly output_tokens?: RawRateLimit
   }
-  readonly unknown_model?: {
-    readonly status: number
-    readonly param?: string
-    readonly message?: string
-  }
+  readonly unknown_model?: { readonly status: number; readonly param?: string; readonly message?: string }
   readonly task?: RawTask
 }
-
 export type RawCountPath = string | readonly string[]
-
-export type RawRateLimit = {
-  readonly limit: string
-  readonly remaining: string
-  readonly reset: string
-}
-
+export type RawRateLimit = { readonly limit: string; readonly remaining: string; readonly reset: string }
 export type RawTaskKinds = Readonly<Record<string, RawTaskKind>>
-
 export type RawTaskKind = {
   readonly title?: string
   readonly object?: string
   readonly record?: 'object' | 'image-tasks'
-  readonly members?: Readonly<Record<string, RawTaskMembers | {
-    readonly from: RawTaskMembers
-    readonly as?: 'text'
-  }>>
+  readonly members?: Readonly<Record<string, RawTaskMembers | { readonly from: RawTaskMembers; readonly as?: 'text' }>>
   readonly nulls?: boolean
   readonly parent?: string
   readonly content: Readonly<Record<string, RawMediaTypes>>
 }
-
 export type RawTaskMembers = string | readonly string[]
-
 export type RawMediaTypes = string | readonly string[]
-
 export type RawObjects = Readonly<Record<string, RawObject>>
-
 export type RawObject = {
   readonly id: string
   readonly prefix?: string
@@ -519,13 +396,9 @@ export type RawObject = {
     readonly filter?: readonly string[]
   }
 }
-
 export type RawPathList = string | readonly string[]
-
 export type RawRoutes = Readonly<Record<string, RawRoute>>
-
 export type RawRoute = RawRouteMapping | 'off'
-
 export type RawRouteMapping = {
   readonly protocol?: string
   readonly answer?: 'models' | 'model' | 'response' | 'response.delete' | 'response.input_items' | 'response.cancel' | 'response.compact' | 'conversation.create' | 'conversation' | 'conversation.update' | 'conversation.delete' | 'conversation.items' | 'conversation.items.create' | 'conversation.item' | 'conversation.item.delete' | 'completions' | 'completion' | 'completion.update' | 'completion.delete' | 'completion.messages' | 'client_secret'
@@ -542,10 +415,7 @@ export type RawRouteMapping = {
   readonly caller?: RawCaller
   readonly errors?: RawFamily
   readonly prefixes?: RawPrefixes
-  readonly also?: {
-    readonly path: string
-    readonly with?: readonly string[]
-  }
+  readonly also?: { readonly path: string; readonly with?: readonly string[] }
   readonly families?: Readonly<Record<string, string>>
   readonly timeouts?: RawTimeouts
   readonly retry?: RawRetry
@@ -558,23 +428,16 @@ export type RawRouteMapping = {
   readonly names?: Readonly<Record<string, RawPathList>>
   readonly holder?: readonly string[]
   readonly every_model?: boolean
-  readonly session?: {
-    readonly header: string
-    readonly parameter: string
-  }
+  readonly session?: { readonly header: string; readonly parameter: string }
   readonly batch?: {
     readonly of: string
     readonly list: string
     readonly request: string
     readonly id: string
   }
-  readonly results?: {
-    readonly id: string
-    readonly model: string
-  }
+  readonly results?: { readonly id: string; readonly model: string }
   readonly body?: 'json' | 'multipart' | 'raw' | 'none'
 }
-
 export type RawRouteLimits = {
   readonly body?: RawSize
   readonly line?: RawSize
@@ -587,7 +450,6 @@ export type RawRouteLimits = {
   readonly field?: RawSize
   readonly fields?: RawSize
 }
-
 export type RawRouteTask = {
   readonly kind: string
   readonly do?: 'submit' | 'retrieve' | 'list' | 'select' | 'content' | 'cancel' | 'delete' | 'seed'
@@ -613,27 +475,20 @@ export type RawRouteTask = {
   readonly keep?: string
   readonly inline?: RawSize
 }
-
 export type RawModelPointer = string | RawModelPointerMapping
-
 export type RawModelPointerMapping = {
   readonly from: string
   readonly values?: Readonly<Record<string, string>>
   readonly default?: string
 }
-
 export type RawFraming = RawFramingWord | RawFramingChoice
-
 export type RawFramingWord = 'sse' | 'sse-crlf' | 'ndjson' | 'array'
-
 export type RawFramingChoice = {
   readonly default?: RawFramingWord
   readonly parameter: string
   readonly values: Readonly<Record<string, RawFramingWord>>
 }
-
 export type RawRequestSchemas = Readonly<Record<string, string | Readonly<Record<string, Json>>>>
-
 export type RawRoutesFile = {
   readonly include?: RawInclude
   readonly defaults?: RawRouteDefaults

@@ -70,6 +70,17 @@ export function readStore(written: RawStore, site: Site, context: Context): Stor
     return { type, path, module, options: raw.options ?? {} }
   }
   if (type === 'memory' || type === 'file') return { type, path }
+  return readServer(raw, type, path, site, context)
+}
+
+/** A store on another machine. */
+function readServer(
+  raw: RawStore,
+  type: 'redis' | 'postgres',
+  path: string,
+  site: Site,
+  context: Context,
+): StoreConfig {
   const absent: string[] = []
   const secret = (name: 'url' | 'password' | 'sentinel_password'): Secret | undefined =>
     secretOf(raw[name], site.child(name), context, absent)

@@ -22,6 +22,7 @@ import type { StoreConfig } from './store-config.js'
 import type { TaskAction, TaskCallName, TaskShape } from './task.js'
 import type { TaskKind } from './task-kind.js'
 import type { TextUsage } from './text.js'
+import type { FormTransform, Transform } from './transform.js'
 
 /** What the kernel reads: immutable, built once per generation of the configuration, never edited. */
 export interface Plan {
@@ -237,32 +238,6 @@ export interface Call {
   readonly text: string
   /** The target has its whole query: nothing of the client's goes behind it. */
   readonly whole?: true
-}
-
-/**
- * A declared rewrite of a JSON document, as bytes in and bytes out: what the verbs do not name stays byte for byte as
- * it was. Throws `SyntaxError` where the document is not a JSON object.
- */
-export interface Transform {
-  (document: Uint8Array): Uint8Array
-  /** The same one after the other, for documents that are too large to be rewritten in one turn of the event loop. */
-  readonly steps?: readonly Transform[]
-}
-
-/** A declared rewrite of a form. Throws {@link GatewayError} where a form cannot say what is declared. */
-export type FormTransform = (form: FormChanges) => void
-
-/** What may be changed of a form; every other byte of it stays as it was. Parts are named as their client wrote them. */
-export interface FormChanges {
-  has(name: string): boolean
-  /** The one part that any reader takes for that name is a text field with this value, whatever stood there. */
-  set(name: string, value: string): void
-  /** All parts of that name have another one. */
-  rename(from: string, to: string): void
-  /** Takes out every part that some reader finds at the path or below it: `metadata[user]` is at `metadata.user`. */
-  remove(path: readonly string[]): void
-  /** Takes out every part that is not at one of the paths or below it. */
-  keep(paths: readonly (readonly string[])[]): void
 }
 
 export interface Upstream {

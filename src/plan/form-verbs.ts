@@ -1,7 +1,7 @@
 import type { VerbConfig } from '../core/config.js'
 import { GatewayError } from '../core/errors.js'
 import { isObject, type Json } from '../core/json.js'
-import type { FormChanges, FormTransform } from '../core/plan.js'
+import type { FormChanges, FormTransform } from '../core/transform.js'
 import { EVERY, type Path, parsePath } from '../wire/json-path.js'
 
 /**

@@ -1,6 +1,6 @@
 import { QUOTE } from '../core/ascii.js'
 import { isObject, type Json, parseJson } from '../core/json.js'
-import type { Transform } from '../core/plan.js'
+import type { Transform } from '../core/transform.js'
 import { asBuffer } from '../wire/bytes.js'
 import {
   changeValues,

@@ -1,5 +1,5 @@
 import { isObject, type Json } from '../core/json.js'
-import type { Transform } from '../core/plan.js'
+import type { Transform } from '../core/transform.js'
 
 /** A verb of the configuration language: its arguments, as written, become edits of a document's bytes. */
 export interface Verb {

@@ -1,7 +1,7 @@
 import { OPEN_BRACE } from '../core/ascii.js'
 import type { VerbConfig } from '../core/config.js'
 import type { Json } from '../core/json.js'
-import type { Transform } from '../core/plan.js'
+import type { Transform } from '../core/transform.js'
 import {
   aliasMember,
   keepMembers,

@@ -3,6 +3,7 @@ import type { Server } from 'node:http'
 import type { Server as HttpsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import type { Plan } from '../core/plan.js'
+import type { Log } from '../sinks/log.js'
 
 /** What a process has open besides connections: the store, the log, watched files, the runtime's own. */
 const OWN_DESCRIPTORS = 64
@@ -53,4 +54,14 @@ export function onCrowded(server: Server | HttpsServer, limit: number, crowded: 
 function descriptorOf(socket: Socket): number {
   const { _handle: handle } = socket as { readonly _handle?: { readonly fd?: number } | null }
   return handle?.fd ?? -1
+}
+
+/** Under load such a process refuses what its limits would allow. */
+export function warnOfDescriptors(plan: Plan, limit: number | undefined, log: Log): void {
+  const needed = descriptorsWanted(plan)
+  if (limit === undefined || limit >= needed) return
+  log.warn(
+    { limit: 'descriptors', open_files: limit, needed },
+    'too few file descriptors for what limits.in_flight and limits.connections allow: raise `ulimit -n`, or lower them',
+  )
 }

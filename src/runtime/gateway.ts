@@ -5,12 +5,9 @@ import type { AddressInfo } from 'node:net'
 import { resolve } from 'node:path'
 import type { Writable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Config } from '../core/config.js'
 import { GatewayError } from '../core/errors.js'
 import type { Placement } from '../core/placement.js'
 import type { Caller, Plan } from '../core/plan.js'
-import type { Problem } from '../core/problems.js'
-import { atOnce, inSlices, type Steps } from '../core/steps.js'
 import type { Store } from '../core/store.js'
 import { authenticate } from '../kernel/authenticate.js'
 import { Generation } from '../kernel/generation.js'
@@ -18,28 +15,23 @@ import { handle } from '../kernel/handle.js'
 import { Kernel } from '../kernel/kernel.js'
 import { Pools } from '../net/pools.js'
 import { type Log, openLog } from '../sinks/log.js'
-import { changesBetween } from './changes.js'
-import { descriptorLimit, descriptorsWanted, onCrowded } from './descriptors.js'
+import { descriptorLimit, onCrowded, warnOfDescriptors } from './descriptors.js'
 import { Embedded } from './embedded.js'
 import { answerHealth, type Health } from './health.js'
-import { type LoadedPlan, type LoadOptions, loadPlan, type Running, reloadPlan } from './load.js'
-import { OneAfterAnother } from './one-after-another.js'
-import { ConfigError, StartError } from './problems.js'
-import { needsRestart, type StartSettings } from './restart.js'
-import { applyLimits, createServer, listen } from './server.js'
+import { type LoadedPlan, loadPlan, type Running } from './load.js'
+import { ConfigError, messageOf, StartError } from './problems.js'
+import { type ReloadOptions, Reloads } from './reload.js'
+import { createServer, listen } from './server.js'
 import { shownEntries } from './shown.js'
 import { Sockets } from './sockets.js'
 import { StoreState } from './store-state.js'
 import { openStore } from './stores.js'
 import { Sweeper } from './sweeper.js'
-import { type SourceWatch, watchSources } from './watch.js'
 import { answerWelcome } from './welcome.js'
 
-export interface StartOptions extends Omit<LoadOptions, 'env'> {
+export interface StartOptions extends Omit<ReloadOptions, 'env'> {
   /** Variables that the files may name. Default: those of the process. */
-  readonly env?: LoadOptions['env']
-  /** Follow the files and reload when they change. Default true. */
-  readonly watch?: boolean
+  readonly env?: ReloadOptions['env']
   /** Where log lines go. Default: standard error, in batches. */
   readonly log?: Writable
 }
@@ -49,17 +41,8 @@ const BEARER: readonly Placement[] = [{ in: 'header', name: 'authorization', sch
 /** Time for the closing handshake of WebSockets when the process ends, milliseconds. */
 const SOCKET_CLOSE_TIMEOUT_MS = 1000
 
-/**
- * A running gateway. Reloading is a transaction: read, check, compile, acquire pools, swap one pointer; on any error the
- * old plan goes on serving.
- */
+/** A running gateway: it listens, serves the plan of the moment, and drains when it ends. */
 export class Gateway {
-  readonly #options: StartOptions & LoadOptions
-  /** Settings that the process started with. */
-  readonly #first: StartSettings
-  /** What serves, and what it was compiled from. */
-  #running: Running
-  #loaded: LoadedPlan
   readonly #log: Log
   readonly #pools = new Pools()
   readonly #embedded: Embedded
@@ -69,19 +52,11 @@ export class Gateway {
   readonly #sockets: Sockets
   readonly #server: Server | HttpsServer
   readonly #health: Health
-  #watch: SourceWatch | undefined
-  /** Keys that cannot be used, each with the reason. */
-  #unusable: ReadonlyMap<string, string>
-  #reread = 0
-  /** Whether the next reload was requested; otherwise the log says that files have changed. */
-  #isAsked = false
-  /** How the last reload failed, where it did. */
-  #failure: string | undefined
+  readonly #reloads: Reloads
   /** Most that the process may have open, where the system says so. */
   readonly #descriptors = descriptorLimit()
   /** Requests that the drain did not wait for. */
   #cutCalls = 0
-  readonly #reloads = new OneAfterAnother(() => this.#reload())
   #closing: Promise<void> | undefined
   /** Aborted where the process is to end at once. */
   readonly #hurry = new AbortController()
@@ -90,19 +65,14 @@ export class Gateway {
   readonly closed: Promise<void>
 
   constructor(
-    options: StartOptions & LoadOptions,
+    options: StartOptions & ReloadOptions,
     loaded: LoadedPlan,
     running: Running,
     embedded: Embedded,
     store: Store,
     state: StoreState,
   ) {
-    this.#options = options
     const { plan } = running
-    this.#loaded = loaded
-    this.#running = running
-    this.#first = { listen: plan.listen, store: plan.store, spool: plan.spool }
-    this.#unusable = atOnce(unusable(running.config))
     this.#embedded = embedded
     this.#store = store
     this.#log = openLog(plan.log.level, options.log)
@@ -110,22 +80,32 @@ export class Gateway {
     this.#sweeper = new Sweeper(store, state)
     this.#kernel = new Kernel(new Generation(plan, 1, this.#pools, embedded), this.#log, store)
     this.#sockets = new Sockets(this.#kernel)
-    this.#kernel.onRefusedCredential = () => this.#rereadSecrets()
+    this.#kernel.onRefusedCredential = () => this.#reloads.rereadSecrets()
     this.#kernel.onStoreFault = error => state.failed(error)
     state.onUp = () => this.#kernel.tasks.checkNow()
     this.#logTasks()
-    this.#health = {
-      draining: false,
-      generation: 1,
-      digest: plan.digest,
-      reloads: { applied: 0, failed: 0, unchanged: 0 },
-      valid: true,
-      problems: [],
-      restart: [],
-      off: plan.off,
-      store: { type: plan.store.type, state },
+    this.#health = healthOf(plan, state)
+    this.#server = this.#createServer(plan)
+    this.#server.on('connection', () => this.#kernel.turns.accepted())
+    if (this.#descriptors !== undefined) {
+      onCrowded(this.#server, this.#descriptors, socket => this.#kernel.crowded.add(socket))
     }
-    this.#server = createServer(
+    this.#reloads = new Reloads(options, loaded, running, {
+      kernel: this.#kernel,
+      server: this.#server,
+      health: this.#health,
+      pools: this.#pools,
+      embedded,
+      log: this.#log,
+      descriptors: this.#descriptors,
+    })
+    this.closed = new Promise(ended => {
+      this.#ended = ended
+    })
+  }
+
+  #createServer(plan: Plan): Server | HttpsServer {
+    return createServer(
       plan.listen,
       plan.limits,
       (request, response) => {
@@ -145,13 +125,6 @@ export class Gateway {
         })
       },
     )
-    this.#server.on('connection', () => this.#kernel.turns.accepted())
-    if (this.#descriptors !== undefined) {
-      onCrowded(this.#server, this.#descriptors, socket => this.#kernel.crowded.add(socket))
-    }
-    this.closed = new Promise(ended => {
-      this.#ended = ended
-    })
   }
 
   /** The plan that serves new requests. */
@@ -161,7 +134,7 @@ export class Gateway {
 
   /** What the files said when they were last read, problems included. */
   get loaded(): LoadedPlan {
-    return this.#loaded
+    return this.#reloads.loaded
   }
 
   get health(): Readonly<Health> {
@@ -204,23 +177,13 @@ export class Gateway {
     this.#kernel.tasks.start()
     this.#log.info({ address: this.origin, generation: 1, digest: this.plan.digest }, 'listening')
     this.#logDisabled(this.plan)
-    this.#logDescriptors(this.plan)
+    warnOfDescriptors(this.plan, this.#descriptors, this.#log)
   }
 
   /** Their callers get "model not found". */
   #logDisabled({ off: { upstreams, models } }: Plan): void {
     if (upstreams.size === 0) return
     this.#log.warn({ upstreams: shownEntries(upstreams), models: shownEntries(models) }, 'upstreams are off')
-  }
-
-  /** Under load such a process refuses what its limits would allow. */
-  #logDescriptors(plan: Plan): void {
-    const needed = descriptorsWanted(plan)
-    if (this.#descriptors === undefined || this.#descriptors >= needed) return
-    this.#log.warn(
-      { limit: 'descriptors', open_files: this.#descriptors, needed },
-      'too few file descriptors for what limits.in_flight and limits.connections allow: raise `ulimit -n`, or lower them',
-    )
   }
 
   /** Removes body files that a crash left on the disk. An unusable folder is reported, and large bodies are refused later. */
@@ -232,131 +195,13 @@ export class Gateway {
   }
 
   /** Follows the files of `loaded` from now on. */
-  async follow(loaded: LoadedPlan): Promise<void> {
-    if (this.#options.watch === false) return
-    if (this.#watch !== undefined) return this.#watch.update(loaded.sources, loaded.watch)
-    this.#watch = watchSources({
-      sources: loaded.sources,
-      folders: loaded.watch,
-      onChange: async () => {
-        await this.#reloads.run()
-      },
-      onError: error => this.#log.warn({ error: error.message }, 'watching the configuration failed; trying again'),
-    })
-    await this.#watch.ready
+  follow(loaded: LoadedPlan): Promise<void> {
+    return this.#reloads.follow(loaded)
   }
 
   /** Reads the files again; calls that come while they are being read share one further reading. */
   reload(): Promise<LoadedPlan> {
-    this.#isAsked = true
-    return this.#reloads.run()
-  }
-
-  async #reload(): Promise<LoadedPlan> {
-    const isAsked = this.#isAsked
-    this.#isAsked = false
-    this.#log.debug({ asked: isAsked }, 'reloading the configuration')
-    const loaded = await this.#load(isAsked)
-    if (this.#health.draining) return loaded
-    this.#loaded = loaded
-    await this.follow(loaded)
-    const { plan, config } = loaded
-    if (plan === undefined || config === undefined) this.#refuse(loaded, isAsked)
-    else if (plan === this.plan) this.#unchanged(loaded)
-    else await this.#apply({ plan, config }, loaded.problems)
-    return loaded
-  }
-
-  async #load(isAsked: boolean): Promise<LoadedPlan> {
-    try {
-      return await reloadPlan(this.#options, this.#running)
-    } catch (error) {
-      this.#failed({ error: messageOf(error) }, messageOf(error), isAsked)
-      throw error
-    }
-  }
-
-  /**
-   * An invalid save may be read more than once, because the files that it names are watched from then on. It is
-   * reported once, unless a reload was requested. `same` identifies the failure.
-   */
-  #failed(fields: object, same: string, isAsked: boolean): void {
-    if (this.#failure === same && !isAsked) {
-      this.#log.debug({}, 'the configuration is still invalid, with the same problems')
-      return
-    }
-    this.#failure = same
-    this.#health.reloads.failed++
-    this.#health.valid = false
-    this.#log.error(fields, 'reload failed; the last valid configuration stays')
-  }
-
-  #unchanged({ problems: warnings }: LoadedPlan): void {
-    this.#health.reloads.unchanged++
-    this.#failure = undefined
-    // The messages may change with time alone: certificates expire.
-    if (warnings.length > 0) this.#log.warn({ warnings: warnings.map(briefly) }, 'the files are unchanged')
-    if (!this.#health.valid) this.#log.info({ generation: this.#health.generation }, 'the configuration is valid again')
-    this.#health.valid = true
-    this.#health.problems = []
-  }
-
-  #refuse({ problems, digest }: LoadedPlan, isAsked: boolean): void {
-    this.#health.problems = problems
-    const { generation } = this.#health
-    const told = problems.map(briefly)
-    this.#failed({ generation, problems: told }, digest + JSON.stringify(told), isAsked)
-  }
-
-  async #apply(next: Running, warnings: readonly Problem[]): Promise<void> {
-    const { plan, config } = next
-    await this.#embedded.prepare(plan)
-    const withoutSecret = await inSlices(unusable(config))
-    const changes = await inSlices(changesBetween(this.#running.config, config))
-    if (this.#health.draining) return
-    const before = this.plan
-    const generation = new Generation(plan, this.#health.generation + 1, this.#pools, this.#embedded)
-    this.#kernel.swap(generation)
-    this.#running = next
-    applyLimits(this.#server, plan.limits)
-    this.#renewCertificate(plan)
-    this.#log.level(plan.log.level)
-    this.#health.generation = generation.number
-    this.#health.digest = plan.digest
-    this.#health.reloads.applied++
-    this.#failure = undefined
-    this.#health.valid = true
-    this.#health.problems = []
-    this.#health.restart = needsRestart(this.#first, plan)
-    this.#health.off = plan.off
-    const told = warnings.length > 0 ? { warnings: warnings.map(briefly) } : {}
-    this.#log.info({ generation: generation.number, digest: plan.digest, ...changes, ...told }, 'reloaded')
-    for (const { name, off } of plan.upstreams.values()) {
-      const was = before.upstreams.get(name)?.off
-      if (off !== undefined && off !== was) this.#log.warn({ upstream: name, reason: off }, 'an upstream is off')
-      if (off === undefined && was !== undefined) this.#log.info({ upstream: name }, 'an upstream is on again')
-    }
-    this.#logKeys(config, withoutSecret)
-    if (descriptorsWanted(plan) > descriptorsWanted(before)) this.#logDescriptors(plan)
-    for (const what of this.#health.restart) this.#log.warn({ setting: what }, 'needs a restart to take effect')
-  }
-
-  /** Keys whose secret disappeared or came back: their callers are refused without a reason. */
-  #logKeys({ keys }: Config, now: ReadonlyMap<string, string>): void {
-    const before = this.#unusable
-    this.#unusable = now
-    for (const [key, reason] of this.#unusable) {
-      if (reason !== before.get(key)) this.#log.warn({ key, reason }, 'a key cannot be used')
-    }
-    for (const key of before.keys()) {
-      if (keys[key] !== undefined && !this.#unusable.has(key)) this.#log.info({ key }, 'a key can be used again')
-    }
-  }
-
-  #renewCertificate(plan: Plan): void {
-    const { tls } = plan.listen
-    if (tls === undefined || !('setSecureContext' in this.#server)) return
-    this.#server.setSecureContext({ cert: tls.cert.content.reveal(), key: tls.key.content.reveal() })
+    return this.#reloads.reload()
   }
 
   /** Whose key the request presents. */
@@ -380,7 +225,7 @@ export class Gateway {
     this.#kernel.draining = true
     const { calls } = this.#kernel
     const before = calls.size
-    await this.#watch?.close()
+    await this.#reloads.close()
     this.#server.close()
     this.#sockets.drain()
     const grace = setTimeout(() => this.#cut(), this.plan.limits.drain)
@@ -396,14 +241,6 @@ export class Gateway {
   async #announced(): Promise<void> {
     const { drain_delay = 0 } = this.plan.limits
     if (drain_delay > 0) await delay(drain_delay, undefined, { signal: this.#hurry.signal }).catch(() => undefined)
-  }
-
-  /** A rotated secret may have been missed; it is looked for once a generation. */
-  #rereadSecrets(): void {
-    if (this.#reread === this.#health.generation) return
-    this.#reread = this.#health.generation
-    this.#log.warn({ generation: this.#reread }, 'an upstream refused its credential; reading the secrets again')
-    this.reload().catch((error: Error) => this.#log.error({ error: error.message }, 'reload failed'))
   }
 
   #logTasks(): void {
@@ -432,7 +269,7 @@ export class Gateway {
     this.#server.close()
     this.#sockets.drain()
     this.#cut()
-    await this.#watch?.close()
+    await this.#reloads.close()
     await this.#end()
   }
 
@@ -484,22 +321,16 @@ export async function startGateway(given: StartOptions): Promise<Gateway> {
   return gateway
 }
 
-/** Keys none of whose secrets is there, each with the reason. */
-function* unusable({ keys }: Config): Steps<ReadonlyMap<string, string>> {
-  const reasons = new Map<string, string>()
-  for (const name of Object.keys(keys)) {
-    const absent = keys[name]?.absent
-    if (absent !== undefined) reasons.set(name, absent)
-    yield
+function healthOf(plan: Plan, state: StoreState): Health {
+  return {
+    draining: false,
+    generation: 1,
+    digest: plan.digest,
+    reloads: { applied: 0, failed: 0, unchanged: 0 },
+    valid: true,
+    problems: [],
+    restart: [],
+    off: plan.off,
+    store: { type: plan.store.type, state },
   }
-  return reasons
-}
-
-/** A problem as the log has it. */
-function briefly({ position, path, message }: Problem): object {
-  return { at: `${position.file}:${position.line}:${position.column}`, path, message }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

@@ -15,3 +15,7 @@ export class ConfigError extends Error {
 export class StartError extends Error {
   override readonly name = 'StartError'
 }
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

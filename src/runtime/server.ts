@@ -147,6 +147,12 @@ function serveInPlace(server: Server | HttpsServer, request: IncomingMessage, so
   server.emit('setSecureContext' in server ? 'secureConnection' : 'connection', socket)
 }
 
+/** New connections are served with the certificate of these settings. */
+export function renewCertificate(server: Server | HttpsServer, { tls }: ListenConfig): void {
+  if (tls === undefined || !('setSecureContext' in server)) return
+  server.setSecureContext({ cert: tls.cert.content.reveal(), key: tls.key.content.reveal() })
+}
+
 /** Opens a listener. Throws {@link StartError} with one clear line where that cannot be. */
 export async function listen(
   server: Server | HttpsServer,

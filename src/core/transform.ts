@@ -1,0 +1,25 @@
+/**
+ * A declared rewrite of a JSON document, as bytes in and bytes out: what the verbs do not name stays byte for byte as
+ * it was. Throws `SyntaxError` where the document is not a JSON object.
+ */
+export interface Transform {
+  (document: Uint8Array): Uint8Array
+  /** The same one after the other, for documents that are too large to be rewritten in one turn of the event loop. */
+  readonly steps?: readonly Transform[]
+}
+
+/** A declared rewrite of a form. Throws {@link GatewayError} where a form cannot say what is declared. */
+export type FormTransform = (form: FormChanges) => void
+
+/** What may be changed of a form; every other byte of it stays as it was. Parts are named as their client wrote them. */
+export interface FormChanges {
+  has(name: string): boolean
+  /** The one part that any reader takes for that name is a text field with this value, whatever stood there. */
+  set(name: string, value: string): void
+  /** All parts of that name have another one. */
+  rename(from: string, to: string): void
+  /** Takes out every part that some reader finds at the path or below it: `metadata[user]` is at `metadata.user`. */
+  remove(path: readonly string[]): void
+  /** Takes out every part that is not at one of the paths or below it. */
+  keep(paths: readonly (readonly string[])[]): void
+}

@@ -1,0 +1,272 @@
+import type { Server } from 'node:http'
+import type { Server as HttpsServer } from 'node:https'
+import type { Config } from '../core/config.js'
+import type { Plan } from '../core/plan.js'
+import type { Problem } from '../core/problems.js'
+import { Secret } from '../core/secret.js'
+import { atOnce, inSlices, type Steps } from '../core/steps.js'
+import type { StoreConfig } from '../core/store-config.js'
+import { Generation } from '../kernel/generation.js'
+import type { Kernel } from '../kernel/kernel.js'
+import type { Pools } from '../net/pools.js'
+import type { Log } from '../sinks/log.js'
+import { changesBetween } from './changes.js'
+import { descriptorsWanted, warnOfDescriptors } from './descriptors.js'
+import type { Embedded } from './embedded.js'
+import type { Health } from './health.js'
+import { type LoadedPlan, type LoadOptions, type Running, reloadPlan } from './load.js'
+import { OneAfterAnother } from './one-after-another.js'
+import { messageOf } from './problems.js'
+import { applyLimits, renewCertificate } from './server.js'
+import { type SourceWatch, watchSources } from './watch.js'
+
+export interface ReloadOptions extends LoadOptions {
+  /** Follow the files and reload when they change. Default true. */
+  readonly watch?: boolean
+}
+
+/** What a reload changes, and what it needs for that. */
+interface Served {
+  readonly kernel: Kernel
+  readonly server: Server | HttpsServer
+  readonly health: Health
+  readonly pools: Pools
+  readonly embedded: Embedded
+  readonly log: Log
+  /** Most descriptors that the process may have open, where the system says so. */
+  readonly descriptors: number | undefined
+}
+
+/** What a process has from its start to its end. */
+type StartSettings = Pick<Plan, 'listen' | 'store' | 'spool'>
+
+/**
+ * Keeps a running gateway in step with its files. A reload is a transaction: read, check, compile, acquire pools, swap one
+ * pointer; on any error the old plan goes on serving.
+ */
+export class Reloads {
+  readonly #options: ReloadOptions
+  readonly #kernel: Kernel
+  readonly #server: Server | HttpsServer
+  readonly #health: Health
+  readonly #pools: Pools
+  readonly #embedded: Embedded
+  readonly #log: Log
+  readonly #descriptors: number | undefined
+  /** Settings that the process started with. */
+  readonly #first: StartSettings
+  /** What serves, and what it was compiled from. */
+  #running: Running
+  #loaded: LoadedPlan
+  #watch: SourceWatch | undefined
+  /** Keys that cannot be used, each with the reason. */
+  #unusable: ReadonlyMap<string, string>
+  #reread = 0
+  /** Whether the next reload was requested; otherwise the log says that files have changed. */
+  #isAsked = false
+  /** How the last reload failed, where it did. */
+  #failure: string | undefined
+  readonly #turns = new OneAfterAnother(() => this.#reload())
+
+  constructor(options: ReloadOptions, loaded: LoadedPlan, running: Running, served: Served) {
+    this.#options = options
+    this.#loaded = loaded
+    this.#running = running
+    this.#kernel = served.kernel
+    this.#server = served.server
+    this.#health = served.health
+    this.#pools = served.pools
+    this.#embedded = served.embedded
+    this.#log = served.log
+    this.#descriptors = served.descriptors
+    const { listen, store, spool } = running.plan
+    this.#first = { listen, store, spool }
+    this.#unusable = atOnce(unusable(running.config))
+  }
+
+  /** What the files said when they were last read, problems included. */
+  get loaded(): LoadedPlan {
+    return this.#loaded
+  }
+
+  /** Ends watching the files. */
+  async close(): Promise<void> {
+    await this.#watch?.close()
+  }
+
+  /** Follows the files of `loaded` from now on. */
+  async follow(loaded: LoadedPlan): Promise<void> {
+    if (this.#options.watch === false) return
+    if (this.#watch !== undefined) return this.#watch.update(loaded.sources, loaded.watch)
+    this.#watch = watchSources({
+      sources: loaded.sources,
+      folders: loaded.watch,
+      onChange: async () => {
+        await this.#turns.run()
+      },
+      onError: error => this.#log.warn({ error: error.message }, 'watching the configuration failed; trying again'),
+    })
+    await this.#watch.ready
+  }
+
+  /** Reads the files again; calls that come while they are being read share one further reading. */
+  reload(): Promise<LoadedPlan> {
+    this.#isAsked = true
+    return this.#turns.run()
+  }
+
+  /** A rotated secret may have been missed; it is looked for once a generation. */
+  rereadSecrets(): void {
+    if (this.#reread === this.#health.generation) return
+    this.#reread = this.#health.generation
+    this.#log.warn({ generation: this.#reread }, 'an upstream refused its credential; reading the secrets again')
+    this.reload().catch((error: Error) => this.#log.error({ error: error.message }, 'reload failed'))
+  }
+
+  async #reload(): Promise<LoadedPlan> {
+    const isAsked = this.#isAsked
+    this.#isAsked = false
+    this.#log.debug({ asked: isAsked }, 'reloading the configuration')
+    const loaded = await this.#load(isAsked)
+    if (this.#health.draining) return loaded
+    this.#loaded = loaded
+    await this.follow(loaded)
+    const { plan, config } = loaded
+    if (plan === undefined || config === undefined) this.#refuse(loaded, isAsked)
+    else if (plan === this.#kernel.generation.plan) this.#unchanged(loaded)
+    else await this.#apply({ plan, config }, loaded.problems)
+    return loaded
+  }
+
+  async #load(isAsked: boolean): Promise<LoadedPlan> {
+    try {
+      return await reloadPlan(this.#options, this.#running)
+    } catch (error) {
+      this.#failed({ error: messageOf(error) }, messageOf(error), isAsked)
+      throw error
+    }
+  }
+
+  /**
+   * An invalid save may be read more than once, because the files that it names are watched from then on. It is
+   * reported once, unless a reload was requested. `same` identifies the failure.
+   */
+  #failed(fields: object, same: string, isAsked: boolean): void {
+    if (this.#failure === same && !isAsked) {
+      this.#log.debug({}, 'the configuration is still invalid, with the same problems')
+      return
+    }
+    this.#failure = same
+    this.#health.reloads.failed++
+    this.#health.valid = false
+    this.#log.error(fields, 'reload failed; the last valid configuration stays')
+  }
+
+  #unchanged({ problems: warnings }: LoadedPlan): void {
+    this.#health.reloads.unchanged++
+    this.#failure = undefined
+    // The messages may change with time alone: certificates expire.
+    if (warnings.length > 0) this.#log.warn({ warnings: warnings.map(briefly) }, 'the files are unchanged')
+    if (!this.#health.valid) this.#log.info({ generation: this.#health.generation }, 'the configuration is valid again')
+    this.#health.valid = true
+    this.#health.problems = []
+  }
+
+  #refuse({ problems, digest }: LoadedPlan, isAsked: boolean): void {
+    this.#health.problems = problems
+    const { generation } = this.#health
+    const told = problems.map(briefly)
+    this.#failed({ generation, problems: told }, digest + JSON.stringify(told), isAsked)
+  }
+
+  async #apply(next: Running, warnings: readonly Problem[]): Promise<void> {
+    const { plan, config } = next
+    await this.#embedded.prepare(plan)
+    const withoutSecret = await inSlices(unusable(config))
+    const changes = await inSlices(changesBetween(this.#running.config, config))
+    if (this.#health.draining) return
+    const before = this.#kernel.generation.plan
+    const generation = new Generation(plan, this.#health.generation + 1, this.#pools, this.#embedded)
+    this.#kernel.swap(generation)
+    this.#running = next
+    applyLimits(this.#server, plan.limits)
+    renewCertificate(this.#server, plan.listen)
+    this.#log.level(plan.log.level)
+    this.#health.generation = generation.number
+    this.#health.digest = plan.digest
+    this.#health.reloads.applied++
+    this.#failure = undefined
+    this.#health.valid = true
+    this.#health.problems = []
+    this.#health.restart = needsRestart(this.#first, plan)
+    this.#health.off = plan.off
+    const told = warnings.length > 0 ? { warnings: warnings.map(briefly) } : {}
+    this.#log.info({ generation: generation.number, digest: plan.digest, ...changes, ...told }, 'reloaded')
+    for (const { name, off } of plan.upstreams.values()) {
+      const was = before.upstreams.get(name)?.off
+      if (off !== undefined && off !== was) this.#log.warn({ upstream: name, reason: off }, 'an upstream is off')
+      if (off === undefined && was !== undefined) this.#log.info({ upstream: name }, 'an upstream is on again')
+    }
+    this.#logKeys(config, withoutSecret)
+    if (descriptorsWanted(plan) > descriptorsWanted(before)) warnOfDescriptors(plan, this.#descriptors, this.#log)
+    for (const what of this.#health.restart) this.#log.warn({ setting: what }, 'needs a restart to take effect')
+  }
+
+  /** Keys whose secret disappeared or came back: their callers are refused without a reason. */
+  #logKeys({ keys }: Config, now: ReadonlyMap<string, string>): void {
+    const before = this.#unusable
+    this.#unusable = now
+    for (const [key, reason] of this.#unusable) {
+      if (reason !== before.get(key)) this.#log.warn({ key, reason }, 'a key cannot be used')
+    }
+    for (const key of before.keys()) {
+      if (keys[key] !== undefined && !this.#unusable.has(key)) this.#log.info({ key }, 'a key can be used again')
+    }
+  }
+}
+
+/** Keys none of whose secrets is there, each with the reason. */
+function* unusable({ keys }: Config): Steps<ReadonlyMap<string, string>> {
+  const reasons = new Map<string, string>()
+  for (const name of Object.keys(keys)) {
+    const absent = keys[name]?.absent
+    if (absent !== undefined) reasons.set(name, absent)
+    yield
+  }
+  return reasons
+}
+
+/** A problem as the log has it. */
+function briefly({ position, path, message }: Problem): object {
+  return { at: `${position.file}:${position.line}:${position.column}`, path, message }
+}
+
+/** Settings that a running process cannot change, named as they are written. */
+function needsRestart(running: StartSettings, wanted: StartSettings): readonly string[] {
+  const changes = {
+    'listen.host': running.listen.host !== wanted.listen.host,
+    'listen.port': running.listen.port !== wanted.listen.port,
+    'listen.backlog': running.listen.backlog !== wanted.listen.backlog,
+    'listen.tls': (running.listen.tls === undefined) !== (wanted.listen.tls === undefined),
+    store: textOf(running.store) !== textOf(wanted.store),
+    // The folder is usually inside the store's folder, which was reported already.
+    spool: differs(running.spool, wanted.spool, running.store.path === wanted.store.path),
+  }
+  return Object.entries(changes)
+    .filter(([, changed]) => changed)
+    .map(([setting]) => setting)
+}
+
+/** All of it, secrets too: a changed password is a change. */
+function textOf(store: StoreConfig): string {
+  return JSON.stringify(store, function (this: Record<string, unknown>, name, value: unknown) {
+    const inner = this[name]
+    return inner instanceof Secret ? inner.reveal() : value
+  })
+}
+
+function differs(running: Plan['spool'], wanted: Plan['spool'], isSameStore: boolean): boolean {
+  const { body, memory, disk } = running
+  if (body !== wanted.body || memory !== wanted.memory || disk !== wanted.disk) return true
+  return isSameStore && running.path !== wanted.path
+}
