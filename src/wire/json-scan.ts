@@ -216,55 +216,35 @@ export class JsonScanner extends JsonReader {
 
   private endKey(at: number): number {
     this.isKey = false
-    if (this.#options.watched !== undefined && !this.#seen) this.watch(this.#options.watched.bare, at)
-    if (this.depth !== 1) {
-      if (this.#isInside && !this.#ruled) this.ruleInside(at)
+    const { watched, ruled } = this.#options
+    const isWatched = watched !== undefined && !this.#seen
+    const isTop = this.depth === 1
+    if (!isTop && !isWatched && (!this.#isInside || this.#ruled)) return g.COLON
+    const start = this.#token + 1
+    // A key mostly lies in one chunk.
+    const isHere = start >= this.#base
+    const bytes = isHere ? this.#piece : this.#chunks.slice(start, at)
+    const from = isHere ? start - this.#base : 0
+    const to = from + at - start
+    if (isWatched) this.#seen = watched.bare.some(key => isAt(bytes, from, to, key)) || isEscaped(bytes, from, to)
+    if (!isTop) {
+      if (this.#isInside && !this.#ruled) this.#ruled = ruled?.below(bytes, from, to) === true
       return g.COLON
     }
-    if (this.#options.ruled !== undefined && !this.#ruled) this.ruleTop(this.#options.ruled, at)
-    const key = this.controlKey(this.#token + 1, at)
-    if (key === undefined) return g.COLON
-    if (!key.exact) return this.fail('variant', this.#token, key.name)
-    if (this.#found.some(found => found.name === key.name)) return this.fail('duplicate', this.#token, key.name)
-    this.#wanted = key.name
+    if (ruled !== undefined && !this.#ruled) {
+      const top = ruled.top(bytes, from, to)
+      this.#isInside = top === 'inside'
+      this.#ruled = top === 'all'
+    }
+    const key = this.#control.mayHave(to - from) ? this.#control.find(bytes, from, to) : undefined
+    return key === undefined ? g.COLON : this.endControlKey(key)
+  }
+
+  private endControlKey({ name, exact }: ControlKey): number {
+    if (!exact) return this.fail('variant', this.#token, name)
+    if (this.#found.some(found => found.name === name)) return this.fail('duplicate', this.#token, name)
+    this.#wanted = name
     return g.COLON
-  }
-
-  private watch(watched: readonly Buffer[], end: number): void {
-    const start = this.#token + 1
-    const offset = start - this.#base
-    const bytes = offset >= 0 ? this.#piece : this.#chunks.slice(start, end)
-    const from = offset >= 0 ? offset : 0
-    const to = from + end - start
-    this.#seen = watched.some(key => isAt(bytes, from, to, key)) || isEscaped(bytes, from, to)
-  }
-
-  private ruleTop(members: MemberKeys, end: number): void {
-    const start = this.#token + 1
-    const offset = start - this.#base
-    const top =
-      offset >= 0
-        ? members.top(this.#piece, offset, end - this.#base)
-        : members.top(this.#chunks.slice(start, end), 0, end - start)
-    this.#isInside = top === 'inside'
-    this.#ruled = top === 'all'
-  }
-
-  private ruleInside(end: number): void {
-    const { ruled } = this.#options
-    const start = this.#token + 1
-    const offset = start - this.#base
-    this.#ruled =
-      offset >= 0
-        ? ruled?.below(this.#piece, offset, end - this.#base) === true
-        : ruled?.below(this.#chunks.slice(start, end), 0, end - start) === true
-  }
-
-  private controlKey(start: number, end: number): ControlKey | undefined {
-    if (!this.#control.mayHave(end - start)) return undefined
-    const offset = start - this.#base
-    if (offset >= 0) return this.#control.find(this.#piece, offset, end - this.#base)
-    return this.#control.find(this.#chunks.slice(start, end), 0, end - start)
   }
 
   /** Counts one more member, or one more element of an array past the skeleton's `full`. */
