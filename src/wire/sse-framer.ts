@@ -45,6 +45,14 @@ const NOTHING: Buffer = Buffer.alloc(0)
  * Its methods are `private` and not `#`: V8 in Node 20 does not inline calls of `#` methods.
  */
 export class EventFramer {
+  /** Which limit an event exceeded. Nothing is read after that. */
+  fault: keyof SseLimits | undefined
+  /** Contains the current event, and those after it until the next call of `feed`. */
+  bytes: Buffer = NOTHING
+  /** Offsets of the current event, of its blank line, and behind it. Once there is none, `start` is that of the rest. */
+  start = 0
+  blank = 0
+  end = 0
   readonly #limits: SseLimits
   /** The beginning of an incomplete event. */
   readonly #pending = new PendingBytes()
@@ -54,20 +62,12 @@ export class EventFramer {
   /** Whether the last chunk ended in a CR: the next LF may belong to it. */
   #afterCr = false
   #isFirst = true
-  #fault: keyof SseLimits | undefined
-  #bytes: Buffer = NOTHING
-  readonly #lines = new Lines()
-  #start = 0
-  #blank = 0
-  #end = 0
+  /** The next LF and the next CR: each byte is looked at once for either. */
+  #lf = -1
+  #cr = -1
 
   constructor({ line, event }: SseLimits) {
     this.#limits = { line, event }
-  }
-
-  /** Which limit an event exceeded. Nothing is read after that. */
-  get fault(): keyof SseLimits | undefined {
-    return this.#fault
   }
 
   /** Number of bytes of an incomplete event. */
@@ -75,25 +75,9 @@ export class EventFramer {
     return this.#pending.length
   }
 
-  /** Contains the current event, all between the last call of `feed` and the next. */
-  get bytes(): Buffer {
-    return this.#bytes
-  }
-
-  /** Offsets of the current event: its start, its blank line, and its end. Once there is none, `start` is that of the rest. */
-  get start(): number {
-    return this.#start
-  }
-  get blank(): number {
-    return this.#blank
-  }
-  get end(): number {
-    return this.#end
-  }
-
   /** Takes a chunk; false if it completes no event. */
   feed(chunk: Buffer): boolean {
-    if (chunk.length === 0 || this.#fault !== undefined) return false
+    if (chunk.length === 0 || this.fault !== undefined) return false
     const from = this.#afterCr && chunk[0] === LF ? 1 : 0
     this.#afterCr = chunk[chunk.length - 1] === CR
     if (this.#pending.length === 0) {
@@ -102,16 +86,17 @@ export class EventFramer {
     }
     const mayBeBom = this.#isFirst && this.#pending.length < BOM.length
     this.#pending.append(chunk)
-    if (!mayBeBom && !this.closes(chunk, from)) return false
+    const closes = mayBeBom || this.closes(chunk, from)
+    this.begin(NOTHING, 0)
+    if (!closes) return false
     this.begin(this.#pending.take(), 0)
     return true
   }
 
   /** Moves to the next whole event and reads its lines; false if there is none, or one is over a limit. */
   next(reader: LineReader): boolean {
-    const bytes = this.#bytes
-    const lines = this.#lines
-    let start = this.#end
+    const bytes = this.bytes
+    let start = this.end
     if (start === bytes.length) {
       this.release(start)
       return false
@@ -119,18 +104,18 @@ export class EventFramer {
     let line = this.#isFirst && startsAt(bytes, 0, BOM) ? BOM.length : start
     reader.begin()
     for (;;) {
-      const end = lines.end(line)
-      this.#fault = this.over(line - start, end - line)
-      if (this.#fault !== undefined || end === bytes.length) break
-      const after = lines.after(end)
+      const end = this.lineEnd(line)
+      this.fault = this.over(line - start, end - line)
+      if (this.fault !== undefined || end === bytes.length) break
+      const after = this.afterLine(end)
       if (end > line) {
         reader.line(bytes, line, end)
       } else {
         this.#isFirst = false
         if (line > start) {
-          this.#start = start
-          this.#blank = line
-          this.#end = after
+          this.start = start
+          this.blank = line
+          this.end = after
           return true
         }
         start = after
@@ -138,19 +123,20 @@ export class EventFramer {
       line = after
     }
     this.release(start)
-    if (this.#fault === undefined) this.hold(bytes, start, line)
+    if (this.fault === undefined) this.hold(bytes, start, line)
     return false
   }
 
   private begin(bytes: Buffer, from: number): void {
-    this.#bytes = bytes
-    this.#lines.begin(bytes)
-    this.#end = from
+    this.bytes = bytes
+    this.end = from
+    this.#lf = -1
+    this.#cr = -1
   }
 
   /** Between chunks no chunk is kept alive. */
   private release(start: number): void {
-    this.#start = start
+    this.start = start
     this.begin(NOTHING, 0)
   }
 
@@ -163,15 +149,14 @@ export class EventFramer {
 
   /** Whether a chunk, already in `#pending`, ends the current event. */
   private closes(chunk: Buffer, from: number): boolean {
-    const lines = this.#lines
-    lines.begin(chunk)
+    this.begin(chunk, from)
     let start = from
     this.#before += from
     for (;;) {
-      const end = lines.end(start)
+      const end = this.lineEnd(start)
       const line = this.#line + end - start
-      this.#fault = this.over(this.#before, line)
-      if (this.#fault !== undefined) {
+      this.fault = this.over(this.#before, line)
+      if (this.fault !== undefined) {
         this.#pending.take()
         return false
       }
@@ -180,7 +165,7 @@ export class EventFramer {
         return false
       }
       if (line === 0) return true
-      const after = lines.after(end)
+      const after = this.afterLine(end)
       this.#before += line + after - end
       this.#line = 0
       start = after
@@ -196,29 +181,16 @@ export class EventFramer {
     if (line <= this.#limits.line && line <= roomInEvent) return undefined
     return this.#limits.line <= roomInEvent ? 'line' : 'event'
   }
-}
-
-/** Finds lines in one chunk of text, ended by LF, CR or CRLF. It looks at each byte once for LF and once for CR. */
-class Lines {
-  #bytes = NOTHING
-  #lf = -1
-  #cr = -1
-
-  begin(bytes: Buffer): void {
-    this.#bytes = bytes
-    this.#lf = -1
-    this.#cr = -1
-  }
 
   /** End of the line that begins at `start`; the length of the chunk if the line does not end in it. */
-  end(start: number): number {
-    if (this.#lf < start) this.#lf = next(this.#bytes, LF, start)
-    if (this.#cr < start) this.#cr = next(this.#bytes, CR, start)
+  private lineEnd(start: number): number {
+    if (this.#lf < start) this.#lf = next(this.bytes, LF, start)
+    if (this.#cr < start) this.#cr = next(this.bytes, CR, start)
     return this.#lf < this.#cr ? this.#lf : this.#cr
   }
 
   /** Start of the next line. The LF after a CR may still come with the next chunk. */
-  after(end: number): number {
-    return this.#bytes[end] === CR && this.#bytes[end + 1] === LF ? end + 2 : end + 1
+  private afterLine(end: number): number {
+    return this.bytes[end] === CR && this.bytes[end + 1] === LF ? end + 2 : end + 1
   }
 }
