@@ -55,6 +55,6 @@ export function readWord<W extends string>(
   const value = reader.raw(name)
   if (value === undefined) return undefined
   const word = words.find(word => word === value)
-  if (word === undefined) left.push({ field: reader.path(name), why: `it is none of ${words.join(', ')}` })
+  if (word === undefined) left.push({ field: reader.path(name), why: `it is not one of ${words.join(', ')}` })
   return word
 }

@@ -17,7 +17,7 @@ function script(lua: string): Script {
 export const CREATE = script(`
 local old = redis.call('HMGET', KEYS[1], 'e', 'c')
 if old[1] and tonumber(old[1]) > tonumber(ARGV[1]) then return 0 end
--- Only where there is something to take out: after a first write the server asks no more whether memory is left.
+-- Only where there is something to remove: after a first write the server asks no more whether memory is left.
 if old[2] then
   redis.call('ZREM', KEYS[2], ARGV[2] .. ' ' .. string.format('%016.0f', old[2]) .. ' ' .. ARGV[3])
   redis.call('DEL', KEYS[1])

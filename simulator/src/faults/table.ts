@@ -39,14 +39,14 @@ export const FAULTS = {
   usage: always(oneOf('none', 'negative', 'huge', 'text'), 'Leave the token usage out, or spoil its numbers.'),
 
   takes: always(duration, 'Tasks: be done so long after they were asked for; 5s where nothing is said.'),
-  polls: always(count, 'Tasks: be done at the poll of this number, whatever the time; 0 is at once.'),
+  polls: always(count, 'Tasks: be done at the poll with this number, ignoring the clock; 0 is at once.'),
   ends: always(
     oneOf('failed', 'blocked', 'empty'),
     'Tasks: end with an error, by the safety system, or as if all were well, but without a result.',
   ),
   stall: always(percent, 'Tasks: never get beyond this progress; 85 where no number is given.'),
-  state: always(word, 'Tasks: while they are not over, be in a state of this name, which nobody knows.'),
-  lost: always(flag, 'Tasks: be unknown as soon as anybody asks for them.'),
+  state: always(word, 'Tasks: until they end, be in a state of this name, which is unknown.'),
+  lost: always(flag, 'Tasks: be unknown from the first poll.'),
   code: always(
     oneOf('3', '4', '9', '21', '22', '23', '24'),
     'Image tasks: answer with this code when they are asked for.',
@@ -78,7 +78,7 @@ export const FAULTS = {
   reset: chosen(flag, 'Reset the connection before anything is answered.'),
   'reset-after': chosen(count, 'Reset the connection after so many events; 0 is after the head.'),
   'hang-after': chosen(count, 'Fall silent after so many events; 0 is after the head.'),
-  pings: chosen(flag, 'With hang-after: go on sending comments, one each 20ms or at the pace.'),
+  pings: chosen(flag, 'With hang-after: keep sending comments, one each 20ms or at the pace.'),
   'cut-after': chosen(count, 'Close the connection after so many events, in the middle of the transfer.'),
   'fin-after': chosen(count, 'End the transfer properly after so many events, without a terminator.'),
   'error-after': chosen(count, 'Send an error as an event after so many events, and end.'),
@@ -101,7 +101,7 @@ export const FAULTS = {
   ),
 
   split: chosen(count, 'Write so many bytes at a time.'),
-  encoding: chosen(oneOf('gzip', 'deflate', 'br'), 'Compress the body, whatever the request accepts.'),
+  encoding: chosen(oneOf('gzip', 'deflate', 'br'), 'Compress the body, even if the request does not accept it.'),
   'encoding-layers': chosen(count, 'Claim so many layers of gzip in content-encoding.'),
   bomb: chosen(size, 'Answer with a gzip body that unpacks to this size.'),
   close: chosen(

@@ -25,7 +25,7 @@ const NOT_SERVED = new Set<unknown>([404, 405, 501])
 
 /** What the model is asked to do with the conversation. */
 const REQUEST =
-  'Write a summary of the conversation so far. It will stand in place of the conversation, for whoever continues it: say ' +
+  'Write a summary of the conversation so far. It will replace the conversation when it is continued: say ' +
   'what the user wants, what has been done and found out, which decisions were made and why, names, numbers, paths and ' +
   'identifiers that are still needed, exactly, and what is left to do. Answer with the summary alone, and call no tools.'
 

@@ -105,7 +105,7 @@ class HttpCall implements UpstreamHandler {
   onRequestStart(controller: UpstreamController): void {
     this.#controller = controller
     if (this.#over) {
-      controller.abort(new Error('nobody waits any more'))
+      controller.abort(new Error('no one is waiting'))
       return
     }
     this.#sent = true

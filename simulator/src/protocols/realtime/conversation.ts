@@ -61,7 +61,7 @@ export class RealtimeConversation {
     const id = isObject(message) && typeof message.event_id === 'string' ? message.event_id : null
     try {
       if (!isObject(message))
-        throw new SimulatorError(400, 'The message must be a JSON object.', { code: 'invalid_json' })
+        throw new SimulatorError(400, 'The message has to be a JSON object.', { code: 'invalid_json' })
       const event = new Fields(message)
       const type = event.need('type', event.string)
       const handler = Object.hasOwn(this.#handlers, type) ? this.#handlers[type] : undefined
