@@ -52,10 +52,7 @@ async function errors() {
 
 /** The simulator's own tables: what it speaks, the words that it listens to, and the faults. */
 async function simulator() {
-  const { PROTOCOLS } = await built('../simulator/dist/routes.js')
-  const { WORDS } = await built('../simulator/dist/text/words.js')
-  const { FAULTS } = await built('../simulator/dist/faults/table.js')
-  const { MODERATION_WORDS } = await built('../simulator/dist/protocols/moderations/words.js')
+  const { FAULTS, MODERATION_WORDS, PROTOCOLS, WORDS } = await built('../simulator/dist/index.js')
   const groups = {
     always: 'In every request that asks for them',
     chosen: 'In the requests that `times` and `failure-rate` choose',

@@ -113,7 +113,7 @@ t.test('that rule can fail: circles', async t => {
   t.same(circlesOf([a, b]), [])
 })
 
-t.test('src exports nothing that only its own file, or a test, uses', async t => {
+t.test('src and the simulator export nothing that only its own file, or a test, uses', async t => {
   t.same(unusedExports([...sources, ...readSources(packageRoot(), ['scripts', 'bench'])]), [])
 })
 

@@ -1,5 +1,5 @@
 /** What an upstream says when it does not answer; each family of protocols has its own words and shape for it. */
-export interface ErrorDetails {
+interface ErrorDetails {
   /** The field at fault, as the client wrote it. */
   readonly param?: string
   /** The family's own code, where it differs from the usual one for the status. */

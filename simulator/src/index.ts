@@ -1,4 +1,6 @@
 export type { SimulatorEntry } from './entry.js'
-export { FAULTS, type Fault, type FaultName, type Faults } from './faults/table.js'
-export { MODERATION_WORDS } from './protocols/moderations/words.js'
+export { FAULTS } from './faults/table.js'
+export { MODERATION_WORDS } from './protocols/moderations/index.js'
+export { PROTOCOLS } from './routes.js'
 export { type Simulator, type SimulatorOptions, startSimulator } from './server.js'
+export { WORDS } from './text/words.js'

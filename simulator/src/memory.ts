@@ -14,7 +14,7 @@ const MAX_ENTRIES = 1000
 const MAX_BYTES = 64 * 1024 * 1024
 
 /** An item of a response that is kept. */
-export interface KeptItem {
+interface KeptItem {
   readonly item: JsonObject
   /** The id of the reasoning that it came from, and may not be sent without. */
   readonly needs: string | undefined

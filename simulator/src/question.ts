@@ -22,7 +22,7 @@ export interface Question {
 }
 
 /** What is known besides the request itself. */
-export type Knowledge = Pick<Call, 'memory' | 'tasks' | 'now' | 'headers' | 'origin'>
+type Knowledge = Pick<Call, 'memory' | 'tasks' | 'now' | 'headers' | 'origin'>
 
 /** Never throws: what cannot be understood is a question whose answer is a refusal. */
 export function understand(match: Match, body: Buffer, known: Knowledge): Question {

@@ -3,11 +3,10 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import type { SimulatorEntry } from './entry.js'
+import { Received, type SimulatorEntry } from './entry.js'
 import { Gate } from './faults/gate.js'
 import { handle, type State } from './handle.js'
 import { Memory } from './memory.js'
-import { Received } from './received.js'
 import { openSocket } from './socket/open.js'
 import { Tasks } from './tasks/tasks.js'
 
@@ -86,7 +85,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
 }
 
 /** The header in which a simulator's own key stands. */
-export const KEY_HEADER = 'x-simulator-key'
+const KEY_HEADER = 'x-simulator-key'
 
 /** Whether the key is there that the simulator was started with. It is taken out: nobody sees it any more. */
 function admitted(request: IncomingMessage, key: string | undefined): boolean {

@@ -18,7 +18,7 @@ export interface StoredFile {
 }
 
 /** An upload in pieces. */
-export interface OpenUpload {
+interface OpenUpload {
   readonly name: string
   readonly type: string
   readonly pieces: readonly Buffer[]

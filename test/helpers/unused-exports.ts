@@ -3,20 +3,22 @@ import ts from 'typescript'
 import type { Source } from './source-rules.js'
 
 /** What callers of the package import. */
-const ENTRIES: readonly string[] = ['src/index.ts']
+const ENTRIES: readonly string[] = ['src/index.ts', 'simulator/src/index.ts']
 
 /** In the comment of an export that no other file imports: tests need it, and reach it in no other way. */
 const MARK = '@testonly'
 
 /**
- * Exports of `src/` that no other of these files imports, `scripts/` and `bench/` included. A file that is imported whole
+ * Exports of `src/` and `simulator/src/` that no other of these files imports, `scripts/` and `bench/` included. A file that is imported whole
  * (`import *`, `export *`, `import()`) uses all of them.
  */
 export function unusedExports(sources: readonly Source[]): string[] {
   const files = sources.map(source => ({ path: source.path, file: parse(source) }))
   const used = new Set(files.flatMap(({ path, file }) => usesOf(path, file)))
   return files
-    .filter(({ path }) => path.startsWith('src/') && !path.endsWith('.generated.ts') && !ENTRIES.includes(path))
+    .filter(
+      ({ path }) => /^(simulator\/)?src\//.test(path) && !path.endsWith('.generated.ts') && !ENTRIES.includes(path),
+    )
     .flatMap(({ path, file }) =>
       exportsOf(file)
         .filter(name => !used.has(`${path} ${name}`) && !used.has(`${path} *`))
@@ -29,7 +31,7 @@ function usesOf(path: string, file: ts.SourceFile): readonly string[] {
   const found: string[] = []
   const use = (module: ts.Node | undefined, names: readonly string[]): void => {
     if (module === undefined || !ts.isStringLiteralLike(module) || !module.text.startsWith('.')) return
-    const target = normalize(join(dirname(path), module.text)).replace(/^dist\//, 'src/')
+    const target = normalize(join(dirname(path), module.text)).replace(/^(simulator\/)?dist\//, '$1src/')
     found.push(...names.map(name => `${target.replace(/\.js$/, '.ts')} ${name}`))
   }
   const visit = (node: ts.Node): void => {

@@ -2,7 +2,7 @@ import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import type { Faults } from '../faults/table.js'
 
 /** The bytes of a body. The length is unknown where the body is to go out in chunks. */
-export interface Content {
+interface Content {
   readonly length: number | undefined
   readonly pieces: Iterable<Uint8Array>
 }

@@ -1,10 +1,9 @@
 import type { SimulatorError } from '../errors.js'
 import type { Faults } from '../faults/table.js'
 import type { EventStream, StreamEvent, Writing } from '../protocol.js'
-import { breakOf, breakOff } from './break.js'
 import { filling } from './content.js'
-import { headerList } from './headers.js'
-import { type Step, writes } from './steps.js'
+import { headerList } from './document.js'
+import { breakOf, breakOff, type Step, writes } from './steps.js'
 
 const SPOILED = 1
 

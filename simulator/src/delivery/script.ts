@@ -6,7 +6,7 @@ import { eventPieces, eventSteps } from './events.js'
 import type { Step } from './steps.js'
 import { substitute } from './substitute.js'
 
-export interface ScriptOptions {
+interface ScriptOptions {
   readonly faults: Faults
   readonly family: Family
   readonly requestId: string

@@ -2,7 +2,7 @@ import { type Family, SimulatorError } from '../errors.js'
 import type { Faults } from '../faults/table.js'
 import { type Answer, type Document, type Headers, json } from '../protocol.js'
 
-export interface Substitutes {
+interface Substitutes {
   readonly faults: Faults
   readonly family: Family
   readonly requestId: string

@@ -9,7 +9,7 @@ interface Bounds {
 }
 
 /** A number that lies outside of its bounds. */
-export interface Outside {
+interface Outside {
   readonly kind: 'integer' | 'decimal'
   readonly side: 'min' | 'max'
   readonly bound: number

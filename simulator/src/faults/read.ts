@@ -4,7 +4,7 @@ import { FAULTS, type Fault, type FaultName, type Faults } from './table.js'
 const MAX_FAULTS_CHARS = 4096
 
 /** A model's name as it was sent, taken apart: `sim-text?status=429` is the model `sim-text` with a fault. */
-export interface NamedModel {
+interface NamedModel {
   readonly model: string
   readonly faults: Faults
   /** The faults as they are written. */

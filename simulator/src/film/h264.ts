@@ -20,7 +20,7 @@ const NO_COEFFICIENTS = { usually: '1', besideBare: '000011' } as const
  * A stream of one colour: the first macroblock of the first picture holds it, all others are predicted from it, and later
  * pictures skip everything. No unit holds two zeros in a row, so none needs escapes.
  */
-export interface Stream {
+interface Stream {
   readonly sequence: Buffer
   readonly picture: Buffer
   /** One unit a picture. */

@@ -1,4 +1,4 @@
-export interface Track {
+interface Track {
   readonly width: number
   readonly height: number
   /** Parameter sets of the stream. */

@@ -1,9 +1,7 @@
 import { isObject, type Json, type JsonObject } from '../json.js'
 import type { Seed } from '../seed.js'
-import { type Hints, hinted, NO_HINTS } from './hinted.js'
-import { numberFor } from './numbers.js'
+import { type Hints, hinted, NO_HINTS, numberFor, stringFor } from './scalars.js'
 import { bound, resolve, settle, strings, typeOf } from './settle.js'
-import { stringFor } from './strings.js'
 
 const FULL_DEPTH = 5
 const FULL_NODES = 500

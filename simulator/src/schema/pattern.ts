@@ -6,7 +6,7 @@ const LOWER = range('a', 'z')
 const WORD = [...LOWER, ...range('A', 'Z'), ...DIGITS, '_']
 const PRINTABLE = range(' ', '~')
 
-export type PatternNode =
+type PatternNode =
   | { readonly type: 'any'; readonly of: readonly string[] }
   | { readonly type: 'sequence'; readonly nodes: readonly PatternNode[] }
   | { readonly type: 'either'; readonly nodes: readonly PatternNode[] }
@@ -18,7 +18,7 @@ const NOTHING: PatternNode = { type: 'sequence', nodes: [] }
  * Reads a simple regular expression: literals, classes, groups, alternatives and counts. Nothing where the pattern uses
  * more (look-around, back-references, properties) or is long. The pattern is read, never run.
  */
-export function readPattern(pattern: string): PatternNode | undefined {
+function readPattern(pattern: string): PatternNode | undefined {
   if (pattern.length > MAX_PATTERN_CHARS) return undefined
   try {
     return new PatternReader(pattern).read()

@@ -8,7 +8,7 @@ import type { RealtimeEvent } from '../protocols/realtime/response.js'
 const MAX_QUEUED_ANSWERS = 10_000
 
 /** What is told of a talk: the client's messages, each with a line feed, and the bytes that went out. */
-export interface TalkLedger {
+interface TalkLedger {
   receive(line: Buffer): void
   sent(bytes: number): void
 }

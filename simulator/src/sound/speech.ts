@@ -28,7 +28,7 @@ export function samplesOf({ text, speed }: Utterance): number {
 }
 
 /** A stretch of one tone. */
-export interface Tone {
+interface Tone {
   /** Hertz; 0 is silence. */
   readonly frequency: number
   readonly samples: number

@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 
-/** How bytes are written: lower-case letters and digits (RFC 4648, section 6), or decimal digits alone. */
+/** How bytes are written: lower-case letters and digits (those of RFC 4648, section 6), or decimal digits alone. */
 export type Alphabet = 'letters' | 'digits'
 
 /** Known to every simulator, so that what one has begun any other can go on with. */
@@ -14,10 +14,10 @@ const COMMON = Buffer.from(
   '"action":"IMAGINE","from":,"index":"samples":1content.status=poll.status=takes=["imagine","operation","pipeline",' +
     '"deferred","relayed","video","sim-video","polls=4",{"width":1024,"height":1792,"width":1280,"height":720,"seconds":4}]',
 )
-const LETTERS = 'abcdefghijklmnopqrstuvwxyz234567'
-/** Written before the bytes of a number, whose leading zeros would be lost. */
-const ONE = 1n
-const BITS = 5
+const DIGITS: Readonly<Record<Alphabet, string>> = {
+  letters: 'abcdefghijklmnopqrstuvwxyz234567',
+  digits: '0123456789',
+}
 
 /** A short text as a name that only a simulator makes: packed, behind a code over it (HMAC, RFC 2104). */
 export function seal(text: string, alphabet: Alphabet): string {
@@ -28,7 +28,7 @@ export function seal(text: string, alphabet: Alphabet): string {
 /** The text that {@link seal} made this name of; nothing where it did not. Never throws. */
 export function unseal(name: string, alphabet: Alphabet): string | undefined {
   if (name.length > MAX_TOKEN_CHARS) return undefined
-  const bytes = alphabet === 'letters' ? fromLetters(name) : fromDigits(name)
+  const bytes = bytesOf(name, alphabet)
   if (bytes === undefined || bytes.length <= CODE_BYTES) return undefined
   const packed = bytes.subarray(CODE_BYTES)
   if (!timingSafeEqual(bytes.subarray(0, CODE_BYTES), code(packed))) return undefined
@@ -37,49 +37,22 @@ export function unseal(name: string, alphabet: Alphabet): string | undefined {
   return inflateRawSync(packed, { maxOutputLength: MAX_TOKEN_BYTES, dictionary: COMMON }).toString()
 }
 
-function spelled(bytes: Buffer, alphabet: Alphabet): string {
-  return alphabet === 'letters' ? toLetters(bytes) : toDigits(bytes)
-}
-
 function code(packed: Buffer): Buffer {
   return createHmac('sha256', SECRET).update(packed).digest().subarray(0, CODE_BYTES)
 }
 
-function toLetters(bytes: Buffer): string {
-  let text = ''
-  let held = 0
-  let bits = 0
-  for (const byte of bytes) {
-    held = (held << 8) | byte
-    for (bits += 8; bits >= BITS; bits -= BITS) text += LETTERS[(held >> (bits - BITS)) & 31]
-    held &= (1 << bits) - 1
-  }
-  return bits === 0 ? text : text + LETTERS[(held << (BITS - bits)) & 31]
+/** The bytes, behind a digit that keeps their leading zeros, as one number of either alphabet's digits. */
+function spelled(bytes: Buffer, alphabet: Alphabet): string {
+  const number = BigInt(`0x1${bytes.toString('hex')}`)
+  return number
+    .toString(DIGITS[alphabet].length)
+    .replace(/./g, digit => DIGITS[alphabet][Number.parseInt(digit, 32)] ?? '')
 }
 
-function fromLetters(text: string): Buffer | undefined {
-  if (!/^[a-z2-7]+$/.test(text)) return undefined
-  const bytes: number[] = []
-  let held = 0
-  let bits = 0
-  for (const letter of text) {
-    held = (held << BITS) | LETTERS.indexOf(letter)
-    bits += BITS
-    if (bits >= 8) {
-      bits -= 8
-      bytes.push(held >> bits)
-      held &= (1 << bits) - 1
-    }
-  }
-  return Buffer.from(bytes)
-}
-
-function toDigits(bytes: Buffer): string {
-  return BigInt(`0x${ONE}${bytes.toString('hex')}`).toString()
-}
-
-function fromDigits(text: string): Buffer | undefined {
-  if (!/^[1-9]\d*$/.test(text)) return undefined
-  const hex = BigInt(text).toString(16)
+function bytesOf(name: string, alphabet: Alphabet): Buffer | undefined {
+  const digits = [...name].map(digit => DIGITS[alphabet].indexOf(digit))
+  if (digits.includes(-1)) return undefined
+  const radix = BigInt(DIGITS[alphabet].length)
+  const hex = digits.reduce((number, digit) => number * radix + BigInt(digit), 0n).toString(16)
   return hex.startsWith('1') && hex.length % 2 === 1 ? Buffer.from(hex.slice(1), 'hex') : undefined
 }

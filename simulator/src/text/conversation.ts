@@ -83,7 +83,7 @@ export interface TextReply {
 
 export type ReplyPart = ReasoningPart | TextPart | RefusalPart | CallPart
 
-export interface ReasoningPart {
+interface ReasoningPart {
   readonly type: 'reasoning'
   readonly tokens: readonly string[]
 }
@@ -102,7 +102,7 @@ export interface Citation {
 }
 
 /** Why the model does not answer. */
-export interface RefusalPart {
+interface RefusalPart {
   readonly type: 'refusal'
   readonly tokens: readonly string[]
 }

@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from '../json.js'
-import type { Hints } from '../schema/hinted.js'
 import { instanceOf } from '../schema/instance.js'
+import type { Hints } from '../schema/scalars.js'
 import type { CallPart, Citation, ReplyPart, TextPart, TextReply, TextRequest, Tool } from './conversation.js'
 import { lastUserText } from './conversation.js'
 import { heldIn, hintsIn } from './held.js'

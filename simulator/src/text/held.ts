@@ -1,9 +1,9 @@
 import { isObject, type Json, type JsonObject } from '../json.js'
-import { type Hints, hinted } from '../schema/hinted.js'
+import { type Hints, hinted } from '../schema/scalars.js'
 import { settle, strings, typeOf } from '../schema/settle.js'
 
 /** What a prompt says of a tool's arguments. */
-export interface Held {
+interface Held {
   /** Values by the names of properties, as text. */
   readonly hints: Hints
   /** Whether every argument that the schema requires is among them. */

@@ -6,7 +6,7 @@ export const WORDS = {
   simulate_citation: 'The answer cites a page of the web.',
 } as const
 
-export type Word = keyof typeof WORDS
+type Word = keyof typeof WORDS
 
 export function says(text: string, word: Word): boolean {
   return text.includes(word)

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { embedText } from '../../../simulator/src/protocols/embeddings/vectors.js'
+import { embedText } from '../../../simulator/src/protocols/embeddings/index.js'
 import { post, sdk, simulator } from '../support.js'
 
 const PATH = '/v1/embeddings'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { relevance } from '../../../simulator/src/protocols/rerank/bm25.js'
+import { relevance } from '../../../simulator/src/protocols/rerank/index.js'
 import { fc } from '../../helpers/property.js'
 import { post, simulator } from '../support.js'
 

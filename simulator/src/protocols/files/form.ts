@@ -1,8 +1,8 @@
 import { SimulatorError } from '../../errors.js'
 import { badArgument } from '../../families/native.js'
 import { missing, notListed, wrongValue } from '../../families/refusals.js'
+import { type Part, partsOf } from '../../form.js'
 import { isObject, parseJson } from '../../json.js'
-import { type Part, partsOf } from '../../multipart.js'
 import type { Call, Document, RequestHeaders } from '../../protocol.js'
 import type { StoredFile } from '../../storage.js'
 

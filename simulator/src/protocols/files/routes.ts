@@ -4,7 +4,7 @@ import type { StoredFile, Things } from '../../storage.js'
 import { content } from './form.js'
 
 /** What differs between the protocols that keep files. */
-export interface FileProtocol extends Pick<Protocol, 'family' | 'serves'> {
+interface FileProtocol extends Pick<Protocol, 'family' | 'serves'> {
   /** Where files are listed, and below which each has its own path. */
   readonly path: string
   /** What is added to a file's path for its bytes. */

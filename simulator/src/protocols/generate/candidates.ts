@@ -30,7 +30,7 @@ export interface Candidate {
 }
 
 /** A part of the answer as it is sent at once, and what it cost; without a part it is only thought. */
-export interface Piece {
+interface Piece {
   readonly part: PieceOfPart | undefined
   readonly spent: Spent
 }

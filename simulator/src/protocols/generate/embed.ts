@@ -6,11 +6,10 @@ import { type Call, json, type Protocol } from '../../protocol.js'
 import { textOf } from '../../text/conversation.js'
 import { countTokens } from '../../text/tokens.js'
 import { spoiled } from '../../text/usage.js'
-import { embedText } from '../embeddings/vectors.js'
+import { embedText } from '../embeddings/index.js'
 import { readParts } from './contents.js'
 import { readMessage } from './proto.js'
 import { JSON_HEADERS } from './stream.js'
-import { WIRE } from './wire.js'
 
 const DEFAULT_DIMENSIONS = 256
 const MAX_DIMENSIONS = 4096
@@ -24,7 +23,7 @@ export const embedContent: Protocol = {
   family: native,
   models: ['sim-embed'],
   answer: call => {
-    const request = nativeFields(readMessage(WIRE, 'EmbedContentRequest', call.body))
+    const request = nativeFields(readMessage('EmbedContentRequest', call.body))
     const { values, tokens } = embed(request)
     return answer({ embedding: { values } }, tokens, call)
   },
@@ -38,7 +37,7 @@ export const batchEmbedContents: Protocol = {
   family: native,
   models: ['sim-embed'],
   answer: call => {
-    const requests = nativeFields(readMessage(WIRE, 'BatchEmbedContentsRequest', call.body)).list('requests') ?? []
+    const requests = nativeFields(readMessage('BatchEmbedContentsRequest', call.body)).list('requests') ?? []
     if (requests.length === 0) throw badArgument('* BatchEmbedContentsRequest.requests: requests is not specified\n')
     if (requests.length > MAX_REQUESTS) {
       throw badArgument(`* BatchEmbedContentsRequest.requests: at most ${MAX_REQUESTS} requests can be in one batch\n`)

@@ -6,7 +6,6 @@ import { type Call, json, type Protocol } from '../../protocol.js'
 import { says } from '../../text/words.js'
 import { readMessage } from './proto.js'
 import { JSON_HEADERS } from './stream.js'
-import { WIRE } from './wire.js'
 
 const MAX_IMAGES = 4
 const ASPECTS = ['1:1', '3:4', '4:3', '9:16', '16:9']
@@ -27,7 +26,7 @@ export const predict: Protocol = {
 }
 
 function answer(call: Call): object {
-  const body = nativeFields(readMessage(WIRE, 'PredictRequest', call.body))
+  const body = nativeFields(readMessage('PredictRequest', call.body))
   const [instance, ...others] = body.list('instances') ?? []
   if (instance === undefined || others.length > 0) throw badArgument('Exactly one instance is supported.')
   const prompt = instance.string('prompt') ?? ''

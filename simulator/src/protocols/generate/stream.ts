@@ -16,7 +16,7 @@ export function eventStream(chunks: Iterable<Chunk>, requestId: string): EventSt
   }
 }
 
-export interface Chunk {
+interface Chunk {
   readonly document: object
   readonly last: boolean
 }

@@ -6,7 +6,6 @@ import { type PromptTokens, promptTokens, spoiled } from '../../text/usage.js'
 import { readMessage } from './proto.js'
 import { readRequest } from './request.js'
 import { JSON_HEADERS } from './stream.js'
-import { WIRE } from './wire.js'
 
 /** What has been said so far. Thoughts are counted beside the rest. */
 export interface Spent {
@@ -27,7 +26,7 @@ export function usageMetadata(prompt: PromptTokens, { output, thoughts }: Spent,
 }
 
 /** The tokens of a prompt by what they stand for. */
-export function modalities({ input, image, audio, file }: PromptTokens): readonly object[] {
+function modalities({ input, image, audio, file }: PromptTokens): readonly object[] {
   const counts = { TEXT: input - image - audio - file, IMAGE: image, AUDIO: audio, DOCUMENT: file }
   return Object.entries(counts).flatMap(([modality, tokenCount]) =>
     tokenCount === 0 ? [] : [{ modality, tokenCount }],
@@ -42,7 +41,7 @@ export const countTokens: Protocol = {
   family: native,
   models: ['sim-generate'],
   answer: call => {
-    const { contents, generateContentRequest: whole } = readMessage(WIRE, 'CountTokensRequest', call.body)
+    const { contents, generateContentRequest: whole } = readMessage('CountTokensRequest', call.body)
     if (contents !== undefined && whole !== undefined) {
       throw badArgument('Only one of contents and generate_content_request may be set.')
     }

@@ -6,8 +6,7 @@ import { type Measured, measure } from '../../image/measure.js'
 import type { JsonObject } from '../../json.js'
 import type { Call, Protocol } from '../../protocol.js'
 import { fileOf } from '../files/index.js'
-import { answerWith } from './index.js'
-import { type ImageRequest, readImageRequest } from './request.js'
+import { answerWith, type ImageRequest, readImageRequest } from './index.js'
 
 /** `POST /v1/images/edits`: images of the size of the first image; that and the mask are measured. */
 export const edits: Protocol = {

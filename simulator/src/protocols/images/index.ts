@@ -1,9 +1,13 @@
+import { SimulatorError } from '../../errors.js'
 import { compatible } from '../../families/compatible.js'
-import { colourOf, IMAGE_FORMATS } from '../../image/picture.js'
+import { Fields } from '../../families/fields.js'
+import { modelOf } from '../../families/options.js'
+import { unsupportedValue, wrongValue } from '../../families/refusals.js'
+import { colourOf, IMAGE_FORMATS, type ImageFormat } from '../../image/picture.js'
+import { MAX_PIXELS } from '../../image/shapes.js'
 import { type Answer, type Call, EVENT_STREAM, json, type Protocol, type StreamEvent } from '../../protocol.js'
 import { countTokens } from '../../text/tokens.js'
 import { spoiled } from '../../text/usage.js'
-import { type ImageRequest, readImageRequest } from './request.js'
 
 /** `POST /v1/images/generations`: files with the prompt in them. */
 export const images: Protocol = {
@@ -89,4 +93,108 @@ function usageOf({ prompt, width, height, quality, given }: ImageRequest, count:
 
 function event(type: string, rest: object): StreamEvent {
   return { event: type, data: JSON.stringify({ type, ...rest }) }
+}
+
+export interface ImageRequest {
+  readonly model: string
+  readonly prompt: string
+  readonly count: number
+  readonly width: number
+  readonly height: number
+  readonly quality: 'low' | 'medium' | 'high'
+  readonly background: 'transparent' | 'opaque'
+  readonly format: ImageFormat
+  readonly form: 'url' | 'b64_json'
+  /** What was given to begin with, such as `png 64x64`; nothing where images are made from the prompt alone. */
+  readonly given: readonly string[]
+  /** How many partial images come before each whole one; absent where the answer is no stream. */
+  readonly partial: number | undefined
+}
+
+const FIELDS = [
+  ...['model', 'prompt', 'n', 'size', 'quality', 'response_format', 'output_format', 'output_compression'],
+  ...['background', 'moderation', 'style', 'stream', 'partial_images', 'user'],
+]
+const FORMATS = Object.keys(IMAGE_FORMATS) as readonly ImageFormat[]
+const MAX_IMAGES = 10
+const MAX_PARTIAL_IMAGES = 3
+const MAX_PROMPT_CHARS = 32_000
+const DEFAULT_SIDE_PIXELS = 1024
+const SIDES = { min: 64, max: 2048 }
+/** What is asked for, and what is made. */
+const QUALITIES = {
+  auto: 'medium',
+  low: 'low',
+  medium: 'medium',
+  high: 'high',
+  standard: 'medium',
+  hd: 'high',
+} as const
+/** A prompt with this word in it is refused by the safety system. */
+const BLOCKED = 'simulate_block'
+
+/** Reads and checks a request for images; throws {@link SimulatorError}. */
+export function readImageRequest({ body: object }: Pick<Call, 'body'>): ImageRequest {
+  const body = new Fields(object).only(FIELDS)
+  const model = modelOf(body)
+  const prompt = readPrompt(body)
+  const { width, height } = readSize(body.string('size') ?? 'auto')
+  const count = readCount(body, width * height)
+  const streamed = body.boolean('stream') === true
+  const form = body.oneOf('response_format', ['url', 'b64_json'])
+  if (streamed && form === 'url')
+    throw unsupportedValue('response_format', 'url', 'Streamed images come as b64_json only.')
+  const partial = body.integer('partial_images', { min: 0, max: MAX_PARTIAL_IMAGES }) ?? 0
+  const format = body.oneOf('output_format', FORMATS) ?? 'png'
+  body.integer('output_compression', { min: 0, max: 100 })
+  const background = body.oneOf('background', ['transparent', 'opaque', 'auto'])
+  if (background === 'transparent' && format === 'jpeg')
+    throw wrongValue('background', 'Transparent background is not supported for JPEG output format.')
+  body.oneOf('moderation', ['low', 'auto'])
+  body.oneOf('style', ['vivid', 'natural'])
+  body.string('user')
+  return {
+    model,
+    prompt,
+    width,
+    height,
+    count,
+    quality: QUALITIES[body.oneOf('quality', Object.keys(QUALITIES) as (keyof typeof QUALITIES)[]) ?? 'auto'],
+    background: background === 'transparent' ? 'transparent' : 'opaque',
+    format,
+    form: form ?? 'b64_json',
+    given: [],
+    partial: streamed ? partial : undefined,
+  }
+}
+
+function readPrompt(body: Fields): string {
+  const prompt = body.need('prompt', body.string)
+  if (prompt.trim() === '') throw wrongValue('prompt', "Invalid 'prompt': it must not be empty.")
+  if (prompt.length > MAX_PROMPT_CHARS)
+    throw new SimulatorError(400, `Invalid 'prompt': string too long. Its maximum length is ${MAX_PROMPT_CHARS}.`, {
+      param: 'prompt',
+      code: 'string_above_max_length',
+    })
+  if (!prompt.includes(BLOCKED)) return prompt
+  throw new SimulatorError(400, 'Your request was rejected by the safety system.', {
+    type: 'image_generation_user_error',
+    code: 'moderation_blocked',
+  })
+}
+
+function readCount(body: Fields, pixels: number): number {
+  const count = body.integer('n', { min: 1, max: MAX_IMAGES }) ?? 1
+  if (count * pixels <= MAX_PIXELS) return count
+  throw wrongValue('n', `Invalid 'n': ${count} images of this size have more than ${MAX_PIXELS} pixels in all.`)
+}
+
+function readSize(size: string): { readonly width: number; readonly height: number } {
+  if (size === 'auto') return { width: DEFAULT_SIDE_PIXELS, height: DEFAULT_SIDE_PIXELS }
+  const [, width = 0, height = 0] = /^(\d{1,4})x(\d{1,4})$/.exec(size)?.map(Number) ?? []
+  if ([width, height].every(side => side >= SIDES.min && side <= SIDES.max)) return { width, height }
+  throw wrongValue(
+    'size',
+    `Invalid value: '${size.slice(0, 100)}'. Expected 'auto' or <width>x<height>, each from ${SIDES.min} to ${SIDES.max}.`,
+  )
 }

@@ -33,7 +33,7 @@ export interface Step {
   readonly index: number
 }
 
-export interface Button extends Step {
+interface Button extends Step {
   readonly customId: string
   readonly emoji: string
   readonly label: string

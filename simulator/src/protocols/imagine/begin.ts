@@ -6,9 +6,9 @@ import { type Action, isModal } from './action.js'
 import { CODES, refused } from './known.js'
 
 /** Prompts with one of these words are refused. */
-export const BANNED_WORDS = ['nude', 'gore', 'bloodbath', 'beheading'] as const
+const BANNED_WORDS = ['nude', 'gore', 'bloodbath', 'beheading'] as const
 
-export interface Wish {
+interface Wish {
   readonly action: Action
   readonly prompt: string
   /** What is asked of the simulator, beside what the header says. */

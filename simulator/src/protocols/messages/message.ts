@@ -8,7 +8,7 @@ import type { MessagesRequest } from './request.js'
 import { redacted, signature } from './thinking.js'
 
 /** A block of the answer: as it is begun, what comes piece by piece, and as it ends. */
-export interface ReplyBlock {
+interface ReplyBlock {
   readonly begun: object
   readonly deltas: readonly object[]
   readonly whole: object
@@ -23,7 +23,7 @@ export interface Reply {
   readonly usage: { readonly begun: object | undefined; readonly ended: object | undefined }
 }
 
-export interface Stop {
+interface Stop {
   readonly stop_reason: string
   readonly stop_sequence: string | null
   readonly stop_details: object | null

@@ -9,9 +9,8 @@ import { says } from '../../text/words.js'
 import { type Block, readBlocks } from './blocks.js'
 import { type Cached, cached, type Piece, readMark } from './cache.js'
 import { type Message, readMessages, turnsOf } from './conversation.js'
-import { readFormat } from './format.js'
 import { checkThoughts, readThinking } from './thinking.js'
-import { readTools, type ToolSet } from './tools.js'
+import { readFormat, readTools, type ToolSet } from './tools.js'
 
 export interface MessagesRequest {
   readonly model: string

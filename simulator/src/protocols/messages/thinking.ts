@@ -7,7 +7,7 @@ import type { Block } from './blocks.js'
 import type { Message } from './conversation.js'
 
 /** How the model is to think. */
-export interface Thinking {
+interface Thinking {
   readonly effort: string | undefined
   /** Whether the thoughts are left out of the answer, and only their signature sent. */
   readonly omitted: boolean

@@ -3,7 +3,6 @@ import { Fields } from '../../families/fields.js'
 import { emptyArray, missing, notListed } from '../../families/refusals.js'
 import { json, type Protocol } from '../../protocol.js'
 import type { Seed } from '../../seed.js'
-import { CATEGORIES, type Category, MODERATION_WORDS, SEEN } from './words.js'
 
 const DEFAULT_MODEL = 'sim-moderate'
 
@@ -88,3 +87,34 @@ function score(folded: string, category: Category, seed: Seed): number {
 function each<T>(value: (category: Category) => T): Readonly<Record<Category, T>> {
   return Object.fromEntries(CATEGORIES.map(category => [category, value(category)])) as Record<Category, T>
 }
+
+/** The categories of a moderation, and the mild words that stand for them here. */
+export const MODERATION_WORDS = {
+  harassment: ['idiot', 'loser', 'stupid', 'moron'],
+  'harassment/threatening': ['regret', 'watch your back', 'come for you'],
+  sexual: ['nude', 'naked', 'erotic'],
+  'sexual/minors': ['underage'],
+  hate: ['hate', 'despise', 'vermin'],
+  'hate/threatening': ['drive them out'],
+  illicit: ['steal', 'forge', 'smuggle', 'shoplift'],
+  'illicit/violent': ['armed robbery'],
+  'self-harm': ['hurt myself', 'harm myself'],
+  'self-harm/intent': ['going to hurt myself'],
+  'self-harm/instructions': ['how to hurt myself'],
+  violence: ['fight', 'punch', 'kick', 'attack', 'kill'],
+  'violence/graphic': ['blood', 'wound'],
+} as const satisfies Readonly<Record<string, readonly string[]>>
+
+type Category = keyof typeof MODERATION_WORDS
+
+const CATEGORIES = Object.keys(MODERATION_WORDS) as readonly Category[]
+
+/** What an image can be judged by; the others are told from text alone. */
+const SEEN: ReadonlySet<Category> = new Set([
+  'sexual',
+  'self-harm',
+  'self-harm/intent',
+  'self-harm/instructions',
+  'violence',
+  'violence/graphic',
+])

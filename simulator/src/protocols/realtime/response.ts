@@ -17,7 +17,7 @@ const INPUT_TOKENS_PER_SECOND = 10
 const OUTPUT_TOKENS_PER_SECOND = 20
 const ARGUMENT_DELTA_TOKENS = 4
 
-export interface Asked {
+interface Asked {
   readonly settings: Settings
   readonly items: readonly Item[]
   readonly metadata: JsonObject | null

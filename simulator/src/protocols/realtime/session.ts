@@ -5,7 +5,7 @@ import type { JsonObject } from '../../json.js'
 import { isObject } from '../../json.js'
 import { EPOCH_SECONDS, type Seed } from '../../seed.js'
 import type { Tool, ToolChoice } from '../../text/conversation.js'
-import { pitchOf } from '../speech/request.js'
+import { pitchOf } from '../speech/index.js'
 
 /** Members that a client may set. */
 const MEMBERS = [

@@ -6,7 +6,7 @@ const WINDOW_SAMPLES = SAMPLE_RATE / 100
 const SPEECH_THRESHOLD = 800
 
 /** Speech started or stopped. `at`: milliseconds of session audio. */
-export interface VoiceEvent {
+interface VoiceEvent {
   readonly what: 'start' | 'stop'
   readonly at: number
 }

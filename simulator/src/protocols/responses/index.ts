@@ -5,11 +5,10 @@ import { EVENT_STREAM, json, type Protocol } from '../../protocol.js'
 import { seal } from '../../seals.js'
 import { stampedId } from '../../seed.js'
 import { promptTokens, spoiled } from '../../text/usage.js'
-import { readHistory } from './history.js'
 import { readInput } from './input.js'
 import { readResponses } from './request.js'
 import { respond } from './response.js'
-import { cancelResponse, deleteResponse, inputItems, retrieveResponse } from './stored.js'
+import { cancelResponse, deleteResponse, inputItems, readHistory, retrieveResponse } from './stored.js'
 import { ResponseStream } from './stream.js'
 
 /** `POST /v1/responses/compact`: the user's messages stay, and one sealed item stands for all the rest. */

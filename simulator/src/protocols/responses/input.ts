@@ -5,12 +5,12 @@ import { isObject, type Json, type JsonObject } from '../../json.js'
 import type { Memory } from '../../memory.js'
 import { isStamped, type Seed, stampedId } from '../../seed.js'
 import type { Turn } from '../../text/conversation.js'
-import type { History } from './history.js'
 import { output, readMessage } from './messages.js'
 import { checkCalls, checkReasoning } from './order.js'
+import type { History } from './stored.js'
 
 /** What is asked: the turns of the whole conversation, and the items of this request alone. */
-export interface Input {
+interface Input {
   readonly turns: readonly Turn[]
   /** Typed, each with an id, so that they may be kept. */
   readonly items: readonly JsonObject[]

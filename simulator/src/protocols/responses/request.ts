@@ -13,8 +13,8 @@ import { describedTool, readChoice, toolList } from '../../families/tools.js'
 import { isObject, type Json, type JsonObject } from '../../json.js'
 import type { Call } from '../../protocol.js'
 import type { TextRequest, Tool, ToolChoice } from '../../text/conversation.js'
-import { readHistory } from './history.js'
 import { readInput } from './input.js'
+import { readHistory } from './stored.js'
 
 const MIN_MAX_TOKENS = 16
 const SUMMARIES = ['auto', 'concise', 'detailed'] as const

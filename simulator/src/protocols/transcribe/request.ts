@@ -6,8 +6,8 @@ import { typed } from '../../form.js'
 import type { Call } from '../../protocol.js'
 import { type Transcription, transcribeSound } from '../../sound/transcription.js'
 
-export const FORMATS = ['json', 'text', 'srt', 'vtt', 'verbose_json', 'diarized_json'] as const
-export type TranscriptFormat = (typeof FORMATS)[number]
+const FORMATS = ['json', 'text', 'srt', 'vtt', 'verbose_json', 'diarized_json'] as const
+type TranscriptFormat = (typeof FORMATS)[number]
 
 export interface TranscribeRequest {
   readonly task: 'transcribe' | 'translate'

@@ -91,6 +91,6 @@ function timed(texts: readonly string[], duration: number): readonly Spoken[] {
 }
 
 /** To the millisecond. */
-export function seconds(time: number): number {
+function seconds(time: number): number {
   return Math.round(time * 1000) / 1000
 }

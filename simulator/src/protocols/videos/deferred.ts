@@ -6,8 +6,8 @@ import { readFaults } from '../../faults/read.js'
 import { type Call, type Document, json, type Protocol } from '../../protocol.js'
 import { taskOf } from '../../tasks/task.js'
 import { begin, find, originOf, polled, videoOf } from './begin.js'
+import { resultPath } from './record.js'
 import { modelIn, readPrompt, secondsOf, textOf } from './request.js'
-import { resultPath } from './results.js'
 
 const FIELDS = [
   'model',

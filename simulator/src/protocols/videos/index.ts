@@ -9,10 +9,9 @@ import { artefact } from './bytes.js'
 import { DEFERRED, deferredById, isDeferred } from './deferred.js'
 import { OPERATIONS } from './operations.js'
 import { PIPELINE } from './pipeline.js'
-import { expiryOf, named, record } from './record.js'
+import { expiryOf, named, record, results } from './record.js'
 import { RELAYED, readRelayed } from './relayed.js'
 import { readPrompt, readVideo } from './request.js'
-import { results } from './results.js'
 
 const ONE = '/v1/videos/{video_id}'
 const VARIANTS = ['video', 'thumbnail', 'spritesheet'] as const

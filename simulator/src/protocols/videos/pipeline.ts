@@ -5,8 +5,8 @@ import { readFaults } from '../../faults/read.js'
 import { type Call, json, type Protocol } from '../../protocol.js'
 import type { Course, Task } from '../../tasks/task.js'
 import { begin, find, originOf, polled, recallOf } from './begin.js'
+import { resultPath } from './record.js'
 import { modelIn, readPrompt, secondsOf, sizeOf, textOf } from './request.js'
-import { resultPath } from './results.js'
 
 /** Errors: `{ error }`, a text. */
 const plainErrors: Family = {

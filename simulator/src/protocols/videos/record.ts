@@ -1,14 +1,16 @@
+import { SimulatorError } from '../../errors.js'
+import { compatible } from '../../families/compatible.js'
 import { readFaults } from '../../faults/read.js'
 import type { JsonObject } from '../../json.js'
-import type { Call } from '../../protocol.js'
-import { type Course, type Task, timeOf } from '../../tasks/task.js'
-import { type Begun, originOf, videoOf } from './begin.js'
-import { resultPath } from './results.js'
+import type { Call, Protocol } from '../../protocol.js'
+import { type Course, type Task, type TaskKind, taskOf, timeOf } from '../../tasks/task.js'
+import { type Begun, find, originOf, recallOf, videoOf } from './begin.js'
+import { artefact, type Variant } from './bytes.js'
 
 const PREFIX = { video: 'video_', relayed: 'task_' } as const
 const RETENTION_SECONDS = 86_400
 
-export type VideoKind = keyof typeof PREFIX
+type VideoKind = keyof typeof PREFIX
 
 /** The name in an id of this protocol, and whose it is. */
 export function named(id: string): { readonly name: string; readonly kind: VideoKind } | undefined {
@@ -70,4 +72,43 @@ function complete(name: string, task: Task, { phase, progress }: Course): JsonOb
 /** When the result is no longer kept, in seconds since the epoch. */
 export function expiryOf({ started, asked }: Task): number {
   return Math.floor((started + timeOf(readFaults(asked))) / 1000) + RETENTION_SECONDS
+}
+
+const FILES = { video: 'film.mp4', thumbnail: 'still.png', spritesheet: 'sheet.png' } as const
+/** Kinds whose results lie at an address that needs no credential. */
+const OPEN: readonly TaskKind[] = ['relayed', 'deferred', 'pipeline']
+
+/** Where a result lies. */
+export function resultPath(name: string, variant: Variant): string {
+  return `/results/${name}/${FILES[variant]}`
+}
+
+function partsOf(parameter: string): { readonly name: string; readonly file: string } {
+  const [name = '', file = ''] = parameter.split('/')
+  return { name, file }
+}
+
+function kindOf(name: string): TaskKind | undefined {
+  return OPEN.find(kind => taskOf(name, kind) !== undefined)
+}
+
+/** `GET /results/{file}`: what asynchronous services point to when a task of theirs is done. */
+export const results: Protocol = {
+  method: 'GET',
+  path: '/results/{file}',
+  family: compatible,
+  recall: ({ parameter }) => {
+    const { name } = partsOf(parameter)
+    const kind = kindOf(name)
+    return kind && recallOf(kind, 'content')({ parameter: name })
+  },
+  answer: call => {
+    const { name, file } = partsOf(call.parameter)
+    const kind = kindOf(name)
+    const task = kind && find(call, kind, name)
+    const variant = (Object.keys(FILES) as Variant[]).find(each => FILES[each] === file)
+    const isThere = task && call.tasks.course(task, call.now, 'look').phase === 'done'
+    if (!isThere || variant === undefined) throw new SimulatorError(404, 'The specified key does not exist.')
+    return artefact(task, variant, call, { 'cache-control': 'public, max-age=86400' })
+  },
 }

@@ -5,9 +5,8 @@ import { readFaults } from '../../faults/read.js'
 import { type Call, json, type Protocol } from '../../protocol.js'
 import { type Course, timeOf } from '../../tasks/task.js'
 import { begin, find, originOf, polled, recallOf, type Video } from './begin.js'
-import { idOf, named } from './record.js'
+import { idOf, named, resultPath } from './record.js'
 import { modelIn, readPrompt, secondsOf, sizeOf, textOf } from './request.js'
-import { resultPath } from './results.js'
 
 /** Errors of tasks: `{ code, message, data }`. */
 const relay: Family = {
