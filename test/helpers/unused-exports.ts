@@ -9,8 +9,8 @@ const ENTRIES: readonly string[] = ['src/index.ts', 'simulator/src/index.ts']
 const MARK = '@testonly'
 
 /**
- * Exports of `src/` and `simulator/src/` that no other of these files imports, `scripts/` and `bench/` included. A file that is imported whole
- * (`import *`, `export *`, `import()`) uses all of them.
+ * Exports of `src/` and `simulator/src/` that no other of these files imports, `scripts/` and `bench/` included. A file that
+ * is imported whole (`import *`, `export *`, `import()`) uses all of them.
  */
 export function unusedExports(sources: readonly Source[]): string[] {
   const files = sources.map(source => ({ path: source.path, file: parse(source) }))
