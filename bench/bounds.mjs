@@ -143,7 +143,7 @@ function conversations() {
   }
 }
 
-/** The longest pause in milliseconds, the median of ROUNDS, after a first one that nobody counts. */
+/** The longest pause in milliseconds, the median of ROUNDS, after a first one that no one counts. */
 function pauseOf(target, messages) {
   return pauseBy(
     '/v1/chat/completions',

@@ -90,7 +90,7 @@ export async function startPushingUpstream(...sizes) {
   return start('upstream', port, process.execPath, [here('pushing-upstream.mjs'), port, ...sizes])
 }
 
-/** An upstream that works while nobody waits. */
+/** An upstream that works while no one waits. */
 export async function startTaskUpstream() {
   const port = await freePort()
   return start('upstream', port, process.execPath, [here('task-upstream.mjs'), port])
@@ -232,7 +232,7 @@ async function start(name, port, command, args, { env = process.env, ready, stdi
   return { name, port, pid: child.pid, child }
 }
 
-/** Waits until somebody listens on a port. */
+/** Waits until someone listens on a port. */
 async function connects(port) {
   const { connect } = await import('node:net')
   for (let tries = 0; tries < 500; tries += 1) {
@@ -248,7 +248,7 @@ async function connects(port) {
   throw new Error(`nobody listens on port ${port}`)
 }
 
-/** Waits until somebody answers with success there. */
+/** Waits until someone answers with success there. */
 async function answers(url) {
   const until = performance.now() + 120_000
   while (performance.now() < until) {

@@ -1,4 +1,4 @@
-// Measures a reload of large configurations beside traffic: how long the event loop stands still, the longest small request,
+// Measures a reload of large configurations beside traffic: how long the event loop stops, the longest small request,
 // and memory after collections beside what it was before; and without traffic the CPU time of the process from the change of
 // a file to the new plan in service. Every round changes one model, so all the rest can be kept.
 // usage: node bench/reload.mjs [--quick]     writes bench/out/reload.json

@@ -13,7 +13,7 @@ export const taskId = n => `task_${createHash('sha256').update(String(n)).digest
 /** Numbers of open tasks that the key of the bench has. */
 export const ownNumbers = most => Array.from({ length: Math.floor(most / OWNERS.length) }, (_, n) => n * OWNERS.length)
 
-/** What stands in the store of a gateway for tasks of these ids. */
+/** What is in the store of a gateway for tasks of these ids. */
 export async function templatesOf(store, ids) {
   return await Promise.all(
     Object.entries(ids).map(async ([name, id]) => {

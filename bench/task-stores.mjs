@@ -7,7 +7,7 @@ import { postgresConfig, redisConfig, storeYaml } from '../.test-build/test/help
 import { startPostgres, startRedis, withoutPostgres, withoutRedis } from '../.test-build/test/helpers/store-servers.js'
 
 /**
- * `test`: takes what is to be done at the end. Each driver is { name, atOnce, make, copy }: how much is sent to it at a
+ * `test`: takes what should be done at the end. Each driver is { name, atOnce, make, copy }: how much is sent to it at a
  * time while it is filled, what makes a place, as { config, yaml }, and for one that takes them slowly what makes many
  * tasks of few. `durable`: a server has written what it confirms; it need not where that is not measured.
  */

@@ -1,4 +1,4 @@
-// An upstream whose tasks go on for ever, but for those of the model `done`, which are ready at once. GET /asked tells how
+// An upstream whose tasks continue for ever, but for those of the model `done`, which are ready at once. GET /asked tells how
 // often it was asked how a task stands.
 // usage: node bench/task-upstream.mjs PORT
 import { createServer } from 'node:http'

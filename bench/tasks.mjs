@@ -57,7 +57,7 @@ mkdirSync(new URL('out/', import.meta.url), { recursive: true })
 const report = { node: process.version, cores, quick, rounds: ROUNDS, open: OPEN, finished: FINISHED, results }
 writeFileSync(new URL('out/tasks.json', import.meta.url), `${JSON.stringify(report, undefined, 2)}\n`)
 
-/** One task that goes on and one that has ended, as a gateway writes them. */
+/** One task that continues and one that has ended, as a gateway writes them. */
 async function writeTemplates() {
   const [{ make }] = await stores({ teardown: end => ends.unshift(end), comment: () => undefined }, 'file')
   const { config, yaml } = await make()

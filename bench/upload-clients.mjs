@@ -3,7 +3,7 @@ import { request } from 'node:http'
 import { parentPort, workerData } from 'node:worker_threads'
 
 const { port, key, lane, mib, clients } = workerData
-/** Begins as an image does; its base64 stands in documents. */
+/** Begins as an image does; its base64 is in documents. */
 const FILE = Buffer.concat([
   Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex'),
   Buffer.alloc(mib * 1024 * 1024, 'x'),

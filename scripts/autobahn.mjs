@@ -182,7 +182,7 @@ function start(command, options, log, env = {}) {
   return child
 }
 
-/** Resolves once somebody listens; the time-out of the program ends it else. */
+/** Resolves once someone listens; the time-out of the program ends it else. */
 async function listening(port) {
   for (;;) {
     const socket = connect(port, '127.0.0.1')

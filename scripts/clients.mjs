@@ -4,7 +4,7 @@
 //   node scripts/clients.mjs --check      and where docs/clients.md does not say what came of those that ran
 //   node scripts/clients.mjs --write      writes it there, and takes its time
 //   node scripts/clients.mjs llm aider    only these
-// Programs that cannot be installed here are skipped, which is told and is no failure.
+// Programs that cannot be installed here are skipped, which is reported and is not a failure.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -94,7 +94,7 @@ async function tryProtocol(program, makeStage) {
   return { program, cells }
 }
 
-/** A binary that cannot run on this machine is no failure of ours. */
+/** A binary that cannot run on this machine is not a failure of ours. */
 async function starts({ command, version, quiet }, installed, folder) {
   if (version === undefined) return
   const [first, ...rest] = command(installed)

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { parseDuration, parseSize } from '../dist/config/units.js'
 
-/** Longest mapping that is written in one line, in characters, without what stands before it. */
+/** Longest mapping that is written in one line, in characters, without what is before it. */
 const MAX_LINE_CHARS = 80
 
 /**

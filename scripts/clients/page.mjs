@@ -26,7 +26,7 @@ function startOf({ name, protocol, source, capabilities }) {
 }
 
 /**
- * What the page has to say: rows that ran as they came, the others as they stand there. What is around the generated part is
+ * What the page has to say: rows that ran unchanged, the others as they stand there. What is around the generated part is
  * written by hand.
  */
 function pageOf(rows, programs, models) {

@@ -6,7 +6,7 @@ import { runToEnd } from './processes.mjs'
 
 const RUN_TIMEOUT_MS = 60_000
 const EVIDENCE_CHARACTERS = 1500
-/** Nobody listens on the discard port: what a program asks of other hosts is refused at once. */
+/** No one listens on the discard port: what a program asks of other hosts is refused at once. */
 const NOWHERE = 'http://127.0.0.1:9'
 const LOOPBACK = '127.0.0.1,localhost'
 /** Fewer are an answer in one piece. */

@@ -92,7 +92,7 @@ function place(placements: readonly Placement[], key: string): { headers: readon
   return { headers: [], query: query === undefined ? '' : `?${query.name}=${key}` }
 }
 
-/** Listening on every address is no address to call. */
+/** Listening on every address is not an address to call. */
 function reachable(origin: string): string {
   return origin.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:')
 }

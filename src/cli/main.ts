@@ -75,7 +75,7 @@ function failure(error: unknown, io: Io): number {
   return EXIT.failed
 }
 
-/** `gateway routes | head` closes our output early, which is no failure. */
+/** `gateway routes | head` closes our output early, which is not a failure. */
 function ignoreBrokenPipe(output: Output): void {
   output.on('error', error => {
     if (!('code' in error) || error.code !== 'EPIPE') throw error

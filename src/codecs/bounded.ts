@@ -3,7 +3,7 @@ import { isObject, type Json } from '../core/json.js'
 /** Deepest nesting of values that pass through as they are. */
 const MAX_DEPTH = 512
 
-/** Whether a value can be written as JSON without exhausting the stack. Iterative, for values that anybody may send. */
+/** Whether a value can be written as JSON without exhausting the stack. Iterative, for values that anyone may send. */
 export function isBounded(value: Json): boolean {
   let level: readonly Json[] = [value]
   for (let depth = 0; depth <= MAX_DEPTH; depth++) {

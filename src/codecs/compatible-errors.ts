@@ -42,7 +42,7 @@ function firstDetail(detail: Json | undefined): string | undefined {
   return isObject(first) ? stringOf(first.msg) : undefined
 }
 
-/** The error that stands in a chunk, or in an answer with status 200. */
+/** The error that is in a chunk, or in an answer with status 200. */
 export function errorInside(document: JsonObject, phase: string): GatewayError {
   const inner = objectOf(document.error) ?? document
   const { message = 'The upstream failed during its answer.', code, param } = decodeError(200, document)
@@ -53,7 +53,7 @@ export function errorInside(document: JsonObject, phase: string): GatewayError {
     ...(code !== undefined && { familyCode: code }),
   }
   if (status === 429 || code === 'rate_limit_exceeded') return new GatewayError('rate_limited', message, details)
-  // Whether the gateway's own credential is good is no business of the client's.
+  // Whether the gateway's own credential is good is not a business of the client's.
   const shown = status === undefined || status === 401 || status === 403 ? {} : { status }
   return new GatewayError('upstream_failed', message, { ...details, ...shown })
 }

@@ -3,7 +3,7 @@ import type { MediaKind, MediaPart, MediaSource } from '../core/text.js'
 /** `data:image/png;base64,…`, with or without parameters between; RFC 2397. */
 const HEAD = /^data:([^;,\s]*)((?:;[^;,\s]*)*),/
 
-/** Media type (lower case, `''` where it is left out) and base64 of a `data:` URL; undefined where it is none. */
+/** Media type (lower case, `''` where it is left out) and base64 of a `data:` URL; undefined where it is not one. */
 export function parseDataUrl(url: string): { readonly mime: string; readonly base64: string } | undefined {
   const head = HEAD.exec(url.slice(0, 512))
   if (head === null) return undefined

@@ -60,7 +60,7 @@ function toolBytes(tool: Tool): number {
   return Buffer.byteLength(tool.name + (tool.description ?? '')) + Buffer.byteLength(JSON.stringify(schema ?? {}))
 }
 
-/** Stands for an upstream that counts nothing: the gateway answers by {@link estimateTokens} and calls nobody. */
+/** Stands for an upstream that counts nothing: the gateway answers by {@link estimateTokens} and calls no one. */
 export const estimate: CountCodec = {
   operation: 'count',
   protocol: 'estimate',

@@ -75,7 +75,7 @@ function isForced(part: Part): boolean {
 
 /**
  * Turns the call of the forced tool back into text while it comes. Text waits until it is known to be the answer, or to
- * go before a call of the client's own; what is said around the forced call is dropped, as it is no JSON.
+ * go before a call of the client's own; what is said around the forced call is dropped, as it is not JSON.
  */
 export class UnforceStream {
   readonly #candidates = new Map<number, Unforcing>()

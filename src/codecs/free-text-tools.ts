@@ -75,7 +75,7 @@ export class FreeTextTools {
 
 type Call = Extract<Part, { readonly type: 'call' }>
 
-/** A grammar stands in the description, where the model reads it. */
+/** A grammar is in the description, where the model reads it. */
 function functionOf({ type: _type, format, description, ...rest }: CustomTool): FunctionTool {
   const grammar = stringOf(objectOf(format?.grammar)?.definition) ?? stringOf(format?.definition)
   const said = [description, grammar && `The input has to follow this grammar:\n${grammar}`].filter(Boolean)

@@ -2,7 +2,7 @@ import type { TextEvent } from '../core/text.js'
 
 type PartEvent = Extract<TextEvent, { readonly index: number }>
 
-/** Most events that wait for their turn; a stream that interleaves more than this is not one that anybody sends. */
+/** Most events that wait for their turn; a stream that interleaves more than this is not one that anyone sends. */
 const MAX_WAITING_EVENTS = 100_000
 
 /**

@@ -28,7 +28,7 @@ export function errorOf(body: Json | undefined): JsonObject | undefined {
   return objectOf(document?.error)
 }
 
-/** An error in the middle of a stream, or in a document that was no refusal. */
+/** An error in the middle of a stream, or in a document that was not a refusal. */
 export function streamError(error: JsonObject): GatewayError {
   const message = stringOf(error.message) ?? 'The upstream failed.'
   const code = numberOf(error.code)
@@ -42,7 +42,7 @@ export function streamError(error: JsonObject): GatewayError {
   })
 }
 
-/** A wrong key is a refusal with status 400 here: what tells it from a wrong request stands in the details. */
+/** A wrong key is a refusal with status 400 here: what tells it from a wrong request is in the details. */
 function codeOf(status: number, error: JsonObject, details: readonly JsonObject[]): string | undefined {
   const message = stringOf(error.message) ?? ''
   const isKey = details.some(({ reason }) => typeof reason === 'string' && reason.startsWith('API_KEY_'))

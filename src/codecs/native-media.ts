@@ -17,7 +17,7 @@ function standard(urlSafe: string): string {
   return base64.padEnd(Math.ceil(base64.length / 4) * 4, '=')
 }
 
-/** `fileData`: an address that anybody may fetch, or a file that only the upstream has. */
+/** `fileData`: an address that anyone may fetch, or a file that only the upstream has. */
 export function fileMedia(uri: string, mime: string | undefined): MediaPart {
   const kind = mime === undefined ? kindOfName(uri) : kindOfMime(mime)
   const source = isPublic(uri) ? { url: uri } : { file: uri, of: OWNER }

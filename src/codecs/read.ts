@@ -106,7 +106,7 @@ export function arrayOf(value: Json | undefined): readonly Json[] {
   return Array.isArray(value) ? (value as readonly Json[]) : []
 }
 
-/** A count of tokens: a whole number from 0 on; anything else is no count (F-U24). */
+/** A count of tokens: a whole number from 0 on; anything else is not a count (F-U24). */
 export function countOf(value: Json | undefined): number | undefined {
   const number = numberOf(value)
   return Number.isSafeInteger(number) && (number ?? -1) >= 0 ? number : undefined
@@ -126,7 +126,7 @@ export function compact(...groups: readonly Members[]): JsonObject {
   return out
 }
 
-/** The text as a JSON object; `''` is `{}`; undefined where it is none. */
+/** The text as a JSON object; `''` is `{}`; undefined where it is not one. */
 export function parseObject(text: string): JsonObject | undefined {
   if (text.trim() === '') return {}
   const value = readExact(text)

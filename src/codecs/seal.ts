@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import type { ReasoningPart, Seal } from '../core/text.js'
 
-/** Begins every seal that stands in a field of a protocol which did not make it. */
+/** Begins every seal that is in a field of a protocol which did not make it. */
 const PREFIX = 'gw1.'
 
 /** What the owner of a seal wants back with it, and fields of other protocols have no place for. */
@@ -16,7 +16,7 @@ export function wrapSeal(seal: Seal, protocol: string, shape: Shape = {}): strin
   return `${PREFIX}${ownerWith(seal.by, shape)}.${Buffer.from(seal.value, 'utf8').toString('base64url')}`
 }
 
-/** The seal that a client sent back in an opaque field of `protocol`. One that came back torn is nobody else's. */
+/** The seal that a client sent back in an opaque field of `protocol`. One that came back torn is no one else's. */
 export function unwrapSeal(text: string, protocol: string): Seal {
   return unwrapThought(text, protocol).seal
 }

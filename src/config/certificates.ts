@@ -12,7 +12,7 @@ const BLOCK = /-----BEGIN (?:TRUSTED |X509 )?CERTIFICATE-----[^-]*-----END (?:TR
 
 /**
  * Warns of certificates of a PEM file that are not valid at this time, or will not be for long: they break every
- * connection, and whoever renews them wants to know before that. Blocks that are no certificates are not ours to judge.
+ * connection, and anyone who renews them wants to know before that. Blocks that are not certificates are not ours to judge.
  */
 export function warnOfValidity(pem: string, site: Site, { report, now }: Pick<Context, 'report' | 'now'>): void {
   const faults = (pem.match(BLOCK) ?? []).slice(0, MAX_CERTIFICATES).flatMap(block => faultOf(block, now) ?? [])

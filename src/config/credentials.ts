@@ -32,7 +32,7 @@ export function readCredentialSecret(
   return 'secret' in result ? { secret: result.secret, assumed: result.assumed === true } : { off: result.absent }
 }
 
-/** Secrets that the upstream had before; those that are not there any more are left out. */
+/** Secrets that the upstream had before; those that are no longer there are left out. */
 export function readFormerSecrets({ former = [] }: RawUpstream, upstream: Site, context: Context): readonly Secret[] {
   return former.flatMap((written, index) => {
     const place = upstream.child('former', index)
@@ -41,7 +41,7 @@ export function readFormerSecrets({ former = [] }: RawUpstream, upstream: Site, 
   })
 }
 
-/** Where the secret stands in requests. */
+/** Where the secret is in requests. */
 export function mergeCredential(
   layers: readonly Layer[],
   secret: Secret | undefined,

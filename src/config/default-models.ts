@@ -19,7 +19,7 @@ interface Known {
 }
 
 /**
- * The routes with the models of requests that name none: what stands under `default_models` for their protocol, unless a
+ * The routes with the models of requests that name none: what is under `default_models` for their protocol, unless a
  * route of the user's own says it itself. Every such model has to be one that the route can serve.
  */
 export function withDefaultModels(

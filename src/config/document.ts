@@ -25,7 +25,7 @@ export class Document {
     this.shipped = shipped
   }
 
-  /** Where a path stands, or as much of it as there is. `key` points at the name of a member, `value` at its value. */
+  /** Where a path is, or as much of it as there is. `key` points at the name of a member, `value` at its value. */
   spot(path: DocumentPath, on: 'key' | 'value'): Spot {
     const { start, end } = this.tree.range(path, on)
     return spotAt(this.source, start, end)

@@ -30,7 +30,7 @@ type SectionName =
   | 'schemas'
 type EntryOf<S extends SectionName> = NonNullable<RawRoutesFile[S]>[string]
 
-/** All entries of a section over several documents, in their order. A name that stands in two of them is a problem. */
+/** All entries of a section over several documents, in their order. A name that is in two of them is a problem. */
 export function gather<S extends SectionName>(
   documents: readonly Document[],
   section: S,

@@ -35,7 +35,7 @@ export class Files {
     return [...this.#digests].sort(([a], [b]) => (a < b ? -1 : 1))
   }
 
-  /** What stands at a path, without reading it. */
+  /** What is at a path, without reading it. */
   kindOf(path: string): 'file' | 'folder' | 'nothing' {
     if (!this.#digests.has(path)) this.#digests.set(path, '')
     const state = statSync(path, { throwIfNoEntry: false })

@@ -3,7 +3,7 @@ import type { Site } from './document.js'
 /** What a key that other gateways and SDKs have is called here. */
 interface OwnWord {
   readonly hint: string
-  /** The key of ours, where it stands in the same place. */
+  /** The key of ours, where it is in the same place. */
   readonly meant?: string
 }
 

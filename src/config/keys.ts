@@ -86,7 +86,7 @@ function readOne(written: RawKeySecret, site: Site, context: Context): readonly 
   return [{ secret: { type: 'plain', secret, ...(file === undefined ? {} : { file }) } }]
 }
 
-/** Two names for one secret: nobody could say who called. */
+/** Two keys with one secret: the caller would be ambiguous. */
 function refuseShared(
   secret: KeySecret,
   name: string,

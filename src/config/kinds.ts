@@ -60,7 +60,7 @@ export class Kinds {
     return layers
   }
 
-  /** `asking` is the kind that builds on it, which is no kind to suggest. */
+  /** `asking` is the kind that builds on it, which is not a kind to suggest. */
   #find(name: string, from: Site, asking: string | undefined): Layer | undefined {
     const own = this.#own.get(name)
     if (own !== undefined) return own.value && { value: own.value, site: own.site, kind: name }

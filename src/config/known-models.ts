@@ -5,7 +5,7 @@ export class KnownModels {
   readonly names: readonly string[]
   readonly #exact: ReadonlySet<string>
   readonly #globs: readonly Glob[]
-  /** Names that are no globs, in the order of their code units. */
+  /** Names that are not globs, in the order of their code units. */
   readonly #sorted: readonly string[]
   readonly #answers = new Map<string, boolean>()
 
@@ -43,7 +43,7 @@ export class KnownModels {
     return false
   }
 
-  /** Where the first name stands that is not before `text`. */
+  /** Where the first name is that is not before `text`. */
   #firstFrom(text: string): number {
     let [low, high] = [0, this.#sorted.length]
     while (low < high) {

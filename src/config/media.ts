@@ -32,7 +32,7 @@ export function checkAllowed(allow: readonly string[], site: Site, { report }: C
   })
 }
 
-/** A name whose last label is none of a number: those are addresses, however they are written. */
+/** A name whose last label is not one of a number: those are addresses, however they are written. */
 function isHost(entry: string): boolean {
   return entry === '*' || /^(\*\.)?([a-z0-9_-]{1,63}\.)*(?!\d+\.?$|0x[0-9a-f]*\.?$)[a-z0-9_-]{1,63}\.?$/i.test(entry)
 }

@@ -10,7 +10,7 @@ import { readRetry, readTimeouts } from './settings.js'
 import { suggest } from './suggest.js'
 import { readVerbs } from './verbs.js'
 
-/** What the name of an upstream looks like; the schema has told of anything else. */
+/** The form of an upstream's name; the schema reports anything else. */
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]*$/
 
 /** A model and where its targets are written. */

@@ -9,7 +9,7 @@ import { YamlTree } from './yaml-tree.js'
 
 /**
  * Parses a YAML file: core schema, no merge keys, one document. `undefined` where its syntax is broken or it cannot be
- * taken for what it says: what stands in it is then unknown. Every problem goes to the report.
+ * taken for what it says: what is in it is then unknown. Every problem goes to the report.
  */
 export function parse(source: Source, shipped: boolean, report: Report): Document | undefined {
   const control = CONTROL.exec(source.text)

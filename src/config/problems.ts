@@ -43,7 +43,7 @@ export function shownFile(file: string): string {
   return path === '' || path.startsWith('..') || isAbsolute(path) ? file : path
 }
 
-/** A name in quotes; a list or mapping as it is to be written. */
+/** A name in quotes; a list or mapping as YAML. */
 export function quotedSuggestion(suggestion: string): string {
   return /^[[{]/.test(suggestion) ? suggestion : `"${suggestion}"`
 }

@@ -57,10 +57,10 @@ function readLogLevel(main: Document, site: Site, context: Context): LogLevel {
   return level ?? DEFAULTS.log.level
 }
 
-/** Fewest characters of a secret that is no `whsec_…`. */
+/** Fewest characters of a secret that is not a `whsec_…`. */
 const MIN_SECRET_CHARS = 24
 
-/** Whom clients may have told of their tasks. Nobody, unless it is written. */
+/** Hosts that clients may name for notifications of their tasks. Absent: none. */
 function readWebhooks(
   written: RawGateway['webhooks'],
   site: Site,

@@ -22,7 +22,7 @@ export interface Details {
   readonly spot?: Spot
 }
 
-/** Gathers the problems of one load. The same problem at the same place is told once. */
+/** Gathers the problems of one load. The same problem at the same place is reported once. */
 export class Report {
   readonly #problems: Problem[] = []
   readonly #counts = { error: 0, warning: 0 }

@@ -82,7 +82,7 @@ function checkTaskParts(raw: RawRouteMapping, task: RawRouteTask, site: Site, { 
 
 const NOT_WITH_TASKS = ['answer', 'upstream', 'stream', 'framing', 'strict'] as const
 
-/** Where the model's name stands, as written or, on `answer: model`, the one parameter of the path. */
+/** Where the model's name is, as written or, on `answer: model`, the one parameter of the path. */
 export function readModelPointer(
   raw: RawRouteMapping,
   pattern: RoutePattern,

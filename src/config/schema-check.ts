@@ -85,7 +85,7 @@ interface Stray {
   readonly message?: string
 }
 
-/** What is to be said of an error that comes from indentation alone. */
+/** What should be said of an error that comes from indentation alone. */
 function strayProblem(error: ErrorObject, path: DocumentPath, strays: Strays): Stray | undefined {
   const within = path.length > 2 || error.keyword !== 'type' ? strays.sectionWithin(path) : undefined
   if (within !== undefined) {
@@ -118,7 +118,7 @@ function sectionsMeant(document: Document, path: DocumentPath, meant: string | u
   return [...NAMED].filter(section => !Object.hasOwn(content, section))
 }
 
-/** Notes that these sections are not known. Any name may stand in a file that would have been included. */
+/** Notes that these sections are not known. Any name may be in a file that would have been included. */
 function loseSections(sections: readonly string[], report: Report): void {
   for (const section of sections.includes('include') ? NAMED : sections) report.lose(section)
 }
@@ -141,13 +141,13 @@ function memberOf({ instancePath }: ErrorObject, name: unknown): string {
   return JSON.stringify([instancePath, name])
 }
 
-/** The entry that a path lies in: a section of the file, or an entry of a section that holds named entries. */
+/** The entry that a path is in: a section of the file, or an entry of a section that holds named entries. */
 function entryOf(path: DocumentPath, type: FileType): string {
   if (type === 'kind') return ''
   return pathText(path.slice(0, NAMED.has(String(path[0])) ? 2 : 1))
 }
 
-/** Where the problem stands: for a name (unknown, or of a wrong form) the path of that member. */
+/** Path of the problem: for a name (unknown, or of a wrong form) the path of that member. */
 function pathOf(error: ErrorObject, document: Document): DocumentPath {
   const path: (string | number)[] = []
   let value: unknown = document.tree.value

@@ -20,7 +20,7 @@ const SINGLE = [
   'propertyNames',
 ]
 
-/** What draft-07 has in the place of keywords of other drafts, and of API descriptions. */
+/** What draft-07 has instead of keywords of other drafts, and of API descriptions. */
 const COUNTERPARTS: Readonly<Record<string, string>> = {
   id: '$id',
   prefixItems: 'items',

@@ -44,7 +44,7 @@ const PURPOSES: Readonly<Record<string, string>> = {
   key: 'the PEM file of the private key',
 }
 
-/** Turns an error of a validator into a problem for people. `site` is where it stands, see `pathOf`. */
+/** Turns an error of a validator into a problem for people. `site` is where it is, see `pathOf`. */
 export function problemOf(error: ErrorObject, site: Site, type: FileType): SchemaProblem {
   const unspaced = unspacedIn(error, site)
   if (unspaced !== undefined) return spaceProblem(unspaced, error, site)
@@ -179,7 +179,7 @@ const NAMED_VARIABLES: readonly RegExp[] = [
   /^([A-Z][A-Z0-9_]*_(?:KEY|TOKEN|SECRET|PASSWORD))$/,
 ]
 
-/** `{ env: X }` where a variable's name was written in the place of the reference to it. */
+/** `{ env: X }` where a variable's name was written instead of the reference to it. */
 function referenceMeant(error: ErrorObject, site: Site): string | undefined {
   const name = variableNamed(String(error.data))
   if (name === undefined) return undefined

@@ -3,7 +3,7 @@ import type { Site } from './document.js'
 import { suggest } from './suggest.js'
 
 /*
- * Values that are nearly right: what is to be done about them, beside what is wrong, and what was meant. Nothing here repeats
+ * Values that are nearly right: what should be done about them, beside what is wrong, and what was meant. Nothing here repeats
  * a value without bounds.
  */
 
@@ -21,7 +21,7 @@ const ONLY_MEMBERS: Readonly<Record<string, Partial<Readonly<Record<'number' | '
 /** Failures to retry under names that other programs have for them. */
 const FAILURES: Readonly<Record<string, string>> = { timeout: 'first_byte', error: 'connect', network: 'connect' }
 
-/** What is to be done, to stand behind a message that says what is wrong; empty where nothing is known. */
+/** What should be done, to stand behind a message that says what is wrong; empty where nothing is known. */
 export function cureOf({ keyword, params, data, parentSchema }: ErrorObject, site: Site): string {
   const wanted = keyword === 'type' ? [params.type].flat() : []
   if (Array.isArray(data) && wanted.includes('object') && site.path.length === 1)
@@ -41,7 +41,7 @@ function isTextWanted(schema: ErrorObject['parentSchema']): boolean {
   return schema?.type === 'string' || String(schema?.errorMessage).includes('duration')
 }
 
-/** What was probably meant, as it is to be written. */
+/** What was probably meant, as it should be written. */
 export function slipMeant({ keyword, params, data }: ErrorObject, site: Site): string | undefined {
   const [section = ''] = site.path
   if (keyword === 'type' && site.path.length === 1 && (typeof data === 'string' || typeof data === 'number')) {

@@ -38,7 +38,7 @@ function folderOf(written: string, main: Document): string {
   return resolve(dirname(main.source.file), written)
 }
 
-/** Nobody else's: what another user makes there under that name cannot be used. */
+/** No one else's: what another user makes there under that name cannot be used. */
 function usualFolder(store: StoreConfig): string {
   return store.type === 'file' ? join(store.path, 'spool') : join(tmpdir(), `model-gateway-spool-${userInfo().uid}`)
 }

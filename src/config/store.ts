@@ -38,7 +38,7 @@ const POSTGRES = { database: 'gateway', schema: 'gateway', pool: 10, timeout: 50
 /** Largest file of certificates. */
 const MAX_CA_BYTES = 1024 * 1024
 
-/** What a URL says; all of it is secret, since a password stands in it. */
+/** What a URL says; all of it is secret, since a password is in it. */
 interface Address {
   readonly nodes: readonly Node[]
   readonly user?: string
@@ -158,7 +158,7 @@ function modeOf(raw: RawStore, site: Site, { report }: Context): 'single' | 'sen
   return mode
 }
 
-/** A warning, as for secrets: what is open already goes on without its file. */
+/** A warning, as for secrets: what is open already continues without its file. */
 function warnOfMissing(module: string, site: Site, { files, report }: Context): void {
   const kind = files.kindOf(module)
   if (kind === 'file') return

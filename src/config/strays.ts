@@ -26,7 +26,7 @@ export class Strays {
   /** The empty section above an unknown key, by that key. */
   readonly #below = new Map<string, string>()
   readonly #first = new Map<string, string>()
-  /** The empty entry before a member that stands beside it, by the texts of both paths. */
+  /** The empty entry before a member that is beside it, by the texts of both paths. */
   readonly #beside = new Map<string, Beside>()
   readonly #bare = new Set<string>()
 
@@ -63,7 +63,7 @@ export class Strays {
     }
   }
 
-  /** The empty entry that a member of entries stands beside, in the place of under it. */
+  /** The empty entry that a member of entries is beside, instead of under it. */
   besideEntry(path: DocumentPath): Beside | undefined {
     return this.#beside.get(pathText(path.slice(0, 2)))
   }

@@ -7,7 +7,7 @@ import { readDuration, readSize } from './settings.js'
 import { suggest } from './suggest.js'
 import type { RoutePattern } from './templates.js'
 
-/** The variant of an artefact where nobody names one. */
+/** The default variant of an artefact. */
 const CONTENT_ONLY = 'content'
 
 /** What is said of tasks in one place. */

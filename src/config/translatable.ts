@@ -32,7 +32,7 @@ export function partnersOfProtocol(protocol: string): readonly string[] {
 /** The protocol that wants a limit on every answer; requests of the others may have none. */
 const LIMITED = 'messages'
 
-/** A target to which requests without a limit would be translated, and nobody has said what stands for it. */
+/** A target to which requests without a limit would be translated, and no one has said what stands for it. */
 export function warnOfMissingLimits(
   model: ReadModel,
   unlimited: (upstream: ReadUpstream) => readonly string[],

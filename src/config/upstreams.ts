@@ -107,7 +107,7 @@ function verbsOf(layers: readonly Layer[], direction: 'request' | 'response', co
   return layer === undefined ? [] : readVerbs(layer.value[direction], layer.site.child(direction), context)
 }
 
-/** Fills in a layer's variables. Those of a shipped kind are told at the upstream that needs them. */
+/** Fills in a layer's variables. Those of a shipped kind are reported at the upstream that needs them. */
 function filled(layer: Layer, upstream: Site, context: Context): Layer {
   if (!layer.site.document.shipped) return { ...layer, value: interpolate(layer.value, layer.site, context) }
   const report = new Report()
@@ -223,7 +223,7 @@ function parseBase(text: string, simulated: boolean): { readonly base: string } 
 }
 
 /**
- * What stands at the end of an address and at the head of a call as well, such as `/v1`: clients' libraries want it in
+ * What is at the end of an address and at the head of a call as well, such as `/v1`: clients' libraries want it in
  * the address, the calls of kinds begin with it.
  */
 function duplicatePrefix(base: string, target: string): string | undefined {

@@ -2,7 +2,7 @@ import type { ErrorObject } from 'ajv'
 import { pathText } from '../core/path-text.js'
 import type { Violation } from '../core/plan.js'
 
-/** Most violations that are told of one document. */
+/** Maximum number of violations that are reported for one document. */
 const MAX_VIOLATIONS = 10
 /** Longest value of a client's that a message repeats. */
 const MAX_VALUE_CHARS = 64
@@ -10,7 +10,7 @@ const MAX_VALUE_CHARS = 64
 /** Keywords that only say that another one inside them failed. */
 const WRAPPERS = new Set(['if', 'anyOf', 'oneOf', 'allOf', 'not', 'propertyNames'])
 
-/** What clients are told of a document that does not fit, in the words that they know. Never empty. */
+/** The message for clients about a document that does not match, in familiar words. Never empty. */
 export function violationsOf(errors: readonly ErrorObject[], document: unknown): readonly Violation[] {
   const best = errors.some(isChoice) ? meant(errors.filter(isTelling)) : errors.filter(isTelling)
   const told = mergeTypes(best).map(error => violationOf(error, document))

@@ -36,7 +36,7 @@ interface Converted {
 
 /**
  * The plain value of a YAML document beside the way from paths to offsets. The nodes that tell offsets take some twenty times
- * the memory of the text, so they are let go, and read again where a problem is to be shown.
+ * the memory of the text, so they are let go, and read again where a problem should be shown.
  */
 export class YamlTree {
   /** Objects have no prototype, so that no name is special. */
@@ -53,12 +53,12 @@ export class YamlTree {
     this.#reopen = reopen
   }
 
-  /** Offsets of what stands at a path, or of the deepest part of it that there is. */
+  /** Offsets of what is at a path, or of the deepest part of it that there is. */
   range(path: DocumentPath, on: 'key' | 'value'): Range {
     return this.#opened().range(path, on)
   }
 
-  /** Whether something stands at a path. */
+  /** Whether something is at a path. */
   has(path: DocumentPath): boolean {
     return this.#opened().has(path)
   }

@@ -79,7 +79,7 @@ export function violated({ message, param, rule }: Violation): GatewayError {
   return new GatewayError('invalid_parameter', message, { param: param === '' ? undefined : param, rule, familyCode })
 }
 
-/** The model that stands where the route looks for it, and whether it stands there by its name. */
+/** The model at the place that the route declares, and whether it is there by name. */
 export function modelIn(pointer: ModelPointer, value: unknown): { readonly model: string; readonly named?: boolean } {
   const { values = {}, byDefault, name } = pointer
   if (typeof value === 'string' && value !== '' && value.length <= MAX_MODEL_CHARS) {
@@ -97,7 +97,7 @@ export function modelIn(pointer: ModelPointer, value: unknown): { readonly model
   })
 }
 
-/** Whether the request asks for a stream, by the value that stands where the route looks for it. */
+/** Whether the request asks for a stream, by the value at the place that the route declares. */
 export function streamIn({ from, name }: Pointer, value: unknown): boolean {
   if (value === undefined || value === null) return false
   if (typeof value === 'boolean') return value
@@ -121,7 +121,7 @@ const SAID: ReadonlyMap<string, boolean> = new Map([
   ['', false],
 ])
 
-/** Members of a stateful request of which one has to say what is to be answered. */
+/** Members of a stateful request of which one has to say what should be answered. */
 const ASKING = ['input', 'previous_response_id', 'conversation', 'prompt'] as const
 
 /** Throws `invalid_parameter` where nothing is asked: upstreams say so in many ways, and some answer all the same. */
@@ -143,7 +143,7 @@ export function checkConversation(inBody: InBody): void {
 
 /**
  * How a request wants vectors written; undefined where it does not say so, or names a form that its upstream alone knows:
- * then they pass as they come.
+ * then they pass unchanged.
  */
 export function wantedVectors({ format }: VectorRule, inBody: InBody): VectorForm | undefined {
   const said = inBody(format)

@@ -8,11 +8,11 @@ export interface SpeakRequest {
   readonly stream: boolean
   /** Its name. */
   readonly voice?: string
-  /** The id of a voice that somebody had made. */
+  /** The id of a voice that someone had made. */
   readonly ownVoice?: string
   /** Container or codec, as compatible protocols call it. */
   readonly format?: string
-  /** How it is to be spoken. */
+  /** How it should be spoken. */
   readonly instructions?: string
   /** 1 is as usual. */
   readonly speed?: number

@@ -38,7 +38,7 @@ export class ClientAddresses {
     return this.#way(connected, forwardedFor).at(-1)
   }
 
-  /** How many trusted proxies a request came through; 0 where its sender is none: nothing that it says of others counts. */
+  /** How many trusted proxies a request came through; 0 where its sender is not one: nothing that it says of others counts. */
   proxies(connected: string | undefined, forwardedFor: string | string[] | undefined): number {
     if (connected === undefined || this.#proxies === undefined) return 0
     return this.#way(connected, forwardedFor).filter(address => this.#isTrusted(address)).length

@@ -4,7 +4,7 @@ import type { JsonObject } from './json.js'
 /** How a protocol's clients write the canonical fields: the codec's own table. */
 export type ClientFields = Readonly<Record<string, FieldMapping<string>>>
 
-/** How the client wrote a canonical field: the first of its members that stands in the body, without the `[]` of lists. */
+/** How the client wrote a canonical field: the first of its members that is in the body, without the `[]` of lists. */
 export function clientName(fields: ClientFields, field: string, body: JsonObject): string {
   const names = Object.keys(fields).filter(name => holds(fields[name], field))
   return names.find(name => stands(body, name.split('.'))) ?? names[0] ?? field

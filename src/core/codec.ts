@@ -59,7 +59,7 @@ export interface DocumentCodec<
     encodeResult(result: Result, request: Request, answer: DocumentAnswer): JsonObject
     /** The same as the events of a stream, for clients that asked for one. The last of them ends it. */
     encodeEvents?(result: Result, request: Request, answer: DocumentAnswer): readonly Frame[]
-    /** The same as bytes that are no JSON, for clients that get such; undefined for the others. */
+    /** The same as bytes that are not JSON, for clients that get such; undefined for the others. */
     encodeBytes?(result: Result, request: Request): Bytes | undefined
     readonly fields: Readonly<Record<string, FieldMapping<F>>>
   }
@@ -86,7 +86,7 @@ export function callsOf(client: object, request: object, traits: Traits): number
   return 'count' in request && typeof request.count === 'number' ? Math.min(request.count, MAX_CALLS) : 1
 }
 
-/** A whole answer that is no JSON, with its content type. */
+/** A whole answer that is not JSON, with its content type. */
 export interface Bytes {
   readonly type: string
   readonly bytes: Uint8Array
@@ -198,7 +198,7 @@ interface TextClient {
   encodeRequest(request: TextRequest, target: Target): JsonObject
   /** Headers that this request needs beside those of the upstream: flat name, value list. */
   headers?(request: TextRequest, target: Target): readonly string[]
-  /** Throws `GatewayError` (`bad_upstream_response`) where the document is none of this protocol. */
+  /** Throws `GatewayError` (`bad_upstream_response`) where the document is not one of this protocol. */
   decodeResult(body: Json): TextResult
   decodeStream(): StreamDecoder
   /** What a refusal (status 4xx or 5xx, with a JSON body or none) says. Never throws. */
@@ -229,7 +229,7 @@ export interface Traits {
   readonly max_output?: number
   /** Chat's name for that limit. Default: `max_completion_tokens`. */
   readonly max_tokens_field?: 'max_tokens' | 'max_completion_tokens'
-  /** In what terms the model is told how much to think. Default: what the request says, as far as the protocol has it. */
+  /** How the amount of thinking is set. Default: what the request says, as far as the protocol has it. */
   readonly reasoning?: 'effort' | 'adaptive' | 'budget' | 'level' | 'none'
   /** How structured answers are asked for: by the protocol's own field, or by a tool that must be called. */
   readonly structured?: 'schema' | 'tool'
@@ -276,7 +276,7 @@ export interface Frame {
 }
 
 /**
- * Explicit, incremental. Never waits for a later frame where an event can be told now. A frame that is none of the
+ * Explicit, incremental. Never waits for a later frame where an event can be told now. A frame that is not one of the
  * protocol gives one `error` event (`bad_upstream_response`); an error frame gives one `error` event
  * (`upstream_failed`, or by its status). After `finish` or `error` it gives nothing more.
  */

@@ -36,7 +36,7 @@ export interface Config {
   readonly log: { readonly level: LogLevel }
   readonly media: MediaConfig
   readonly tasks: TasksConfig
-  /** Absent: nobody is told of tasks. */
+  /** Absent: no notifications of tasks. */
   readonly webhooks?: WebhookConfig
   readonly keys: Readonly<Record<string, KeyConfig>>
   readonly upstreams: Readonly<Record<string, UpstreamConfig>>
@@ -81,9 +81,9 @@ export interface TasksConfig {
   readonly wait: number
 }
 
-/** Whom clients may have told of their tasks, and how. */
+/** Hosts that clients may name for notifications of their tasks, and how they are notified. */
 export interface WebhookConfig {
-  /** Absent where it is not set: nobody is told. */
+  /** Absent: no notifications. */
   readonly secret?: Secret
   /** As for fetching media. */
   readonly allow: readonly string[]
@@ -143,7 +143,7 @@ export interface UpstreamConfig {
   readonly off?: string
   /** Sent with every request. */
   readonly headers: Readonly<Record<string, string>>
-  /** What becomes of members of requests here, in the place of what their protocol declares. */
+  /** What becomes of members of requests here, instead of what their protocol declares. */
   readonly members?: MembersConfig
   /** Further header names (globs, lower case) that pass in each direction. */
   readonly forward: {
@@ -225,7 +225,7 @@ export interface TargetConfig {
   readonly response: readonly VerbConfig[]
 }
 
-/** What the relay must know of a protocol, as data: how its streams end and where usage stands. */
+/** What the relay must know of a protocol, as data: how its streams end and where usage is. */
 export interface ProtocolConfig {
   /** How a complete stream ends. Absent: with the transfer. */
   readonly end?: {
@@ -234,11 +234,11 @@ export interface ProtocolConfig {
     readonly members?: readonly string[]
     readonly repeats?: boolean
   }
-  /** Whole answers are bytes, whatever their type, unless it says JSON; or JSON (false), as they are where usage is told. */
+  /** Whole answers are bytes, regardless of their type, unless it says JSON; or JSON (false), as they are where usage is reported. */
   readonly binary?: boolean
   /** Format of an error inside a stream: the family's, or the typed events of stateful responses. */
   readonly stream_error?: 'family' | 'responses'
-  /** Where usage stands, in dotted paths from the top of the JSON answer or event. */
+  /** Where usage is, in dotted paths from the top of the JSON answer or event. */
   readonly usage?: UsageConfig
   /** What becomes of members of requests that name models, or say where the request goes. */
   readonly members?: MembersConfig
@@ -302,7 +302,7 @@ export type UsageConfig = Readonly<
 
 /** A kind of things that upstreams keep for callers. Paths are dotted. */
 export interface ObjectConfig {
-  /** What clients are told that it is; the name of the kind where nothing is said. */
+  /** How errors call such a resource; by default the name of the kind. */
   readonly title?: string
   readonly id: string
   readonly prefix?: string
@@ -329,7 +329,7 @@ export interface RouteConfig {
   readonly answer?: Answer
   /** What the route does with tasks. */
   readonly task?: TaskRouteConfig
-  /** Where the model's name stands: `body.model`, `form.model`, `path.model`, `query.model`. */
+  /** Where the model's name is: `body.model`, `form.model`, `path.model`, `query.model`. */
   readonly model?: ModelPointer
   readonly stream: 'never' | 'always' | PointerConfig
   readonly framing: RouteFraming

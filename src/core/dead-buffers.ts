@@ -6,7 +6,7 @@ let made = 0
 
 /**
  * From now on `collector` is called each time that buffers of 8 MiB have been made for bodies on their way. It has to
- * give back those that nobody holds any more.
+ * give back those that no one holds any more.
  *
  * Each read of a socket and each piece of a body is a buffer of its own of up to 64 KiB, and dead as soon as it has been
  * written on. V8 looks for the dead among young objects only once some 32 MiB of buffers have been made, on newer versions

@@ -6,7 +6,7 @@ export function isLeftOut(value: unknown): boolean {
   return value === undefined || value === null || value === ''
 }
 
-/** Whether upstreams are told which model stands for none. Where words name models they read a word, or none. */
+/** Whether upstreams receive the default model's name. Where words name models they receive the word, or nothing. */
 export function writesDefault({ byDefault, values }: ModelPointer): boolean {
   return byDefault !== undefined && values === undefined
 }

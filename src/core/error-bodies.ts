@@ -96,7 +96,7 @@ export function familyStatus(status: number, family: Family): number {
 export function compatibleError(error: GatewayError): JsonObject {
   const known = COMPATIBLE[error.code]
   const { param = null, familyCode = known?.code === undefined ? error.code : known.code } = error.details
-  // A quota that is used up is no matter of waiting: clients tell it by either member.
+  // Waiting does not help against an exhausted quota: clients recognise it by either member.
   const type = familyCode === QUOTA ? QUOTA : known?.type
   return {
     message: error.message,

@@ -150,7 +150,7 @@ function isPlain(text: string, start: number, end: number): boolean {
   return true
 }
 
-/** Whether a number that ends here is a value and no key, which would make a string of what is no JSON. */
+/** Whether a number that ends here is a value and no key, which would make a string of what is not JSON. */
 function endsValue(text: string, from: number): boolean {
   for (let at = from; at < text.length; at++) {
     const unit = text.charCodeAt(at)

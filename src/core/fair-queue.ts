@@ -62,7 +62,7 @@ export class FairQueue<Waiter> {
   }
 
   #grantFree(): void {
-    // A grant may release its place at once: the loop that is under way goes on with it.
+    // A grant may release its place at once: the loop that is under way continues with it.
     if (this.#granting) return
     this.#granting = true
     try {

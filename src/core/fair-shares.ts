@@ -3,7 +3,7 @@ const MAX_IDLE_KEYS = 1024
 
 /**
  * A scarce resource (connections, requests in flight, bytes) that keys share. Of what the others leave, one key takes at
- * most nine tenths, rounded up: 461 of 512 places where nobody else has any. So, from ten places on, there is always
+ * most nine tenths, rounded up: 461 of 512 places where no one else has any. So, from ten places on, there is always
  * something left for a key that has nothing, even while others hold theirs for minutes. Fewer than ten places may all go
  * to one key.
  */

@@ -37,7 +37,7 @@ export interface ImageRequest {
 export interface EditRequest extends ImageRequest {
   /** At least one. */
   readonly images: readonly MediaPart[]
-  /** An image that tells where the first one is to be changed. */
+  /** An image that tells where the first one should be changed. */
   readonly mask?: MediaPart
   /** How closely the images are followed. */
   readonly fidelity?: string

@@ -7,7 +7,7 @@ export interface JsonObject {
 
 /**
  * A number that a double would not give back as it was written: `1234567890123456789`, `1.10`, `-0`, `1e400`. It passes from
- * one document into another with its digits; whoever counts with it takes its `value`.
+ * one document into another with its digits; anyone who counts with it takes its `value`.
  */
 export class ExactNumber {
   readonly text: string

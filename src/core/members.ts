@@ -2,8 +2,8 @@
  * What becomes of a member of requests that names a model, or says where the request is to go, beside the model itself:
  * - `model`: every text in it is a model's name, which the caller has to be allowed and which gets the upstream's name;
  * - `same`: it repeats the request's own model;
- * - `drop`: it is taken out, and the answer says so; `refuse`: the request is refused;
- * - `pass`: it passes, whatever a wider declaration says.
+ * - `drop`: it is removed, and the answer says so; `refuse`: the request is refused;
+ * - `pass`: it passes, regardless of what a wider declaration says.
  */
 export type MemberAction = 'model' | 'same' | 'drop' | 'refuse' | 'pass'
 

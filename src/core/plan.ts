@@ -59,7 +59,7 @@ export interface Match {
   readonly params: Params
 }
 
-/** A path that nobody owns (404), or an owned one with another method (405), which may be a WebSocket's (426). */
+/** A path that no one owns (404), or an owned one with another method (405), which may be a WebSocket's (426). */
 export interface Miss {
   readonly route: undefined
   readonly status: 400 | 404 | 405 | 426
@@ -88,10 +88,10 @@ export interface Route {
   readonly model: ModelPointer | undefined
   readonly stream: 'never' | 'always' | Pointer
   readonly framing: RouteFraming
-  /** How a WebSocket is passed through: every byte as it comes, or message by message. Absent where it is not. */
+  /** How a WebSocket is passed through: every byte unchanged, or message by message. Absent where it is not. */
   readonly tunnel: Tunnel | undefined
   readonly body: RouteBody
-  /** Top-level members of the body, or fields of the form, that decide what happens (model, stream): they may stand only once. */
+  /** Top-level members of the body, or fields of the form, that decide what happens (model, stream): they must occur only once. */
   readonly control: readonly string[]
   /** What becomes of members that name models, or say where a request goes, beside the model itself. */
   readonly members: RouteMembers
@@ -123,7 +123,7 @@ export interface Route {
   readonly shipped: boolean
 }
 
-/** What a route does with tasks: work that goes on when its request has been answered. */
+/** What a route does with tasks: work that continues when its request has been answered. */
 export interface TaskRoute {
   readonly kind: TaskKind
   readonly action: TaskAction
@@ -254,7 +254,7 @@ export interface Upstream {
   readonly secret: Secret | undefined
   /** Tells that secret from others without telling what it is. */
   readonly credential: string | undefined
-  /** The same upstream with the credentials that it had before: what was begun with one of them goes on with it. */
+  /** The same upstream with the credentials that it had before: what was begun with one of them continues with it. */
   readonly former: readonly Upstream[]
   /** Whether ids of resources that belong to no key go to it. */
   readonly passesUnknown: boolean
@@ -276,7 +276,7 @@ export interface Protocol {
         readonly repeats: boolean
       }
     | undefined
-  /** Whole answers are bytes, whatever their type, unless it says JSON; false: they are JSON; undefined: nobody knows. */
+  /** Whole answers are bytes, regardless of their type, unless it says JSON; false: they are JSON; undefined: no one knows. */
   readonly binary: boolean | undefined
   readonly streamError: 'family' | 'responses'
   readonly usage: UsagePaths | undefined
@@ -303,7 +303,7 @@ export interface VectorRule {
 interface MessageRules {
   /** Values of `type` of the upstream's messages that tell usage; none: all that tell some. */
   readonly counted: readonly string[]
-  /** Whether clients are told in an event why the gateway ends their session. */
+  /** Whether an event tells clients why the gateway ends their session. */
   readonly errorEvent: boolean
 }
 

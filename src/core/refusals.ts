@@ -55,7 +55,7 @@ function adviceFor(instead: string | undefined): string {
   return `; this is served at ${instead.slice(0, MAX_PATH_CHARS)}: check the base address of the client`
 }
 
-/** A model that nobody has, or that the caller may not use: both answer alike. */
+/** A model that no one has, or that the caller may not use: both answer alike. */
 export function unknownModel(model: string, route: Route, cause?: string): GatewayError {
   const own = route.protocol?.unknownModel
   const message = own?.message?.replaceAll('{model}', model)

@@ -1,5 +1,5 @@
 /**
- * Things that an upstream keeps for callers: files, batches, uploads that go on over several requests. Each belongs to
+ * Things that an upstream keeps for callers: files, batches, uploads that continue over several requests. Each belongs to
  * the key that made it, and whatever names it goes to the upstream that has it.
  */
 
@@ -13,7 +13,7 @@ export type ResourcePath = readonly string[]
 /** One kind of them, as declared under `objects`. */
 export interface ResourceKind {
   readonly name: string
-  /** What clients are told that it is: `file`. */
+  /** How errors call such a resource: `file`. */
   readonly title: string
   /** Where an object says its id. */
   readonly id: ResourcePath
@@ -65,7 +65,7 @@ export interface ResourceReference {
   readonly path: ResourcePath
 }
 
-/** An upload that goes on over several requests, at an address that the upstream gives. */
+/** An upload that continues over several requests, at an address that the upstream gives. */
 export interface UploadSession {
   /** The header of the answer in which the address stands; lower case. */
   readonly header: string

@@ -24,7 +24,7 @@ export type Answer =
   | 'completion.messages'
   | 'client_secret'
 
-/** `json`: JSON, which is read; `multipart`: a form, which is read; `raw`: bytes that nobody looks at; `none`: no body. */
+/** `json`: JSON, which is read; `multipart`: a form, which is read; `raw`: bytes that no one looks at; `none`: no body. */
 export type RouteBody = 'json' | 'multipart' | 'raw' | 'none'
 
 /** Limits that can differ for a route. */
@@ -59,7 +59,7 @@ export interface Pointer {
 export interface ModelPointer extends Pointer {
   /** Models by the words that stand for them there; any other word is a model's own name. */
   readonly values?: Readonly<Record<string, string>>
-  /** The model of requests in which nothing stands there. */
+  /** The model of requests without a name there. */
   readonly byDefault?: string
 }
 
@@ -74,5 +74,5 @@ export interface RouteFraming {
 /** How a stream is cut into messages: events with LF or CRLF, a JSON document a line, or one JSON array. */
 export type Framing = 'sse' | 'sse-crlf' | 'ndjson' | 'array'
 
-/** Paths that the gateway answers by itself, without a key and whatever the plan says. */
+/** Paths that the gateway always answers itself, without a key. */
 export const HEALTH_PATHS: readonly string[] = ['/livez', '/readyz']

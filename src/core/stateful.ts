@@ -5,7 +5,7 @@ export const STATEFUL = 'responses'
 const COUNT_PROTOCOL = 'responses.input_tokens'
 
 /**
- * Members of its requests that say so, or that name what is kept: they may stand only once, so that no upstream reads
+ * Members of its requests that say so, or that name what is kept: they must occur only once, so that no upstream reads
  * another one than we did.
  */
 export const STATE_MEMBERS = ['previous_response_id', 'store', 'background', 'conversation', 'input', 'prompt'] as const

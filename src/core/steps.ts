@@ -4,7 +4,7 @@ export type Steps<T> = Generator<void, T, void>
 /** Longest that steps keep the event loop before others have it, milliseconds. A step itself is far shorter. */
 const SLICE_MS = 8
 
-/** Runs all steps in one turn of the event loop: nobody else waits for it. */
+/** Runs all steps in one turn of the event loop. */
 export function atOnce<T>(steps: Steps<T>): T {
   for (;;) {
     const step = steps.next()

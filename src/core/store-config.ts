@@ -9,7 +9,7 @@ export type StoreConfig =
   | (DataFolder & { readonly type: 'module' } & ModuleSettings)
 
 interface DataFolder {
-  /** Absolute path: the file store stands here, and keys that the gateway made for itself, whatever the store. */
+  /** Absolute path: the file store is here, and keys that the gateway made for itself, regardless of the store. */
   readonly path: string
   /** Secrets that are not there; the store cannot be opened without them. */
   readonly absent?: string
@@ -75,7 +75,7 @@ export interface StoreEvents {
   up(): void
 }
 
-/** Which schema stands in a place (undefined: nothing does yet), and which one this program knows. */
+/** Which schema is in a place (undefined: nothing does yet), and which one this program knows. */
 export interface SchemaFacts {
   readonly written: number | undefined
   readonly known: number

@@ -1,4 +1,4 @@
-/** Where something stands in a store. Nothing is found there without naming the owner. */
+/** The key of a record. Nothing is found without naming the owner. */
 export interface Place {
   /** Lower-case letters and dashes, at most {@link MAX_PLACE_CHARS}`.namespace`. */
   readonly namespace: string
@@ -32,7 +32,7 @@ export class StoreError extends Error {
 const NAMESPACE = /^[a-z][a-z-]*$/
 const VISIBLE = /^[\x21-\x7e]+$/
 
-/** Whether a record can stand here. What clients make up is no place, and so nothing is found there. */
+/** Whether a record can have this key. Keys that clients make up are not valid, so nothing is found. */
 export function isPlace({ namespace, owner, key }: Place): boolean {
   return isShelf(namespace, owner) && isKey(key)
 }
@@ -49,13 +49,13 @@ export function isKey(key: string): boolean {
   return key.length <= MAX_PLACE_CHARS.key && VISIBLE.test(key)
 }
 
-/** Throws {@link StoreError} where a record could be found by nobody, or is too large. */
+/** Throws {@link StoreError} where a record could be found by no one, or is too large. */
 export function checkDraft(draft: Place & { readonly value: Uint8Array }): void {
   checkPlace(draft)
   checkValue(draft.value)
 }
 
-/** Throws {@link StoreError} where nothing can stand. */
+/** Throws {@link StoreError} for an invalid key. */
 export function checkPlace(place: Place): void {
   if (!isPlace(place)) throw new StoreError('unavailable', 'the key of a record is not valid')
 }

@@ -8,14 +8,14 @@ export * from './store-place.js'
  * driver (`src/stores/`) keeps them in memory, in a file, or on another machine; all of them pass one contract
  * (`test/contracts/store.ts`).
  *
- * A record is found by namespace, owner and key together, so a foreign key and an unknown one are the same to whoever
+ * A record is found by namespace, owner and key together, so a foreign key and an unknown one are the same to anyone who
  * asks: there is no way to read a record without naming its owner, but for those that serve the whole gateway
  * (`claim`, `scan`). Each change counts its version up by one, and every change but the first names the record that it
  * changes, so that of two writers one loses and knows it.
  *
  * Reads are of what is committed. A write is durable as far as the driver is when its promise is fulfilled. Whatever
  * goes wrong in a driver is a {@link StoreError}; a driver never throws anything else. An error of kind `unavailable`
- * leaves it open whether a write happened: whoever has to know reads again.
+ * leaves it open whether a write happened: anyone who has to know reads again.
  */
 export interface Store {
   /** Keeps a new record. Undefined where the owner has one of that key already. */
@@ -41,7 +41,7 @@ export interface Store {
   readonly counters: Counters
   readonly ledger: Ledger
   readonly blobs: Blobs
-  /** Takes out at most `limit` records, and as many blobs, that expired before `now`; tells how many it took. */
+  /** Removes at most `limit` records, and as many blobs, that expired before `now`; resolves with their number. */
   sweep(now: number, limit: number): Promise<number>
   close(): Promise<void>
 }
@@ -51,7 +51,7 @@ export interface Draft extends Place {
   readonly created: number
   /** Milliseconds since the epoch. */
   readonly expires: number
-  /** When somebody has to look at it (again), milliseconds since the epoch; absent: nobody has to. */
+  /** When the record is due (again), milliseconds since the epoch; absent: never. */
   readonly due?: number
   readonly value: Uint8Array
 }
@@ -67,14 +67,14 @@ export interface Change {
   readonly value: Uint8Array
   /** Absent: as before. */
   readonly expires?: number
-  /** Absent: as before; null: nobody has to look at it any more. */
+  /** Absent: as before; null: it is no longer due. */
   readonly due?: number | null
 }
 
 export interface Claim {
   /** What was due by then, milliseconds since the epoch. */
   readonly now: number
-  /** When the records are due again, and so how long nobody else gets them. */
+  /** When the records are due again; until then no other process gets them. */
   readonly until: number
   readonly limit: number
 }
@@ -94,7 +94,7 @@ export interface Range {
 }
 
 /**
- * The version of a new record, 1 to 2^48 − 2: whoever still holds a deleted record does not change or delete the one that
+ * The version of a new record, 1 to 2^48 − 2: anyone who still holds a deleted record does not change or delete the one that
  * took its place.
  */
 export function firstVersion(): number {
@@ -175,11 +175,11 @@ export interface Counters {
    */
   reserve(counter: Counter, reservation: Reservation): Promise<Tally | undefined>
   /**
-   * Counts what was spent, in the place of the reservation of that id, once: undefined where it was counted before. There
+   * Counts what was spent, instead of the reservation of that id, once: undefined where it was counted before. There
    * need not be a reservation (any more): what was spent counts, also over a ceiling.
    */
   settle(counter: Counter, settlement: Settlement): Promise<Tally | undefined>
-  /** Zero for a counter that nobody has used, or whose time is over. */
+  /** Zero for an unused or expired counter. */
   read(counter: Place, now: number): Promise<Tally>
 }
 
@@ -195,7 +195,7 @@ export interface Reservation {
   readonly ceiling: number
   /** Milliseconds since the epoch. */
   readonly now: number
-  /** When the amount falls back where nobody settled it. */
+  /** When an unsettled amount is released. */
   readonly expires: number
 }
 

@@ -19,11 +19,11 @@ export interface TaskKindConfig {
   readonly object: string
   readonly record: TaskRecordForm
   readonly members: Readonly<Record<string, TaskMember>>
-  /** Whether records have null in the place of members without a value. */
+  /** Whether records have null instead of members without a value. */
   readonly nulls: boolean
   /** The member that names the task that this one is based on. */
   readonly parent?: string
-  /** Media types by variant, the one first that a client gets who names none. The first type stands where none is told. */
+  /** Media types by variant, the one first that a client gets who names none. The first type is used if the upstream sends none. */
   readonly content: Readonly<Record<string, readonly string[]>>
 }
 
@@ -46,7 +46,7 @@ export function taskKind(name: string, config: TaskKindConfig): TaskKind {
   return { ...config, name, variants: new Map(variants) }
 }
 
-/** Tasks whose kind was taken out of the configuration are served nowhere, and still end. */
+/** Tasks whose kind was removed from the configuration are served nowhere, and still end. */
 export function undeclaredKind(name: string): TaskKind {
   return taskKind(name, { title: name, object: name, record: 'object', members: {}, nulls: false, content: {} })
 }

@@ -1,6 +1,6 @@
 import type { RetryCondition } from './limits.js'
 
-/** Where a value stands in a JSON document: member names, and indices of array elements. */
+/** Where a value is in a JSON document: member names, and indices of array elements. */
 export type Path = readonly string[]
 
 /** What a route does with tasks. */
@@ -76,7 +76,7 @@ export interface PollPace {
   readonly slowest: number
   /** Polls of one upstream at a time. */
   readonly at_once: number
-  /** What clients are told to wait between two polls of theirs. */
+  /** How long clients should wait between two polls. */
   readonly clients: number
 }
 
@@ -122,7 +122,7 @@ export interface TaskShape {
   readonly stall: number | undefined
   /** How long results are kept. */
   readonly keep: number
-  /** Largest result that stands in an answer itself, bytes. */
+  /** Largest result that is in an answer itself, bytes. */
   readonly inline: number
 }
 

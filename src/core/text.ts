@@ -63,14 +63,14 @@ export interface Turn {
   readonly parts: readonly Part[]
   /** The participant's name. */
   readonly name?: string
-  /** Where the turn stands in the client's body: `messages[3]`. */
+  /** Where the turn is in the client's body: `messages[3]`. */
   readonly at?: string
 }
 
 export type Part = TextPart | MediaPart | ReasoningPart | CallPart | ResultPart | RefusalPart | HostedPart
 
 interface PartBase {
-  /** Where the part stands in the client's body: `messages[3].content[1]`. */
+  /** Where the part is in the client's body: `messages[3].content[1]`. */
   readonly at?: string
   /** A mark that the prompt up to here is worth keeping in a cache. */
   readonly cache?: CacheMark
@@ -110,7 +110,7 @@ export interface MediaPart extends PartBase {
 }
 
 /**
- * `base64` has no white space and no `data:` head. `file` is an id that only the protocol `of` knows; of what is no file
+ * `base64` has no white space and no `data:` head. `file` is an id that only the protocol `of` knows; of what is not a file
  * `why` says why nothing else can stand for it.
  */
 export type MediaSource =
@@ -195,7 +195,7 @@ export interface Citation {
   /** Range of the text that the citation supports, in characters of this text part. */
   readonly start?: number
   readonly end?: number
-  /** The citation in the words of the protocol `of`, for whoever speaks that one. */
+  /** The citation in the words of the protocol `of`, for anyone who speaks that one. */
   readonly own?: { readonly of: string; readonly value: JsonObject }
 }
 
@@ -215,7 +215,7 @@ export type Tool = FunctionTool | CustomTool | HostedTool
 interface ToolBase {
   /** `tools[0]`. */
   readonly at?: string
-  /** What the client calls it, where it stands in a group of tools: `name` is then made of both. */
+  /** What the client calls it, where it is in a group of tools: `name` is then made of both. */
   readonly within?: { readonly namespace: string; readonly name: string }
   readonly cache?: CacheMark
 }

@@ -18,8 +18,8 @@ export interface FormChanges {
   set(name: string, value: string): void
   /** All parts of that name have another one. */
   rename(from: string, to: string): void
-  /** Takes out every part that some reader finds at the path or below it: `metadata[user]` is at `metadata.user`. */
+  /** Removes every part that some reader finds at the path or below it: `metadata[user]` is at `metadata.user`. */
   remove(path: readonly string[]): void
-  /** Takes out every part that is not at one of the paths or below it. */
+  /** Removes every part that is not at one of the paths or below it. */
   keep(paths: readonly (readonly string[])[]): void
 }

@@ -16,7 +16,7 @@ const MAX_BUFFERED_BYTES = 64 * 1024 * 1024
 /** Events of a connection, for its owner. */
 export interface SocketHandler {
   message(text: string): void
-  /** A message that is no text. */
+  /** A message that is not text. */
   binary(): void
   /** The client has taken what was waiting. */
   drained(): void

@@ -21,7 +21,7 @@ export function mediaTypeOf(contentType: string | undefined): string | undefined
   return MEDIA_TYPES.find(type => type === essence || NAMES[type]?.includes(essence))
 }
 
-/** What the bytes are, by how they begin; undefined where that is none of {@link MEDIA_TYPES}. */
+/** What the bytes are, by how they begin; undefined where that is not one of {@link MEDIA_TYPES}. */
 export function sniff(bytes: Uint8Array): string | undefined {
   const head = Buffer.from(bytes.subarray(0, HEAD_BYTES)).toString('latin1')
   if (head.startsWith('\xff\xd8\xff')) return 'image/jpeg'

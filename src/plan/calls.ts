@@ -100,7 +100,7 @@ function slotsOf(rest: readonly string[], query: number, start: number): readonl
 }
 
 /**
- * Router and models refuse dot segments long before; a second lock stands here, because dots are all that
+ * Router and models refuse dot segments long before; a second lock is here, because dots are all that
  * percent-encoding leaves for a value to climb with.
  */
 function encode(value: string | undefined, slot: Slot): string {

@@ -17,7 +17,7 @@ import { compileVerbs } from './verbs.js'
 
 /** What compiling needs of its surroundings. */
 export interface Tools {
-  /** Throws where the schema is none. */
+  /** Throws where the schema is not one. */
   readonly compileSchema: CompileSchema
   /** The key that the gateway made for a caller's key of that name; none where it is not to make any. */
   readonly generated: (keyName: string) => Secret | undefined

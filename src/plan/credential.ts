@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { CredentialConfig } from '../core/config.js'
 import type { Secret } from '../core/secret.js'
 
-/** A credential where it stands in requests, once for the wire and once for people to read. */
+/** A credential where it is in requests, once for the wire and once for people to read. */
 export interface Placed {
   /** Flat name, value pair; empty where the credential does not stand in a header. */
   readonly headers: readonly string[]

@@ -6,7 +6,7 @@ import { EVERY, type Path, parsePath } from '../wire/json-path.js'
 
 /**
  * The verbs of a list for forms, one after the other; `undefined` where there are none. A form has fields and no members
- * inside them but for those that names write in brackets, which are taken out and kept, and not moved. What would make a
+ * inside them but for those that names write in brackets, which are removed and kept, and not moved. What would make a
  * member cannot be said, as {@link formFault} tells. Requests for which such a verb is declared are refused, because to leave it out would be to ignore it.
  */
 export function compileFormVerbs(list: readonly VerbConfig[]): FormTransform | undefined {
@@ -59,7 +59,7 @@ function compileVerb(name: string, args: Json): readonly FormTransform[] {
       })
     case 'remove':
       return paths(args).map(path => form => form.remove(path))
-    // A field is a text, whatever the text says.
+    // A field is a text, regardless of what the text says.
     case 'cast':
       return []
     case 'keep':
@@ -74,7 +74,7 @@ const refuse = (_form: FormChanges): never => {
   throw new GatewayError('untranslatable', message)
 }
 
-/** Between fields; what stands inside one is nowhere in a form. */
+/** Between fields; what is inside one is nowhere in a form. */
 function moves(args: Json): readonly (readonly [string, string])[] {
   return members(args)
     .filter(([from]) => isField(from))

@@ -34,7 +34,7 @@ const NOBODY: Entry = {
   },
 }
 
-/** Of this process alone: nobody outside can tell which strings share a fold. Odd, so that a fold loses no bits. */
+/** Of this process alone: no one outside can tell which strings share a fold. Odd, so that a fold loses no bits. */
 const MULTIPLIER = randomInt(0x4000_0000, 0x7fff_ffff) | 1
 
 /** Callers by the SHA-256 of their keys. */

@@ -11,7 +11,7 @@ import { parsePath } from '../wire/json-edit.js'
 
 /** Before the names of parameters of the query. */
 const QUERY = '?'
-/** Where the model stands in the path, a body can but repeat it. */
+/** Where the model is in the path, a body can but repeat it. */
 const REPEATED: MembersConfig = { model: 'same' }
 const NOTHING: MembersConfig = {}
 

@@ -12,14 +12,14 @@ interface Declared {
 
 export interface Found {
   readonly model: Declared
-  /** What the first `*` of the declared name stands for; `undefined` where the name is no glob. */
+  /** What the first `*` of the declared name stands for; `undefined` where the name is not a glob. */
   readonly star: string | undefined
 }
 
 /** The declared models by the names that clients use: an exact name first, then globs in the order of the file. */
 export class ModelIndex {
   readonly declared: Declared[] = []
-  /** Names that are no globs. */
+  /** Names that are not globs. */
   readonly names: string[] = []
   /** Those, and what globs are listed by, in the order of the file. */
   readonly listed: string[] = []

@@ -15,7 +15,7 @@ const LISTING = 'models'
 function namesFor(name: string, as: string | undefined, told: readonly string[]): readonly string[] {
   const glob = new Glob(name)
   if (as === undefined) return told.filter(one => glob.matches(one))
-  // Of a name that is always the same, or of two stars, nobody can tell what clients would write.
+  // Of a name that is always the same, or of two stars, no one can tell what clients would write.
   if (!isGlob(as) || name.indexOf('*') !== name.lastIndexOf('*')) return []
   const written = new Glob(as)
   return told.flatMap(one => {

@@ -19,7 +19,7 @@ export class NotFoundForms {
   /** By header. */
   readonly #marks = new Map<string, FamilyMark>()
 
-  /** Requests with one of these headers belong to that family, whatever their path. */
+  /** Requests with one of these headers belong to that family, regardless of their path. */
   mark(marks: readonly FamilyMark[]): void {
     for (const mark of marks) this.#marks.set(mark.header, mark)
   }

@@ -80,7 +80,7 @@ export class Router {
     return this.#find(method, path, headers) ?? this.#elsewhere(method, path, headers)
   }
 
-  /** Undefined where nobody owns the path. */
+  /** Undefined where no one owns the path. */
   #find(method: string, path: string, headers: Shown): Match | Miss | undefined {
     const fixed = this.#static.get(path)
     const owned = ownerOf(fixed, method, headers)
@@ -93,7 +93,7 @@ export class Router {
     return others.length === 0 ? undefined : wrongMethod(others, method, this.#notFound.shown(headers))
   }
 
-  /** Refuses a path that nobody owns: as the route would, where it is another one's behind another base address. */
+  /** Refuses a path that no one owns: as the route would, where it is another one's behind another base address. */
   #elsewhere(method: string, path: string, headers: Shown): Miss {
     for (const instead of pathsNear(path)) {
       const meant = this.#find(method, instead, headers)
@@ -105,11 +105,11 @@ export class Router {
   }
 }
 
-/** What clients are told to write at the end of a base address, or write in vain. */
+/** Endings that clients' guides add to a base address, or that clients add by mistake. */
 const BASES = ['/v1', '/v1beta']
 /** Leading segments that a base address may have too many of. */
 const MAX_SURPLUS_SEGMENTS = 3
-/** A longer path is no slip of a base address. */
+/** A longer path is not a slip of a base address. */
 const MAX_NEAR_PATH_CHARS = 512
 
 /** A path as it would be behind another base address: with one of {@link BASES}, or from a later one of these on. */
@@ -136,7 +136,7 @@ class Search {
     this.segments = segments
   }
 
-  /** `hasVerbs`: the last segment stands where some routes end in a verb (`{model}:predict`), and with none of theirs. */
+  /** `hasVerbs`: the last segment is where some routes end in a verb (`{model}:predict`), and with none of theirs. */
   walk(node: Node, depth: number, hasVerbs = false): Owned | undefined {
     const segment = this.segments[depth]
     if (segment === undefined) return this.#claim(node.here, hasVerbs)
@@ -153,7 +153,7 @@ class Search {
     return found ?? this.#claim(node.tail, isVerb)
   }
 
-  /** An unknown verb is no method of the resource before it. */
+  /** An unknown verb is not a method of the resource before it. */
   #claim(owners: Owners | undefined, isVerb: boolean): Owned | undefined {
     const found = ownerOf(owners, this.#method, this.#headers)
     if (found === undefined && owners !== undefined && !isVerb) this.others.push(...owners)
@@ -182,7 +182,7 @@ function decoded(raw: string): string {
   return raw.includes('%') ? decodeURIComponent(raw) : raw
 }
 
-/** Whoever owns the requests with one of their headers comes before the owner of all. */
+/** Anyone who owns the requests with one of their headers comes before the owner of all. */
 function ownerOf(owners: Owners | undefined, method: string, headers: Shown): Owned | undefined {
   let usual: Owned | undefined
   for (const owned of owners ?? []) {

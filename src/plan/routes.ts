@@ -96,7 +96,7 @@ export class RouteCompiler {
   /** Messages are read while they pass, which goes by few paths of names alone. */
   #checkMessages(protocol = '', members: Route['members']): void {
     const path = ['protocols', protocol, 'members']
-    // Nobody is called so: what holds where no upstream says anything itself.
+    // No one is called so: what holds where no upstream says anything itself.
     if (members.of('').rules.some(rule => rule.path.includes('*')))
       this.#problems.error(path, 'message-members', 'message paths of a tunnel cannot contain *')
     for (const name of ['', ...this.#parts.compiledUpstreams.keys()]) {
@@ -210,7 +210,7 @@ function isEmpty(settings: object): boolean {
   return Object.keys(settings).length === 0
 }
 
-/** Whether an upstream may be asked about what it keeps; whoever compacts names a model. */
+/** Whether an upstream may be asked about what it keeps; anyone who compacts names a model. */
 function asksKeepers(answer: RouteConfig['answer']): boolean {
   return answer?.startsWith('response') === true && answer !== 'response.compact'
 }

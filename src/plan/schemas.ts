@@ -3,7 +3,7 @@ import type { Violation } from '../core/plan.js'
 import type { Problems } from './problems.js'
 
 type Validate = (document: unknown) => readonly Violation[]
-/** Throws where the schema is none. */
+/** Throws where the schema is not one. */
 export type CompileSchema = (schema: JsonObject) => Validate
 
 /** Request schemas by name, each compiled once. */
@@ -20,7 +20,7 @@ export class Schemas {
     this.#problems = problems
   }
 
-  /** `undefined` where the schema cannot be used; the problem is told at the route. */
+  /** `undefined` where the schema cannot be used; the problem is reported at the route. */
   validator(name: string, route: string, key: 'schema' | 'json' = 'schema'): Validate | undefined {
     const made = this.#made.get(name) ?? this.#make(name)
     this.#made.set(name, made)

@@ -15,16 +15,16 @@ import {
 import { starsOf } from '../wire/json-path.js'
 import { chain, members, type Verb } from './verb.js'
 
-/** Longest value that these verbs look at, bytes: whatever is longer is none that they are for. */
+/** Longest value that these verbs look at, bytes: whatever is longer is not one that they are for. */
 const MAX_VALUE_BYTES = 4096
 
-/** `{ path: type }`: writes the number or text that stands there as the other one, where it can be. */
+/** `{ path: type }`: writes the number or text that is there as the other one, where it can be. */
 export const cast: Verb = {
   name: 'cast',
   compile: args => each(args, type => (value, written) => castTo(type, value, written)),
 }
 
-/** `{ path: { text: value } }`: puts the value in the place of the text that stands there. */
+/** `{ path: { text: value } }`: puts the value in the place of the text that is there. */
 export const map: Verb = {
   name: 'map',
   compile: args =>
@@ -35,7 +35,7 @@ export const map: Verb = {
     }),
 }
 
-/** `{ path: [values] }`: takes the value out that stands there unless it is one of these. */
+/** `{ path: [values] }`: takes the value out that is there unless it is one of these. */
 export const only: Verb = {
   name: 'only',
   compile: args => {
@@ -52,7 +52,7 @@ export const only: Verb = {
   },
 }
 
-/** `{ path: { at, into } }`: cuts the text that stands there and puts its parts at other paths. */
+/** `{ path: { at, into } }`: cuts the text that is there and puts its parts at other paths. */
 export const split: Verb = {
   name: 'split',
   compile: args =>

@@ -17,13 +17,13 @@ import { chain, members, text, texts, type Verb } from './verb.js'
 /** `{ path: value }`: puts the value there, whatever stood there. */
 const set: Verb = { name: 'set', compile: args => put(args, 'always') }
 
-/** `{ path: value }`: puts the value there where nothing stands. */
+/** `{ path: value }`: puts the value there where nothing is. */
 const defaults: Verb = { name: 'default', compile: args => put(args, 'absent') }
 
 /** `{ from: to }`: moves the value at one path to another, whatever stood there. */
 const rename: Verb = { name: 'rename', compile: args => move(args, renameMember) }
 
-/** `{ from: to }`: moves the value at one path to another where nothing stands there, or null; takes it out where something does. */
+/** `{ from: to }`: moves the value at one path to another where nothing is there, or null; takes it out where something does. */
 const alias: Verb = { name: 'alias', compile: args => move(args, aliasMember) }
 
 /** `[paths]`: takes these values out. */

@@ -42,7 +42,7 @@ type StartSettings = Pick<Plan, 'listen' | 'store' | 'spool'>
 
 /**
  * Keeps a running gateway in step with its files. A reload is a transaction: read, check, compile, acquire pools, swap one
- * pointer; on any error the old plan goes on serving.
+ * pointer; on any error the old plan keeps serving.
  */
 export class Reloads {
   readonly #options: ReloadOptions

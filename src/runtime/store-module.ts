@@ -15,7 +15,7 @@ const METHODS = [
   ...['blobs.put', 'blobs.get', 'blobs.delete'],
 ]
 
-/** Opens a store of the user's own. Throws {@link StoreError}: `refused` where the module is none, or fails in its own words. */
+/** Opens a store of the user's own. Throws {@link StoreError}: `refused` where the module is not one, or fails in its own words. */
 export async function openModule(
   { module, options }: ModuleSettings,
   events: StoreEvents,

@@ -9,7 +9,7 @@ const MAX_ROUNDS_PER_SWEEP = 20
 
 /**
  * What is written to find out whether a store that failed takes anything again: as many bytes as a task's record may have,
- * since small ones find room even on a full disk. It expires soon where it cannot be taken out.
+ * since small ones find room even on a full disk. It expires soon where it cannot be removed.
  */
 const TRIAL = { namespace: 'trials', owner: 'gateway', bytes: 64 * 1024, expires: 60_000 } as const
 

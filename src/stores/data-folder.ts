@@ -44,7 +44,7 @@ export function storeErrorOf(error: unknown, folder: string): StoreError {
   return new StoreError('refused', `the store's folder ${folder} cannot be used (${reason})`, error)
 }
 
-/** Whether there is a store. An empty file is none, as a crash in the first moment leaves it. */
+/** Whether there is a store. An empty file is not one, as a crash in the first moment leaves it. */
 function checkFiles(folder: string): boolean {
   const [data, lock] = [join(folder, DATA), join(folder, LOCK)]
   const size = checkFile(data)

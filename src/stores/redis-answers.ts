@@ -1,4 +1,4 @@
-/** Answers are read with distrust: an evicted key, or a server that is none, gives undefined and not an exception. */
+/** Answers are read with distrust: an evicted key, or a server that is not one, gives undefined and not an exception. */
 
 export function numberOf(answer: unknown): number | undefined {
   if (typeof answer === 'number') return answer

@@ -117,7 +117,7 @@ class Finder implements FoundMembers {
     this.walk(this.cursor.container(item.start), deeper, at)
   }
 
-  /** True if the item is to be removed. */
+  /** True if the item should be removed. */
   private meet({ action }: MemberRule, item: Item, at: DocumentPath): boolean {
     if (action === 'refuse') this.refused.push(at)
     else if (action === 'drop') this.dropped.push(at)

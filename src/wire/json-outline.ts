@@ -29,7 +29,7 @@ export abstract class JsonOutline {
   /** A string outside skipped containers has ended at `close`; `from` is where it begins in these bytes. */
   protected abstract endString(bytes: Buffer, from: number, close: number): void
 
-  /** A string outside skipped containers goes on in the next chunk. */
+  /** A string outside skipped containers continues in the next chunk. */
   protected abstract holdString(bytes: Buffer, from: number): void
 
   /** The outermost skipped container has ended with the byte at `at`. */

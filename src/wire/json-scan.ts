@@ -221,7 +221,7 @@ export class JsonScanner extends JsonReader {
     const isTop = this.depth === 1
     if (!isTop && !isWatched && (!this.#isInside || this.#ruled)) return g.COLON
     const start = this.#token + 1
-    // A key mostly lies in one chunk.
+    // A key mostly is in one chunk.
     const isHere = start >= this.#base
     const bytes = isHere ? this.#piece : this.#chunks.slice(start, at)
     const from = isHere ? start - this.#base : 0

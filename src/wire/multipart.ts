@@ -165,7 +165,7 @@ export class MultipartReader {
     return hasCr ? lf - 1 : lf
   }
 
-  /** The withheld bytes were no boundary: they equal the start of the pattern, so they need no buffer. */
+  /** The withheld bytes were not boundaries: they equal the start of the pattern, so they need no buffer. */
   private release(): void {
     this.emit(this.#pattern.subarray(BEFORE[this.#before], this.#matched))
     this.#matched = 0

@@ -22,7 +22,7 @@ const LARGE_EVENT_BYTES = TAIL_BYTES
 const nothing = (): void => undefined
 
 /**
- * Relays an event stream in whole events, without decoding: every byte goes out as it came in. The output does not depend
+ * Relays an event stream in whole events, without decoding: every byte goes out unchanged. The output does not depend
  * on how the stream is cut, and the time is linear.
  */
 export class SseRelay {
@@ -98,7 +98,7 @@ export class SseRelay {
     return this.#isGarbage ? 'json' : this.#framer.fault
   }
 
-  /** The lines of the first event with data, as they came, if they are at most 64 KiB. */
+  /** The lines of the first event with data, unchanged, if they are at most 64 KiB. */
   get first(): Uint8Array | undefined {
     return this.#first
   }

@@ -43,7 +43,7 @@ t.test("the bench's upstream answers bodies of any length, in any pieces, and re
   t.equal(child.exitCode, null)
 })
 
-/** Stands for nginx: it listens first, and begins its worker only when somebody has connected. */
+/** Stands for nginx: it listens first, and begins its worker only when someone has connected. */
 const LATE_NGINX = `#!${process.execPath}
 const load = names => Promise.all(names.map(name => import('node:' + name)))
 load(['child_process', 'net', 'fs']).then(([{ spawn }, { createServer }, { readFileSync }]) => {

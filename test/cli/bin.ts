@@ -73,7 +73,7 @@ export function run(args: readonly string[], options?: Options): Promise<Result>
   return new Bin(args, options).ended
 }
 
-/** Starts a command that goes on; killed at the end of the test. */
+/** Starts a command that continues; killed at the end of the test. */
 export function start(t: Test, args: readonly string[], options?: Options): Bin {
   const bin = new Bin(args, options)
   t.teardown(async () => {

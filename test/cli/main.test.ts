@@ -49,7 +49,7 @@ t.test('an unknown option exits 2', async t => {
   t.match(stderr, 'Did you mean --format?')
 })
 
-t.test('a port that is none is refused', async t => {
+t.test('a port that is not one is refused', async t => {
   for (const port of ['65536', '-1', 'eighty', '1e3', '']) {
     const { code, stderr } = await run(['serve', `--port=${port}`])
     t.equal(code, 2, port)

@@ -88,7 +88,7 @@ t.test('a second of sound as events, which hold all of it', { skip }, async t =>
   t.ok(Buffer.concat(pieces).equals(samples))
 })
 
-t.test('every member of the reference stands in a row', { skip }, async t => {
+t.test('every member of the reference is in a row', { skip }, async t => {
   const { schemas, root } = openApiSchemas('speech.request')
   const members = schemas.members(root)
   t.ok(members.includes('voice.id'), `${members.length} members`)

@@ -4,7 +4,7 @@ import type { Ledger } from './ledger.js'
 import { unique } from './next-turn.js'
 import { brief, type Gist, gistOf } from './support.js'
 
-/** No loss of these is excused, whatever the encoder says. */
+/** No loss of these is excused, regardless of what the encoder says. */
 const ALWAYS = ['text', 'calls', 'JSON', 'usage']
 
 /** Notes what of an answer came through another protocol; what is not there is `declared` where the encoder said it. */

@@ -41,7 +41,7 @@ export function embedContract(t: Test, codec: EmbedCodec): void {
   const skip = openApiFolder() === undefined
   const openApiRequest = `${name}.request` as OpenApiName
 
-  t.test('fields: every member of the OpenAPI document stands in a row', { skip }, async t => {
+  t.test('fields: every member of the OpenAPI document is in a row', { skip }, async t => {
     const { schemas, root } = openApiSchemas(openApiRequest)
     t.same(uncovered(server.fields, schemas.members(root)), [])
   })

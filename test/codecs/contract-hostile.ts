@@ -23,7 +23,7 @@ import {
   targetOf,
 } from './support.js'
 
-/** Documents that nobody would send: errors of the gateway, and nothing else. */
+/** Documents that no one would send: errors of the gateway, and nothing else. */
 export function hostileContract(t: Test, codec: TextCodec, all: readonly TextCodec[]): void {
   const samples = (Object.keys(FIELDS) as Field[]).flatMap(field => SAMPLES[field](codec.protocol, codec.protocol))
   const bodies = samples.flatMap(({ request }) => {
@@ -81,7 +81,7 @@ export function hostileContract(t: Test, codec: TextCodec, all: readonly TextCod
     )
   })
 
-  t.test('frames that are no documents', async t => {
+  t.test('frames that are not documents', async t => {
     for (const data of ['', 'x', '{', 'null', '[]', '"a"', '{"a":', '\u0000', 'NaN', '[DONE', '{"__proto__":1}']) {
       const events = decodeAll(codec, [{ data }, { event: 'message_start', data }])
       t.match(events.filter(isTerminal), [{ type: 'error' }], data)

@@ -67,7 +67,7 @@ const REQUESTS: Readonly<Record<string, OpenApiName>> = {
   generate: 'generate.request',
 }
 
-/** What every codec of images has to do. Those that ask models of texts are asked by nobody themselves. */
+/** What every codec of images has to do. Those that ask models of texts are asked by no one themselves. */
 export function imageContract(t: Test, codec: ImageCodec): void {
   const { protocol, client, server } = codec
   const head = headOf({ model: 'm', stream: false })
@@ -76,7 +76,7 @@ export function imageContract(t: Test, codec: ImageCodec): void {
   const skip = openApiFolder() === undefined
 
   if (protocol === 'images.generations') {
-    t.test('fields: every member of the OpenAPI document stands in a row', { skip }, async t => {
+    t.test('fields: every member of the OpenAPI document is in a row', { skip }, async t => {
       const { schemas, root } = openApiSchemas('images.request')
       t.same(uncovered(server.fields, schemas.members(root)), [])
     })
@@ -125,7 +125,7 @@ export function imageContract(t: Test, codec: ImageCodec): void {
     t.match(back.images, [{ source: { base64: 'AAAA' }, prompt: 'A tall lighthouse' }, { source: { base64: 'BBBB' } }])
   })
 
-  t.test('an answer without an image is no answer', async t => {
+  t.test('an answer without an image is not an answer', async t => {
     for (const body of [null, [], {}, 'x', { data: [{}] }, { predictions: [null] }, { candidates: [{}] }])
       t.throws(() => client.decodeResult(body as Json, BASE), { code: 'bad_upstream_response' }, brief(body))
   })

@@ -45,7 +45,7 @@ export function rerankContract(t: Test, codec: RerankCodec): void {
       if (typeof carry === 'object' && 'dropped' in carry) t.ok(lost.includes(field), 'its loss is said')
       if (carry !== 'carried') return
       t.notOk(lost.includes(field), 'nothing of it is lost')
-      // The gateway has the documents: nobody is asked to send them back.
+      // The gateway has the documents: no one is asked to send them back.
       if (field !== 'returnDocuments') t.match(server.decodeRequest(body, head), SAMPLES[field], brief(body))
     })
   }
@@ -71,7 +71,7 @@ export function rerankContract(t: Test, codec: RerankCodec): void {
     t.match(bare, { id: 'rerank-made-up' })
   })
 
-  t.test('what does not match the documents, or has no score, is no answer', async t => {
+  t.test('what does not match the documents, or has no score, is not an answer', async t => {
     for (const results of BROKEN) {
       t.throws(() => client.decodeResult({ results }, BASE), { code: 'bad_upstream_response' }, brief(results))
     }

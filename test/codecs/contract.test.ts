@@ -65,7 +65,7 @@ for (const [name, fields] of DOCUMENTS) {
     const members = membersOf(name)
     const places = new Set(members.map(member => member.slice(0, Math.max(0, member.lastIndexOf('.')))))
     const added = [...places].map(place => `${place}${place === '' ? '' : '.'}brand_new`)
-    // All but what lies in members that are left as a whole, or are the gateway's own business.
+    // All but what is in members that are left as a whole, or are the gateway's own business.
     const given = Object.entries(fields).flatMap(([row, held]) =>
       typeof held === 'string' || Array.isArray(held) ? [] : [row],
     )

@@ -11,7 +11,7 @@ import { brief, plain, readBack, targetOf } from './support.js'
 
 /** What every codec of text has to do. `others` are codecs that its requests may come from and its answers go to. */
 export function contract(t: Test, codec: TextCodec, others: readonly TextCodec[]): void {
-  t.test('fields: every member of the OpenAPI document stands in a row', { skip: openApiFolder() === undefined }, t => {
+  t.test('fields: every member of the OpenAPI document is in a row', { skip: openApiFolder() === undefined }, t => {
     const name = `${codec.protocol}.request` as OpenApiName
     const { schemas, root } = openApiSchemas(name)
     t.same(uncovered(codec.server.fields, schemas.members(root)), [])

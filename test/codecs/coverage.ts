@@ -27,7 +27,7 @@ const NATIVE_SCHEMA: readonly string[] = [
 
 /**
  * Rows that hold what lies below them, too, with the names that are known there. A name that no row of the codec has, and
- * that is not here, is new: somebody has to look at it.
+ * that is not here, is new: someone has to look at it.
  */
 const BELOW: Readonly<Record<string, readonly string[]>> = {
   prompt: ['variables'],

@@ -100,7 +100,7 @@ for (const [name, [sent, expected, reason]] of Object.entries(CASES)) {
   })
 }
 
-t.test('prose in place of the call is an error, and a refusal is none', async t => {
+t.test('prose in place of the call is an error, and a refusal is not one', async t => {
   const prose = resultOf([thought, text('No.')], 'stop')
   t.throws(() => unforceResult(prose), { code: 'bad_upstream_response' })
   const stream = new UnforceStream()

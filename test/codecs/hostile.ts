@@ -1,7 +1,7 @@
 import { isObject, type Json, type JsonObject } from '../../src/core/json.js'
 import { fc } from '../helpers/property.js'
 
-/** Values that nobody expects where they are put. */
+/** Values that no one expects where they are put. */
 const JUNK: readonly Json[] = [
   ...[null, true, false, 0, -1, 1.5, 76, 1e308, -1e308, 2 ** 53, '', ' ', 'x', '{', '[]', 'null', '\u0000', '\ud800'],
   ...[[], {}, [[]], [null], [1], [''], [{}], [[{}]]],

@@ -1,4 +1,4 @@
-/** What became of each thing on its way from one protocol to another, and why some of it is not there any more. */
+/** What became of each thing on its way from one protocol to another, and why some of it is no longer there. */
 export class Ledger {
   readonly #rows = new Map<string, Map<string, { kept: number; all: number }>>()
   readonly #causes = new Map<string, { count: number; example: string }>()
@@ -17,7 +17,7 @@ export class Ledger {
     this.#causes.set(key, { count: (known?.count ?? 0) + 1, example: known?.example ?? short(example) })
   }
 
-  /** Losses of these things that nobody declared. */
+  /** Losses of these things that no one declared. */
   undeclared(...whats: readonly string[]): readonly string[] {
     return this.#undeclared.filter(one => whats.some(what => one.includes(`: ${what}: `)))
   }

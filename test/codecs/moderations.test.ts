@@ -100,7 +100,7 @@ t.test('a model that answers in words, or not at all, has judged nothing', async
   t.throws(() => server.encodeResult({ id: '', model: '', candidates: [] }, answer), { code: 'bad_upstream_response' })
 })
 
-t.test('refused: what is no input', async t => {
+t.test('refused: what is not an input', async t => {
   for (const [input, param] of [
     [undefined, 'input'],
     [7, 'input'],

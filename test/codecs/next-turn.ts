@@ -3,7 +3,7 @@ import { isObject, type Json, type JsonObject } from '../../src/core/json.js'
 import type { Seal } from '../../src/core/text.js'
 import { headOf } from './support.js'
 
-/** The next request of a client that sends an answer back as it came, with results for its calls. */
+/** The next request of a client that sends an answer back unchanged, with results for its calls. */
 export function nextTurn(protocol: string, answer: JsonObject): JsonObject {
   switch (protocol) {
     case 'chat': {

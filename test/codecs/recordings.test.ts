@@ -28,7 +28,7 @@ import {
 const { exchanges, answers, unread } = await readRecorded()
 const skip = (exchanges.length === 0 || openApiFolder() === undefined) && 'no reference data'
 
-/** Answers that break off, hold an error, or are no answers of their protocol: read as far as they go, then an error. */
+/** Answers that break off, hold an error, or are not answers of their protocol: read as far as they go, then an error. */
 const BROKEN: readonly RegExp[] = [
   // An error event in the middle.
   /test_tool_use_failed_error_streaming\.yaml #0: upstream_failed/,

@@ -11,7 +11,7 @@ import { textCodec, translated } from './translated.js'
 
 interface Thinker {
   readonly answer: JsonObject
-  /** What stands before the results in the next request. */
+  /** What is before the results in the next request. */
   readonly back: unknown
   readonly sent: (body: JsonObject) => unknown
 }

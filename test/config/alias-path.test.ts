@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { BASE, tryLoad } from './support.js'
 
-/** What is wrong, but for protocols that nobody speaks. */
+/** What is wrong, but for protocols that no one speaks. */
 async function told(t: Test, routes: string): Promise<readonly string[]> {
   const { told } = await tryLoad(t, `${BASE}routes:\n${routes}`)
   return told.filter(one => !one.startsWith('unspoken-protocol')).map(one => one.split(' ')[0] as string)

@@ -40,7 +40,7 @@ for (const [what, from, to, said] of VALIDITY) {
   })
 }
 
-t.test('each certificate of a file counts, and what is no certificate does not', async t => {
+t.test('each certificate of a file counts, and what is not a certificate does not', async t => {
   const good = certificate('good.example', inDays(-1), inDays(400)).cert
   const bad = certificate('bad.example', inDays(-9), inDays(-8)).cert
   const broken = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n'

@@ -7,7 +7,7 @@ import { formatProblems } from '../../src/config/problems.js'
 import { packageRoot } from '../../src/core/package-root.js'
 import { folderWith } from './support.js'
 
-// A fault is reported once, where it is: names that are unknown only because of it are no findings of their own.
+// A fault is reported once, where it is: names that are unknown only because of it are not findings of their own.
 
 t.setTimeout(120_000)
 
@@ -140,7 +140,7 @@ t.test('a section under a word of other programs', async t => {
   }
 })
 
-t.test('a section that stands twice', async t => {
+t.test('a section that occurs twice', async t => {
   for (const section of ['keys', 'kinds', 'upstreams', 'models', 'objects', 'routes', 'schemas', 'retry']) {
     for (const text of [`${section}: {}\n${WHOLE}`, `${WHOLE}${section}: {}\n`]) {
       const found = await findings(t, { 'gateway.yaml': text })

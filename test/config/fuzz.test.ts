@@ -41,7 +41,7 @@ routes:
 const PART = 'models:\n  part: sim\n'
 const ENV = { KEY_OPS: CANARY, KEY_SEARCH: `${CANARY}-2`, NORTH_API_KEY: `${CANARY}-3` }
 
-/** Bytes, lines and words of the file are taken out, doubled, swapped and replaced; the same number gives the same file. */
+/** Bytes, lines and words of the file are removed, doubled, swapped and replaced; the same number gives the same file. */
 function mutate(text: string, seed: number): Buffer {
   let state = (seed + 1) * 2654435761
   const random = (below: number): number => {

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { BASE, tryLoad } from './support.js'
 
-/** What is wrong, but for protocols that nobody speaks. */
+/** What is wrong, but for protocols that no one speaks. */
 async function told(t: Test, yaml: string): Promise<readonly string[]> {
   const { told } = await tryLoad(t, `${BASE}${yaml}`)
   return told.filter(one => !one.startsWith('unspoken-protocol'))
@@ -20,7 +20,7 @@ t.test('words may stand for models, and nothing for one', async t => {
   t.same(alone.config?.routes['POST /x']?.model, { from: 'query', name: 'bot' })
 })
 
-t.test('a place of a model that is none is told', async t => {
+t.test('a place of a model that is not one is told', async t => {
   for (const pointer of [
     '{ from: header.bot }',
     '{ values: { A: b } }',

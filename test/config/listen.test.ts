@@ -20,17 +20,17 @@ t.test('certificate and key are read, with their paths', async t => {
   t.notMatch(JSON.stringify(config), 'PRIVATE KEY')
 })
 
-t.test('F-P3 a certificate that is none is told at its place', async t => {
+t.test('F-P3 a certificate that is not one is told at its place', async t => {
   const { text } = await withTls(t, 'nonsense', pem('first.key'))
   t.match(text, 'gateway.yaml:8:24  listen.tls.cert  this file does not contain a PEM certificate')
 })
 
-t.test('F-P3 a key that is none is told at its place', async t => {
+t.test('F-P3 a key that is not one is told at its place', async t => {
   const { told } = await withTls(t, pem('first.pem'), 'nonsense')
   t.same(told, ['bad-certificate 8:45'])
 })
 
-t.test('F-P3 a key of another certificate is told at its place', async t => {
+t.test('F-P3 a key of another certificate is reported at its place', async t => {
   const { text } = await withTls(t, pem('first.pem'), pem('second.key'))
   t.match(text, 'this key does not belong to the certificate')
 })
@@ -43,7 +43,7 @@ t.test('origins are taken as browsers send them', async t => {
   t.same(config?.listen.cors?.origins, ['https://app.example', 'http://localhost:3000', '*'])
 })
 
-t.test('an origin of another form is told, with the one that was meant', async t => {
+t.test('an origin of another form is reported, with the one that was meant', async t => {
   const { text } = await tryLoad(t, `${BASE}listen: { cors: { origins: ["https://APP.example:443"] } }\n`)
   t.match(text, 'did you mean "https://app.example"?')
 })

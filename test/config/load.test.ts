@@ -46,7 +46,7 @@ t.test('variables are filled in where they stand, in numbers and choices too', a
   t.equal(config?.limits.body, 2_097_152)
 })
 
-t.test('a file that does not exist is told, and is a source: it may appear', async t => {
+t.test('a file that does not exist is reported, and is a source: it may appear', async t => {
   const folder = folderWith(t, {})
   const file = join(folder, 'gateway.yaml')
   const { config, problems, sources } = await load({ file, env: {} })

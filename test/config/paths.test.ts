@@ -6,7 +6,7 @@ t.test('a path joins plain names with dots and indexes with brackets', async t =
   t.equal(pathText(['models', 'swift-large', 1, 'upstream']), 'models.swift-large[1].upstream')
 })
 
-t.test('a name with other characters stands in brackets and quotes', async t => {
+t.test('a name with other characters is in brackets and quotes', async t => {
   t.equal(pathText(['routes', 'POST /v1/chat/completions', 'schema']), 'routes["POST /v1/chat/completions"].schema')
   t.equal(pathText(['models', 'say "hi"']), 'models["say \\"hi\\""]')
   t.equal(pathText(['models', '']), 'models[""]')
@@ -25,6 +25,6 @@ t.test('any path survives the way to text and back', async t => {
   )
 })
 
-t.test('what is no path is not taken for one', async t => {
+t.test('what is not a path is not taken for one', async t => {
   for (const text of ['.a', 'a..b', 'a[', 'a[x]', 'a["x]', 'a b']) t.equal(parsePathText(text), undefined, text)
 })

@@ -95,7 +95,7 @@ t.test('characters that a terminal draws wide take two columns, combining ones n
   })
 })
 
-t.test('a file cannot steer the terminal of whoever reads its problems', async t => {
+t.test('a file cannot steer the terminal of anyone who reads its problems', async t => {
   const text = formatProblems([problem({ excerpt: 'a\u001b[2Jb\u202ec', message: 'no \u0007', path: 'x\u009b' })], {
     color: false,
   })

@@ -88,7 +88,7 @@ t.test('without defaults a key is a bearer token', async t => {
   t.same(routes['POST /x']?.caller, [BEARER])
 })
 
-t.test('a stream is told by the request, or is always or never one', async t => {
+t.test('a stream is reported by the request, or is always or never one', async t => {
   const routes = await routesOf(
     t,
     '  POST /a: { protocol: chat, model: body.model, stream: true }\n  POST /b: { protocol: chat, model: body.model, stream: false }\n  POST /c: { protocol: chat, model: body.model, stream: query.stream }\n',
@@ -112,7 +112,7 @@ t.test('streams are framed by one word, or as a parameter of the query says', as
 })
 
 t.test(
-  'a body is read where something stands in it or its protocol can be translated, is absent for GET, and else is bytes',
+  'a body is read where something is in it or its protocol can be translated, is absent for GET, and else is bytes',
   async t => {
     const routes = await routesOf(
       t,
@@ -138,7 +138,7 @@ t.test(
   },
 )
 
-t.test('the model that is shown stands in the one parameter of the path', async t => {
+t.test('the model that is shown is in the one parameter of the path', async t => {
   const routes = await routesOf(t, '  GET /models/{name*}: { answer: model }\n')
   t.same(routes['GET /models/{name*}']?.model, { from: 'path', name: 'name' })
 })

@@ -80,7 +80,7 @@ t.test('every pattern of the language says in words what is expected', async t =
   )
 })
 
-/** Places of patterns without words of their own; the branches of a choice are told by the choice. */
+/** Places of patterns without words of their own; the branches of a choice are reported by the choice. */
 function mute(node: unknown, place: string): readonly string[] {
   if (typeof node !== 'object' || node === null) return []
   const { pattern, patternErrorMessage, errorMessage } = node as Record<string, unknown>

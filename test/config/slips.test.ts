@@ -144,7 +144,7 @@ for (const [title, text, ...expected] of SLIPS) {
   })
 }
 
-t.test('a section below an empty one is none of its entries', async t => {
+t.test('a section below an empty one is not one of its entries', async t => {
   const schema = JSON.parse(readFileSync(join(packageRoot(), 'schemas/gateway.schema.json'), 'utf8'))
   for (const section of Object.keys(schema.properties).filter(name => name !== 'version')) {
     const found = await findings(t, `${HEAD}${UPSTREAM}models:\n${section === 'models' ? '' : `${section}:\n`}`)
@@ -153,7 +153,7 @@ t.test('a section below an empty one is none of its entries', async t => {
   }
 })
 
-t.test('names of sections are names of entries where the section itself stands in its place', async t => {
+t.test('names of sections are names of entries where the section itself is in its place', async t => {
   const text = `${HEAD}upstreams: { models: { kind: simulator }, keys: { kind: simulator, zzz: 1 } }\nmodels: { keys: models, routes: keys }\n`
   t.strictSame(
     (await findings(t, text)).map(one => one.slice(0, 30)),

@@ -10,7 +10,7 @@ t.test('sizes are bytes, or carry a binary unit', async t => {
   t.equal(parseSize('3GiB'), 3_221_225_472)
 })
 
-t.test('other units, nothing and too much are no sizes', async t => {
+t.test('other units, nothing and too much are not sizes', async t => {
   for (const text of ['32MB', '1.5MiB', '-1', '', 'MiB', '4GiB', '0', '0KiB', '99999999999999999999', '1e3', ' 1'])
     t.equal(parseSize(text), undefined, text)
 })

@@ -79,7 +79,7 @@ t.test('an upstream that needs no secret has none and is on', async t => {
   t.equal(north?.credential?.secret, undefined)
 })
 
-t.test('an upstream whose secret is absent or empty is off and says why, and that is no problem', async t => {
+t.test('an upstream whose secret is absent or empty is off and says why, and that is not a problem', async t => {
   t.match(await withUpstream(t, '{ kind: compass, secret: { env: KEY } }'), {
     north: { off: 'KEY is not set' },
     problems: [],

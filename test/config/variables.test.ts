@@ -47,7 +47,7 @@ t.test('names of other forms are refused', async t => {
     t.match(fill(text), { malformed: '${' }, text)
 })
 
-t.test('names of Object.prototype are no variables', async t => {
+t.test('names of Object.prototype are not variables', async t => {
   t.match(fill('${constructor}'), { unset: 'constructor' })
   t.match(fill('${__proto__}'), { unset: '__proto__' })
 })

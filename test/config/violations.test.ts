@@ -200,7 +200,7 @@ t.test('a long value is not repeated in full', async t => {
   t.ok((violation?.message.length ?? 0) < 200)
 })
 
-t.test('a name with other characters stands in brackets and quotes', async t => {
+t.test('a name with other characters is in brackets and quotes', async t => {
   t.equal(check({ ...GOOD, 'a b': 1 })[0]?.param, '["a b"]')
 })
 

@@ -27,7 +27,7 @@ t.test('other numbers, and texts that look like one, stay what they are', async 
   t.equal(jsonText(parseExact(text)), text)
 })
 
-t.test('an exact number is no object, and has a value', async t => {
+t.test('an exact number is not an object, and has a value', async t => {
   const number = parseExact('1.10')
   t.ok(number instanceof ExactNumber)
   t.notOk(isObject(number))

@@ -86,7 +86,7 @@ t.test('places that are released as soon as they are granted go round without a 
 })
 
 t.test(
-  'whatever happens: no place is lost, none is given twice, and nobody waits for a place that is free',
+  'whatever happens: no place is lost, none is given twice, and no one waits for a place that is free',
   async () => {
     const step = fc.record({ key: fc.constantFrom('a', 'b', 'c'), does: fc.constantFrom('enter', 'release', 'leave') })
     fc.assert(

@@ -213,7 +213,7 @@ t.test('on errors', async t => {
 
   await t.test('errors that an answer with status 200 begins with carry the limits of its head', async t => {
     for (const [client, protocol] of translated(FOUR)) {
-      if (protocol === 'responses') continue // its failure stands in a response that has begun
+      if (protocol === 'responses') continue // its failure is in a response that has begun
       const upstream = { ...upstreamOf(protocol), headers: TOLD[protocol] }
       const script = streams(upstream, [upstream.failure('not now')])
       for (const answer of await both(stage, client, protocol, script)) {

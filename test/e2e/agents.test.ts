@@ -7,7 +7,7 @@ import { eventsOf } from '../helpers/expect.js'
 import { startTestGateway } from '../helpers/gateway.js'
 
 // What coding agents send at their defaults, in the shape in which it was recorded, to the text models of the shipped file:
-// a tool loop of two streamed requests, in which the second one brings the first answer back as it came.
+// a tool loop of two streamed requests, in which the second one brings the first answer back unchanged.
 
 type Members = Readonly<Record<string, unknown>>
 // biome-ignore lint/suspicious/noExplicitAny: answers of several protocols, read where a test looks

@@ -149,7 +149,7 @@ t.test('SDK: and translated into English', async t => {
   t.match(await sdk.audio.translations.create({ ...ask, response_format: 'text' }), /^Somebody says .*\n$/)
 })
 
-t.test('transcripts of other forms are refused by their names, and so is what is no recording', async t => {
+t.test('transcripts of other forms are refused by their names, and so is what is not a recording', async t => {
   const { sdk, gateway, say } = await simulated(t)
   const file = await say(TEXT)
   for (const response_format of ['srt', 'vtt', 'verbose_json', 'diarized_json'] as const) {
@@ -244,7 +244,7 @@ t.test('sound in pieces and in WAV files is put together, at the rate that it ha
   t.match(compatibleError(t, await ask('pcm'), 502).message, /ask for wav/)
 })
 
-t.test('an answer that is no sound, no transcript, cut off or refused is told as what it is', async t => {
+t.test('an answer that is not a sound, no transcript, cut off or refused is reported as what it is', async t => {
   const { upstream, gateway } = await scripted(t)
   const speech = () => gateway.request(SPEECH, { body: { model: 'm', input: 'Hi.', voice: 'Kore' } })
   const hear = () => gateway.request(HEAR, sending(formOf(['file', Buffer.from('ID3\x04abc'), 'x/y'], ['model', 'm'])))

@@ -68,7 +68,7 @@ models: { voice: { upstream: sim, as: sim-realtime } }
   const made = await onStore(t, simulated)
   const yaml = made.includes('store:') ? made : `${made}store: { path: "${temporary(t)}" }\n`
   const plain = await startTestGateway(t, yaml)
-  // The official realtime client speaks TLS only, whatever its base address says.
+  // The official realtime client speaks TLS only, regardless of what its base address says.
   const listen = `listen: { tls: { cert: "${tls('first.pem')}", key: "${tls('first.key')}" } }\n`
   const gateway = await startTestGateway(t, yaml + listen, { env: { CALLER_KEY: plain.key } })
   const sdk = new OpenAI({ apiKey: plain.key, baseURL: `${plain.origin}/v1`, maxRetries: 0 })
@@ -198,7 +198,7 @@ t.test('F-A4 a secret opens sessions of its model alone, and nothing else', asyn
   t.equal(await status(t, gateway, value), 101)
 })
 
-t.test('a secret ends with its time; sessions that are open go on', async t => {
+t.test('a secret ends with its time; sessions that are open continue', async t => {
   const { gateway, up } = await stage(t)
   const { value, expires_at } = await make(gateway, REALTIME, { expires_after: { anchor: 'created_at', seconds: 10 } })
   const { client, server } = await open(t, { gateway, up }, { key: value })

@@ -25,7 +25,7 @@ async function shipped(test: Test): Promise<{ readonly gateway: TestGateway; rea
 const asked = (text: string) => ({ type: 'message', role: 'user', content: text }) as const
 const said = (text: string) => ({ type: 'message', role: 'assistant', content: text }) as const
 
-t.test('the official SDK compacts a conversation on all four text models, and goes on with it', async t => {
+t.test('the official SDK compacts a conversation on all four text models, and continues with it', async t => {
   const { sdk } = await shipped(t)
   for (const model of MODELS) {
     const input = [asked('My name is Ann.'), said('Hello Ann.'), asked('Remember it.')]
@@ -97,7 +97,7 @@ t.test('what ran in the background here is listed, continued and deleted as any 
   }
 })
 
-// ── what stands in the item, and whose it is
+// ── what is in the item, and whose it is
 
 const usage = { prompt_tokens: 9, completion_tokens: 4, total_tokens: 13 }
 const chat = (content: string, finish_reason = 'stop') =>
@@ -205,7 +205,7 @@ t.test('a server of the protocol that does not compact has its model write the s
   )
 })
 
-t.test('what the model refuses is refused, and an answer without a text is none', async t => {
+t.test('what the model refuses is refused, and an answer without a text is not one', async t => {
   const { up, ann } = await stage(t, CHAT)
   up.answer(
     json({ error: { message: 'slow down', type: 'rate_limit' } }, { status: 429, headers: { 'retry-after': '7' } }),

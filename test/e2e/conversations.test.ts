@@ -199,7 +199,7 @@ t.test('a response is shown, its input listed, and both are gone when it is dele
   t.equal(up.requests.items.length, heard, 'no upstream heard of any of it')
 })
 
-t.test('F-A4 nobody continues, sees or deletes the response of another', async t => {
+t.test('F-A4 no one continues, sees or deletes the response of another', async t => {
   const { up, sdk, gateway } = await stage(t)
   up.answer(says('secret'))
   const { id } = await sdk.responses.create({ model: 'm', input: 'a' })
@@ -253,7 +253,7 @@ t.test('with store: false nothing is kept, and the answer says so', async t => {
   })
 })
 
-t.test('an error about an item is told by its place in what the client sent', async t => {
+t.test('an error about an item is reported by its place in what the client sent', async t => {
   const { up, sdk, gateway } = await stage(t)
   up.answer(says('one'))
   const first = await sdk.responses.create({ model: 'm', input: 'a' })
@@ -285,7 +285,7 @@ models: { m: up }
   t.equal(messagesOf(up.requests.items.at(-1)).length, 3)
 })
 
-t.test('a conversation crosses to an upstream that keeps its own, and goes on there', async t => {
+t.test('a conversation crosses to an upstream that keeps its own, and continues there', async t => {
   const [plain, keeper] = [await startRawUpstream(t), await startRawUpstream(t)]
   const gateway = await startTestGateway(
     t,
@@ -332,7 +332,7 @@ t.test('a response runs in the background, is polled for, and can be continued',
   t.same(sent(), ['user: a', 'assistant: done', 'user: b'])
 })
 
-t.test('a response in the background goes on when its client has gone, and its events are read again', async t => {
+t.test('a response in the background continues when its client has gone, and its events are read again', async t => {
   const { up, sdk } = await stage(t)
   let release: () => void = () => undefined
   const released = new Promise<void>(resolve => {

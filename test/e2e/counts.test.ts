@@ -162,7 +162,7 @@ async function counted(
   const answer = await family.ask(gateway, model, question)
   t.equal(answer.status, 200, answer.text)
   if (openApiFolder() !== undefined) t.same(openApi(family.document)(answer.json()), [], answer.text)
-  // A chat upstream counts nothing; whoever reads the number is told that it is no count.
+  // A chat upstream counts nothing; anyone who reads the number is told that it is not a count.
   t.equal(answer.header('x-gateway-estimated'), model === 'chat' ? 'input_tokens' : undefined)
   t.equal(answer.header('x-gateway-dropped'), undefined)
   const tokens = family.tokens(answer.json())
@@ -200,7 +200,7 @@ t.test('counts', async t => {
     }
   })
 
-  await t.test('an estimate asks nobody, and its log line says no upstream', async t => {
+  await t.test('an estimate asks no one, and its log line says no upstream', async t => {
     const answer = await messages.ask(gateway, 'chat', { text })
     const line = await gateway.log.find(({ msg, id }) => msg === 'request' && id === answer.header('x-request-id'))
     t.match(line, { status: 200, outcome: 'ok', model: 'chat' })

@@ -120,7 +120,7 @@ default_models: { videos: MODEL }
   }
 })
 
-t.test('where no line stands the request is refused, as before', async t => {
+t.test('where no line is the request is refused, as before', async t => {
   const { gateway, upstream } = await playing(t, '')
   const { param, code } = compatibleError(t, await gateway.request(PATH, { body: { input: 'a' } }), 400)
   t.same([param, code], ['model', 'missing_required_parameter'])

@@ -97,7 +97,7 @@ t.test('the native library: an image beside a text is the same vector by every u
   near(t, await native(gateway, 'objects', [image]), await native(gateway, 'relayed', [image]), 'objects')
 })
 
-t.test('a model that is not declared so is given no image, and the error says where it stands', async t => {
+t.test('a model that is not declared so is given no image, and the error says where it is', async t => {
   const gateway = await started(t)
   const message = /the model is declared to embed only texts/
   const error = await compatible(gateway, 'texts-native', ['a', { image: PNG }]).catch((reason: unknown) => reason)

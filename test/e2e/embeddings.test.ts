@@ -65,7 +65,7 @@ t.test('the compatible library', async t => {
         t.equal(answer.data.length, 3)
         for (const [i, { index, embedding }] of answer.data.entries()) {
           t.equal(index, i)
-          // Whoever asks for base64 gets it as it is; by default the library asks for it and reads it.
+          // Anyone who asks for base64 gets it as it is; by default the library asks for it and reads it.
           const numbers = encoding === 'base64' ? floats(embedding as unknown as string) : embedding
           close(t, numbers, wanted[i]?.embedding ?? [], `${i} ${encoding}`)
         }
@@ -125,7 +125,7 @@ t.test('the compatible library', async t => {
     })
   }
 
-  await t.test('an input that names another model than the path is refused, whoever is to embed it', async t => {
+  await t.test('an input that names another model than the path is refused, no matter who is to embed it', async t => {
     const content = { parts: [{ text: 'a' }] }
     for (const model of ['embeddings', 'embed-contents']) {
       const ask = (second: string) =>

@@ -158,7 +158,7 @@ t.test('explain refuses what is refused for its members, and says what is left o
   t.same(explained({ route: 'fallback' }).exchanges[0]?.dropped, ['route'])
 })
 
-/** Requests that are refused before anybody is asked: the status, and what is asked on which path. */
+/** Requests that are refused before anyone is asked: the status, and what is asked on which path. */
 const REFUSED: readonly (readonly [status: number, path: string, body: object | string])[] = [
   [404, '/v1/embeddings', { model: 'messages', input: 'hello' }],
   [404, '/v1/rerank', { model: 'chat', query: 'a', documents: ['b'] }],

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { CALLER, startTestGateway } from '../helpers/gateway.js'
 
-/** What somebody meets who tries the gateway with a browser, or with a base address that is not quite right. */
+/** What someone meets who tries the gateway with a browser, or with a base address that is not quite right. */
 
 const FILE = `version: 1
 ${CALLER}

@@ -133,7 +133,7 @@ t.test('F-U1 another target gets the same bytes, from what is held', async t => 
   t.ok(second.requests.items[0]?.body.equals(form('other')))
 })
 
-t.test('F-M2 uploads that break off half-way: nobody is asked, and nothing is left on the disk', async t => {
+t.test('F-M2 uploads that break off half-way: no one is asked, and nothing is left on the disk', async t => {
   const stage = await playing(t, TEXT)
   const form = formOf(['file', noise(4 * MIB), 'audio/wav'], ['model', 'm'])
   for (let round = 0; round < 12; round += 1) {

@@ -82,7 +82,7 @@ t.test('the official SDK makes, reads, changes and deletes conversations and the
   t.match(await refusalOf(conversations.delete(made.id)), { status: 404 })
 })
 
-t.test('responses go on with a conversation on all four text models, streamed or not', async t => {
+t.test('responses continue with a conversation on all four text models, streamed or not', async t => {
   const sdk = await shipped(t)
   const { id } = await sdk.conversations.create()
   let told = 0

@@ -129,7 +129,7 @@ t.test('strict: the first loss is the error', async t => {
   t.match(await asked.catch((reason: unknown) => reason), { status: 400, code: 'untranslatable', param: 'quality' })
 })
 
-t.test('an image by address is not fetched where that is not allowed, and nobody else’s file is sent', async t => {
+t.test('an image by address is not fetched where that is not allowed, and no one else’s file is sent', async t => {
   const { gateway } = await started(t)
   const edit = (image: object): ReturnType<TestGateway['request']> =>
     gateway.request(PATH, { body: { model: 'bytes', prompt: 'x', images: [image] } })
@@ -194,7 +194,7 @@ t.test('a large form, held on the disk, reaches the upstream whole, as JSON with
   t.equal(parts[2]?.text, 'Zürich')
 })
 
-t.test('files that are too large to be held as JSON are refused before anybody is asked', async t => {
+t.test('files that are too large to be held as JSON are refused before anyone is asked', async t => {
   const { upstream, gateway } = await scripted(t)
   const form = formOf(['image', Buffer.concat([PNG, Buffer.alloc(33 * 1024 * 1024)]), 'image/png'], ['prompt', 'x'], ['model', 'g']) // biome-ignore format: one line
   const answer = await gateway.request(PATH, sending(form))

@@ -85,7 +85,7 @@ t.test('SDK: variations', async t => {
   t.match(decoded(answer, 1), { width: 80, height: 64, description: 'A variation of png 80x64' })
 })
 
-t.test('SDK: what is no image, or does not fit, the upstream refuses in its words', async t => {
+t.test('SDK: what is not an image, or does not fit, the upstream refuses in its words', async t => {
   const { sdk, draw } = await simulated(t)
   const image = await draw('64x64')
   const refused = async (more: object, param: string): Promise<void> => {
@@ -118,7 +118,7 @@ t.test('JSON in place of the form: images by their address', async t => {
   })
 })
 
-t.test('F-A4 JSON that names a file of nobody, or of another key, is refused before anybody is asked', async t => {
+t.test('F-A4 JSON that names a file of no one, or of another key, is refused before anyone is asked', async t => {
   const { gateway, upstream } = await playing(t, IMAGES)
   for (const body of [
     { model: 'm', prompt: 'x', images: [{ file_id: 'file-1' }] },
@@ -155,7 +155,7 @@ t.test('JSON in place of the form goes out byte for byte, but for the model’s 
 
 const PICTURE = ['image', noise(900), 'image/png'] as const
 
-t.test('fields that nobody knows pass, names and order as they are', async t => {
+t.test('fields that no one knows pass, names and order as they are', async t => {
   const { gateway, upstream } = await playing(t, IMAGES)
   const form = formOf(['strength', '0.3'], ['image[]', noise(900), 'image/png'], ['image[]', noise(901), 'image/png'], ['prompt', 'x'], ['model', 'm'], ['Prompt', 'y']) // biome-ignore format: one line
   t.equal((await gateway.request(PATH, sending(form))).status, 200)

@@ -117,7 +117,7 @@ t.test('describe, blend, shorten, edits, swap: what needs no other task', async 
   t.match(swap, { action: 'SWAP_FACE', status: 'SUCCESS', imageUrl: /^http/ })
 })
 
-t.test('a custom zoom waits for its prompt, and goes on as the same task', async t => {
+t.test('a custom zoom waits for its prompt, and continues as the same task', async t => {
   const up = await startTestGateway(t, yaml('memory'))
   const { id } = await made(up, 'imagine', { prompt: 'A lighthouse --sim polls=0' })
   const single = await made(up, 'change', { taskId: id, action: 'UPSCALE', index: 2 })

@@ -182,7 +182,7 @@ t.test('partial images are not to be had, and the whole ones come all the same',
   )
 })
 
-t.test('values that mean nothing are refused by name, before anybody is asked', async t => {
+t.test('values that mean nothing are refused by name, before anyone is asked', async t => {
   const gateway = await started(t)
   for (const [more, param] of [
     [{ size: 'large' }, 'size'],

@@ -207,7 +207,7 @@ t.test('F-C10 F-C15 a body that is too large, or of another type, or another met
   t.equal(upstream.requests.items.length, 0)
 })
 
-t.test('F-A1 without a key nobody is asked', async t => {
+t.test('F-A1 without a key no one is asked', async t => {
   const { gateway, upstream } = await playing(t, json({}))
   t.equal((await gateway.request(PATH, { body: ASK, key: 'wrong' })).status, 401)
   t.equal(upstream.requests.items.length, 0)

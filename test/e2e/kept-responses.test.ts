@@ -36,7 +36,7 @@ async function stage(test: Pick<typeof t, 'teardown'>): Promise<Stage> {
   return { gateway, a, b, post }
 }
 
-t.test('the next turn goes to the upstream that keeps the response, as it came', async t => {
+t.test('the next turn goes to the upstream that keeps the response, unchanged', async t => {
   const { a, b, post } = await stage(t)
   a.answer(made('resp_a'))
   b.answer(made('resp_b'))
@@ -172,7 +172,7 @@ t.test('a conversation is compacted by the upstream that keeps it', async t => {
   t.same(keeper?.requests.items.at(-1)?.json(), sent)
 })
 
-t.test('what says which conversation it is may stand once', async t => {
+t.test('what says which conversation it is may be once', async t => {
   const { gateway } = await stage(t)
   const twice = '{"model":"m","input":"x","previous_response_id":"a","previous_response_id":"b"}'
   const answer = await gateway.request('/v1/responses', { method: 'POST', body: twice })
@@ -210,7 +210,7 @@ function streamed(id: string, item_id: string): Script {
   return stream(events.map(one => `event: ${one.type}\ndata: ${JSON.stringify(one)}\n\n`))
 }
 
-t.test('an item that an upstream keeps is referred to by its id, and the request goes there as it came', async t => {
+t.test('an item that an upstream keeps is referred to by its id, and the request goes there unchanged', async t => {
   const { a, b, post } = await stage(t)
   const large = [item('msg_1'), { ...item('msg_2'), content: [{ type: 'output_text', text: 'x'.repeat(100_000) }] }]
   const scripts = [json(response('resp_1', { output: large })), streamed('resp_2', 'msg_3'), made('resp_n')]

@@ -17,7 +17,7 @@ import { listening } from '../helpers/listening.js'
 
 const MIB = 1024 * 1024
 /**
- * What stands at most: 8 MiB of buffers until the dead are looked for, as many of which the collector is still freeing
+ * What is at most: 8 MiB of buffers until the dead are looked for, as many of which the collector is still freeing
  * beside its other work, and what is in flight. Left to itself V8 lets 32 MiB gather, and newer versions twice as much.
  */
 const MOST = 32 * MIB

@@ -5,7 +5,7 @@ import { relaysAnything } from '../helpers/emitted.js'
 import { CALLER, startTestGateway } from '../helpers/gateway.js'
 import { startRawUpstream } from '../helpers/raw-upstream.js'
 
-/** Bodies that hold base64: what goes out is what came, and nobody has made strings of it on the way. */
+/** Bodies that hold base64: what goes out is what came, and no one has made strings of it on the way. */
 
 // One of these bodies holds what no document knows.
 relaysAnything()

@@ -242,7 +242,7 @@ t.test('what no one upstream serves, or the key may not use, goes nowhere', asyn
   t.same([up.requests.items.length, other.requests.items.length], [0, 0])
 })
 
-t.test('a batch of models that several upstreams serve goes on to the next where one cannot be reached', async t => {
+t.test('a batch of models that several upstreams serve continues to the next where one cannot be reached', async t => {
   const { up, other, post } = await stage(t)
   await other.close()
   up.answer(json(BATCH))

@@ -7,7 +7,7 @@ import { startTestGateway, type TestGateway } from '../helpers/gateway.js'
 import { type Answer, type RequestOptions, request } from '../helpers/raw-client.js'
 import { startRawUpstream } from '../helpers/raw-upstream.js'
 
-/** Files of the messages protocol, under paths that the compatible interface has too; and who answers where nobody serves. */
+/** Files of the messages protocol, under paths that the compatible interface has too; and who answers where no one serves. */
 
 // The reference is of the time when a beta header had to ask for them.
 allowFault(/source\.type/)
@@ -135,7 +135,7 @@ t.test('where no upstream of the key takes such files, that is said in the shape
   })
 })
 
-// ── paths that nobody serves
+// ── paths that no one serves
 
 type Ask = (path: string, options?: RequestOptions) => Promise<Answer>
 
@@ -154,7 +154,7 @@ const CLIENTS = {
   },
 } as const
 
-t.test('paths that nobody serves answer in the family that asks', async t => {
+t.test('paths that no one serves answer in the family that asks', async t => {
   const gateway = await stage(t)
   for (const [family, { headers, error }] of Object.entries(CLIENTS)) {
     const ask: Ask = (path, options) => request(t, gateway.origin, path, { ...options, headers: headers(gateway.key) })
@@ -181,7 +181,7 @@ t.test('paths that nobody serves answer in the family that asks', async t => {
   }
 })
 
-t.test('an unknown native verb is not found, whoever owns the name before it', async t => {
+t.test('an unknown native verb is not found, no matter who owns the name before it', async t => {
   const gateway = await stage(t)
   const native = CLIENTS.native.headers(gateway.key)
   const paths = [

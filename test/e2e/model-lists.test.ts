@@ -66,7 +66,7 @@ models:
   )
 })
 
-t.test('zero stands where the reference has it', async t => {
+t.test('zero is where the reference has it', async t => {
   const yaml = `version: 1
 ${CALLER}
 store: { type: memory }
@@ -93,7 +93,7 @@ default_models: { videos: "sim-video" }
   }
 })
 
-t.test('what is no member of the glob is told with its place', async t => {
+t.test('what is not a member of the glob is reported with its place', async t => {
   const start = (models: string): Promise<unknown> =>
     startTestGateway(t, `version: 1\n${CALLER}\nupstreams: { sim: { kind: simulator } }\nmodels:\n${models}`).then(
       () => undefined,

@@ -118,7 +118,7 @@ t.test('F-A4 a file of another caller is unknown, however it is named', async t 
   )
 })
 
-t.test('the address of a file opens nothing to somebody without a key of the gateway’s', async t => {
+t.test('the address of a file opens nothing to someone without a key of the gateway’s', async t => {
   const { ann, gateway } = await stage(t)
   const { uri = '' } = await upload(ann)
   const { origin } = new URL(uri)
@@ -129,7 +129,7 @@ t.test('the address of a file opens nothing to somebody without a key of the gat
   t.notOk(names.includes('x-simulator-key'), 'and what was received shows no key')
 })
 
-t.test('an upload that broke off goes on where the upstream says that it is', async t => {
+t.test('an upload that broke off continues where the upstream says that it is', async t => {
   const { gateway } = await stage(t)
   const send = (path: string, body: string, headers: Readonly<Record<string, string>>) =>
     gateway.request(path, { body, headers: { 'content-type': 'application/json', ...headers } })
@@ -148,7 +148,7 @@ t.test('an upload that broke off goes on where the upstream says that it is', as
   t.equal((await start('{')).status, 400)
 })
 
-t.test('what is no file is told by a name that clients know', async t => {
+t.test('what is not a file is told by a name that clients know', async t => {
   const { gateway } = await stage(t)
   const answer = await gateway.request('/v1beta/files/nope', { method: 'GET' })
   t.equal(answer.status, 404)

@@ -75,7 +75,7 @@ t.test('a body that names another model than its path is refused, and no upstrea
   t.equal(up.requests.items.length, 0)
 })
 
-t.test('a verb that nobody serves is refused in the shape of the client’s family', async t => {
+t.test('a verb that no one serves is refused in the shape of the client’s family', async t => {
   const { gateway } = await stage(t)
   const post = (path: string, header: string): ReturnType<TestGateway['request']> =>
     gateway.request(path, { method: 'POST', key: '', headers: { [header]: gateway.key }, body: {} })

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { CALLER, startTestGateway } from '../helpers/gateway.js'
 
-/** A file as somebody writes it who tries the gateway: names of their own, all led to the simulator. */
+/** A file as someone writes it who tries the gateway: names of their own, all led to the simulator. */
 const FILE = `version: 1
 ${CALLER}
 upstreams:

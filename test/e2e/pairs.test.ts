@@ -177,7 +177,7 @@ const PNG = Buffer.concat([
 function chunk(type: string, data: Buffer): Buffer {
   const length = Buffer.alloc(4)
   length.writeUInt32BE(data.length)
-  // Nobody here draws it, so its checksum may be anything.
+  // No one here draws it, so its checksum may be anything.
   return Buffer.concat([length, Buffer.from(type), data, Buffer.alloc(4)])
 }
 

@@ -18,7 +18,7 @@ type Test = Pick<typeof t, 'teardown'>
 
 const SIMULATED = `version: 1\n${CALLER}\nstore: { type: memory }\nupstreams: { sim: { kind: simulator } }\nmodels: { "sim-realtime": sim, "sim-realtime?*": sim, voice: { upstream: sim, as: sim-realtime } }\n`
 
-/** The official client speaks TLS only, whatever its base address says. */
+/** The official client speaks TLS only, regardless of what its base address says. */
 async function startSecure(test: Test, more = ''): Promise<TestGateway> {
   const tls = (name: string): string => join(packageRoot(), 'test/fixtures/tls', name)
   const listen = `listen: { tls: { cert: "${tls('first.pem')}", key: "${tls('first.key')}" } }\n`
@@ -200,7 +200,7 @@ t.test('the handshake upstream is built, not copied', async t => {
   t.match(head, /sec-websocket-accept: s3pPLMBiTxaQ9kYGzzhZRbK\+xOo=/)
 })
 
-t.test('the credential may stand in a subprotocol upstream', async t => {
+t.test('the credential may be in a subprotocol upstream', async t => {
   const up = await startSocketUpstream(t)
   const credential = 'credential: { in: query, name: token, secret: { env: UPSTREAM_KEY } }'
   const gateway = await startTestGateway(t, realtimeYaml(up.origin, '', credential))
@@ -281,7 +281,7 @@ t.test('the next target is asked where the first one refuses, before the client 
   t.equal(second.requests.items[0]?.url, '/r/both')
 })
 
-t.test('what an upstream answers instead of a WebSocket is told as HTTP', async t => {
+t.test('what an upstream answers instead of a WebSocket is reported as HTTP', async t => {
   const { gateway, up } = await startRealtime(t)
   const answered = (status: string, body: string, more = ''): string =>
     `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n${more}set-cookie: x=y\r\n\r\n${body}`
@@ -365,7 +365,7 @@ t.test('what comes right behind the handshake passes too', async t => {
   t.same(await server.texts.count(1), ['early'])
 })
 
-t.test('a user’s own WebSocket route is a tunnel of a protocol that nobody knows', async t => {
+t.test('a user’s own WebSocket route is a tunnel of a protocol that no one knows', async t => {
   const up = await startSocketUpstream(t)
   const more =
     'routes: { "WS /own/{room}": { protocol: rooms, upstream: up, tunnel: raw, caller: { in: query, name: key } } }\n'

@@ -84,7 +84,7 @@ t.test('a model that is listed says what it is for where it is used for somethin
   t.match(error, { code: 'model_not_supported', param: 'model', type: 'invalid_request_error' })
 })
 
-t.test('models that nobody has, that the key may not use and that are off still answer alike', async t => {
+t.test('models that no one has, that the key may not use and that are off still answer alike', async t => {
   const gateway = await stage(t)
   const messages = new Set<string>()
   for (const [model, key] of [
@@ -99,7 +99,7 @@ t.test('models that nobody has, that the key may not use and that are off still 
   t.equal(messages.size, 1)
 })
 
-t.test('a control parameter in another spelling is no second one', async t => {
+t.test('a control parameter in another spelling is not a second one', async t => {
   const gateway = await stage(t)
   for (const body of [
     '{"Model":"sim-chat","messages":[]}',
@@ -119,7 +119,7 @@ t.test('a control parameter in another spelling is no second one', async t => {
   t.match(refused.json(), { error: { code: 'unknown_parameter', param: 'model', message: /Did you mean 'model'\?/ } })
 })
 
-t.test('a stored prompt is no file', async t => {
+t.test('a stored prompt is not a file', async t => {
   const gateway = await stage(t)
   for (const model of TRANSLATED) {
     const { status, error } = await asked(gateway, '/v1/responses', { model, prompt: { id: 'pmpt_1' } })

@@ -69,7 +69,7 @@ function nameIn({ id, file }: { readonly id?: string; readonly file?: { readonly
   return id ?? file?.name
 }
 
-/** Of a recorded request: what says what its body is, and how it is to be uploaded. */
+/** Of a recorded request: what says what its body is, and how it should be uploaded. */
 function headersOf({ headers }: CassetteExchange): Record<string, string> {
   const said = Object.entries(headers).filter(([name]) => name === 'content-type' || name.startsWith('x-goog-upload-'))
   return Object.fromEntries(said)
@@ -80,7 +80,7 @@ function answerOf({ answer }: CassetteExchange): Buffer {
   return Buffer.from(answer.toString('latin1').replace('"expirationTime": "20', '"expirationTime": "21'), 'latin1')
 }
 
-/** Replays one exchange. `at`: where the client goes on with an upload. */
+/** Replays one exchange. `at`: where the client continues with an upload. */
 async function replay(t: Test, { upstream, gateway }: Stage, scene: CassetteExchange, at?: string): Promise<Answer> {
   const { method, url, status, answerHeaders } = scene
   const name = lineOf(scene)

@@ -62,7 +62,7 @@ t.test('a secret that is rotated changes its upstream; a comment changes nothing
   t.same(Object.keys(second ?? {}), ['level', 'time', 'msg', 'generation', 'digest'])
 })
 
-t.test('of thousands of names some are told, and how many more there are', async t => {
+t.test('of thousands of names some are reported, and how many more there are', async t => {
   const up = await startRawUpstream(t)
   const gateway = await startTestGateway(t, oneUpstream(up.origin))
   const many = Array.from({ length: 2000 }, (_, index) => `  added-${index}: up\n`).join('')

@@ -116,7 +116,7 @@ t.test('a background response has the address of the request that asked for it',
   )
 })
 
-t.test('a network that is none is refused with its place', async t => {
+t.test('a network that is not one is refused with its place', async t => {
   const yaml = oneUpstream('http://127.0.0.1:9', 'listen: { trusted_proxies: [10.0.0.0/40] }\n')
   const error = await startTestGateway(t, yaml).catch((cause: unknown) => cause)
   const problem = { path: 'listen.trusted_proxies[0]', message: /an address or a network/, position: { line: 6 } }

@@ -29,7 +29,7 @@ const ORDER = [2, 0, 1]
 const library = ({ origin, key }: TestGateway): CohereClient =>
   new CohereClient({ token: key, environment: origin, maxRetries: 0 })
 
-t.test('the official library, first version: texts and objects, whoever ranks them', async t => {
+t.test('the official library, first version: texts and objects, no matter who ranks them', async t => {
   const gateway = await startTestGateway(t, SIMULATED)
   const sdk = library(gateway)
   for (const model of MODELS) {
@@ -87,7 +87,7 @@ t.test('the official library, first version: texts and objects, whoever ranks th
   })
 })
 
-t.test('the official library, second version: texts, whoever ranks them', async t => {
+t.test('the official library, second version: texts, no matter who ranks them', async t => {
   const gateway = await startTestGateway(t, SIMULATED)
   const { v2: sdk } = library(gateway)
   for (const model of MODELS) {

@@ -238,7 +238,7 @@ t.test('a turn that fails makes the response that it continues forgotten', async
   ])
 })
 
-t.test('generate: false takes input in without asking anybody', async t => {
+t.test('generate: false takes input in without asking anyone', async t => {
   const { up, connect } = await stage(t)
   up.answer(says('resp_1', 'one'))
   const client = await connect()
@@ -281,7 +281,7 @@ t.test('what is wrong with a message is told in an event, and the connection sta
   t.equal(client.messages.items.at(-1)?.type, 'response.completed')
 })
 
-t.test('an upstream that breaks off is told as a failure of the response', async t => {
+t.test('an upstream that breaks off is reported as a failure of the response', async t => {
   const { up, connect } = await stage(t)
   up.answer(
     async peer => {
@@ -319,7 +319,7 @@ t.test('a client that goes takes its request with it', async t => {
   t.match(line, { outcome: 'client_abort', route: 'WS /v1/responses' })
 })
 
-t.test('F-A6 whoever has no key is refused before the handshake', async t => {
+t.test('F-A6 anyone who has no key is refused before the handshake', async t => {
   const { gateway, up } = await stage(t)
   const none = await refusal(t, gateway, '/v1/responses', {})
   const wrong = await refusal(t, gateway, '/v1/responses', { authorization: 'Bearer nobody' })
@@ -329,7 +329,7 @@ t.test('F-A6 whoever has no key is refused before the handshake', async t => {
   t.equal(up.connections.items.length, 0)
 })
 
-t.test('F-A6 pages of other origins are refused, declared ones and clients that are no browsers are not', async t => {
+t.test('F-A6 pages of other origins are refused, declared ones and clients that are not browsers are not', async t => {
   const { gateway, connect } = await stage(t, 'listen: { cors: { origins: ["https://app.example"] } }\n')
   const authorization = `Bearer ${gateway.key}`
   const foreign = await refusal(t, gateway, '/v1/responses', { authorization, origin: 'https://evil.example' })
@@ -449,7 +449,7 @@ t.test('a request that would like HTTP/2 is served as it stands', async t => {
   t.same(JSON.parse((await client.body(answered)).body.toString()), { id: 'resp_1', object: 'response', output: [] })
 })
 
-t.test('F-U15 a last event that is no JSON breaks nothing: the next response is answered', async t => {
+t.test('F-U15 a last event that is not JSON breaks nothing: the next response is answered', async t => {
   const { up, connect } = await stage(t)
   const created = event('response.created', { response: { id: 'resp_1', status: 'in_progress', output: [] } })
   up.answer(stream([created, 'event: response.completed\ndata: {nope}\n\n']), says('resp_2', 'two'))

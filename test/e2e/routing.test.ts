@@ -76,7 +76,7 @@ t.test('a glob serves every name that it matches, under the name that the target
   t.equal((await gateway.chat({ model: 'y/large' })).status, 404)
 })
 
-t.test('only the model’s name changes in the request; every other byte goes out as it came', async t => {
+t.test('only the model’s name changes in the request; every other byte goes out unchanged', async t => {
   const up = await startRawUpstream(t)
   up.answer(json(CHAT_ANSWER))
   const yaml = `version: 1\n${CALLER}\nupstreams: { up: ${upstreamYaml(up.origin)} }\nmodels: { m: { upstream: up, as: n-2 } }\n`

@@ -96,14 +96,14 @@ t.test('files: each interface uploads, lists, shows, gives and deletes its own',
   t.match((await compatible(`/v1/files/${id}`, { method: 'DELETE' })).json(), { id, deleted: true })
 })
 
-t.test('a method that nobody has there is refused in the shape of its own interface', async t => {
+t.test('a method that no one has there is refused in the shape of its own interface', async t => {
   const { native, compatible } = await stage(t)
   t.match((await native('/upload/v1/files', { method: 'PUT', body: 'x' })).json(), nativeError(405))
   t.match((await native('/v1/files', { method: 'PUT', body: 'x' })).json(), nativeError(405))
   t.match((await compatible('/v1/files', { method: 'PUT', body: 'x' })).json(), compatibleError)
 })
 
-t.test('an upload is nobody else’s to go on with', async t => {
+t.test('an upload is no one else’s to continue with', async t => {
   const { native, bob } = await stage(t)
   const start = await native('/upload/v1/files', {
     body: {},

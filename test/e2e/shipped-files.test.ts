@@ -7,7 +7,7 @@ import { packageRoot } from '../../src/core/package-root.js'
 import { proveNoLeak } from '../helpers/canaries.js'
 import { startTestGateway, type TestGateway } from '../helpers/gateway.js'
 
-// Files on the file that is shipped, as somebody tries them who has no key of anybody else's.
+// Files on the file that is shipped, as someone tries them who has no key of anyone else's.
 
 const KEY = 'key-of-the-shipped-file-0123'
 

@@ -45,7 +45,7 @@ function audio(pieces: readonly Uint8Array[], last: Script): Script {
 
 const well: Script = peer => peer.send(LAST_CHUNK)
 
-/** Bytes that are no text in any encoding. */
+/** Bytes that are not text in any encoding. */
 const SOUND = Buffer.from(Array.from({ length: 5000 }, (_, at) => (at * 7919) % 256))
 
 t.test('SDK: speech is a WAV file under its own type, with the text in it', async t => {
@@ -83,7 +83,7 @@ t.test('SDK: events hold the same bytes, and the usage of the last one is accoun
   t.match(lines[1], { outcome: 'ok', input_tokens: done.usage.input_tokens, output_tokens: done.usage.output_tokens })
 })
 
-t.test('SDK: what the upstream cannot make is told as the family’s error', async t => {
+t.test('SDK: what the upstream cannot make is reported as the family’s error', async t => {
   const { sdk } = await simulated(t)
   for (const [more, param, code] of [
     [{ response_format: 'ogg' }, 'response_format', 'invalid_value'],
@@ -115,7 +115,7 @@ t.test('format is another name of response_format, which wins', async t => {
   t.equal(await sent(', "response_format": null, "format": "pcm"'), `${plain}, "response_format": "pcm" }`)
 })
 
-t.test('audio goes on as it comes, under the upstream’s type, byte for byte', async t => {
+t.test('audio continues unchanged, under the upstream’s type, byte for byte', async t => {
   let goOn: () => void = () => undefined
   const heard = new Promise<void>(resolve => {
     goOn = resolve

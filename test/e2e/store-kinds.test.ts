@@ -64,7 +64,7 @@ for (const { type, skip, yaml } of kinds) {
 }
 
 t.test(
-  'F-S1 requests that need no store go on without it, others are refused, and all is well after',
+  'F-S1 requests that need no store continue without it, others are refused, and all is well after',
   {
     skip: withoutRedis,
   },

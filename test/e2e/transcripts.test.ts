@@ -124,7 +124,7 @@ t.test('SDK: segments of speakers stream, too', async t => {
   t.equal(types.at(-1), 'transcript.text.done')
 })
 
-t.test('SDK: translations answer in English, whatever was said', async t => {
+t.test('SDK: translations answer in English, regardless of what was said', async t => {
   const { sdk, say } = await simulated(t)
   const ask = async (text: string): Promise<string> =>
     (await sdk.audio.translations.create({ model: 'sim-transcribe', file: await say(text) })).text
@@ -145,7 +145,7 @@ t.test('SDK: translations answer in English, whatever was said', async t => {
 
 const SOUND = ['file', noise(2000), 'audio/wav'] as const
 
-t.test('SDK: what the upstream refuses is told in its words, and nobody calls it an error of the gateway', async t => {
+t.test('SDK: what the upstream refuses is told in its words, and no one calls it an error of the gateway', async t => {
   const { sdk, say } = await simulated(t)
   const speech = await say('Hello.')
   const notSound = await toFile(Buffer.from('This is a letter and no recording, whatever its name.'), 'a.wav')
@@ -171,7 +171,7 @@ t.test('SDK: what the upstream refuses is told in its words, and nobody calls it
   await refused({ temperature: 2 }, 'temperature', 'decimal_above_max_value')
 })
 
-t.test('SDK: a recording of nothing, and one of somebody else, have honest transcripts', async t => {
+t.test('SDK: a recording of nothing, and one of someone else, have honest transcripts', async t => {
   const { sdk, say } = await simulated(t)
   const hears = async (bytes: Uint8Array, name: string): Promise<string> =>
     (await sdk.audio.transcriptions.create({ model: 'sim-transcribe', file: await toFile(bytes, name) })).text
@@ -262,7 +262,7 @@ for (const [title, script] of [
     t.match(await gateway.log.find(one => one.msg === 'request'), { outcome: 'upstream_error', truncated: true })
   })
 
-t.test('F-U17 F-U18 F-U19 F-U20 F-U21 odd answers to forms are told as those to other requests', async t => {
+t.test('F-U17 F-U18 F-U19 F-U20 F-U21 odd answers to forms are reported as those to other requests', async t => {
   const text = '1\n00:00:00,000 --> 00:00:01,000\nhi\n\n'
   const play = async (script: Script, status: number, check?: (text: string) => void): Promise<void> => {
     const { gateway } = await playing(t, script)
@@ -282,7 +282,7 @@ t.test('F-U17 F-U18 F-U19 F-U20 F-U21 odd answers to forms are told as those to 
   await play(peer => peer.send(`HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 3\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n`), 502) // biome-ignore format: one line
 })
 
-t.test('a transcript may be empty: nobody spoke', async t => {
+t.test('a transcript may be empty: no one spoke', async t => {
   const { gateway } = await playing(t, body('', { headers: { 'content-type': 'text/plain' } }))
   const answer = await gateway.request(PATH, sending(formOf(['model', 'm'], SOUND, ['response_format', 'srt'])))
   t.equal(answer.status, 200)

@@ -4,9 +4,9 @@ import { proveNoLeak } from '../helpers/canaries.js'
 import { FOUR } from '../helpers/text-clients.js'
 import { startStage } from '../helpers/translation-stage.js'
 
-// A response that is not finished is no answer to a request that waits for one.
+// A response that is not finished is not an answer to a request that waits for one.
 
-t.test('an upstream response that is in progress or queued is no clean success', async t => {
+t.test('an upstream response that is in progress or queued is not a clean success', async t => {
   const stage = await startStage(t)
   for (const status of ['in_progress', 'queued']) {
     const response = { id: 'resp_1', object: 'response', status, model: 'u', output: [] }

@@ -86,7 +86,7 @@ t.test('by default what the gateway has not seen being made is not found', async
 })
 
 t.test(
-  'passed on where that is declared: nobody owns it afterwards, and what a key has made stays its own',
+  'passed on where that is declared: no one owns it afterwards, and what a key has made stays its own',
   async t => {
     const { gateway, up } = await stage(t, ', resources: { unknown: pass }')
     up.answer(json(FILE))
@@ -113,7 +113,7 @@ t.test(
   },
 )
 
-t.test('a conversation that began outside goes on there', async t => {
+t.test('a conversation that began outside continues there', async t => {
   const { gateway, up } = await stage(t, ', resources: { unknown: pass }')
   up.answer(response('resp_next'))
   const ask = (previous: string, key = gateway.key) =>
@@ -240,7 +240,7 @@ t.test('items that were made outside pass, beside those that are the key’s own
   t.equal((await gateway.request('/v1/responses', { body: { model: 'm', input: many } })).status, 404, 'too many')
 })
 
-t.test('a turn of a conversation that was made outside goes there as it came', async t => {
+t.test('a turn of a conversation that was made outside goes there unchanged', async t => {
   const { gateway, up } = await stage(t, ', resources: { unknown: pass }')
   up.answer(response('resp_turn'))
   for (const conversation of ['conv_outside', { id: 'conv_outside' }]) {

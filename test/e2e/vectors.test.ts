@@ -9,7 +9,7 @@ import { allowFault, relaysAnything } from '../helpers/emitted.js'
 import { oneUpstream, startTestGateway, type TestGateway } from '../helpers/gateway.js'
 import { type RawUpstream, type Script, startRawUpstream } from '../helpers/raw-upstream.js'
 
-/** Vectors in the form that the client asked for, whatever form the upstream writes. */
+/** Vectors in the form that the client asked for, regardless of what form the upstream writes. */
 
 // Clients send members of their upstreams’ own, and a kind renames one.
 relaysAnything()
@@ -45,7 +45,7 @@ async function stage(t: Test, upstream = ''): Promise<{ gateway: TestGateway; up
   return { gateway, up }
 }
 
-/** One vector in a few kilobytes, which is held; many, which pass as they come; more than 256 KiB, which are read in steps. */
+/** One vector in a few kilobytes, which is held; many, which pass unchanged; more than 256 KiB, which are read in steps. */
 const SIZES: readonly (readonly [inputs: number, length: number])[] = [
   [1, 8],
   [3, 1536],
@@ -120,7 +120,7 @@ t.test('what verbs make of an answer is looked at, and not what it was', async t
   t.match(answer.json(), { data: [{ embedding: base64Of([0.5, -0.25]) }] })
 })
 
-t.test('forms that the upstream alone knows pass as they come', async t => {
+t.test('forms that the upstream alone knows pass unchanged', async t => {
   const { gateway, up } = await stage(t)
   const cases = [
     [{ embedding_type: 'base64' }, { embedding: base64Of([1]) }],
@@ -136,7 +136,7 @@ t.test('forms that the upstream alone knows pass as they come', async t => {
   }
 })
 
-t.test('a text that is no sequence of floats is no vector', async t => {
+t.test('a text that is not a sequence of floats is not a vector', async t => {
   const { gateway, up } = await stage(t)
   up.answer(json({ data: [{ embedding: 'AQI=' }] }))
   const body = { model: 'm', input: 'a', encoding_format: 'float' }
@@ -145,7 +145,7 @@ t.test('a text that is no sequence of floats is no vector', async t => {
   t.match(answer.json(), { error: { code: 'bad_upstream_response' } })
 })
 
-t.test('voyage refuses float: clients of both protocols reach it, whatever they ask for', async t => {
+t.test('voyage refuses float: clients of both protocols reach it, regardless of what they ask for', async t => {
   const up = await startRawUpstream(t)
   const gateway = await startTestGateway(
     t,

@@ -161,7 +161,7 @@ t.test('the length is a number or a text, and upstreams get the text', async t =
   t.match(bad.json(), { error: { param: 'duration' } })
 })
 
-t.test('a model that the key may not use, or nobody has, begins nothing', async t => {
+t.test('a model that the key may not use, or no one has, begins nothing', async t => {
   const { gateway } = await simulated(t, 'memory')
   const answer = await gateway.request('/v1/videos', { body: { model: 'nobody', prompt: 'A cat' } })
   t.equal(answer.status, 404)

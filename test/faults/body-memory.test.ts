@@ -4,7 +4,7 @@ import { CALLER, CHAT, startTestGateway, type TestGateway, upstreamYaml } from '
 import { connectRaw, type RawClient, request, requestBytes } from '../helpers/raw-client.js'
 import { type RawUpstream, startRawUpstream } from '../helpers/raw-upstream.js'
 
-/** Memory for large bodies is one for all: whoever finds no room waits at the client. */
+/** Memory for large bodies is one for all: anyone who finds no room waits at the client. */
 
 const MIB = 1024 * 1024
 const CHATS = '/v1/chat/completions'
@@ -54,7 +54,7 @@ t.test('a body for which there is no room waits at its client, and small ones pa
   t.same(gateway.gateway.bodyMemory, { held: 0, waiting: 0 })
 })
 
-t.test('what is passed on as it came is counted once', async t => {
+t.test('what is passed on unchanged is counted once', async t => {
   const { up, gateway, open } = await stage(t)
   up.answer(hang)
   await open(large('m'))
@@ -62,8 +62,8 @@ t.test('what is passed on as it came is counted once', async t => {
   t.same(gateway.gateway.bodyMemory, { held: JSON.stringify(large('m')).length, waiting: 0 })
 })
 
-// While nothing is read of a connection, nobody hears that its client has gone.
-t.test('whoever left while they waited gives the room back that they get', async t => {
+// While nothing is read of a connection, no one hears that its client has gone.
+t.test('anyone who left while they waited gives the room back that they get', async t => {
   const { up, gateway, open } = await stage(t)
   up.answer(hang)
   const first = await open(large('other'))

@@ -88,7 +88,7 @@ t.test('F-A1 every way to have no valid key answers the same bytes, and no upstr
   t.equal(upstream.connections.items.length, 0)
 })
 
-t.test('F-A1 a key in the query of a route that takes it in a header is no key, and goes nowhere', async t => {
+t.test('F-A1 a key in the query of a route that takes it in a header is not a key, and goes nowhere', async t => {
   const { gateway, upstream } = await running(t)
   for (const name of ['key', 'api_key', 'access_token', 'authorization']) {
     compatibleError(t, await gateway.request(`/v1/models?${name}=${SECRETS.caller}`, { key: '' }), 401)
@@ -255,7 +255,7 @@ t.test('F-A3 the models list holds what the key may use, and nothing else', asyn
   t.equal(forbidden.text.replaceAll('b-1', 'NAME'), unknown.text.replaceAll('z-1', 'NAME'))
 })
 
-t.test('F-A4 stored objects are nobody to anybody: 404 with the same bytes, and no upstream call', async t => {
+t.test('F-A4 stored objects are no one to anyone: 404 with the same bytes, and no upstream call', async t => {
   const { gateway, upstream } = await running(t)
   const asked = [
     ['GET', '/v1/responses/resp_1'],

@@ -3,7 +3,7 @@ import { body, brokenStream, chunk, DONE, finish, head, json, LAST_CHUNK, stream
 import { CALLER, oneUpstream, startTestGateway, type TestGateway } from '../helpers/gateway.js'
 import { type Script, startRawUpstream } from '../helpers/raw-upstream.js'
 
-/** Usage, the end of a stream and errors are told at declared places alone; the arguments of a tool may hold anything. */
+/** Usage, the end of a stream and errors are reported at declared places alone; the arguments of a tool may hold anything. */
 
 const WRONG_CHAT = { prompt_tokens: 666, completion_tokens: 666, total_tokens: 666 }
 const WRONG = {
@@ -140,7 +140,7 @@ t.test('a chat stream whose server tells usage in its last choice, or in an obje
   }
 })
 
-t.test('an error inside content is no error of the answer', async t => {
+t.test('an error inside content is not an error of the answer', async t => {
   const delta = { choices: [{ index: 0, delta: { content: 'x', more: WRONG } }] }
   const gateway = await gatewayTo(t, stream([...events([delta, delta]), DONE]))
   await gateway.chat({ stream: true })
@@ -181,7 +181,7 @@ function chunked(text: string): Script {
   }
 }
 
-t.test('a stream that breaks off behind a call is told as broken off', async t => {
+t.test('a stream that breaks off behind a call is reported as broken off', async t => {
   const gateway = await gatewayTo(t, brokenStream(events([native(CALL)]), finish), NATIVE)
   const answer = await gateway.request('/v1beta/models/m:streamGenerateContent?alt=sse', ASK)
   t.match(answer.text, /"error":\{"code":502/)

@@ -14,7 +14,7 @@ import { inTime, Journal } from '../helpers/journal.js'
 import { type Answer, connectRaw, type RawClient, request, requestBytes } from '../helpers/raw-client.js'
 import { type RawUpstream, type Script, startRawUpstream } from '../helpers/raw-upstream.js'
 
-/** A process whose file descriptors run out: it says so, blames nobody else, and serves on once there are some again. */
+/** A process whose file descriptors run out: it says so, blames no one else, and serves on once there are some again. */
 
 const skip = process.platform === 'win32' ? 'no such limit here' : false
 const DESCRIPTORS = 256

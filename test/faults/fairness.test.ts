@@ -8,13 +8,13 @@ import { type Answer, connectRaw, type RawClient, request, requestBytes } from '
 import { type Peer, type RawUpstream, type Script, startRawUpstream } from '../helpers/raw-upstream.js'
 import { compatible, filmYaml, held, startTaskUpstream } from '../helpers/task-upstream.js'
 
-/** What several keys share, and what happens where it is scarce: nobody takes all of it, and the shortage is ours. */
+/** What several keys share, and what happens where it is scarce: no one takes all of it, and the shortage is ours. */
 
 interface Stage {
   readonly gateway: TestGateway
   readonly up: RawUpstream
   readonly secret: Readonly<Record<'a' | 'b', string>>
-  /** One request of a key: `b` is somebody else than `a`. */
+  /** One request of a key: `b` is someone else than `a`. */
   ask(key: 'a' | 'b', body?: object, path?: string): Promise<Answer>
   /** Sends a request of a key and leaves its answer unread. */
   open(key: 'a' | 'b', body?: object, path?: string): Promise<RawClient>
@@ -66,7 +66,7 @@ async function waiting({ gateway }: TestGateway, count: number): Promise<void> {
   while (gateway.waiting < count) await new Promise(setImmediate)
 }
 
-/** Streams that go on until the test ends them, first come, first served. */
+/** Streams that continue until the test ends them, first come, first served. */
 function untilEnded(): { readonly script: Script; readonly end: () => void } {
   const waiting: (() => void)[] = []
   const script: Script = async peer => {
@@ -158,7 +158,7 @@ t.test('the queue for connections is full: 503 at once', async t => {
   await gateway.log.find(line => line.limit === 'queue' && line.phase === 'queue')
 })
 
-t.test('our own shortage of connections is no failure of the upstream: no other target is asked for it', async t => {
+t.test('our own shortage of connections is not a failure of the upstream: no other target is asked for it', async t => {
   const { up, gateway, ask } = await busyStage(t, '200ms', '', ', f: [{ upstream: up }, { upstream: twin }]')
   compatibleError(t, await ask('b', { ...CHAT, model: 'f' }), 503)
   t.match(await gateway.log.find(line => line.status === 503), { attempts: [{ phase: 'queue' }] })

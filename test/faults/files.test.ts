@@ -101,7 +101,7 @@ t.test('an upload reaches the upstream byte for byte, with its length and the up
   t.not(request?.header('authorization'), `Bearer ${gateway.key}`)
 })
 
-t.test('an upload of unknown length goes on in chunks', async t => {
+t.test('an upload of unknown length continues in chunks', async t => {
   const { gateway, a } = await stage(t)
   a.answer(uploaded('file-1'))
   const client = await connectRaw(t, gateway.origin)
@@ -255,7 +255,7 @@ t.test('F-A4 forms name files as JSON does, however a library writes the member 
   t.match(a.requests.items.at(-1)?.body.toString(), 'input_reference[file_id]', 'and it passes as it was written')
 })
 
-t.test('a file’s name cannot be hidden: escapes, and members that stand twice', async t => {
+t.test('a file’s name cannot be hidden: escapes, and members that occur twice', async t => {
   const { gateway, a, b } = await stage(t)
   a.answer(uploaded('file-ann'))
   b.answer(uploaded('file-bob'))
@@ -387,12 +387,12 @@ t.test('F-U22 an upstream that does not read holds the client back: little is ta
   stop()
   compatibleError(t, answer, 504)
   t.ok(grown < 8 * 1024 * 1024, `${grown} bytes of it were in memory`)
-  // What stands in the kernel's buffers of two connections, and what the gateway itself holds.
+  // What is in the kernel's buffers of two connections, and what the gateway itself holds.
   const taken = socket.bytesWritten - socket.writableLength
   t.ok(taken < 32 * 1024 * 1024, `${taken} bytes were taken in`)
 })
 
-t.test('a client that does not go on with its upload is told so', async t => {
+t.test('a client that does not continue with its upload is told so', async t => {
   const { gateway, a } = await stage(t, 'timeouts: { first_byte: 1s }\n', { read: 'head' })
   a.answer(peer => peer.gone())
   const client = await connectRaw(t, gateway.origin)
@@ -434,7 +434,7 @@ for (const [status, seen] of [
     const answer = await client.answer()
     t.equal(answer.status, seen)
     t.equal(answer.header('connection'), 'close')
-    // The client goes on sending: nobody reads it, and its connection ends.
+    // The client continues sending: no one reads it, and its connection ends.
     await client.closed()
     stop()
     await a.closes.count(1)
@@ -527,7 +527,7 @@ t.test('F-U21 a download that is redirected is not followed', async t => {
   t.equal(elsewhere.connections.items.length, 0)
 })
 
-t.test('a download passes as it comes, whole or in part, whatever its type', async t => {
+t.test('a download passes unchanged, whole or in part, regardless of its type', async t => {
   const { gateway, a } = await stage(t)
   const data = randomBytes(200_000)
   const part: Script = peer =>
@@ -579,7 +579,7 @@ t.test('what an upstream calls a file has to be JSON with an id', async t => {
   compatibleError(t, await post(gateway), 502)
 })
 
-t.test('an answer that nobody could read is not passed on', async t => {
+t.test('an answer that no one could read is not passed on', async t => {
   const { gateway, a } = await stage(t)
   a.answer(body(gzipSync(JSON.stringify(object('file-1'))), { headers: { 'content-encoding': 'gzip' } }))
   compatibleError(t, await post(gateway, gateway.key, { 'accept-encoding': 'gzip' }), 502)
@@ -629,7 +629,7 @@ t.test('a list refuses what it does not understand', async t => {
   }
 })
 
-t.test('an upstream that is switched off serves nobody, and its files are still one’s own', async t => {
+t.test('an upstream that is switched off serves no one, and its files are still one’s own', async t => {
   const { gateway, a } = await stage(t)
   a.answer(uploaded('file-1'))
   await post(gateway)
@@ -676,7 +676,7 @@ t.test('F-C1 a client that leaves a list takes with it what was asked for the li
   t.equal(a.requests.items.length, 4)
 })
 
-t.test('F-U13 an answer that is nested too deeply is no file', async t => {
+t.test('F-U13 an answer that is nested too deeply is not a file', async t => {
   const { gateway, a } = await stage(t)
   const deep = `${'{"a":'.repeat(50_000)}1${'}'.repeat(50_000)}`
   a.answer(body(`{"id":"file-1","object":"file","x":${deep}}`))

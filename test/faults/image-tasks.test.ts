@@ -11,7 +11,7 @@ type Json = any
 interface Stage {
   readonly gateway: TestGateway
   readonly upstream: TaskUpstream
-  /** The keys of somebody else, and of one who may use one model only. */
+  /** The keys of someone else, and of one who may use one model only. */
   readonly keys: { readonly other: string; readonly niji: string }
   post(path: string, body: unknown, key?: string): Promise<Answer>
   get(path: string, key?: string): Promise<Answer>
@@ -65,7 +65,7 @@ t.test('a prompt goes upstream byte by byte, and what is the gateway’s busines
   t.same(asked?.json(), { prompt, base64Array: [], state: 's', botType: 'NIJI_JOURNEY' })
 })
 
-t.test('the key stands at Bearer or mj-api-secret', async t => {
+t.test('the key is at Bearer or mj-api-secret', async t => {
   const { gateway, keys, upstream } = await stage(t)
   const ask = (headers: Record<string, string>) =>
     request(t, gateway.origin, '/mj/submit/imagine', { body: { prompt: 'A cat' }, headers })
@@ -101,7 +101,7 @@ t.test('bots are models: the key’s list holds for them', async t => {
   t.equal(upstream.submits.length, 5)
 })
 
-t.test('a bot that is no word of the route is a model, and goes upstream by its other name', async t => {
+t.test('a bot that is not a word of the route is a model, and goes upstream by its other name', async t => {
   const { post, upstream } = await stage(t)
   t.equal((await post('/mj/submit/imagine', { prompt: 'A cat', botType: 'direct' })).status, 200)
   t.same(upstream.submits[0]?.json(), { prompt: 'A cat', botType: 'NIJI_JOURNEY' })
@@ -153,7 +153,7 @@ t.test('what does not match is refused in the family’s shape, and begins nothi
   t.equal(upstream.requests.items.length, 0)
 })
 
-t.test('an upload is no task: asked and answered', async t => {
+t.test('an upload is not a task: asked and answered', async t => {
   const answer = { code: 1, description: 'ok', result: ['https://cdn.example/1.png'] }
   const { post, upstream, keys } = await stage(t, { submit: () => ({ body: answer }) })
   const body = { base64Array: ['data:image/png;base64,AA=='] }
@@ -165,7 +165,7 @@ t.test('an upload is no task: asked and answered', async t => {
   t.equal(upstream.submits.length, 1)
 })
 
-t.test('Idempotency-Key: the same request is the same task, also where an older one goes on', async t => {
+t.test('Idempotency-Key: the same request is the same task, also where an older one continues', async t => {
   const wire: Wire = {
     submit: ({ target }) =>
       target.endsWith('modal') ? { body: { code: 1, description: 'ok', result: '1320098173410001' } } : undefined,
@@ -272,7 +272,7 @@ t.test('F-T2 a task that the upstream refuses to know has failed after ten refus
   t.equal(upstream.requests.items.filter(({ method }) => method === 'GET').length, 10)
 })
 
-t.test('F-U13 a record that is nested too deeply is none: the upstream is asked again', async t => {
+t.test('F-U13 a record that is nested too deeply is not one: the upstream is asked again', async t => {
   const deep = Buffer.from(`{"status":"SUCCESS","properties":${'{"a":'.repeat(50_000)}1${'}'.repeat(50_000)}}`)
   let polls = 0
   const poll = () => (++polls < 3 ? { body: deep } : undefined)
@@ -365,7 +365,7 @@ t.test('a film or a change of an image in the request needs no task', async t =>
   }
 })
 
-t.test('a task that waits for what `modal` says goes on as itself', async t => {
+t.test('a task that waits for what `modal` says continues as itself', async t => {
   let state: object = { status: 'MODAL', progress: '0%' }
   let asked = 0
   const waiting = { code: 21, description: 'Waiting for window confirm', result: '77', properties: { remix: true } }
@@ -395,7 +395,7 @@ t.test('a task that waits for what `modal` says goes on as itself', async t => {
 
 // ── what the upstream refuses
 
-t.test('what the upstream refuses by its code is passed on as it said it, and is no task', async t => {
+t.test('what the upstream refuses by its code is passed on as it said it, and is not a task', async t => {
   let answer: object = {}
   const { post, gateway } = await stage(t, { submit: () => ({ body: answer }) })
   const banned = { code: 24, description: '可能包含敏感词', properties: { promptEn: 'x', bannedWord: 'x' } }
@@ -461,7 +461,7 @@ t.test('refusals by status keep it, and the gateway’s own credential is not th
 
 // ── whose task it is
 
-t.test('F-A4 a task of somebody else and one that never was: the same bytes, and no call upstream', async t => {
+t.test('F-A4 a task of someone else and one that never was: the same bytes, and no call upstream', async t => {
   const { begin, reaches, get, post, keys, upstream } = await stage(t)
   const id = await begin()
   await reaches(id, 'succeeded')
@@ -648,7 +648,7 @@ t.test('links stand on the address by which the client came, in the words of tru
     await seen({ 'x-forwarded-proto': 'javascript', 'x-forwarded-host': 'images.example' }),
     'http://images.example',
   )
-  // Some proxies add to what they were sent: what stands before the entry of the outermost trusted one is its client's word.
+  // Some proxies add to what they were sent: what is before the entry of the outermost trusted one is its client's word.
   const lie = { 'x-forwarded-proto': 'http, https, http', 'x-forwarded-host': 'evil.example, images.example, inner' }
   t.equal(await seen({ ...lie, 'x-forwarded-for': '198.51.100.7, 10.0.0.9' }), 'https://images.example')
 

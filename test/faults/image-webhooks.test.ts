@@ -123,7 +123,7 @@ t.test('F-X1 a notifyHook at an inner address is refused, or not called', async 
   )
 })
 
-t.test('without webhooks nobody is told, and whoever wants to be is refused', async t => {
+t.test('without webhooks no one is told, and anyone who wants to be is refused', async t => {
   const upstream = await startTaskUpstream(t, imageProxy())
   const up = await startTestGateway(t, imageYaml(upstream.origin), { env: KEYS })
   const ask = (notifyHook: string) => up.request('/mj/submit/imagine', { body: { prompt: 'A cat', notifyHook } })

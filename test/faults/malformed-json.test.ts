@@ -2,7 +2,7 @@ import t from 'tap'
 import { proveNoLeak } from '../helpers/canaries.js'
 import { CALLER, startTestGateway } from '../helpers/gateway.js'
 
-// Each lane that makes objects of a body, before a simulator of another protocol: what is no JSON is the client's mistake.
+// Each lane that makes objects of a body, before a simulator of another protocol: what is not JSON is the client's mistake.
 
 const YAML = `version: 1
 ${CALLER}

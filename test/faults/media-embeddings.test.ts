@@ -19,7 +19,7 @@ const BASE64 = sample('image/png').toString('base64')
 
 interface Way {
   readonly path: string
-  /** Where the URL stands, as the error names it. */
+  /** Where the URL is, as the error names it. */
   readonly at: string
   readonly speaks: string
   readonly answer: unknown
@@ -122,7 +122,7 @@ t.test('F-X1 no spelling of an inner address is connected to', async t => {
   const everywhere = await startMediaHost(t, undefined, png)
   const way = WAYS['embeddings → embed-contents'] as Way
   const made = await stage(t, way, `allow: ["*"], http: true, ports: [${everywhere.port}, 443]`)
-  // What stands in a data: URL is there already.
+  // What is in a data: URL is there already.
   const urls = SSRF_URLS.map(spell => spell(everywhere.port)).filter(url => !/^\s*data:/i.test(url))
   t.ok(urls.length >= 150, `${urls.length} spellings`)
   for (const url of urls) t.equal((await ask(made, way, url)).status, 400, url)

@@ -15,7 +15,7 @@ const EVIL = '127.0.0.3'
 const PNG = sample('image/png')
 const PDF = sample('application/pdf')
 
-/** How a client of a protocol names a picture by URL, and where that stands. */
+/** How a client of a protocol names a picture by URL, and where that is. */
 interface Client {
   readonly path: string
   readonly at: string
@@ -147,7 +147,7 @@ const SERVERS = {
   },
 } as const satisfies Readonly<Record<string, Server>>
 
-/** Pairs in which nobody but the gateway can read the URL; upstreams that could are told not to. */
+/** Pairs in which no one but the gateway can read the URL; upstreams that could are told not to. */
 const PAIRS = (Object.keys(CLIENTS) as Name[]).flatMap(client =>
   (Object.keys(SERVERS) as Name[]).filter(server => server !== client).map(server => [client, server] as const),
 )
@@ -244,7 +244,7 @@ for (const [client, server] of PAIRS) {
 t.test('F-X1 no spelling of an inner address is connected to, and each is logged as blocked', async t => {
   const everywhere = await startMediaHost(t, undefined, png)
   const made = await stage(t, 'generate', `allow: ["*"], http: true, ports: [${everywhere.port}, 443]`)
-  // What stands in a data: URL is there already.
+  // What is in a data: URL is there already.
   const urls = SSRF_URLS.map(spell => spell(everywhere.port)).filter(url => !url.startsWith('data:'))
   t.ok(urls.length >= 150, `${urls.length} spellings`)
   for (const url of urls) {

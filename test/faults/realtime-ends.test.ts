@@ -16,7 +16,7 @@ import {
   startSocketUpstream,
 } from '../helpers/realtime.js'
 
-/** How sessions end, and how they do not: whoever still reads is not cut, whoever offends hears why. */
+/** How sessions end, and how they do not: anyone who still reads is not cut, no matter who offends hears why. */
 
 type Test = Pick<typeof t, 'teardown'>
 type Kind = 'raw' | 'framed'

@@ -21,13 +21,13 @@ function peer(test: Test, ...args: readonly string[]): ChildProcess & { readonly
   return child
 }
 
-/** Stops a process as a machine stops that is cut off: its connections stand, and nobody answers. */
+/** Stops a process as a machine stops that is cut off: its connections stand, and no one answers. */
 async function stop({ pid }: ChildProcess): Promise<void> {
   process.kill(pid as number, 'SIGSTOP')
   while (!readFileSync(`/proc/${pid}/stat`, 'latin1').includes(') T ')) await new Promise(setImmediate)
 }
 
-/** Answers pings, as whoever is alive does. */
+/** Answers pings, as anyone who is alive does. */
 function alive(end: End, masked: boolean): void {
   end.socket.on('data', (bytes: Buffer) => {
     if (bytes[0] === 0x89) end.send(frame(10, Buffer.alloc(0), masked))

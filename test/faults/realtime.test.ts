@@ -143,7 +143,7 @@ t.test('F-W2 a side that does not read holds the other one up, and nothing is lo
   t.match(await lineOf(gateway), { bytes_in: count * message.length })
 })
 
-t.test('F-W3 a client that breaks the protocol is told 1002, and other sessions go on', async t => {
+t.test('F-W3 a client that breaks the protocol is told 1002, and other sessions continue', async t => {
   const stage = await startRealtime(t)
   const other = await open(t, stage)
   const bad: [string, Buffer][] = [
@@ -209,7 +209,7 @@ t.test('F-W3 what comes behind a close frame does not pass', async t => {
   t.same([client.texts.items, server.texts.items], [[], []])
 })
 
-t.test('F-W4 a session in which nobody says anything ends', async t => {
+t.test('F-W4 a session in which no one says anything ends', async t => {
   const { client, server, gateway } = await talking(t, waiting('idle: 300ms'))
   t.match(await client.closes.count(1), [{ code: 1001, reason: 'the session was idle' }])
   t.match(await server.closes.count(1), [{ code: 1001 }])
@@ -217,7 +217,7 @@ t.test('F-W4 a session in which nobody says anything ends', async t => {
   t.match(await lineOf(gateway), { close: 1001, closed_by: 'gateway', phase: 'idle' })
 })
 
-t.test('F-W4 pings keep nobody from being idle, and a session ends when it is too old', async t => {
+t.test('F-W4 pings keep no one from being idle, and a session ends when it is too old', async t => {
   const { client } = await talking(t, waiting('total: 300ms, idle: 20s'))
   const timer = setInterval(() => client.send(textFrame('x', true)), 20)
   t.teardown(() => clearInterval(timer))

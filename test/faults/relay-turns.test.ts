@@ -7,7 +7,7 @@ import { seeded } from '../helpers/random.js'
 import { startRawUpstream } from '../helpers/raw-upstream.js'
 
 // Answers that are relayed as they are take turns, too: an upstream that pushes faster than its client's connection is
-// written holds up nobody else. Here turns are refused by chance, and every answer comes whole and in order.
+// written holds up no one else. Here turns are refused by chance, and every answer comes whole and in order.
 
 const SEED = Number(process.env.SAMPLE_SEED ?? Date.now() % 100_000)
 

@@ -279,7 +279,7 @@ t.test('F-R4 a secret file that is gone switches its upstream off, and the log s
   t.match(await gateway.log.find(line => line.msg === 'an upstream is on again'), { upstream: 'up' })
 })
 
-t.test("F-R4 a caller's key whose file is gone is told once, and when it is back", async t => {
+t.test("F-R4 a caller's key whose file is gone is reported once, and when it is back", async t => {
   const { origin } = await startRawUpstream(t)
   const two = CALLER.replace('keys: {', 'keys: { batch: { secret: { file: secret }, models: ["*"] },')
   const yaml = oneUpstream(origin).replace(CALLER, two)

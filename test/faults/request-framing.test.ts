@@ -317,7 +317,7 @@ t.test('F-C15 another method on a path of ours is 405 with Allow, after the key 
   t.equal(upstream.requests.items.length, 0)
 })
 
-t.test('F-C15 a content type that is no JSON is 415', async t => {
+t.test('F-C15 a content type that is not JSON is 415', async t => {
   const { gateway, upstream } = await running(t)
   for (const type of [
     'text/plain',

@@ -205,7 +205,7 @@ t.test('F-C13 a model name cannot inject anything', async t => {
   }
 })
 
-t.test('F-C13 a request id that is no plain word is replaced', async t => {
+t.test('F-C13 a request id that is not a plain word is replaced', async t => {
   const { gateway, upstream } = await running(t)
   t.equal((await gateway.chat({}, { headers: { 'x-request-id': 'mine-1' } })).header('x-request-id'), 'mine-1')
   t.equal(upstream.requests.items[0]?.header('x-request-id'), 'mine-1')

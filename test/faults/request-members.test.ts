@@ -55,7 +55,7 @@ const SIZES = [
   ['large', { messages: [LARGE] }],
 ] as const
 
-/** Members that name a model which the key may not use, and what the answer says of where it stands. */
+/** Members that name a model which the key may not use, and what the answer says of where it is. */
 const NAMING: readonly (readonly [object, string])[] = [
   [{ models: ['m', 'secret'] }, 'models[1]'],
   [{ models: 'secret' }, 'models'],
@@ -141,7 +141,7 @@ t.test('a request that names very many models is refused', async t => {
 
 const ROUTING = ['route', 'provider', 'preset', 'extra_body', 'extra_headers', 'webhook_url', 'callback_url'] as const
 
-t.test('members that route are taken out, and named in the answer and the log', async t => {
+t.test('members that route are removed, and named in the answer and the log', async t => {
   const { ask, upstream, gateway } = await running(t)
   for (const [index, filling] of SIZES.map(([, one]) => one).entries()) {
     const members = Object.fromEntries(ROUTING.map(name => [name, { order: ['x'] }]))

@@ -53,7 +53,7 @@ interface Stalled {
   leave(): Promise<void>
 }
 
-/** Lets an upstream push events that say `said` to a client that does not read, until all stand still. */
+/** Lets an upstream push events that say `said` to a client that does not read, until all stop. */
 async function stall(stage: Stage, client: TextClient, upstream: TextUpstream, said: string): Promise<Stalled> {
   const at = upstream.pieces.findIndex(piece => piece.includes('two '))
   const model = stage.play(upstream.protocol, async peer => {

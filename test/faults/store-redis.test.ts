@@ -85,7 +85,7 @@ t.test(
 )
 
 t.test(
-  'F-S2 parallel calls of a process that is busy for a moment are no hint that the server hangs',
+  'F-S2 parallel calls of a process that is busy for a moment are not hints that the server hangs',
   { skip: withoutRedis },
   async t => {
     const server = await startRedis(t)
@@ -113,7 +113,7 @@ t.test(
   },
 )
 
-t.test('F-S3 what a server refuses with is told as what it means, and nothing breaks', async t => {
+t.test('F-S3 what a server refuses with is reported as what it means, and nothing breaks', async t => {
   let answer = ''
   const server = await startRespServer(
     t,
@@ -237,7 +237,7 @@ t.test(
     }
     const settle = (id: string): Promise<unknown> =>
       store.counters.settle(COUNTER, { id, amount: 3, now, until: now + 3_600_000 }).catch(() => 'failed')
-    // Killed while settlements are under way: of some nobody knows whether they counted.
+    // Killed while settlements are under way: of some no one knows whether they counted.
     const first = Array.from({ length: 20 }, (_, n) => settle(`r${n}`))
     await server.kill()
     await Promise.all(first)
@@ -264,7 +264,7 @@ t.test('F-S8 a store of a newer version is left alone', { skip: withoutRedis }, 
   t.same(await admin.keys('*'), ['{gateway}schema'])
 })
 
-t.test('a wrong password is told, and not repeated', { skip: withoutRedis }, async t => {
+t.test('a wrong password is reported, and not repeated', { skip: withoutRedis }, async t => {
   const server = await startRedis(t, ['--requirepass', 'right'])
   const { Secret } = await import('../../src/core/secret.js')
   for (const password of [undefined, new Secret('wrong-password')]) {

@@ -2,7 +2,7 @@ import t from 'tap'
 import { CALLER_SECRET, Lives } from '../helpers/lives.js'
 import { EVERY, storesOf } from '../helpers/store-kinds.js'
 
-// Ready means usable: whoever sends many requests at once to a gateway that has just said so, while it still warms up, is
+// Ready means usable: anyone who sends many requests at once to a gateway that has just said so, while it still warms up, is
 // served, and what it asked to keep is kept.
 
 t.setTimeout(120_000)

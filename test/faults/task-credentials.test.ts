@@ -88,7 +88,7 @@ for (const [where, place] of [
   })
 }
 
-t.test('a task whose credential is not named any more goes on with the present one, and the log says so', async t => {
+t.test('a task whose credential is no longer named continues with the present one, and the log says so', async t => {
   let done = false
   const script: TaskScript = (request, self) => compatible(done ? DONE : { status: 'running' })(request, self)
   const { gateway, upstream, id, since } = await replaced(t, script, HEADER, AFTER)

@@ -102,7 +102,7 @@ t.test('a large result is sent as the client takes it, and no further where it g
   t.ok((await gateway.request(`/v1/videos/${id}/content`)).body.equals(film))
 })
 
-t.test('bare base64 is a result, an address of base64’s letters is none', async t => {
+t.test('bare base64 is a result, an address of base64’s letters is not one', async t => {
   let text = FILM.toString('base64')
   const { gateway, upstream } = await stage(
     t,
@@ -151,7 +151,7 @@ t.test('an answer that is larger than it may be at all: the task fails, and says
 
 const SMALL_STORE = `{ type: "${MODULE}", options: { blobs: ${LARGE.length + 1000} } }`
 
-t.test('F-S6 no room for a result: the task goes on, and succeeds when there is some', async t => {
+t.test('F-S6 no room for a result: the task continues, and succeeds when there is some', async t => {
   let bytes = LARGE
   const { gateway } = await stage(
     t,

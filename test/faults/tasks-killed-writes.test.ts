@@ -7,7 +7,7 @@ import { DURABLE, storesOf } from '../helpers/store-kinds.js'
 import { type Write, watchWrites } from '../helpers/store-writes.js'
 
 // F-T1 seen from the store: the gateway is killed at the writes of a task, one after the other, from the record that
-// stands before its upstream is asked to the notification that has left it. A write is cut off before the server of the
+// is before its upstream is asked to the notification that has left it. A write is cut off before the server of the
 // store gets it, or it is done and the gateway never hears of it.
 
 const TIMES = Number(process.env.KILLS ?? 1)
@@ -19,7 +19,7 @@ const WRITES: readonly Write[] = [1, 2, 3, 4, 5, 6, 7, 8].flatMap(n => [
   { n, how: 'cut' } as const,
   { n, how: 'done' } as const,
 ])
-/** The first of them decide what anybody knows; the rest is for the long run. */
+/** The first of them decide what anyone knows; the rest is for the long run. */
 const USUAL = WRITES.filter(
   ({ n, how }) => (n <= 3 && how === 'done') || (n === 3 && how === 'cut') || (n === 7 && how === 'cut'),
 )
@@ -52,7 +52,7 @@ for (const kind of DURABLE) {
           const known = (await listed(stage)).filter(({ prompt }) => prompt.startsWith(`name:${name} `))
           const submits = upstream.submits.get(name) ?? 0
           t.ok(submits <= 1, `${name}: submitted once, or not at all`)
-          // What the upstream has is known. What never reached it may be, until it is taken out.
+          // What the upstream has is known. What never reached it may be, until it is removed.
           const never = id === undefined && submits === 0
           t.ok(known.length === 1 || (never && known.length === 0), `${name}: known`)
           if (id !== undefined) t.equal(known[0]?.id, id, `${name}: by the id that its client was told`)

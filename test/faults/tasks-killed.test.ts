@@ -6,7 +6,7 @@ import { DURABLE, storesOf } from '../helpers/store-kinds.js'
 import { FILM } from '../helpers/task-upstream.js'
 
 // F-T1: the gateway is killed at marked points of a task's way, and started again on the same store. The points are
-// where somebody outside of it has a request in hand: it is answered, half answered or not, and the process ends then and
+// where someone outside of it has a request in hand: it is answered, half answered or not, and the process ends then and
 // there. A kill finds one task at every mark, so that what takes over has all of them to bring to their ends.
 
 /** How often the gateway is killed at each mark; the long run sets more. */
@@ -66,7 +66,7 @@ async function killed(stage: KillStage, ways: readonly Way[], round: number): Pr
   const { marks, upstream, lives } = stage
   const parents = await parentsOf(stage, round)
   const going: { way: Way; name: string; id: Promise<string | undefined> }[] = []
-  // Nobody stands still for ever: those come last that have the shortest way.
+  // No one stops for ever: those come last that have the shortest way.
   for (const turn of [1, 2, 3, 4]) {
     for (const way of ways.filter(way => way.turn === turn)) {
       const name = `${way.name}.${round}`
@@ -141,7 +141,7 @@ async function wrongWith(stage: KillStage, begun: Begun, films: readonly Film[])
   }
   if (submits !== 1) return about
   if (isLeftOpen(begun)) return []
-  // Whoever was being told when the process ended is told again.
+  // Anyone who was being told when the process ended is told again.
   const tellings = way.mark?.at === 'told' && way.mark.how === 'held' ? 2 : 1
   await stage.told.count(tellings, told => told.name === name && ENDED.has(told.status))
   const last = await stage.told.find(told => told.name === name && ENDED.has(told.status))
@@ -149,7 +149,7 @@ async function wrongWith(stage: KillStage, begun: Begun, films: readonly Film[])
   const [film] = found
   if (film === undefined || found.length > 1 || (id ?? film.id) !== film.id) return about
   if (way.go === plain && (await plain(stage, name)) !== film.id) return [`${name}: its client's own key`]
-  // Whether the upstream has it nobody knows; it is not asked again.
+  // Whether the upstream has it no one knows; it is not asked again.
   if (id === undefined && isUnconfirmed(film)) return []
   if (way.ends !== 'completed') return film.error?.code === way.ends.code ? [] : about
   if (film.status !== 'completed') return about

@@ -6,7 +6,7 @@ import { start } from '../cli/bin.js'
 import { DURABLE, storesOf } from '../helpers/store-kinds.js'
 import { compatible, startTaskUpstream, type TaskScript, type TaskUpstream } from '../helpers/task-upstream.js'
 
-// How often clients ask is nothing to the upstream, whatever the store, and however many processes there are.
+// How often clients ask is nothing to the upstream, regardless of the store, and however many processes there are.
 
 t.setTimeout(240_000)
 

@@ -35,7 +35,7 @@ interface Stage {
   readonly gateway: TestGateway
   readonly films: TaskUpstream
   readonly images: TaskUpstream
-  /** Somebody else's key. */
+  /** Someone else's key. */
   readonly other: string
   /** A place that no gateway may call. */
   readonly inner: TaskUpstream
@@ -134,7 +134,7 @@ models: { midjourney: draw, ${Object.keys(MODELS).map(name => `${name}: ${name}`
 const wayOf = (changes: readonly LogLine[]): readonly (readonly unknown[])[] =>
   changes.map(({ from, to, code }) => (code === undefined ? [from, to] : [from, to, code]))
 
-/** Names that are no ids of tasks, and want to be something else. */
+/** Names that are not ids of tasks, and want to be something else. */
 const CLIMBING = [
   ...['..', '.', '%2e%2e', '%2E%2E%2Fmodels', '..%2f..%2fetc%2fpasswd', '....//', 'task_..', '%00', 'a%00b'],
   ...['a%0d%0ab', '%c0%ae%c0%ae', '%252e%252e', '..;', '..;x', '%5c..%5c', 'task_%2e%2e%2f', 'vid_1', 'task_ZZ'],
@@ -251,7 +251,7 @@ for (const kind of EVERY) {
       t.equal(hook.calls.length, 0)
     })
 
-    t.test('F-A4 a task of somebody else and one that never was: the same bytes, and no call upstream', async t => {
+    t.test('F-A4 a task of someone else and one that never was: the same bytes, and no call upstream', async t => {
       const [video, image] = [await started('film'), await begin('midjourney')]
       await reaches(video, 'succeeded')
       await reaches(image, 'succeeded')

@@ -23,7 +23,7 @@ import {
 interface Stage {
   readonly gateway: TestGateway
   readonly upstream: TaskUpstream
-  /** The key of somebody else. */
+  /** The key of someone else. */
   readonly other: string
   /** Begins a task and gives its id. */
   begin(body?: object, headers?: Record<string, string>): Promise<string>
@@ -83,7 +83,7 @@ t.test('F-T2 a task of which nothing new is heard: failed as stalled', async t =
   t.match(await reaches(await begin(), 'failed'), { progress: 85, error: { code: 'stalled' } })
 })
 
-t.test('F-T2 time in which the upstream cannot be asked is no standing still', async t => {
+t.test('F-T2 time in which the upstream cannot be asked is not a standing still', async t => {
   let down = false
   const script: TaskScript = (request, upstream) =>
     down && request.method === 'GET' ? { status: 503 } : compatible({ status: 'in_progress' })(request, upstream)
@@ -95,7 +95,7 @@ t.test('F-T2 time in which the upstream cannot be asked is no standing still', a
   const id = await begin()
   await gateway.log.find(line => line.to === 'running')
   down = true
-  // Sixty pauses of 18 ms and more are longer than it may stand still.
+  // Sixty pauses of 18 ms and more are longer than it may stop.
   await upstream.requests.count(upstream.requests.items.length + 60)
   down = false
   await upstream.requests.count(upstream.requests.items.length + 3)
@@ -103,7 +103,7 @@ t.test('F-T2 time in which the upstream cannot be asked is no standing still', a
   await gateway.log.find(line => line.task === id && line.code === 'stalled')
 })
 
-t.test('F-T2 an upstream that refuses our credential has not been told that nobody wants a task', async t => {
+t.test('F-T2 an upstream that refuses our credential has not been told that no one wants a task', async t => {
   let refusals = 0
   const script: TaskScript = (request, upstream) =>
     request.method === 'DELETE' ? { status: ++refusals % 2 ? 401 : 403 } : compatible(DONE)(request, upstream)
@@ -162,7 +162,7 @@ t.test('F-T2 trouble while polling is invisible, and ends nothing', async t => {
   t.equal(gateway.log.items.filter(line => line.msg === 'task changed').length, 1, 'no other change was to be seen')
 })
 
-t.test('F-T2 words that nobody knows mean that the task goes on; progress never goes back', async t => {
+t.test('F-T2 words that no one knows mean that the task continues; progress never goes back', async t => {
   const states = [
     { status: 'IN_PROGRESS', progress: '40%' },
     { status: 'marinating', progress: 10 },
@@ -214,7 +214,7 @@ t.test('what a new task is made of has ended well: 409 before its end, and 400 w
   t.equal(failed.upstream.submits.length, 1)
 })
 
-t.test('F-T2 an upstream that is taken out of the configuration: failed with a reason', async t => {
+t.test('F-T2 an upstream that is removed from the configuration: failed with a reason', async t => {
   const { begin, gateway, upstream, reaches } = await stage(
     t,
     compatible({ status: 'running' }),
@@ -230,7 +230,7 @@ t.test('F-T2 an upstream that is taken out of the configuration: failed with a r
   t.match(await reaches(id, 'failed'), { error: { code: 'target_gone' } })
 })
 
-t.test('a reload that leaves the upstream its name goes on with its tasks', async t => {
+t.test('a reload that leaves the upstream its name continues with its tasks', async t => {
   let done = false
   const script: TaskScript = (request, upstream) => compatible(done ? DONE : { status: 'running' })(request, upstream)
   const { begin, gateway, upstream, reaches } = await stage(t, script)
@@ -242,7 +242,7 @@ t.test('a reload that leaves the upstream its name goes on with its tasks', asyn
   t.match(await reaches(id, 'succeeded'), { status: 'completed' })
 })
 
-t.test('F-T2 an upstream that hangs: deadlines are kept, and tasks of other upstreams go on', async t => {
+t.test('F-T2 an upstream that hangs: deadlines are kept, and tasks of other upstreams continue', async t => {
   const sound = await startTaskUpstream(t, compatible({ status: 'running' }, { status: 'running' }, DONE))
   const task = 'poll: { every: 20ms, slowest: 100ms, at_once: 4 }, deadline: 800ms'
   const more = 'tasks: { lease: 3s }\n'
@@ -445,7 +445,7 @@ t.test('a task that is deleted while the upstream thinks: the upstream hears of 
   const { data } = (await gateway.request('/v1/videos')).json() as { data: { id: string }[] }
   const id = data[0]?.id ?? ''
   t.equal((await gateway.request(`/v1/videos/${id}`, { method: 'DELETE' })).status, 200)
-  // By the time that a later one is being followed, somebody has looked after the one that was deleted.
+  // By the time that a later one is being followed, someone has looked after the one that was deleted.
   await reaches(await begin({ prompt: 'A dog' }), 'running')
   answer()
   compatibleError(t, await submit, 404)
@@ -453,7 +453,7 @@ t.test('a task that is deleted while the upstream thinks: the upstream hears of 
   t.equal((await gateway.request(`/v1/videos/${id}`)).status, 404)
 })
 
-t.test('a record of which no upstream was told is taken out; where one may have been, the task fails', async t => {
+t.test('a record of which no upstream was told is removed; where one may have been, the task fails', async t => {
   const upstream = await startTaskUpstream(t, compatible(DONE))
   const path = temporary(t)
   const store = await openStore({ type: 'file', path })
@@ -546,7 +546,7 @@ t.test('F-T3 Retry-After of a poll is obeyed', async t => {
   t.equal(polls, 1)
 })
 
-t.test('a list goes on after a task that has been deleted meanwhile', async t => {
+t.test('a list continues after a task that has been deleted meanwhile', async t => {
   const { gateway, begin, upstream, other } = await stage(t, compatible({ status: 'running' }))
   const ids: string[] = []
   for (let n = 0; n < 6; n++) ids.push(await begin())
@@ -639,7 +639,7 @@ t.test('F-T4 content that has expired: 410, here and upstream', async t => {
   t.match(await here.record(here.id), { status: 'completed' }, 'the task itself is still known')
 })
 
-t.test('F-T4 JSON or a page in the place of the video never reaches the client', async t => {
+t.test('F-T4 JSON or a page instead of the video never reaches the client', async t => {
   for (const type of ['application/json', 'text/html']) {
     const script: TaskScript = request =>
       request.target.endsWith('/content') && request.headers.range === undefined
@@ -680,7 +680,7 @@ t.test('F-U5 a head alone reaches no client: it is tried again, and told in the 
   compatibleError(t, await gateway.request(path), 504, 'upstream_timeout')
 })
 
-t.test('F-U13 a video of no bytes is none', async t => {
+t.test('F-U13 a video of no bytes is not one', async t => {
   const script: TaskScript = request => {
     const isFetch = request.target.endsWith('/content') && request.headers.range === undefined
     return isFetch ? { body: Buffer.alloc(0) } : compatible(DONE)(request, undefined as never)
@@ -781,7 +781,7 @@ t.test('F-A1 a place elsewhere that leads back to the upstream does not get its 
   t.equal(back?.headers.authorization, undefined)
 })
 
-t.test('F-T4 a part that nobody asked for does not pass for the whole', async t => {
+t.test('F-T4 a part that no one asked for does not pass for the whole', async t => {
   const script: TaskScript = request =>
     request.target.endsWith('/content') ? film('bytes=0-9') : compatible(DONE)(request, undefined as never)
   const { gateway, id } = await ended(t, script)
@@ -826,7 +826,7 @@ t.test('F-C14 a path that an upstream gives goes to it as the URL parser has it'
   t.equal(upstream.requests.items.at(-1)?.target, '/made%20byhand.mp4')
 })
 
-t.test('F-X1 content at an inner address that nobody allowed is not fetched', async t => {
+t.test('F-X1 content at an inner address that no one allowed is not fetched', async t => {
   const host = await startTaskUpstream(t, () => film(undefined), '127.0.0.3')
   for (const location of [
     `${host.origin}/a.mp4`,

@@ -113,7 +113,7 @@ t.test('conversations that do not fit', async t => {
     }
   })
 
-  await t.test('F-C11 a seal of another upstream is carried to nobody: named, and nothing else is lost', async t => {
+  await t.test('F-C11 a seal of another upstream is carried to no one: named, and nothing else is lost', async t => {
     for (const [client, protocol] of translated(FOUR)) {
       const model = stage.play(protocol, answers(upstreamOf(protocol)))
       const answer = await stage.ask(client, model, false, FOREIGN[client.protocol](SEAL))
@@ -272,7 +272,7 @@ t.test('F-A6 what is named in a message of a socket is checked as in a request',
   t.equal(stage.upstream.requests.items.length, asked)
 })
 
-t.test('F-C10 a conversation that outgrows its bound is refused by name, and what there was goes on', async t => {
+t.test('F-C10 a conversation that outgrows its bound is refused by name, and what there was continues', async t => {
   const stage = await startStage(t, { more: PATIENT })
   const client = clientOf('responses')
   const large = 'x'.repeat(6 * 1024 * 1024)

@@ -139,7 +139,7 @@ t.test('F-C10 20 MiB of an image arrive whole, in the words of the upstream', as
     for (const upstream of FOUR_UPSTREAMS) {
       await t.test(`${client.name} → ${upstream.name}`, async t => {
         const model = stage.play(upstream.protocol, answers(upstream))
-        // How long the event loop stands still is a figure of the bench; here others have to be served meanwhile.
+        // How long the event loop stops is a figure of the bench; here others have to be served meanwhile.
         const others = stage.play('chat', json(upstreamOf('chat').answer))
         const [answer, other] = await Promise.all([
           stage.ask(client, model, false, image[client.protocol]),

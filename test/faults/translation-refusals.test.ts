@@ -110,7 +110,7 @@ t.test('refusals', async t => {
     })
   }
 
-  await t.test('F-U12 refusals that are no JSON, or none of the protocol, are told without their words', async t => {
+  await t.test('F-U12 refusals that are not JSON, or none of the protocol, are told without their words', async t => {
     const odd = ['<html><body>nginx</body></html>', '', 'null', '[]', '{"error":7}', '{"error":{"message":{}}}', '"x"']
     for (const [client, protocol] of PAIRS) {
       for (const text of [...odd, 'x'.repeat(200_000), `{"error":{"message":"${'y'.repeat(100_000)}"}}`]) {
@@ -141,7 +141,7 @@ t.test('refusals', async t => {
   })
 })
 
-/** Whole bodies that are no answers. */
+/** Whole bodies that are not answers. */
 const NO_ANSWERS: readonly (readonly [string, string])[] = [
   ['HTML', '<!doctype html><html><body>It works!</body></html>'],
   ['nothing', ''],
@@ -235,7 +235,7 @@ t.test('other targets', async t => {
     ]
   }
 
-  // A response that failed has begun; this is what stands in the place of its first event.
+  // A response that failed has begun; this is what replaces its first event.
   const responsesError = { type: 'error', sequence_number: 0, code: 'server_error', message: 'overloaded', param: null }
   function failureOf(protocol: Protocol): string {
     const upstream = upstreamOf(protocol)

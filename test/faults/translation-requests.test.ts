@@ -13,7 +13,7 @@ import { PATIENT, type Stage, startStage, translated } from '../helpers/translat
 
 t.setTimeout(300_000)
 
-// Bytes that are no base64 are for the upstream to refuse: nobody here looks at megabytes of them.
+// Bytes that are not base64s are for the upstream to refuse: no one here looks at megabytes of them.
 allowFault(/source\.data: must match pattern/)
 
 type Members = Readonly<Record<string, unknown>>
@@ -69,7 +69,7 @@ t.test('hostile JSON', async t => {
     }
   })
 
-  await t.test('F-C11 control members that stand twice are 400', async t => {
+  await t.test('F-C11 control members that occur twice are 400', async t => {
     for (const client of FOUR.filter(({ protocol }) => protocol !== 'generate')) {
       const model = stage.play('generate', answers(upstreamOf('generate')))
       for (const member of ['"model":"other"', '"stream":true', '"mod\\u0065l":"other"'])

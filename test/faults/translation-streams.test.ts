@@ -158,7 +158,7 @@ t.test('F-U7 streams that stall', async t => {
       t.equal(seen[0]?.status, 504)
     })
   }
-  await t.test('F-U7 pings and comments are no content', async t => {
+  await t.test('F-U7 pings and comments are not content', async t => {
     for (const [client, upstream] of PAIRS) {
       if (!upstream.contentType.startsWith('text')) continue
       const ping: Script = async peer => {

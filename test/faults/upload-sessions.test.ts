@@ -5,7 +5,7 @@ import { startTestGateway, type TestGateway } from '../helpers/gateway.js'
 import type { Answer } from '../helpers/raw-client.js'
 import { type RawUpstream, type Script, startRawUpstream } from '../helpers/raw-upstream.js'
 
-// Uploads in pieces: the address at which one goes on is ours to give, and the upstream's own stays here.
+// Uploads in pieces: the address at which one continues is ours to give, and the upstream's own stays here.
 
 const BOB = 'bob-secret-key-of-some-length'
 const KEYS = 'keys: { ann: { secret: { env: CALLER_KEY } }, bob: { secret: { env: BOB_KEY } } }'
@@ -160,7 +160,7 @@ t.test('F-C13 a name with line ends or other odd characters breaks nothing', asy
   }
 })
 
-t.test('multipart uploads go up as they come, and the file is one’s own', async t => {
+t.test('multipart uploads go up unchanged, and the file is one’s own', async t => {
   const { gateway, upstream } = await stage(t, json({ file }), json(file))
   const related =
     '--x\r\ncontent-type: application/json\r\n\r\n{"file":{}}\r\n--x\r\ncontent-type: text/plain\r\n\r\nhello\r\n--x--'

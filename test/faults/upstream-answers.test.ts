@@ -20,7 +20,7 @@ t.test('F-U17 no coding is asked for unless the client does', async t => {
   t.ok([undefined, 'identity'].includes(upstream.requests.items[0]?.header('accept-encoding')))
 })
 
-t.test('F-U17 a coding that nobody asked for is 502, a bomb is never unpacked', async t => {
+t.test('F-U17 a coding that no one asked for is 502, a bomb is never unpacked', async t => {
   const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024))
   for (const [name, data] of [
     ['gzip', gzipSync(ANSWER)],
@@ -49,7 +49,7 @@ t.test('F-U18 interim answers are dropped', async t => {
   t.notMatch(answer.head.raw.toString(), /link|preload/)
 })
 
-t.test('F-U18 a 100 that nobody asked for does no more harm than a lost connection', async t => {
+t.test('F-U18 a 100 that no one asked for does no more harm than a lost connection', async t => {
   const { gateway } = await playing(t, async peer => {
     await peer.send('HTTP/1.1 100 Continue\r\n\r\n')
     await json(CHAT_ANSWER)(peer)
@@ -312,7 +312,7 @@ t.test('F-U14 a JSON answer of status 200 that is an error lets another target a
   t.same((await gateway.chat()).json(), CHAT_ANSWER)
 })
 
-t.test('what an answer of a protocol that nobody declared means by an error is not known', async t => {
+t.test('what an answer of a protocol that no one declared means by an error is not known', async t => {
   const upstream = await startRawUpstream(t)
   upstream.answer(json({ error: 'none' }))
   const gateway = await startTestGateway(

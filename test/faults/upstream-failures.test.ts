@@ -46,7 +46,7 @@ t.test('F-U1 no target left: 502 upstream_unavailable', async t => {
   t.same(await phases(gateway), ['connect'])
 })
 
-t.test('F-U2 a connect that hangs goes on to the next target after the connect time-out', async t => {
+t.test('F-U2 a connect that hangs continues to the next target after the connect time-out', async t => {
   const { gateway } = await withFallback(t, await hangingOrigin(t), 'timeouts: { connect: 300ms }\n')
   t.same((await gateway.chat()).json(), CHAT_ANSWER)
   t.same(await phases(gateway), ['connect', 'ok'])
@@ -168,7 +168,7 @@ t.test('F-U12 a refusal that repeats the credential is not passed on', async t =
   compatibleError(t, answer, 400, 'upstream_rejected')
 })
 
-t.test('F-U12 a refusal that is no JSON is told in the family of the route', async t => {
+t.test('F-U12 a refusal that is not JSON is told in the family of the route', async t => {
   const upstream = await startRawUpstream(t)
   upstream.answer(body('<html>Bad Request</html>', { status: 400, headers: { 'content-type': 'text/html' } }))
   const gateway = await startTestGateway(t, oneUpstream(upstream.origin))
@@ -200,7 +200,7 @@ for (const [what, text] of NO_ANSWERS) {
   }
 }
 
-t.test('F-U13 a malformed answer may go on to the next target where the rule says so', async t => {
+t.test('F-U13 a malformed answer may continue to the next target where the rule says so', async t => {
   const upstream = await startRawUpstream(t)
   upstream.answer(body('<html>'))
   const { gateway } = await withFallback(t, upstream.origin, 'retry: { attempts: 2, on: [bad_response] }\n')

@@ -5,7 +5,7 @@ import { relaysAnything } from '../helpers/emitted.js'
 import { CALLER, startTestGateway } from '../helpers/gateway.js'
 import { startRawUpstream } from '../helpers/raw-upstream.js'
 
-// What a verb removes or sets reaches nobody, however a body spells it.
+// What a verb removes or sets reaches no one, however a body spells it.
 
 relaysAnything()
 

@@ -61,12 +61,12 @@ function isSigned({ headers, body }: Notified): boolean {
   return headers['webhook-signature'] === `v1,${createHmac('sha256', key).update(text).digest('base64')}`
 }
 
-t.test('F-X3 a target that hangs holds up nobody else', async t => {
+t.test('F-X3 a target that hangs holds up no one else', async t => {
   const hanging = await hookListener(t, () => 'hang')
   const sound = await hookListener(t, () => 204)
   const { open } = await stage(t, [hanging.port, sound.port], 'timeout: 60s')
   const { origin } = await open()
-  // More than are told at a time. None of them is given up while this test lasts.
+  // More than are reported at a time. None of them is given up while this test lasts.
   await Promise.all(Array.from({ length: 40 }, () => imagine(origin, hanging.url)))
   await hanging.told.count(8)
   await imagine(origin, sound.url)
@@ -90,7 +90,7 @@ t.test('F-X3 a target that hangs is asked again: the same id, signed for its own
   t.ok(isSigned(second))
 })
 
-t.test('F-X3 what nobody took is kept, and to be seen; what is newer is told all the same', async t => {
+t.test('F-X3 what no one took is kept, and to be seen; what is newer is told all the same', async t => {
   let status = 500
   const { url, port, told } = await hookListener(t, () => status)
   const made = await stage(t, [port], 'attempts: 1')
@@ -110,7 +110,7 @@ t.test('F-X3 what nobody took is kept, and to be seen; what is newer is told all
   t.same(told.items.map(sequenceOf), [1, 2], 'numbers go on over the restart')
 })
 
-t.test('F-X3 a notification that nobody acknowledged outlives kill -9, under its number', async t => {
+t.test('F-X3 a notification that no one acknowledged outlives kill -9, under its number', async t => {
   let status: number | 'hang' = 'hang'
   const { url, port, told } = await hookListener(t, () => status)
   const { open } = await stage(t, [port], 'timeout: 500ms')

@@ -124,7 +124,7 @@ t.test('F-X1 addresses that no webhook may have are refused when they are given'
   )
 })
 
-t.test('without webhooks nobody is told, and whoever wants to be is refused', async t => {
+t.test('without webhooks no one is told, and anyone who wants to be is refused', async t => {
   const upstream = await startTaskUpstream(t, compatible({ status: 'completed' }))
   const gateway = await startTestGateway(t, filmYaml(upstream.origin), { env: { OTHER_KEY: `${KEY}9` } })
   const body = { model: 'film', prompt: 'A cat', webhook_url: 'https://example.com/hook' }
@@ -133,7 +133,7 @@ t.test('without webhooks nobody is told, and whoever wants to be is refused', as
   t.equal(upstream.requests.items.length, 0)
 })
 
-/** A gateway that may tell anybody, and a task that is to be told of at that address. */
+/** A gateway that may tell anyone, and a task that should be told of at that address. */
 async function toBeTold(t: Test, webhook_url: string) {
   let done = false
   const upstream = await startTaskUpstream(t, (request, self) =>

@@ -4,7 +4,7 @@ import { documents, mutants } from '../wire/json-documents.js'
 /** Bytes and how often they stand in a row, or a text. */
 type Part = string | readonly [hex: string, times: number]
 
-/** What stands in strings: text, escapes, control characters, and whatever is no UTF-8. */
+/** What is in strings: text, escapes, control characters, and whatever is not UTF-8. */
 const IN_STRINGS = fc.oneof(
   { arbitrary: fc.constantFrom('78', 'c3a9', 'f09f9880', '5c6e', '5c22', '5c5c', '5c7530306139'), weight: 6 },
   { arbitrary: fc.constantFrom('5c75643830', '5c7564383030', '5c7564303030', '5c75', '5c', '5c78'), weight: 1 },

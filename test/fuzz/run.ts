@@ -21,7 +21,7 @@ const ROUND = 200
 
 /**
  * A test that draws inputs until its time is over, and fails with the smallest input on which the two readers disagree. The
- * seed stands in the test's name; round n draws from seed + n.
+ * seed is in the test's name; round n draws from seed + n.
  */
 export function fuzz<Input>(what: string, { inputs, check, show = fc.stringify }: Fuzzer<Input>): void {
   const options = { timeout: (SECONDS + 60) * 1000 }

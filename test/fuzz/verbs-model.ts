@@ -77,7 +77,7 @@ function move(doc: unknown, args: Record<string, string>, change: typeof model.r
   })
 }
 
-/** The path with each `*` replaced by all that stands there. */
+/** The path with each `*` replaced by all that is there. */
 function places(doc: unknown, path: Path): readonly Path[] {
   const star = path.indexOf('*')
   if (star < 0) return [path]

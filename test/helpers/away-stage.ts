@@ -150,7 +150,7 @@ export async function soon(asking: () => Promise<Answered>): Promise<Answered> {
   }
 }
 
-/** Resolves when whoever wanted to be told of a task has been, and the store knows. */
+/** Resolves when anyone who wanted to be told of a task has been, and the store knows. */
 export async function taken(processes: readonly Process[], id: string): Promise<void> {
   const line = new RegExp(
     `"task":"${id}"[^\\n]*"msg":"notification taken"|"msg":"notification taken"[^\\n]*"task":"${id}"`,
@@ -158,7 +158,7 @@ export async function taken(processes: readonly Process[], id: string): Promise<
   await Promise.any(processes.map(({ bin }) => bin.until(line)))
 }
 
-/** Lines of the logs that tell how tasks changed; what the store's library says stands before them without a line's end. */
+/** Lines of the logs that tell how tasks changed; what the store's library says is before them without a line's end. */
 function changesIn(processes: readonly Process[]): Json[] {
   return processes.flatMap(({ bin }) =>
     `${bin.stdout}${bin.stderr}`
@@ -181,7 +181,7 @@ export async function nothingLost(t: Test, stage: AwayStage, begun: ReadonlyMap<
   const listed = (await ask(one, '/v1/videos?limit=100')).json.data as readonly Json[]
   const known = listed.filter(({ prompt }) => asked.includes(prompt))
   t.same(known.map(({ id }) => id).sort(), [...begun.keys()].sort())
-  // Of what was refused a record may stand there until it is looked after, where it could not be taken out.
+  // Of what was refused a record may be there until it is looked after, where it could not be removed.
   for (const { id, status } of listed) if (!begun.has(id)) t.match(status, /^(queued|failed)$/, id)
   const changes = changesIn(processes)
   for (const id of begun.keys()) {

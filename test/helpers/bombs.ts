@@ -53,7 +53,7 @@ export const SHAPES: readonly Shape[] = [
   { name: 'escapes', json: bytes => `["${'\\u0436\\n'.repeat(Math.floor(bytes / 8))}"]` },
 ]
 
-/** Where a document stands in a request: a member that nobody knows, or one that translation has to read. */
+/** Where a document is in a request: a member that no one knows, or one that translation has to read. */
 export interface Place {
   readonly name: string
   /** A whole body with the document in it. */

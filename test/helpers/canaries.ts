@@ -27,7 +27,7 @@ export function witness(where: Where, bytes: Uint8Array): void {
   if (gathered[where] > BATCH) search(where)
 }
 
-/** Last test of a file: no secret stands in a log line or in an answer, no caller's key went to an upstream. */
+/** Last test of a file: no secret is in a log line or in an answer, no caller's key went to an upstream. */
 export function proveNoLeak(root: typeof t): void {
   root.test('F-D2 no secret of this file shows in a log line or an answer, no caller key went upstream', async t => {
     for (const where of ['log', 'client', 'upstream'] as const) search(where)

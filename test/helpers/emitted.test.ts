@@ -30,12 +30,12 @@ models:
     return takeFaults()
   }
 
-  await t.test('sound ones, relayed and translated, are no faults', async t => {
+  await t.test('sound ones, relayed and translated, are not faults', async t => {
     t.same(await ask('relayed'), [])
     t.same(await ask('translated'), [])
   })
 
-  await t.test('what a translated one holds too much or wrongly is told, each fault once', async t => {
+  await t.test('what a translated one holds too much or wrongly is reported, each fault once', async t => {
     const faults = await ask('spoiled')
     t.equal(faults.length, 1)
     t.match(faults[0], /^\/v1\/messages \(asked as \/v1\/chat\/completions\): top_k: must be/)

@@ -24,7 +24,7 @@ const KINDS: readonly (readonly [RegExp, OpenApiName])[] = [
   [/:batchEmbedContents$/, 'embed-batch.request'],
 ]
 
-/** Documents of what a beta header, which stands beside the body, switches on. */
+/** Documents of what a beta header, which is beside the body, switches on. */
 const BETAS: Partial<Record<OpenApiName, OpenApiName>> = {
   'messages.request': 'messages-beta.request',
   'messages-count.request': 'messages-beta-count.request',
@@ -40,7 +40,7 @@ interface Emitted {
 
 /** Bytes that are gathered before they are checked: checking takes time that tests do not have. */
 const BATCH = 512 * 1024 * 1024
-/** Faults that are told. */
+/** Faults that are reported. */
 const MOST = 20
 
 let gathered: Emitted[] = []

@@ -23,7 +23,7 @@ const UNFINISHED: readonly string[] = [
 const PATHS =
   /\/(audio\/speech|chat\/completions|images\/generations|completions|embeddings|moderations|rerank|responses)$/
 
-/** What the recordings hold for the compatible routes, whoever the provider was. */
+/** What the recordings hold for the compatible routes, no matter who the provider was. */
 export async function compatibleReplays(file: string): Promise<Replay[]> {
   const replays: Replay[] = []
   for await (const recording of readRecordings(file)) {
@@ -39,7 +39,7 @@ function replayOf({ file, n, provider, request, response }: Recording): Replay |
   const suffix = PATHS.exec(pathname)?.[1]
   if (request.method !== 'POST' || suffix === undefined || response.body === '') return undefined
   if (typeof request.body !== 'object' || request.body === null) return undefined
-  // They go on from a response that was made elsewhere, so nobody here may have it (F-A4).
+  // They continue from a response that was made elsewhere, so no one here may have it (F-A4).
   if ('previous_response_id' in request.body || 'conversation' in request.body) return undefined
   const stream = /^(:|data:|event:)/.test(response.body)
   const name = `${file} #${n}`

@@ -25,7 +25,7 @@ export interface Probe {
   readonly comment: string | undefined
 }
 
-/** What ffprobe makes of a file; it reads from a pipe, so that only what plays as it comes can be read. */
+/** What ffprobe makes of a file; it reads from a pipe, so that only what plays unchanged can be read. */
 export async function probe(file: Uint8Array): Promise<Probe> {
   const asked = ['-count_frames', '-show_streams', '-show_format', '-of', 'json', '-']
   const { output } = await run('ffprobe', ['-v', 'error', ...asked], file)
@@ -50,7 +50,7 @@ export async function decode(file: Uint8Array): Promise<Buffer> {
   return output
 }
 
-/** What ffprobe makes of a sound that comes as a file; durations of some containers are told at their end alone. */
+/** What ffprobe makes of a sound that comes as a file; durations of some containers are reported at their end alone. */
 export async function probeSound(file: Uint8Array): Promise<{ readonly codec: string; readonly seconds: number }> {
   return asFile(file, async path => {
     const { output } = await run('ffprobe', ['-v', 'error', '-show_streams', '-show_format', '-of', 'json', path])

@@ -59,7 +59,7 @@ function code(value: number, reason: Buffer | string = ''): Buffer {
 }
 
 const EURO = Buffer.from('€')
-/** An overlong slash, a lone surrogate, beyond U+10FFFF, a byte that never stands in UTF-8. */
+/** An overlong slash, a lone surrogate, beyond U+10FFFF, a byte that never is in UTF-8. */
 const NO_UTF8 = [[0xc0, 0xaf], [0xed, 0xa0, 0x80], [0xf4, 0x90, 0x80, 0x80], [0xff]].map(bytes => Buffer.from(bytes))
 
 /** The cases of the Autobahn suite's chapters 1 to 7, 9 and 12, as far as they are about what one side sends. */

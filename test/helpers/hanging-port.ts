@@ -5,7 +5,7 @@ import type t from 'tap'
 
 type Test = Pick<typeof t, 'teardown'>
 
-/** A listener whose thread stands still: its backlog is full, so that the kernel answers no further connection. */
+/** A listener whose thread stops: its backlog is full, so that the kernel answers no further connection. */
 const LISTENER = `
   const { parentPort } = require('node:worker_threads')
   const server = require('node:net').createServer()

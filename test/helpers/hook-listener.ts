@@ -13,7 +13,7 @@ export interface Notified {
   readonly body: string
 }
 
-/** Somebody who wants to be told, over HTTPS on localhost, and answers by `status`, when that is there, or not at all. */
+/** Someone who wants to be told, over HTTPS on localhost, and answers by `status`, when that is there, or not at all. */
 export async function hookListener(
   t: Test,
   status: (count: number, notified: Notified) => number | 'hang' | Promise<number | 'hang'>,

@@ -24,7 +24,7 @@ export async function listed({ ask }: KillStage): Promise<readonly Film[]> {
   }
 }
 
-/** All films, once none of them goes on, but for those. */
+/** All films, once none of them continues, but for those. */
 export async function ends(
   stage: KillStage,
   but: ReadonlySet<string | undefined> = new Set(),
@@ -37,7 +37,7 @@ export async function ends(
   return await listed(stage)
 }
 
-/** Nobody knows whether its upstream took it. */
+/** No one knows whether its upstream took it. */
 export function isUnconfirmed({ status, error }: Film): boolean {
   return status === 'failed' && error?.code === 'submit_unconfirmed'
 }

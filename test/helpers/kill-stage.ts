@@ -32,11 +32,11 @@ export interface KillStage {
 
 const MOST_TRIES = 1000
 
-/** How long the gateway waits for answers. They hold while whatever is to stand still comes to stand. */
+/** How long the gateway waits for answers. They hold while whatever is to stop comes to stand. */
 const WAITS = `timeouts: { connect: 1s, first_byte: 12s }
 tasks: { lease: 15s }`
 
-/** A gateway, its upstream and whoever is told, with everything between them that marks can stop. */
+/** A gateway, its upstream and anyone who is reported, with everything between them that marks can stop. */
 export async function killStage(t: Test, store: string): Promise<KillStage> {
   const marks = new Marks()
   const upstream = await markedUpstream(t, marks)

@@ -4,7 +4,7 @@ import { CALLER_SECRET } from './lives.js'
 import type { Says } from './marked-upstream.js'
 import type { Mark } from './marks.js'
 
-/** More than connections hold on their way: whoever reads half of it has not got the rest. */
+/** More than connections hold on their way: anyone who reads half of it has not got the rest. */
 const BIG = 12 * 1024 * 1024
 
 /** A task on its way to its mark. */
@@ -12,13 +12,13 @@ export interface Way {
   readonly name: string
   /** When it begins: those are first that have furthest to go. */
   readonly turn: 1 | 2 | 3 | 4
-  /** Absent: it stands still by itself once it has begun. */
+  /** Absent: it stops by itself once it has begun. */
   readonly mark?: Mark
   /** What the upstream says of it. */
   readonly says?: Says
   /**
-   * How it ends where its client was told of it: well, or by that error. `deleted`: nobody knows it; `refused`: it never
-   * was, or nobody knows whether it was; `nothing`: it never was.
+   * How it ends where its client was told of it: well, or by that error. `deleted`: no one knows it; `refused`: it never
+   * was, or no one knows whether it was; `nothing`: it never was.
    */
   readonly ends: 'completed' | 'deleted' | 'refused' | 'nothing' | { readonly code: string }
   /** Goes to the mark; the id where the client was told one. */
@@ -31,7 +31,7 @@ async function idOf(answer: Response | undefined): Promise<string | undefined> {
   return json.id ?? json.result
 }
 
-/** A name stands in front of all else. */
+/** A name is in front of all else. */
 function prompt(name: string): string {
   return `name:${name} A cat`
 }
@@ -59,7 +59,7 @@ async function form({ ask, hook }: KillStage, name: string): Promise<string | un
   return idOf(await ask('POST', '/v1/videos', formOf(name, hook)))
 }
 
-/** Sends half of a form, and leaves the connection to the process that is to be killed. */
+/** Sends half of a form, and leaves the connection to the process that should be killed. */
 async function halfForm({ lives, hook }: KillStage, name: string): Promise<undefined> {
   const whole = new Response(formOf(name, hook))
   const bytes = Buffer.from(await whole.arrayBuffer())
@@ -137,7 +137,7 @@ const slowly: Says = (step, count) =>
   step === 'poll' && count === 0 ? { status: 429, headers: { 'retry-after': '1' } } : undefined
 const refusing: Says = step =>
   step === 'submit' ? { status: 400, body: { error: { message: 'No cats.' } } } : undefined
-/** Its client is told, and for a while nobody asks for it. */
+/** Its client is told, and for a while no one asks for it. */
 const later: Says = step => (step === 'submit' ? { headers: { 'retry-after': '5' } } : undefined)
 const deaf: Says = (step, count) => (step === 'told' && count === 0 ? { status: 500 } : undefined)
 

@@ -24,14 +24,14 @@ export interface MarkedUpstream {
   readonly submits: ReadonlyMap<string, number>
   /** What is said of the task of that name. */
   says(name: string, says: Says): void
-  /** What whoever is told of that task answers. */
+  /** What anyone who is told of that task answers. */
   statusFor(name: string, count: number): number
 }
 
 /** By which a task is known: it stands in what a client asks for. */
 export const NAMED = /name:([a-z0-9-]+\.\d+)/
 
-/** An upstream of films and images that stands still where marks say so. Under `/busy` it takes nothing. */
+/** An upstream of films and images that stops where marks say so. Under `/busy` it takes nothing. */
 export async function markedUpstream(t: Test, marks: Marks): Promise<MarkedUpstream> {
   const submits = new Map<string, number>()
   const names = new Map<string, string>()
@@ -91,7 +91,7 @@ export async function markedUpstream(t: Test, marks: Marks): Promise<MarkedUpstr
   }
 
   const server = createServer((request, response) => {
-    // Whoever asks is killed in the middle of it.
+    // Anyone who asks is killed in the middle of it.
     request.on('error', () => undefined)
     response.on('error', () => undefined)
     serve(request, response).catch(() => response.destroy())

@@ -5,7 +5,7 @@ export type Step = 'submit' | 'poll' | 'proof' | 'content' | 'delete' | 'cancel'
 
 /** A point of a task's way at which the gateway is killed. */
 export interface Mark {
-  /** What stands still there; the n-th of these that would be answered, the first where nothing is said. */
+  /** What stops there; the n-th of these that would be answered, the first where nothing is said. */
   readonly at: Step
   readonly nth?: number
   /** How far the exchange is at that moment. `held`: the request is there; `half answered`: half of the answer is sent;
@@ -40,7 +40,7 @@ export class Marks {
     return mark?.at === step && this.answered(name, step) + 1 >= (mark.nth ?? 1) ? mark : undefined
   }
 
-  /** The task stands at its mark until `release`; `gone` says that it does not stand there any more. */
+  /** The task is at its mark until `release`; `gone` says that it does not stand there any more. */
   park(name: string, mark: Mark, release: () => void): { readonly gone: () => void } {
     const parked: Parked = { mark, release }
     this.#parked.set(name, parked)
@@ -71,7 +71,7 @@ export class Marks {
     await inTime(all.promise, () => `not at their marks: ${missing().join(', ')}`)
   }
 
-  /** Whoever is to be answered is; the marks hold nobody any more. Tells which of them stood there until now. */
+  /** Anyone who should be answered is; the marks hold no one any more. Tells which of them stood there until now. */
   release(names: readonly string[]): readonly string[] {
     const standing = names.filter(name => this.#parked.has(name))
     const parked = names.flatMap(name => this.#parked.get(name) ?? [])

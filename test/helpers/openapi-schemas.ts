@@ -1,6 +1,6 @@
 import { isObject, type Json, type JsonObject } from '../../src/core/json.js'
 
-/** How a document of a family is to be read, beyond what it says itself. */
+/** How a document of a family should be read, beyond what it says itself. */
 export interface Reading {
   /** Members that the service wants although its document does not mark them, by the name of the schema. */
   readonly required?: Readonly<Record<string, readonly string[]>>

@@ -9,7 +9,7 @@ export interface RecordedMessage {
   readonly text: string
 }
 
-/** A WebSocket session that somebody recorded. */
+/** A WebSocket session that someone recorded. */
 export interface RecordedSession {
   readonly name: string
   readonly messages: readonly RecordedMessage[]

@@ -59,7 +59,7 @@ export class RegexSteps {
     return this.#steps
   }
 
-  /** Where to go on; behind the end where nothing was found. */
+  /** Where to continue; behind the end where nothing was found. */
   #search(text: string, from: number): number {
     let end = text.length + 1
     const found = (at: number): boolean => {

@@ -65,7 +65,7 @@ export interface SmallHeap {
   send(sent: Sent): Promise<Answered>
   /** Sends the same `times` at once. */
   sendAll(sent: Sent, times: number): Promise<Answered[]>
-  /** Probes `/livez` while `work` goes on. */
+  /** Probes `/livez` while `work` continues. */
   pulse<T>(work: () => Promise<T>): Promise<{ readonly result: T; readonly pulse: Pulse }>
   /** Most resident memory so far, MiB; undefined where the system does not tell. */
   peakMiB(): number | undefined

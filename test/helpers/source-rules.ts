@@ -178,7 +178,7 @@ function evaluation(source: Source): string[] {
   })
 }
 
-/** SQL put together from strings; whole statements with parameters are no concern of this rule. */
+/** SQL put together from strings; whole statements with parameters are not concerns of this rule. */
 function sql(source: Source): string[] {
   return visit(source, node => {
     if (ts.isTemplateExpression(node) && SQL.test(node.getText().slice(1))) return 'puts SQL together in a template'

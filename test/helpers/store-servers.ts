@@ -78,7 +78,7 @@ export async function startPostgres(test: Test, settings: Readonly<Record<string
     stop: 'SIGQUIT',
   }))
   const createdb = ['-h', '127.0.0.1', '-p', `${server.port}`, '-U', 'gateway', 'gateway']
-  // It listens before it lets anybody in.
+  // It listens before it lets anyone in.
   for (let tries = 1; ; tries++) {
     try {
       execFileSync(join(bin, 'createdb'), createdb, options)
@@ -166,7 +166,7 @@ function temporary(test: Test, name: string): string {
   return folder
 }
 
-/** PostgreSQL refuses to run as the superuser of the machine; the folder is then given to nobody. */
+/** PostgreSQL refuses to run as the superuser of the machine; the folder is then given to no one. */
 function unprivileged(folder: string): { readonly uid?: number; readonly gid?: number } {
   if (process.getuid?.() !== 0) return {}
   const [uid, gid] = [65_534, 65_534]

@@ -84,7 +84,7 @@ const responses: TextClient = {
     const documents = eventsOf(text).map(({ data }) => JSON.parse(data) as ResponsesEvent)
     const ends = documents.filter(({ type }) => RESPONSES_ENDS.has(type))
     const told = documents.filter(({ type }) => type === 'error')
-    // A failure is told twice: by an `error`, and by `response.failed` once there is a response.
+    // A failure is reported twice: by an `error`, and by `response.failed` once there is a response.
     const failed = ends.filter(({ type }) => type === 'response.failed')
     const errors = failed.length > 0 ? failed.map(({ response }) => response?.error) : told.map(one => one.error ?? one)
     const first = documents.findIndex(({ type }) => RESPONSES_ENDS.has(type))

@@ -22,7 +22,7 @@ export interface TextExchange {
   /** The answer: frames of a stream, or one document; neither where the recording lost it. */
   readonly frames?: readonly Frame[]
   readonly result?: Json
-  /** The bytes of a stream, as they came. */
+  /** The bytes of a stream, unchanged. */
   readonly bytes?: Buffer
 }
 

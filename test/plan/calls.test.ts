@@ -37,7 +37,7 @@ t.test('what is shown has the credential masked', async t => {
   t.equal(call('/a/{model}', '/p', IN_QUERY).shown({ model: 'm' }), '/p/a/m?key=[secret]')
 })
 
-t.test('it knows what stands in its path and what in its query', async t => {
+t.test('it knows what is in its path and what in its query', async t => {
   const one = call('/a/{x}?y={y}')
   t.same([one.placesInPath('x'), one.placesInPath('y'), one.placesInPath('z')], [true, false, false])
 })
@@ -53,7 +53,7 @@ t.test('a value that is missing is a fault of the gateway', async t => {
   t.throws(() => call('/a/{x}').target({}), /the value of \{x\} is unknown/)
 })
 
-t.test('what stands in brackets is left out where its parameter has no value', async t => {
+t.test('what is in brackets is left out where its parameter has no value', async t => {
   const moded = call('[/{mode}]/mj/{id}/fetch', '/proxy')
   t.equal(moded.target({ id: '7' }), '/proxy/mj/7/fetch')
   t.equal(moded.target({ id: '7', mode: 'fast' }), '/proxy/fast/mj/7/fetch')

@@ -74,7 +74,7 @@ t.test('a call that needs a parameter which the route does not have is a problem
   t.match(problems, [{ path: `routes["${CHAT_ROUTE}"]`, rule: 'unknown-parameter', message: /needs \{account\}/ }])
 })
 
-t.test('all problems are told at once', async t => {
+t.test('all problems are reported at once', async t => {
   const route = routeOf({ schema: 'missing' })
   const routes = { 'POST /v1/a': route, 'POST /v1/b': route }
   const { problems } = compiled(chatConfig({ keys: { k: keyOf('ü') }, routes }))

@@ -24,7 +24,7 @@ t.test('each verb changes fields, in the order of the list', async t => {
   t.same(compileFormVerbs([]), undefined)
 })
 
-t.test('what a name has in brackets is taken out and kept, and not moved', async t => {
+t.test('what a name has in brackets is removed and kept, and not moved', async t => {
   t.same(changed([{ remove: ['a.b', 'a'] }, { rename: { 'a.b': 'c' } }]), ['remove a.b', 'remove a'])
   t.same(changed([{ keep: ['a.*'] }]), ['keep a.*'])
 })

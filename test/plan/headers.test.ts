@@ -36,7 +36,7 @@ for (const name of [...CONNECTION, 'set-cookie', 'server', 'www-authenticate', '
   })
 }
 
-t.test("headers that hold callers' keys never pass, whatever the globs say", async t => {
+t.test("headers that hold callers' keys never pass, regardless of what the globs say", async t => {
   const pass = filterOf(['*'], new Set(['x-api-key']))
   t.notOk(pass('x-api-key'))
   t.ok(pass('x-other'))

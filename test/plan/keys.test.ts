@@ -56,7 +56,7 @@ t.test('a key that the gateway makes is found once it is made', async t => {
   t.equal(outcome(ringOf(keys), 'made'), 'unknown')
 })
 
-t.test('a key without a secret lets nobody in', async t => {
+t.test('a key without a secret lets no one in', async t => {
   const ring = ringOf({ ops: keyOf('', { secrets: [], absent: 'KEY is not set' }) })
   t.equal(outcome(ring, ''), 'malformed')
   t.equal(outcome(ring, 'undefined'), 'unknown')

@@ -26,7 +26,7 @@ function ids(entries: readonly ModelEntry[]): readonly string[] {
   return entries.map(entry => entry.id)
 }
 
-t.test('an exact name wins over a glob that stands before it', async t => {
+t.test('an exact name wins over a glob that is before it', async t => {
   t.equal(new ModelIndex(MODELS).find('swift-small')?.model.name, 'swift-small')
 })
 
@@ -35,12 +35,12 @@ t.test('of several globs the first in the file wins', async t => {
   t.match(new ModelIndex(MODELS).find('film-large'), { model: { name: '*-large' }, star: 'film' })
 })
 
-t.test('a glob is no name of its own', async t => {
+t.test('a glob is not a name of its own', async t => {
   t.equal(new ModelIndex({ 'a-*': modelOf('north') }).find('a'), undefined)
   t.match(new ModelIndex({ 'a-*': modelOf('north') }).find('a-*'), { star: '*' })
 })
 
-t.test('F-C11 names of built-ins are no models', async t => {
+t.test('F-C11 names of built-ins are not models', async t => {
   for (const name of ['constructor', '__proto__', 'toString']) t.equal(new ModelIndex(MODELS).find(name), undefined)
 })
 

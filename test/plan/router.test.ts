@@ -194,7 +194,7 @@ t.test('10,000 routes are all found, literals before parameters', async t => {
   t.same(outcome(router.match('GET', '/a/77/b4999')), ['GET /a/77/{x}', { x: 'b4999' }])
 })
 
-t.test('a route stands behind further segments too, each with parameters of its own', async t => {
+t.test('a route is behind further segments too, each with parameters of its own', async t => {
   const router = new Router()
   for (const id of ['POST /mj/submit', 'GET /mj/{id}/fetch']) {
     const pattern = parsePattern(id)

@@ -13,7 +13,7 @@ t.test('a schema is compiled once, however many routes use it', async t => {
   t.equal(times, 1)
 })
 
-t.test('a schema that is none is told at every route that uses it', async t => {
+t.test('a schema that is not one is told at every route that uses it', async t => {
   const problems = new Problems()
   const compile = () => {
     throw new Error('type "strng" is unknown')
@@ -30,7 +30,7 @@ t.test('a schema that is none is told at every route that uses it', async t => {
   t.equal(problems.found.length, 2)
 })
 
-t.test('a name of a built-in is no schema', async t => {
+t.test('a name of a built-in is not a schema', async t => {
   const problems = new Problems()
   new Schemas({}, () => () => [], problems).validator('constructor', 'POST /a')
   t.match(problems.found, [{ message: 'the schema "constructor" cannot be used: no schema has that name' }])

@@ -47,10 +47,10 @@ t.test('in a path what the configuration writes may hold slashes', async t => {
   t.equal(named(IN_PATH, 'short', 'short', 'org/name'), 'org/name')
 })
 
-t.test('in a path nobody writes dot segments', async t => {
+t.test('in a path no one writes dot segments', async t => {
   t.equal(named(IN_PATH, 'm', 'm', '..'), undefined)
 })
 
-t.test('a name with dots is no dot segment', async t =>
+t.test('a name with dots is not a dot segment', async t =>
   t.equal(named(IN_PATH, 'swift-4.1..x', 'swift-*'), 'swift-4.1..x'),
 )

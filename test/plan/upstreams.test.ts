@@ -34,7 +34,7 @@ t.test('the embedded simulator has no address of its own', async t => {
   t.equal(endpoints.get('chat')?.call.target({}), '/v1/chat/completions')
 })
 
-t.test('the credential stands before declared headers, whose names are lower case', async t => {
+t.test('the credential is before declared headers, whose names are lower case', async t => {
   const { upstream } = speakerOf('https://up.example', { credential: BEARER, headers: { 'X-Version': '1' } })
   t.same(upstream.headers, ['authorization', 'Bearer s', 'x-version', '1'])
   t.same(upstream.shownHeaders, ['authorization', 'Bearer [secret]', 'x-version', '1'])

@@ -50,7 +50,7 @@ t.test('what the verbs do not name stays byte for byte', async t => {
   t.equal(apply([{ set: { a: 2 } }], odd), odd.replace('"a":1', '"a":2'))
 })
 
-t.test('a document that is no object is refused', async t => {
+t.test('a document that is not an object is refused', async t => {
   for (const document of ['[1]', '1', 'null', '']) {
     t.throws(() => apply([{ set: { a: 1 } }], document), SyntaxError, document)
   }

@@ -46,7 +46,7 @@ t.test('the compatible interface is these routes', async t => {
     'WS /v1/realtime',
     'WS /v1/responses',
   ]
-  // What belongs to a thing that exists already stands below it.
+  // What belongs to a thing that exists already is below it.
   const below = / \/v1\/(?:chat\/completions|responses|conversations|files|batches|uploads|videos)\//
   t.same(
     plan.routes
@@ -72,7 +72,7 @@ t.test('its routes take a bearer key and answer errors in its family', async t =
   }
 })
 
-t.test('realtime is a raw tunnel: the model stands in the query, the key may be a subprotocol', async t => {
+t.test('realtime is a raw tunnel: the model is in the query, the key may be a subprotocol', async t => {
   const { tunnel, model, caller, body } = route('WS /v1/realtime')
   t.match({ tunnel, model, body }, { tunnel: 'raw', model: { from: 'query', name: 'model' }, body: 'none' })
   t.same(caller[1], { in: 'subprotocol', prefix: 'openai-insecure-api-key.' })
@@ -142,7 +142,7 @@ t.test('speech is bytes, or events that end with a typed one', async t => {
   t.equal(protocol('POST /v1/images/generations').binary, false)
 })
 
-t.test('of every answer that passes as it comes it is known whether it is JSON or bytes', async t => {
+t.test('of every answer that passes unchanged it is known whether it is JSON or bytes', async t => {
   const all = planOf(await loadText('version: 1')).routes
   const relayed = all.filter(({ protocol, holding, tunnel, task }) => protocol && !holding && !tunnel && !task)
   t.ok(relayed.length > 20)
@@ -159,7 +159,7 @@ t.test('embeddings, reranking and moderations are never streams', async t => {
     t.equal(route(id).stream, 'never')
 })
 
-t.test('usage stands where the protocol puts it', async t => {
+t.test('usage is where the protocol puts it', async t => {
   t.same(protocol('POST /v1/chat/completions').usage?.input, [
     ['usage', 'prompt_tokens'],
     ['choices', '*', 'usage', 'prompt_tokens'],

@@ -36,7 +36,7 @@ t.test('they take a key in either place, and answer errors in their family', asy
   }
 })
 
-t.test('each of them stands behind a mode, too', async t => {
+t.test('each of them is behind a mode, too', async t => {
   for (const { id, method } of plan.routes) {
     const path = id.slice(id.indexOf(' ') + 1).replace('{id}', 'task_7')
     for (const [prefix, mode] of [

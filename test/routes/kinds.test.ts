@@ -174,7 +174,7 @@ for (const [kind, request, address] of [...held, ...batches]) {
   })
 }
 
-/** Where the secret stands. */
+/** Where the secret is. */
 const placements: readonly [string, string, string][] = [
   ['openai', 'authorization', 'Bearer secret-of-up'],
   ['gemini', 'authorization', 'Bearer secret-of-up'],

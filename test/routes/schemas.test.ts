@@ -464,7 +464,7 @@ t.test('every recorded request that a provider accepted passes', { skip: recordi
     if (violations.length > 0) t.same(violations, [], `${file} ${n}`)
     counts.set(name, (counts.get(name) ?? 0) + 1)
   }
-  // Nobody who was recorded embeds one text alone, makes a batch or a video; forms are recorded elsewhere
+  // No one who was recorded embeds one text alone, makes a batch or a video; forms are recorded elsewhere
   // (test/e2e/recorded-forms.test.ts).
   const unheard: readonly Name[] = [
     ...(['embed-content', 'batches', 'images.edits.document'] as const),

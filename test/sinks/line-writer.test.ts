@@ -78,7 +78,7 @@ t.test('F-P12 a stuck reader does not delay closing', async t => {
   writer.write('y'.repeat(2 ** 17))
   await writer.close()
   t.equal(writer.dropped, 1)
-  // Lets the write go that stands still.
+  // Lets the write go that stops.
   const buffer = Buffer.alloc(2 ** 16)
   for (let left = line.length; left > 0; ) left -= readSync(descriptor, buffer)
   closeSync(descriptor)

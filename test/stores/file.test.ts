@@ -285,7 +285,7 @@ t.test('a store of a later version is left alone', async t => {
   refuses(t, folder, 'newer', /written by a newer version \(schema 3; this one supports 2\)/)
 })
 
-t.test('a file that is no store is named, and stays as it is', async t => {
+t.test('a file that is not a store is named, and stays as it is', async t => {
   for (const content of [Buffer.from('hello'), Buffer.alloc(20_000, 7), Buffer.alloc(8192)]) {
     const folder = temporary(t)
     writeFileSync(join(folder, 'data.mdb'), content)

@@ -121,7 +121,7 @@ t.test('readers follow a body that is still being written', async t => {
 })
 
 t.test(
-  'F-M2 a folder of spooled bodies shows no file, and nobody else can look in',
+  'F-M2 a folder of spooled bodies shows no file, and no one else can look in',
   { skip: process.platform === 'win32' },
   async t => {
     const { spooler: spools, folder } = spooler(t, { body: 0 })

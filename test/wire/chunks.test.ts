@@ -21,7 +21,7 @@ t.test('any slice of any cut is the slice of the whole', async () => {
   )
 })
 
-t.test('a slice within one piece is no copy', async t => {
+t.test('a slice within one piece is not a copy', async t => {
   const piece = Buffer.alloc(6)
   for (const start of [3, 4]) t.equal(chunksOf([Buffer.from('xyz'), piece]).slice(start, 6).buffer, piece.buffer)
 })

@@ -22,7 +22,7 @@ t.test('a star is every element of an array and every member of an object', asyn
   t.same(found('{"v":{"one":{"f":"1"},"two":{"f":"2"}}}', 'v.*.f'), ['1', '2'])
 })
 
-t.test('names that stand twice show all their values, at every depth', async t => {
+t.test('names that occur twice show all their values, at every depth', async t => {
   t.same(found('{"a":{"b":"1"},"a":{"b":"2","b":"3"}}', 'a.b'), ['1', '2', '3'])
 })
 
@@ -30,7 +30,7 @@ t.test('escapes in names and texts are read', async t => {
   t.same(found('{"\\u0061":"\\u0078"}', 'a'), ['x'])
 })
 
-t.test('what is no JSON object is refused', async t => {
+t.test('what is not JSON object is refused', async t => {
   for (const json of ['', '[]', '"a"', '{"a"', '{"a":1}x']) t.throws(() => found(json, 'a'), SyntaxError)
 })
 

@@ -79,7 +79,7 @@ export const OTHER_VALUES: readonly string[] = [
   ' null ',
 ]
 
-/** Texts that are no JSON. */
+/** Texts that are not JSON. */
 export const MALFORMED: readonly string[] = [
   '',
   ' ',

@@ -40,7 +40,7 @@ const { object } = fc.letrec<{ value: string; object: string; array: string }>(t
     }),
 }))
 
-/** Texts of JSON objects, with all spellings of space, numbers and strings, and with keys that stand twice. */
+/** Texts of JSON objects, with all spellings of space, numbers and strings, and with keys that occur twice. */
 export const documents: fc.Arbitrary<string> = fc.tuple(space, object, space).map(parts => parts.join(''))
 
 /** Texts that are a few bytes away from a JSON object. */

@@ -128,7 +128,7 @@ t.test('wrap puts a value, or the document, into an object', async t => {
   t.equal(wrap('{"a":1}', 'b', 'v'), '{"a":1}')
 })
 
-t.test('of a name that stands twice the last counts, and an edit leaves no other', async t => {
+t.test('of a name that occurs twice the last counts, and an edit leaves no other', async t => {
   t.equal(set('{"a":1,"b":0,"a":2}', 'a', '3'), '{"b":0,"a":3}')
   t.equal(set('{"a":{"x":1},"a":{}}', 'a.x', '3'), '{"a":{"x":3}}')
   t.equal(set('{"a":{"x":1},"b":0,"\\u0061":{}}', 'a.x', '3'), '{"b":0,"\\u0061":{"x":3}}')
@@ -194,7 +194,7 @@ t.test('splice replaces bytes and copies the rest', async t => {
   t.equal(Buffer.from(splice(new Uint8Array(doc), 0, 13, Buffer.from('{}'))).toString(), '{}')
 })
 
-t.test('what is no JSON object or array is refused by every edit', async () => {
+t.test('what is not JSON object or array is refused by every edit', async () => {
   for (const text of [...MALFORMED, ...OTHER_VALUES.filter(text => !text.includes('['))]) {
     const doc = Buffer.from(text)
     for (const edit of [

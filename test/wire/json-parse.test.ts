@@ -49,7 +49,7 @@ t.test('and refuses what JSON.parse refuses', async () => {
   )
 })
 
-t.test('members that nobody knows are not made', async t => {
+t.test('members that no one knows are not made', async t => {
   const known = (name: string): boolean => name === 'a' || name === 'b'
   for (const step of [1, 1000]) {
     t.same(

@@ -46,21 +46,21 @@ t.test('every JSON object is accepted', async t => {
   }
 })
 
-t.test('JSON that is no object is refused as such', async t => {
+t.test('JSON that is not an object is refused as such', async t => {
   for (const text of OTHER_VALUES) {
     JSON.parse(text)
     t.match(problemOf(text), { rule: 'not-object', at: text.search(/\S/) }, name(text))
   }
 })
 
-t.test('what is no JSON is refused', async t => {
+t.test('what is not JSON is refused', async t => {
   for (const text of MALFORMED) {
     t.throws(() => JSON.parse(text), SyntaxError, `${name(text)} is none`)
     t.match(problemOf(text), { rule: /syntax|not-object/ }, name(text))
   }
 })
 
-t.test('a syntax problem stands where the text stops to be JSON', async t => {
+t.test('a syntax problem is where the text stops to be JSON', async t => {
   const cases: [string, number][] = [
     ['', 0],
     ['  ', 2],
@@ -189,7 +189,7 @@ t.test('found values are those of JSON.parse', async () => {
   )
 })
 
-t.test('F-C11 a control name that stands twice is refused', async t => {
+t.test('F-C11 a control name that occurs twice is refused', async t => {
   t.same(problemOf('{"model":"a","model":"a"}'), { rule: 'duplicate', at: 13, name: 'model' })
   t.same(problemOf('{"model":{},"x":1,"stream":1,"stream":2}'), { rule: 'duplicate', at: 29, name: 'stream' })
   t.equal(problemOf('{"x":1,"x":2,"messages":[{"model":1,"model":2}]}'), undefined, 'other names may')
@@ -213,7 +213,7 @@ t.test('F-C11 an escaped control name is that name', async t => {
   t.same(problemOf('{"model":1,"\\u006d\\u006f\\u0064\\u0065\\u006c":2}'), { rule: 'duplicate', at: 11, name: 'model' })
 })
 
-t.test('F-C11 nesting is bounded, and a million levels are no danger', async t => {
+t.test('F-C11 nesting is bounded, and a million levels are not dangers', async t => {
   const nested = (depth: number): string => `{"a":${'['.repeat(depth - 1)}${']'.repeat(depth - 1)}}`
   t.equal(problemOf(nested(64)), undefined)
   t.same(problemOf(nested(65)), { rule: 'depth', at: 68 })

@@ -54,7 +54,7 @@ t.test('a string is cut between characters and between escapes', async t => {
   }
 })
 
-t.test('bytes that are no UTF-8 take no escape apart', async t => {
+t.test('bytes that are not UTF-8 take no escape apart', async t => {
   for (const lead of ['f0', 'e2', 'c3', 'f09f', 'ff']) {
     for (let before = 50; before < 66; before++) {
       const bytes = Buffer.concat([

@@ -43,7 +43,7 @@ t.test('the first byte that is not space says which of the two it is', async t =
   t.same(whole('\n\t{}\n[1,2]\n'), { documents: ['{}', '[1,2]'], end: 'whole' })
 })
 
-t.test('a document may stand on several lines', async t => {
+t.test('a document may be on several lines', async t => {
   t.same(whole('{\n "a": {\n "b": "x" }\n}\n{}'), { documents: ['{\n "a": {\n "b": "x" }\n}', '{}'], end: 'whole' })
 })
 
@@ -66,7 +66,7 @@ t.test('a stream that ends in a document or in the array was cut', async t => {
   for (const text of ['', ' \n', '{}', '[{}]', '[{}]\n']) t.equal(whole(text).end, 'whole', text)
 })
 
-t.test('what is no JSON comes out as it is', async t => {
+t.test('what is not JSON comes out as it is', async t => {
   t.same(whole('<html>\n{"a":1}\n').documents, ['<html>', '{"a":1}'])
   t.same(whole('{"a": "broken\n{"b":1}\n').documents, ['{"a": "broken', '{"b":1}'])
   t.same(whole('[}{},nonsense]'), { documents: ['}{}', 'nonsense'], end: 'whole' })

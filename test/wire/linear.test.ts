@@ -201,7 +201,7 @@ for (const [readers, shapes] of [
         }
     })
 
-t.test('F-C12 usage: the end of a stream takes a bounded number of steps, whatever stands in it', async t => {
+t.test('F-C12 usage: the end of a stream takes a bounded number of steps, whatever is in it', async t => {
   const paths = { input: [['a', 'b']], output: [['b', 'c']] }
   const shapes = {
     ...JSON_SHAPES,

@@ -56,7 +56,7 @@ t.test('messages without a type count, and all do where no type is named', async
   t.same(usage.usage, { input: 5, output: 6 })
 })
 
-t.test('a long message whose type stands behind an id, or at its end, counts', async t => {
+t.test('a long message whose type is behind an id, or at its end, counts', async t => {
   const usage = `"response":{"output":"${'x'.repeat(40_000)}","usage":{"input":7}}`
   for (const size of [1000, 17_000, 100_000]) {
     t.same(count([`{"event_id":"event_1","type":"response.done",${usage}}`], size), { input: 7 })
@@ -72,7 +72,7 @@ t.test('of a message that is too long to be parsed its end is read', async t => 
   t.same(count([done(7, 8, 'x'.repeat(100_000))], 4096), { input: 7, output: 8 })
 })
 
-t.test('a number that may stand at two places counts once, however long the message is', async t => {
+t.test('a number that may be at two places counts once, however long the message is', async t => {
   const paths = {
     input: [
       ['response', 'usage', 'input'],
@@ -86,6 +86,6 @@ t.test('a number that may stand at two places counts once, however long the mess
     t.same(count([message], 4096, paths), { input: 7 }, message.slice(-80))
 })
 
-t.test('what is no message of that type counts for nothing', async t => {
+t.test('what is not a message of that type counts for nothing', async t => {
   t.equal(count(['{"type":"response.done.not","response":{"usage":{"input":1}}}', '"response.done"', '']), undefined)
 })

@@ -53,7 +53,7 @@ t.test('nothing changes where nothing is changed', async t => {
   t.equal(after(form, changes => changes.rename('c', 'd')).text, form.bytes.toString())
 })
 
-t.test('a part that is taken out leaves no trace, wherever it stood', async t => {
+t.test('a part that is removed leaves no trace, wherever it stood', async t => {
   t.equal(after(formOf(AB), changes => changes.remove(['a'])).text, formOf([['b', '2']]).bytes.toString())
   t.equal(after(formOf(AB), changes => changes.remove(['b'])).text, formOf([['a', '1']]).bytes.toString())
   t.equal(after(formOf(AB), changes => changes.keep([])).text, '--B--\r\n')
@@ -71,7 +71,7 @@ t.test('a new field comes last, also where it is the only one', async t => {
   t.same(after(formOf([]), only).fields, [['c', '3']])
 })
 
-t.test('a field that is set stands once, and one that is renamed takes the place of another', async t => {
+t.test('a field that is set is once, and one that is renamed takes the place of another', async t => {
   const twice = formOf([['a', '1'], ['a', '2'], ['b', '3']]) // biome-ignore format: pairs
   t.same(after(twice, changes => changes.set('a', '4')).fields, [['a', '4'], ['b', '3']]) // biome-ignore format: pairs
   t.same(after(twice, changes => changes.rename('a', 'b')).fields, [['b', '1'], ['b', '2']]) // biome-ignore format: pairs
@@ -128,14 +128,14 @@ t.test('any changes, one after the other, come to what they would come to in a l
         }
       })
       const sorted = (all: readonly (readonly [string, string | undefined])[]): string => JSON.stringify(all.toSorted())
-      // Where a field is added matters to nobody, what is said does.
+      // Where a field is added matters to no one, what is said does.
       if (sorted(found) !== sorted(model(fields, steps))) throw new Error(JSON.stringify(found))
     }),
     { numRuns: 2000 },
   )
 })
 
-t.test('a field is taken out and set however its name is spelled', async t => {
+t.test('a field is removed and set however its name is spelled', async t => {
   const spelled = [['a', '1'], ['a[]', '2'], ['a[b]', '3'], [' a ', '4'], ['%61', '5'], ['a[', '6'], ['ab', '7']] as const // biome-ignore format: pairs
   t.same(after(formOf(spelled), changes => changes.remove(['a'])).fields, [['ab', '7']])
   t.same(after(formOf(spelled), changes => changes.set('a', 'x')).fields, [['a', 'x'], ['ab', '7']]) // biome-ignore format: pairs

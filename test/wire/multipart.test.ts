@@ -29,7 +29,7 @@ t.test('F-M1 where a body is cut makes no difference', async t => {
     const bytes = bytesOf(each)
     for (const open of [newReader, newForm]) {
       const whole = read(open(), [bytes])
-      // What a form throws at once stands before the events of its chunk: only the error is the same.
+      // What a form throws at once is before the events of its chunk: only the error is the same.
       const say = open === newForm && whole.error !== undefined ? errorOf : summary
       const expected = say(whole)
       const cuts = bytes.length > 1500 ? [cut(bytes, [3, 700, 1400, 2100])] : cutsInTwo(bytes)
@@ -59,7 +59,7 @@ t.test('an error says where, and holds nothing of the body', async t => {
   }
 })
 
-t.test('a part tells its head and where its content stands', async t => {
+t.test('a part tells its head and where its content is', async t => {
   const body =
     'pre\r\n--B\r\nContent-Disposition: form-data; name="f"; filename="C:\\\\a b.png"; filename*=UTF-8\'\'%e2%82%ac\r\n' +
     'Content-Type: Image/PNG; charset="UTF-8"\r\nContent-Transfer-Encoding: Binary\r\nX-Other: \t some \r\n\r\n' +

@@ -5,7 +5,7 @@ import { cut, places } from './cuts.js'
 
 const PATHS = [['session', 'model'], ['model']]
 
-/** The values that are found, whatever the cuts; the first one that is not allowed is the last. */
+/** The values that are found, regardless of the cuts; the first one that is not allowed is the last. */
 function find(text: string, cuts: readonly number[] = [], bad?: string): { found: string[]; passed: boolean } {
   const found: string[] = []
   const reader = new NamedValues(PATHS, value => {
@@ -71,7 +71,7 @@ t.test('whatever the document and the cuts, the values are those that JSON.parse
   )
 })
 
-/** In the order of the text; a list is as good as what it is in the place of. */
+/** In the order of the text; a list is as good as what it is instead of. */
 function expected(value: unknown): string[] {
   if (Array.isArray(value)) return value.flatMap(expected)
   return membersOf(value).flatMap(([name, member]) => {

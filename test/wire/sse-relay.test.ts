@@ -126,13 +126,13 @@ t.test('F-U15 a byte order mark passes, and the first line is read behind it', a
   t.same(relay(cutEverywhere(blank)), relay([blank]))
 })
 
-t.test('comments, pings and empty events pass, and are no content', async t => {
+t.test('comments, pings and empty events pass, and are not content', async t => {
   const text =
     ': hi\n\nevent: ping\ndata: {"type":"ping"}\n\nevent: ping\ndata: now\n\ndata:\n\ndata: \n\nevent: x\n\n\n\n'
   t.match(relayText(text), { out: text, events: 6, content: 0, fault: undefined, first: undefined })
 })
 
-t.test('the event that ends the stream is told by its data, with or without a space', async t => {
+t.test('the event that ends the stream is reported by its data, with or without a space', async t => {
   for (const done of ['data: [DONE]\n\n', 'data:[DONE]\r\n\r\n', 'event: x\ndata: [DONE]\n\n']) {
     const text = `data: {"a":1}\n\n${done}`
     t.match(relayText(text), { out: text, ended: true, content: 1, trailing: 0 }, JSON.stringify(done))
@@ -273,7 +273,7 @@ t.test('F-U16 never more is held than the limits allow, and a chunk', async () =
   )
 })
 
-t.test('the first event with data is kept as it came, up to 64 KiB', async t => {
+t.test('the first event with data is kept unchanged, up to 64 KiB', async t => {
   const first = 'event: x\r\ndata: {"a":1}\r\n'
   t.equal(relayText(`: hi\n\n${first}\r\ndata: {"b":2}\n\n`).first, first)
   const big = `data: {"a":"${'x'.repeat(64 * 1024)}"}\n\n`

@@ -67,7 +67,7 @@ t.test('F-U15 lines end in LF, CRLF or CR, also mixed', async t => {
   t.same(framesOf('data: a\r\ndata: b\n\rdata: c\r\r\n'), [{ data: 'a\nb' }, { data: 'c' }])
 })
 
-t.test('F-U15 a byte order mark at the start is no part of the first line', async t => {
+t.test('F-U15 a byte order mark at the start is not a part of the first line', async t => {
   t.same(framesOf('\uFEFFdata: a\n\n'), [{ data: 'a' }])
   t.same(framesOf('\uFEFF\n\uFEFFdata: a\n\n'), [], 'elsewhere it is')
 })
@@ -100,12 +100,12 @@ t.test('an event may have a name and an id; the last of each counts', async t =>
   t.same(framesOf('event: a\nevent\ndata: x\nid\n\n'), [{ data: 'x', id: '' }])
 })
 
-t.test('F-U15 an id with NUL is none; NUL in data is data', async t => {
+t.test('F-U15 an id with NUL is not one; NUL in data is data', async t => {
   t.same(framesOf('id: a\u0000b\ndata: x\u0000y\n\n'), [{ data: 'x\u0000y' }])
   t.same(framesOf('id: 1\nid: \u0000\ndata: x\n\n'), [{ data: 'x', id: '1' }])
 })
 
-t.test('an event that no blank line ends is none', async t => {
+t.test('an event that no blank line ends is not one', async t => {
   t.same(framesOf('data: a\n\ndata: b\n'), [{ data: 'a' }])
   t.same(framesOf('data: a\n\ndata: b'), [{ data: 'a' }])
 })

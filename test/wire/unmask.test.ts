@@ -36,7 +36,7 @@ t.test('a payload cut anywhere comes out as it went in, and stays as it is', asy
   t.pass()
 })
 
-t.test('payloads longer than what is unmasked at a time go on where they were', async t => {
+t.test('payloads longer than what is unmasked at a time continue where they were', async t => {
   for (const length of [65_535, 65_536, 65_537, 65_539, 200_001]) {
     const [payload, key] = [randomBytes(length), randomBytes(4)]
     t.ok(unmask([masked(payload, key)], key).equals(payload), `${length}`)

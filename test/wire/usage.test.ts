@@ -58,7 +58,7 @@ function fromJson(text: string, paths = PATHS, size = 7): Usage | undefined {
   return passing.usage()
 }
 
-/** `lost`: so many bytes that came before are not there any more. */
+/** `lost`: so many bytes that came before are no longer there. */
 function fromSse(text: string, paths = PATHS, lost = 0): Usage | undefined {
   const tail = new Tail()
   if (lost > 0) tail.push(Buffer.alloc(lost, 'x'))
@@ -127,7 +127,7 @@ t.test('usage is read from the last events of a stream that have it', async t =>
   t.equal(fromSse(events(chunk, chunk)), undefined)
 })
 
-t.test('an event whose beginning is missing tells nothing: nobody knows what its names stand in', async t => {
+t.test('an event whose beginning is missing tells nothing: no one knows what its names stand in', async t => {
   const usage = { input_tokens: 3, output_tokens: 4, input_tokens_details: { cached_tokens: 0 } }
   const stream = events({ type: 'completed', response: { output: ['x'.repeat(3000)], usage, metadata: {} } })
   t.same(fromSse(stream, EVENTS), { input: 3, output: 4, cached: 0 })
@@ -177,7 +177,7 @@ t.test('a path of one name leads to the number itself', async t => {
   t.equal(fromJson('{"tokens":7}', { total: [] }), undefined)
 })
 
-t.test('F-U24 what is no whole number from 0 to 1e12 does not count', async t => {
+t.test('F-U24 what is not a whole number from 0 to 1e12 does not count', async t => {
   for (const bad of ['-1', '1.5', '"12"', 'null', 'true', '[1]', '{}', '1e13', '1e400', '-0.5'])
     t.equal(fromJson(`{"usage":{"prompt_tokens":${bad}}}`), undefined, bad)
   for (const [good, count] of [

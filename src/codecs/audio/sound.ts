@@ -44,7 +44,7 @@ function ofSamples(samples: Buffer, mime: string): Sound {
   return { samples, rate: number('rate') ?? DEFAULT_RATE_HZ, channels: number('channels') ?? 1 }
 }
 
-/** A RIFF file of 16-bit samples; undefined where it is none. */
+/** A RIFF file of 16-bit samples; undefined where it is not one. */
 function ofWav(file: Buffer): Sound | undefined {
   if (file.toString('latin1', 0, 4) !== 'RIFF' || file.toString('latin1', 8, 12) !== 'WAVE') return undefined
   let format: Buffer | undefined

@@ -3,7 +3,7 @@ import type { Citation, TokenLogprob } from '../../core/text.js'
 import { given } from '../members.js'
 import { arrayOf, numberOf, objectOf, stringOf } from '../read.js'
 
-/** `annotations` of a message; other kinds than `url_citation` are no citations. */
+/** `annotations` of a message; other kinds than `url_citation` are not citations. */
 export function readAnnotations(value: Json | undefined): Citation[] {
   return arrayOf(value).flatMap(annotation => {
     const cited = isObject(annotation) ? objectOf(annotation.url_citation) : undefined

@@ -34,7 +34,7 @@ export class ChoiceDecoder {
   #open = -1
   readonly #calls = new CallTable()
   #refused = false
-  /** The thought at hand: its length, and where it stands or its entry of `reasoning_details` so far. */
+  /** The thought at hand: its length, and where it is or its entry of `reasoning_details` so far. */
   #length = 0
   #member: ReasoningMember = 'reasoning_content'
   #detail: JsonObject | undefined

@@ -20,7 +20,7 @@ type Delta = Extract<TextEvent, { readonly type: 'part-delta' }>
 /** A part on its way out: where its text goes, and what is known of it. */
 class OpenPart {
   readonly part: Part
-  /** Place among the calls of the choice; -1 for what is none, or what is not shown. */
+  /** Place among the calls of the choice; -1 for what is not one, or what is not shown. */
   readonly call: number
   /** Characters of the choice's text before this part. */
   readonly before: number

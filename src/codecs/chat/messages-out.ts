@@ -43,7 +43,7 @@ function named(message: JsonObject, { name }: Turn): JsonObject {
 }
 
 /**
- * Neighbouring turns of the user: the results first, a message each, because nothing may stand between them and the calls;
+ * Neighbouring turns of the user: the results first, a message each, because nothing may be between them and the calls;
  * then the media that they held, and then what the user said.
  */
 function writeUserTurns(turns: readonly Turn[], target: Target): JsonObject[] {

@@ -28,7 +28,7 @@ export function textOfDetail(detail: JsonObject): string {
   return stringOf(detail.text) ?? stringOf(detail.summary) ?? ''
 }
 
-/** Members of an entry that have places of their own in a part, or say nothing where no other stands beside them. */
+/** Members of an entry that have places of their own in a part, or say nothing where no other is beside them. */
 const PLAIN = new Set(['type', 'text', 'summary', 'signature', 'data', 'id', 'redacted'])
 
 /**
@@ -72,7 +72,7 @@ export function sealingDetail(part: ReasoningPart, { start, end }: Stretch, inde
     : { ...detail, signature: `${String(detail.signature)}.${start}-${end}`, index }
 }
 
-/** Where the text stands that an entry seals; undefined where the entry does not say. */
+/** Where the text is that an entry seals; undefined where the entry does not say. */
 function stretchOf(entry: JsonObject): Stretch | undefined {
   const [, , start, end] = STRETCH.exec(stringOf(entry.signature) ?? '') ?? []
   return end === undefined || textOfDetail(entry) !== '' ? undefined : { start: Number(start), end: Number(end) }
@@ -150,7 +150,7 @@ function mergeDetails(details: readonly JsonObject[]): JsonObject[] {
   return merged
 }
 
-/** Whether an entry goes on where the one before stopped: text or summary with the same index, the seal not yet said. */
+/** Whether an entry continues where the one before stopped: text or summary with the same index, the seal not yet said. */
 export function continuesDetail(before: JsonObject, next: JsonObject): boolean {
   return (
     next.type === before.type &&
@@ -169,7 +169,7 @@ export function joinDetails(before: JsonObject, next: JsonObject): JsonObject {
   return { ...before, ...Object.fromEntries(said), [key]: textOfDetail(before) + textOfDetail(next) }
 }
 
-/** Whether a seal is one: where a thought stood is none to a client that reads thoughts in one place always. */
+/** Whether a seal is one: where a thought stood is not one to a client that reads thoughts in one place always. */
 export function isProof(seal: Seal): boolean {
   return seal.by !== PROTOCOL || memberOf(seal) === undefined
 }

@@ -58,7 +58,7 @@ const INNER: readonly (readonly [string, ReadonlySet<string>])[] = [
   ['audio', new Set(['voice', 'format'])],
 ]
 
-/** Members that no canonical field holds, and those that nobody knows. */
+/** Members that no canonical field holds, and those that no one knows. */
 function leftOf(body: Reader): Left[] {
   const left: Left[] = []
   for (const field of Object.keys(body.value)) {

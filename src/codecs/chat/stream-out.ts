@@ -11,7 +11,7 @@ const DONE: Frame = { data: '[DONE]' }
 /**
  * A stream of CreateChatCompletionStreamResponse. Every chunk has the same id, time and model. Where the client asked for
  * usage every chunk says `usage: null`, and one without choices tells it before `[DONE]`. After an error there is no
- * `[DONE]`: clients raise what stands in the chunk.
+ * `[DONE]`: clients raise what is in the chunk.
  */
 export class ChatStreamEncoder implements StreamEncoder {
   readonly #answer: AnswerContext

@@ -113,7 +113,7 @@ function readParts(value: Json, at: string, left: Left[]): (TextPart | MediaPart
 /** An address, a `data:` URL, or bare base64. */
 function readImage(image: string, at: string): MediaPart {
   const isUrl = /^(https?|data):/i.test(image)
-  // An address of another kind is no base64 either: a look at its beginning is enough to tell.
+  // An address of another kind is not base64 either: a look at its beginning is enough to tell.
   if (!isUrl && !/^[\w+/=-]+$/.test(image.slice(0, 64))) throw invalid(at, 'expected a URL or base64')
   return { type: 'media', kind: 'image', ...(isUrl ? sourceOfUrl(image) : { source: { base64: image } }) }
 }

@@ -6,7 +6,7 @@ import { countVectors, readVector, toBase64 } from '../vectors.js'
 
 /**
  * An answer (CreateEmbeddingResponse) in canonical form. Throws `bad_upstream_response` where there are not as many
- * vectors as were asked for, or their order is not told.
+ * vectors as were asked for, or their order is not reported.
  */
 export function decodeResult(body: Json, request: EmbedRequest): EmbedResult {
   if (!isObject(body)) throw badUpstream('It is not an object.')

@@ -14,7 +14,7 @@ export function callIn(id: string, wire: string, args: JsonObject): CallPart {
 }
 
 /**
- * `functionCall`. Made-up ids are left out. Free text stands in an object as `input`; arguments that are no object stand
+ * `functionCall`. Made-up ids are left out. Free text is in an object as `input`; arguments that are not objects stand
  * in one as `_raw`, because they cannot stand alone.
  */
 export function callOut({ id, name, arguments: text, custom }: CallPart): JsonObject {

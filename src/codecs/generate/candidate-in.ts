@@ -31,7 +31,7 @@ export class CandidateIn {
   #seal: Seal | undefined
   #called = false
   #end: End | undefined
-  /** Name and arguments of the open call, as they come. */
+  /** Name and arguments of the open call, unchanged. */
   #name = ''
   #pieces: PartialArgs | undefined
   /** All the text there was, thoughts apart, and where in it each text part begins. */

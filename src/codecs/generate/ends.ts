@@ -63,7 +63,7 @@ export function blockedEnd(blockReason: string, message: Json | undefined): End 
 
 /**
  * `finishReason`, and `finishMessage` where there is something to say. `refused`: the model declined in words, which are
- * text here; the reason tells that they are no answer.
+ * text here; the reason tells that they are not answers.
  */
 export function endOut(
   { reason: given, detail }: End,

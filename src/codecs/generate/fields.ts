@@ -51,7 +51,7 @@ const PART: Members = {
   partMetadata: { left: PART_WHY.partMetadata },
 }
 
-/** Instructions are text; whatever else stands in their parts is left. */
+/** Instructions are text; whatever else is in their parts is left. */
 const INSTRUCTION: Members = Object.fromEntries(
   Object.keys(PART).map(name => [
     name,

@@ -38,7 +38,7 @@ export class PartialArgs {
     if (value === undefined) return
     let at: Tree = this.#root
     for (const [i, step] of steps.entries()) {
-      // Nothing but what stands in the arguments may be reached.
+      // Nothing but what is in the arguments may be reached.
       if (step === '__proto__' || (Array.isArray(at) && typeof step !== 'number')) throw badUpstream(NO_PLACE)
       if (i === steps.length - 1) {
         this.put(at, step, value)

@@ -11,7 +11,7 @@ import { detailOf } from './resolution.js'
 import { PROTOCOL, thoughtOf } from './seals.js'
 import { resultIn } from './tool-results.js'
 
-/** What reading the parts of one request goes on with. */
+/** What reading the parts of one request continues with. */
 export interface PartsReader {
   readonly ids: CallIds
   readonly left: Left[]
@@ -68,7 +68,7 @@ function thoughtShape(sealed: ReturnType<typeof thoughtOf> | undefined): Partial
   return sealed === undefined || sealed.seal.by === PROTOCOL ? { summary: true, ...sealed } : sealed
 }
 
-/** A part as it is, but for its signature, which stands in the seal. */
+/** A part as it is, but for its signature, which is in the seal. */
 export function unsealed(part: JsonObject): JsonObject {
   const { thoughtSignature: _, ...value } = part
   return value

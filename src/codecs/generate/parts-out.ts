@@ -20,7 +20,7 @@ export function signed(part: WirePart, signature: string | undefined): WirePart 
 /** Signatures are bytes in base64, of either alphabet. */
 const BASE64 = /^[A-Za-z0-9+/_-]+={0,2}$/
 
-/** The seal of a part, where this protocol made it: others mean nothing to an upstream, and what is no bytes is no seal. */
+/** The seal of a part, where this protocol made it: others mean nothing to an upstream, and what is not bytes is not a seal. */
 export function ownSignature(seal: Seal | undefined, protocol: string): string | undefined {
   return seal?.by === protocol && BASE64.test(seal.value) ? seal.value : undefined
 }

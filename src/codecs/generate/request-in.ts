@@ -73,7 +73,7 @@ const INSTRUCTION_WHY = {
 }
 
 /**
- * Streams give thoughts and texts in pieces, and clients send the pieces back as they came: those of an answer become one
+ * Streams give thoughts and texts in pieces, and clients send the pieces back unchanged: those of an answer become one
  * part again, with the seal that came with the last of them. What is sealed already is whole.
  */
 function addPart(parts: Part[], part: Part, isAnswer: boolean): void {
@@ -88,7 +88,7 @@ function addPart(parts: Part[], part: Part, isAnswer: boolean): void {
 }
 
 /**
- * `cachedContent`: what the conversation begins with lies at one upstream, which alone can read it there. Nothing can be
+ * `cachedContent`: what the conversation begins with is at one upstream, which alone can read it there. Nothing can be
  * answered without it, so it is refused elsewhere, as any file of another upstream is.
  */
 function cachedIn(body: Reader): Turn[] {

@@ -8,7 +8,7 @@ import { wireTier } from './tiers.js'
 import { toolConfigOut, toolsOut } from './tools-out.js'
 import { TurnsOut } from './turns-out.js'
 
-/** The body of `generateContent` and `streamGenerateContent`; the model stands in the path. */
+/** The body of `generateContent` and `streamGenerateContent`; the model is in the path. */
 export function encodeRequest(request: TextRequest, target: Target): JsonObject {
   for (const turn of request.turns) if (turn.role === 'system') target.lose('midSystem', turn.at)
   for (const part of request.system) if (part.cache !== undefined) target.lose('cacheMarks', part.at)

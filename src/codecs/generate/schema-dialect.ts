@@ -49,7 +49,7 @@ function member(out: Record<string, Json>, name: string, value: Json, at: string
       }
       return
     case 'format':
-      // The dialect marks strings with an enumeration so; to JSON Schema it is a format that nobody knows.
+      // The dialect marks strings with an enumeration so; to JSON Schema it is a format that no one knows.
       if (value !== 'enum') out.format = value
       return
     case 'example':

@@ -33,7 +33,7 @@ interface Candidate {
   readonly head: string
   readonly tail: string
   readonly gathering: Map<number, Gathering>
-  /** Open parts that grow as they come. */
+  /** Open parts that grow unchanged. */
   readonly open: Map<number, Part>
   readonly grounding: Grounding
   end: End | undefined
@@ -42,7 +42,7 @@ interface Candidate {
 
 /**
  * An answer as the documents of `streamGenerateContent`: each brings what is new, calls come whole, and the last says how
- * every candidate ended and what was used. Nothing stands behind it, and nothing stands for a ping.
+ * every candidate ended and what was used. Nothing is behind it, and nothing stands for a ping.
  */
 export class StreamOut implements StreamEncoder {
   readonly #answer: AnswerContext
@@ -188,7 +188,7 @@ export class StreamOut implements StreamEncoder {
     return frames
   }
 
-  /** A candidate that nobody spoke of is one that ended with nothing. */
+  /** A candidate that no one spoke of is one that ended with nothing. */
   private last(usage: TextUsage | undefined, tier: string | undefined): Frame {
     if (this.#candidates.size === 0) this.candidate(0)
     const candidates = [...this.#candidates]

@@ -55,7 +55,7 @@ function functionOut({ name, description, schema, strict, at }: FunctionTool, ta
   }
 }
 
-/** Free text stands in an object with one text; a grammar in the description, where the model reads it. */
+/** Free text is in an object with one text; a grammar in the description, where the model reads it. */
 function customOut({ name, description, format }: CustomTool): JsonObject {
   const input = { type: 'object', properties: { input: { type: 'string' } }, required: ['input'] }
   const grammar = stringOf(objectOf(format?.grammar)?.definition) ?? stringOf(format?.definition)

@@ -10,7 +10,7 @@ import { ownSignature, signed, textOut, thoughtOut, type WirePart } from './part
 import { PROTOCOL, SKIP_SIGNATURE } from './seals.js'
 import { responseOf } from './tool-results.js'
 
-/** What stands where a conversation does not begin with the user, as the protocol wants it. */
+/** What is where a conversation does not begin with the user, as the protocol wants it. */
 const NOTHING_SAID: JsonObject = { role: 'user', parts: [{ text: ' ' }] }
 
 interface Content {
@@ -111,7 +111,7 @@ export class TurnsOut {
     const data = mediaData(part)
     if (data === undefined) this.#target.lose('fileId', at, 'file' in part.source ? part.source.why : undefined)
     else {
-      // Data have no name here: that of a file stands before it.
+      // Data have no name here: that of a file is before it.
       if (part.kind === 'document' && part.name) content.parts.push(textOut(part.name))
       content.parts.push(signed(data, signature))
     }

@@ -68,7 +68,7 @@ function never(): never {
   throw new GatewayError('internal', 'Images are served only by image protocols.')
 }
 
-/** What no model of texts is told. */
+/** What text models do not receive. */
 const OTHERS = [
   ...(['urls', 'quality', 'style', 'background', 'mime', 'compression', 'moderation'] as const),
   ...(['partials', 'negative'] as const),

@@ -19,7 +19,7 @@ export const IMAGES_FIELDS: Readonly<Record<string, FieldMapping<ImageField>>> =
   user: 'user',
 }
 
-/** Members of EditImageBodyJsonParam. Forms have `image`, once or several times, in the place of `images`. */
+/** Members of EditImageBodyJsonParam. Forms have `image`, once or several times, instead of `images`. */
 export const EDITS_FIELDS: Readonly<Record<string, FieldMapping<EditField>>> = {
   model: { here: 'chooses the model' },
   prompt: 'prompt',

@@ -30,7 +30,7 @@ const SQUARE: Size = { width: 1024, height: 1024 }
 const WIDE: Size = { width: 1536, height: 1024 }
 const TALL: Size = { width: 1024, height: 1536 }
 
-/** How much wider an image has to be than high before it is no square. */
+/** The ratio of width to height from which an image is no longer square. */
 const MAX_SQUARE_RATIO = 1.2
 
 function sizeOf({ size, aspect }: ImageRequest, target: Target<ImageField>): string | undefined {

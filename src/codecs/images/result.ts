@@ -62,7 +62,7 @@ export function encodeResult(result: ImageResult, request: ImageRequest, { now }
   })
 }
 
-/** A canonical answer as the stream of whole images; what they cost together is told with the last. */
+/** A canonical answer as the stream of whole images; what they cost together is reported with the last. */
 export function encodeEvents(result: ImageResult, request: ImageRequest, answer: DocumentAnswer): readonly Frame[] {
   return eventsOf('image_generation.completed', result, request, answer)
 }
@@ -104,7 +104,7 @@ function formatOf(image: MadeImage | undefined): string | undefined {
   return /^image\/(png|jpeg|webp)$/.exec(image?.mime ?? '')?.[1]
 }
 
-/** Of what is made from a text alone, that is all of the input; beside images its share is estimated, for nobody tells it. */
+/** Of what is made from a text alone, that is all of the input; beside images its share is estimated, for no one tells it. */
 function usageOf({ input, output }: ImageResult, request: ImageRequest): JsonObject | undefined {
   if (input === undefined || output === undefined) return undefined
   const text = 'images' in request ? Math.min(input, Math.ceil(request.prompt.length / CHARS_PER_TOKEN)) : input

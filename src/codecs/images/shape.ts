@@ -18,7 +18,7 @@ const RATIO_TOLERANCE = 0.01
 /** A side that differs by more than this factor is another size. */
 const MAX_SIZE_FACTOR = 1.45
 
-/** Width by height of `16:9`; undefined where it is none. */
+/** Width by height of `16:9`; undefined where it is not one. */
 export function ratioOf(aspect: string): number | undefined {
   const [, width = 0, height = 0] = /^(\d{1,4}):(\d{1,4})$/.exec(aspect)?.map(Number) ?? []
   return width > 0 && height > 0 ? width / height : undefined

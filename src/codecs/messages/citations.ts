@@ -3,7 +3,7 @@ import type { LongText } from '../../core/long-text.js'
 import type { Citation } from '../../core/text.js'
 import { arrayOf, stringOf } from '../read.js'
 
-/** `citations` of a text block; what is none is passed over. */
+/** `citations` of a text block; what is not one is passed over. */
 export function decodeCitations(value: Json | undefined): readonly Citation[] {
   return arrayOf(value).filter(isObject).map(decodeCitation)
 }

@@ -29,7 +29,7 @@ export const messages: TextCodec = {
     decodeStream: () => new MessagesDecoder(),
     decodeError,
     carries: MESSAGES_CARRIES,
-    // Audio and video are refused in any form, so nobody has to fetch them.
+    // Audio and video are refused in any form, so no one has to fetch them.
     takesUrl: (part, traits) => isFetched(part, traits, true) || part.kind === 'audio' || part.kind === 'video',
   },
 }

@@ -13,7 +13,7 @@ interface Circumstances {
   readonly maxTokens: number | undefined
   /** A call is demanded. */
   readonly demandsCall: boolean
-  /** The answer goes on from words of the assistant. */
+  /** The answer continues from words of the assistant. */
   readonly prefilled: boolean
   /** The last turn answers calls whose thoughts are missing. */
   readonly thoughtless: boolean
@@ -27,7 +27,7 @@ export interface ReasoningOut {
 /**
  * The wish to think in the terms of the model: `budget` (models of the first generations that think), `adaptive` with an
  * effort, or `effort` alone (models that cannot be kept from thinking). Where the operator says nothing of it, budgets stay
- * budgets and everything else becomes adaptive. What excludes thinking is told, and the request goes without.
+ * budgets and everything else becomes adaptive. What excludes thinking is reported, and the request goes without.
  */
 export function encodeReasoning(
   wish: ReasoningWish | undefined,

@@ -84,7 +84,7 @@ function readSettings(body: Reader): Pick<TextRequest, Settings> {
   }
 }
 
-/** Members that are held by nothing: those that the table says so of, and those that nobody knows. */
+/** Members that are held by nothing: those that the table says so of, and those that no one knows. */
 function leave(body: Reader, left: Left[]): void {
   for (const name of Object.keys(body.value)) {
     if (!body.has(name)) continue

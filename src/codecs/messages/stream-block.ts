@@ -29,7 +29,7 @@ interface OpenCall {
 }
 
 /**
- * A block that is told as a whole when it ends: the trace of a tool that runs at the upstream, or a call of a tool that
+ * A block that is reported as a whole when it ends: the trace of a tool that runs at the upstream, or a call of a tool that
  * takes free text, which comes as JSON here.
  */
 export class HeldBlock {

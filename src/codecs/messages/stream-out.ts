@@ -35,7 +35,7 @@ export class MessagesEncoder implements StreamEncoder {
   #index = 0
   #pinged = false
   #current: Current | undefined
-  /** What stands before the text of a delta of the block at hand. */
+  /** What is before the text of a delta of the block at hand. */
   #prefix = ''
   #calls = false
   #refusal = false

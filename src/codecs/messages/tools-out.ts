@@ -28,7 +28,7 @@ export function encodeTools(request: TextRequest, target: Target): ToolsOut {
   return { tools, ...(choice !== undefined && { tool_choice: choice }), ...servers }
 }
 
-/** `mcp_servers` of a request of this protocol, which are no tools of other protocols. */
+/** `mcp_servers` of a request of this protocol, which are not tools of other protocols. */
 function isServers(tool: Tool): tool is HostedTool {
   return tool.type === 'hosted' && tool.of === 'messages' && tool.name === SERVERS
 }

@@ -9,7 +9,7 @@ const FILLER = '.'
 interface Message {
   readonly role: 'user' | 'assistant'
   readonly content: readonly JsonObject[]
-  /** Where the first of its turns stands in the client's body. */
+  /** Where the first of its turns is in the client's body. */
   readonly at: string | undefined
 }
 
@@ -70,7 +70,7 @@ export function wireMessages(messages: readonly Message[]): Json {
 
 /**
  * Whether the last turn answers calls of an assistant's turn that does not begin with thoughts: with a thinking budget the
- * service refuses that, as those thoughts belong to the turn that goes on.
+ * service refuses that, as those thoughts belong to the turn that continues.
  */
 export function continuesWithoutThoughts(messages: readonly Message[]): boolean {
   const [asked, answered] = [messages.at(-2), messages.at(-1)]

@@ -22,7 +22,7 @@ const ONE: JsonObject = {
   additionalProperties: false,
 }
 
-/** Most inputs whose number stands in the schema: services refuse those whose long lists would have too many states. */
+/** Most inputs whose number is in the schema: services refuse those whose long lists would have too many states. */
 const MAX_COUNTED_INPUTS = 16
 
 /**

@@ -14,8 +14,8 @@ const SHOWN: ReadonlySet<string> = new Set([
 ])
 
 /**
- * What a model of texts answered as CreateModerationResponse. Throws `bad_upstream_response` where it is no judgement of
- * every input: nothing passes as harmless because nobody judged it.
+ * What a model of texts answered as CreateModerationResponse. Throws `bad_upstream_response` where it is not a judgement of
+ * every input: nothing passes as harmless because no one judged it.
  */
 export function encodeResult(result: TextResult, { request, body, newId }: AnswerContext): JsonObject {
   const inputs = readInputs(body)

@@ -10,7 +10,7 @@ const ABSENT = ['urls', 'quality', 'style', 'background', 'moderation', 'partial
 /** Formats that its models write. */
 const MIMES = ['image/png', 'image/jpeg']
 
-/** A canonical request for `:predict`. The model stands in the path. */
+/** A canonical request for `:predict`. The model is in the path. */
 export function encodeRequest(request: ImageRequest, target: Target<ImageField>): JsonObject {
   for (const field of ABSENT) if (request[field] !== undefined) target.lose(field)
   const { aspect, resolution } = shapeOf(request, PREDICT_SHAPES, target)

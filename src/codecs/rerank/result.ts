@@ -68,7 +68,7 @@ export function encodeResult(result: RerankResult, request: RerankRequest, { new
   })
 }
 
-/** A text is told as an object, too: all servers but one do so. */
+/** A text is reported as an object, too: all servers but one do so. */
 function written(document: RankedDocument | undefined): Json | undefined {
   return document?.own ?? { text: document?.text ?? '' }
 }

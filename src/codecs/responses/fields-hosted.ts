@@ -198,7 +198,7 @@ const ITEM_MEMBERS = [
   'fingerprint',
 ] as const
 
-/** What tools and items have that is known to this protocol alone: carried whole to whoever speaks it, or not at all. */
+/** What tools and items have that is known to this protocol alone: carried whole to anyone who speaks it, or not at all. */
 export function hostedFields(): Readonly<Record<string, FieldMapping>> {
   const tools = [...TOOL_MEMBERS, ...GROUP_MEMBERS]
   return {

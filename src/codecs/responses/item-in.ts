@@ -20,7 +20,7 @@ interface Open {
 }
 
 /**
- * One output item of a stream as it comes; `made` is the id of a call that has none. Deltas are told as they come; what only a `done` event says (some servers send
+ * One output item of a stream, as it grows; `made` is the id of a call that has none. Deltas are told unchanged; what only a `done` event says (some servers send
  * no deltas) is told then.
  */
 export class ItemIn {
@@ -32,7 +32,7 @@ export class ItemIn {
   readonly #parts = new Map<number, Open>()
   /** Arguments with which a call was announced: all that it has where no others come. */
   #announced = ''
-  /** By what a thought is told, its summary or itself, and the index of the text that was told last. */
+  /** How a thought is sent, as its summary or itself, and the index of the text that was sent last. */
   #thought: 'summary' | 'content' | undefined
   #textAt = -1
   /** What its end says of its seal. */

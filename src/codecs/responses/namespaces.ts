@@ -43,7 +43,7 @@ function digested(joined: string, key: string): string {
   return `${joined.slice(0, MAX_NAME_CHARS - digest.length - 1)}_${digest}`
 }
 
-/** `name`, and `namespace` where it stands in one, of a call to one of these tools. */
+/** `name`, and `namespace` where it is in one, of a call to one of these tools. */
 export function clientNames(
   tools: readonly Tool[],
   flat: string,

@@ -52,7 +52,7 @@ function readInstructions(body: Reader, left: Left[], names: Namespaces): readon
   return [...read.system, ...read.turns.flatMap(turn => turn.parts).map(onlyText)]
 }
 
-/** Members that name a part of the prompt which lies at one upstream of this protocol, and why no other can have it. */
+/** Members that name a part of the prompt which is at one upstream of this protocol, and why no other can have it. */
 const KEPT = {
   prompt: 'a stored prompt is known only to the upstream that keeps it, and the request goes to another one',
 } as const

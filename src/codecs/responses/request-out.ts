@@ -15,7 +15,7 @@ const MIN_OUTPUT_TOKENS = 16
 /**
  * A canonical request in the words of the responses protocol. The conversation is sent whole and nothing is left at the
  * upstream (`store: false`) unless the client says otherwise: the gateway keeps the state. Thoughts then have to come
- * sealed, or the next turn could not go on from them.
+ * sealed, or the next turn could not continue from them.
  */
 export function encodeRequest(request: TextRequest, target: Target): JsonObject {
   const stored = request.store ?? false
@@ -48,7 +48,7 @@ export function encodeCount(request: TextRequest, target: Target): JsonObject {
   })
 }
 
-/** Instructions alone are no question to the protocol, so they stand in the conversation then. */
+/** Instructions alone are not questions to the protocol, so they stand in the conversation then. */
 function promptOf(request: TextRequest, target: Target): Readonly<Record<string, Json | undefined>> {
   const input = writeInput(request, target)
   if (request.system.length === 0) return { input }
@@ -126,7 +126,7 @@ function reasoningOf({ reasoning }: TextRequest, target: Target): JsonObject | u
   }
   if (reasoning.budget !== undefined) target.lose('budget')
   const { show } = reasoning
-  // Whoever speaks of thoughts without a word on showing them comes from a protocol where they are shown.
+  // Anyone who speaks of thoughts without a word on showing them comes from a protocol where they are shown.
   const summary =
     show === 'none' ? undefined : (show ?? (effort === undefined || effort === 'none' ? undefined : 'auto'))
   const wish = compact({ effort, summary })

@@ -11,7 +11,7 @@ export class Sequence {
     return { event: type, data: jsonText({ type, sequence_number: this.#number++, ...members }) }
   }
 
-  /** The same from JSON text: what stands between the number and the closing brace. */
+  /** The same from JSON text: what is between the number and the closing brace. */
   written(type: string, members: string): Frame {
     return { event: type, data: `{"type":"${type}","sequence_number":${this.#number++},${members}}` }
   }

@@ -13,7 +13,7 @@ const NOTHING: readonly TextEvent[] = []
 
 /**
  * Events of a stream of ResponseStreamEvent. It ends with `response.completed` or `response.incomplete`; `response.failed`
- * and `error` are errors; the end of the transfer alone is none of these.
+ * and `error` are errors; the end of the transfer alone is not one of these.
  */
 export class ResponsesStreamDecoder implements StreamDecoder {
   readonly #items = new Map<number, ItemIn>()

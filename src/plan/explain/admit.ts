@@ -30,7 +30,7 @@ export interface Admitted {
   readonly stream: boolean
   /** Where one was given, and the route takes one. */
   readonly body: Uint8Array | undefined
-  /** Where the model's name stands in the body. */
+  /** Where the model's name is in the body. */
   readonly span: { readonly start: number; readonly end: number } | undefined
   /** The member of the body that is to hold the model, where none does. */
   readonly missing?: string
@@ -71,7 +71,7 @@ export function admit({ route, params }: Match, query: URLSearchParams | undefin
   }
 }
 
-/** Whether the answer is to be kept by the gateway. */
+/** Whether the answer should be kept by the gateway. */
 function asksToKeep({ protocol }: Route, scanner: JsonScanner | undefined): boolean {
   return mayAskToKeep(protocol?.name) && valueAt(scanner?.found(KEEP_MEMBER)) === true
 }
@@ -91,7 +91,7 @@ function valueAt(found: ReturnType<JsonScanner['found']>): unknown {
   return found === undefined || found.value !== undefined ? found?.value : {}
 }
 
-/** Where the model stands, or is to stand. */
+/** Where the model is, or is to stand. */
 function placeOf(pointer: ModelPointer, scanner: JsonScanner | undefined): Pick<Admitted, 'span' | 'missing'> {
   const span = scanner?.found(pointer.name)
   const isMissing = scanner !== undefined && writesDefault(pointer) && isLeftOut(valueAt(span))

@@ -31,13 +31,13 @@ export interface ExchangeFacts {
   readonly body?: string
   /** Members of that body that would choose who serves the request. */
   readonly dropped?: readonly string[]
-  /** The body is passed on as it comes, so it is sent once, whatever `retry` says. */
+  /** The body is passed on unchanged, so it is sent once, regardless of what `retry` says. */
   readonly streamed: boolean
   readonly retry: RetryFacts
   readonly timeouts: Exchange['timeouts']
 }
 
-/** What follows a failure before the first byte: at once, whatever wait the upstream asks for. */
+/** What follows a failure before the first byte: at once, regardless of what wait the upstream asks for. */
 export interface RetryFacts {
   /** Attempts in all. */
   readonly attempts: number
@@ -57,7 +57,7 @@ export interface TranslationFacts {
   readonly strict: boolean
   /** Rate-limit headers of the upstream that come under other names, `theirs → the client's`. */
   readonly limits?: readonly string[]
-  /** Nobody is called: the gateway answers by itself. */
+  /** No one is called: the gateway answers by itself. */
   readonly estimated?: true
   /** What is left out of the body that was given, `name: why`. */
   readonly lost?: readonly string[]
@@ -145,7 +145,7 @@ function factsOf(
 /** `others`: targets beside this one that come later. */
 function retryFacts({ attempts, on: written }: Exchange['retry'], route: Route, others: number): RetryFacts {
   const isTask = route.task !== undefined
-  // What may have begun something is not sent again, whatever `retry` says.
+  // What may have begun something is not sent again, regardless of what `retry` says.
   const on = isTask ? written.filter(tookNothing) : written
   const isOnce = route.body === 'raw' || on.length === 0
   return {
@@ -156,7 +156,7 @@ function retryFacts({ attempts, on: written }: Exchange['retry'], route: Route, 
   }
 }
 
-/** The caller's key and the model stay here, what says where things are to be, and what is not known of a body's route. */
+/** The caller's key and the model stay here, what says where things should be, and what is not known of a body's route. */
 function isHeld(route: Route, { upstream }: Exchange): IsReserved {
   const { openQuery, of } = route.members
   return name =>

@@ -9,7 +9,7 @@ import { apply, type Edit, findValue } from '../../wire/json-edit.js'
 import { checkFound, type Naming, nameThere, WHY_DROPPED } from '../../wire/member-names.js'
 import type { Admitted } from './admit.js'
 
-/** A request as one upstream may have it, and the client's names of what is taken out. */
+/** A request as one upstream may have it, and the client's names of what is removed. */
 export interface Allowed {
   readonly admitted: Admitted
   readonly dropped: readonly string[]
@@ -56,7 +56,7 @@ function namingOf({ upstream, model }: Exchange, { model: asked }: Admitted, { c
   return { asked, sent: model, nameOf }
 }
 
-/** Where the model stands after the edits. */
+/** Where the model is after the edits. */
 function placeIn(body: Buffer, { model }: Route, { span }: Admitted): Pick<Admitted, 'span'> {
   return { span: span === undefined || model === undefined ? undefined : findValue(body, [model.name]) }
 }

@@ -39,7 +39,7 @@ export interface KeyFacts {
   readonly strict?: boolean
   /** Where each of its secrets comes from, or the first digits of its digest. */
   readonly secrets: readonly string[]
-  /** Why nobody can use it. */
+  /** Why no one can use it. */
   readonly off?: string
   /** ISO 8601. */
   readonly expires?: string

@@ -39,7 +39,7 @@ export function translateBody({ server, client, traits, strict }: Translation, a
   }
   const isCount = client.operation === 'count'
   const carries: Readonly<Record<string, Carry>> = (isCount ? countedBy(client) : client).client.carries
-  // Counting has no table of its own: what it leaves out is told by its place.
+  // Counting has no table of its own: what it leaves out is reported by its place.
   const fields = 'fields' in server.server ? server.server.fields : {}
   const target: Target<string> = {
     model: ask.model.sent,

@@ -62,7 +62,7 @@ t.test('usage, in each place where servers put it', async t => {
   t.match(fold(decode(each)).usage, usage, 'the last one counts')
 })
 
-t.test('a first chunk without choices is no answer, and no usage', async t => {
+t.test('a first chunk without choices is not an answer, and no usage', async t => {
   const first = frame({ id: '', object: '', model: '', created: 0, choices: [], prompt_filter_results: [] })
   const events = decode([first, ...streamOf([{ content: 'a' }])])
   t.match(events[0], { type: 'start', id: 'chatcmpl-1' })
@@ -198,7 +198,7 @@ t.test('thoughts, then text, then thoughts again', async t => {
   ])
 })
 
-t.test('reasoning_details are told once, and sealed at their end', async t => {
+t.test('reasoning_details are reported once, and sealed at their end', async t => {
   const detail = (rest: JsonObject, reasoning?: string): Json => ({
     content: '',
     ...(reasoning !== undefined && { reasoning }),

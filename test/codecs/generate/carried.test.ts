@@ -68,7 +68,7 @@ t.test('a schema that is too deep to be rewritten goes out as it is', async t =>
   t.match(JSON.stringify(body), '{"const":1}')
 })
 
-t.test('the name of a file stands before it', async t => {
+t.test('the name of a file is before it', async t => {
   const file = { filename: 'r.pdf', file_data: 'data:application/pdf;base64,JVBERi0=' }
   const parts = (content: JsonObject[], from: 'chat' | 'messages') =>
     translated(from, 'generate', { model: 'm', max_tokens: 9, messages: [{ role: 'user', content }] })
@@ -91,7 +91,7 @@ t.test('a turn that is put before the first is named', async t => {
   t.same(translated('chat', 'generate', chat({})).dropped, [])
 })
 
-t.test('a grammar stands in the description, and is named', async t => {
+t.test('a grammar is in the description, and is named', async t => {
   const format = { type: 'grammar', syntax: 'lark', definition: 'start: "x"' }
   const { body, dropped } = translated('responses', 'generate', {
     model: 'm',

@@ -59,7 +59,7 @@ const result: fc.Arbitrary<TextResult> = fc
     return { id: 'r1', model: 'm', candidates, ...(usage !== undefined && { usage }) }
   })
 
-/** Neighbours of one kind are one part where no seal stands between: documents cannot tell them apart. */
+/** Neighbours of one kind are one part where no seal is between: documents cannot tell them apart. */
 function merged(parts: readonly Part[]): Part[] {
   const out: Part[] = []
   for (const each of parts) {

@@ -10,7 +10,7 @@ import { answer, encodeStream, eventsOf, HEAD, target } from './support.js'
 const exchanges = (await textExchanges()).filter(({ protocol }) => protocol === 'generate')
 const answered = exchanges.filter(({ status, frames, result }) => status === 200 && (frames ?? result) !== undefined)
 
-/** What an answer says, whatever its form. */
+/** What an answer says, regardless of its form. */
 interface Said {
   readonly text: string
   readonly thoughts: string
@@ -121,7 +121,7 @@ function documentsOf({ frames, result }: TextExchange): JsonObject[] {
   return all.flatMap(each => (Array.isArray(each) ? each : [each])).filter(isObject)
 }
 
-/** Whether nothing is missing at the end: some were recorded without it, and some go on behind an end. */
+/** Whether nothing is missing at the end: some were recorded without it, and some continue behind an end. */
 function isEnded(documents: readonly JsonObject[]): boolean {
   return candidates(documents).at(-1)?.finishReason !== undefined
 }

@@ -120,7 +120,7 @@ t.test('a result without its call is an error', async t => {
   } as unknown as Error)
 })
 
-t.test('arguments that are no object go along as text', async t => {
+t.test('arguments that are not objects go along as text', async t => {
   const args = (text: string): unknown =>
     JSON.parse(JSON.stringify(contents([ASK, model(call('1', { arguments: text }))])))[1].parts[0].functionCall.args
   t.same([args(''), args('{"a":'), args('[1]')], [{}, { _raw: '{"a":' }, { _raw: '[1]' }])
@@ -148,7 +148,7 @@ t.test('signatures go back on the part that had them; those of others do not', a
   t.same(lost, ['reasoningParts messages[1].content[1]'])
 })
 
-t.test('the first call of a turn that nobody signed says that there is nothing to check', async t => {
+t.test('the first call of a turn that no one signed says that there is nothing to check', async t => {
   const turns = [ASK, model(call('1'), call('2')), user(result('1', 'a'), result('2', 'b')), model(call('3'))]
   const signatures = (traits: Traits): unknown[] =>
     contents(turns, traits).flatMap(({ parts }) =>

@@ -275,7 +275,7 @@ t.test('what cannot be shown is said', async t => {
   t.match(body, { modelVersion: 'm', responseId: /./ })
 })
 
-t.test('documents that are no answer', async t => {
+t.test('documents that are not answers', async t => {
   const malformed: Json[] = [
     ...[null, 'x', [], {}, { foo: 1 }, { candidates: 'x' }, { candidates: [1] }, { candidates: [] }],
     ...[

@@ -125,7 +125,7 @@ t.test('JSON: images by address, as bytes and by the id of a file', async t => {
   })
 })
 
-t.test('what is no image is refused by its name', async t => {
+t.test('what is not an image is refused by its name', async t => {
   for (const [body, param] of [
     [{}, 'image'],
     [{ images: [] }, 'images'],

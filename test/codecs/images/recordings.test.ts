@@ -20,7 +20,7 @@ const skip = file === undefined || openApiFolder() === undefined
 const HEAD = headOf({ model: 'm', stream: false })
 const ASKED: ImageRequest = { model: 'm', prompt: 'x', stream: false, left: [] }
 
-/** Recordings with large bodies, which are kept as they came. */
+/** Recordings with large bodies, which are kept unchanged. */
 function text(...path: string[]): string {
   return readFileSync(join(referenceFolder(), 'recordings', ...path), 'utf8')
 }

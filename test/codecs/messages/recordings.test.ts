@@ -104,7 +104,7 @@ function known({ usage, ...rest }: TextResult): object {
   return { ...rest, usage: Object.fromEntries(Object.entries(usage ?? {}).filter(([, count]) => count > 0)) }
 }
 
-t.test('recorded answers say what their documents say, and go to a client as they came', { skip }, async t => {
+t.test('recorded answers say what their documents say, and go to a client unchanged', { skip }, async t => {
   t.ok(wholes.length > 100)
   for (const { name, result: raw } of wholes) {
     const result = messages.client.decodeResult(raw as Json)
@@ -116,7 +116,7 @@ t.test('recorded answers say what their documents say, and go to a client as the
   }
 })
 
-t.test('recorded streams say what they add up to, and go to a client as they came', { skip }, async t => {
+t.test('recorded streams say what they add up to, and go to a client unchanged', { skip }, async t => {
   t.ok(streams.length > 50)
   for (const exchange of streams) {
     const events = decodeAll(messages, exchange.frames)

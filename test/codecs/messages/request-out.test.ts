@@ -179,7 +179,7 @@ t.test('a demanded call and thinking exclude each other', async t => {
   t.strictSame(lost, ['budget'])
 })
 
-t.test('a turn of tools whose thoughts are missing goes on without a thinking budget', async t => {
+t.test('a turn of tools whose thoughts are missing continues without a thinking budget', async t => {
   const turns = [user(text('a')), assistant(call('c1')), user(result('c1'))]
   const budget = encode({ ...tooled, ...LIMIT, turns, reasoning: { budget: 2048 } })
   t.equal(budget.body.thinking, undefined)
@@ -189,7 +189,7 @@ t.test('a turn of tools whose thoughts are missing goes on without a thinking bu
   t.strictSame(adaptive.lost, [])
 })
 
-t.test('a turn of tools that has its thoughts goes on thinking', async t => {
+t.test('a turn of tools that has its thoughts continues thinking', async t => {
   const thought = { type: 'reasoning', text: 'I look.', seal: { by: 'messages', value: 's' } } as const
   const turns = [user(text('a')), assistant(thought, call('c1')), user(result('c1'))]
   const { body, lost } = encode({ ...tooled, ...LIMIT, turns, reasoning: { budget: 2048 } })
@@ -197,7 +197,7 @@ t.test('a turn of tools that has its thoughts goes on thinking', async t => {
   t.strictSame(lost, [])
 })
 
-t.test('an answer that goes on from words of the assistant comes without thinking', async t => {
+t.test('an answer that continues from words of the assistant comes without thinking', async t => {
   const { body, lost } = encode({
     ...LIMIT,
     turns: [user(text('a')), assistant(text('It'))],

@@ -127,7 +127,7 @@ t.test('a call without an id gets one that is its own', async t => {
   t.not(a?.id, b?.id)
 })
 
-t.test('what is no message is malformed, and an error is that error', async t => {
+t.test('what is not a message is malformed, and an error is that error', async t => {
   for (const body of ['x', null, [], {}, { content: 'x' }, { content: [1] }] as Json[]) {
     t.throws(() => messages.client.decodeResult(body), { code: 'bad_upstream_response' }, JSON.stringify(body))
   }
@@ -180,7 +180,7 @@ t.test('reasons of an end, as clients go by them', async t => {
   t.strictSame(word({ reason: 'stop' }, { type: 'refusal', text: 'No.' }), ['refusal', null])
 })
 
-t.test('a refusal is text, and its explanation stands beside it', async t => {
+t.test('a refusal is text, and its explanation is beside it', async t => {
   const { body } = write([{ type: 'refusal', text: 'No.' }], { reason: 'refusal', detail: 'Not that.' })
   t.match(body.content, [{ type: 'text', text: 'No.' }])
   t.strictSame(body.stop_details, { type: 'refusal', category: null, explanation: 'Not that.' })

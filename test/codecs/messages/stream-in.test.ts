@@ -11,7 +11,7 @@ function message(...documents: JsonObject[]): TextEvent[] {
   return events(START, ...documents, ended('end_turn'), STOP)
 }
 
-t.test('each event is told at once', async t => {
+t.test('each event is reported at once', async t => {
   const decoder = messages.client.decodeStream()
   const told = (document: JsonObject): readonly TextEvent[] => decoder.push(frameOf(document))
   t.match(told(START), [{ type: 'start', id: 'msg_1', model: 'up', usage: { input: 3, output: 1 } }])
@@ -142,7 +142,7 @@ t.test('what an upstream leaves out of the frame around text', async t => {
   t.match(fold(message(...unindexed)).candidates[0]?.parts, [{ text: 'Rain.' }])
 })
 
-t.test('a beginning that is told twice is one', async t => {
+t.test('a beginning that is reported twice is one', async t => {
   const sent = events(
     START,
     START,

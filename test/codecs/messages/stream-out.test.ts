@@ -116,7 +116,7 @@ t.test('calls that come at the same time are one after the other', async t => {
   t.strictSame(sent, blocks(...a, ...b))
 })
 
-t.test('an empty text is no block', async t => {
+t.test('an empty text is not a block', async t => {
   t.strictSame(
     blocks(...part(0, text('')), ...part(1, text(''), ['a'])).map(({ index }) => index),
     [0, 0, 0],

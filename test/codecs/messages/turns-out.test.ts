@@ -79,12 +79,12 @@ t.test('instructions in the middle move before the first turn', async t => {
   t.strictSame(lost, ['midSystem messages[1]'])
 })
 
-t.test('an answer that goes on from words of the assistant has no white space at their end', async t => {
+t.test('an answer that continues from words of the assistant has no white space at their end', async t => {
   const { body } = encode({ turns: [user(text('a')), assistant(text('It is \n'))] })
   t.match(body.messages, [{}, { role: 'assistant', content: [{ type: 'text', text: 'It is' }] }])
 })
 
-t.test('arguments that are no object go as text', async t => {
+t.test('arguments that are not objects go as text', async t => {
   const { body, lost } = encode({
     turns: [
       user(text('a')),
@@ -141,7 +141,7 @@ t.test('thoughts go back to who signed them, byte for byte', async t => {
   t.strictSame(lost, [])
 })
 
-t.test('thoughts that others signed, or nobody, are left out and named', async t => {
+t.test('thoughts that others signed, or no one, are left out and named', async t => {
   const foreign = {
     type: 'reasoning',
     text: 'a',

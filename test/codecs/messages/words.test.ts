@@ -54,7 +54,7 @@ t.test('what an upstream says in refusing', async t => {
   t.match(error('authentication_error', 'invalid x-api-key'), { code: 'authentication_error' })
 })
 
-t.test('a refusal that is none of the protocol says nothing, and does no harm', async t => {
+t.test('a refusal that is not one of the protocol says nothing, and does no harm', async t => {
   for (const body of [undefined, null, 'x', [], {}, { error: 'x' }, { error: { message: 1 } }] as const) {
     t.strictSame(messages.client.decodeError(500, body), { message: undefined })
   }

@@ -27,7 +27,7 @@ t.test('a function that says nothing of strict is strict where its schema is fit
   t.equal(strict(fit, false), false)
 })
 
-t.test('a prompt that lies at one upstream is refused by name', async t => {
+t.test('a prompt that is at one upstream is refused by name', async t => {
   for (const protocol of OTHERS) {
     t.equal(refused('responses', protocol, ask({ prompt: { id: 'pmpt_1' } })), 'prompt', protocol)
     t.equal(refused('responses', protocol, ask({})), undefined)

@@ -202,7 +202,7 @@ t.test('items that this protocol alone knows stay as they are, on the side that 
     }
 })
 
-t.test('a reference that nobody resolved is an error that names it', async t => {
+t.test('a reference that no one resolved is an error that names it', async t => {
   for (const item of [{ type: 'item_reference', id: 'msg_1' }, { type: null, id: 'msg_1' }, { id: 'msg_1' }])
     t.throws(() => turnsOf(USER, item), { code: 'invalid_parameter', details: { param: 'input[1].id' } })
 })
@@ -394,7 +394,7 @@ t.test('the choice of a tool, in all its forms', async t => {
   for (const wrong of ['any', {}, { type: 'function' }]) t.throws(() => choice(wrong), { code: 'invalid_parameter' })
 })
 
-t.test('what lies at one upstream of this protocol is a file of it', async t => {
+t.test('what is at one upstream of this protocol is a file of it', async t => {
   const parts = (body: JsonObject): unknown => decode(body).turns.flatMap(turn => turn.parts)
   const file = (file: string, at: string): JsonObject => ({ source: { file, of: 'responses' }, at })
   t.match(parts({ prompt: { id: 'p_1' } }), [file('p_1', 'prompt'), { text: 'Hello.' }])

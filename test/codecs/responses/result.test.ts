@@ -95,7 +95,7 @@ t.test('answers that are none', async t => {
     t.throws(() => responses.client.decodeResult(body), { name: 'GatewayError', code })
 })
 
-t.test('items nested too deep are refused before anybody writes them', async t => {
+t.test('items nested too deep are refused before anyone writes them', async t => {
   let deep: Json = {}
   for (let i = 0; i < 50_000; i++) deep = [deep]
   t.throws(() => read([{ type: 'web_search_call', action: deep }]), { code: 'bad_upstream_response' })

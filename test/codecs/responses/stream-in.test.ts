@@ -20,7 +20,7 @@ function textEvent(name: string, members: JsonObject, content_index = 0): JsonOb
   return event(name, 0, { content_index, ...members })
 }
 
-t.test('each event is told at once', async t => {
+t.test('each event is reported at once', async t => {
   const decoder = responses.client.decodeStream()
   const told = (document: JsonObject): readonly TextEvent[] => decoder.push(frameOf(document))
   t.strictSame(told(CREATED), [{ type: 'start', id: 'resp_1', model: 'up', created: 7 }])
@@ -88,7 +88,7 @@ t.test('calls may come at the same time, and are told apart by their place', asy
   ])
 })
 
-t.test('arguments that come in no pieces are told once, wherever they stand', async t => {
+t.test('arguments that come in no pieces are reported once, wherever they stand', async t => {
   const whole = { ...CALL, arguments: '{"a":1}' }
   const delta = (text: string): JsonObject => event('function_call_arguments.delta', 0, { delta: text })
   for (const [name, sent] of Object.entries({

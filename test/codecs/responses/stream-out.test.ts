@@ -17,7 +17,7 @@ function namesOf(sent: readonly JsonObject[]): readonly string[] {
   return sent.map(({ type }) => String(type).replace('response.', ''))
 }
 
-/** The frame of every stream; what stands between is the matter of a test. */
+/** The frame of every stream; what is between is the matter of a test. */
 function between(sent: readonly JsonObject[]): readonly string[] {
   const names = namesOf(sent)
   t.same(names.slice(0, 2), ['created', 'in_progress'])
@@ -261,7 +261,7 @@ t.test('nothing but an end is an empty answer', async t => {
   t.same(namesOf(documents([{ type: 'finish' }]).documents), ['created', 'in_progress', 'completed'])
 })
 
-t.test('parts that nobody ended are done with the answer', async t => {
+t.test('parts that no one ended are done with the answer', async t => {
   const { documents: sent } = documents([
     { type: 'part-start', candidate: 0, index: 0, part: text('a') },
     { type: 'finish' },

@@ -13,7 +13,7 @@ export interface Ask {
   readonly effort?: 'low' | 'medium' | 'high'
   readonly maxTokens?: number
   readonly stop?: readonly string[]
-  /** Answers a call; with it the conversation goes on until the model calls no more. */
+  /** Answers a call; with it the conversation continues until the model calls no more. */
   readonly run?: (name: string, input: unknown) => string
 }
 

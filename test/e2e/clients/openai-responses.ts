@@ -4,7 +4,7 @@ import { type Ask, type Client, MOST_ANSWERS, type Told } from './ask.js'
 type Params = OpenAI.Responses.ResponseCreateParamsNonStreaming
 type Item = OpenAI.Responses.ResponseInputItem
 
-/** The conversation is sent whole in every turn, with the items of earlier answers as they came. */
+/** The conversation is sent whole in every turn, with the items of earlier answers unchanged. */
 export const openaiResponses: Client = ask => converse(ask, 'replay')
 
 /** The gateway keeps the conversation: each turn sends only what is new. */
