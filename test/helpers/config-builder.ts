@@ -8,61 +8,25 @@ import type {
   TargetConfig,
   UpstreamConfig,
 } from '../../src/core/config.js'
-import type { Limits, Retry, Timeouts } from '../../src/core/limits.js'
+import { DEFAULTS } from '../../src/core/defaults.generated.js'
 import type { Violation } from '../../src/core/plan.js'
 import type { RouteFraming } from '../../src/core/route-settings.js'
 import { Secret } from '../../src/core/secret.js'
 import { atOnce } from '../../src/core/steps.js'
 import { type Compiled, compiling, type Tools } from '../../src/plan/compile.js'
 
-export const TIMEOUTS: Timeouts = {
-  queue: 5000,
-  connect: 3000,
-  first_byte: 300_000,
-  idle: 120_000,
-  total: 1_800_000,
-}
-export const RETRY: Retry = { attempts: 3, on: ['connect', 'reset', 429, 500, 502, 503, 504, 529] }
-export const LIMITS: Limits = {
-  body: 32 * 1024 * 1024,
-  url: 8192,
-  header_bytes: 16_384,
-  header_count: 100,
-  depth: 64,
-  parts: 256,
-  field: 1024 * 1024,
-  fields: 4 * 1024 * 1024,
-  members: 10_000,
-  conversation_items: 10_000,
-  values: 1_000_000,
-  memory: 256 * 1024 * 1024,
-  body_memory: 256 * 1024 * 1024,
-  line: 1024 * 1024,
-  event: 4 * 1024 * 1024,
-  response: 64 * 1024 * 1024,
-  connections: 512,
-  queue: 1024,
-  in_flight: 10_000,
-  sessions: 100,
-  headers: 10_000,
-  upload: 300_000,
-  stall: 120_000,
-  keep_alive: 75_000,
-  drain: 30_000,
-}
-
 /** A configuration with nothing in it but defaults, and what a test says. */
 export function configOf(parts: Partial<Config> = {}): Config {
   return {
-    listen: { host: '127.0.0.1', port: 8080, backlog: 4096 },
-    limits: LIMITS,
-    timeouts: TIMEOUTS,
-    retry: RETRY,
+    listen: DEFAULTS.listen,
+    limits: DEFAULTS.limits,
+    timeouts: DEFAULTS.timeouts,
+    retry: DEFAULTS.retry,
     store: { type: 'memory', path: join('/', 'data') },
-    spool: { path: join('/', 'data', 'spool'), body: 262_144, memory: 67_108_864, disk: 2_147_483_648 },
-    log: { level: 'info' },
+    spool: { path: join('/', 'data', 'spool'), ...DEFAULTS.spool },
+    log: DEFAULTS.log,
     media: {},
-    tasks: { lease: 30_000, wait: 30_000 },
+    tasks: DEFAULTS.tasks,
     keys: {},
     upstreams: {},
     models: {},

@@ -1,12 +1,12 @@
 import t from 'tap'
 import type { RouteConfig } from '../../src/core/config.js'
+import { DEFAULTS } from '../../src/core/defaults.generated.js'
 import type { Route } from '../../src/core/plan.js'
 import {
   answerRoute,
   CHAT_ROUTE,
   chatConfig,
   compiled,
-  LIMITS,
   modelOf,
   plainRoute,
   routeOf,
@@ -46,7 +46,7 @@ t.test('the members of the body that decide what happens are its control members
 })
 
 t.test("limits are everybody's but for those that the route sets", async t => {
-  const { line, event, response, depth, members, values, parts, field, fields } = LIMITS
+  const { line, event, response, depth, members, values, parts, field, fields } = DEFAULTS.limits
   const others = { line, event, response, depth, members, values, parts, field, fields }
   t.same(routeFrom(routeOf({ limits: { body: 10 } })).limits, { body: 10, ...others })
 })
