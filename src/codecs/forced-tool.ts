@@ -14,7 +14,7 @@ const ANY_OBJECT =
 
 /**
  * Asks for the structured answer by a function that has to be called. Where the client has tools of its own the model
- * may call one of those instead; where the client itself demands a call, that demand stands and `format` is lost for this
+ * may call one of those instead; where the client itself demands a call, that demand wins and `format` is lost for this
  * turn. Requests without `format` come back as they are. Throws `untranslatable` where the answer shall be
  * something else than an object, which arguments of a function cannot be.
  */

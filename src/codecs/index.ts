@@ -99,7 +99,7 @@ function isDeclared(codec: Codec): boolean {
   return 'declared' in codec && codec.declared === true
 }
 
-/** The codec by which a model is declared to be asked, whatever else its upstream speaks; undefined where nothing is said. */
+/** The codec that is declared for a model, among those that its upstream speaks; undefined where nothing is said. */
 export function declaredCodec(
   server: Codec | undefined,
   { moderates, images: by, audio: spoken }: Traits,

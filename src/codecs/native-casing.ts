@@ -12,7 +12,7 @@ export function camelName(name: string): string {
 
 /**
  * The object with its own members named in camelCase, as the protocol takes both forms of every field name (the JSON
- * mapping of protocol buffers). Where both stand, the camelCase one counts. Values are not looked into.
+ * mapping of protocol buffers). If both are given, the camelCase one counts. Values are not looked into.
  */
 function camelled(value: JsonObject): JsonObject {
   const names = Object.keys(value)

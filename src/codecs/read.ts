@@ -60,7 +60,7 @@ export class Reader {
     return value as readonly Json[]
   }
 
-  /** Elements of an array, each of which has to be an object. */
+  /** Elements of an array, which all have to be objects. */
   objects(name: string): readonly Reader[] | undefined {
     return this.array(name)?.map((value, i) => {
       const at = `${this.path(name)}[${i}]`

@@ -54,7 +54,7 @@ function readCall(
   { report }: Context,
 ): { config: CallConfig; params: readonly string[] } | undefined {
   const space = text.indexOf(' ')
-  // Variables that are still there are not set: told already, or of no matter because the upstream is off.
+  // Remaining variables are not set: that is already reported, or irrelevant because the upstream is off.
   const target = text.slice(space + 1).replaceAll(/\$\{[^}]*\}/g, '')
   const parsed = parseCallTarget(target)
   if ('fault' in parsed) {

@@ -81,7 +81,7 @@ function warnOfKinds({ kindEntries, upstreamEntries, shippedKinds }: Linted, { r
   }
 }
 
-/** A first byte that is waited for longer than for the whole, as far as someone wrote so. */
+/** A time-out of the first byte that is longer than that of the whole, if both are written. */
 function warnOfTimeouts({ main, timeouts, upstreams, models, routes }: Linted, { report }: Context): void {
   const written = sectionOf(main, 'timeouts')
   const shared = written?.first_byte === undefined ? undefined : timeouts.first_byte

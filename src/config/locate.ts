@@ -33,7 +33,7 @@ export class Locator {
     return exact.document.spot(exact.path, 'value')
   }
 
-  /** Sites at which the rest of a path may stand, the most likely first. */
+  /** Possible sites of the rest of a path, the most likely first. */
   #sites(section: string, name: string, rest: DocumentPath): readonly Site[] {
     const { keys, models, objects, task_kinds, protocols, routes, upstreams } = this.#sections
     if (section === 'upstreams') return (upstreams.get(name)?.sites ?? []).map(site => site.child(...rest))

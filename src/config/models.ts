@@ -40,7 +40,7 @@ export function readModels(
   return models
 }
 
-/** The upstreams of a model in which something else is wrong, as far as they can be made out. */
+/** The upstreams of a model in which something else is wrong, if they can be identified. */
 function checkWritten(written: Json | undefined, site: Site, upstreams: Entries<RawUpstream>, context: Context): void {
   if (Array.isArray(written)) {
     for (const [index, item] of written.entries()) checkWritten(item, site.child(index), upstreams, context)

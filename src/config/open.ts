@@ -18,7 +18,7 @@ export class TooMuchText extends Error {
 /** Shipped files that hold no problem, by path and type: they seldom change, and each load reads them all. */
 const shippedDocuments = new Map<string, Document>()
 
-/** Reads, decodes, parses and checks one file. `undefined` where there is nothing to go on with; the report says why. */
+/** Reads, decodes, parses and checks one file. `undefined` if it cannot be used; the report says why. */
 export function openFile(
   path: string,
   type: FileType | 'any',
@@ -68,7 +68,7 @@ function readSource(path: string, { files, report }: Context): Source | undefine
   const message = decoded.utf16
     ? 'the file is UTF-16; save it as UTF-8'
     : `the byte ${byte} is not UTF-8; save the file as UTF-8`
-  // The line is not shown: whether it holds a secret cannot be told from broken text.
+  // The line is not shown: broken text does not show whether it holds a secret.
   const { position, length } = spotAt(source, decoded.at, decoded.at + 1)
   report.add({ severity: 'error', rule: 'not-utf8', path: '', message, position, length })
   return undefined

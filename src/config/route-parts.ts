@@ -49,7 +49,7 @@ export function checkParts(raw: RawRouteMapping, site: Site, context: Context): 
   }
 }
 
-/** Tasks begin at an upstream, by a protocol; whatever else is done with them the gateway does by itself. */
+/** Tasks begin at an upstream, by a protocol; the gateway does everything else with them itself. */
 function checkTaskParts(raw: RawRouteMapping, task: RawRouteTask, site: Site, { report }: Context): void {
   const begins = (task.do ?? 'submit') === 'submit'
   if (begins && raw.protocol === undefined) {
@@ -188,7 +188,7 @@ export function defaultBody(raw: RawRouteMapping, method: string): RouteConfig['
   return reads ? 'json' : 'raw'
 }
 
-/** Whatever reads the body needs one that is read, and of the form that it expects. */
+/** Settings that read the body need a body that is read, in the expected format. */
 export function checkBody(config: RouteConfig, site: Site, context: Context): void {
   checkForm(config, site, context)
   if (config.body === 'json' || config.body === 'multipart') return

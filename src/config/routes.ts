@@ -43,7 +43,7 @@ export interface ReadRoute {
   readonly site: Site
 }
 
-/** Where callers' keys stand where neither the route nor its file says so. */
+/** The default places of callers' keys. */
 const DEFAULT_CALLER: readonly Placement[] = [{ in: 'header', name: 'authorization', scheme: 'Bearer' }]
 
 /** What routes may refer to. */

@@ -81,7 +81,7 @@ function unknownAtTop(errors: readonly ErrorObject[]): ReadonlySet<string> {
 
 interface Stray {
   readonly path: DocumentPath
-  /** Absent where the stray entry has been told of already. */
+  /** Absent if the stray entry has already been reported. */
   readonly message?: string
 }
 
@@ -123,7 +123,7 @@ function loseSections(sections: readonly string[], report: Report): void {
   for (const section of sections.includes('include') ? NAMED : sections) report.lose(section)
 }
 
-/** Keys that are missing because they stand there under another name, by the path of their mapping. */
+/** Keys that are missing because they have another name there, by the path of their mapping. */
 function renamedKeys(errors: readonly ErrorObject[], document: Document, type: FileType): ReadonlySet<string> {
   const required = new Set(errors.filter(({ keyword }) => keyword === 'required').map(error => error.instancePath))
   const unknown = errors.filter(

@@ -60,7 +60,7 @@ export function problemOf(error: ErrorObject, site: Site, type: FileType): Schem
   }
 }
 
-/** The key of what was to be a mapping, but has no space after its colon: a text, or a key without a value. */
+/** The key of an intended mapping without a space after its colon: a text, or a key without a value. */
 function unspacedIn({ keyword, params, data, parentSchema }: ErrorObject, site: Site): string | undefined {
   if (parentSchema?.['x-secret'] === true) return undefined
   if (keyword === 'additionalProperties') {
@@ -72,7 +72,7 @@ function unspacedIn({ keyword, params, data, parentSchema }: ErrorObject, site: 
   return wantsMore && typeof data === 'string' ? unspacedKey(data) : undefined
 }
 
-/** Told at what holds it: the rest of the key may be a secret. */
+/** Reported at its parent: the rest of the key may be a secret. */
 function spaceProblem(key: string, { data, params }: ErrorObject, site: Site): SchemaProblem {
   const isText = typeof data === 'string'
   const holder = isText ? site : new Site(site.document, site.path.slice(0, -1))

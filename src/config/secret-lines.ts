@@ -84,7 +84,7 @@ function isBareValue(line: string): boolean {
   return !/^\s*(?:-\s+)*[{[]?\s*["']?[^\s"'{[][^"']*["']?\s*:(?:\s|$)/.test(line)
 }
 
-/** The last key on the nearest line above that stands further left (or as far left, above a list). */
+/** The last key on the nearest line above that is further left (or as far left, above a list). */
 function parentKey(lines: Lines, number: number): string | undefined {
   const line = lines.line(number)
   const indent = indentOf(line)

@@ -41,7 +41,7 @@ export function readSecret(raw: RawSecret, site: Site, context: Context, needed 
 function withoutSecret(raw: RawSecret, absent: SecretResult, site: Site, context: Context | undefined): SecretResult {
   if (context === undefined || absent === 'broken' || !('absent' in absent)) return absent
   const { report, secrets } = context
-  // One variable is one secret, so that two keys that share it are told.
+  // One variable is one secret, so that two keys that share it are reported.
   if (secrets === 'assume') return { secret: new Secret(`assumed secret of ${raw.env ?? raw.file}`), assumed: true }
   if (secrets === 'require') report.error(ABSENT_SECRET, site, `this secret is missing: ${absent.absent}`)
   else if (raw.file !== undefined)

@@ -30,7 +30,7 @@ const COUNTS: ReadonlySet<string> = new Set([
   'sessions',
 ] satisfies (keyof Limits)[])
 
-/** Sizes, counts and durations, as far as they are written. */
+/** The sizes, counts and durations that are written. */
 export function readLimits(raw: RawLimits | undefined, site: Site, context: Context): Partial<Limits> {
   const limits: Partial<Record<keyof Limits, number>> = {}
   for (const [name, written] of membersOf(raw)) {

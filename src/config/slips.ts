@@ -21,7 +21,7 @@ const ONLY_MEMBERS: Readonly<Record<string, Partial<Readonly<Record<'number' | '
 /** Failures to retry under names that other programs have for them. */
 const FAILURES: Readonly<Record<string, string>> = { timeout: 'first_byte', error: 'connect', network: 'connect' }
 
-/** What should be done, to stand behind a message that says what is wrong; empty where nothing is known. */
+/** Advice that follows a message; empty if there is none. */
 export function cureOf({ keyword, params, data, parentSchema }: ErrorObject, site: Site): string {
   const wanted = keyword === 'type' ? [params.type].flat() : []
   if (Array.isArray(data) && wanted.includes('object') && site.path.length === 1)

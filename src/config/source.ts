@@ -30,7 +30,7 @@ export class Source {
     return offset - (this.#starts[this.#lineAt(offset) - 1] ?? 0)
   }
 
-  /** How many characters of the range stand on its first line; at least 1. */
+  /** How many characters of the range are on its first line; at least 1. */
   length(start: number, end: number): number {
     const newline = this.text.indexOf('\n', start)
     const stop = newline === -1 ? end : Math.min(end, newline)

@@ -47,7 +47,7 @@ interface Address {
   readonly tls: boolean
 }
 
-/** Where the gateway stores everything that outlives a request. A secret that is absent is told when the store is opened. */
+/** Where the gateway stores everything that outlives a request. An absent secret is reported when the store is opened. */
 export function readStore(written: RawStore, site: Site, context: Context): StoreConfig {
   const raw = interpolate(written, site, context)
   const folder = dirname(site.document.source.file)

@@ -68,23 +68,23 @@ export class Strays {
     return this.#beside.get(pathText(path.slice(0, 2)))
   }
 
-  /** Whether an entry is empty because its members stand beside it. */
+  /** Whether an entry is empty because its members are beside it. */
   isBare(path: DocumentPath): boolean {
     return path.length === 2 && this.#bare.has(pathText(path))
   }
 
-  /** The empty section that a key at the top of the file was to stand in, and whether it is the first of them. */
+  /** The empty section that a top-level key probably belongs to, and whether it is the first of them. */
   sectionAbove(key: string): { readonly section: string; readonly first: boolean } | undefined {
     const section = this.#below.get(key)
     return section === undefined ? undefined : { section, first: this.#first.get(section) === key }
   }
 
-  /** Whether the entries of an empty section stand below it, not indented. */
+  /** Whether the entries of an empty section are below it, not indented. */
   isEmptied(section: string): boolean {
     return this.#first.has(section)
   }
 
-  /** The section that stands, indented too far, as an entry of another one; the path of that entry. */
+  /** The section that is indented too far and became an entry of another one; the path of that entry. */
   sectionWithin([section, name]: DocumentPath): DocumentPath | undefined {
     if (section === undefined || typeof name !== 'string' || !this.#sections.has(name)) return undefined
     return Object.hasOwn(this.#content, name) ? undefined : [section, name]

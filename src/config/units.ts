@@ -22,7 +22,7 @@ export function parseDuration(text: string): number | undefined {
 
 /**
  * Milliseconds since the epoch of `2026-12-31` (the end of that day, UTC) or of `2026-12-31T12:00:00Z` (with a zone);
- * `undefined` where it has another form or is no such day.
+ * `undefined` if it has another form or is not a day.
  */
 export function parseMoment(text: string): number | undefined {
   const match = /^(\d{4}-\d\d-\d\d)(T\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d))?$/.exec(text)

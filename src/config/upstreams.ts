@@ -58,7 +58,7 @@ function readUpstream(
   const written = kinds.layers(raw, entry.site)
   if (written === undefined) return undefined
   const { secret, off, assumed = false } = readCredentialSecret(raw, written, context)
-  // What is off needs no variables: they are told only of what is on.
+  // Disabled upstreams need no variables: missing ones are reported only for enabled ones.
   const told = off === undefined && !assumed ? context : { ...context, report: new Report() }
   const layers = written.map(layer => filled(layer, entry.site, told))
   const endpoints = mergeSpeaks(layers, context)
@@ -137,12 +137,12 @@ function readBase(layers: readonly Layer[], upstream: Site, off: string | undefi
     layers.some(({ kind }) => /^simulator(-|$)/.test(kind ?? '')),
   )
   if ('base' in result) return result.base
-  // A variable that is not set has been told already.
+  // A variable that is not set has already been reported.
   if (!text.includes('${')) report.error('bad-base', layer.site.child('base'), result.fault)
   return NOWHERE
 }
 
-/** What the address looks like, as far as the description of a kind shows it: "Set `base` to https://…". */
+/** The form of the address, from the description of a kind: "Set `base` to https://…". */
 function addressForm(layers: readonly Layer[]): string {
   const shown = layers.flatMap(
     ({ value }) => /`base` to (https?:\/\/[^\s,;]+[^\s,;.])/.exec(value.description ?? '')?.[1] ?? [],

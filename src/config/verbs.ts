@@ -36,7 +36,7 @@ function movesOf(verb: VerbConfig): readonly Move[] {
   return [...moves, ...cuts]
 }
 
-/** Each value stays within the element that it stands in: what of several should be at one place elsewhere? */
+/** Each value stays within its element: several values cannot move to one place elsewhere. */
 function faultOf(from: string, to: string): string | undefined {
   const stars = /^(?:.*\.)?\*(?=\.|$)/.exec(from)?.[0]
   const begin = stars === undefined ? '' : `${stars}.`

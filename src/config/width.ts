@@ -5,7 +5,7 @@ const WIDE =
 const ZERO = /\p{Mn}|\p{Me}|[\u200b-\u200d\u2060\ufeff]/u
 
 /**
- * Blank text as wide on a terminal as `text`: tabs stay tabs, so that whatever is below lines up wherever the
+ * Blank text as wide on a terminal as `text`: tabs stay tabs, so that everything below lines up wherever the
  * terminal's tab stops are.
  */
 export function blankLike(text: string): string {

@@ -121,7 +121,7 @@ const SAID: ReadonlyMap<string, boolean> = new Map([
   ['', false],
 ])
 
-/** Members of a stateful request of which one has to say what should be answered. */
+/** A stateful request needs one of these members. */
 const ASKING = ['input', 'previous_response_id', 'conversation', 'prompt'] as const
 
 /** Throws `invalid_parameter` where nothing is asked: upstreams say so in many ways, and some answer all the same. */

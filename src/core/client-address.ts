@@ -1,6 +1,6 @@
 import { BlockList, isIP, isIPv4 } from 'node:net'
 
-/** Entries of `x-forwarded-for` that are looked at, from its end: more proxies than that stand in no row. */
+/** Entries of `x-forwarded-for` that are looked at, from its end: no chain of proxies is longer. */
 const MAX_HOPS = 32
 /** IPv4 addresses as a socket that takes both families has them (RFC 4291, 2.5.5.2). */
 const MAPPED = /^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i

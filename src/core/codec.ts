@@ -211,7 +211,7 @@ interface TextClient {
   takesUrl(part: MediaPart, traits: Traits): boolean
 }
 
-/** Whom a request is encoded for. */
+/** The model and upstream that a request is encoded for. */
 export interface Target<F extends string = Field> {
   /** The upstream's name for the model. */
   readonly model: string
@@ -229,7 +229,7 @@ export interface Traits {
   readonly max_output?: number
   /** Chat's name for that limit. Default: `max_completion_tokens`. */
   readonly max_tokens_field?: 'max_tokens' | 'max_completion_tokens'
-  /** How the amount of thinking is set. Default: what the request says, as far as the protocol has it. */
+  /** How the amount of thinking is set. Default: what the request says, if the protocol can express it. */
   readonly reasoning?: 'effort' | 'adaptive' | 'budget' | 'level' | 'none'
   /** How structured answers are asked for: by the protocol's own field, or by a tool that must be called. */
   readonly structured?: 'schema' | 'tool'
@@ -254,7 +254,7 @@ export interface Traits {
   readonly several_images?: boolean
   /** Members beside the usual ones that the upstream knows in requests to rerank. Others are left out of what is translated. */
   readonly rerank?: readonly ('max_tokens_per_doc' | 'max_doc_length' | 'priority' | 'truncation')[]
-  /** What compatible upstreams are told of what vectors are for: the member, and its words by those of the native protocol. */
+  /** How compatible upstreams receive the purpose of vectors: the member, and its words by those of the native protocol. */
   readonly embedding_tasks?: { readonly field: string; readonly words: Readonly<Record<string, string>> }
 }
 
@@ -276,7 +276,7 @@ export interface Frame {
 }
 
 /**
- * Explicit, incremental. Never waits for a later frame where an event can be told now. A frame that is not one of the
+ * Explicit, incremental. Never waits for a later frame where an event can be sent now. A frame that is not one of the
  * protocol gives one `error` event (`bad_upstream_response`); an error frame gives one `error` event
  * (`upstream_failed`, or by its status). After `finish` or `error` it gives nothing more.
  */

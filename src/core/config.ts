@@ -107,7 +107,7 @@ export interface SpoolConfig {
 }
 
 export interface KeyConfig {
-  /** What the caller may present; none when every one of them is absent. Plain values and digests may stand together. */
+  /** What the caller may present; none when every one of them is absent. Plain values and digests may be mixed. */
   readonly secrets: readonly KeySecret[]
   /** Globs over model names; `*` alone is every model. */
   readonly models: readonly string[]
@@ -210,7 +210,7 @@ export interface ModelConfig {
   readonly traits: Traits
   /** Whether a request that cannot be translated whole is refused. */
   readonly strict: boolean
-  /** The only protocols, or families of them, by which it is served; absent: whatever its upstreams speak. */
+  /** The only protocols, or families of them, by which it is served; absent: all that its upstreams speak. */
   readonly serves?: readonly string[]
 }
 
@@ -350,11 +350,11 @@ export interface RouteConfig {
   readonly limits: Partial<Pick<Limits, RouteLimit>>
   /** What the route does with things that upstreams keep. */
   readonly holding?: { readonly verb: ResourceVerb; readonly object: string; readonly parameter?: string }
-  /** By kind of object: paths of the body under which the ids of such things stand. */
+  /** By kind of object: paths of their ids in the body. */
   readonly names: Readonly<Record<string, readonly string[]>>
   readonly holder: readonly HolderHint[]
   readonly session?: UploadSession
-  /** The requests that stand in one request. */
+  /** The requests that one request contains. */
   readonly batch?: BatchRule
   /** Where lines of results name requests and models; dotted paths. */
   readonly results?: { readonly id: string; readonly model: string }

@@ -21,7 +21,7 @@ export function collectDeadBuffers(collector: () => void): void {
   made = 0
 }
 
-/** Buffers of so many bytes have been made, each soon to be dead. One addition: may be told of every piece. */
+/** Buffers of so many bytes have been made, each soon to be dead. One addition: cheap enough for every piece. */
 export function madeBuffers(bytes: number): void {
   made += bytes
   if (made < COLLECT_AFTER_BYTES) return

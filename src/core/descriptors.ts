@@ -5,7 +5,7 @@ const CODES: ReadonlySet<unknown> = new Set(['EMFILE', 'ENFILE'])
 /** Causes that are followed. */
 const MAX_CAUSES = 5
 
-/** Whether an operation failed since no file descriptor was left, whatever has been wrapped around that. */
+/** Whether an operation failed since no file descriptor was left, also if the error was wrapped. */
 export function isOutOfDescriptors(error: unknown): boolean {
   let one = error
   for (let depth = 0; depth < MAX_CAUSES && one instanceof Error; depth++) {

@@ -43,7 +43,7 @@ const NATIVE: Readonly<Record<number, string>> = {
 /** A protocol-buffer type by its URL: the family's clients look for it in `details`. */
 const RETRY_INFO = 'type.googleapis.com/google.rpc.RetryInfo'
 
-/** Codes of the image-task family: 3 not found, 4 validation, 9 failure, 23 queue full (they stand beside the status). */
+/** Codes of the image-task family: 3 not found, 4 validation, 9 failure, 23 queue full (beside the status). */
 const IMAGE_TASKS: Readonly<Record<number, number>> = { 400: 4, 404: 3, 413: 4, 415: 4, 429: 23 }
 
 /**
@@ -130,7 +130,7 @@ export function streamErrorFrame(
   }
 }
 
-/** What the stream's first event (`response.created`) said, as far as a failure has to repeat it. */
+/** What the stream's first event (`response.created`) said, which a failure has to repeat. */
 export interface ResponseStart {
   readonly response: JsonObject
   /** `sequence_number` of the failure's first event. */

@@ -1,5 +1,5 @@
 /**
- * Everything of a request that the canonical model can hold, as far as protocols differ in carrying it. Codecs say for
+ * Everything of a request that the canonical model can hold and that protocols carry differently. Codecs say for
  * each of them what becomes of it; `docs/reference/translation.md` is made of that.
  */
 export const FIELDS = {

@@ -1,6 +1,6 @@
 /** Where text goes that is too long to wait in memory for the end of its answer. */
 export interface Overflow {
-  /** Takes bytes and tells where they stand; undefined where there is no room for them now. */
+  /** Takes bytes and returns their place; undefined if there is no room for them now. */
   write(bytes: Buffer): number | undefined
   read(at: number, length: number): Buffer
 }
@@ -11,7 +11,7 @@ const RECENT_DELTAS = 64
 /** Bytes of one text that wait in memory to be written to the overflow together. */
 const BLOCK_BYTES = 32 * 1024
 
-/** Bytes that are full: they stand in memory, or in the overflow. A character has one byte, or two. */
+/** Full blocks of bytes, in memory or in the overflow. A character has one byte, or two. */
 interface Block {
   readonly isWide: boolean
   readonly length: number
@@ -93,7 +93,7 @@ export class LongText {
     }
   }
 
-  /** Makes room for so many bytes, as far as they fit into one block. */
+  /** Makes room for so many bytes, up to one block. */
   private grow(bytes: number): void {
     const wanted = Math.min(BLOCK_BYTES, this.#used + bytes)
     if (this.#room !== undefined && this.#room.length >= wanted) return

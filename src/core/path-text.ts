@@ -3,7 +3,7 @@ export type DocumentPath = readonly (string | number)[]
 
 /**
  * A path as people write it: `models.swift-large[1].upstream`, `routes["POST /v1/embeddings"].schema`. Names other than
- * letters, digits, `_` and `-` stand in brackets and quotes. The empty path gives the empty text.
+ * letters, digits, `_` and `-` are written in brackets and quotes. The empty path gives the empty text.
  */
 export function pathText(path: DocumentPath): string {
   let text = ''

@@ -104,7 +104,7 @@ export interface Route {
   /** Where its requests may name a model whose upstream is to hold what is made. */
   readonly holder: readonly HolderHint[]
   readonly session: UploadSession | undefined
-  /** The requests of another route that stand in one of this. */
+  /** The requests of another route that a request of this one contains. */
   readonly batch: BatchRule | undefined
   /** Where lines of results name requests and models. */
   readonly results: ResultRule | undefined
@@ -135,7 +135,7 @@ export interface TaskRoute {
   readonly label: string | undefined
   /** Whether links that the gateway signed are answered without a key. */
   readonly signed: boolean
-  /** The member of the body that names whom to tell how a task ends. */
+  /** The member of the body with the URL to notify when a task ends. */
   readonly webhook: string | undefined
   /** The header that tells clients how many milliseconds to wait between two polls. */
   readonly pace: string | undefined
@@ -250,7 +250,7 @@ export interface Upstream {
   readonly headers: readonly string[]
   /** The same with every secret masked, for `explain`. */
   readonly shownHeaders: readonly string[]
-  /** The upstream's credential, wherever it stands, so that nothing that it says can show it to a client. */
+  /** The upstream's credential, in every place, so that nothing that it says can show it to a client. */
   readonly secret: Secret | undefined
   /** Tells that secret from others without telling what it is. */
   readonly credential: string | undefined

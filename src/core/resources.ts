@@ -1,6 +1,6 @@
 /**
  * Things that an upstream keeps for callers: files, batches, uploads that continue over several requests. Each belongs to
- * the key that made it, and whatever names it goes to the upstream that has it.
+ * the key that made it, and every request that names it goes to the upstream that has it.
  */
 
 /** What a route does with such things. */
@@ -17,7 +17,7 @@ export interface ResourceKind {
   readonly title: string
   /** Where an object says its id. */
   readonly id: ResourcePath
-  /** Stands before the id wherever an object is named: `files/`. Empty where nothing does. */
+  /** The prefix of ids: `files/`. Empty if there is none. */
   readonly prefix: string
   /** The member that an answer may wrap the object in. */
   readonly wrapped: string | undefined
@@ -67,7 +67,7 @@ export interface ResourceReference {
 
 /** An upload that continues over several requests, at an address that the upstream gives. */
 export interface UploadSession {
-  /** The header of the answer in which the address stands; lower case. */
+  /** The header of the answer with the address; lower case. */
   readonly header: string
   /** The query parameter in which the address here names the upload. */
   readonly parameter: string

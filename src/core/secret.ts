@@ -3,7 +3,7 @@ import { inspect } from 'node:util'
 const MASK = '[secret]'
 
 /**
- * A credential in memory. Redaction goes by type: whatever prints, serialises or inspects a `Secret` shows `[secret]`;
+ * A credential in memory. Redaction goes by type: printing, serialising or inspecting a `Secret` shows `[secret]`;
  * only {@link Secret.reveal} yields the value, and it is called where a header is placed and nowhere else.
  */
 export class Secret {

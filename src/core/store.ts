@@ -36,7 +36,7 @@ export interface Store {
   claim(namespace: string, claim: Claim): Promise<readonly StoredRecord[]>
   /** When the next record of a namespace is due, milliseconds since the epoch; leases count as well. */
   nextDue(namespace: string): Promise<number | undefined>
-  /** Records of all owners. Those of one owner stand together, in the order of `list`; that of owners is the driver's. */
+  /** Records of all owners. Those of one owner are adjacent, in the order of `list`; that of owners is the driver's. */
   scan(namespace: string, range: ScanRange): Promise<readonly StoredRecord[]>
   readonly counters: Counters
   readonly ledger: Ledger
@@ -155,7 +155,7 @@ export interface ByteRange {
 }
 
 export interface StoredBlob {
-  /** Of all of it, whatever range was asked for. */
+  /** Of all of it, for every requested range. */
   readonly size: number
   readonly expires: number
   readonly pieces: AsyncIterable<Uint8Array>

@@ -19,7 +19,7 @@ export const TASK_VARIABLES = ['task_id', 'id', 'model', 'variant'] as const
 /** Statuses by which an upstream says that it began nothing, and may begin it later or elsewhere. */
 export const TASK_BUSY: ReadonlySet<number> = new Set([429, 503, 529])
 
-/** The protocol under whose name those calls stand: `videos` for `videos.remix`. */
+/** The protocol whose name those calls begin with: `videos` for `videos.remix`. */
 export function taskFamily(protocol: string): string {
   return protocol.split('.', 1)[0] ?? protocol
 }
@@ -118,7 +118,7 @@ export interface TaskShape {
   readonly deadline: number
   /** How long after that a success still counts. */
   readonly late: number
-  /** A task of which nothing has been heard for this long has failed; absent: the deadline alone decides. */
+  /** A task that does not change for this long has failed; absent: only the deadline counts. */
   readonly stall: number | undefined
   /** How long results are kept. */
   readonly keep: number

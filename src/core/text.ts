@@ -11,7 +11,7 @@ export interface TextRequest {
   readonly stream: boolean
   /** Whether a streamed answer ends with usage, in protocols whose clients have to ask for it. */
   readonly streamUsage: boolean
-  /** Instructions that stand before the first turn. */
+  /** Instructions before the first turn. */
   readonly system: readonly TextPart[]
   /** Neighbours may have the same role. */
   readonly turns: readonly Turn[]
@@ -274,7 +274,7 @@ export interface ReasoningWish {
   readonly effort?: Effort
   /** Limit of thinking tokens; -1: as many as the upstream sees fit. */
   readonly budget?: number
-  /** The upstream decides by itself, guided by `effort` if it stands. */
+  /** The upstream decides by itself, guided by `effort` if it is set. */
   readonly adaptive?: boolean
   /** Whether thoughts are shown; `concise` and `detailed` are for protocols that tell them apart. */
   readonly show?: 'none' | 'auto' | 'concise' | 'detailed'

@@ -14,7 +14,7 @@ export type FormTransform = (form: FormChanges) => void
 /** What may be changed of a form; every other byte of it stays as it was. Parts are named as their client wrote them. */
 export interface FormChanges {
   has(name: string): boolean
-  /** The one part that any reader takes for that name is a text field with this value, whatever stood there. */
+  /** The one part that any reader takes for that name is a text field with this value, replacing what was there. */
   set(name: string, value: string): void
   /** All parts of that name have another one. */
   rename(from: string, to: string): void

@@ -20,7 +20,7 @@ export interface MediaRules {
 }
 
 const MAX_URL_CHARS = 8192
-/** Names inside a network (RFC 6761, 6762, 7686, 8375, 9476, and common use): blocked whatever they resolve to. */
+/** Names inside a network (RFC 6761, 6762, 7686, 8375, 9476, and common use): always blocked. */
 const INSIDE = [
   'localhost',
   'local',

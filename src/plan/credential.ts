@@ -4,10 +4,10 @@ import type { Secret } from '../core/secret.js'
 
 /** A credential where it is in requests, once for the wire and once for people to read. */
 export interface Placed {
-  /** Flat name, value pair; empty where the credential does not stand in a header. */
+  /** Flat name, value pair; empty if the credential is not in a header. */
   readonly headers: readonly string[]
   readonly shownHeaders: readonly string[]
-  /** `name=value`, percent-encoded; empty where the credential does not stand in the query. */
+  /** `name=value`, percent-encoded; empty if the credential is not in the query. */
   readonly query: string
   readonly shownQuery: string
 }

@@ -25,7 +25,7 @@ const TRACE_HEADERS: readonly string[] = ['traceparent', 'tracestate', 'baggage'
 
 /**
  * Client headers that pass to an upstream beyond those that always do. `held` names further headers that never pass,
- * whatever the globs say: those in which callers' keys stand, and those that the upstream's own declaration sets.
+ * even if a glob matches: those with callers' keys, and those that the upstream's own declaration sets.
  */
 export function requestFilter({ request, trace }: UpstreamConfig['forward'], held: Iterable<string>): HeaderFilter {
   return filter(trace ? [...TRACE_HEADERS, ...request] : request, [...NOT_TO_UPSTREAM, ...held])

@@ -23,7 +23,7 @@ interface Holder {
   readonly expires: number
 }
 
-/** Stands in for the key that was not found, so that known and unknown keys take the same steps. */
+/** Replaces the key that was not found, so that known and unknown keys take the same steps. */
 const NOBODY: Entry = {
   digest: '0'.repeat(64),
   holder: {

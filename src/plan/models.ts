@@ -11,7 +11,7 @@ const DEFAULT_CREATED_SECONDS = Date.UTC(2025, 0, 1) / 1000
 /** Under `speaks`: how an upstream is asked for its models. */
 const LISTING = 'models'
 
-/** Client's names for what the upstream calls `told`, as far as the glob stands for them. */
+/** Client's names for what the upstream calls `told`, if the glob matches them. */
 function namesFor(name: string, as: string | undefined, told: readonly string[]): readonly string[] {
   const glob = new Glob(name)
   if (as === undefined) return told.filter(one => glob.matches(one))
@@ -30,7 +30,7 @@ function reaches(caller: Caller, name: string): boolean {
   return caller.models.some(pattern => overlap(pattern, name))
 }
 
-/** What `GET /v1/models` lists: names that can be called, as far as the caller may. */
+/** What `GET /v1/models` lists: names that the caller may use. */
 export class ModelCatalog implements ModelTable {
   readonly index: ModelIndex
   readonly #serves: (name: string) => boolean

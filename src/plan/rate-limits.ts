@@ -2,7 +2,7 @@ import { RATE_LIMITED, type RateLimitsConfig } from '../core/config.js'
 import type { RateLimitName, RateLimits } from '../core/plan.js'
 import { NameSet } from './names.js'
 
-/** Pairs the headers of two protocols, as far as both tell of the same limits. */
+/** Pairs the headers of two protocols that are about the same limits. */
 export function compileRateLimits(
   upstream: RateLimitsConfig | undefined,
   client: RateLimitsConfig | undefined,

@@ -5,7 +5,7 @@ const HIDDEN = /[\p{Cc}\\]/u
 const DOTS = /(?:^|\/)\.{1,2}(?:;[^/]*)?(?:\/|$)/
 
 /**
- * Whether a raw path, as it stands in the request line, is refused whatever routes there are: it is not a path, an escape
+ * Whether a raw path, as in the request line, is refused before routing: it is not a path, an escape
  * is malformed, or it holds, plain or escaped, backslashes, control characters, or `.` and `..` segments.
  */
 export function isRefused(path: string): boolean {

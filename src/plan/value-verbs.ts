@@ -15,7 +15,7 @@ import {
 import { starsOf } from '../wire/json-path.js'
 import { chain, members, type Verb } from './verb.js'
 
-/** Longest value that these verbs look at, bytes: whatever is longer is not one that they are for. */
+/** Longest value that these verbs look at, bytes: they ignore longer ones. */
 const MAX_VALUE_BYTES = 4096
 
 /** `{ path: type }`: writes the number or text that is there as the other one, where it can be. */
@@ -24,7 +24,7 @@ export const cast: Verb = {
   compile: args => each(args, type => (value, written) => castTo(type, value, written)),
 }
 
-/** `{ path: { text: value } }`: puts the value in the place of the text that is there. */
+/** `{ path: { text: value } }`: replaces the text by the value. */
 export const map: Verb = {
   name: 'map',
   compile: args =>
@@ -80,7 +80,7 @@ function splitText(part: Uint8Array, from: Path, mark: string, into: readonly Pa
   )
 }
 
-/** `written`: the value as it stands in the document. */
+/** `written`: the value as written in the document. */
 type Change = (value: Json, written: string) => Json | undefined
 
 function each(args: Json, changeOf: (argument: Json) => Change): Transform {

@@ -14,13 +14,13 @@ import {
 import { cast, map, only, split } from './value-verbs.js'
 import { chain, members, text, texts, type Verb } from './verb.js'
 
-/** `{ path: value }`: puts the value there, whatever stood there. */
+/** `{ path: value }`: writes the value, replacing what was there. */
 const set: Verb = { name: 'set', compile: args => put(args, 'always') }
 
 /** `{ path: value }`: puts the value there where nothing is. */
 const defaults: Verb = { name: 'default', compile: args => put(args, 'absent') }
 
-/** `{ from: to }`: moves the value at one path to another, whatever stood there. */
+/** `{ from: to }`: moves the value to another path, replacing what was there. */
 const rename: Verb = { name: 'rename', compile: args => move(args, renameMember) }
 
 /** `{ from: to }`: moves the value at one path to another where nothing is there, or null; takes it out where something does. */

@@ -15,7 +15,7 @@ export class Chunks {
     this.#length += chunk.length
   }
 
-  /** The bytes from `start` to `end`: a view if they lie in one chunk, else a copy. */
+  /** The bytes from `start` to `end`: a view if one chunk has them all, else a copy. */
   slice(start: number, end: number): Buffer {
     let index = this.#indexOf(start)
     const pieces: Buffer[] = []

@@ -81,7 +81,7 @@ export function controlNames(names: readonly string[]): ControlNames {
 const IGNORED = /[\p{Default_Ignorable_Code_Point}\p{Cc}\p{Cs}\uFFFD_-]/gu
 
 /**
- * A key as the most lenient parsers compare it. Whatever one of them reads as a name must match that name here:
+ * A key as the most lenient parsers compare it. Every key that one of them reads as a name must match that name here:
  *
  * - simple folding, U+017F for s and U+212A for k (Go, encoding/json; Java and .NET ignoring case);
  * - full folding, U+FB06 for st (Python, str.casefold), and U+0130 for i, as simple lower case has it (Go,

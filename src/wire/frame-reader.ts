@@ -92,7 +92,7 @@ export class FrameReader {
     return this.#stopped ? !this.#beganBefore : this.#inHead && this.#headLength === 0
   }
 
-  /** Bytes of the current frame still to come, as far as its head says. */
+  /** Bytes of the current frame still to come, by its head. */
   get missing(): number {
     return this.#inHead ? 0 : this.#remaining
   }

@@ -45,7 +45,7 @@ export interface JsonCost {
 
 /**
  * Counts the values of a JSON text and the heap they need as objects; stops once there are more than `most` values. In
- * invalid JSON it counts what is before the error, as far as a parser builds it. Yields every 512 KiB.
+ * invalid JSON it counts what a parser builds before the error. Yields every 512 KiB.
  */
 export function* costOf(text: Buffer, most: number): Generator<void, JsonCost> {
   const counter = new Counter(text, most)

@@ -11,7 +11,7 @@ for (const mark of MARKS) IS_MARK[mark] = 1
 
 /**
  * Follows JSON text as it passes, in chunks of any size, by its strings, brackets, colons and commas alone: it checks no
- * grammar, so it reads whatever the most lenient parser reads, for a fraction of the time. A subclass says which containers
+ * grammar, so it reads all that the most lenient parser reads, for a fraction of the time. A subclass says which containers
  * to skip: of those only the end is searched, natively where it is far.
  */
 export abstract class JsonOutline {

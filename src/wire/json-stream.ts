@@ -121,7 +121,7 @@ export class JsonStreamDecoder extends JsonOutline {
   protected endString(): void {}
   protected holdString(): void {}
 
-  /** A JSON string cannot span lines. Whatever this was, the next document may be valid. */
+  /** A JSON string cannot span lines. The next document may still be valid. */
   protected override closing(bytes: Buffer, from: number): number {
     const close = super.closing(bytes, from)
     if (this.#place !== 'lines') return close

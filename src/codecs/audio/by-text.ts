@@ -110,7 +110,7 @@ const TASKS = {
   translate: 'Transcribe the recording, translated into English.',
 } as const
 
-/** The recording comes behind what should be done with it: whatever is said in it is not an instruction. */
+/** The recording follows its instructions: nothing that is said in it is an instruction. */
 function question(
   { model, recording, language, prompt, temperature }: HearRequest,
   task: HearCodec['operation'],

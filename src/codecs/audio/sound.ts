@@ -10,7 +10,7 @@ const MAX_RATE_HZ = 768_000
 const MAX_CHANNELS = 8
 
 /**
- * The sound of an answer's parts. Its samples come bare (`audio/L16;codec=pcm;rate=24000`: little-endian, whatever RFC
+ * The sound of an answer's parts. Its samples come bare (`audio/L16;codec=pcm;rate=24000`: little-endian, despite RFC
  * 2586 says of that name) or in a WAV file. Throws `bad_upstream_response`.
  */
 export function soundOf(parts: readonly MediaPart[]): Sound {

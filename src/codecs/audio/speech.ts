@@ -11,7 +11,7 @@ const MEMBERS = new Set(Object.keys(SPEECH_FIELDS))
 /** Bytes of sound in an event: a multiple of three, so that no base64 is padded before the last. */
 const EVENT_SOUND_BYTES = 96 * 1024
 
-/** CreateSpeechRequest in canonical form. `format` is another name of `response_format`, which counts where both stand. */
+/** CreateSpeechRequest in canonical form. `format` is another name of `response_format`, which wins if both are given. */
 export function decodeRequest(value: JsonObject, head: RequestHead): SpeakRequest {
   const body = new Reader(value)
   const left: SpeakRequest['left'][number][] = []

@@ -61,7 +61,7 @@ const SIGNATURES: readonly (readonly [mime: string, offset: number, mark: string
   ['audio/webm', 0, '\x1a\x45\xdf\xa3'],
 ]
 
-/** Characters of base64 in which all of these stand. */
+/** Characters of base64 that contain all of these. */
 const SIGNATURE_CHARS = 32
 
 function readRecording(file: Json | undefined): MediaPart {

@@ -72,7 +72,7 @@ export class ChoiceDecoder {
   finish(reason: string, stopped: Json | undefined, sources: readonly Citation[], events: TextEvent[]): void {
     if (this.ended) return
     if (!this.#cited && sources.length > 0) this.cite(sources, events)
-    // Citations and proofs without a text stand on an empty one.
+    // Citations and proofs without a text belong to an empty one.
     if (this.#kind !== 'text' && (this.#seal !== undefined || this.#citations.length > 0)) this.startText(events)
     this.close(events)
     if (this.#audio !== undefined) {
@@ -158,7 +158,7 @@ export class ChoiceDecoder {
     events.push({ type: 'part-delta', candidate: this.#number, index: this.#open, text })
   }
 
-  /** An entry of `reasoning_details`: a piece of the one before, or another. Its seal is told when it ends. */
+  /** An entry of `reasoning_details`: a piece of the one before, or another. Its seal is sent when it ends. */
   private readDetail(detail: JsonObject, events: TextEvent[]): void {
     const text = textOfDetail(detail)
     const bare: JsonObject = { ...detail, text: '', summary: '' }

@@ -27,7 +27,7 @@ class OpenPart {
   length = 0
   /** Where a thought begins in the text of all thoughts. */
   start = 0
-  /** Citations of the whole text, which are told when it is known how long that is. */
+  /** Citations of the whole text, sent when its length is known. */
   readonly waiting: Citation[] = []
 
   constructor(part: Part, call: number, before: number) {
@@ -172,7 +172,7 @@ export class ChoiceEncoder {
         if (logprobs === undefined) return [this.chunk(`"content":${JSON.stringify(text)}`)]
         return [this.chunkWithLogprobs(text, logprobs)]
       case 'reasoning': {
-        // Thoughts are one text here: between two of them stands a blank line.
+        // Thoughts are one text here: a blank line separates two of them.
         const gap = this.#thought === 'closed' ? '\n\n' : ''
         this.#thought = 'open'
         if (open.length === text.length) open.start = this.#thoughts + gap.length

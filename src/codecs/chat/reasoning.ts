@@ -115,7 +115,7 @@ function cutThoughts(
   const parts: ReasoningPart[] = []
   let at = 0
   const sayTo = (end: number): void => {
-    // Between a thought and the next one stands a blank line.
+    // A blank line separates a thought from the next.
     const said = text.slice(at, end < text.length && text.startsWith('\n\n', end - 2) ? end - 2 : end)
     if (said !== '') parts.push({ type: 'reasoning', text: said, ...plain })
     at = end
@@ -174,7 +174,7 @@ export function isProof(seal: Seal): boolean {
   return seal.by !== PROTOCOL || memberOf(seal) === undefined
 }
 
-/** A part as an entry of `reasoning_details`. Seals of other protocols stand in it wrapped. */
+/** A part as an entry of `reasoning_details`. Seals of other protocols are wrapped in it. */
 export function detailOf(part: ReasoningPart, text = part.text): JsonObject {
   const { seal, id } = part
   const own = seal?.by === PROTOCOL ? parseObject(seal.value) : undefined

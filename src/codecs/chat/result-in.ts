@@ -36,7 +36,7 @@ export function decodeResult(body: Json): TextResult {
   }
 }
 
-/** Whatever goes wrong in reading is the document's fault: nested too deep to be written again, for one. */
+/** Every failure in reading is the document's fault: nested too deep to be written again, for one. */
 export function asGatewayError(error: unknown): GatewayError {
   return error instanceof GatewayError ? error : badUpstream('It cannot be read.')
 }

@@ -4,7 +4,7 @@ import { badUpstream, stringOf } from '../read.js'
 /** Most bytes of audio in one choice. */
 const MAX_AUDIO_BYTES = 64 << 20
 
-/** Audio that comes in pieces, each of them base64 by itself: it can be told only when it is whole. */
+/** Audio that comes in pieces, each of them base64 by itself: it can be sent only when it is whole. */
 export class SpokenAudio {
   #id: string | undefined
   readonly #pieces: Buffer[] = []

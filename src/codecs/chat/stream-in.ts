@@ -127,7 +127,7 @@ export class ChatStreamDecoder implements StreamDecoder {
   }
 }
 
-/** What an event of the name `error` says, in whatever form. */
+/** What an event named `error` says, in any form. */
 function parseError(data: string): JsonObject {
   try {
     return parseEvent(data)

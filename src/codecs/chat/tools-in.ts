@@ -51,7 +51,7 @@ function kindOfHosted(type: string): HostedTool['kind'] {
   return /^code_(interpreter|execution)/.test(type) ? 'code_execution' : 'other'
 }
 
-/** A grammar is in an object of its own here; canonically its members stand beside the type. */
+/** A grammar is in an object of its own here; canonically its members are beside the type. */
 function flatGrammar(format: JsonObject): JsonObject {
   return isObject(format.grammar) ? { type: 'grammar', ...format.grammar } : format
 }

@@ -45,7 +45,7 @@ function writeTool(tool: Exclude<Tool, HostedTool>): JsonObject {
   return { type: 'function', function: compact({ name, description, parameters: tool.schema, strict: tool.strict }) }
 }
 
-/** A grammar's members stand in an object of their own. */
+/** A grammar's members are in their own object. */
 function writeGrammar({ format }: CustomTool): JsonObject | undefined {
   if (format === undefined || format.type !== 'grammar' || isObject(format.grammar)) return format
   const { type, ...grammar } = format

@@ -21,7 +21,7 @@ export function decodeResult(body: Json, request: EmbedRequest): EmbedResult {
   }
 }
 
-/** By `index`, where it is told; each index once. */
+/** By `index`, if it is given; each index once. */
 function inOrder(data: readonly JsonObject[]): readonly JsonObject[] {
   if (data.every(({ index }) => index === undefined || index === null)) return data
   const places: (JsonObject | undefined)[] = new Array(data.length).fill(undefined)

@@ -55,7 +55,7 @@ export class CandidateIn {
     return this.#called
   }
 
-  /** Takes the candidate as it stands in one document. `whole`: no other comes. */
+  /** Takes the candidate of one document. `whole`: no other comes. */
   push(value: JsonObject, whole: boolean, out: TextEvent[]): void {
     if (value.logprobsResult !== undefined) this.#logprobs = logprobsIn(value.logprobsResult)
     const parts = objectOf(value.content)?.parts

@@ -46,7 +46,7 @@ function groundingIn(grounding: JsonObject, map: ByteMap): Citation[] {
   return sources.filter(source => source !== undefined).map(source => given(source))
 }
 
-/** Sources stand under the kind that they are of: `web`, `retrievedContext`, `maps`, `image`. */
+/** Sources are under their kind: `web`, `retrievedContext`, `maps`, `image`. */
 function sourceIn(chunk: Json): Source | undefined {
   const kinds = objectOf(chunk)
   const source = objectOf(kinds?.web) ?? objectOf(kinds?.retrievedContext) ?? objectOf(kinds?.maps)
@@ -67,7 +67,7 @@ function rangeIn(range: JsonObject, map: ByteMap): { start?: number; end?: numbe
 }
 
 /**
- * Gathers the texts of a candidate with their citations, to be told as `groundingMetadata`. Clients see one text, so a
+ * Gathers the texts of a candidate with their citations, for `groundingMetadata`. Clients see one text, so a
  * citation of a whole part gets the place of that part, unless it is the only one.
  */
 export class Grounding {

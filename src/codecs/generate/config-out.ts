@@ -73,7 +73,7 @@ function formatOut(config: Members, format: Format, target: Target): void {
 }
 
 /**
- * How much to think, as the model is declared to be told: in levels, or by a budget of tokens. Where nothing is declared
+ * How much to think, as declared for the model: in levels, or by a budget of tokens. Where nothing is declared
  * a budget is sent, which every thinking model takes; those of the older kind refuse levels. Who says how much to think
  * is shown the thoughts, unless they shall be hidden: this protocol hides them where nothing is said.
  */
@@ -108,7 +108,7 @@ const LEVELS: Readonly<Record<Effort, string>> = {
   max: 'HIGH',
 }
 
-/** Adaptive thinking and a budget of -1 are what such a model does when it is told nothing. */
+/** Adaptive thinking and a budget of -1 are what such a model does by default. */
 function levelOut(thinking: Members, { effort, budget }: ReasoningWish, target: Target): void {
   if (effort !== undefined) {
     target.lose('effort', undefined, effort === 'none' ? 'thinking cannot be switched off for this model' : undefined)

@@ -14,7 +14,7 @@ function holdAll(held: FieldMapping, names: readonly string[]): Members {
   return Object.fromEntries(names.map(name => [name, held]))
 }
 
-/** Members of a part, wherever parts stand. */
+/** Members of a part, everywhere. */
 const PART: Members = {
   text: 'turns',
   thought: 'reasoningParts',
@@ -51,7 +51,7 @@ const PART: Members = {
   partMetadata: { left: PART_WHY.partMetadata },
 }
 
-/** Instructions are text; whatever else is in their parts is left. */
+/** Instructions are text; everything else in their parts is dropped. */
 const INSTRUCTION: Members = Object.fromEntries(
   Object.keys(PART).map(name => [
     name,

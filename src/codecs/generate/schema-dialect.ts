@@ -98,7 +98,7 @@ function nullable(out: Record<string, Json>): void {
   if (Array.isArray(out.anyOf)) out.anyOf = [...out.anyOf, { type: 'null' }]
 }
 
-/** JSON Schema has no other order than that in which the properties stand. */
+/** JSON Schema has no other order than that of the properties. */
 function ordered(out: Record<string, Json>, order: Json | undefined): JsonObject {
   const { properties } = out
   if (!Array.isArray(order) || !isObject(properties)) return out

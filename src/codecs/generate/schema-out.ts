@@ -12,7 +12,7 @@ const UNCHECKED = new Set([
 
 /**
  * A schema in the part of JSON Schema that the protocol knows (its reference names the keywords): `const` is an `enum` of
- * one, and a `$ref` is alone, so that what stood beside it stands around it. Bounds that it does not know go out as
+ * one, and a `$ref` is alone, so that what stood beside it is around it. Bounds that it does not know go out as
  * they are, for upstreams that learn them, and are put down in `unchecked`.
  */
 export function schemaOut(schema: JsonObject, unchecked: Set<string>, depth = 0): JsonObject {

@@ -8,7 +8,7 @@ export const PROTOCOL = 'generate'
 export const SKIP_SIGNATURE = 'skip_thought_signature_validator'
 
 const PREFIX = 'gw1.'
-/** How base64 of that begins, whatever comes behind. */
+/** How base64 of that begins, whatever follows. */
 const HEAD_BASE64 = Buffer.from(PREFIX, 'latin1').toString('base64').slice(0, 5)
 
 /**

@@ -14,7 +14,7 @@ import { tierIn, usageIn } from './usage.js'
 /** Most candidates of one answer. */
 const MAX_CANDIDATES = 64
 
-/** Members of which every document of an answer has one. */
+/** Every document of an answer has one of these members. */
 const MARKS = ['candidates', 'promptFeedback', 'usageMetadata', 'responseId', 'modelVersion'] as const
 
 /**
@@ -96,7 +96,7 @@ export class StreamIn implements StreamDecoder {
     if (error !== undefined) throw streamError(error)
     if (!MARKS.some(mark => document[mark] !== undefined)) throw badUpstream('A document of it is not an answer.')
     const usage = objectOf(document.usageMetadata)
-    // Each document may leave out what an earlier one has told.
+    // Each document may omit what an earlier one has sent.
     if (usage !== undefined) this.#usage = compact(this.#usage ?? {}, usage)
     if (this.#state === 'empty') this.start(document, out)
     const candidates = candidatesOf(document)

@@ -40,7 +40,7 @@ export class TurnsOut {
     if (turn.name !== undefined) this.#target.lose('participant', turn.at === undefined ? undefined : `${turn.at}.name`)
     const role = turn.role === 'assistant' ? 'model' : 'user'
     let content = this.#contents.at(-1)
-    // A turn of which nothing goes out does not stand between its neighbours.
+    // A turn that sends nothing does not separate its neighbours.
     if (content !== undefined && content.role !== role && isEmpty(content)) {
       this.#contents.pop()
       content = this.#contents.at(-1)
@@ -140,7 +140,7 @@ export class TurnsOut {
   }
 
   /**
-   * Models that are told how much to think in levels take bytes inside a result; older ones refuse that, so media of
+   * Models that think in levels accept bytes inside a result; older ones refuse that, so media of
    * their results go into the turn behind the results, where every model looks at them.
    */
   private standsInside({ source }: MediaPart): boolean {

@@ -19,13 +19,13 @@ export interface ImagesByText {
   shaped(body: JsonObject, shape: Shape): JsonObject
 }
 
-/** Images made by models of texts: the prompt is a turn of the user's, and the images stand in the answer. */
+/** Images made by models of texts: the prompt is a turn of the user, and the images are in the answer. */
 export function imagesByText(text: TextCodec, way: ImagesByText): ImageCodec {
   const client = { ...clientOf(text, way), carries: way.carries }
   return { operation: 'image', ...nameOf(text, way), server: SERVER, client }
 }
 
-/** The same of images that stand before the prompt. */
+/** The same for images before the prompt. */
 export function editsByText(text: TextCodec, way: ImagesByText): EditCodec {
   const { client } = text
   return {

@@ -39,7 +39,7 @@ function never(): never {
   throw new GatewayError('internal', 'Edits are not translated to form protocols.')
 }
 
-/** Shapes that models of texts are told by their ImageConfig. */
+/** Shapes in the ImageConfig of text models. */
 const SHAPES: Shapes = {
   aspects: [
     ...['1:1', '2:3', '3:2', '3:4', '4:3', '4:5', '5:4', '9:16', '16:9', '21:9'],
@@ -100,7 +100,7 @@ const BY_CHAT: ImagesByText = {
 export const imagesByGenerate: ImageCodec = imagesByText(generate, BY_GENERATE)
 export const editsByGenerate: EditCodec = editsByText(generate, BY_GENERATE)
 
-/** Images of chat models, which stand beside the words of the message. */
+/** Images of chat models, which are beside the words of the message. */
 export const imagesByChat: ImageCodec = imagesByText(chat, BY_CHAT)
 export const editsByChat: EditCodec = editsByText(chat, BY_CHAT)
 

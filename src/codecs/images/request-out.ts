@@ -4,7 +4,7 @@ import type { JsonObject } from '../../core/json.js'
 import { compact } from '../read.js'
 import { ratioOf } from './shape.js'
 
-/** A canonical request as CreateImageRequest. Of models of which some give addresses, only those are asked for bytes by name. */
+/** A canonical request as CreateImageRequest. Only models that may return URLs are asked for bytes by name. */
 export function encodeRequest(request: ImageRequest, target: Target<ImageField>): JsonObject {
   if (request.resolution !== undefined) target.lose('resolution')
   if (request.partials !== undefined) target.lose('partials')

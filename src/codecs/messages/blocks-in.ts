@@ -120,7 +120,7 @@ export class BlocksIn {
     }
   }
 
-  /** A seal whose part does not stand behind it any more is kept for itself. */
+  /** A seal whose part no longer follows it is kept for itself. */
   private settle(): void {
     const next = this.#next
     this.#next = undefined

@@ -27,7 +27,7 @@ function addressOf(source: string | undefined): string | undefined {
 
 /**
  * The citation for a client: in its own words, or as a result of a web search where there is an address. `text` is that
- * of the part, as far as it is known. Undefined where the protocol has no form for it.
+ * of the part, if it is known. Undefined where the protocol has no form for it.
  */
 export function encodeCitation(
   { own, url, title, quote, start, end }: Citation,

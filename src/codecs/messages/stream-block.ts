@@ -3,7 +3,7 @@ import type { HostedPart, Part, TextEvent } from '../../core/text.js'
 import { badUpstream, parseObject, stringOf } from '../read.js'
 import { customInput } from './result-in.js'
 
-/** Most characters of a block that has to be whole before it can be told. */
+/** Most characters of a block that has to be whole before it can be sent. */
 const MAX_BLOCK_CHARS = 16 * 1024 * 1024
 
 /** A block of an answer while it comes. `index` is that of its part. */

@@ -225,7 +225,7 @@ export class MessagesDecoder implements StreamDecoder {
     return word === undefined ? NOTHING : this.finishParts(decodeEnd(word, delta))
   }
 
-  /** Counts are cumulative; those that are not told stay as they were. */
+  /** Counts are cumulative; missing ones keep their value. */
   private count(usage: JsonObject): void {
     const known = Object.entries(usage).filter(([, value]) => value !== null)
     this.#usage = Object.fromEntries([...Object.entries(this.#usage), ...known])

@@ -35,7 +35,7 @@ export function judgements(inputs: number): JsonObject {
   return { type: 'object', properties: { results }, required: ['results'], additionalProperties: false }
 }
 
-/** What the model is told. The inputs come as JSON, so that none of them can end before its end. */
+/** The prompt. The inputs come as JSON, so that none of them can end before its end. */
 export function instructions(inputs: number): string {
   return [
     'You classify content for moderation. You are given one or more inputs, each as a JSON string or an image.',

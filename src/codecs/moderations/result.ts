@@ -8,7 +8,7 @@ import { type Input, readInputs } from './request.js'
 /** From this score on a category counts as found. */
 const FLAG_THRESHOLD = 0.5
 
-/** Those of which the protocol can say that an image was judged; of the others it knows texts alone. */
+/** Categories that the protocol supports for images; the others are for texts only. */
 const SHOWN: ReadonlySet<string> = new Set([
   ...['sexual', 'self-harm', 'self-harm/intent', 'self-harm/instructions', 'violence', 'violence/graphic'],
 ])

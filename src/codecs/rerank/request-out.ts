@@ -11,7 +11,7 @@ export function encodeRequest(request: RerankRequest, target: Target<RerankField
     query: request.query,
     documents: request.documents.map(({ text, image }) => text ?? compact({ image })),
     top_n: request.top,
-    // Some servers send them unless they are told not to; the gateway has them anyway.
+    // Some servers send them by default; the gateway has them anyway.
     return_documents: false,
     ...lengthOf(request, target),
     truncation: request.truncation,

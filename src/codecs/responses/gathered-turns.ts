@@ -7,7 +7,7 @@ interface Gathering extends Turn {
 }
 
 /**
- * Makes turns of items: those of the assistant that stand together are one (a thought, its text and its calls), and so
+ * Makes turns of items: adjacent ones of the assistant are one (a thought, its text and its calls), and so
  * are results that do. The seals of carrier items go onto the texts and calls next to them.
  */
 export class GatheredTurns {

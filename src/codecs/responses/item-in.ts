@@ -14,14 +14,15 @@ const MAX_PARTS = 1000
 interface Open {
   readonly index: number
   filled: boolean
-  /** How many citations have been told. */
+  /** How many citations have been sent. */
   cited: number
   ended: boolean
 }
 
 /**
- * One output item of a stream, as it grows; `made` is the id of a call that has none. Deltas are told unchanged; what only a `done` event says (some servers send
- * no deltas) is told then.
+ * One output item of a stream, as it grows; `made` is the id of a call that has none. Deltas are sent unchanged; what only a
+ * `done` event says (some servers send
+ * no deltas) is sent then.
  */
 export class ItemIn {
   readonly isCall: boolean
@@ -94,7 +95,7 @@ export class ItemIn {
     }
   }
 
-  /** The item as it is in the end: tells of it what has not been told. */
+  /** The item as it is in the end: sends the rest of it. */
   complete(item: JsonObject, events: TextEvent[]): void {
     this.isDone = true
     if (this.isCall) this.settle(0, callOf(item, this.#made), events)

@@ -23,7 +23,7 @@ export class ItemOut {
   readonly #where: string
   readonly #text: LongText
   readonly #annotations: JsonObject[] = []
-  /** Citations of the whole text, which are told when it is known how long that is. */
+  /** Citations of the whole text, sent when its length is known. */
   readonly #waiting: Citation[] = []
   readonly #logprobs: TokenLogprob[] = []
   #summaryOpen = false

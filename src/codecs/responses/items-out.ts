@@ -45,7 +45,7 @@ function writeContent(part: Part, target: Target): JsonObject[] {
   }
 }
 
-/** Texts that stand together are one message; thoughts and calls are items between. */
+/** Adjacent texts are one message; thoughts and calls are items between. */
 function writeAssistant({ parts }: Turn, target: Target): JsonObject[] {
   const items: JsonObject[] = []
   let content: JsonObject[] = []

@@ -7,7 +7,7 @@ import type { Reader } from '../read.js'
 const MAX_NAME_CHARS = 64
 
 /**
- * Names of tools that stand in groups (`{ type: 'namespace', name, tools }`), where other protocols have one list: the
+ * Names of tools in groups (`{ type: 'namespace', name, tools }`), where other protocols have one list: the
  * group's name and the tool's, joined. What the client calls it is kept with the tool (`Tool.within`), so calls of the
  * answer find the way back; calls of earlier turns, and choices, are joined in the same way.
  */
@@ -15,7 +15,7 @@ export class Namespaces {
   readonly #taken: Set<unknown>
   readonly #flat = new Map<string, string>()
 
-  /** `tools`: those of the request, in which names that stand alone keep them. */
+  /** `tools`: those of the request, in which names outside groups are kept. */
   constructor(tools: readonly Reader[]) {
     this.#taken = new Set(tools.filter(({ value }) => value.type !== 'namespace').map(({ value }) => value.name))
   }

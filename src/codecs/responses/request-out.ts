@@ -48,7 +48,7 @@ export function encodeCount(request: TextRequest, target: Target): JsonObject {
   })
 }
 
-/** Instructions alone are not questions to the protocol, so they stand in the conversation then. */
+/** Instructions alone are not questions to the protocol, so they are in the conversation then. */
 function promptOf(request: TextRequest, target: Target): Readonly<Record<string, Json | undefined>> {
   const input = writeInput(request, target)
   if (request.system.length === 0) return { input }

@@ -140,7 +140,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     this.#done = true
   }
 
-  /** Ends all items; what servers say of them at the end alone is told now. */
+  /** Ends all items; what servers send only at the end is sent now. */
   private settle(output: readonly Json[], events: TextEvent[]): void {
     if (this.#items.size === 0) {
       for (const [output_index, item] of output.entries()) {

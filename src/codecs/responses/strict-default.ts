@@ -5,7 +5,7 @@ const MAX_DEPTH = 64
 
 /**
  * What it means that a function says nothing of `strict`: an upstream of this protocol then checks arguments by what it
- * can make of the schema. Others check by the schema as it stands or refuse it, so to them it is strict if every object is
+ * can make of the schema. Others check by the unchanged schema or refuse it, so to them it is strict if every object is
  * closed and wants all of its members, and nothing is said of it otherwise.
  */
 export function strictUnsaid(schema: JsonObject | undefined): true | undefined {

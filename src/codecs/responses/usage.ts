@@ -21,7 +21,7 @@ export function readUsage(value: Json | undefined): TextUsage | undefined {
   return Object.keys(read).length === 0 ? undefined : read
 }
 
-/** Both details stand in every answer of this protocol. */
+/** Every answer of this protocol has both details. */
 export function writeUsage(usage: TextUsage): JsonObject {
   const { input = 0, output = 0, cached = 0, cacheWrite, reasoning = 0 } = usage
   return {

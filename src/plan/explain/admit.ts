@@ -40,7 +40,7 @@ export interface Admitted {
 
 type Read = (pointer: Pointer) => unknown
 
-/** Reads and checks a request as far as it is given: what no body says, `ask` says. */
+/** Reads and checks the given parts of a request: without a body, `ask` says the rest. */
 export function admit({ route, params }: Match, query: URLSearchParams | undefined, ask: Ask): Admitted {
   const body = bodyOf(route, ask)
   if (body !== undefined && route.body === 'multipart' && route.validateJson === undefined) {
@@ -91,7 +91,7 @@ function valueAt(found: ReturnType<JsonScanner['found']>): unknown {
   return found === undefined || found.value !== undefined ? found?.value : {}
 }
 
-/** Where the model is, or is to stand. */
+/** Where the model is, or should be. */
 function placeOf(pointer: ModelPointer, scanner: JsonScanner | undefined): Pick<Admitted, 'span' | 'missing'> {
   const span = scanner?.found(pointer.name)
   const isMissing = scanner !== undefined && writesDefault(pointer) && isLeftOut(valueAt(span))

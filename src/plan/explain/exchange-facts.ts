@@ -65,7 +65,7 @@ export interface TranslationFacts {
   readonly calls?: number
 }
 
-/** A request that has come as far as its exchanges. */
+/** A request with its exchanges. */
 interface Resolved {
   readonly route: Route
   readonly params: Params

@@ -54,7 +54,7 @@ export interface UpstreamFacts {
   /** What goes with every request, `name: value`, secrets masked. */
   readonly headers: readonly string[]
   readonly speaks: readonly string[]
-  /** What its models want of translated requests, as far as it is said. */
+  /** The declared traits of its models. */
   readonly traits: Traits
 }
 

@@ -31,7 +31,7 @@ export interface RequestFacts {
   readonly vectors?: VectorForm
   /** Names of the models that the gateway's own answer holds. */
   readonly answer?: readonly string[]
-  /** What is done with tasks, where that is no matter of a model. */
+  /** What is done with tasks, if no model is involved. */
   readonly task?: string
   /** What is done with responses that are kept, here or at an upstream. */
   readonly kept?: string
@@ -47,9 +47,9 @@ export interface ErrorFacts {
   readonly status: number
   readonly code: ErrorCode
   readonly family: Family
-  /** For the operator: more than the client is told. */
+  /** For the operator: more than the client sees. */
   readonly reason: string
-  /** What the client is told, in the shape of its family; ids of requests are new each time. */
+  /** What the client receives, in its family's format; ids of requests are new each time. */
   readonly body?: JsonObject
   readonly allow?: readonly string[]
 }

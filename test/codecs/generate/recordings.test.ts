@@ -39,7 +39,7 @@ function saidRaw(documents: readonly JsonObject[]): Said {
   const all = parts(documents)
   const texts = all.filter(({ text }) => typeof text === 'string')
   const usage = documents.map(({ usageMetadata }) => usageMetadata).filter(isObject)
-  // Each document may leave out what an earlier one has told.
+  // Each document may omit what an earlier one has sent.
   const last: JsonObject = Object.assign({}, ...usage)
   const called = all.some(({ functionCall }) => functionCall !== undefined)
   const hosted = ['executableCode', 'codeExecutionResult', 'functionResponse', 'toolCall', 'toolResponse']
