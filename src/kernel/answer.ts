@@ -22,7 +22,6 @@ export function answer(call: Call, route: Route, serve: Serve): void | Promise<v
   const methods: MethodsOf = model => methodsOf(model, routes)
   if (route.answer === 'models') {
     const show = (told: readonly string[]): void => {
-      if (call.over) return
       const entries = models.list(caller, told)
       call.answer(
         200,

@@ -214,6 +214,7 @@ export class Attempt implements UpstreamHandler, Source, Worker {
   }
 
   complete(upstreamEnded: boolean): void {
+    if (this.#phase === 'over') return
     this.record('ok')
     if (upstreamEnded) {
       this.#phase = 'over'

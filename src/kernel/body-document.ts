@@ -13,8 +13,6 @@ function heapOfBody({ heap, bytes }: HeldBody): number {
 /** A call with a body that waits for memory. */
 export interface Waiting {
   readonly memory: MemoryLease
-  /** Nothing more can be sent. */
-  readonly over: boolean
 }
 
 /**
@@ -25,7 +23,6 @@ export interface Waiting {
 export async function documentOfBody(call: Waiting, body: HeldBody, reading?: Reading): Promise<Json> {
   const room = call.memory.reserve(heapOfBody(body))
   if (room !== undefined) await room
-  if (call.over) throw new GatewayError('client_gone', 'The client disconnected.', { phase: 'memory' })
   try {
     return await parsed(body.bytes, reading)
   } catch (cause) {

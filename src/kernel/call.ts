@@ -10,6 +10,7 @@ import type { Caller, Route, Usage, VectorForm } from '../core/plan.js'
 import type { OverflowFile } from '../stores/overflow.js'
 import type { Spool } from '../stores/spool.js'
 import type { MemberChanges } from './body.js'
+import { Cancellation } from './cancellation.js'
 import type { ClientSecret } from './client-secrets.js'
 import type { Generation } from './generation.js'
 import { clientRequestId } from './heads.js'
@@ -56,7 +57,9 @@ export class Call implements Watched, InFlight {
   /** Headers of every answer to this request: CORS. */
   extraHeaders: readonly string[] = []
 
-  work: Work | undefined
+  /** Ends with the call; everything that works for the call listens to it. */
+  readonly cancellation = new Cancellation()
+  #work: Work | undefined
   attempts: AttemptNote[] = []
   error: GatewayError | undefined
   status = 0
@@ -110,6 +113,8 @@ export class Call implements Watched, InFlight {
   readonly #watched: number
   readonly #settle: (call: Call) => void
   #settled = false
+  /** Nothing more can be sent: the answer is complete, broken off, or has lost its client. */
+  #closed = false
   #stalledSince: number | undefined
 
   /** `settle` is called once, when the request is finished. */
@@ -153,9 +158,15 @@ export class Call implements Watched, InFlight {
     return this.#answerMemory
   }
 
-  /** The client left, or the answer is complete: nothing more can be sent. */
-  get over(): boolean {
-    return this.#settled
+  /** The work by which the call is answered, in the place of an earlier one that has ended. */
+  set work(work: Work) {
+    this.#work = work
+    this.cancellation.add(work)
+  }
+
+  /** For the runner of stages: whether an answer has been given, or none can be given any more. */
+  get answered(): boolean {
+    return this.#closed
   }
 
   /** The name of the caller's key: the owner of records, and the unit of fair sharing. All callers without a key count as one. */
@@ -184,8 +195,12 @@ export class Call implements Watched, InFlight {
     return this.response.headersSent
   }
 
-  /** Sends the head of the answer. `headers` is a flat name, value list that now belongs to this call. */
+  /**
+   * Sends the head of the answer. `headers` is a flat name, value list that now belongs to this call. Without effect on a
+   * call that has been answered, as are {@link write}, {@link end} and {@link answer}: results may come too late.
+   */
   begin(status: number, headers: string[]): void {
+    if (this.#closed || this.begun) return
     headers.push('x-request-id', this.id, ...this.extraHeaders)
     if (this.dropped.length > 0) addDroppedHeader(headers, this.dropped)
     const early = this.upload !== undefined && !this.request.complete
@@ -198,6 +213,7 @@ export class Call implements Watched, InFlight {
 
   /** Returns false if the client is slower than the upstream; continue after `onDrain`. */
   write(bytes: Uint8Array, onDrain: () => void): boolean {
+    if (this.#closed) return true
     this.firstByte ??= performance.now()
     this.bytesOut += bytes.length
     this.tap?.push(bytes)
@@ -219,6 +235,7 @@ export class Call implements Watched, InFlight {
 
   /** Ends the answer with bytes in a string, one character each. */
   endLatin1(bytes: string): void {
+    if (this.#closed) return
     this.firstByte ??= performance.now()
     this.bytesOut += bytes.length
     this.tap?.push(Buffer.from(bytes, 'latin1'))
@@ -226,6 +243,7 @@ export class Call implements Watched, InFlight {
   }
 
   end(bytes?: Uint8Array | string): void {
+    if (this.#closed) return
     if (bytes === undefined) {
       this.finish(() => this.response.end())
       return
@@ -238,6 +256,7 @@ export class Call implements Watched, InFlight {
 
   /** The answer's end waits until the answer has been stored, if it must be. */
   private finish(end: () => void): void {
+    this.#closed = true
     this.tap?.end()
     const kept = this.tap?.kept
     if (kept === undefined) end()
@@ -246,7 +265,7 @@ export class Call implements Watched, InFlight {
 
   private after(kept: Promise<void>, send: () => void): void {
     const sent = kept.then(() => {
-      if (!this.over) send()
+      if (!this.#settled) send()
     })
     sent.catch((cause: unknown) => this.fail(cause))
   }
@@ -271,12 +290,13 @@ export class Call implements Watched, InFlight {
     if (this.#settled || this.error !== undefined) return
     const error = cause instanceof GatewayError ? cause : unexpected(cause)
     this.error = error
-    this.work?.cancel()
+    this.cancellation.end(error)
     if (this.begun) {
-      this.response.destroy()
+      this.breakOff()
       return
     }
     if (error.code === 'client_gone') {
+      this.#closed = true
       this.request.destroy()
       return
     }
@@ -285,18 +305,24 @@ export class Call implements Watched, InFlight {
     this.answer(error.status, errorBody(error, this.family, this.id), errorHeaders(error, this.request))
   }
 
+  /** Breaks the transfer off: the only honest end of an answer that has begun and has no error of its own. */
+  breakOff(): void {
+    this.#closed = true
+    this.response.destroy()
+  }
+
   cut(error: GatewayError): void {
-    if (this.work?.cut(error) !== true) this.fail(error)
+    if (this.#work?.cut(error) !== true) this.fail(error)
   }
 
   check(now: number): void {
     const limits = this.generation.plan.limits
     if (this.#stalledSince !== undefined && now - this.#stalledSince > limits.stall) {
       this.error ??= new GatewayError('client_gone', 'The client stopped reading.', { phase: 'client_stall' })
-      this.response.destroy()
+      this.breakOff()
       return
     }
-    if (this.work !== undefined) this.work.check(now)
+    if (this.#work !== undefined) this.#work.check(now)
     else if (!this.begun && now - this.started > limits.upload) {
       this.fail(new GatewayError('request_timeout', 'The request did not arrive in time.', { phase: 'upload' }))
     }
@@ -317,8 +343,9 @@ export class Call implements Watched, InFlight {
       this.error ??= new GatewayError('client_gone', 'The client disconnected.', { phase: 'client_abort' })
     }
     this.#settled = true
+    this.#closed = true
     this.bytesIn = this.upload?.size ?? this.bytesIn
-    this.work?.cancel()
+    this.cancellation.end(this.error)
     void this.spool?.dispose()
     this.overflow?.close()
     this.#memory?.end()

@@ -106,7 +106,7 @@ export class Dispatch implements Work {
     const request = await buildLargeRequest(call, exchange, bodyWithMembers(call, exchange, body))
     // No copy is sent.
     if (request.body === body.bytes) call.bodyMemory.shrink(body.bytes.length)
-    if (call.over || call.error !== undefined) return
+    call.cancellation.throwIfCancelled()
     this.attempt(exchange, undefined).send(request)
   }
 
@@ -121,17 +121,17 @@ export class Dispatch implements Work {
       answerEstimate(call, translation.server, decoded)
       return
     }
-    if (call.over || call.error !== undefined) return
+    call.cancellation.throwIfCancelled()
     const strict = call.caller?.strict === true
     this.#media ??= new RemoteMedia(call)
     const whole = await this.#media.inlined(decoded, translation)
-    if (call.over || call.error !== undefined) return
+    call.cancellation.throwIfCancelled()
     const translator = translatorOf(whole, exchange, translation, strict, idsOf(call))
     const request = await translatedRequest(call, exchange, translator, whole)
     // Where the first one is repeated, the others are under way.
     const known = this.#others
     const others = known ?? (await othersOf(call, exchange, translator, whole))
-    if (call.over || call.error !== undefined) return
+    call.cancellation.throwIfCancelled()
     call.losses = translator.losses
     // While the upstream works only the request's bytes are in memory; for another target they are decoded again.
     if (!this.#media.holds && translator.letGo()) {
@@ -156,7 +156,6 @@ export class Dispatch implements Work {
 
   private failed(exchange: Exchange, failure: Failure, translator: Translator | undefined): void {
     const call = this.#call
-    if (call.over || call.begun || call.error !== undefined) return
     const again = this.mayTryAgain(exchange, failure)
     if (call.kernel.sink.debugs) logFailed(call, exchange, failure, again ? this.#exchanges[this.#next] : undefined)
     const others = this.#others
@@ -179,7 +178,7 @@ export class Dispatch implements Work {
     const write = (bytes: Uint8Array): void => void call.write(bytes, () => undefined)
     const answering = { call, route: this.#route, exchange, write, complete: () => undefined }
     const isAnswered = await sendOthers(answering, translator)
-    if (!isAnswered && !call.over && !call.begun) this.logFailure(failure)
+    if (!isAnswered) this.logFailure(failure)
   }
 
   private logFailure(failure: Failure): void {

@@ -148,7 +148,7 @@ async function* chunksOf(call: Call): AsyncGenerator<Buffer, void, void> {
   const { request } = call
   try {
     for await (const chunk of request.iterator({ destroyOnReturn: false })) {
-      if (call.over || call.error !== undefined) throw gone()
+      call.cancellation.throwIfCancelled()
       yield chunk as Buffer
     }
   } catch (error) {

@@ -53,17 +53,18 @@ async function serve(call: Call): Promise<void> {
   // Rejects resources of other callers before reading the body.
   const known = holding === undefined || holding.verb === 'makes' ? undefined : await routeToOwner(call, route, holding)
   const admitted = await admit(call, route)
-  if (call.over) return
+  call.cancellation.throwIfCancelled()
   const able = known ?? (holding === undefined ? resolve(call, route) : await routeToOwner(call, route, holding))
   const body = call.wantsStored ? await draftCompletion(call, admitted) : admitted
-  if (call.over) return
+  call.cancellation.throwIfCancelled()
   const holders = mayReference(body, route.names) ? await narrowByReferences(call, route, body, able) : able
-  if (call.over) return
+  call.cancellation.throwIfCancelled()
   const ruled = mayBeRuled(call, route, body) ? await checkMembers(call, route, body, holders) : holders
   const exchanges = route.batch === undefined ? ruled : await openBatch(call, route, route.batch, body, ruled)
-  if (call.over) return
+  call.cancellation.throwIfCancelled()
   const offered = call.wishes === undefined ? exchanges : await continueTurn(call, call.wishes, body, exchanges)
-  if (offered === undefined || call.over) return
+  if (offered === undefined) return
+  call.cancellation.throwIfCancelled()
   if (call.kernel.sink.debugs) logCandidates(call, offered)
   new Dispatch(call, route, body, call.completion?.named(offered) ?? offered, runsHere(call, body)).start()
 }

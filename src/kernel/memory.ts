@@ -57,6 +57,7 @@ interface Waiter {
   readonly bytes: number
   readonly timer: NodeJS.Timeout
   grant(): void
+  refuse(error: GatewayError): void
 }
 
 /**
@@ -115,7 +116,7 @@ export class Memory {
         reject(this.noRoom())
         this.serve()
       }, this.#use.wait)
-      this.#waiting.push({ lease, bytes, timer, grant: resolve })
+      this.#waiting.push({ lease, bytes, timer, grant: resolve, refuse: reject })
     })
   }
 
@@ -133,7 +134,7 @@ export class Memory {
     const waiter = this.remove(lease)
     if (waiter === undefined) return
     clearTimeout(waiter.timer)
-    waiter.grant()
+    waiter.refuse(ended())
     this.serve()
   }
 
@@ -197,6 +198,10 @@ export class Memory {
   }
 }
 
+function ended(): GatewayError {
+  return new GatewayError('client_gone', 'The client went away.', { phase: 'memory' })
+}
+
 /** What one request holds of a {@link Memory}. */
 export class MemoryLease {
   readonly owner: string
@@ -220,10 +225,11 @@ export class MemoryLease {
 
   /**
    * Reserves more bytes; undefined if they are available at once. Throws, or rejects, with `unavailable` if there is
-   * no room in time, and with `too_large` if there can never be. After the lease has ended it reserves nothing.
+   * no room in time, with `too_large` if there can never be, and with `client_gone` if the lease has ended.
    */
   reserve(bytes: number): Promise<void> | undefined {
-    return this.#ended ? undefined : this.#memory.reserve(this, bytes)
+    if (this.#ended) throw ended()
+    return this.#memory.reserve(this, bytes)
   }
 
   /** Only for {@link Memory}. */

@@ -28,7 +28,6 @@ export async function listResources(call: Call, { kind }: ResourceRule, serve: S
   const { items: found, more } = await call.kernel.state.ownership.page(ownerOf(call), kind, range, wanted)
   const items = isBackwards ? found.toReversed() : found
   const seen = await refresh(call, kind, items, serve)
-  if (call.over) return
   const objects = seen.map(item => objectWithLinks(call, kind, objectOf(item, kind)))
   const last = items.at(-1)
   if (pages !== 'tokens') {

@@ -89,7 +89,6 @@ export class ResourceRelay implements Relay {
     if (this.#address !== undefined && route.session !== undefined) {
       this.#headers.push(route.session.header, await openSession(call, route.session, exchange, this.#address))
     }
-    if (call.over || call.error !== undefined) return
     const changed = body.length === 0 ? body : (exchange.response?.(body) ?? body)
     const bytes = withGatewayLinks(call, this.#holding.kind, changed, document)
     this.#headers.push('content-length', String(bytes.length))

@@ -107,8 +107,7 @@ export class EventRelay implements Relay {
 
   broken(error: GatewayError): boolean {
     if (!this.#begun) return false
-    const { call } = this.#attempt
-    if (this.#done || call.over) return true
+    if (this.#done) return true
     if (this.#stream.ended) {
       this.complete(true)
       return true

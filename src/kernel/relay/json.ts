@@ -106,17 +106,17 @@ export class JsonRelay implements Relay {
 
   /** Rewrites a large answer, or one of vectors: parses it in steps, once memory is reserved for its objects. */
   private async rewrite(held: readonly Buffer[]): Promise<void> {
-    const { call, exchange } = this.#attempt
+    const { exchange } = this.#attempt
     const memory = answerLease(this.#attempt)
     try {
       const body = await joined(held, this.#size)
       const document = await answerDocument(body, this.#attempt, memory)
-      if (call.over || !this.judge(document, body)) return
+      if (!this.judge(document, body)) return
       const changed = asBuffer(exchange.response?.(body) ?? body)
       const rewritten = this.hasOtherVectors([changed])
         ? await this.withVectors(changed === body ? document : await parsed(changed), changed.length)
         : changed
-      if (!call.over) this.send(rewritten)
+      this.send(rewritten)
     } finally {
       memory.end()
     }
@@ -139,7 +139,7 @@ export class JsonRelay implements Relay {
     if (this.#buffered !== undefined) return false
     this.settle()
     this.#attempt.brokeOff(error)
-    this.#attempt.call.response.destroy()
+    this.#attempt.call.breakOff()
     return true
   }
 

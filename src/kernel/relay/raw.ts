@@ -38,7 +38,7 @@ export class RawRelay implements Relay {
   broken(error: GatewayError): boolean {
     if (!this.#begun) return false
     this.#attempt.brokeOff(error)
-    this.#attempt.call.response.destroy()
+    this.#attempt.call.breakOff()
     return true
   }
 

@@ -41,7 +41,6 @@ const CARRIED = [
  */
 export async function compact(call: Call, route: Route, serve: Serve): Promise<void> {
   const body = await admit(call, route)
-  if (call.over) return
   const { plan } = call.generation
   const maker = createRoute(plan)
   const isAllowed = call.caller?.may(call.model) === true
@@ -76,7 +75,6 @@ async function summary(call: Call, maker: Route, body: HeldBody, serve: Serve): 
   call.memory.release()
   const mostBytes = maker.limits.response
   const answer = await callInner(call, serve, { method: 'POST', path, body: ask, maxBytes: mostBytes })
-  if (call.over) return
   if (answer.status !== 200) return passOn(call, answer)
   const response = parseExact(answer.body.toString('utf8'))
   const text = isObject(response) ? textOf(response) : ''

@@ -28,8 +28,8 @@ export function keyOf(call: Call): string | undefined {
 /**
  * The task of a request with a key, and whether this request is the one that has to begin it. The record of a task stands
  * before the key leads to it, so a key that leads nowhere is one whose task never came to be: no two requests, in
- * whatever processes, begin it both. Who comes second waits until the first one knows what came of it. Undefined where
- * the client has gone. Throws `conflict` where the key came with another request, or the first one takes too long.
+ * whatever processes, begin it both. Who comes second waits until the first one knows what came of it. Throws
+ * `client_gone`, and `conflict` where the key came with another request, or the first one takes too long.
  */
 export async function claim(
   call: Call,
@@ -37,7 +37,7 @@ export async function claim(
   key: string,
   body: Body,
   create: () => Promise<TaskEntry>,
-): Promise<{ readonly entry: TaskEntry; readonly mine: boolean } | undefined> {
+): Promise<{ readonly entry: TaskEntry; readonly mine: boolean }> {
   const { repository } = call.kernel.tasks
   const { owner, id } = draft
   const wanted: Claimed = { id, digest: await digestOf(call, body) }
@@ -47,7 +47,7 @@ export async function claim(
     if (before !== undefined) {
       if (before.digest !== wanted.digest) throw reused()
       const entry = await whenSubmitted(call, draft, before.id, until)
-      if (call.over) return undefined
+      call.cancellation.throwIfCancelled()
       if (entry !== undefined) return { entry, mine: false }
     }
     const own = await create()
@@ -76,9 +76,9 @@ async function whenSubmitted(
   for (let wait = PAUSE_MS.first; ; wait = Math.min(2 * wait, PAUSE_MS.longest)) {
     const entry = await repository.findWithDeleted(kind, owner, id)
     const open = entry?.task.phase === 'submitting' && entry.task.ambiguous !== true
-    if (!open || call.over) return entry
+    if (!open) return entry
     if (Date.now() + wait > until) throw underWay()
-    await pause(wait)
+    await pause(wait, undefined, { signal: call.cancellation.signal })
   }
 }
 

@@ -30,10 +30,6 @@ export async function keptContent(
   if (blob === undefined) throw expired()
   const pieces = blob.pieces[Symbol.asyncIterator]()
   const begun = head ? undefined : await stored(pieces.next())
-  if (call.over) {
-    await pieces.return?.()
-    return
-  }
   const place = range === undefined ? [] : ['content-range', `bytes ${first}-${last}/${size}`]
   call.begin(range === undefined ? 200 : 206, [...common, ...place, 'content-length', String(last - first + 1)])
   if (begun === undefined) call.end()
@@ -44,6 +40,7 @@ export async function keptContent(
 class Sending implements Work {
   readonly #call: Call
   #goOn: () => void = () => undefined
+  #over = false
 
   constructor(call: Call) {
     this.#call = call
@@ -54,13 +51,13 @@ class Sending implements Work {
     call.work = this
     try {
       for (let next = first; next.done !== true; next = await rest.next()) {
-        if (call.over) return
+        if (this.#over) return
         const drained = new Promise<void>(resolve => {
           this.#goOn = resolve
         })
         if (!call.write(next.value, this.#goOn)) await drained
       }
-      if (!call.over) call.end()
+      call.end()
     } catch (cause) {
       // The transfer ends short, and the client sees that it does.
       call.truncated = true
@@ -70,15 +67,15 @@ class Sending implements Work {
     }
   }
 
-  /** The client has gone: nobody is waited for any more. */
   cancel(): void {
+    this.#over = true
     this.#goOn()
   }
 
   cut(error: GatewayError): boolean {
     this.#call.truncated = true
     this.#call.error ??= error
-    this.#call.response.destroy()
+    this.#call.breakOff()
     return true
   }
 

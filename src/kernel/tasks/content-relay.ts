@@ -76,6 +76,10 @@ export class ContentRelay implements UpstreamHandler, Work {
 
   send(request: UpstreamRequest): void {
     this.#call.work = this
+    if (this.#phase === 'over') {
+      if (this.#elsewhere) this.#dispatcher.finished(this.key)
+      return
+    }
     const dispatched = this.#dispatcher.dispatch(request, this)
     if (dispatched === 'waiting') this.enter('queue')
     else if (dispatched === 'full') this.fail('queue', noConnection('queue'), false)
@@ -226,7 +230,7 @@ export class ContentRelay implements UpstreamHandler, Work {
     this.#call.error ??= error
     this.#call.truncated = true
     this.stop()
-    this.#call.response.destroy()
+    this.#call.breakOff()
   }
 
   private enter(phase: 'queue' | 'connect' | 'first_byte' | 'content'): void {

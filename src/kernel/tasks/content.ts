@@ -86,7 +86,6 @@ class Fetch {
   readonly #task: Task
   readonly #target: TaskTarget
   readonly #wanted: Wanted
-  readonly #gone = new AbortController()
   #url: string | undefined
   #tries = 0
   #hops = 0
@@ -99,7 +98,6 @@ class Fetch {
     this.#target = target
     this.#wanted = wanted
     this.#url = wanted.artifact?.url
-    call.response.on('close', () => this.#gone.abort())
   }
 
   start(): void {
@@ -109,13 +107,8 @@ class Fetch {
   private async try(): Promise<void> {
     const { dispatcher, path, headers, elsewhere, base } = await this.place()
     const call = this.#call
-    if (call.over || call.error !== undefined) {
-      if (elsewhere) dispatcher.finished(call.key)
-      return
-    }
     const { variant, wish } = this.#wanted
     const relay = new ContentRelay(call, this.#target, dispatcher, elsewhere, variant, wish, failure => {
-      if (call.over || call.begun) return
       if (failure.location !== undefined && this.#hops < MAX_REDIRECTS && URL.canParse(failure.location, base)) {
         this.#hops++
         this.#url = new URL(failure.location, base).href
@@ -145,7 +138,7 @@ class Fetch {
     const path = this.#hasLeftUpstream ? undefined : pathAt(this.#url, origin)
     if (path !== undefined) return here(path)
     this.#hasLeftUpstream = true
-    const patience = AbortSignal.any([this.#gone.signal, AbortSignal.timeout(timeouts.connect)])
+    const patience = AbortSignal.any([this.#call.cancellation.signal, AbortSignal.timeout(timeouts.connect)])
     const connection = await this.guard().open(this.#url, patience)
     const own = ['accept-encoding', 'identity', 'user-agent', 'model-gateway', ...wanted]
     return { dispatcher: connection, path: connection.target, headers: own, elsewhere: true, base: connection.url.href }

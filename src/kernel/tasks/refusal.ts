@@ -21,7 +21,6 @@ export interface Refused {
 
 /** Tells the client why its task was not begun: in the upstream's words, where these can be shown. */
 export function refuse(call: Call, exchanges: readonly Exchange[], { error, answer, verdict }: Refused): void {
-  if (call.over) return
   const exchange = exchanges.find(one => one.upstream.name === call.attempts.at(-1)?.upstream)
   if (error.code === 'upstream_auth') call.kernel.onRefusedCredential()
   if (

@@ -122,7 +122,7 @@ async function seed(call: Call, _route: Route, route: TaskRoute): Promise<void> 
   }
   call.work = DETACHED_WORK
   const answer = await callUpstream(call.generation, task, target, 'seed').catch(reasonOf)
-  if (answer === undefined || call.over) return
+  if (answer === undefined) return
   if (answer.status < 200 || answer.status >= 300) throw errorOfStatus(answer.status, answer.headers)
   const document = documentOf(answer, seedCall)
   const { secrets } = call.generation.reach(target.upstream)

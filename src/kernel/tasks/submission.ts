@@ -40,7 +40,7 @@ export class Submission {
       const create = (): Promise<TaskEntry> => this.create(expires)
       const claimed =
         key === undefined ? { entry: await create(), mine: true } : await claim(call, draft, key, body, create)
-      if (claimed?.mine !== true) return claimed?.entry
+      if (!claimed.mine) return claimed.entry
       let { entry } = claimed
       const outcome = await this.sendInTurn(entry, next => {
         entry = next

@@ -21,16 +21,16 @@ import { lifetime, Submission } from './submission.js'
  */
 export async function submit(call: Call, route: Route, task: TaskRoute): Promise<void> {
   const body = await admit(call, route)
-  if (call.over) return
+  call.cancellation.throwIfCancelled()
   const presenter = presenterOf(task.kind)
   const input = presenter.input(name => call.member(name), task.label)
   const { tasks } = call.kernel
   const parent = await parentOf(call, task, presenter)
   const able = parent === undefined ? resolve(call, route) : exchangesOf(call, route, parent)
   const holders = mayReference(body, route.names) ? await narrowByReferences(call, route, body, able) : able
-  if (call.over) return
+  call.cancellation.throwIfCancelled()
   const exchanges = mayBeRuled(call, route, body) ? await checkMembers(call, route, body, holders) : holders
-  if (call.over) return
+  call.cancellation.throwIfCancelled()
   const origin = originOf(call)
   const hook = task.webhook === undefined ? undefined : tasks.hooks.hook(call.member(task.webhook), task.webhook)
   if (call.kernel.sink.debugs) logCandidates(call, exchanges)
@@ -65,7 +65,7 @@ export async function submit(call: Call, route: Route, task: TaskRoute): Promise
   const work = tasks.hold(submission.run(now + lifetime(first.shape)))
   call.work = DETACHED_WORK
   const entry = await work
-  if (entry !== undefined && !call.over) await answer(call, entry, task)
+  if (entry !== undefined) await answer(call, entry, task)
 }
 
 /** The submit has time limits of its own, and goes on where its client has gone: the upstream is at it already. */

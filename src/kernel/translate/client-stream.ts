@@ -86,7 +86,7 @@ export class ClientStream {
   /** Sends the gathered bytes, and ends the answer if it is complete. */
   flush(): void {
     const { call } = this.#attempt
-    if (call.over || this.#state === 'over') return
+    if (this.#state === 'over') return
     if (this.#state === 'breaking' && !call.begun && this.#out === '') {
       this.#state = 'over'
       this.#attempt.failed(
@@ -124,7 +124,6 @@ export class ClientStream {
     const event = parseExact(last.data)
     if (!isObject(event) || !isObject(event.response)) throw new Error('the last event carries the response')
     const response = await turn.keep(event.response)
-    if (call.over) return
     this.add(response === event.response ? last : { ...last, data: jsonText({ ...event, response }) })
     this.#out += closing(this.#framing)
     this.send()
@@ -136,7 +135,6 @@ export class ClientStream {
   private async remember(seals: SealGatherer): Promise<void> {
     const { call } = this.#attempt
     await seals.remember(call)
-    if (call.over) return
     this.#out += closing(this.#framing)
     this.send()
     this.#attempt.complete(false)

@@ -71,7 +71,7 @@ export class TranslatedDocument implements Relay {
     try {
       const document = await this.read(memory)
       const others = await documentsOf(this.#attempt, this.#translator, memory)
-      if (this.#attempt.call.over) return
+      this.#attempt.call.cancellation.throwIfCancelled()
       await this.show(document, others, memory).catch(cause => this.spent([document, ...others], cause))
     } finally {
       memory.end()
@@ -159,7 +159,8 @@ export async function sendOthers(attempt: Answering, translator: Translator): Pr
   try {
     const [first, ...rest] = await documentsOf(attempt, translator, memory)
     const { call } = attempt
-    if (first === undefined || call.over || call.begun) return false
+    if (first === undefined) return false
+    call.cancellation.throwIfCancelled()
     await send(attempt, translator, translator.document(first, rest), [], 0)
     return true
   } catch (cause) {
@@ -200,7 +201,6 @@ export async function sendDocument(
   const document = (await call.turn?.keep(body)) ?? body
   // A string leaves with the head in one write; a buffer would be a second one.
   const bytes = isLarge(size) ? await jsonBytes(document, size) : jsonText(document)
-  if (call.over || call.begun) return
   call.usage = usage
   attempt.complete(true)
   headers.push('content-type', 'application/json', ...translator.losses.headers())
@@ -217,7 +217,6 @@ function sendBytes(
   headers: string[],
 ): void {
   const { call } = attempt
-  if (call.over || call.begun) return
   call.usage = usage
   attempt.complete(true)
   headers.push('content-type', type, ...translator.losses.headers())
@@ -234,7 +233,6 @@ function sendFrames(
   headers: string[],
 ): void {
   const { call, route } = attempt
-  if (call.over || call.begun) return
   const framing = framingOf(call, route.framing)
   call.usage = usage
   call.events += frames.length

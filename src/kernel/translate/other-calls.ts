@@ -21,7 +21,7 @@ export class OtherCalls {
   }
 
   start(): void {
-    this.#call.response.once('close', () => this.cancel())
+    this.#call.cancellation.add(this)
     this.#answers = Promise.all(this.#requests.map(request => this.send(request, true)))
   }
 

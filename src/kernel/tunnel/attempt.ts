@@ -64,7 +64,7 @@ export class TunnelAttempt {
 
   private openRaw(headers: IncomingHttpHeaders, upstream: Duplex): void {
     const { call, route, exchange, client } = this.#context
-    if (this.#phase === 'over' || call.over) {
+    if (this.#phase === 'over') {
       upstream.destroy()
       return
     }
@@ -80,7 +80,7 @@ export class TunnelAttempt {
 
   private async openFramed(headers: IncomingHttpHeaders, upstream: Passed): Promise<void> {
     const { call, route, exchange, client } = this.#context
-    if (this.#phase === 'over' || call.over) {
+    if (this.#phase === 'over') {
       upstream.socket.terminate()
       return
     }

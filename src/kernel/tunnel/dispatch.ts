@@ -53,7 +53,6 @@ export class TunnelDispatch implements Work {
 
   private failed(exchange: Exchange, failure: Failure): void {
     const call = this.#call
-    if (call.over || call.begun || call.error !== undefined) return
     const isLeft = this.#next < this.#exchanges.length && this.#next < exchange.retry.attempts
     const again = isLeft && exchange.retry.covers(failure.condition)
     if (call.kernel.sink.debugs) logFailed(call, exchange, failure, again ? this.#exchanges[this.#next] : undefined)

@@ -46,12 +46,12 @@ async function open(call: Call, response: HandshakeResponse, socket: Duplex, hea
   checkHead(request, plan.limits)
   checkOrigin(request, plan.listen.cors?.origins ?? [])
   call.caller = await callerOf(call, route)
-  if (call.over) return
+  call.cancellation.throwIfCancelled()
   call.takePlace()
   checkHandshake(request)
   if (kernel.draining) throw new GatewayError('unavailable', 'The gateway is shutting down.', { retryAfter: 1000 })
   const body = await admit(call, route)
-  if (call.over) return
+  call.cancellation.throwIfCancelled()
   const able = resolve(call, route)
   const ruled = mayBeRuled(call, route, body) ? await checkMembers(call, route, body, able) : able
   const exchanges = ruled.filter(exchange => openingMessage(call, route, exchange) !== null)

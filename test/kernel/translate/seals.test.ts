@@ -10,7 +10,7 @@ import { MemoryStore } from '../../../src/stores/memory.js'
 /** As much of a call as remembering takes. */
 function callOf(recall: ReasoningCache, name: string | undefined = 'ann'): Call {
   const caller = name === '' ? undefined : { name }
-  return { caller, kernel: { state: { recall } } } as unknown as Call
+  return { caller, kernel: { state: { reasoningCache: recall } } } as unknown as Call
 }
 
 const seal = (value: string, by = 'messages'): Seal => ({ by, value })
