@@ -199,7 +199,7 @@ export class Memory {
 }
 
 function ended(): GatewayError {
-  return new GatewayError('client_gone', 'The client went away.', { phase: 'memory' })
+  return new GatewayError('client_gone', 'The client disconnected.', { phase: 'memory' })
 }
 
 /** What one request holds of a {@link Memory}. */
