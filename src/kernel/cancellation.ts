@@ -1,7 +1,7 @@
 import type { GatewayError } from '../core/errors.js'
 
 /** Work for a call that is in vain once the call has ended. */
-export interface Cancellable {
+interface Cancellable {
   /** Called once, and at once if the call has ended already. Must not throw. */
   cancel(): void
 }
