@@ -9,6 +9,8 @@ import { freePort } from '../scripts/free-port.mjs'
 
 const here = name => fileURLToPath(new URL(name, import.meta.url))
 const TICKS_PER_SECOND = 100
+/** Of Node, for heavy relaying: docs/operating.md. */
+const RELAY_FLAGS = ['--expose-gc', '--initial-old-space-size=128']
 const children = new Set()
 let files = 0
 
@@ -62,6 +64,11 @@ export async function startUploadUpstream() {
 
 export function startFileGateway(upstream) {
   return serve('gateway', 'files.yaml', upstream)
+}
+
+/** As docs/operating.md advises for heavy relaying. */
+export function startFlaggedGateway(upstream, file) {
+  return serve('with flags', file, upstream, RELAY_FLAGS)
 }
 
 export function startPairGateway(upstream) {

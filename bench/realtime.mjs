@@ -1,6 +1,6 @@
 // Measures the realtime tunnel and http-proxy-3 beside a bare tunnel of node:net: frames a second, latency of a round trip,
 // CPU of a frame. One upstream and one run for all, rounds in turn; the ratios are what counts, since timings depend on the
-// machine.
+// machine. `with flags`: the gateway under a Node with the flags that docs/operating.md advises for heavy relaying.
 // usage: node bench/realtime.mjs [--quick]     writes bench/out/realtime.json
 import { mkdirSync, writeFileSync } from 'node:fs'
 import {
@@ -8,6 +8,7 @@ import {
   cpu,
   KEY,
   load,
+  startFlaggedGateway,
   startRealtimeGateway,
   startRealtimeUpstream,
   startTunnel,
@@ -29,6 +30,7 @@ const sides = {
   tunnel: await startTunnel(upstream.port),
   library: await startTunnel(upstream.port, 'library-tunnel.mjs'),
   gateway: await startRealtimeGateway(upstream.port),
+  'with flags': await startFlaggedGateway(upstream.port, 'realtime.yaml'),
 }
 const names = Object.keys(sides)
 const results = {}
@@ -83,7 +85,7 @@ function show() {
         const { value, ratio } = result[what][name]
         return `${value.toFixed(what === 'cpu' ? 2 : 0)} ${unit} (${ratio.toFixed(2)})`.padEnd(28)
       })
-      console.log(`  ${name.padEnd(10)}${shown.join('').trimEnd()}`)
+      console.log(`  ${name.padEnd(12)}${shown.join('').trimEnd()}`)
     }
   }
 }

@@ -6,7 +6,6 @@ import type { ShowKey } from './banner.js'
 import { type Define, example, port } from './command.js'
 import { CommandError, coloured, EXIT, type Io, print } from './io.js'
 import { givenText, invalid, printProblems } from './loading.js'
-import { prepareMemory } from './memory.js'
 import type { KeptKey } from './serving.js'
 import { nextSignal } from './signals.js'
 import { FILE_WORDS, fileOf, type SourceOptions, takesSource, withVariables } from './source.js'
@@ -42,7 +41,6 @@ export const serveCommand: Define = (parent, io, end) => {
 
 async function serve(file: string, options: Options, io: Io): Promise<number> {
   const given = await givenText(file, io).catch(startFailure)
-  prepareMemory()
   const kept = new Map<string, KeptKey>()
   const shows = options.showKey === true ? 'always' : io.stdout.isTTY === true ? 'once' : 'never'
   const { gateway, text } = await start(

@@ -42,9 +42,6 @@ const DOORS: Readonly<Record<string, string | readonly string[]>> = {
   ws: ['src/net/framed-socket.ts', 'simulator/src/socket/'],
 }
 
-/** The one place that asks V8 for its collector of young objects, which no module offers. */
-const COLLECTOR = 'src/cli/memory.ts'
-
 const FORBIDDEN_BUILTINS = ['child_process', 'vm', 'cluster', 'inspector', 'repl', 'wasi']
 
 /** Folders that decide per request: they never touch a disk. */
@@ -140,8 +137,7 @@ function packagesOf(source: Source): string[] {
 
 function builtins(source: Source): string[] {
   const names = importsOf(source).map(({ specifier }) => specifier.replace(/^node:/, ''))
-  const forbidden = FORBIDDEN_BUILTINS.filter(name => name !== 'vm' || source.path !== COLLECTOR)
-  return names.filter(name => forbidden.includes(name)).map(name => `imports node:${name}`)
+  return names.filter(name => FORBIDDEN_BUILTINS.includes(name)).map(name => `imports node:${name}`)
 }
 
 function disk(source: Source): string[] {
