@@ -27,8 +27,8 @@ const MAX_STDERR_CHARS = 16_384
 /** Of a test that sets none itself. */
 const TEST_TIMEOUT_SECONDS = 120
 const KILL_AFTER_MS = 5_000
-/** What a test has to say aloud: that it left something out. */
-const NOTICE = /^# (SKIPPED|SAMPLED)/
+/** What a test reports although it passes: what it left out, and what it measured. */
+const NOTICE = /^# (SKIPPED|SAMPLED|MEASURED)/
 const SLOW_FILES_SHOWN = 12
 
 const { values, positionals } = parseArgs({
