@@ -5,6 +5,7 @@ import { sumOfUsage } from '../wire/usage.js'
 import type { Call } from './call.js'
 import type { Failure } from './failure.js'
 import { traceId } from './heads.js'
+import type { Feature } from './stages.js'
 import { shortened } from './upstream-words.js'
 
 /** Maximum length of a logged path. */
@@ -14,9 +15,10 @@ const MAX_PARAM_CHARS = 200
 
 const NOTHING: readonly string[] = []
 
-/** Writes the log entry of a settled call. */
-export function recordCall(call: Call): void {
-  call.kernel.sink.record(account(call))
+/** The log line of each call. */
+export const log: Feature = {
+  name: 'log',
+  compile: ({ kernel }) => ({ name: 'log', record: call => kernel.sink.record(account(call)) }),
 }
 
 function account(call: Call): RequestEntry {

@@ -5,13 +5,24 @@ import { listResources } from './held/list.js'
 import type { Serve } from './held/refresh.js'
 import { type MethodsOf, modelShape } from './model-shapes.js'
 import { NOT_ALLOWED, whyNot } from './resolve.js'
-import { STATE_ANSWERS } from './state/answers.js'
+import type { Feature, Maybe } from './stages.js'
+import { forgetDeleted, STATE_ANSWERS } from './state/answers.js'
 import { CLIENT_SECRET_ANSWERS } from './state/client-secret-answer.js'
 import { COMPLETION_ANSWERS } from './state/completion-answers.js'
 import { CONVERSATION_ANSWERS } from './state/conversation-answers.js'
 
 /** Answers of the gateway's own: the models that the presented key may use, in the shape of the caller's family; and state. */
-export function answer(call: Call, route: Route, serve: Serve): void | Promise<void> {
+export const answers: Feature = {
+  name: 'answers',
+  compile({ kernel, route }) {
+    if (route?.lane !== 'answer') return undefined
+    const serve = (call: Call): Maybe<void> => answer(call, route, kernel.serve)
+    if (route.answer === 'response.delete') return { name: 'answers', serve, record: forgetDeleted }
+    return { name: 'answers', serve }
+  },
+}
+
+function answer(call: Call, route: Route, serve: Serve): Maybe<void> {
   if (route.holding !== undefined) return listResources(call, route.holding, serve)
   const ofState = route.answer && HOSTED[route.answer]
   if (ofState !== undefined) return ofState(call, route, serve)

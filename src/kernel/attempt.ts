@@ -8,6 +8,7 @@ import type { Worker } from './event-loop-shares.js'
 import type { Failure } from './failure.js'
 import { openRelay } from './relay/open.js'
 import type { Relay, Source } from './relay/relay.js'
+import type { Outcome } from './stages.js'
 import { logAnswered, logSent } from './trail.js'
 import { openTranslation } from './translate/open.js'
 import type { Translator } from './translate/translator.js'
@@ -22,6 +23,13 @@ const LINGER_MS = 1000
  */
 type Phase = 'queue' | 'connect' | 'first_byte' | 'content' | 'lingering' | 'over'
 
+interface AttemptEvents {
+  /** Before a byte of its answer had reached the client. */
+  failed(failure: Failure): void
+  /** Once, and before `failed`. */
+  ended(outcome: Outcome): void
+}
+
 /** One try at one target: the upstream's side of a call. */
 export class Attempt implements UpstreamHandler, Source, Worker {
   readonly call: Call
@@ -31,7 +39,7 @@ export class Attempt implements UpstreamHandler, Source, Worker {
   readonly translator: Translator | undefined
   readonly mayYield: boolean
   readonly key: string
-  readonly #report: (failure: Failure) => void
+  readonly #events: AttemptEvents
   readonly #dispatched: number
   readonly #started = performance.now()
   #phase: Phase = 'connect'
@@ -57,7 +65,7 @@ export class Attempt implements UpstreamHandler, Source, Worker {
     translator: Translator | undefined,
     dispatched: number,
     mayYield: boolean,
-    report: (failure: Failure) => void,
+    events: AttemptEvents,
   ) {
     this.call = call
     this.key = call.key
@@ -66,7 +74,7 @@ export class Attempt implements UpstreamHandler, Source, Worker {
     this.translator = translator
     this.#dispatched = dispatched
     this.mayYield = mayYield
-    this.#report = report
+    this.#events = events
   }
 
   send(request: UpstreamRequest): void {
@@ -229,7 +237,7 @@ export class Attempt implements UpstreamHandler, Source, Worker {
     if (this.#phase === 'over') return
     this.record(typeof condition === 'number' ? 'status' : condition)
     this.stop()
-    this.#report(answer === undefined ? { condition, error } : { condition, error, answer })
+    this.#events.failed(answer === undefined ? { condition, error } : { condition, error, answer })
   }
 
   brokeOff(error: GatewayError): void {
@@ -306,6 +314,7 @@ export class Attempt implements UpstreamHandler, Source, Worker {
   private record(phase: string): void {
     if (this.#noted) return
     this.#noted = true
+    this.#events.ended({ phase, status: this.#status })
     const { upstream, model } = this.exchange
     const milliseconds = Math.round((performance.now() - this.#started) * 100) / 100
     this.call.attempts.push({ upstream: upstream.name, model, phase, status: this.#status, milliseconds })

@@ -1,7 +1,17 @@
 import type { IncomingMessage } from 'node:http'
 import type { Placement } from '../core/placement.js'
-import type { Caller, KeyRing } from '../core/plan.js'
+import type { Caller, KeyRing, Miss } from '../core/plan.js'
 import { unauthenticated } from '../core/refusals.js'
+import type { Feature } from './stages.js'
+
+/** The keys of the plan, where the route reads them. */
+export const keys: Feature = {
+  name: 'keys',
+  compile: ({ plan, route }) => ({
+    name: 'keys',
+    identify: call => authenticate(call.request, call.query, (route ?? (call.match as Miss)).caller, plan.keys),
+  }),
+}
 
 /**
  * Finds the caller whose key the request presents. All refusals are the same 401: no key, an unknown key, an expired

@@ -3,13 +3,14 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { writesDefault } from '../core/default-model.js'
 import type { AttemptNote, RequestEntry } from '../core/entry.js'
 import { errorBody } from '../core/error-bodies.js'
-import { type ERROR_CODES, type Family, GatewayError } from '../core/errors.js'
+import { type Family, GatewayError } from '../core/errors.js'
 import { jsonText } from '../core/exact-json.js'
 import { NO_PARAMS, type Params } from '../core/params.js'
-import type { Caller, Route, Usage, VectorForm } from '../core/plan.js'
+import type { Caller, Exchange, Match, Miss, Route, Usage, VectorForm } from '../core/plan.js'
 import type { OverflowFile } from '../stores/overflow.js'
 import type { Spool } from '../stores/spool.js'
-import type { MemberChanges } from './body.js'
+import { addDroppedHeader, errorHeaders } from './answer-head.js'
+import type { Body, MemberChanges } from './body.js'
 import { Cancellation } from './cancellation.js'
 import type { ClientSecret } from './client-secrets.js'
 import type { Generation } from './generation.js'
@@ -17,19 +18,29 @@ import { clientRequestId } from './heads.js'
 import type { ResultNames } from './held/batch/result-names.js'
 import { connectedFrom } from './inner.js'
 import type { InFlight, Kernel } from './kernel.js'
-import { linger } from './linger.js'
+import { linger, onceGone } from './linger.js'
 import type { MemoryLease } from './memory.js'
+import { Slots } from './slot.js'
 import type { CompletionDraft } from './state/completions.js'
 import type { ResponseTurn, TurnOptions } from './state/response-turn.js'
-import type { Tap } from './tap.js'
+import { type Tap, Taps } from './tap.js'
 import type { Upload } from './upload.js'
 import type { Watched, Work } from './watchdog.js'
+
+/** What a call itself runs of the stages of its route; `chain.ts` has all of them. */
+export interface CallHooks {
+  readonly onUsage: readonly ((call: Call, usage: Usage) => void)[]
+  readonly onAnswerHead: readonly ((call: Call, status: number, headers: string[]) => void)[]
+  readonly beforeEnd: readonly ((call: Call) => void | Promise<void>)[]
+  readonly settle: readonly ((call: Call) => void)[]
+  readonly record: readonly ((call: Call) => void)[]
+}
 
 /**
  * One request from arrival to settlement. It collects everything that is known about the request; the steps of the
  * pipeline fill it in. It settles exactly once, when its response is closed, for whatever reason.
  */
-export class Call implements Watched, InFlight {
+export class Call extends Slots implements Watched, InFlight {
   readonly kernel: Kernel
   readonly generation: Generation
   readonly request: IncomingMessage
@@ -45,6 +56,9 @@ export class Call implements Watched, InFlight {
   readonly query: URLSearchParams | undefined
 
   route: Route | undefined
+  /** Body and candidates, best first, as the stages so far have left them. */
+  body: Body = { type: 'none' }
+  candidates: readonly Exchange[] = []
   params: Params = NO_PARAMS
   caller: Caller | undefined
   /** The client secret that replaces the caller's key, if there is one. */
@@ -54,8 +68,6 @@ export class Call implements Watched, InFlight {
   /** Whether the request itself contains that name; it may have another word for it, or none. */
   named = false
   stream = false
-  /** Headers of every answer to this request: CORS. */
-  extraHeaders: readonly string[] = []
 
   /** Ends with the call; everything that works for the call listens to it. */
   readonly cancellation = new Cancellation()
@@ -71,7 +83,6 @@ export class Call implements Watched, InFlight {
   /** Whether the answer began before the request was complete. */
   early = false
   truncated = false
-  usage: Usage | undefined
   /** Usage of failed attempts. */
   spent: Usage | undefined
   /** How a WebSocket that was passed through ended. */
@@ -108,19 +119,19 @@ export class Call implements Watched, InFlight {
   /** What translation omitted. */
   losses: { readonly dropped: readonly string[] } | undefined
   /** The key by which this request counts among all requests in flight, once it does. */
-  #placed: string | undefined
   readonly #entered: number
   readonly #watched: number
-  readonly #settle: (call: Call) => void
+  #match: Match | Miss | undefined
+  #chain: CallHooks | undefined
+  #usage: Usage | undefined
   #settled = false
   /** Nothing more can be sent: the answer is complete, broken off, or has lost its client. */
   #closed = false
   #stalledSince: number | undefined
 
-  /** `settle` is called once, when the request is finished. */
-  constructor(kernel: Kernel, request: IncomingMessage, response: ServerResponse, settle: (call: Call) => void) {
+  constructor(kernel: Kernel, request: IncomingMessage, response: ServerResponse) {
+    super()
     this.kernel = kernel
-    this.#settle = settle
     this.generation = kernel.generation.lease()
     this.request = request
     this.response = response
@@ -137,7 +148,42 @@ export class Call implements Watched, InFlight {
     this.#entered = kernel.enter(this)
     this.#watched = kernel.watchdog.add(this)
     response.on('close', () => this.close())
-    if (response.socket === null) this.watchSocket()
+    if (response.socket === null) onceGone(request, response, () => this.close())
+  }
+
+  /** Only for the pipeline, once. */
+  matched(match: Match | Miss, family: Family, chain: CallHooks): void {
+    this.#match = match
+    this.#chain = chain
+    this.family = family
+    this.route = match.route
+    if (match.route !== undefined) this.params = match.params
+  }
+
+  get match(): Match | Miss {
+    if (this.#match === undefined) throw new Error('the call has not been matched')
+    return this.#match
+  }
+
+  /** The stages that this call passes. */
+  get chain(): CallHooks {
+    if (this.#chain === undefined) throw new Error('the call has not been matched')
+    return this.#chain
+  }
+
+  /** Usage as far as it is known. */
+  get usage(): Usage | undefined {
+    return this.#usage
+  }
+
+  set usage(usage: Usage | undefined) {
+    this.#usage = usage
+    if (usage !== undefined) for (const onUsage of this.chain.onUsage) onUsage(this, usage)
+  }
+
+  /** Lets an observer see the answer's bytes, beside those that do already. */
+  observe(tap: Tap | undefined): void {
+    if (tap !== undefined) this.tap = this.tap === undefined ? tap : new Taps([this.tap, tap])
   }
 
   /** Memory of this call's request as objects. */
@@ -164,25 +210,14 @@ export class Call implements Watched, InFlight {
     this.cancellation.add(work)
   }
 
-  /** For the runner of stages: whether an answer has been given, or none can be given any more. */
+  /** For the runner of stages: whether an answer has begun, or none can be given any more. */
   get answered(): boolean {
-    return this.#closed
+    return this.#closed || this.begun
   }
 
   /** The name of the caller's key: the owner of records, and the unit of fair sharing. All callers without a key count as one. */
   get key(): string {
     return this.caller?.name ?? ''
-  }
-
-  /** Counts this request among those in flight, until it settles. Throws `unavailable` if there are too many. */
-  takePlace(): void {
-    if (!this.kernel.inFlight.take(this.key)) {
-      throw new GatewayError('unavailable', 'Too many requests are in flight. Try again soon.', {
-        retryAfter: 1000,
-        limit: 'in_flight',
-      })
-    }
-    this.#placed = this.key
   }
 
   /** Whether the model's name is sent upstream: the request contains it, or the route writes its default. */
@@ -201,7 +236,8 @@ export class Call implements Watched, InFlight {
    */
   begin(status: number, headers: string[]): void {
     if (this.#closed || this.begun) return
-    headers.push('x-request-id', this.id, ...this.extraHeaders)
+    headers.push('x-request-id', this.id)
+    for (const onAnswerHead of this.chain.onAnswerHead) onAnswerHead(this, status, headers)
     if (this.dropped.length > 0) addDroppedHeader(headers, this.dropped)
     const early = this.upload !== undefined && !this.request.complete
     if (this.kernel.draining || early) headers.push('connection', 'close')
@@ -217,6 +253,8 @@ export class Call implements Watched, InFlight {
     this.firstByte ??= performance.now()
     this.bytesOut += bytes.length
     this.tap?.push(bytes)
+    // An observer may have ended the call.
+    if (this.#closed) return true
     const kept = this.tap?.kept
     if (kept !== undefined) {
       this.after(kept, () => this.response.write(bytes))
@@ -239,7 +277,7 @@ export class Call implements Watched, InFlight {
     this.firstByte ??= performance.now()
     this.bytesOut += bytes.length
     this.tap?.push(Buffer.from(bytes, 'latin1'))
-    this.finish(() => this.response.end(bytes, 'latin1'))
+    if (!this.#closed) this.finish(() => this.response.end(bytes, 'latin1'))
   }
 
   end(bytes?: Uint8Array | string): void {
@@ -251,7 +289,7 @@ export class Call implements Watched, InFlight {
     this.tap?.push(typeof bytes === 'string' ? Buffer.from(bytes) : bytes)
     this.firstByte ??= performance.now()
     this.bytesOut += typeof bytes === 'string' ? Buffer.byteLength(bytes) : bytes.length
-    this.finish(() => this.response.end(bytes))
+    if (!this.#closed) this.finish(() => this.response.end(bytes))
   }
 
   /** The answer's end waits until the answer has been stored, if it must be. */
@@ -259,8 +297,15 @@ export class Call implements Watched, InFlight {
     this.#closed = true
     this.tap?.end()
     const kept = this.tap?.kept
-    if (kept === undefined) end()
+    const { beforeEnd } = this.chain
+    if (beforeEnd.length > 0) this.after(this.prepareEnd(kept), end)
+    else if (kept === undefined) end()
     else this.after(kept, end)
+  }
+
+  private async prepareEnd(kept: Promise<void> | undefined): Promise<void> {
+    await kept
+    for (const beforeEnd of this.chain.beforeEnd) await beforeEnd(this)
   }
 
   private after(kept: Promise<void>, send: () => void): void {
@@ -328,15 +373,6 @@ export class Call implements Watched, InFlight {
     }
   }
 
-  /** Behind others on its connection (pipelining) a response has no socket yet, and does not hear of its end. */
-  private watchSocket(): void {
-    const { socket } = this.request
-    const gone = (): void => this.close()
-    socket.setMaxListeners(0)
-    socket.once('close', gone)
-    this.response.once('close', () => socket.off('close', gone))
-  }
-
   private close(): void {
     if (this.#settled) return
     if (!this.response.writableFinished) {
@@ -352,43 +388,13 @@ export class Call implements Watched, InFlight {
     this.#bodyMemory?.end()
     this.#answerMemory?.end()
     this.kernel.watchdog.delete(this.#watched)
-    this.#settle(this)
+    for (const settle of this.chain.settle) settle(this)
+    for (const record of this.chain.record) record(this)
     this.generation.release()
-    if (this.#placed !== undefined) this.kernel.inFlight.release(this.#placed)
     this.kernel.leave(this.#entered)
   }
 }
 
-/** Adds names to those that translation left out, in a flat name, value list. */
-function addDroppedHeader(headers: string[], names: readonly string[]): void {
-  const at = headers.indexOf('x-gateway-dropped')
-  if (at < 0) headers.push('x-gateway-dropped', names.join(', '))
-  else headers[at + 1] = `${names.join(', ')}, ${headers[at + 1]}`
-}
-
 function unexpected(cause: unknown): GatewayError {
   return new GatewayError('internal', 'The gateway failed to handle this request.', { cause })
-}
-
-function errorHeaders(error: GatewayError, request: IncomingMessage): string[] {
-  const headers = ['x-gateway-error', error.code, ...(error.details.headers ?? [])]
-  const wait = error.details.retryAfter
-  if (wait !== undefined) {
-    headers.push('retry-after', String(Math.ceil(wait / 1000)))
-    if (wait % 1000 !== 0) headers.push('retry-after-ms', String(Math.ceil(wait)))
-  }
-  if (error.details.allow !== undefined) headers.push('allow', error.details.allow.join(', '))
-  if (error.status === 401) headers.push('www-authenticate', 'Bearer')
-  const isOver = error.code in AMBIGUOUS || request.headers.expect !== undefined
-  // A connection that ends gives its descriptor back.
-  if (isOver || error.details.limit === 'descriptors') headers.push('connection', 'close')
-  return headers
-}
-
-/** After these the two sides may disagree about where the next request begins. */
-const AMBIGUOUS: Partial<Record<keyof typeof ERROR_CODES, true>> = {
-  bad_request: true,
-  headers_too_large: true,
-  url_too_long: true,
-  request_timeout: true,
 }

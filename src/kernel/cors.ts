@@ -1,5 +1,5 @@
-import type { Match, Miss } from '../core/plan.js'
 import type { Call } from './call.js'
+import type { Feature } from './stages.js'
 
 /** How long a browser may keep a preflight's answer, seconds. */
 const PREFLIGHT_MAX_AGE_SECONDS = '600'
@@ -8,27 +8,38 @@ const EXPOSED = [
   ...['retry-after', 'retry-after-ms', 'x-should-retry'],
 ].join(', ')
 
-/**
- * Lets the declared browser origins in: marks the answers to them and answers their preflights itself. True where the
- * request was a preflight and is answered.
- */
-export function cors(call: Call, matched: Match | Miss): boolean {
-  const settings = call.generation.plan.listen.cors
-  const { origin } = call.request.headers
-  if (settings === undefined || origin === undefined) return false
-  if (!settings.origins.includes(origin) && !settings.origins.includes('*')) return false
-  call.extraHeaders = [
-    'access-control-allow-origin',
-    origin,
-    'vary',
-    'origin',
-    'access-control-expose-headers',
-    EXPOSED,
-  ]
-  const method = call.request.headers['access-control-request-method']
-  if (call.request.method !== 'OPTIONS' || method === undefined) return false
-  if (matched.route === undefined && matched.status !== 405) return false
-  const allow = matched.route === undefined ? matched.allow : [matched.route.method]
+/** Lets the declared browser origins in: marks the answers to them, and answers their preflights itself. */
+export const cors: Feature = {
+  name: 'cors',
+  compile({ plan, route }) {
+    const origins = plan.listen.cors?.origins
+    if (origins === undefined || route?.tunnel !== undefined) return undefined
+    const originOf = ({ request }: Call): string | undefined => {
+      const { origin } = request.headers
+      return origin !== undefined && (origins.includes(origin) || origins.includes('*')) ? origin : undefined
+    }
+    return {
+      name: 'cors',
+      onRequest(call) {
+        if (originOf(call) !== undefined) answerPreflight(call)
+      },
+      onAnswerHead(call, _status, headers) {
+        const origin = originOf(call)
+        if (origin === undefined) return
+        headers.push('access-control-allow-origin', origin, 'vary', 'origin')
+        headers.push('access-control-expose-headers', EXPOSED)
+      },
+    }
+  },
+}
+
+/** Of a path that is served, with whatever method; others get their error. */
+function answerPreflight(call: Call): void {
+  const { match, request } = call
+  const method = request.headers['access-control-request-method']
+  if (request.method !== 'OPTIONS' || method === undefined) return
+  if (match.route === undefined && match.status !== 405) return
+  const allow = match.route === undefined ? match.allow : [match.route.method]
   call.begin(204, [
     'access-control-allow-methods',
     allow.join(', '),
@@ -38,7 +49,6 @@ export function cors(call: Call, matched: Match | Miss): boolean {
     PREFLIGHT_MAX_AGE_SECONDS,
   ])
   call.end()
-  return true
 }
 
 function requestedHeaders(call: Call): string {

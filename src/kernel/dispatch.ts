@@ -6,6 +6,7 @@ import { noteCause } from './account.js'
 import { Attempt } from './attempt.js'
 import type { Body, HeldBody } from './body.js'
 import type { Call } from './call.js'
+import { Gates } from './chain.js'
 import type { Failure } from './failure.js'
 import { bodyWithMembers } from './members.js'
 import { passAnswer } from './passed-refusal.js'
@@ -35,6 +36,8 @@ export class Dispatch implements Work {
   #tries = 0
   #repeated = false
   #attempt: Attempt | undefined
+  /** Those of the target at hand, if stages have any. */
+  #gates: Gates | undefined
   /** The client's request as its protocol has it, once a target that speaks another one has come up. */
   #decoded: DecodedRequest | undefined
   #media: RemoteMedia | undefined
@@ -71,6 +74,7 @@ export class Dispatch implements Work {
     this.#media?.cancel()
     this.#others?.cancel()
     this.#attempt?.cancel()
+    this.#gates?.end({ phase: 'cancelled', status: undefined })
   }
 
   cut(error: GatewayError): boolean {
@@ -82,6 +86,24 @@ export class Dispatch implements Work {
     if (exchange === undefined) throw new Error('no exchange is left')
     this.#next++
     this.#tries++
+    const gates = Gates.of({ call: this.#call, exchange })
+    this.#gates = gates
+    if (gates === undefined) this.ask(exchange)
+    else
+      gates
+        .enter()
+        .then(shut => (shut === undefined ? this.ask(exchange) : this.skip(shut)))
+        .catch((cause: unknown) => this.#call.fail(cause))
+  }
+
+  /** A stage gives this target up before it is asked. */
+  private skip(shut: GatewayError): void {
+    if (this.#next >= this.#exchanges.length) throw shut
+    this.#tries--
+    this.try()
+  }
+
+  private ask(exchange: Exchange): void {
     const { translation } = exchange
     if (translation === undefined && this.#body.type === 'bytes' && isLarge(this.#body.bytes.length)) {
       this.relayLarge(exchange, this.#body).catch((cause: unknown) => this.#call.fail(cause))
@@ -147,8 +169,10 @@ export class Dispatch implements Work {
 
   private attempt(exchange: Exchange, translator: Translator | undefined): Attempt {
     const mayYield = this.#next < this.#exchanges.length && this.hasTries(exchange)
-    const attempt = new Attempt(this.#call, this.#route, exchange, translator, this.#started, mayYield, failure => {
-      this.failed(exchange, failure, translator)
+    const gates = this.#gates
+    const attempt = new Attempt(this.#call, this.#route, exchange, translator, this.#started, mayYield, {
+      failed: failure => this.failed(exchange, failure, translator),
+      ended: outcome => gates?.end(outcome),
     })
     this.#attempt = attempt
     return attempt

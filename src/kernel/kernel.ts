@@ -1,7 +1,9 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Sink } from '../core/entry.js'
 import type { GatewayError } from '../core/errors.js'
 import { FairShares } from '../core/fair-shares.js'
 import type { Limits } from '../core/limits.js'
+import type { Plan } from '../core/plan.js'
 import type { Store } from '../core/store.js'
 import { Spooler } from '../stores/spool.js'
 import { EventLoopShares } from './event-loop-shares.js'
@@ -9,6 +11,7 @@ import type { Generation } from './generation.js'
 import { bodyCapacity, capacityOf, FOR_BODIES, Memory } from './memory.js'
 import { ModelLists } from './model-lists.js'
 import { SlotSet } from './slot-set.js'
+import type { Serve } from './state/background.js'
 import { STATE_BOUNDS, type StateBounds } from './state/bounds.js'
 import { State } from './state/state.js'
 import { Tasks } from './tasks/tasks.js'
@@ -24,8 +27,18 @@ export interface InFlight {
   cut(error: GatewayError): void
 }
 
+/** What serves requests: the pipeline. */
+export interface Server {
+  /** Prepares a plan that is about to go live. Throws where it cannot be served. */
+  compile(kernel: Kernel, plan: Plan): void
+  handle(kernel: Kernel, request: IncomingMessage, response: ServerResponse): void
+}
+
 /** What all requests of a process share. */
 export class Kernel {
+  readonly #server: Server
+  /** Serves a request, one from inside the process included. */
+  readonly serve: Serve = (request, response) => this.#server.handle(this, request, response)
   readonly watchdog = new Watchdog()
   /** Answers that come faster than they can be worked on. */
   readonly turns = new EventLoopShares()
@@ -61,8 +74,9 @@ export class Kernel {
   /** Set while the process drains: responses then ask clients to close their connections. */
   draining = false
 
-  constructor(generation: Generation, sink: Sink, store: Store) {
+  constructor(generation: Generation, sink: Sink, store: Store, server: Server) {
     this.#generation = generation
+    this.#server = server
     this.sink = sink
     this.store = store
     this.inFlight = new FairShares(generation.plan.limits.in_flight)
@@ -73,6 +87,7 @@ export class Kernel {
     this.memory = { requests: new Memory(capacity), answers: new Memory(capacity), bodies }
     this.state = new State(store, this.stateBounds(), error => this.onStoreFault(error))
     this.tasks = new Tasks(this)
+    server.compile(this, generation.plan)
   }
 
   private bodyCapacity(): number {
@@ -97,6 +112,7 @@ export class Kernel {
 
   /** Serves new requests from `next`; those in flight finish on the generation that they leased. */
   swap(next: Generation): void {
+    this.#server.compile(this, next.plan)
     const last = this.#generation
     this.#generation = next
     this.inFlight.total = next.plan.limits.in_flight

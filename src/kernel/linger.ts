@@ -40,3 +40,10 @@ export function linger(request: IncomingMessage, response: ServerResponse): void
     socket.end()
   }
 }
+
+/** Hears of a lost client for a response without a socket: a pipelined one has none until its turn, and misses `close`. */
+export function onceGone({ socket }: IncomingMessage, response: ServerResponse, gone: () => void): void {
+  socket.setMaxListeners(0)
+  socket.once('close', gone)
+  response.once('close', () => socket.off('close', gone))
+}

@@ -12,7 +12,21 @@ import { checkFound, type Naming, nameThere, refusedMember, WHY_DROPPED } from '
 import type { Body, FormBody, HeldBody, MemberChanges } from './body.js'
 import type { Call } from './call.js'
 import { ownQuery } from './own-query.js'
+import type { Feature } from './stages.js'
 import { yieldToEventLoop } from './translate/steps.js'
+
+/** Members and queries that name models, or that no upstream may get. */
+export const members: Feature = {
+  name: 'members',
+  compile({ route }) {
+    if (route === undefined || route.lane === 'answer') return undefined
+    return {
+      name: 'members',
+      narrow: (call, candidates, body) =>
+        mayBeRuled(call, route, body) ? checkMembers(call, route, body, candidates) : candidates,
+    }
+  },
+}
 
 /** Whether the route's rules may be about anything in a request. */
 export function mayBeRuled({ query }: Call, { members }: Route, body: Body): boolean {

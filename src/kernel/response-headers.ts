@@ -41,3 +41,14 @@ export function responseHeaders(headers: UpstreamHeaders, exchange: Exchange): s
 function sendable(value: string): boolean {
   return /^[\t\x20-\x7e\x80-\xff]*$/.test(value)
 }
+
+/** A header's one value; several are joined. */
+export function single(value: string | string[] | undefined): string | undefined {
+  return Array.isArray(value) ? value.join(', ') : value
+}
+
+/** The declared length of an answer's body, bytes. */
+export function lengthOf(headers: UpstreamHeaders): number | undefined {
+  const value = single(headers['content-length'])
+  return value === undefined ? undefined : Number(value)
+}

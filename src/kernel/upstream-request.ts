@@ -7,6 +7,7 @@ import { type IsReserved, mergeQuery } from '../wire/query.js'
 import { standsInBody } from './admit.js'
 import type { Body, HeldBody } from './body.js'
 import type { Call } from './call.js'
+import { chainOf } from './chain.js'
 import { sentForm } from './form.js'
 import type { Reach } from './generation.js'
 import { changesOf } from './members.js'
@@ -66,6 +67,7 @@ function headersFor(call: Call, exchange: Exchange, body: Body): string[] {
   const isUntyped = body.type === 'bytes' && given['content-type'] === undefined
   if (isUntyped && !fixed.names.has('content-type')) headers.push('content-type', 'application/json')
   headers.push('x-request-id', call.id)
+  for (const onUpstreamRequest of chainOf(call).onUpstreamRequest) onUpstreamRequest(call, exchange, headers)
   const length = body.type === 'stream' ? declaredLength(call.request) : undefined
   if (length !== undefined) headers.push('content-length', String(length))
   return headers
@@ -106,10 +108,14 @@ function bodyFor(call: Call, exchange: Exchange, body: Body, headers: string[]):
     case 'bytes': {
       const edits = naming(call, exchange, body)
       const own = edits.length === 0 ? body.bytes : apply(body.bytes, edits)
-      const bytes = call.turn?.relayed(own) ?? own
+      const bytes = bodyOfStages(call, own)
       return exchange.request === undefined ? bytes : transformed(exchange.request, bytes)
     }
   }
+}
+
+function bodyOfStages(call: Call, body: Uint8Array): Uint8Array {
+  return chainOf(call).onUpstreamBody.reduce((bytes, change) => change(call, bytes), body)
 }
 
 /** Each pass over a large body, and each copy of it, takes its own turn of the event loop. */
@@ -121,7 +127,7 @@ async function largeBody(call: Call, exchange: Exchange, body: HeldBody): Promis
   const size = pieces.reduce((sum, piece) => sum + piece.length, 0)
   const own = pieces.length === 0 ? body.bytes : await joined(pieces, size)
   await yieldToEventLoop(length)
-  let bytes = call.turn?.relayed(own) ?? own
+  let bytes = bodyOfStages(call, own)
   for (const step of exchange.request === undefined ? [] : (exchange.request.steps ?? [exchange.request])) {
     await yieldToEventLoop(length)
     bytes = transformed(step, bytes)

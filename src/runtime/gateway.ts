@@ -10,9 +10,11 @@ import type { Placement } from '../core/placement.js'
 import type { Caller, Plan } from '../core/plan.js'
 import type { Store } from '../core/store.js'
 import { authenticate } from '../kernel/authenticate.js'
+import { FEATURES } from '../kernel/features.js'
 import { Generation } from '../kernel/generation.js'
-import { handle } from '../kernel/handle.js'
 import { Kernel } from '../kernel/kernel.js'
+import { Pipeline } from '../kernel/pipeline.js'
+import type { Feature } from '../kernel/stages.js'
 import { Pools } from '../net/pools.js'
 import { type Log, openLog } from '../sinks/log.js'
 import { descriptorLimit, onCrowded, warnOfDescriptors } from './descriptors.js'
@@ -34,6 +36,8 @@ export interface StartOptions extends Omit<ReloadOptions, 'env'> {
   readonly env?: ReloadOptions['env']
   /** Where log lines go. Default: standard error, in batches. */
   readonly log?: Writable
+  /** What requests pass, in this order. Default: all features of the gateway. */
+  readonly features?: readonly Feature[]
 }
 
 const BEARER: readonly Placement[] = [{ in: 'header', name: 'authorization', scheme: 'Bearer' }]
@@ -78,8 +82,9 @@ export class Gateway {
     this.#log = openLog(plan.log.level, options.log)
     state.attach(this.#log)
     this.#sweeper = new Sweeper(store, state)
-    this.#kernel = new Kernel(new Generation(plan, 1, this.#pools, embedded), this.#log, store)
-    this.#sockets = new Sockets(this.#kernel)
+    const pipeline = new Pipeline(options.features ?? FEATURES)
+    this.#kernel = new Kernel(new Generation(plan, 1, this.#pools, embedded), this.#log, store, pipeline)
+    this.#sockets = new Sockets(this.#kernel, pipeline)
     this.#kernel.onRefusedCredential = () => this.#reloads.rereadSecrets()
     this.#kernel.onStoreFault = error => state.failed(error)
     state.onUp = () => this.#kernel.tasks.checkNow()
@@ -112,7 +117,7 @@ export class Gateway {
         if (answerHealth(request, response, this.#health, one => this.#knows(one))) return
         if (answerWelcome(request, response, () => this.plan.match('GET', '/', request.headers).route !== undefined))
           return
-        handle(this.#kernel, request, response)
+        this.#kernel.serve(request, response)
       },
       (code, connected) => {
         const client = this.#kernel.generation.clients.of(connected, undefined)

@@ -2,8 +2,8 @@ import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { outOfDescriptors } from '../core/descriptors.js'
 import { type Family, GatewayError } from '../core/errors.js'
-import { handle } from '../kernel/handle.js'
 import type { Kernel } from '../kernel/kernel.js'
+import type { Pipeline } from '../kernel/pipeline.js'
 import { ResponseSession } from '../kernel/session.js'
 import { isTunnel, openTunnel } from '../kernel/tunnel/open.js'
 import { tooManySockets } from '../kernel/tunnel/tunnels.js'
@@ -17,12 +17,14 @@ const CHECK_INTERVAL_MS = 1000
 /** The WebSockets that clients have opened. */
 export class Sockets {
   readonly #kernel: Kernel
+  readonly #pipeline: Pipeline
   readonly #sessions = new Set<ResponseSession>()
   #timer: NodeJS.Timeout | undefined
   #onEmpty: () => void = () => undefined
 
-  constructor(kernel: Kernel) {
+  constructor(kernel: Kernel, pipeline: Pipeline) {
     this.#kernel = kernel
+    this.#pipeline = pipeline
   }
 
   get size(): number {
@@ -33,7 +35,7 @@ export class Sockets {
   async open(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     socket.on('error', () => socket.destroy())
     if (this.#kernel.crowded.has(socket)) return refuse(socket, outOfDescriptors(), 'compatible')
-    if (isTunnel(this.#kernel, request)) return openTunnel(this.#kernel, request, socket, head)
+    if (isTunnel(this.#kernel, request)) return openTunnel(this.#pipeline, this.#kernel, request, socket, head)
     const admitted = admitSocket(this.#kernel, request)
     if ('error' in admitted) return refuse(socket, admitted.error, admitted.family)
     const { route, key } = admitted
@@ -50,7 +52,7 @@ export class Sockets {
       request,
       route.limits,
       this.#kernel.memory.requests.lease(''),
-      (inner, answer) => handle(this.#kernel, inner, answer),
+      this.#kernel.serve,
       () => {
         sockets.release(key)
         this.#sessions.delete(session)

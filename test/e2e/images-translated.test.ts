@@ -379,7 +379,7 @@ t.test('images of chat models stand beside the words or among them, as bytes or 
     image_config: { aspect_ratio: '16:9', image_size: '2K' },
   })
   const native = await gateway.request('/v1beta/models/c:predict', { body: { instances: [{ prompt: 'x' }] } })
-  t.match(native.json(), { error: { code: 502, message: /address/ } }, 'whose clients know bytes alone')
+  t.match(native.json(), { error: { code: 502, message: /URL of an image/ } }, 'whose clients know bytes alone')
 })
 
 proveNoLeak(t)

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { Writable } from 'node:stream'
 import type t from 'tap'
+import type { Feature } from '../../src/kernel/stages.js'
 import { type Gateway, startGateway } from '../../src/runtime/gateway.js'
 import { canary, witness } from './canaries.js'
 import { noteAsked, watchEmitted } from './emitted.js'
@@ -38,6 +39,7 @@ export interface GatewayOptions {
   readonly files?: Readonly<Record<string, string>>
   readonly env?: Readonly<Record<string, string | undefined>>
   readonly watch?: boolean
+  readonly features?: readonly Feature[]
 }
 
 /** The key that tests call with, its secret in the variable `CALLER_KEY`. */
@@ -89,6 +91,7 @@ export async function startTestGateway(test: Test, yaml: string, options: Gatewa
     env,
     overrides: { host: '127.0.0.1', port: 0 },
     watch: options.watch ?? false,
+    ...(options.features !== undefined && { features: options.features }),
     log: lines(line => {
       noteAsked(line.id, line.route)
       log.push(line)

@@ -4,6 +4,7 @@ import { unknownModel } from '../../core/refusals.js'
 import type { ResourceKind, ResourceRule } from '../../core/resources.js'
 import type { Call } from '../call.js'
 import { resolve } from '../resolve.js'
+import { slot } from '../slot.js'
 import { type Hint, needsEveryModel, noObject, noUpstreamEver, noUpstreamNow } from './faults.js'
 import { idIn } from './ownership-store.js'
 import { resumedUpload } from './session.js'
@@ -26,11 +27,8 @@ export async function routeToOwner(call: Call, route: Route, holding: ResourceRu
     return [passing]
   }
   const exchange = exchangesOf(route).find(({ upstream }) => upstream.name === resource.upstream)
-  // Whom the upstream does not know any more we need not either.
-  call.response.on('finish', () => {
-    // Its content may not be there yet, or not any more.
-    if (call.status === 404 && holding.verb !== 'uses') forget(call, kind, resource.id).catch(() => undefined)
-  })
+  // Its content may not be there yet, or no longer: that says nothing about the resource.
+  if (holding.verb !== 'uses') call.set(FOUND, { kind, id: resource.id })
   if (exchange === undefined) {
     throw new GatewayError('unavailable', 'The upstream that keeps this is switched off, or no longer serves it.')
   }
@@ -39,6 +37,15 @@ export async function routeToOwner(call: Call, route: Route, holding: ResourceRu
     if (names !== undefined) call.resultNames = new Map([[resource.upstream, names]])
   }
   return [exchange]
+}
+
+/** A resource that the request is about, as far as the gateway knows. */
+const FOUND = slot<{ readonly kind: ResourceKind; readonly id: string }>('resource')
+
+/** Forgets a resource that its upstream has deleted. */
+export function forgetIfGone(call: Call): void {
+  const found = call.get(FOUND)
+  if (found !== undefined && call.status === 404) forget(call, found.kind, found.id).catch(() => undefined)
 }
 
 /** What is not there any more is nobody's. */

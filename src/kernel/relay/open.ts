@@ -1,9 +1,6 @@
 import { GatewayError } from '../../core/errors.js'
-import { ResourceRelay } from '../held/relay.js'
-import { responseHeaders, type UpstreamHeaders } from '../response-headers.js'
-import { ResponseObserver } from '../state/response-observer.js'
-import { ResponseTap } from '../state/response-tap.js'
-import { type Tap, Taps } from '../tap.js'
+import { chainOf } from '../chain.js'
+import { lengthOf, responseHeaders, single, type UpstreamHeaders } from '../response-headers.js'
 import { EventRelay } from './events.js'
 import { framesOf } from './frames.js'
 import { framingOf } from './framing.js'
@@ -12,7 +9,6 @@ import { RawRelay } from './raw.js'
 import { ReframeRelay } from './reframe.js'
 import { RefusalRelay } from './refusal.js'
 import type { Relay, Source } from './relay.js'
-import { ResultsRelay } from './results.js'
 
 /** Chooses the relay for an answer by its status and form; undefined where the answer is refused at once. */
 export function openRelay(attempt: Source, status: number, headers: UpstreamHeaders): Relay | undefined {
@@ -22,11 +18,11 @@ export function openRelay(attempt: Source, status: number, headers: UpstreamHead
   }
   if (status >= 300) return new RefusalRelay(attempt, status, headers)
   const flat = responseHeaders(headers, attempt.exchange)
-  const { holding } = attempt.route
+  const chain = chainOf(attempt.call)
   const encoding = single(headers['content-encoding'])
   if (encoding !== undefined && encoding !== 'identity') {
-    // What has to be written down is read, and we do not decode.
-    const isRead = holding !== undefined && (holding.verb !== 'uses' || attempt.call.resultNames !== undefined)
+    // Stages read what they store, and nothing here decodes.
+    const isRead = chain.reads.some(reads => reads(attempt.call))
     if (!accepts(attempt, encoding) || isRead) {
       attempt.failed('bad_response', malformed('It sent an encoding that was not requested.'))
       return undefined
@@ -34,13 +30,14 @@ export function openRelay(attempt: Source, status: number, headers: UpstreamHead
     flat.push('content-encoding', encoding)
     return new RawRelay(attempt, status, flat, lengthOf(headers))
   }
-  const { results } = attempt.route
-  const names = results && attempt.call.resultNames?.get(attempt.exchange.upstream.name)
-  if (results !== undefined && names !== undefined) return new ResultsRelay(attempt, status, flat, results, names)
-  if (holding?.verb === 'uses') return new RawRelay(attempt, status, flat, lengthOf(headers))
-  if (holding !== undefined) return new ResourceRelay(attempt, holding, status, flat, headers)
+  for (const relay of chain.relay) {
+    const own = relay(attempt, status, flat, headers)
+    if (own !== undefined) return own
+  }
   const type = single(headers['content-type'])?.toLowerCase() ?? ''
-  tapResponse(attempt, type.startsWith('text/event-stream'))
+  for (const observe of chain.observe) {
+    attempt.call.observe(observe(attempt, type.startsWith('text/event-stream')))
+  }
   const framing = framingOf(attempt.call, attempt.route.framing)
   if (type.startsWith('text/event-stream')) {
     if (framing === 'sse' || framing === 'sse-crlf') return new EventRelay(attempt, status, flat)
@@ -69,28 +66,6 @@ export function openRelay(attempt: Source, status: number, headers: UpstreamHead
   return new RawRelay(attempt, status, flat, lengthOf(headers), type.startsWith('text/'))
 }
 
-/**
- * Upstreams that keep their responses themselves name them: who made which one is noted on the way. What belongs to a
- * conversation of ours goes there.
- */
-function tapResponse({ call, exchange }: Source, events: boolean): void {
-  const { turn } = call
-  if (turn === undefined) return
-  const taps: Tap[] = []
-  if (turn.conversationId !== undefined) {
-    taps.push(new ResponseTap(events, response => void turn.extend(response).catch(() => undefined)))
-  }
-  if (turn.options.store) {
-    taps.push(
-      new ResponseObserver(events, {
-        response: id => turn.kept(id, exchange.upstream.name),
-        items: ids => turn.keptItems(ids),
-      }),
-    )
-  }
-  if (taps.length > 0) call.tap = new Taps(taps)
-}
-
 /** A stream of JSON documents on a route whose streams can have several framings. */
 function isJsonStream({ call, route }: Source, type: string): boolean {
   return call.stream && route.framing.parameter !== undefined && type.includes('json')
@@ -104,15 +79,6 @@ function isJson({ route }: Source, type: string): boolean {
 
 function malformed(what: string): GatewayError {
   return new GatewayError('bad_upstream_response', `The upstream sent a malformed answer. ${what}`, { phase: 'head' })
-}
-
-function single(value: string | string[] | undefined): string | undefined {
-  return Array.isArray(value) ? value.join(', ') : value
-}
-
-function lengthOf(headers: UpstreamHeaders): number | undefined {
-  const value = single(headers['content-length'])
-  return value === undefined ? undefined : Number(value)
 }
 
 /** One coding that the client named itself; stacked ones are never passed. */

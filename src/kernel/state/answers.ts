@@ -2,6 +2,7 @@ import { GatewayError } from '../../core/errors.js'
 import type { Route } from '../../core/plan.js'
 import type { Answer } from '../../core/route-settings.js'
 import type { Call } from '../call.js'
+import { slot } from '../slot.js'
 import type { Serve } from './background.js'
 import { compact } from './compact.js'
 import { noResponse } from './faults.js'
@@ -27,6 +28,16 @@ async function show(call: Call, route: Route): Promise<void> {
   call.answer(200, background.latest(ownerOf(call), found).response)
 }
 
+/** A response that its upstream has been asked to delete. */
+const DELETED = slot<KeptResponse>('deleted')
+
+/** Forgets a response that its upstream has deleted, or does not have. */
+export function forgetDeleted(call: Call): void {
+  const found = call.get(DELETED)
+  const isGone = (call.status >= 200 && call.status < 300) || call.status === 404
+  if (found !== undefined && isGone) call.kernel.state.conversations.forget(call.key, found).catch(() => undefined)
+}
+
 async function remove(call: Call, route: Route): Promise<void> {
   const found = await find(call, route)
   const owner = ownerOf(call)
@@ -34,11 +45,7 @@ async function remove(call: Call, route: Route): Promise<void> {
   if (found.kind === 'kept') {
     ask(call, route, found, '')
     // Where there is nobody to be asked now, it stays: the upstream may come back.
-    if (!call.isUnknown)
-      call.response.on('close', () => {
-        const isGone = (call.status >= 200 && call.status < 300) || call.status === 404
-        if (isGone) conversations.forget(owner, found).catch(() => undefined)
-      })
+    if (!call.isUnknown) call.set(DELETED, found)
     return
   }
   await background.cancel(owner, found)

@@ -13,15 +13,14 @@ import { NoResponseError } from './http-call.js'
 import { presenterOf } from './presenters/index.js'
 import type { View } from './presenters/presenter.js'
 import type { TaskEntry } from './repository.js'
-import { DETACHED_WORK, paceHeader, submit } from './submit.js'
+import { DETACHED_WORK, paceHeader } from './submit.js'
 import { tombstoneOf } from './tombstone.js'
 import { callUpstream, documentOf, targetOf } from './upstream.js'
 import { defaultVariantOf, signedPath } from './view.js'
 
 type Serve = (call: Call, route: Route, task: TaskRoute) => Promise<void>
 
-const ACTIONS: Readonly<Record<TaskAction, Serve>> = {
-  submit,
+const ACTIONS: Readonly<Record<Exclude<TaskAction, 'submit'>, Serve>> = {
   retrieve,
   list,
   select,
@@ -31,9 +30,9 @@ const ACTIONS: Readonly<Record<TaskAction, Serve>> = {
   seed,
 }
 
-/** Serves a route that is about tasks. */
-export function serveTask(call: Call, route: Route, task: TaskRoute): Promise<void> {
-  return ACTIONS[task.action](call, route, task)
+/** How a route is served that is about tasks which exist. */
+export function serverOf(action: Exclude<TaskAction, 'submit'>): Serve {
+  return ACTIONS[action]
 }
 
 /** From the store: how often clients ask is nothing to the upstream. */

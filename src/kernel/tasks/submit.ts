@@ -1,11 +1,10 @@
 import { GatewayError } from '../../core/errors.js'
 import type { Exchange, Route, TaskRoute } from '../../core/plan.js'
-import { admit } from '../admit.js'
+import type { Body } from '../body.js'
 import type { Call } from '../call.js'
-import { mayReference, narrowByReferences } from '../held/references.js'
-import { checkMembers, mayBeRuled } from '../members.js'
 import { originOf } from '../origin.js'
 import { resolve } from '../resolve.js'
+import { slot } from '../slot.js'
 import { logCandidates } from '../trail.js'
 import { keyOf } from './claim.js'
 import { parentOf } from './parent.js'
@@ -19,18 +18,15 @@ import { lifetime, Submission } from './submission.js'
  * works on something that nobody here knows of. An upstream is asked once; the next one is asked only where it is certain
  * that the one before took nothing. Where that is not certain the task stays, and fails by itself.
  */
-export async function submit(call: Call, route: Route, task: TaskRoute): Promise<void> {
-  const body = await admit(call, route)
-  call.cancellation.throwIfCancelled()
-  const presenter = presenterOf(task.kind)
-  const input = presenter.input(name => call.member(name), task.label)
+export async function submit(
+  call: Call,
+  route: Route,
+  task: TaskRoute,
+  exchanges: readonly Exchange[],
+  body: Body,
+): Promise<void> {
   const { tasks } = call.kernel
-  const parent = await parentOf(call, task, presenter)
-  const able = parent === undefined ? resolve(call, route) : exchangesOf(call, route, parent)
-  const holders = mayReference(body, route.names) ? await narrowByReferences(call, route, body, able) : able
-  call.cancellation.throwIfCancelled()
-  const exchanges = mayBeRuled(call, route, body) ? await checkMembers(call, route, body, holders) : holders
-  call.cancellation.throwIfCancelled()
+  const { input, parent } = call.get(ORDER) ?? raise()
   const origin = originOf(call)
   const hook = task.webhook === undefined ? undefined : tasks.hooks.hook(call.member(task.webhook), task.webhook)
   if (call.kernel.sink.debugs) logCandidates(call, exchanges)
@@ -66,6 +62,22 @@ export async function submit(call: Call, route: Route, task: TaskRoute): Promise
   call.work = DETACHED_WORK
   const entry = await work
   if (entry !== undefined) await answer(call, entry, task)
+}
+
+/** What a request for a task says, and the task that it continues. */
+const ORDER = slot<{ readonly input: Task['input']; readonly parent: TaskEntry | undefined }>('task_order')
+
+function raise(): never {
+  throw new Error('a task has its candidates from here')
+}
+
+/** The candidates for a task: those of its model, or the upstream of the task that it continues. */
+export async function sourceOf(call: Call, route: Route, task: TaskRoute): Promise<readonly Exchange[]> {
+  const presenter = presenterOf(task.kind)
+  const input = presenter.input(name => call.member(name), task.label)
+  const parent = await parentOf(call, task, presenter)
+  call.set(ORDER, { input, parent })
+  return parent === undefined ? resolve(call, route) : exchangesOf(call, route, parent)
 }
 
 /** The submit has time limits of its own, and goes on where its client has gone: the upstream is at it already. */

@@ -1,6 +1,7 @@
 import type { Exchange } from '../../core/plan.js'
 import type { UpstreamRequest } from '../../net/pools.js'
 import type { Call } from '../call.js'
+import { chainOf } from '../chain.js'
 import type { DecodedRequest } from './decoded-request.js'
 import { OtherCalls } from './other-calls.js'
 import { jsonBytes, yieldToEventLoop } from './steps.js'
@@ -44,6 +45,7 @@ function headersFor(call: Call, exchange: Exchange, translator: Translator): str
     if (name !== 'content-type') headers.push(name, value)
   }
   headers.push(...own, 'x-request-id', call.id)
+  for (const onUpstreamRequest of chainOf(call).onUpstreamRequest) onUpstreamRequest(call, exchange, headers)
   return headers
 }
 

@@ -2,6 +2,7 @@ import type { GatewayError } from '../../core/errors.js'
 import type { Exchange, Route } from '../../core/plan.js'
 import { noteCause } from '../account.js'
 import type { Call } from '../call.js'
+import { Gates } from '../chain.js'
 import type { Failure } from '../failure.js'
 import { passAnswer } from '../passed-refusal.js'
 import { logFailed } from '../trail.js'
@@ -18,6 +19,7 @@ export class TunnelDispatch implements Work {
   readonly #started = performance.now()
   #next = 0
   #attempt: TunnelAttempt | undefined
+  #gates: Gates | undefined
 
   constructor(call: Call, route: Route, exchanges: readonly Exchange[], client: ClientSide) {
     this.#call = call
@@ -37,6 +39,7 @@ export class TunnelDispatch implements Work {
 
   cancel(): void {
     this.#attempt?.cancel()
+    this.#gates?.end({ phase: 'cancelled', status: undefined })
   }
 
   cut(error: GatewayError): boolean {
@@ -46,6 +49,23 @@ export class TunnelDispatch implements Work {
   private try(): void {
     const exchange = this.#exchanges[this.#next++]
     if (exchange === undefined) throw new Error('no exchange is left')
+    const gates = Gates.of({ call: this.#call, exchange })
+    this.#gates = gates
+    if (gates === undefined) this.ask(exchange)
+    else
+      gates
+        .enter()
+        .then(shut => (shut === undefined ? this.ask(exchange) : this.skip(shut)))
+        .catch((cause: unknown) => this.#call.fail(cause))
+  }
+
+  /** A stage gives this target up before it is asked. */
+  private skip(shut: GatewayError): void {
+    if (this.#next >= this.#exchanges.length) throw shut
+    this.try()
+  }
+
+  private ask(exchange: Exchange): void {
     const context = { call: this.#call, route: this.#route, exchange, client: this.#client, dispatched: this.#started }
     this.#attempt = new TunnelAttempt(context, failure => this.failed(exchange, failure))
     this.#attempt.start()
@@ -53,6 +73,7 @@ export class TunnelDispatch implements Work {
 
   private failed(exchange: Exchange, failure: Failure): void {
     const call = this.#call
+    this.#gates?.end({ phase: String(failure.condition), status: undefined })
     const isLeft = this.#next < this.#exchanges.length && this.#next < exchange.retry.attempts
     const again = isLeft && exchange.retry.covers(failure.condition)
     if (call.kernel.sink.debugs) logFailed(call, exchange, failure, again ? this.#exchanges[this.#next] : undefined)

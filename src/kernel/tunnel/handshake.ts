@@ -81,7 +81,7 @@ export function clientAnswer(call: Call, route: Route, exchange: Exchange, heade
 
 /** Header lines of the client's answer that are not about the handshake itself. */
 export function passedLines(call: Call, exchange: Exchange, headers: IncomingHttpHeaders): readonly string[] {
-  const passed = [...responseHeaders(headers, exchange), 'x-request-id', call.id, ...call.extraHeaders]
+  const passed = [...responseHeaders(headers, exchange), 'x-request-id', call.id]
   return passed.flatMap((name, index) => (index % 2 === 0 ? [`${name}: ${passed[index + 1]}`] : []))
 }
 

@@ -1,0 +1,200 @@
+import type { GatewayError } from '../core/errors.js'
+import type { Exchange } from '../core/plan.js'
+import { unauthenticated } from '../core/refusals.js'
+import type { Body } from './body.js'
+import type { Call, CallHooks } from './call.js'
+import { type AttemptView, type Feature, type Maybe, NO_KEY, type Outcome, type Site, type Stage } from './stages.js'
+
+/** One step of a request. A promise parks the request until it settles. */
+type Step = (call: Call) => Maybe<void>
+
+type Hook<K extends keyof Stage> = readonly NonNullable<Stage[K]>[]
+
+/** The stages of one route, as flat lists of functions. Lists that no stage is in are one empty array. */
+export interface Chain extends CallHooks {
+  readonly steps: readonly Step[]
+  readonly pairs: readonly Pick<Stage, 'beforeAttempt' | 'afterAttempt'>[]
+  readonly onUpstreamRequest: Hook<'onUpstreamRequest'>
+  readonly onUpstreamBody: Hook<'onUpstreamBody'>
+  readonly relay: Hook<'relay'>
+  readonly reads: Hook<'reads'>
+  readonly observe: Hook<'observe'>
+  readonly onExhausted: Hook<'onExhausted'>
+  /** By phase: the names of the stages that take part in it, in the order in which they run. */
+  readonly names: ReadonlyMap<string, readonly string[]>
+}
+
+/** The steps of the pipeline itself, between those of the features. */
+export interface OwnSteps {
+  /** Before all features. */
+  readonly begin: Step
+  /** The caller is known: the path has to be one that is served. */
+  readonly match: Step
+  readonly readBody: Step
+  readonly resolve: Step
+  readonly dispatch: Step
+}
+
+/** The chain of a call: the pipeline gives each call a whole one. */
+export function chainOf(call: Call): Chain {
+  return call.chain as Chain
+}
+
+const NONE: readonly never[] = Object.freeze([])
+
+/** Compiles the chain of a route: pure, without input or output. Throws where two features want the same place. */
+export function compileChain(features: readonly Feature[], site: Site, own: OwnSteps): Chain {
+  const stages = features.flatMap(feature => feature.compile(site) ?? [])
+  const names = new Map<string, readonly string[]>()
+  const those = <K extends keyof Stage>(hook: K): readonly Stage[] => {
+    const found = stages.filter(stage => stage[hook] !== undefined)
+    if (found.length > 0)
+      names.set(
+        hook,
+        found.map(({ name }) => name),
+      )
+    return found
+  }
+  const list = <K extends keyof Stage>(hook: K): Hook<K> => {
+    const found = those(hook).map(stage => bound(stage, hook))
+    return found.length === 0 ? NONE : found
+  }
+  const steps: Step[] = [
+    own.begin,
+    ...list('onRequest'),
+    ...identifying(list('identify')),
+    ...list('admit'),
+    own.match,
+    ...(site.route === undefined ? [] : serving(site, list, own)),
+  ]
+  const pairs = stages.filter(({ beforeAttempt, afterAttempt }) => beforeAttempt ?? afterAttempt)
+  those('beforeAttempt')
+  those('afterAttempt')
+  return {
+    steps,
+    pairs: pairs.length === 0 ? NONE : pairs,
+    onUpstreamRequest: list('onUpstreamRequest'),
+    onUpstreamBody: list('onUpstreamBody'),
+    relay: list('relay'),
+    reads: list('reads'),
+    observe: list('observe'),
+    onUsage: list('onUsage'),
+    onExhausted: list('onExhausted'),
+    onAnswerHead: list('onAnswerHead'),
+    beforeEnd: list('beforeEnd'),
+    settle: list('settle').toReversed(),
+    record: list('record'),
+    names,
+  }
+}
+
+function bound<K extends keyof Stage>(stage: Stage, hook: K): NonNullable<Stage[K]> {
+  const member = stage[hook]
+  return (typeof member === 'function' ? member.bind(stage) : member) as NonNullable<Stage[K]>
+}
+
+/** The first stage that knows the caller decides. */
+function identifying(stages: Hook<'identify'>): readonly Step[] {
+  const accept = (call: Call, at: number): Maybe<void> => {
+    const identify = stages[at]
+    if (identify === undefined) throw unauthenticated([], 'no key')
+    const found = identify(call)
+    return found instanceof Promise ? found.then(one => decide(call, at, one)) : decide(call, at, found)
+  }
+  const decide = (call: Call, at: number, found: Awaited<ReturnType<(typeof stages)[number]>>): Maybe<void> => {
+    if (found === undefined) return accept(call, at + 1)
+    if (found !== NO_KEY) call.caller = found
+  }
+  return [call => accept(call, 0)]
+}
+
+/** Body, candidates and answer. A route that a stage serves without a body or candidates of an upstream has neither. */
+function serving(site: Site, list: <K extends keyof Stage>(hook: K) => Hook<K>, own: OwnSteps): readonly Step[] {
+  const sources = list('source')
+  const serves = list('serve')
+  if (sources.length > 1 || serves.length > 1) throw new Error(`two features serve ${site.route?.id}`)
+  const [source] = sources
+  const [serve] = serves
+  if (serve !== undefined && site.route?.lane !== 'exchange' && site.route?.task?.action !== 'submit') {
+    return [call => serve(call, NONE, call.body)]
+  }
+  return [
+    own.readBody,
+    ...list('onBody').map(onBody => (call: Call) => keepBody(call, onBody(call, call.body))),
+    source === undefined ? own.resolve : call => keepCandidates(call, source(call)),
+    ...list('narrow').map(narrow => (call: Call) => keepCandidates(call, narrow(call, call.candidates, call.body))),
+    serve === undefined ? own.dispatch : call => serve(call, call.candidates, call.body),
+  ]
+}
+
+/** Takes the body for the stages that follow. */
+export function keepBody(call: Call, body: Maybe<Body>): Maybe<void> {
+  if (body instanceof Promise) return body.then(kept => keepBody(call, kept))
+  call.body = body
+}
+
+function keepCandidates(call: Call, candidates: Maybe<readonly Exchange[]>): Maybe<void> {
+  if (candidates instanceof Promise) return candidates.then(kept => keepCandidates(call, kept))
+  call.candidates = candidates
+}
+
+/** Runs the steps of a call from one on. Ends where a step answers, fails, or the call is over. */
+export function advance(call: Call, from = 0): void {
+  const { steps } = chainOf(call)
+  for (let at = from; at < steps.length; at++) {
+    let parked: Maybe<void>
+    try {
+      parked = steps[at]?.(call)
+    } catch (cause) {
+      call.fail(cause)
+      return
+    }
+    if (parked !== undefined) {
+      parked.then(
+        () => {
+          if (!call.answered) advance(call, at + 1)
+        },
+        (cause: unknown) => call.fail(cause),
+      )
+      return
+    }
+    if (call.answered) return
+  }
+}
+
+/** The gates of one attempt: those that it has passed hear of its end, once and in reverse order. */
+export class Gates {
+  readonly #attempt: AttemptView
+  #passed = 0
+  #open = true
+
+  private constructor(attempt: AttemptView) {
+    this.#attempt = attempt
+  }
+
+  /** Undefined where the chain has no gates. */
+  static of(attempt: AttemptView): Gates | undefined {
+    return chainOf(attempt.call).pairs.length === 0 ? undefined : new Gates(attempt)
+  }
+
+  /** Asks the gates in turn; the error of the first that is shut. Those before it are then told that the attempt has ended. */
+  async enter(): Promise<GatewayError | undefined> {
+    for (const { beforeAttempt } of chainOf(this.#attempt.call).pairs) {
+      const shut = await beforeAttempt?.(this.#attempt)
+      if (shut !== undefined) {
+        this.end({ phase: 'skipped', status: undefined })
+        return shut
+      }
+      if (!this.#open) throw new Error('the attempt ended while it waited')
+      this.#passed++
+    }
+    return undefined
+  }
+
+  end(outcome: Outcome): void {
+    if (!this.#open) return
+    this.#open = false
+    const { pairs } = chainOf(this.#attempt.call)
+    for (let at = this.#passed - 1; at >= 0; at--) pairs[at]?.afterAttempt?.(this.#attempt, outcome)
+  }
+}

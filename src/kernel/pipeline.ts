@@ -1,0 +1,94 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { outOfDescriptors } from '../core/descriptors.js'
+import type { Family } from '../core/errors.js'
+import type { Match, Miss, Plan, Route } from '../core/plan.js'
+import { unrouted } from '../core/refusals.js'
+import { admit } from './admit.js'
+import { Call } from './call.js'
+import { advance, type Chain, chainOf, compileChain, keepBody, type OwnSteps } from './chain.js'
+import { Dispatch } from './dispatch.js'
+import { checkHead } from './heads.js'
+import type { Kernel, Server } from './kernel.js'
+import { resolve } from './resolve.js'
+import type { Feature } from './stages.js'
+import { logArrival, logCandidates } from './trail.js'
+
+/**
+ * The way of a request. It knows no feature: it runs the chain of the request's route, which is compiled of the stages
+ * that the features have for it, with the steps of its own between them.
+ */
+export class Pipeline implements Server {
+  readonly #features: readonly Feature[]
+  /** By plan and route; undefined stands for paths that no route serves. */
+  readonly #chains = new WeakMap<Plan, ReadonlyMap<Route | undefined, Chain>>()
+
+  /** The order of `features` is the order of their stages in every phase. */
+  constructor(features: readonly Feature[]) {
+    this.#features = features
+  }
+
+  /** Compiles the chains of a plan that is about to go live. Throws where features exclude each other. */
+  compile(kernel: Kernel, plan: Plan): void {
+    const chains = new Map<Route | undefined, Chain>()
+    for (const route of [undefined, ...plan.routes]) {
+      chains.set(route, compileChain(this.#features, { kernel, plan, route }, OWN_STEPS))
+    }
+    this.#chains.set(plan, chains)
+  }
+
+  /** The chain of a route of a plan in service; without one, that of paths which no route serves. */
+  chainOf(plan: Plan, route: Route | undefined): Chain {
+    const chain = this.#chains.get(plan)?.get(route)
+    if (chain === undefined) throw new Error('the plan is not in service')
+    return chain
+  }
+
+  handle(kernel: Kernel, request: IncomingMessage, response: ServerResponse): void {
+    advance(this.arrive(kernel, request, response, request.method ?? ''))
+  }
+
+  /** A new call with its route and chain; {@link advance} runs them. */
+  arrive(kernel: Kernel, request: IncomingMessage, response: ServerResponse, method: string): Call {
+    const call = new Call(kernel, request, response)
+    const { plan } = call.generation
+    const match = plan.match(method, call.path, request.headers)
+    call.matched(match, familyOf(request, match), this.chainOf(plan, match.route))
+    return call
+  }
+}
+
+const OWN_STEPS: OwnSteps = {
+  begin(call) {
+    const { kernel, request, generation } = call
+    if (kernel.sink.debugs) logArrival(call)
+    checkHead(request, generation.plan.limits)
+    if (kernel.crowded.has(request.socket)) throw outOfDescriptors()
+  },
+  match(call) {
+    const { match, request } = call
+    if (match.route === undefined) throw unrouted(match, request.method ?? '', call.path)
+  },
+  readBody(call) {
+    return keepBody(call, admit(call, routeOf(call)))
+  },
+  resolve(call) {
+    call.candidates = resolve(call, routeOf(call))
+  },
+  dispatch(call) {
+    if (call.kernel.sink.debugs) logCandidates(call, call.candidates)
+    new Dispatch(call, routeOf(call), call.body, call.candidates, failure =>
+      chainOf(call).onExhausted.some(answers => answers(call, failure, call.body)),
+    ).start()
+  },
+}
+
+/** The route's family, unless the client shows itself as one of another that the route serves too. */
+function familyOf({ headers }: IncomingMessage, matched: Match | Miss): Family {
+  const { errors, families } = matched.route ?? (matched as Miss)
+  return families.find(({ header }) => headers[header] !== undefined)?.family ?? errors
+}
+
+function routeOf({ route }: Call): Route {
+  if (route === undefined) throw new Error('only calls of a route come here')
+  return route
+}

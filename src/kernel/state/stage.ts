@@ -1,0 +1,70 @@
+import type { Exchange } from '../../core/plan.js'
+import type { Body, HeldBody } from '../body.js'
+import type { Call } from '../call.js'
+import type { Feature } from '../stages.js'
+import { Taps } from '../tap.js'
+import { refusesBackground } from './background.js'
+import { isStateful, openTurn, readsState } from './open-turn.js'
+import { ResponseObserver } from './response-observer.js'
+import { ResponseTap } from './response-tap.js'
+import type { ResponseTurn } from './response-turn.js'
+
+/** Responses that belong to conversations: their history, where they are stored, and runs in the background. */
+export const responses: Feature = {
+  name: 'responses',
+  compile({ route }) {
+    if (route?.lane !== 'exchange' || !readsState(route)) return undefined
+    const creates = isStateful(route)
+    return {
+      name: 'responses',
+      narrow: (call, candidates, body) => openResponse(call, candidates, body, creates),
+      onUpstreamBody: ({ turn }, body) => turn?.relayed(body) ?? body,
+      // Upstreams that keep their responses themselves name them: the owner of each is noted on the way.
+      observe({ call, exchange }, events) {
+        const { turn } = call
+        if (turn === undefined) return undefined
+        const extends_ =
+          turn.conversationId === undefined
+            ? []
+            : [new ResponseTap(events, response => void turn.extend(response).catch(() => undefined))]
+        if (!turn.options.store) return extends_[0]
+        const notes = new ResponseObserver(events, {
+          response: id => turn.kept(id, exchange.upstream.name),
+          items: ids => turn.keptItems(ids),
+        })
+        return extends_.length === 0 ? notes : new Taps([...extends_, notes])
+      },
+      // If no upstream runs the response in the background, the gateway does.
+      onExhausted(call, failure, body) {
+        const { turn } = call
+        if (turn?.options.background !== true || !turn.options.store || body.type !== 'bytes') return false
+        if (!refusesBackground(failure)) return false
+        start(call, body, turn, true).catch((cause: unknown) => call.fail(cause))
+        return true
+      },
+    }
+  },
+}
+
+/** The candidates that can continue the conversation. A response that the gateway runs in the background is answered at once. */
+async function openResponse(
+  call: Call,
+  candidates: readonly Exchange[],
+  body: Body,
+  creates: boolean,
+): Promise<readonly Exchange[]> {
+  const { wishes } = call
+  if (wishes === undefined) return candidates
+  const turn = await openTurn(call, creates ? wishes : { ...wishes, store: false, background: false }, body, candidates)
+  call.turn = turn
+  const able = turn.narrow(candidates)
+  if (turn.options.background && able[0]?.translation !== undefined && body.type === 'bytes') {
+    call.cancellation.throwIfCancelled()
+    await start(call, body, turn, false)
+  }
+  return able
+}
+
+function start(call: Call, body: HeldBody, turn: ResponseTurn, relayed: boolean): Promise<void> {
+  return call.kernel.state.background.start(call, body, turn, call.kernel.serve, relayed)
+}

@@ -1,0 +1,30 @@
+import { type Feature, NO_KEY } from '../stages.js'
+import { isSigned, serverOf } from './serve.js'
+import { sourceOf, submit } from './submit.js'
+
+/** Signed links to the content of tasks: they need no key. */
+export const links: Feature = {
+  name: 'links',
+  compile({ route }) {
+    if (route?.task?.signed !== true) return undefined
+    return { name: 'links', identify: call => (isSigned(call, route) ? NO_KEY : undefined) }
+  },
+}
+
+/** Tasks: work that continues after its request has been answered. */
+export const tasks: Feature = {
+  name: 'tasks',
+  compile({ route }) {
+    const task = route?.task
+    if (route === undefined || task === undefined) return undefined
+    if (task.action !== 'submit') {
+      const serve = serverOf(task.action)
+      return { name: 'tasks', serve: call => serve(call, route, task) }
+    }
+    return {
+      name: 'tasks',
+      source: call => sourceOf(call, route, task),
+      serve: (call, candidates, body) => submit(call, route, task, candidates, body),
+    }
+  },
+}

@@ -1,0 +1,67 @@
+import { CLIENT_SECRET_PREFIX, takesClientSecrets } from '../../core/client-secrets.js'
+import { GatewayError } from '../../core/errors.js'
+import type { Caller, Route } from '../../core/plan.js'
+import { unauthenticated, unknownModel } from '../../core/refusals.js'
+import { presentedKey } from '../authenticate.js'
+import type { Call } from '../call.js'
+import { type Slot, slot } from '../slot.js'
+import type { Feature } from '../stages.js'
+import { checkOrigin } from '../upgrade.js'
+import type { ClientSide } from './context.js'
+import { TunnelDispatch } from './dispatch.js'
+import { checkHandshake } from './handshake.js'
+import { openingMessage } from './opening-message.js'
+
+/** The connection of a client that asks for a WebSocket. */
+export const CLIENT_SIDE: Slot<ClientSide> = slot('client_side')
+
+/** Secrets that a key has had made for sessions of a browser. */
+export const clientSecrets: Feature = {
+  name: 'client_secrets',
+  compile({ route }) {
+    if (route?.tunnel === undefined || !takesClientSecrets(route.protocol?.name)) return undefined
+    return { name: 'client_secrets', identify: call => holderOf(call, route) }
+  },
+}
+
+/** WebSockets that are passed through: the upstream's handshake comes first, and until it agrees refusals are HTTP answers. */
+export const tunnels: Feature = {
+  name: 'tunnels',
+  compile({ plan, route }) {
+    if (route?.tunnel === undefined) return undefined
+    return {
+      name: 'tunnels',
+      onRequest: ({ request }) => checkOrigin(request, plan.listen.cors?.origins ?? []),
+      admit({ kernel, request }) {
+        checkHandshake(request)
+        if (kernel.draining) {
+          throw new GatewayError('unavailable', 'The gateway is shutting down.', { retryAfter: 1000 })
+        }
+      },
+      narrow(call, candidates) {
+        const able = candidates.filter(exchange => openingMessage(call, route, exchange) !== null)
+        if (able.length === 0) throw unknownModel(call.model, route, 'the session names a model that does not exist')
+        return able
+      },
+      serve(call, candidates) {
+        const client = call.get(CLIENT_SIDE)
+        if (client === undefined) throw new Error('a tunnel has a client')
+        const release = call.kernel.tunnels.take(call.key, plan.limits.sessions)
+        call.cancellation.add({ cancel: release })
+        call.stream = true
+        new TunnelDispatch(call, route, candidates, client).start()
+      },
+    }
+  },
+}
+
+/** Undefined where the client presents no secret, or a key that looks like one. */
+async function holderOf(call: Call, { caller }: Route): Promise<Caller | undefined> {
+  const { keys } = call.generation.plan
+  const presented = presentedKey(call.request, call.query, caller)
+  if (!presented.startsWith(CLIENT_SECRET_PREFIX) || !('refused' in keys.find(presented, Date.now()))) return undefined
+  const opened = await call.kernel.state.clientSecrets.open(presented, keys)
+  if ('refused' in opened) throw unauthenticated(caller, opened.refused)
+  call.clientSecret = opened.secret
+  return opened.caller
+}
