@@ -35,7 +35,8 @@ t.test('limits: a budget of tokens is counted, shown and enforced', async t => {
   const limits: Stage = {
     name: 'limits',
     admit(call) {
-      if ((spent.get(call.key) ?? 0) >= CHAT_ANSWER.usage.total_tokens) throw new GatewayError('rate_limited', 'The budget is spent.')
+      if ((spent.get(call.key) ?? 0) >= CHAT_ANSWER.usage.total_tokens)
+        throw new GatewayError('rate_limited', 'The budget is spent.')
       inFlight++
       call.set(taken, true)
     },
