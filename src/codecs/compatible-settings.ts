@@ -1,6 +1,6 @@
-import type { Format, Left, TextRequest } from '../core/text.js'
-import { given } from './members.js'
-import type { Reader } from './read.js'
+import { isObject, type Json } from '../core/json.js'
+import type { Format, Left, TextRequest, TokenLogprob } from '../core/text.js'
+import { arrayOf, given, numberOf, type Reader } from './read.js'
 
 type Settings = Partial<
   Pick<TextRequest, 'user' | 'safetyId' | 'metadata' | 'serviceTier' | 'cacheKey' | 'cacheRetention' | 'store'>
@@ -57,4 +57,40 @@ export function readWord<W extends string>(
   const word = words.find(word => word === value)
   if (word === undefined) left.push({ field: reader.path(name), why: `it is not one of ${words.join(', ')}` })
   return word
+}
+
+const TIERS = ['auto', 'default', 'flex', 'scale', 'priority', 'fast']
+
+/** The tier in the words of the compatible protocols; other protocols' word for the one that is nothing special is theirs alone. */
+export function writeTier(tier: string | undefined): string | undefined {
+  const word = tier?.toLowerCase()
+  if (word === 'unspecified') return 'auto'
+  return word === 'standard' || word === 'standard_only' ? 'default' : tier
+}
+
+/** The tier that an answer tells of; undefined for those that these protocols do not know. */
+export function answeredTier(tier: string | undefined): string | undefined {
+  const word = writeTier(tier)?.toLowerCase()
+  return word !== undefined && TIERS.includes(word) ? word : undefined
+}
+
+/** Log probabilities as the compatible protocols list them; undefined where there are none. */
+export function readLogprobs(value: Json | undefined): TokenLogprob[] | undefined {
+  if (!Array.isArray(value) || value.length === 0) return undefined
+  const read = (value as readonly Json[]).flatMap(entry => {
+    const token = readToken(entry)
+    if (token === undefined) return []
+    const top = arrayOf(isObject(entry) ? entry.top_logprobs : undefined).flatMap(other => readToken(other) ?? [])
+    return [top.length > 0 ? { ...token, top } : token]
+  })
+  return read.length > 0 ? read : undefined
+}
+
+function readToken(value: Json | undefined): Omit<TokenLogprob, 'top'> | undefined {
+  if (!isObject(value) || typeof value.token !== 'string') return undefined
+  const { token, bytes } = value
+  const logprob = numberOf(value.logprob)
+  if (logprob === undefined) return undefined
+  const numbers = Array.isArray(bytes) ? bytes.filter(byte => typeof byte === 'number') : undefined
+  return numbers === undefined ? { token, logprob } : { token, logprob, bytes: numbers }
 }

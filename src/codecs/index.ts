@@ -20,7 +20,7 @@ import { predict } from './predict/index.js'
 import { rerank, rerankV2 } from './rerank/index.js'
 import { responses, responsesCount } from './responses/index.js'
 
-export { estimate, estimateTokens } from './estimate.js'
+export { estimate, estimateTokens } from './token-usage.js'
 
 /**
  * Every codec. Where an upstream speaks several protocols of an operation but not the client's, the first of them here

@@ -1,8 +1,7 @@
 import type { UpstreamError } from '../core/codec.js'
 import { GatewayError } from '../core/errors.js'
 import { isObject, type Json, type JsonObject } from '../core/json.js'
-import { given } from './members.js'
-import { arrayOf, numberOf, objectOf, stringOf } from './read.js'
+import { arrayOf, given, numberOf, objectOf, stringOf } from './read.js'
 
 /**
  * What a refusal says: `{error: {code, message, status, details}}`, or a list of one such, as streams have it that are

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import type { Json, JsonObject } from '../core/json.js'
 import type { MediaKind, MediaPart } from '../core/text.js'
-import { kindOfMime } from './data-url.js'
+import { kindOfMime } from './media.js'
 
 /** Files are known by the name of the protocol of texts, in requests for embeddings too. */
 const OWNER = 'generate'

@@ -1,6 +1,7 @@
 import { GatewayError } from '../core/errors.js'
 import { parseExact, readExact } from '../core/exact-json.js'
 import { ExactNumber, isObject, type Json, type JsonObject } from '../core/json.js'
+import type { Left } from '../core/text.js'
 
 /**
  * Reads members of a client's document. `null` counts as absent. A member of another type is an `invalid_parameter` that
@@ -112,7 +113,7 @@ export function countOf(value: Json | undefined): number | undefined {
   return Number.isSafeInteger(number) && (number ?? -1) >= 0 ? number : undefined
 }
 
-export type Members = Readonly<Record<string, Json | undefined>>
+type Members = Readonly<Record<string, Json | undefined>>
 
 /** One object of the members of all, but those that are undefined. Cheaper than spreading them: requests are hot. */
 export function compact(...groups: readonly Members[]): JsonObject {
@@ -162,4 +163,48 @@ export function tokensIn(body: Json, name: string): number {
   const tokens = countOf(objectOf(body)?.[name])
   if (tokens === undefined) throw badUpstream(`It has no ${name}.`)
   return tokens
+}
+
+type Given<T> = { readonly [K in keyof T]?: Exclude<T[K], undefined> }
+
+/** The members that are not undefined. */
+export function given<T extends object>(members: T): Given<T> {
+  return compact(members as Members) as Given<T>
+}
+
+export const UNKNOWN = 'the protocol has no such member'
+
+/** Names every member that is neither known nor empty as left; `why` has the reasons of those that it knows. */
+export function leaveOthers(
+  reader: Reader,
+  known: ReadonlySet<string>,
+  left: Left[],
+  why: Readonly<Record<string, string>> = {},
+): void {
+  for (const name of Object.keys(reader.value)) {
+    if (known.has(name) || isEmpty(reader.value[name])) continue
+    left.push({ field: reader.path(name), why: (Object.hasOwn(why, name) ? why[name] : undefined) ?? UNKNOWN })
+  }
+}
+
+function isEmpty(value: Json | undefined): boolean {
+  return value === null || value === undefined || (Array.isArray(value) && value.length === 0)
+}
+
+/** Deepest nesting of values that pass through as they are. */
+const MAX_DEPTH = 512
+
+/** Whether a value can be written as JSON without exhausting the stack. Iterative, for values that anyone may send. */
+export function isBounded(value: Json): boolean {
+  let level: readonly Json[] = [value]
+  for (let depth = 0; depth <= MAX_DEPTH; depth++) {
+    const next: Json[] = []
+    for (const one of level) {
+      const inner = Array.isArray(one) ? (one as readonly Json[]) : isObject(one) ? Object.values(one) : []
+      for (const each of inner) if (typeof each === 'object' && each !== null) next.push(each)
+    }
+    if (next.length === 0) return true
+    level = next
+  }
+  return false
 }

@@ -15,8 +15,8 @@ import {
   StoreError,
 } from '../core/store.js'
 import { MemoryBlobs } from './memory-blobs.js'
-import { MemoryCounters } from './memory-counters.js'
-import { MemoryLedger } from './memory-ledger.js'
+import { MemoryCounters, MemoryLedger } from './memory-counters.js'
+
 import { type Position, SortedIndex } from './sorted-index.js'
 
 /**

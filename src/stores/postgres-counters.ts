@@ -2,7 +2,12 @@ import {
   type Counter,
   type Counters,
   checkCount,
+  checkPlace,
+  checkValue,
+  type Entry,
+  isNamespace,
   isPlace,
+  type Ledger,
   NOTHING_COUNTED,
   type Place,
   type Reservation,
@@ -10,6 +15,7 @@ import {
   type Tally,
 } from '../core/store.js'
 import { type PostgresPool, type Row, statement } from './postgres-pool.js'
+import { bytesOf } from './postgres-records.js'
 
 const RESERVE = statement('SELECT * FROM counter_reserve($1, $2, $3, $4, $5, $6, $7, $8, $9)')
 const SETTLE = statement('SELECT * FROM counter_settle($1, $2, $3, $4, $5, $6, $7, $8)')
@@ -65,4 +71,44 @@ export class PostgresCounters implements Counters {
 
 function tallyOf(row: Row): Tally {
   return { spent: Number(row.spent_), reserved: Number(row.reserved_) }
+}
+
+/** The row of the ledger is locked until the entry is committed: no number is seen before the ones below it. */
+const APPEND = statement(`
+  WITH next AS (
+    INSERT INTO ledgers VALUES ($1, 1) ON CONFLICT (namespace) DO UPDATE SET last = ledgers.last + 1 RETURNING last
+  )
+  INSERT INTO ledger_entries SELECT $1, last, $2, $3 FROM next RETURNING sequence`)
+
+const ENTRIES = statement(`
+  SELECT sequence, owner, value FROM ledger_entries WHERE namespace = $1 AND sequence > $2 ORDER BY sequence LIMIT $3`)
+
+/** Ledgers as rows that nothing changes. */
+export class PostgresLedger implements Ledger {
+  readonly #pool: PostgresPool
+
+  constructor(pool: PostgresPool) {
+    this.#pool = pool
+  }
+
+  async append(namespace: string, owner: string, value: Uint8Array): Promise<number> {
+    checkPlace({ namespace, owner, key: '-' })
+    checkValue(value)
+    const [row] = await this.#pool.query(APPEND, namespace, owner, Buffer.from(value))
+    return Number(row?.sequence)
+  }
+
+  async entries(
+    namespace: string,
+    { after = 0, limit }: { readonly after?: number; readonly limit: number },
+  ): Promise<readonly Entry[]> {
+    this.#pool.checkOpen()
+    if (!isNamespace(namespace)) return []
+    const rows = await this.#pool.query(ENTRIES, namespace, after, limit)
+    return rows.map(row => ({
+      sequence: Number(row.sequence),
+      owner: String(row.owner),
+      value: bytesOf(row.value),
+    }))
+  }
 }

@@ -1,8 +1,8 @@
 import { Cluster, type Redis } from 'ioredis'
 import { StoreError } from '../core/store.js'
 import type { RedisSettings, StoreEvents } from '../core/store-config.js'
+import { redisFault } from './redis-answers.js'
 import { OPEN_TIMEOUT_MS, redisClient } from './redis-client.js'
-import { redisFault } from './redis-faults.js'
 import type { Script } from './redis-scripts.js'
 import { afterPolling, withTimeout } from './with-timeout.js'
 

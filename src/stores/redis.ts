@@ -4,9 +4,9 @@ import { DriverStore } from './driver-store.js'
 import { numberOf, textOf } from './redis-answers.js'
 import { RedisBlobs } from './redis-blobs.js'
 import { RedisConnection } from './redis-connection.js'
-import { RedisCounters } from './redis-counters.js'
+import { RedisCounters, RedisLedger } from './redis-counters.js'
 import { RedisKeys } from './redis-keys.js'
-import { RedisLedger } from './redis-ledger.js'
+
 import { RedisRecords } from './redis-records.js'
 
 /** The schema version in the server. A higher number was written by a later version of this program. */

@@ -3,8 +3,8 @@ import type { HearCodec, SpeakCodec, Target, TextCodec } from '../../core/codec.
 import { GatewayError } from '../../core/errors.js'
 import type { Field } from '../../core/fields.js'
 import type { Candidate, MediaPart, Part, TextRequest } from '../../core/text.js'
-import { given } from '../members.js'
-import { badUpstream } from '../read.js'
+import { badUpstream, given } from '../read.js'
+
 import { HEAR_CARRIES, SPEAK_CARRIES } from './fields.js'
 import { soundOf } from './sound.js'
 

@@ -1,8 +1,8 @@
 import type { SpeakRequest, SpeakResult } from '../../core/audio.js'
 import type { Bytes, Frame, RequestHead } from '../../core/codec.js'
 import { isObject, type JsonObject } from '../../core/json.js'
-import { given, leaveOthers } from '../members.js'
-import { invalid, Reader } from '../read.js'
+import { given, invalid, leaveOthers, Reader } from '../read.js'
+
 import { SPEECH_FIELDS } from './fields.js'
 import { pcmOf, wavOf } from './sound.js'
 

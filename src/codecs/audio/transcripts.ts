@@ -3,9 +3,8 @@ import type { Bytes, Frame, RequestHead } from '../../core/codec.js'
 import type { FieldMapping } from '../../core/fields.js'
 import type { Json, JsonObject } from '../../core/json.js'
 import type { MediaPart } from '../../core/text.js'
-import { parseDataUrl } from '../data-url.js'
-import { given, leaveOthers } from '../members.js'
-import { compact, invalid, Reader } from '../read.js'
+import { parseDataUrl } from '../media.js'
+import { compact, given, invalid, leaveOthers, Reader } from '../read.js'
 
 /**
  * What a form becomes of CreateTranscriptionRequest or CreateTranslationRequest, in canonical form: the file is a data

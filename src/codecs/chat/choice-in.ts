@@ -2,10 +2,8 @@ import { isObject, type Json, type JsonObject } from '../../core/json.js'
 import type { Citation, Part, Seal, TextEvent, TokenLogprob } from '../../core/text.js'
 import type { MadeIds } from '../made-ids.js'
 import { badUpstream, objectOf, stringOf } from '../read.js'
-import { readAnnotations } from './annotations.js'
 import { thoughtsOf } from './content-in.js'
-import { readEnd } from './finish.js'
-import { CallTable, OpenCall } from './open-call.js'
+import { CallTable, OpenCall, SpokenAudio } from './open-call.js'
 import {
   continuesDetail,
   joinDetails,
@@ -15,8 +13,7 @@ import {
   sealOfExtra,
   textOfDetail,
 } from './reasoning.js'
-import { audioPart, readArguments, readImages } from './result-in.js'
-import { SpokenAudio } from './spoken-audio.js'
+import { audioPart, readAnnotations, readArguments, readEnd, readImages } from './result-in.js'
 
 /** Most parts of one choice, calls among them. */
 const MAX_PARTS = 10_000

@@ -2,9 +2,8 @@ import type { AnswerContext, Frame } from '../../core/codec.js'
 import { jsonText } from '../../core/exact-json.js'
 import type { JsonObject } from '../../core/json.js'
 import type { CallPart, Citation, Part, ReasoningPart, Seal, TextEvent, TokenLogprob } from '../../core/text.js'
-import { writeAnnotation, writeLogprobs } from './annotations.js'
-import { writeEnd } from './finish.js'
 import { extraOf, isProof, sealingDetail } from './reasoning.js'
+import { writeAnnotation, writeEnd, writeLogprobs } from './result-in.js'
 import { isLegacy, loseCalls, loseCitation, losePart, writeAudio, writeImage } from './result-out.js'
 
 /** What all chunks of a stream have in common: all before the choices, and all behind them. */

@@ -1,9 +1,9 @@
 import { isObject, type Json } from '../../core/json.js'
 import type { CacheMark, Left, MediaPart, Part, TextPart } from '../../core/text.js'
-import { mimeOfAudio } from '../audio-format.js'
-import { kindOfMime, parseDataUrl, sourceOfUrl } from '../data-url.js'
-import { leaveOthers } from '../members.js'
-import { invalid, Reader } from '../read.js'
+import { kindOfMime, mimeOfAudio, parseDataUrl, sourceOfUrl } from '../media.js'
+
+import { invalid, leaveOthers, Reader } from '../read.js'
+
 import { MEMBER_SEALS } from './reasoning.js'
 
 /** `content` of a message: a string, an array of parts, null or absent. */

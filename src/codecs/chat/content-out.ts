@@ -1,8 +1,8 @@
 import type { Target } from '../../core/codec.js'
 import type { JsonObject } from '../../core/json.js'
 import type { FileSource, MediaPart, Part } from '../../core/text.js'
-import { formatOfAudio } from '../audio-format.js'
-import { dataUrl, urlOf } from '../data-url.js'
+import { dataUrl, formatOfAudio, urlOf } from '../media.js'
+
 import { PROTOCOL } from './reasoning.js'
 
 /** Text and media as `content`: a string where it is one text, else an array of parts. */

@@ -1,6 +1,6 @@
 import type { TextCodec } from '../../core/codec.js'
 import { decodeError } from '../compatible-errors.js'
-import { isFetched } from '../fetched.js'
+import { isFetched } from '../media.js'
 import { CHAT_CARRIES, CHAT_FIELDS } from './fields.js'
 import { PROTOCOL } from './reasoning.js'
 import { decodeRequest } from './request-in.js'

@@ -1,10 +1,10 @@
 import { jsonText } from '../../core/exact-json.js'
 import { isObject } from '../../core/json.js'
 import type { CallPart, Left, MediaPart, Part, ReasoningPart, ResultPart, TextPart, Turn } from '../../core/text.js'
-import { sourceOfUrl } from '../data-url.js'
 import { MADE_UP } from '../made-ids.js'
-import { leaveOthers } from '../members.js'
-import { invalid, type Reader } from '../read.js'
+import { sourceOfUrl } from '../media.js'
+import { invalid, leaveOthers, type Reader } from '../read.js'
+
 import { onlyText, readContent } from './content-in.js'
 import { PROTOCOL, sealOfExtra, thoughtsOfMessage } from './reasoning.js'
 

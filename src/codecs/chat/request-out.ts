@@ -2,11 +2,11 @@ import type { Target } from '../../core/codec.js'
 import type { Field } from '../../core/fields.js'
 import type { Json, JsonObject } from '../../core/json.js'
 import type { Format, TextRequest } from '../../core/text.js'
-import { writeTier } from '../compatible-tiers.js'
+import { writeTier } from '../compatible-settings.js'
 import { effortWished } from '../effort.js'
 import { compact } from '../read.js'
 import { writeMessages } from './messages-out.js'
-import { writeTools } from './tools-out.js'
+import { writeTools } from './tools-in.js'
 
 /** Most stop sequences that the protocol's reference allows. */
 const MAX_STOPS = 4

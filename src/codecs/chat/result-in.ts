@@ -5,24 +5,181 @@ import type {
   CallPart,
   Candidate,
   Citation,
+  End,
+  EndReason,
   MediaPart,
   Part,
   ReasoningPart,
   TextPart,
   TextResult,
+  TextUsage,
   TokenLogprob,
 } from '../../core/text.js'
 import { errorInside } from '../compatible-errors.js'
-import { sourceOfUrl } from '../data-url.js'
-import { readLogprobs } from '../logprobs.js'
+import { readLogprobs } from '../compatible-settings.js'
 import { MadeIds } from '../made-ids.js'
-import { given } from '../members.js'
-import { arrayOf, badUpstream, numberOf, objectOf, stringOf } from '../read.js'
-import { readAnnotations, readSources } from './annotations.js'
+import { sourceOfUrl } from '../media.js'
+import { arrayOf, badUpstream, compact, countOf, given, numberOf, objectOf, stringOf } from '../read.js'
+
+import { tokenCounts, totalOf } from '../token-usage.js'
 import { thoughtsOf } from './content-in.js'
-import { readEnd } from './finish.js'
 import { MEMBER_SEALS, PROTOCOL, sealOfExtra, thoughtsOfMessage } from './reasoning.js'
-import { readUsage } from './usage.js'
+
+const REASONS: Readonly<Record<string, EndReason>> = {
+  stop: 'stop',
+  eos: 'stop',
+  length: 'length',
+  model_length: 'length',
+  tool_calls: 'tool',
+  function_call: 'tool',
+  content_filter: 'filter',
+}
+
+/**
+ * `finish_reason`. Servers say `stop` where the model was made to call a tool by name, and after a refusal; what the
+ * answer holds tells better.
+ */
+export function readEnd(reason: Json | undefined, holds: { calls: boolean; refusal: boolean }, stopped?: Json): End {
+  const word = typeof reason === 'string' ? reason : ''
+  const known = Object.hasOwn(REASONS, word) ? REASONS[word] : undefined
+  if (word === '') return { reason: holds.calls ? 'tool' : 'other' }
+  if (known === undefined) return { reason: 'other', detail: word.slice(0, 200) }
+  if (known === 'stop' && holds.calls) return { reason: 'tool' }
+  if (known === 'stop' && holds.refusal) return { reason: 'refusal' }
+  if (known === 'tool' && !holds.calls) return { reason: 'stop' }
+  return typeof stopped === 'string' ? { reason: known, stopSequence: stopped } : { reason: known }
+}
+
+type FinishReason = 'stop' | 'length' | 'tool_calls' | 'content_filter' | 'function_call'
+
+/** The protocol's word for an end, and what cannot be said with it. */
+export function writeEnd(end: End, refused: boolean, lose: (what: string, why: string) => void): FinishReason {
+  if (end.stopSequence !== undefined) lose('stop sequence', 'chat does not say which one was met')
+  switch (end.reason) {
+    case 'stop':
+      return 'stop'
+    case 'length':
+      return 'length'
+    case 'tool':
+      return 'tool_calls'
+    case 'filter':
+      return 'content_filter'
+    case 'refusal':
+      return refused ? 'stop' : 'content_filter'
+    case 'context':
+      lose('finish reason', 'chat does not distinguish a full context window from a limit')
+      return 'length'
+    default:
+      lose('finish reason', `chat has no word for '${end.reason}'`)
+      return 'stop'
+  }
+}
+
+/** `annotations` of a message; other kinds than `url_citation` are not citations. */
+export function readAnnotations(value: Json | undefined): Citation[] {
+  return arrayOf(value).flatMap(annotation => {
+    const cited = isObject(annotation) ? objectOf(annotation.url_citation) : undefined
+    if (cited === undefined) return []
+    return [
+      given({
+        url: stringOf(cited.url),
+        title: stringOf(cited.title),
+        quote: stringOf(cited.content),
+        start: numberOf(cited.start_index),
+        end: numberOf(cited.end_index),
+      }),
+    ]
+  })
+}
+
+/** Sources that some servers name beside the choices: `search_results: [{url, title, snippet}]`, `citations: [url]`. */
+export function readSources(answer: JsonObject): Citation[] {
+  const results = arrayOf(answer.search_results).flatMap(result => {
+    if (!isObject(result) || typeof result.url !== 'string') return []
+    return [given({ url: result.url, title: stringOf(result.title), quote: stringOf(result.snippet) })]
+  })
+  if (results.length > 0) return results
+  return arrayOf(answer.citations).flatMap(url => (typeof url === 'string' ? [{ url }] : []))
+}
+
+/**
+ * A citation as an annotation; undefined where it has no URL, without which there is none here. `before` is how many
+ * characters stand before its text, `length` how many that text has so far.
+ */
+export function writeAnnotation(citation: Citation, before: number, length: number): JsonObject | undefined {
+  if (citation.url === undefined) return undefined
+  return {
+    type: 'url_citation',
+    url_citation: {
+      start_index: before + (citation.start ?? 0),
+      end_index: before + (citation.end ?? length),
+      url: citation.url,
+      title: citation.title ?? '',
+      ...(citation.quote !== undefined && { content: citation.quote }),
+    },
+  }
+}
+
+export function writeLogprobs(logprobs: readonly TokenLogprob[]): JsonObject {
+  return {
+    content: logprobs.map(entry => ({
+      ...writeToken(entry),
+      top_logprobs: (entry.top ?? []).map(writeToken),
+    })),
+    refusal: null,
+  }
+}
+
+function writeToken({ token, logprob, bytes }: Omit<TokenLogprob, 'top'>): JsonObject {
+  return { token, logprob, bytes: bytes ?? null }
+}
+
+/**
+ * `usage` of an answer. Servers differ in where they tell of cached tokens, and some leave thoughts out of
+ * `completion_tokens`: there the total says so.
+ */
+export function readUsage(value: Json | undefined): TextUsage | undefined {
+  const usage = objectOf(value)
+  if (usage === undefined) return undefined
+  const prompt = objectOf(usage.prompt_tokens_details)
+  const completion = objectOf(usage.completion_tokens_details)
+  const input = countOf(usage.prompt_tokens)
+  const said = countOf(usage.completion_tokens)
+  const reasoning = countOf(completion?.reasoning_tokens)
+  const total = countOf(usage.total_tokens)
+  const apart = (reasoning ?? 0) > 0 && total === (input ?? 0) + (said ?? 0) + (reasoning ?? 0)
+  const output = apart && reasoning !== undefined ? (said ?? 0) + reasoning : said
+  const read = given({
+    ...tokenCounts(input, output, total),
+    cached: first(prompt?.cached_tokens, usage.prompt_cache_hit_tokens, usage.num_cached_tokens, usage.cached_tokens),
+    cacheWrite: countOf(prompt?.cache_write_tokens),
+    reasoning,
+    inputAudio: first(prompt?.audio_tokens, usage.audio_prompt_tokens),
+    outputAudio: countOf(completion?.audio_tokens),
+  })
+  return Object.keys(read).length === 0 ? undefined : read
+}
+
+function first(...values: readonly (Json | undefined)[]): number | undefined {
+  return values.map(countOf).find(count => count !== undefined)
+}
+
+export function writeUsage(usage: TextUsage): JsonObject {
+  const { input = 0, output = 0 } = usage
+  const prompt = compact({
+    cached_tokens: usage.cached,
+    cache_write_tokens: usage.cacheWrite,
+    audio_tokens: usage.inputAudio,
+  })
+  const completion = compact({ reasoning_tokens: usage.reasoning, audio_tokens: usage.outputAudio })
+  return compact({
+    prompt_tokens: input,
+    completion_tokens: output,
+    total_tokens: totalOf(usage),
+    prompt_tokens_details: Object.keys(prompt).length > 0 ? prompt : undefined,
+    completion_tokens_details: Object.keys(completion).length > 0 ? completion : undefined,
+  })
+}
 
 /** Most choices of one answer; the protocol allows 128. */
 export const MAX_CHOICES = 128

@@ -10,13 +10,11 @@ import type {
   TextResult,
   TokenLogprob,
 } from '../../core/text.js'
-import { answeredTier } from '../compatible-tiers.js'
-import { urlOf } from '../data-url.js'
+import { answeredTier } from '../compatible-settings.js'
+import { urlOf } from '../media.js'
 import { compact } from '../read.js'
-import { writeAnnotation, writeLogprobs } from './annotations.js'
-import { writeEnd } from './finish.js'
 import { detailOf, extraOf, isProof, PROTOCOL } from './reasoning.js'
-import { writeUsage } from './usage.js'
+import { writeAnnotation, writeEnd, writeLogprobs, writeUsage } from './result-in.js'
 
 /** A canonical answer as CreateChatCompletionResponse. */
 export function encodeResult(result: TextResult, answer: AnswerContext): JsonObject {

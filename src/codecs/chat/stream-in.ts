@@ -3,13 +3,11 @@ import type { GatewayError } from '../../core/errors.js'
 import { isObject, type Json, type JsonObject } from '../../core/json.js'
 import type { Citation, TextEvent, TextUsage } from '../../core/text.js'
 import { errorInside } from '../compatible-errors.js'
-import { readLogprobs } from '../logprobs.js'
+import { readLogprobs } from '../compatible-settings.js'
 import { MadeIds } from '../made-ids.js'
 import { badUpstream, numberOf, objectOf, parseEvent, stringOf, truncated } from '../read.js'
-import { readSources } from './annotations.js'
 import { ChoiceDecoder } from './choice-in.js'
-import { asGatewayError, MAX_CHOICES } from './result-in.js'
-import { readUsage } from './usage.js'
+import { asGatewayError, MAX_CHOICES, readSources, readUsage } from './result-in.js'
 
 const NOTHING: readonly TextEvent[] = []
 

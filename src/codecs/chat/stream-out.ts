@@ -1,10 +1,10 @@
 import type { AnswerContext, Frame, StreamEncoder } from '../../core/codec.js'
 import { compatibleError } from '../../core/error-bodies.js'
 import type { TextEvent, TextUsage } from '../../core/text.js'
-import { answeredTier } from '../compatible-tiers.js'
+import { answeredTier } from '../compatible-settings.js'
 import { ChoiceEncoder, type ChunkHead } from './choice-out.js'
+import { writeUsage } from './result-in.js'
 import { idOf } from './result-out.js'
-import { writeUsage } from './usage.js'
 
 const DONE: Frame = { data: '[DONE]' }
 

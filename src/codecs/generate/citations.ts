@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from '../../core/json.js'
 import type { Citation } from '../../core/text.js'
-import { given } from '../members.js'
-import { arrayOf, countOf, numberOf, objectOf, stringOf } from '../read.js'
+import { arrayOf, countOf, given, numberOf, objectOf, stringOf } from '../read.js'
+
 import { ByteMap } from './byte-map.js'
 
 /** Most citations of one candidate. */

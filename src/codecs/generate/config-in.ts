@@ -1,9 +1,9 @@
 import { isObject, type JsonObject } from '../../core/json.js'
 import type { Format, Left, ReasoningWish, TextRequest } from '../../core/text.js'
 import { isEffort } from '../effort.js'
-import { given, leaveOthers } from '../members.js'
 import { child, whole } from '../native-casing.js'
-import { invalid, type Reader } from '../read.js'
+import { given, invalid, leaveOthers, type Reader } from '../read.js'
+
 import { jsonSchema } from './schema-dialect.js'
 
 const KNOWN = new Set([

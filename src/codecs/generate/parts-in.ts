@@ -1,15 +1,145 @@
-import type { JsonObject } from '../../core/json.js'
-import type { Left, Part, ReasoningPart, Seal } from '../../core/text.js'
-import { isBounded } from '../bounded.js'
-import { leaveOthers } from '../members.js'
-import { child } from '../native-casing.js'
+import { jsonText } from '../../core/exact-json.js'
+import type { Json, JsonObject } from '../../core/json.js'
+import type { Left, MediaPart, Part, ReasoningPart, ResultPart, Seal, TextPart } from '../../core/text.js'
+import { MADE_UP } from '../made-ids.js'
+import { child, children } from '../native-casing.js'
 import { fileMedia, inlineMedia } from '../native-media.js'
-import { invalid, type Reader } from '../read.js'
-import type { CallIds } from './call-ids.js'
-import { callIn } from './calls.js'
-import { detailOf } from './resolution.js'
-import { PROTOCOL, thoughtOf } from './seals.js'
-import { resultIn } from './tool-results.js'
+import { invalid, isBounded, leaveOthers, parseObject, type Reader } from '../read.js'
+
+import { callIn, clientName, PROTOCOL, thoughtOf } from './calls.js'
+
+/**
+ * Ids of the calls in a client's history. The protocol lets clients leave them out; then a result belongs to the first
+ * call of that name that has none yet.
+ */
+export class CallIds {
+  #made = 0
+  /** Made-up ids of calls without a result, by the name of the function, and how many of them are taken. */
+  readonly #waiting = new Map<string, { readonly ids: string[]; taken: number }>()
+  readonly #given = new Set<string>()
+
+  call(name: string, given: string | undefined): string {
+    if (given !== undefined) {
+      this.#given.add(given)
+      return given
+    }
+    const id = this.next()
+    const waiting = this.#waiting.get(name)
+    if (waiting === undefined) this.#waiting.set(name, { ids: [id], taken: 0 })
+    else waiting.ids.push(id)
+    return id
+  }
+
+  /** The id of the call that a result answers; one that no call has where there is none. */
+  result(name: string, given: string | undefined): string {
+    if (given !== undefined && this.#given.has(given)) return given
+    const waiting = this.#waiting.get(name)
+    const id = waiting?.ids[waiting.taken]
+    if (waiting === undefined || id === undefined) return given ?? this.next()
+    waiting.taken++
+    return id
+  }
+
+  private next(): string {
+    return `${MADE_UP}${this.#made++}`
+  }
+}
+
+const LEVEL = 'MEDIA_RESOLUTION_'
+
+/** `MEDIA_RESOLUTION_LOW` as the detail of an image; undefined where it says nothing. */
+export function detailOf(resolution: string | undefined): string | undefined {
+  switch (resolution?.replace(LEVEL, '')) {
+    case 'LOW':
+      return 'low'
+    case 'MEDIUM':
+      return 'auto'
+    case 'HIGH':
+    case 'ULTRA_HIGH':
+      return 'high'
+    default:
+      return undefined
+  }
+}
+
+/** The one resolution for all media of a request; undefined where it is up to the upstream. */
+export function resolutionOf(details: readonly string[]): string | undefined {
+  if (details.includes('high') || details.includes('original')) return `${LEVEL}HIGH`
+  return details.length > 0 && details.every(detail => detail === 'low') ? `${LEVEL}LOW` : undefined
+}
+
+const RESULT_MEMBERS = new Set(['id', 'name', 'response', 'parts'])
+const WHY = {
+  willContinue: 'other protocols have no partial results',
+  scheduling: 'other protocols have no scheduled results',
+}
+const MEDIA = new Set(['inlineData', 'fileData'])
+
+/** The members of a response that hold one text and nothing else: what the tool answered, or its error. */
+const OUTPUTS = ['output', 'result'] as const
+
+/** `functionResponse` → result. */
+function resultIn(reader: Reader, ids: CallIds, { left }: { readonly left: Left[] }): ResultPart {
+  leaveOthers(reader, RESULT_MEMBERS, left, WHY)
+  const wire = reader.required('name')
+  const { name, custom } = clientName(wire)
+  const response = reader.object('response')?.value ?? {}
+  const { text, object, error } = answerOf(response)
+  const parts: (TextPart | MediaPart)[] = text === '' && object === undefined ? [] : [{ type: 'text', text }]
+  for (const part of children(reader, 'parts')) parts.push(...resultMediaIn(part))
+  for (const part of children(reader, 'parts')) leaveOthers(part, MEDIA, left)
+  return {
+    type: 'result',
+    id: ids.result(wire, reader.string('id')),
+    name,
+    parts,
+    ...(custom && { custom }),
+    ...(object !== undefined && { object }),
+    ...(error && { error }),
+  }
+}
+
+function resultMediaIn(part: Reader): MediaPart[] {
+  const inline = child(part, 'inlineData')
+  if (inline !== undefined) return [inlineMedia(inline.string('data') ?? '', inline.string('mimeType'))]
+  const file = child(part, 'fileData')
+  return file === undefined ? [] : [fileMedia(file.required('fileUri'), file.string('mimeType'))]
+}
+
+function answerOf(response: JsonObject): { text: string; object?: JsonObject; error: boolean } {
+  const names = Object.keys(response)
+  const [only = ''] = names
+  const value: Json | undefined = names.length === 1 ? response[only] : undefined
+  if (only === 'error' && value !== undefined) {
+    return typeof value === 'string'
+      ? { text: value, error: true }
+      : { text: jsonText(value), object: response, error: true }
+  }
+  if (typeof value === 'string' && (OUTPUTS as readonly string[]).includes(only)) return { text: value, error: false }
+  if (names.length === 0) return { text: '', error: false }
+  return { text: jsonText(response), object: response, error: false }
+}
+
+/**
+ * A result as the object that the protocol wants: the object that it is or that its text holds, else its text as
+ * `output` (or `error`, for errors), the two names that the protocol gives to the purpose.
+ */
+export function responseOf({ parts, object, error }: ResultPart): JsonObject {
+  if (object !== undefined) return error === true && !Object.hasOwn(object, 'error') ? { error: object } : object
+  const text = parts
+    .filter((part): part is TextPart => part.type === 'text')
+    .map(part => part.text)
+    .join('\n')
+  if (error === true) return { error: text }
+  const parsed = text.startsWith('{') ? parseObject(text) : undefined
+  return parsed === undefined || isOneText(parsed) || !isBounded(parsed) ? { output: text } : parsed
+}
+
+/** Whether an object would be taken for its one text when it comes back. */
+function isOneText(object: JsonObject): boolean {
+  const names = Object.keys(object)
+  return names.length === 0 || (names.length === 1 && ['error', ...OUTPUTS].includes(names[0] ?? ''))
+}
 
 /** What reading the parts of one request continues with. */
 export interface PartsReader {

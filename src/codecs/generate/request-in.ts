@@ -1,19 +1,13 @@
 import type { RequestHead } from '../../core/codec.js'
 import type { JsonObject } from '../../core/json.js'
 import type { Left, Part, TextPart, TextRequest, Turn } from '../../core/text.js'
-import { isBounded } from '../bounded.js'
-import { given, leaveOthers } from '../members.js'
 import { child, children, readerOf } from '../native-casing.js'
-import { invalid, type Reader } from '../read.js'
-import { CallIds } from './call-ids.js'
+import { given, invalid, isBounded, leaveOthers, type Reader } from '../read.js'
+import { PROTOCOL, wireName } from './calls.js'
 import { configIn } from './config-in.js'
-import { wireName } from './names.js'
-import { type PartsReader, partIn } from './parts-in.js'
-import { detailOf } from './resolution.js'
-import { PROTOCOL } from './seals.js'
-import { tierOf } from './tiers.js'
-import { responseOf } from './tool-results.js'
+import { CallIds, detailOf, type PartsReader, partIn, responseOf } from './parts-in.js'
 import { toolChoiceIn, toolsIn } from './tools-in.js'
+import { tierOf } from './usage.js'
 
 const KNOWN = new Set([
   ...['model', 'contents', 'systemInstruction', 'generationConfig', 'tools', 'toolConfig', 'serviceTier', 'store'],

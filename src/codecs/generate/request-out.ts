@@ -3,10 +3,10 @@ import type { Json, JsonObject } from '../../core/json.js'
 import type { TextRequest } from '../../core/text.js'
 import { hoistSystem } from '../turns.js'
 import { configOut } from './config-out.js'
-import { resolutionOf } from './resolution.js'
-import { wireTier } from './tiers.js'
+import { resolutionOf } from './parts-in.js'
 import { toolConfigOut, toolsOut } from './tools-out.js'
 import { TurnsOut } from './turns-out.js'
+import { wireTier } from './usage.js'
 
 /** The body of `generateContent` and `streamGenerateContent`; the model is in the path. */
 export function encodeRequest(request: TextRequest, target: Target): JsonObject {

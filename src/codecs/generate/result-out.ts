@@ -2,12 +2,11 @@ import type { AnswerContext } from '../../core/codec.js'
 import type { Json, JsonObject } from '../../core/json.js'
 import type { Candidate, End, Part, TextResult, TextUsage, TokenLogprob } from '../../core/text.js'
 import { mediaData } from '../native-media.js'
-import { callOut } from './calls.js'
+import { callOut, PROTOCOL, signatureOf, signed, textOut, thoughtOut, type WirePart } from './calls.js'
+import { logprobsOut } from './candidate-in.js'
 import { Grounding } from './citations.js'
 import { endOut } from './ends.js'
-import { logprobsOut } from './logprobs.js'
-import { signed, textOut, thoughtOut, type WirePart } from './parts-out.js'
-import { PROTOCOL, signatureOf } from './seals.js'
+
 import { usageOut } from './usage.js'
 
 type Lose = AnswerContext['lose']

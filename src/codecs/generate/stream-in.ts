@@ -3,7 +3,8 @@ import type { Frame, StreamDecoder } from '../../core/codec.js'
 import { GatewayError } from '../../core/errors.js'
 import { parseExact } from '../../core/exact-json.js'
 import { isObject, type Json, type JsonObject } from '../../core/json.js'
-import type { End, TextEvent } from '../../core/text.js'
+import type { End, TextEvent, TextResult } from '../../core/text.js'
+import { Fold } from '../fold.js'
 import { MADE_UP } from '../made-ids.js'
 import { errorOf, streamError } from '../native-errors.js'
 import { badUpstream, compact, numberOf, objectOf, stringOf, truncated } from '../read.js'
@@ -156,4 +157,13 @@ function keyOf(id: string): string {
   if (id === '') return randomUUID().replaceAll('-', '').slice(0, MAX_KEY_CHARS)
   if (id.length <= MAX_KEY_CHARS && /^[A-Za-z0-9_-]+$/.test(id)) return id
   return createHash('sha256').update(id).digest('hex').slice(0, MAX_KEY_CHARS)
+}
+
+/** A whole answer: what a stream of this one document comes to. Throws `bad_upstream_response` where it is not one. */
+export function decodeResult(body: Json): TextResult {
+  const stream = new StreamIn(true)
+  const sum = new Fold()
+  for (const event of stream.document(body)) sum.push(event)
+  for (const event of stream.end()) sum.push(event)
+  return sum.result()
 }

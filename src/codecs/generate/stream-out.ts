@@ -4,12 +4,12 @@ import { GatewayError } from '../../core/errors.js'
 import { jsonText } from '../../core/exact-json.js'
 import type { Json, JsonObject } from '../../core/json.js'
 import type { End, Part, Seal, TextEvent, TextUsage } from '../../core/text.js'
+import { signatureOf, textOut, thoughtOut, type WirePart } from './calls.js'
+import { logprobsOut } from './candidate-in.js'
 import { Grounding } from './citations.js'
 import { endOut } from './ends.js'
-import { logprobsOut } from './logprobs.js'
-import { textOut, thoughtOut, type WirePart } from './parts-out.js'
 import { loseCacheWrite, loseCitation, loseEnd, partOut } from './result-out.js'
-import { signatureOf } from './seals.js'
+
 import { usageOut } from './usage.js'
 
 /** Most characters of arguments that are gathered at a time. */

@@ -1,11 +1,9 @@
 import type { CustomTool, FunctionTool, HostedTool, Left, Tool, ToolChoice } from '../../core/text.js'
-import { isBounded } from '../bounded.js'
-import { given, leaveOthers } from '../members.js'
 import { child, children } from '../native-casing.js'
-import { invalid, type Reader } from '../read.js'
-import { clientName } from './names.js'
+import { given, invalid, isBounded, leaveOthers, type Reader } from '../read.js'
+
+import { clientName, PROTOCOL } from './calls.js'
 import { jsonSchema } from './schema-dialect.js'
-import { PROTOCOL } from './seals.js'
 
 const DECLARATION = new Set(['name', 'description', 'parameters', 'parametersJsonSchema'])
 const DECLARATION_WHY = {

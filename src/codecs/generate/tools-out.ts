@@ -1,12 +1,11 @@
 import type { Target } from '../../core/codec.js'
 import type { Json, JsonObject } from '../../core/json.js'
 import type { CustomTool, FunctionTool, HostedTool, TextRequest, Tool, ToolChoice } from '../../core/text.js'
-import { containerLoss, searchLoss, searchSettings } from '../hosted-settings.js'
-import { loseHosted } from '../lose-hosted.js'
+import { containerLoss, loseHosted, searchLoss, searchSettings } from '../hosted-settings.js'
+
 import { objectOf, stringOf } from '../read.js'
-import { wireName } from './names.js'
+import { PROTOCOL, wireName } from './calls.js'
 import { schemaOut } from './schema-out.js'
-import { PROTOCOL } from './seals.js'
 
 /** Fields of the protocol for what several protocols have. */
 const HOSTED: Readonly<Record<Exclude<HostedTool['kind'], 'other'>, string>> = {

@@ -4,11 +4,19 @@ import type { CallPart, MediaPart, Part, ReasoningPart, ResultPart, Turn } from 
 import { MADE_UP } from '../made-ids.js'
 import { mediaData } from '../native-media.js'
 import { invalid } from '../read.js'
-import { callOut } from './calls.js'
-import { wireName } from './names.js'
-import { ownSignature, signed, textOut, thoughtOut, type WirePart } from './parts-out.js'
-import { PROTOCOL, SKIP_SIGNATURE } from './seals.js'
-import { responseOf } from './tool-results.js'
+import {
+  callOut,
+  ownSignature,
+  PROTOCOL,
+  SKIP_SIGNATURE,
+  signed,
+  textOut,
+  thoughtOut,
+  type WirePart,
+  wireName,
+} from './calls.js'
+
+import { responseOf } from './parts-in.js'
 
 /** What is where a conversation does not begin with the user, as the protocol wants it. */
 const NOTHING_SAID: JsonObject = { role: 'user', parts: [{ text: ' ' }] }

@@ -1,9 +1,29 @@
 import type { Json, JsonObject } from '../../core/json.js'
 import type { TextUsage } from '../../core/text.js'
-import { given } from '../members.js'
-import { arrayOf, countOf, objectOf, stringOf } from '../read.js'
-import { tokenCounts, totalOf } from '../token-counts.js'
-import { tierOf, wireTier } from './tiers.js'
+import { arrayOf, countOf, given, objectOf, stringOf } from '../read.js'
+
+import { tokenCounts, totalOf } from '../token-usage.js'
+
+/** The protocol's tiers by the canonical words, which are those of the compatible protocols. */
+const TIERS: Readonly<Record<string, string>> = {
+  default: 'standard',
+  standard: 'standard',
+  standard_only: 'standard',
+  flex: 'flex',
+  priority: 'priority',
+}
+
+/** Undefined where the protocol has no such tier. */
+export function wireTier(tier: string): string | undefined {
+  return Object.hasOwn(TIERS, tier) ? TIERS[tier] : undefined
+}
+
+/** The canonical word; undefined where nothing is said. */
+export function tierOf(word: string | undefined): string | undefined {
+  const tier = word?.toLowerCase()
+  if (tier === undefined || tier === '' || tier === 'unspecified') return undefined
+  return tier === 'standard' ? 'default' : tier
+}
 
 /**
  * `usageMetadata`. The prompt counts what came from the cache, but not what tools at the upstream added to it; the

@@ -8,10 +8,16 @@ import { decodeError } from '../compatible-errors.js'
 import { generate } from '../generate/index.js'
 import { compact } from '../read.js'
 import { editsByText, type ImagesByText, imagesByText } from './by-text.js'
-import { decodeEdit } from './edit-in.js'
-import { EDITS_FIELDS, EDITS_OWN, IMAGES_CARRIES, IMAGES_FIELDS } from './fields.js'
-import { decodeRequest } from './request-in.js'
-import { encodeRequest } from './request-out.js'
+import {
+  decodeEdit,
+  decodeRequest,
+  EDITS_FIELDS,
+  EDITS_OWN,
+  encodeRequest,
+  IMAGES_CARRIES,
+  IMAGES_FIELDS,
+} from './request.js'
+
 import { decodeResult, encodeEditEvents, encodeEvents, encodeResult } from './result.js'
 import type { Shapes } from './shape.js'
 

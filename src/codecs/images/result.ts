@@ -3,9 +3,9 @@ import { GatewayError } from '../../core/errors.js'
 import type { EditRequest, ImageRequest, ImageResult, MadeImage } from '../../core/image.js'
 import { isObject, type Json, type JsonObject } from '../../core/json.js'
 import { errorInside } from '../compatible-errors.js'
-import { given } from '../members.js'
-import { arrayOf, badUpstream, compact, countOf, objectOf, stringOf } from '../read.js'
-import { written } from './request-out.js'
+import { arrayOf, badUpstream, compact, countOf, given, objectOf, stringOf } from '../read.js'
+
+import { written } from './request.js'
 
 /** Longest reason of a refusal that is passed on, in characters. */
 const MAX_REASON_CHARS = 1000

@@ -1,13 +1,13 @@
 import { jsonText } from '../../core/exact-json.js'
 import { isObject, type Json, type JsonObject } from '../../core/json.js'
 import type { CacheMark, Left, Part, Seal, TextPart } from '../../core/text.js'
-import { isBounded } from '../bounded.js'
-import { invalid, Reader } from '../read.js'
+import { invalid, isBounded, Reader } from '../read.js'
+
 import { unwrapThought } from '../seal.js'
-import { decodeBorrowedSeal, type SealPlace } from './borrowed-seals.js'
-import { decodeCallId } from './call-ids.js'
 import { decodeCitation } from './citations.js'
 import { decodeDocument, decodeImage, decodeResultContent, decodeSearchResult } from './media-in.js'
+import { decodeCallId } from './names.js'
+import { decodeBorrowedSeal, type SealPlace } from './result-out.js'
 
 /** Reads the content of one turn: a string, or blocks. What has no place is put down in `left`. */
 export class BlocksIn {

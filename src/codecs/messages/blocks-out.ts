@@ -1,12 +1,9 @@
 import type { Target } from '../../core/codec.js'
 import type { Json, JsonObject } from '../../core/json.js'
 import type { CacheMark, CallPart, Part, ReasoningPart, ResultPart, TextPart } from '../../core/text.js'
-import { encodeCallId } from './call-ids.js'
 import { encodeOwnCitation } from './citations.js'
-import { inputOf } from './input.js'
 import { encodeMedia } from './media-out.js'
-import { refuse } from './refuse.js'
-import { encodeToolName } from './tool-names.js'
+import { encodeCallId, encodeToolName, inputOf, refuse } from './names.js'
 
 const FOREIGN = 'its signature belongs to another protocol'
 

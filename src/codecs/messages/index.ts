@@ -1,15 +1,29 @@
-import type { TextCodec } from '../../core/codec.js'
-import { isFetched } from '../fetched.js'
-import { decodeError } from './errors.js'
+import type { CountCodec, TextCodec } from '../../core/codec.js'
+import { isFetched } from '../media.js'
+import { tokensIn } from '../read.js'
 import { MESSAGES_CARRIES, MESSAGES_FIELDS } from './fields.js'
 import { decodeRequest } from './request-in.js'
-import { encodeRequest } from './request-out.js'
-import { decodeResult } from './result-in.js'
+import { encodeCount, encodeRequest } from './request-out.js'
+import { decodeError, decodeResult } from './result-in.js'
+
 import { encodeResult } from './result-out.js'
 import { MessagesDecoder } from './stream-in.js'
 import { MessagesEncoder } from './stream-out.js'
 
-export { messagesCount } from './count.js'
+/** `POST …/count_tokens`: a request without what governs the answer, and `{input_tokens}`. */
+export const messagesCount: CountCodec = {
+  operation: 'count',
+  protocol: 'messages.count_tokens',
+  server: {
+    decodeRequest,
+    encodeResult: tokens => ({ input_tokens: tokens }),
+  },
+  client: {
+    encodeRequest: encodeCount,
+    decodeResult: body => tokensIn(body, 'input_tokens'),
+    decodeError,
+  },
+}
 
 /** Message blocks: `POST /v1/messages`. */
 export const messages: TextCodec = {

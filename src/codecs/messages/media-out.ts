@@ -2,7 +2,7 @@ import type { Target } from '../../core/codec.js'
 import type { JsonObject } from '../../core/json.js'
 import type { FileSource, MediaPart } from '../../core/text.js'
 import { textOfBase64 } from './media-in.js'
-import { refuse } from './refuse.js'
+import { refuse } from './names.js'
 
 const IMAGES: ReadonlyMap<string, string> = new Map([
   ['image/jpeg', 'image/jpeg'],

@@ -6,10 +6,9 @@ import type { Format, TextRequest } from '../../core/text.js'
 import { forceTool } from '../forced-tool.js'
 import { compact } from '../read.js'
 import { encodeReasoning, type ReasoningOut } from './reasoning-out.js'
-import { encodeSampling } from './sampling-out.js'
 import { strictSchema } from './strict-schema.js'
 import { demandsCall, encodeTools } from './tools-out.js'
-import { continuesWithoutThoughts, encodeSystem, encodeTurns, wireMessages } from './turns-out.js'
+import { continuesWithoutThoughts, encodeSampling, encodeSystem, encodeTurns, wireMessages } from './turns-out.js'
 
 /** What is said for `json_object`: the service takes schemas of closed objects only. */
 const ONLY_JSON = 'Answer with one JSON object and nothing else.'

@@ -1,7 +1,20 @@
 import { isObject, type Json, type JsonObject } from '../../core/json.js'
 import type { HostedPart, Part, TextEvent } from '../../core/text.js'
-import { badUpstream, parseObject, stringOf } from '../read.js'
+import { badUpstream, numberOf, parseEvent, parseObject, stringOf } from '../read.js'
 import { customInput } from './result-in.js'
+
+/** A block's index; -2 stands for one that is left out. */
+export function indexOf(event: JsonObject): number {
+  if (event.index === undefined || event.index === null) return -2
+  const index = numberOf(event.index)
+  if (index === undefined || !Number.isSafeInteger(index) || index < 0) throw badUpstream('An index is not valid.')
+  return index
+}
+
+/** The document of an event; undefined for the end mark of another protocol, which some upstreams add. */
+export function eventOf(data: string): JsonObject | undefined {
+  return data === '[DONE]' ? undefined : parseEvent(data)
+}
 
 /** Most characters of a block that has to be whole before it can be sent. */
 const MAX_BLOCK_CHARS = 16 * 1024 * 1024

@@ -7,11 +7,10 @@ import { MadeIds } from '../made-ids.js'
 import { badUpstream, objectOf, stringOf, truncated } from '../read.js'
 import { unwrapSeal } from '../seal.js'
 import { decodeCitation, decodeCitations } from './citations.js'
-import { decodeEnd } from './ends.js'
-import { errorOf } from './errors.js'
-import { decodeBlock } from './result-in.js'
-import { grown, HeldBlock, type OpenBlock } from './stream-block.js'
-import { eventOf, indexOf } from './stream-event.js'
+import { decodeBlock, decodeEnd, errorOf } from './result-in.js'
+
+import { eventOf, grown, HeldBlock, indexOf, type OpenBlock } from './stream-block.js'
+
 import { decodeUsage, decodeUsedTier } from './usage.js'
 
 const NOTHING: readonly TextEvent[] = []

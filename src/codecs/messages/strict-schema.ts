@@ -1,6 +1,6 @@
 import { jsonText } from '../../core/exact-json.js'
 import { isObject, type Json, type JsonObject } from '../../core/json.js'
-import { refuse } from './refuse.js'
+import { refuse } from './names.js'
 
 /** Deepest schema that is rewritten. */
 const MAX_DEPTH = 64

@@ -1,6 +1,6 @@
 import type { HostedTool, Left, TextRequest, Tool, ToolChoice } from '../../core/text.js'
-import { isBounded } from '../bounded.js'
-import { invalid, type Reader } from '../read.js'
+import { invalid, isBounded, type Reader } from '../read.js'
+
 import { cacheOf } from './blocks-in.js'
 
 /** Members of a function that no other protocol knows. */

@@ -1,7 +1,6 @@
 import type { JsonObject } from '../../core/json.js'
 import type { TextUsage } from '../../core/text.js'
-import { given } from '../members.js'
-import { countOf, objectOf } from '../read.js'
+import { countOf, given, objectOf } from '../read.js'
 
 /** `input_tokens` counts neither what came from the cache nor what went into it; `output_tokens` counts thoughts. */
 export function decodeUsage(usage: JsonObject | undefined): TextUsage | undefined {

@@ -1,16 +1,30 @@
-import type { TextCodec } from '../../core/codec.js'
+import type { CountCodec, TextCodec } from '../../core/codec.js'
 import { decodeError } from '../compatible-errors.js'
-import { isFetched } from '../fetched.js'
-import { RESPONSES_CARRIES, RESPONSES_FIELDS } from './fields.js'
-import { PROTOCOL } from './protocol.js'
+import { isFetched } from '../media.js'
+import { tokensIn } from '../read.js'
+import { PROTOCOL, RESPONSES_CARRIES, RESPONSES_FIELDS } from './fields.js'
+
 import { decodeRequest } from './request-in.js'
-import { encodeRequest } from './request-out.js'
+import { encodeCount, encodeRequest } from './request-out.js'
+import { encodeResult } from './response-object.js'
 import { decodeResult } from './result-in.js'
-import { encodeResult } from './result-out.js'
 import { ResponsesStreamDecoder } from './stream-in.js'
 import { ResponsesStreamEncoder } from './stream-out.js'
 
-export { responsesCount } from './count.js'
+/** `POST …/responses/input_tokens`: what of a request is read, and `{object, input_tokens}`. */
+export const responsesCount: CountCodec = {
+  operation: 'count',
+  protocol: 'responses.input_tokens',
+  server: {
+    decodeRequest,
+    encodeResult: tokens => ({ object: 'response.input_tokens', input_tokens: tokens }),
+  },
+  client: {
+    encodeRequest: encodeCount,
+    decodeResult: body => tokensIn(body, 'input_tokens'),
+    decodeError,
+  },
+}
 
 /** The stateful responses protocol: `POST …/responses`. What it keeps is the kernel's business, not the codec's. */
 export const responses: TextCodec = {

@@ -1,10 +1,9 @@
 import { isObject, type Json, type JsonObject } from '../../core/json.js'
 import type { Part, Seal, TextEvent, TokenLogprob } from '../../core/text.js'
-import { readLogprobs } from '../logprobs.js'
+import { readLogprobs } from '../compatible-settings.js'
 import { arrayOf, badUpstream, numberOf, stringOf } from '../read.js'
-import { readAnnotation } from './annotations.js'
-import { sealOfItem } from './item-seals.js'
 import { reasoningOf } from './items-in.js'
+import { readAnnotation, sealOfItem } from './output.js'
 import { callOf, partOfContent, partsOfItem } from './result-in.js'
 
 /** Most parts of one message. */

@@ -3,11 +3,19 @@ import type { JsonObject } from '../../core/json.js'
 import { LongText } from '../../core/long-text.js'
 import type { CallPart, Citation, Part, Seal, TextEvent, TokenLogprob } from '../../core/text.js'
 import { wrapSeal } from '../seal.js'
-import { loseCitation, writeAnnotation } from './annotations.js'
-import { sealedItem } from './item-seals.js'
-import { callItem, contentOf, messageItem, reasoningItem, writeLogprob, writeOutput } from './output.js'
-import { PROTOCOL } from './protocol.js'
-import type { Sequence } from './sequence.js'
+import { PROTOCOL } from './fields.js'
+import {
+  callItem,
+  contentOf,
+  loseCitation,
+  messageItem,
+  reasoningItem,
+  sealedItem,
+  writeAnnotation,
+  writeLogprob,
+  writeOutput,
+} from './output.js'
+import type { Sequence } from './response-object.js'
 
 type Delta = Extract<TextEvent, { readonly type: 'part-delta' }>
 

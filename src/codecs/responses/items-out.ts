@@ -3,8 +3,8 @@ import type { JsonObject } from '../../core/json.js'
 import type { CallPart, Part, ReasoningPart, ResultPart, TextRequest, Turn } from '../../core/text.js'
 import { compact } from '../read.js'
 import { wrapSeal } from '../seal.js'
+import { PROTOCOL } from './fields.js'
 import { writeMedia } from './media.js'
-import { PROTOCOL } from './protocol.js'
 
 /** The turns of a conversation as `input` items. */
 export function writeInput({ turns }: TextRequest, target: Target): JsonObject[] {

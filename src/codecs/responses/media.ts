@@ -2,11 +2,11 @@ import type { Target } from '../../core/codec.js'
 import type { Field } from '../../core/fields.js'
 import type { JsonObject } from '../../core/json.js'
 import type { Left, MediaPart } from '../../core/text.js'
-import { mimeOfAudio } from '../audio-format.js'
-import { dataUrl, kindOfMime, parseDataUrl, sourceOfUrl, urlOf } from '../data-url.js'
-import { given } from '../members.js'
-import { compact, invalid, type Reader } from '../read.js'
-import { PROTOCOL } from './protocol.js'
+import { dataUrl, kindOfMime, mimeOfAudio, parseDataUrl, sourceOfUrl, urlOf } from '../media.js'
+
+import { compact, given, invalid, type Reader } from '../read.js'
+
+import { PROTOCOL } from './fields.js'
 
 type MediaType = 'input_image' | 'input_file' | 'input_audio' | 'input_video'
 

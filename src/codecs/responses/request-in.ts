@@ -3,13 +3,11 @@ import type { JsonObject } from '../../core/json.js'
 import type { Format, Left, ReasoningWish, TextPart, TextRequest, Turn } from '../../core/text.js'
 import { readSchemaFormat, readSettings, readVerbosity, readWord } from '../compatible-settings.js'
 import { isEffort } from '../effort.js'
-import { given, leaveOthers, UNKNOWN } from '../members.js'
-import { Reader } from '../read.js'
-import { RESPONSES_FIELDS } from './fields.js'
+import { given, leaveOthers, Reader, UNKNOWN } from '../read.js'
+
+import { PROTOCOL, RESPONSES_FIELDS } from './fields.js'
 import { onlyText, readInput } from './items-in.js'
-import { Namespaces } from './namespaces.js'
-import { PROTOCOL } from './protocol.js'
-import { readToolChoice, readTools } from './tools-in.js'
+import { Namespaces, readToolChoice, readTools } from './tools-in.js'
 
 /** Reads a request (`CreateResponse` of the reference). Throws `invalid_parameter`. */
 export function decodeRequest(value: JsonObject, head: RequestHead): TextRequest {

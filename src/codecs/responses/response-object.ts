@@ -1,9 +1,65 @@
-import type { AnswerContext } from '../../core/codec.js'
+import type { AnswerContext, Frame } from '../../core/codec.js'
+import { jsonText } from '../../core/exact-json.js'
 import { isObject, type Json, type JsonObject } from '../../core/json.js'
-import type { End, TextResult, TextUsage } from '../../core/text.js'
-import { answeredTier } from '../compatible-tiers.js'
-import { arrayOf, compact, objectOf } from '../read.js'
-import { writeUsage } from './usage.js'
+import type { End, Part, TextResult, TextUsage } from '../../core/text.js'
+import { answeredTier } from '../compatible-settings.js'
+import { arrayOf, compact, countOf, given, objectOf } from '../read.js'
+
+import { tokenCounts, totalOf } from '../token-usage.js'
+import { writeOutput } from './output.js'
+
+/** `usage` of a response: input counts cached tokens, output counts thoughts. */
+export function readUsage(value: Json | undefined): TextUsage | undefined {
+  const usage = objectOf(value)
+  if (usage === undefined) return undefined
+  const input = objectOf(usage.input_tokens_details)
+  const output = objectOf(usage.output_tokens_details)
+  const read = given({
+    ...tokenCounts(countOf(usage.input_tokens), countOf(usage.output_tokens), countOf(usage.total_tokens)),
+    cached: countOf(input?.cached_tokens),
+    cacheWrite: countOf(input?.cache_write_tokens),
+    reasoning: countOf(output?.reasoning_tokens),
+    inputAudio: countOf(input?.audio_tokens),
+    outputAudio: countOf(output?.audio_tokens),
+  })
+  return Object.keys(read).length === 0 ? undefined : read
+}
+
+/** Every answer of this protocol has both details. */
+function writeUsage(usage: TextUsage): JsonObject {
+  const { input = 0, output = 0, cached = 0, cacheWrite, reasoning = 0 } = usage
+  return {
+    input_tokens: input,
+    input_tokens_details: compact({ cached_tokens: cached, cache_write_tokens: cacheWrite }),
+    output_tokens: output,
+    output_tokens_details: { reasoning_tokens: reasoning },
+    total_tokens: totalOf(usage),
+  }
+}
+
+/** There is no finish reason for a refusal here: a part says it, which other protocols may leave out. */
+function declined(parts: readonly Part[], end: End): readonly Part[] {
+  if (end.reason !== 'refusal' || parts.some(({ type }) => type === 'refusal')) return parts
+  return [...parts, { type: 'refusal', text: end.detail ?? '' }]
+}
+
+const UNTOLD: ReadonlySet<End['reason']> = new Set(['pause', 'malformed', 'other'])
+
+/** Reasons that this protocol has no word for. */
+export function sayEnd({ reason }: End, answer: AnswerContext): void {
+  if (UNTOLD.has(reason)) answer.lose('finish', `this protocol cannot express the end ${reason}`)
+}
+
+/** A whole answer as a response object. Answers beside the first have no place here. */
+export function encodeResult(result: TextResult, answer: AnswerContext): JsonObject {
+  if (result.candidates.length > 1) answer.lose('candidates', 'responses give one answer')
+  const { parts: given, end } = result.candidates[0] ?? { parts: [], end: { reason: 'other' as const } }
+  const parts = declined(given, end)
+  sayEnd(end, answer)
+  const status = incompleteReason(end) === undefined ? 'completed' : 'incomplete'
+  const output = writeOutput(parts, answer, status)
+  return new ResponseBase(answer, result).with(status, output, { usage: result.usage, tier: result.serviceTier, end })
+}
 
 /** Members of a request that every answer repeats, with what holds where the request leaves them out. */
 const REPEATED: Readonly<Record<string, Json>> = {
@@ -109,4 +165,19 @@ function toolOf(tool: Json): Json {
 export function incompleteReason({ reason }: End): 'max_output_tokens' | 'content_filter' | undefined {
   if (reason === 'length' || reason === 'context') return 'max_output_tokens'
   return reason === 'filter' ? 'content_filter' : undefined
+}
+
+/** Numbers the events of a stream and writes them as frames. */
+export class Sequence {
+  #number = 0
+
+  /** `members` without `type` and `sequence_number`. */
+  frame(type: string, members: JsonObject): Frame {
+    return { event: type, data: jsonText({ type, sequence_number: this.#number++, ...members }) }
+  }
+
+  /** The same from JSON text: what is between the number and the closing brace. */
+  written(type: string, members: string): Frame {
+    return { event: type, data: `{"type":"${type}","sequence_number":${this.#number++},${members}}` }
+  }
 }

@@ -1,17 +1,15 @@
 import { GatewayError } from '../../core/errors.js'
 import { isObject, type Json, type JsonObject } from '../../core/json.js'
 import type { End, Part, TextResult } from '../../core/text.js'
-import { isBounded } from '../bounded.js'
 import { errorInside } from '../compatible-errors.js'
-import { readLogprobs } from '../logprobs.js'
+import { readLogprobs } from '../compatible-settings.js'
 import { MadeIds } from '../made-ids.js'
-import { given } from '../members.js'
-import { arrayOf, badUpstream, numberOf, objectOf, stringOf } from '../read.js'
-import { readAnnotation } from './annotations.js'
-import { onto, sealOfItem } from './item-seals.js'
+import { arrayOf, badUpstream, given, isBounded, numberOf, objectOf, stringOf } from '../read.js'
+import { PROTOCOL } from './fields.js'
+
 import { reasoningOf } from './items-in.js'
-import { PROTOCOL } from './protocol.js'
-import { readUsage } from './usage.js'
+import { onto, readAnnotation, sealOfItem } from './output.js'
+import { readUsage } from './response-object.js'
 
 /** Most items of an answer, and parts of one. */
 export const MAX_ITEMS = 10_000

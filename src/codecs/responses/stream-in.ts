@@ -6,8 +6,8 @@ import { errorInside } from '../compatible-errors.js'
 import { MadeIds } from '../made-ids.js'
 import { arrayOf, badUpstream, numberOf, objectOf, parseEvent, stringOf, truncated } from '../read.js'
 import { ItemIn } from './item-in.js'
+import { readUsage } from './response-object.js'
 import { endOf, MAX_ITEMS, refuseUnfinished } from './result-in.js'
-import { readUsage } from './usage.js'
 
 const NOTHING: readonly TextEvent[] = []
 

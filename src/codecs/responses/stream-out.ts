@@ -4,10 +4,8 @@ import type { GatewayError } from '../../core/errors.js'
 import type { JsonObject } from '../../core/json.js'
 import type { End, TextEvent, TextUsage } from '../../core/text.js'
 import { ItemOut } from './item-out.js'
-import { loseSeal } from './item-seals.js'
-import { incompleteReason, ResponseBase } from './response-object.js'
-import { sayEnd } from './result-out.js'
-import { Sequence } from './sequence.js'
+import { loseSeal } from './output.js'
+import { incompleteReason, ResponseBase, Sequence, sayEnd } from './response-object.js'
 
 const NOTHING: readonly Frame[] = []
 /** Index of the part that says a refusal which came without one; no other part has it. */

@@ -1,10 +1,10 @@
 import type { Target } from '../../core/codec.js'
 import type { Json, JsonObject } from '../../core/json.js'
 import type { HostedTool, TextRequest, Tool, ToolChoice } from '../../core/text.js'
-import { containerLoss, searchLoss, searchSettings } from '../hosted-settings.js'
-import { loseHosted, withoutLost } from '../lose-hosted.js'
+import { containerLoss, loseHosted, searchLoss, searchSettings, withoutLost } from '../hosted-settings.js'
+
 import { compact } from '../read.js'
-import { PROTOCOL } from './protocol.js'
+import { PROTOCOL } from './fields.js'
 
 /** `tools`, `tool_choice` and `parallel_tool_calls`. */
 export function writeTools(request: TextRequest, target: Target): Readonly<Record<string, Json | undefined>> {

@@ -1,4 +1,4 @@
-import { isBounded } from '../../codecs/bounded.js'
+import { isBounded } from '../../codecs/read.js'
 import { GatewayError } from '../../core/errors.js'
 import { isObject, type JsonObject } from '../../core/json.js'
 import type { ResourceRule } from '../../core/resources.js'

@@ -1,4 +1,4 @@
-import { parseDataUrl } from '../../codecs/data-url.js'
+import { parseDataUrl } from '../../codecs/media.js'
 
 /** A result that stands in an upstream's answer itself. */
 export interface Inline {

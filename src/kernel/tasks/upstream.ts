@@ -1,4 +1,4 @@
-import { isBounded } from '../../codecs/bounded.js'
+import { isBounded } from '../../codecs/read.js'
 import { type Json, type JsonObject, parseJson } from '../../core/json.js'
 import type { Plan, TaskCall, TaskTarget } from '../../core/plan.js'
 import type { TaskCallName, TaskShape } from '../../core/task.js'

@@ -1,4 +1,4 @@
-import { kindOfMime } from '../../codecs/data-url.js'
+import { kindOfMime } from '../../codecs/media.js'
 import type { EmbedInput } from '../../core/embed.js'
 import { GatewayError } from '../../core/errors.js'
 import type { Translation } from '../../core/plan.js'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { clientName, wireName } from '../../../src/codecs/generate/names.js'
+import { clientName, wireName } from '../../../src/codecs/generate/calls.js'
 import { fc } from '../../helpers/property.js'
 
 t.test('names that the protocol takes stay as they are', async t => {

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { decodeCallId, encodeCallId } from '../../../src/codecs/messages/call-ids.js'
 import { messages, messagesCount } from '../../../src/codecs/messages/index.js'
-import { decodeToolName, encodeToolName } from '../../../src/codecs/messages/tool-names.js'
+import { decodeCallId, decodeToolName, encodeCallId, encodeToolName } from '../../../src/codecs/messages/names.js'
+
 import { fc } from '../../helpers/property.js'
 import { headOf, requestOf, targetOf } from '../support.js'
 

@@ -1,3 +1,4 @@
+import type { Traits } from '../core/codec.js'
 import type { MediaKind, MediaPart, MediaSource } from '../core/text.js'
 
 /** `data:image/png;base64,…`, with or without parameters between; RFC 2397. */
@@ -39,4 +40,35 @@ export function kindOfMime(mime: string): MediaKind {
 export function urlOf(part: MediaPart, fallbackMime = 'application/octet-stream'): string | undefined {
   if ('url' in part.source) return part.source.url
   return 'base64' in part.source ? dataUrl(part.mime ?? fallbackMime, part.source.base64) : undefined
+}
+
+const MIMES: Readonly<Record<string, string>> = { mp3: 'audio/mpeg', m4a: 'audio/mp4', pcm16: 'audio/pcm' }
+
+/** `mp3` → `audio/mpeg`: formats as the compatible protocols call them. */
+export function mimeOfAudio(format: string): string {
+  return Object.hasOwn(MIMES, format) ? (MIMES[format] ?? format) : `audio/${format}`
+}
+
+const FORMATS: Readonly<Record<string, string>> = {
+  'audio/wav': 'wav',
+  'audio/x-wav': 'wav',
+  'audio/wave': 'wav',
+  'audio/vnd.wave': 'wav',
+  'audio/mpeg': 'mp3',
+  'audio/mp3': 'mp3',
+  'audio/mp4': 'm4a',
+  'audio/pcm': 'pcm16',
+}
+
+/** `audio/mpeg` → `mp3`. */
+export function formatOfAudio(mime: string): string {
+  const name = mime.toLowerCase()
+  const format = Object.hasOwn(FORMATS, name) ? FORMATS[name] : name.slice(name.indexOf('/') + 1)
+  return format ?? 'wav'
+}
+
+/** Whether an upstream fetches the URL of this part itself. `usual`: what upstreams of its protocol do. */
+export function isFetched({ source }: MediaPart, { fetches_urls: declared }: Traits, usual: boolean): boolean {
+  if (declared !== 'https') return declared ?? usual
+  return 'url' in source && /^https:/i.test(source.url)
 }

@@ -1,6 +1,32 @@
 import type { CountCodec } from '../core/codec.js'
 import { GatewayError } from '../core/errors.js'
-import type { MediaPart, Part, TextRequest, Tool } from '../core/text.js'
+import type { Counted, MediaPart, Part, TextRequest, Tool } from '../core/text.js'
+import { given } from './read.js'
+
+interface TokenCounts extends Counted {
+  readonly total?: number
+}
+
+/**
+ * Input, output and total of an answer, of which upstreams may leave out any: the total and one of the others give the
+ * third. The total itself is kept only where it cannot be added up.
+ */
+export function tokenCounts(
+  input: number | undefined,
+  output: number | undefined,
+  total: number | undefined,
+): TokenCounts {
+  if (total === undefined || (input !== undefined && output !== undefined)) return given({ input, output })
+  const known = input ?? output
+  if (known === undefined) return { total }
+  if (known > total) return given({ input, output })
+  return { input: input ?? total - known, output: output ?? total - known }
+}
+
+/** All tokens that are known of. */
+export function totalOf({ input, output, total = 0 }: TokenCounts): number {
+  return input === undefined && output === undefined ? total : (input ?? 0) + (output ?? 0)
+}
 
 /** Bytes of UTF-8 text that make a token, on the average of European languages and code. */
 const BYTES_PER_TOKEN = 4

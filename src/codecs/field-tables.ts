@@ -1,0 +1,27 @@
+import type { FieldMapping } from '../core/fields.js'
+
+type Words<S extends string> = S extends `${infer Word} ${infer Rest}` ? Word | Words<Rest> : S
+
+/** Fields that go out as they came in; `names` are separated by blanks. */
+export function carried<S extends string>(names: S): Readonly<Record<Words<S>, 'carried'>> {
+  return Object.fromEntries(names.split(' ').map(name => [name, 'carried'])) as Readonly<Record<Words<S>, 'carried'>>
+}
+
+/**
+ * The same entry for several members below one path. `names` are separated by blanks, members of a member follow it in
+ * braces: `a b { c }` below `x.` is `x.a`, `x.b` and `x.b.c`; `b[] { c }` is `x.b` and `x.b[].c`.
+ */
+export function every(path: string, names: string, entry: FieldMapping): Readonly<Record<string, FieldMapping>> {
+  const rows: Record<string, FieldMapping> = {}
+  const paths = [path]
+  let last = ''
+  for (const word of names.split(' ')) {
+    if (word === '{') paths.push(`${last}.`)
+    else if (word === '}') paths.pop()
+    else {
+      last = `${paths.at(-1)}${word}`
+      rows[last.replace(/\[\]$/, '')] = entry
+    }
+  }
+  return rows
+}
