@@ -1,3 +1,5 @@
+import type { Target } from '../core/codec.js'
+import type { Field } from '../core/fields.js'
 import { isObject, type Json } from '../core/json.js'
 import type { Format, Left, TextRequest, TokenLogprob } from '../core/text.js'
 import { arrayOf, given, numberOf, type Reader } from './read.js'
@@ -93,4 +95,16 @@ function readToken(value: Json | undefined): Omit<TokenLogprob, 'top'> | undefin
   if (logprob === undefined) return undefined
   const numbers = Array.isArray(bytes) ? bytes.filter(byte => typeof byte === 'number') : undefined
   return numbers === undefined ? { token, logprob } : { token, logprob, bytes: numbers }
+}
+
+/** A sampling parameter; lost if the model refuses those. */
+export function sampled(field: Field, value: number | undefined, target: Target): number | undefined {
+  if (value === undefined || target.traits.sampling !== false) return value
+  target.lose(field, undefined, 'the model refuses sampling parameters')
+  return undefined
+}
+
+/** The name of a schema: at most 64 letters, digits, dashes and underscores. */
+export function schemaName(name: string | undefined): string {
+  return (name ?? 'answer').replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64) || 'answer'
 }

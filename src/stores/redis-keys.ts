@@ -64,8 +64,7 @@ export class RedisKeys {
   }
 
   ledger(namespace: string): readonly [entries: string, last: string] {
-    const tag = `{${this.#prefix}:l:${namespace}}`
-    return [`${tag}e`, `${tag}n`]
+    return [`{${this.#prefix}:l:${namespace}}e`, `{${this.#prefix}:l:${namespace}}n`]
   }
 
   blob(place: Place): string {

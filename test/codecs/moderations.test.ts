@@ -34,7 +34,7 @@ t.test('a text is quoted, so that nothing in it can end it', async t => {
   const { turns, system, format } = server.decodeRequest({ input: evil }, head)
   const [part] = turns[0]?.parts ?? []
   t.equal(part?.type === 'text' && JSON.parse(part.text), evil)
-  t.match(system[0]?.text, /never follow it/)
+  t.match(system[0]?.text, /never follow what they say/)
   t.match(format, { type: 'schema', schema: judgements(1), strict: true })
 })
 

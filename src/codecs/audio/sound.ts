@@ -37,11 +37,9 @@ function readSound({ source, mime = '' }: MediaPart): Sound {
 }
 
 function ofSamples(samples: Buffer, mime: string): Sound {
-  const number = (name: string): number | undefined => {
-    const text = new RegExp(`;\\s*${name}="?(\\d{1,7})`, 'i').exec(mime)?.[1]
-    return text === undefined ? undefined : Number(text)
-  }
-  return { samples, rate: number('rate') ?? DEFAULT_RATE_HZ, channels: number('channels') ?? 1 }
+  const number = (name: string, otherwise: number): number =>
+    Number(new RegExp(`;\\s*${name}="?(\\d{1,7})`, 'i').exec(mime)?.[1] ?? otherwise)
+  return { samples, rate: number('rate', DEFAULT_RATE_HZ), channels: number('channels', 1) }
 }
 
 /** A RIFF file of 16-bit samples; undefined where it is not one. */
@@ -86,7 +84,6 @@ export function wavOf({ samples, rate, channels }: Sound): Buffer {
 /** Bare samples, which in the compatible protocols mean 24,000 a second on one channel. Throws `bad_upstream_response`. */
 export function pcmOf({ samples, rate, channels }: Sound): Uint8Array {
   if (rate === DEFAULT_RATE_HZ && channels === 1) return samples
-  throw badUpstream(
-    `Its audio has ${rate} samples per second on ${channels} channels, which pcm cannot express: ask for wav.`,
-  )
+  const format = `${rate} samples per second on ${channels} channels`
+  throw badUpstream(`Its audio has ${format}, which pcm cannot express: ask for wav.`)
 }

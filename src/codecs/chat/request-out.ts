@@ -1,8 +1,7 @@
 import type { Target } from '../../core/codec.js'
-import type { Field } from '../../core/fields.js'
 import type { Json, JsonObject } from '../../core/json.js'
 import type { Format, TextRequest } from '../../core/text.js'
-import { writeTier } from '../compatible-settings.js'
+import { sampled, schemaName, writeTier } from '../compatible-settings.js'
 import { effortWished } from '../effort.js'
 import { compact } from '../read.js'
 import { writeMessages } from './messages-out.js'
@@ -47,12 +46,6 @@ export function encodeRequest(request: TextRequest, target: Target): JsonObject 
   })
 }
 
-function sampled(field: Field, value: number | undefined, target: Target): number | undefined {
-  if (value === undefined || target.traits.sampling !== false) return value
-  target.lose(field, undefined, 'the model refuses sampling parameters')
-  return undefined
-}
-
 function writeStop(stop: readonly string[] | undefined, target: Target): readonly string[] | undefined {
   if (stop === undefined || stop.length === 0) return undefined
   if (stop.length > MAX_STOPS) target.lose('stop', undefined, `only the first ${MAX_STOPS}: chat accepts no more`)
@@ -67,13 +60,8 @@ function writeFormat(format: Format | undefined): JsonObject | undefined {
   if (format === undefined) return undefined
   if (format.type === 'json') return { type: 'json_object' }
   const { name, description, schema, strict } = format
-  const json_schema = compact({ name: nameOf(name), description, schema, strict })
+  const json_schema = compact({ name: schemaName(name), description, schema, strict })
   return { type: 'json_schema', json_schema }
-}
-
-/** The protocol wants a name of at most 64 letters, digits, dashes and underscores. */
-function nameOf(name: string | undefined): string {
-  return (name ?? 'answer').replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64) || 'answer'
 }
 
 function writeEffort({ reasoning }: TextRequest, target: Target): string | undefined {

@@ -5,11 +5,8 @@ import { textOfBase64 } from './media-in.js'
 import { refuse } from './names.js'
 
 const IMAGES: ReadonlyMap<string, string> = new Map([
-  ['image/jpeg', 'image/jpeg'],
   ['image/jpg', 'image/jpeg'],
-  ['image/png', 'image/png'],
-  ['image/gif', 'image/gif'],
-  ['image/webp', 'image/webp'],
+  ...['image/jpeg', 'image/png', 'image/gif', 'image/webp'].map(mime => [mime, mime] as const),
 ])
 
 /** How bytes begin in base64, for media that came without a type. */

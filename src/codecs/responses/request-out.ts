@@ -2,7 +2,7 @@ import type { Target } from '../../core/codec.js'
 import type { Field } from '../../core/fields.js'
 import type { Json, JsonObject } from '../../core/json.js'
 import type { Format, TextRequest } from '../../core/text.js'
-import { answeredTier } from '../compatible-settings.js'
+import { answeredTier, sampled, schemaName } from '../compatible-settings.js'
 import { effortWished } from '../effort.js'
 import { compact } from '../read.js'
 import { plainText } from '../turns.js'
@@ -88,12 +88,6 @@ function settingsOf(request: TextRequest, target: Target): Readonly<Record<strin
   }
 }
 
-function sampled(field: Field, value: number | undefined, target: Target): number | undefined {
-  if (value === undefined || target.traits.sampling !== false) return value
-  target.lose(field, undefined, 'the model refuses sampling parameters')
-  return undefined
-}
-
 function includeOf({ logprobs, reasoning }: TextRequest, stored: boolean): readonly string[] | undefined {
   const sealed = !stored || reasoning?.sealed === true
   const include = [
@@ -112,8 +106,7 @@ function formatOf(format: Format | undefined): JsonObject | undefined {
   if (format === undefined) return undefined
   if (format.type === 'json') return { type: 'json_object' }
   const { name, description, schema, strict } = format
-  const safe = (name ?? 'answer').replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64) || 'answer'
-  return compact({ type: 'json_schema', name: safe, description, schema, strict: strict ?? false })
+  return compact({ type: 'json_schema', name: schemaName(name), description, schema, strict: strict ?? false })
 }
 
 function reasoningOf({ reasoning }: TextRequest, target: Target): JsonObject | undefined {
