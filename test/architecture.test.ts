@@ -10,6 +10,7 @@ const sources = readSources(packageRoot(), ['src', 'simulator/src', 'bin'])
 
 const TITLES: Readonly<Record<keyof typeof RULES, string>> = {
   layers: 'each folder imports only what stands to its right in the table',
+  pipeline: 'the pipeline imports no feature',
   doors: 'each npm package has one door',
   builtins: 'nothing starts a process or runs code from text',
   disk: 'what decides per request never touches a disk',
@@ -31,6 +32,10 @@ const BAD: Readonly<Record<keyof typeof RULES, readonly Source[]>> = {
     { path: 'simulator/src/text/a.ts', text: "import { load } from '../../../dist/config/load.js'" },
     { path: 'src/runtime/a.ts', text: "import { main } from '../cli/main.js'" },
     { path: 'bin/gateway.js', text: "import { startGateway } from '../dist/runtime/gateway.js'" },
+  ],
+  pipeline: [
+    { path: 'src/kernel/pipeline.ts', text: "import { FEATURES } from './features.js'" },
+    { path: 'src/kernel/relay/open.ts', text: "import type { ResourceRelay } from '../held/relay.js'" },
   ],
   doors: [
     { path: 'src/kernel/a.ts', text: "import { Pool } from 'undici'" },

@@ -38,7 +38,7 @@ export interface CallHooks {
 
 /**
  * One request from arrival to settlement. It collects everything that is known about the request; the steps of the
- * pipeline fill it in. It settles exactly once, when its response is closed, for whatever reason.
+ * pipeline fill it in. It settles exactly once, when its response is closed, for any reason.
  */
 export class Call extends Slots implements Watched, InFlight {
   readonly kernel: Kernel
@@ -171,7 +171,7 @@ export class Call extends Slots implements Watched, InFlight {
     return this.#chain
   }
 
-  /** Usage as far as it is known. */
+  /** Usage so far. */
   get usage(): Usage | undefined {
     return this.#usage
   }
@@ -204,7 +204,7 @@ export class Call extends Slots implements Watched, InFlight {
     return this.#answerMemory
   }
 
-  /** The work by which the call is answered, in the place of an earlier one that has ended. */
+  /** The work by which the call is answered, instead of an earlier one that has ended. */
   set work(work: Work) {
     this.#work = work
     this.cancellation.add(work)

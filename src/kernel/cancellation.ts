@@ -1,6 +1,6 @@
 import type { GatewayError } from '../core/errors.js'
 
-/** Work for a call that is in vain once the call has ended. */
+/** Work for a call that no one needs once the call has ended. */
 interface Cancellable {
   /** Called once, and at once if the call has ended already. Must not throw. */
   cancel(): void
@@ -8,7 +8,7 @@ interface Cancellable {
 
 /**
  * The end of a call, from its arrival on. A call ends when its answer is complete, when its client leaves, or when it
- * fails: whatever still works for it hears of that here, the last one first.
+ * fails. Everything that still works for it is cancelled then, the latest first.
  */
 export class Cancellation {
   #over = false

@@ -177,7 +177,7 @@ export class Gates {
     return chainOf(attempt.call).pairs.length === 0 ? undefined : new Gates(attempt)
   }
 
-  /** Asks the gates in turn; the error of the first that is shut. Those before it are then told that the attempt has ended. */
+  /** Asks the gates in turn; the error of the first that is shut. For those before it the attempt has ended then. */
   async enter(): Promise<GatewayError | undefined> {
     for (const { beforeAttempt } of chainOf(this.#attempt.call).pairs) {
       const shut = await beforeAttempt?.(this.#attempt)

@@ -33,7 +33,7 @@ export const cors: Feature = {
   },
 }
 
-/** Of a path that is served, with whatever method; others get their error. */
+/** Answers for each path that is served, with any method; other paths get their error. */
 function answerPreflight(call: Call): void {
   const { match, request } = call
   const method = request.headers['access-control-request-method']

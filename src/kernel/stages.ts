@@ -34,11 +34,11 @@ export interface Stage {
   admit?(call: Call): Maybe<void>
   /** The body has arrived and fits its schema. Returns the body for the stages that follow. */
   onBody?(call: Call, body: Body): Maybe<Body>
-  /** Where the candidates come from, in the place of the route's own: at most one stage of a route. */
+  /** Where the candidates come from, instead of the route's own: at most one stage of a route. */
   source?(call: Call): Maybe<readonly Exchange[]>
   /** Removes candidates, or changes their order. */
   narrow?(call: Call, candidates: readonly Exchange[], body: Body): Maybe<readonly Exchange[]>
-  /** Answers the request, in the place of an upstream: at most one stage of a route. */
+  /** Answers the request instead of an upstream: at most one stage of a route. */
   serve?(call: Call, candidates: readonly Exchange[], body: Body): Maybe<void>
 
   // One attempt at one candidate.
@@ -55,14 +55,14 @@ export interface Stage {
   readonly reads?: (call: Call) => boolean
   /** Observes the bytes of an answer as the client gets them. `events`: it is an event stream. */
   observe?(source: Source, events: boolean): Tap | undefined
-  /** The usage of the call as far as it is known, each time that more of it is. Sessions report it many times. */
+  /** The usage of the call so far, each time it changes. Sessions report it many times. */
   onUsage?(call: Call, usage: Usage): void
   /** Once for each attempt that `beforeAttempt` has let pass, in reverse order, however the attempt ends. */
   afterAttempt?(attempt: AttemptView, outcome: Outcome): void
   /** The last candidate has failed. True: the stage answers the request in another way. */
   onExhausted?(call: Call, failure: Failure, body: Body): boolean
 
-  // The answer, whoever makes it.
+  // The answer, from an upstream or from the gateway.
 
   /** Every answer: adds to the flat name, value list of its headers. */
   onAnswerHead?(call: Call, status: number, headers: string[]): void

@@ -92,7 +92,17 @@ export function importsOf({ path, text }: Source): Import[] {
 }
 
 /** Each rule says what is wrong with one file; nothing where it is sound. */
-export const RULES = { layers, doors, builtins, disk, vendors, evaluation, sql } as const
+export const RULES = { layers, pipeline, doors, builtins, disk, vendors, evaluation, sql } as const
+
+/** Files and folders of the pipeline that name no feature. Only the list of features does. */
+const PIPELINE =
+  /^src\/kernel\/(?:(?:pipeline|chain|stages|slot|cancellation|dispatch|attempt|cors|authenticate|in-flight|members|account|upstream-request)\.ts|relay\/)/
+const FEATURE = /^src\/kernel\/(?:features\.|held\/|state\/|tasks\/|tunnel\/)/
+
+function pipeline(source: Source): string[] {
+  if (!PIPELINE.test(source.path)) return []
+  return importsOf(source).flatMap(({ file }) => (file !== undefined && FEATURE.test(file) ? [`imports ${file}`] : []))
+}
 
 function layers(source: Source): string[] {
   const from = layerOf(source.path)
