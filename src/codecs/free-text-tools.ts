@@ -75,12 +75,23 @@ export class FreeTextTools {
 
 type Call = Extract<Part, { readonly type: 'call' }>
 
-/** A grammar is in the description, where the model reads it. */
-function functionOf({ type: _type, format, description, ...rest }: CustomTool): FunctionTool {
+function functionOf(tool: CustomTool): FunctionTool {
+  const { type: _type, format: _format, description: _description, ...rest } = tool
+  return { ...rest, type: 'function', ...describedCustom(tool), schema: FREE_TEXT_SCHEMA }
+}
+
+/** Arguments of a function that replaces a tool of free text. */
+export const FREE_TEXT_SCHEMA: JsonObject = {
+  type: 'object',
+  properties: { input: { type: 'string' } },
+  required: ['input'],
+}
+
+/** The description of that function. A grammar is part of it, where the model reads it. */
+export function describedCustom({ description, format }: CustomTool): { readonly description?: string } {
   const grammar = stringOf(objectOf(format?.grammar)?.definition) ?? stringOf(format?.definition)
   const said = [description, grammar && `The input has to follow this grammar:\n${grammar}`].filter(Boolean)
-  const schema: JsonObject = { type: 'object', properties: { input: { type: 'string' } }, required: ['input'] }
-  return { ...rest, type: 'function', ...(said.length > 0 && { description: said.join('\n\n') }), schema }
+  return said.length > 0 ? { description: said.join('\n\n') } : {}
 }
 
 function functionCallOf(part: Call): Call {

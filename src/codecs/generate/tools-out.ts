@@ -1,9 +1,9 @@
 import type { Target } from '../../core/codec.js'
 import type { Json, JsonObject } from '../../core/json.js'
 import type { CustomTool, FunctionTool, HostedTool, TextRequest, Tool, ToolChoice } from '../../core/text.js'
+import { describedCustom, FREE_TEXT_SCHEMA } from '../free-text-tools.js'
 import { containerLoss, loseHosted, searchLoss, searchSettings } from '../hosted-settings.js'
 
-import { objectOf, stringOf } from '../read.js'
 import { PROTOCOL, wireName } from './calls.js'
 import { schemaOut } from './schema-out.js'
 
@@ -55,12 +55,8 @@ function functionOut({ name, description, schema, strict, at }: FunctionTool, ta
 }
 
 /** Free text is in an object with one text; a grammar in the description, where the model reads it. */
-function customOut({ name, description, format }: CustomTool): JsonObject {
-  const input = { type: 'object', properties: { input: { type: 'string' } }, required: ['input'] }
-  const grammar = stringOf(objectOf(format?.grammar)?.definition) ?? stringOf(format?.definition)
-  const said = [description, grammar && `The input has to follow this grammar:\n${grammar}`].filter(Boolean)
-  const words = said.length > 0 ? { description: said.join('\n\n') } : {}
-  return { name: wireName(name, true), ...words, parametersJsonSchema: input }
+function customOut(tool: CustomTool): JsonObject {
+  return { name: wireName(tool.name, true), ...describedCustom(tool), parametersJsonSchema: FREE_TEXT_SCHEMA }
 }
 
 const SAYS_NOTHING = new Set(['type', 'properties', 'required', 'additionalProperties', '$schema', 'title'])

@@ -2,9 +2,9 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Target } from '../../core/codec.js'
 import type { Json, JsonObject } from '../../core/json.js'
 import type { CustomTool, FunctionTool, HostedTool, TextRequest, Tool, ToolChoice } from '../../core/text.js'
+import { describedCustom, FREE_TEXT_SCHEMA } from '../free-text-tools.js'
 import { containerLoss, loseHosted, searchLoss, searchSettings } from '../hosted-settings.js'
 
-import { objectOf, stringOf } from '../read.js'
 import { marked, toolName } from './blocks-out.js'
 import { strictSchema } from './strict-schema.js'
 import { SERVERS } from './tools-in.js'
@@ -104,14 +104,8 @@ function encodeStrict(schema: JsonObject, at: string | undefined, target: Target
 }
 
 /** A function of one string, under a name that tells the way back. */
-function encodeCustom({ name, description, format, at }: CustomTool): JsonObject {
-  const grammar = stringOf(objectOf(format?.grammar)?.definition) ?? stringOf(format?.definition)
-  const said = [description, grammar && `The input has to follow this grammar:\n${grammar}`].filter(Boolean)
-  return {
-    name: toolName(name, true, at),
-    ...(said.length > 0 && { description: said.join('\n\n') }),
-    input_schema: { type: 'object', properties: { input: { type: 'string' } }, required: ['input'] },
-  }
+function encodeCustom(tool: CustomTool): JsonObject {
+  return { name: toolName(tool.name, true, tool.at), ...describedCustom(tool), input_schema: FREE_TEXT_SCHEMA }
 }
 
 /** The versions that need no more than their name: later ones run in a container. */
