@@ -19,7 +19,7 @@ import { logArrival, logCandidates } from './trail.js'
  */
 export class Pipeline implements Server {
   readonly #features: readonly Feature[]
-  /** By plan and route; undefined stands for paths that no route serves. */
+  /** By plan and route; undefined means paths that no route serves. */
   readonly #chains = new WeakMap<Plan, ReadonlyMap<Route | undefined, Chain>>()
 
   /** The order of `features` is the order of their stages in every phase. */

@@ -39,7 +39,7 @@ export async function routeToOwner(call: Call, route: Route, holding: ResourceRu
   return [exchange]
 }
 
-/** A resource that the request is about, as far as the gateway knows. */
+/** The resource that the request is about, if the gateway knows it. */
 const FOUND = slot<{ readonly kind: ResourceKind; readonly id: string }>('resource')
 
 /** Forgets a resource that its upstream has deleted. */
