@@ -52,7 +52,7 @@ export function sealOfDetail(detail: JsonObject): Pick<ReasoningPart, 'seal' | '
 
 /**
  * A stream says a thought in `reasoning_content` while it comes; the entry that seals it does not say it again, as clients
- * join what both members bring. Its signature ends with where in all that text the thought stands, in characters.
+ * join what both members bring. Its signature ends with where in all that text the thought is, in characters.
  */
 interface Stretch {
   readonly start: number

@@ -12,7 +12,7 @@ export const PROTOCOL = 'generate'
 export const SKIP_SIGNATURE = 'skip_thought_signature_validator'
 
 const SEAL_PREFIX = 'gw1.'
-/** How base64 of that begins, whatever follows. */
+/** How base64 of that begins. */
 const HEAD_BASE64 = Buffer.from(SEAL_PREFIX, 'latin1').toString('base64').slice(0, 5)
 
 /**
