@@ -56,7 +56,7 @@ export function compileChain(features: readonly Feature[], site: Site, own: OwnS
     return found
   }
   const list = <K extends keyof Stage>(hook: K): Hook<K> => {
-    const found = those(hook).map(stage => bound(stage, hook))
+    const found = those(hook).map(stage => bound(stage, hook, site))
     return found.length === 0 ? NONE : found
   }
   const steps: Step[] = [
@@ -67,7 +67,11 @@ export function compileChain(features: readonly Feature[], site: Site, own: OwnS
     own.match,
     ...(site.route === undefined ? [] : serving(site, list, own)),
   ]
-  const pairs = stages.filter(({ beforeAttempt, afterAttempt }) => beforeAttempt ?? afterAttempt)
+  const pairs = stages.flatMap(stage =>
+    stage.beforeAttempt === undefined && stage.afterAttempt === undefined
+      ? []
+      : [{ beforeAttempt: bound(stage, 'beforeAttempt', site), afterAttempt: bound(stage, 'afterAttempt', site) }],
+  )
   those('beforeAttempt')
   those('afterAttempt')
   return {
@@ -88,9 +92,22 @@ export function compileChain(features: readonly Feature[], site: Site, own: OwnS
   }
 }
 
-function bound<K extends keyof Stage>(stage: Stage, hook: K): NonNullable<Stage[K]> {
-  const member = stage[hook]
-  return (typeof member === 'function' ? member.bind(stage) : member) as NonNullable<Stage[K]>
+/** Hooks on which the answer, or what other stages give back, depends: a fault of one stage in them stops nothing else. */
+const GUARDED: ReadonlySet<keyof Stage> = new Set(['onUsage', 'afterAttempt', 'onAnswerHead', 'settle', 'record'])
+
+function bound<K extends keyof Stage>(stage: Stage, hook: K, { kernel }: Site): NonNullable<Stage[K]> {
+  const member = stage[hook] as ((...given: readonly unknown[]) => unknown) | undefined
+  if (typeof member !== 'function' || !GUARDED.has(hook)) {
+    return (typeof member === 'function' ? member.bind(stage) : member) as NonNullable<Stage[K]>
+  }
+  const guarded = (...given: readonly unknown[]): void => {
+    try {
+      member.apply(stage, given as unknown[])
+    } catch (cause) {
+      kernel.onStageFault(stage.name, hook, cause)
+    }
+  }
+  return guarded as NonNullable<Stage[K]>
 }
 
 /** The first stage that knows the caller decides. */

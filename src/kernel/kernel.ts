@@ -69,6 +69,8 @@ export class Kernel {
   readonly crowded = new WeakSet<object>()
   /** Called when an upstream refuses the gateway's own credential: its secret may have been rotated. */
   onRefusedCredential: () => void = () => undefined
+  /** Called when a stage throws where it must not. */
+  onStageFault: (stage: string, hook: string, cause: unknown) => void = () => undefined
   /** Called when something could not be stored. */
   onStoreFault: (error: unknown) => void = () => undefined
   /** Set while the process drains: responses then ask clients to close their connections. */

@@ -55,7 +55,10 @@ export interface Stage {
   readonly reads?: (call: Call) => boolean
   /** Observes the bytes of an answer as the client gets them. `events`: it is an event stream. */
   observe?(source: Source, events: boolean): Tap | undefined
-  /** The usage of the call so far, each time it changes. Sessions report it many times. */
+  /**
+   * The usage of the call so far, each time it changes. Sessions report it many times. To end the call, use `call.cut`: what
+   * this hook, `afterAttempt` and `onAnswerHead` throw is logged, and changes nothing.
+   */
   onUsage?(call: Call, usage: Usage): void
   /** Once for each attempt that `beforeAttempt` has let pass, in reverse order, however the attempt ends. */
   afterAttempt?(attempt: AttemptView, outcome: Outcome): void
@@ -69,7 +72,7 @@ export interface Stage {
   /** The last bytes wait for it. Not called if the client has left. */
   beforeEnd?(call: Call): Maybe<void>
 
-  // The end: these do not throw.
+  // The end: what is thrown here is logged, and stops nothing.
 
   /** Once for each call, in reverse order: gives back what `onRequest` or `admit` took. A slot says whether it did. */
   settle?(call: Call): void

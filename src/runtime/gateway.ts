@@ -86,6 +86,8 @@ export class Gateway {
     this.#kernel = new Kernel(new Generation(plan, 1, this.#pools, embedded), this.#log, store, pipeline)
     this.#sockets = new Sockets(this.#kernel, pipeline)
     this.#kernel.onRefusedCredential = () => this.#reloads.rereadSecrets()
+    this.#kernel.onStageFault = (stage, hook, cause) =>
+      this.#log.error({ stage, hook, error: String(cause) }, 'a stage failed')
     this.#kernel.onStoreFault = error => state.failed(error)
     state.onUp = () => this.#kernel.tasks.checkNow()
     this.#logTasks()

@@ -127,6 +127,33 @@ t.test('checks: a request is refused by its content, and a stream by what it say
   t.notMatch(stopped.text, '[DONE]')
 })
 
+t.test('a stage that fails at the end of a call stops neither its answer nor other stages', async t => {
+  const fail = (): never => {
+    throw new Error('a fault of the stage')
+  }
+  const faulty: Stage = {
+    name: 'faulty',
+    onUsage: fail,
+    afterAttempt: fail,
+    onAnswerHead: fail,
+    settle: fail,
+    record: fail,
+  }
+  const upstream = await startRawUpstream(t)
+  upstream.answer(json(CHAT_ANSWER))
+  const gateway = await startTestGateway(t, oneUpstream(upstream.origin), { features: withFeature(feature(faulty)) })
+  for (let count = 0; count < 2; count++) t.same((await gateway.chat()).json(), CHAT_ANSWER)
+  await gateway.log.count(2, line => line.msg === 'request' && line.outcome === 'ok')
+  const faults = await gateway.log.count(10, line => line.msg === 'a stage failed')
+  t.strictSame([...new Set(faults.map(({ hook }) => hook))].sort(), [
+    'afterAttempt',
+    'onAnswerHead',
+    'onUsage',
+    'record',
+    'settle',
+  ])
+})
+
 t.test('a route has the stages that it needs, and no others', async t => {
   const upstream = await startRawUpstream(t)
   const seen: string[] = []

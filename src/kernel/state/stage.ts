@@ -2,7 +2,6 @@ import type { Exchange } from '../../core/plan.js'
 import type { Body, HeldBody } from '../body.js'
 import type { Call } from '../call.js'
 import type { Feature } from '../stages.js'
-import { Taps } from '../tap.js'
 import { refusesBackground } from './background.js'
 import { isStateful, openTurn, readsState } from './open-turn.js'
 import { ResponseObserver } from './response-observer.js'
@@ -23,16 +22,14 @@ export const responses: Feature = {
       observe({ call, exchange }, events) {
         const { turn } = call
         if (turn === undefined) return undefined
-        const extends_ =
-          turn.conversationId === undefined
-            ? []
-            : [new ResponseTap(events, response => void turn.extend(response).catch(() => undefined))]
-        if (!turn.options.store) return extends_[0]
-        const notes = new ResponseObserver(events, {
+        if (turn.conversationId !== undefined) {
+          call.observe(new ResponseTap(events, response => void turn.extend(response).catch(() => undefined)))
+        }
+        if (!turn.options.store) return undefined
+        return new ResponseObserver(events, {
           response: id => turn.kept(id, exchange.upstream.name),
           items: ids => turn.keptItems(ids),
         })
-        return extends_.length === 0 ? notes : new Taps([...extends_, notes])
       },
       // If no upstream runs the response in the background, the gateway does.
       onExhausted(call, failure, body) {
