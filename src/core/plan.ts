@@ -77,6 +77,7 @@ export interface Route {
   /** `POST /v1/chat/completions`, the key in YAML. The method `WS` stands for WebSockets. */
   readonly id: string
   readonly method: string
+  /** `exchange`: an upstream answers. `answer`: the gateway does. `task`: a task's record does, of which `submit` asks an upstream. */
   readonly lane: 'exchange' | 'answer' | 'task'
   readonly answer: Answer | undefined
   /** Of the lane `task`. */

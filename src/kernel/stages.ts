@@ -45,7 +45,7 @@ export interface Stage {
 
   /** Before an upstream is asked. An error that is returned, not thrown, gives up this candidate alone. */
   beforeAttempt?(attempt: AttemptView): Maybe<GatewayError | undefined>
-  /** The last look at a request of a relayed call: trace headers, signatures. `headers` is a flat name, value list. */
+  /** The last look at the headers of a request, relayed or translated: trace headers. `headers` is a flat name, value list. */
   onUpstreamRequest?(call: Call, candidate: Exchange, headers: string[]): void
   /** Another body for a candidate that speaks the route's protocol. */
   onUpstreamBody?(call: Call, body: Uint8Array): Uint8Array
@@ -53,7 +53,7 @@ export interface Stage {
   relay?(source: Source, status: number, headers: string[], from: UpstreamHeaders): Relay | undefined
   /** Whether the answer must be readable: one in an encoding is refused. */
   readonly reads?: (call: Call) => boolean
-  /** Observes the bytes of an answer as the client gets them. `events`: it is an event stream. */
+  /** Observes the bytes of a relayed answer as the client gets them. `events`: it is an event stream. */
   observe?(source: Source, events: boolean): Tap | undefined
   /**
    * The usage of the call so far, each time it changes. Sessions report it many times. To end the call, use `call.cut`: what
@@ -67,7 +67,7 @@ export interface Stage {
 
   // The answer, from an upstream or from the gateway.
 
-  /** Every answer: adds to the flat name, value list of its headers. */
+  /** Every answer but the 101 of a WebSocket: adds to the flat name, value list of its headers. */
   onAnswerHead?(call: Call, status: number, headers: string[]): void
   /** The last bytes wait for it. Not called if the client has left. */
   beforeEnd?(call: Call): Maybe<void>

@@ -161,7 +161,7 @@ for (const kind of EVERY) {
     }
 
     for (const [model, code, message] of [
-      ['lost', 'task_lost', /does not know/],
+      ['lost', 'task_lost', /no longer knows/],
       ['endless', 'deadline', /in time/],
       ['stalled', 'stalled', /stopped/],
       ['empty', 'no_artifact', /without a result/],

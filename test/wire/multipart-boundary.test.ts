@@ -20,8 +20,8 @@ for (const [contentType, boundary] of Object.entries(SOUND))
   })
 
 const REFUSED: Readonly<Record<string, RegExp>> = {
-  'application/json': /has to be multipart\/form-data/,
-  'multipart/related; boundary=B': /has to be multipart\/form-data/,
+  'application/json': /must be multipart\/form-data/,
+  'multipart/related; boundary=B': /must be multipart\/form-data/,
   'multipart/form-data': /has no boundary/,
   'multipart/form-data; boundary': /malformed/,
   'multipart/form-data; boundary=': /malformed/,
