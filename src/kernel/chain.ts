@@ -189,20 +189,36 @@ export class Gates {
     this.#attempt = attempt
   }
 
-  /** Undefined where the chain has no gates. */
-  static of(attempt: AttemptView): Gates | undefined {
-    return chainOf(attempt.call).pairs.length === 0 ? undefined : new Gates(attempt)
+  /**
+   * Leads an attempt through the gates of its chain: `ask` once it has passed all, `skip` with the error of the first that is
+   * shut. A chain without gates asks at once, and has none.
+   */
+  static pass(attempt: AttemptView, ask: () => void, skip: (shut: GatewayError) => void): Gates | undefined {
+    if (chainOf(attempt.call).pairs.length === 0) {
+      ask()
+      return undefined
+    }
+    const gates = new Gates(attempt)
+    gates
+      .enter()
+      .then(shut => (shut === undefined ? ask() : skip(shut)))
+      .catch((cause: unknown) => attempt.call.fail(cause))
+    return gates
   }
 
   /** Asks the gates in turn; the error of the first that is shut. For those before it the attempt has ended then. */
-  async enter(): Promise<GatewayError | undefined> {
-    for (const { beforeAttempt } of chainOf(this.#attempt.call).pairs) {
+  private async enter(): Promise<GatewayError | undefined> {
+    for (const { beforeAttempt, afterAttempt } of chainOf(this.#attempt.call).pairs) {
       const shut = await beforeAttempt?.(this.#attempt)
       if (shut !== undefined) {
         this.end({ phase: 'skipped', status: undefined })
         return shut
       }
-      if (!this.#open) throw new Error('the attempt ended while it waited')
+      if (!this.#open) {
+        // The call ended while this gate was deciding: it gives back what it took.
+        afterAttempt?.(this.#attempt, { phase: 'cancelled', status: undefined })
+        throw new Error('the attempt ended while it waited')
+      }
       this.#passed++
     }
     return undefined

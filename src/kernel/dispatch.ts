@@ -86,14 +86,11 @@ export class Dispatch implements Work {
     if (exchange === undefined) throw new Error('no exchange is left')
     this.#next++
     this.#tries++
-    const gates = Gates.of({ call: this.#call, exchange })
-    this.#gates = gates
-    if (gates === undefined) this.ask(exchange)
-    else
-      gates
-        .enter()
-        .then(shut => (shut === undefined ? this.ask(exchange) : this.skip(shut)))
-        .catch((cause: unknown) => this.#call.fail(cause))
+    this.#gates = Gates.pass(
+      { call: this.#call, exchange },
+      () => this.ask(exchange),
+      shut => this.skip(shut),
+    )
   }
 
   /** A stage gives this target up before it is asked. */

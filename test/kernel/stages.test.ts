@@ -5,7 +5,8 @@ import { FEATURES } from '../../src/kernel/features.js'
 import { slot } from '../../src/kernel/slot.js'
 import type { Feature, Stage } from '../../src/kernel/stages.js'
 import { CHAT_ANSWER, chatEvent, chunk, DONE, json, startStream } from '../helpers/answers.js'
-import { CALLER, oneUpstream, startTestGateway, type TestGateway, upstreamYaml } from '../helpers/gateway.js'
+import { CALLER, CHAT, oneUpstream, startTestGateway, type TestGateway, upstreamYaml } from '../helpers/gateway.js'
+import { withResolvers } from '../helpers/journal.js'
 import { startRawUpstream } from '../helpers/raw-upstream.js'
 
 /** A feature with one stage for the routes on which upstreams are asked. */
@@ -125,6 +126,29 @@ t.test('checks: a request is refused by its content, and a stream by what it say
   const stopped = await gateway.chat({ stream: true })
   t.match(stopped.text, 'The answer was stopped.')
   t.notMatch(stopped.text, '[DONE]')
+})
+
+t.test('a gate that decides after the client has left gives back what it took', async t => {
+  const { promise: decided, resolve: decide } = withResolvers<undefined>()
+  const { promise: asked, resolve: ask } = withResolvers<void>()
+  const { promise: returned, resolve: giveBack } = withResolvers<string>()
+  const slow: Stage = {
+    name: 'slow',
+    beforeAttempt() {
+      ask()
+      return decided
+    },
+    afterAttempt: (_attempt, { phase }) => giveBack(phase),
+  }
+  const upstream = await startRawUpstream(t)
+  const gateway = await startTestGateway(t, oneUpstream(upstream.origin), { features: withFeature(feature(slow)) })
+  const client = await gateway.open('/v1/chat/completions', { body: CHAT })
+  await asked
+  client.socket.destroy()
+  await gateway.log.find(line => line.msg === 'request')
+  decide(undefined)
+  t.equal(await returned, 'cancelled')
+  t.equal(upstream.requests.items.length, 0)
 })
 
 t.test('a stage that fails at the end of a call stops neither its answer nor other stages', async t => {

@@ -49,14 +49,11 @@ export class TunnelDispatch implements Work {
   private try(): void {
     const exchange = this.#exchanges[this.#next++]
     if (exchange === undefined) throw new Error('no exchange is left')
-    const gates = Gates.of({ call: this.#call, exchange })
-    this.#gates = gates
-    if (gates === undefined) this.ask(exchange)
-    else
-      gates
-        .enter()
-        .then(shut => (shut === undefined ? this.ask(exchange) : this.skip(shut)))
-        .catch((cause: unknown) => this.#call.fail(cause))
+    this.#gates = Gates.pass(
+      { call: this.#call, exchange },
+      () => this.ask(exchange),
+      shut => this.skip(shut),
+    )
   }
 
   /** A stage gives this target up before it is asked. */
