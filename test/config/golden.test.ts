@@ -40,7 +40,7 @@ const names = readdirSync(FOLDER).filter(name => name.endsWith('.txt'))
 t.ok(names.length >= 50, `there are at least 50 golden files (${names.length})`)
 
 for (const name of names.sort()) {
-  t.test(`${name.slice(0, -'.txt'.length)} is told as its golden file says`, async t => {
+  t.test(`${name.slice(0, -'.txt'.length)} is explained as its golden file says`, async t => {
     const golden = parse(readFileSync(join(FOLDER, name), 'utf8'))
     const result = await tryLoad(t, golden.files, { env: golden.env })
     if (process.env.UPDATE_GOLDEN === '1') writeFileSync(join(FOLDER, name), `${golden.head}--- output\n${result.text}`)

@@ -20,7 +20,7 @@ t.test('words may stand for models, and nothing for one', async t => {
   t.same(alone.config?.routes['POST /x']?.model, { from: 'query', name: 'bot' })
 })
 
-t.test('a place of a model that is not one is told', async t => {
+t.test('an invalid place of a model is reported', async t => {
   for (const pointer of [
     '{ from: header.bot }',
     '{ values: { A: b } }',

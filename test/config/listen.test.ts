@@ -20,12 +20,12 @@ t.test('certificate and key are read, with their paths', async t => {
   t.notMatch(JSON.stringify(config), 'PRIVATE KEY')
 })
 
-t.test('F-P3 a certificate that is not one is told at its place', async t => {
+t.test('F-P3 an invalid certificate is reported at its place', async t => {
   const { text } = await withTls(t, 'nonsense', pem('first.key'))
   t.match(text, 'gateway.yaml:8:24  listen.tls.cert  this file does not contain a PEM certificate')
 })
 
-t.test('F-P3 a key that is not one is told at its place', async t => {
+t.test('F-P3 an invalid key is reported at its place', async t => {
   const { told } = await withTls(t, pem('first.pem'), 'nonsense')
   t.same(told, ['bad-certificate 8:45'])
 })

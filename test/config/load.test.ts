@@ -61,7 +61,7 @@ t.test('a file that does not exist is reported, and is a source: it may appear',
   t.same(sources, [file])
 })
 
-t.test('a folder in place of the file is told', async t => {
+t.test('a folder instead of the file is reported', async t => {
   const folder = folderWith(t, {})
   mkdirSync(join(folder, 'gateway.yaml'))
   const { problems } = await load({ file: join(folder, 'gateway.yaml'), env: {} })

@@ -40,7 +40,7 @@ t.test('a problem tells its place, path and message, the line with a caret, and 
   )
 })
 
-t.test('problems are told apart by a blank line, and none gives nothing', async t => {
+t.test('a blank line separates problems, and none gives nothing', async t => {
   t.match(formatProblems([problem(), problem()], { color: false }), /"bsae"\n\n\/etc/)
   t.equal(formatProblems([], { color: false }), '')
 })

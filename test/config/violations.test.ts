@@ -179,7 +179,7 @@ const CASES: readonly (readonly [string, unknown, string, string, string])[] = [
 ]
 
 for (const [title, document, param, rule, message] of CASES) {
-  t.test(`clients are told of ${title} in the words they know`, async t => {
+  t.test(`errors say ${title} in the words of clients`, async t => {
     t.same(check(document)[0], { param, message, rule })
   })
 }

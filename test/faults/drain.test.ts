@@ -122,7 +122,7 @@ t.test('F-P2 a second signal ends at once, live streams included', async t => {
   await closing
 })
 
-t.test('F-P3 a port in use is told in one line', async t => {
+t.test('F-P3 a port in use is reported in one line', async t => {
   const other = createServer().listen(0, '127.0.0.1')
   t.teardown(() => other.close())
   await once(other, 'listening')
@@ -137,7 +137,7 @@ t.test('F-P3 a port in use is told in one line', async t => {
   await t.rejects(start, { message: new RegExp(`^127\\.0\\.0\\.1:${port} is in use.*$`) })
 })
 
-t.test('F-P3 a certificate that is not one is told before anything listens', async t => {
+t.test('F-P3 an invalid certificate is reported before anything listens', async t => {
   const { gateway, upstream } = await playing(t, json(CHAT_ANSWER))
   await gateway.write('bad.pem', 'this is no certificate')
   await gateway.write(

@@ -392,7 +392,7 @@ t.test('F-U22 an upstream that does not read holds the client back: little is ta
   t.ok(taken < 32 * 1024 * 1024, `${taken} bytes were taken in`)
 })
 
-t.test('a client that does not continue with its upload is told so', async t => {
+t.test('a client that does not continue its upload gets an error', async t => {
   const { gateway, a } = await stage(t, 'timeouts: { first_byte: 1s }\n', { read: 'head' })
   a.answer(peer => peer.gone())
   const client = await connectRaw(t, gateway.origin)
@@ -420,7 +420,7 @@ for (const [status, seen] of [
   [413, 413],
   [429, 429],
 ] as const)
-  t.test(`F-U23 a ${status} before the upload has ended: told at once, and the rest is not taken in`, async t => {
+  t.test(`F-U23 a ${status} before the upload has ended: passed on at once, and the rest is not read`, async t => {
     const { gateway, a } = await stage(t, 'retry: { attempts: 1 }\n', { read: 'head' })
     const error = { message: 'too big', type: 'invalid_request_error', param: null, code: null }
     a.answer(async peer => {

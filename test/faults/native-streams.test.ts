@@ -50,7 +50,7 @@ async function streamed(
 for (const framing of FRAMINGS) {
   const name = `${framing[1]} to ${framing[0] === '' ? 'lines' : 'events'}`
 
-  t.test(`F-U8 ${name}: a transfer that ends well before the answer has told its end is broken off`, async t => {
+  t.test(`F-U8 ${name}: a transfer that ends before the answer says that it is complete is broken off`, async t => {
     const { answer, gateway } = await streamed(t, framing, [text('one'), { ...text('two'), ...usage(5) }])
     t.equal(answer.status, 200)
     t.match(answer.text, /"one".*"two".*"error":\{"code":502/s, 'what was delivered stays, an error ends it')
@@ -75,7 +75,7 @@ for (const framing of FRAMINGS) {
     }
   })
 
-  t.test(`${name}: usage counts wherever in the stream it was told last`, async t => {
+  t.test(`${name}: the last usage in the stream counts, wherever it is`, async t => {
     const messages = [
       { ...text('one'), ...usage(1) },
       { ...text('two'), ...usage(5) },

@@ -143,7 +143,7 @@ t.test('F-W2 a side that does not read holds the other one up, and nothing is lo
   t.match(await lineOf(gateway), { bytes_in: count * message.length })
 })
 
-t.test('F-W3 a client that breaks the protocol is told 1002, and other sessions continue', async t => {
+t.test('F-W3 a client that breaks the protocol gets close code 1002, and other sessions continue', async t => {
   const stage = await startRealtime(t)
   const other = await open(t, stage)
   const bad: [string, Buffer][] = [

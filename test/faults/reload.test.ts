@@ -72,7 +72,7 @@ for (const [title, breaks] of BROKEN) {
   })
 }
 
-t.test('F-R1 two hundred mutations: never applied where broken, always told with a position', async t => {
+t.test('F-R1 two hundred mutations: never applied if broken, always reported with a position', async t => {
   const { gateway, yaml } = await running(t)
   const rich = `${yaml}limits: { body: 1MiB }\ntimeouts: { connect: 2s, idle: 30s }\nretry: { attempts: 2, on: [connect, 503] }\nlog: { level: info }\n`
   const file = join(gateway.folder, 'gateway.yaml')

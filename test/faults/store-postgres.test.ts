@@ -72,7 +72,7 @@ t.test('F-S4 and its kin', { skip: withoutPostgres }, async t => {
     await store.close()
   })
 
-  t.test('F-S4 a server that restarts is away meanwhile, is told of once, and what was kept is there', async t => {
+  t.test('F-S4 a server that restarts is reported once, and what was stored is there afterwards', async t => {
     await reset()
     const { events, told } = heard()
     const store = await PostgresStore.open(postgresConfig('/', server.port), events)
@@ -87,7 +87,7 @@ t.test('F-S4 and its kin', { skip: withoutPostgres }, async t => {
     await store.close()
   })
 
-  t.test('F-S5 what was spent while it was away counts once, however often it is told', async t => {
+  t.test('F-S5 what was spent while it was away counts once, however often it is reported', async t => {
     await reset()
     const { events, told } = heard()
     const store = await PostgresStore.open(postgresConfig('/', server.port), events)

@@ -224,7 +224,7 @@ t.test(
 )
 
 t.test(
-  'F-S5 what was spent while the server was away counts once, however often it is told',
+  'F-S5 what was spent while the server was away counts once, however often it is reported',
   { skip: withoutRedis },
   async t => {
     const server = await startRedis(t, ['--appendonly', 'yes', '--appendfsync', 'always'])

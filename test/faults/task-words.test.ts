@@ -18,7 +18,7 @@ const teller =
   }
 
 for (const atOnce of [false, true]) {
-  t.test(`what a task failed of is told without credentials, ${atOnce ? 'at once' : 'after a poll'}`, async t => {
+  t.test(`the reason of a failed task shows no credentials, ${atOnce ? 'at once' : 'after a poll'}`, async t => {
     const failing = (words: string): object => ({
       status: 'failed',
       error: { code: `E ${words}`.slice(0, 128), message: words },

@@ -103,7 +103,7 @@ t.test('F-T2 time in which the upstream cannot be asked is not a standing still'
   await gateway.log.find(line => line.task === id && line.code === 'stalled')
 })
 
-t.test('F-T2 an upstream that refuses our credential has not been told that no one wants a task', async t => {
+t.test('F-T2 an upstream that refuses our credential does not know that no one wants a task', async t => {
   let refusals = 0
   const script: TaskScript = (request, upstream) =>
     request.method === 'DELETE' ? { status: ++refusals % 2 ? 401 : 403 } : compatible(DONE)(request, upstream)
@@ -453,7 +453,7 @@ t.test('a task that is deleted while the upstream thinks: the upstream hears of 
   t.equal((await gateway.request(`/v1/videos/${id}`)).status, 404)
 })
 
-t.test('a record of which no upstream was told is removed; where one may have been, the task fails', async t => {
+t.test('a record that reached no upstream is removed; if it may have, the task fails', async t => {
   const upstream = await startTaskUpstream(t, compatible(DONE))
   const path = temporary(t)
   const store = await openStore({ type: 'file', path })
@@ -663,7 +663,7 @@ t.test('F-T4 a fetch that breaks before its first byte is tried again, and nothi
   t.equal(upstream.submits.length, 1)
 })
 
-t.test('F-U5 a head alone reaches no client: it is tried again, and told in the end', async t => {
+t.test('F-U5 a head alone reaches no client: it is tried again, and reported in the end', async t => {
   const nothing = {
     headers: { 'content-type': 'video/mp4', 'content-length': String(FILM.length) },
     body: Buffer.alloc(0),

@@ -110,18 +110,29 @@ t.test('refusals', async t => {
     })
   }
 
-  await t.test('F-U12 refusals that are not JSON, or none of the protocol, are told without their words', async t => {
-    const odd = ['<html><body>nginx</body></html>', '', 'null', '[]', '{"error":7}', '{"error":{"message":{}}}', '"x"']
-    for (const [client, protocol] of PAIRS) {
-      for (const text of [...odd, 'x'.repeat(200_000), `{"error":{"message":"${'y'.repeat(100_000)}"}}`]) {
-        for (const [answer] of await both(stage, client, protocol, body(text, { status: 400 }))) {
-          const { message } = client.error(t, answer, 400)
-          t.ok(message.length > 0 && message.length < 5000, `${client.name} ← ${protocol}: ${text.slice(0, 30)}`)
-          t.notMatch(message, /nginx|<html>/)
+  await t.test(
+    'F-U12 refusals that are not JSON, or not of the protocol, are reported without their words',
+    async t => {
+      const odd = [
+        '<html><body>nginx</body></html>',
+        '',
+        'null',
+        '[]',
+        '{"error":7}',
+        '{"error":{"message":{}}}',
+        '"x"',
+      ]
+      for (const [client, protocol] of PAIRS) {
+        for (const text of [...odd, 'x'.repeat(200_000), `{"error":{"message":"${'y'.repeat(100_000)}"}}`]) {
+          for (const [answer] of await both(stage, client, protocol, body(text, { status: 400 }))) {
+            const { message } = client.error(t, answer, 400)
+            t.ok(message.length > 0 && message.length < 5000, `${client.name} ← ${protocol}: ${text.slice(0, 30)}`)
+            t.notMatch(message, /nginx|<html>/)
+          }
         }
       }
-    }
-  })
+    },
+  )
 
   await t.test('F-D2 a secret of the gateway in the words of an upstream is not shown', async t => {
     for (const [client, protocol] of ALL) {

@@ -98,7 +98,7 @@ t.test('streams that go wrong', async t => {
       }
     })
 
-    await t.test(`${title(client, upstream)}: F-U14 an error frame at any place gives one error, told`, async t => {
+    await t.test(`${title(client, upstream)}: F-U14 an error frame at any place gives one error`, async t => {
       const places = pieces.map((_, index) => index).filter(index => index > 0 && index < enough)
       for (const index of places) {
         const script = streams(upstream, [...pieces.slice(0, index), upstream.failure('out of chalk')])

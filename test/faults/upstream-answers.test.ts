@@ -228,25 +228,28 @@ for (const [manner, statuses] of [
   // The system may tell of the broken connection before it hands the answer over.
   ['and ends its connection', [413, 502]],
 ] as const)
-  t.test(`F-U23 an upstream that answers before the request has gone out ${manner}: the client is told`, async t => {
-    const upstream = await startRawUpstream(t, { read: 'head' })
-    upstream.answer(async peer => {
-      await json(
-        { error: { message: 'too large', type: 'invalid_request_error', param: null, code: null } },
-        { status: 413 },
-      )(peer)
-      if (manner === 'and waits') await peer.gone()
-      else await peer.finish()
-    })
-    const gateway = await startTestGateway(t, oneUpstream(upstream.origin))
-    const answer = await gateway.chat({ messages: [{ role: 'user', content: 'x'.repeat(8 * 1024 * 1024) }] })
-    t.ok(
-      statuses.some(status => status === answer.status),
-      `status ${answer.status}`,
-    )
-    if (answer.status === 413) t.match(answer.json(), { error: { message: 'too large' } })
-    await upstream.closes.count(1)
-  })
+  t.test(
+    `F-U23 an upstream that answers before the request has gone out ${manner}: the client gets its answer`,
+    async t => {
+      const upstream = await startRawUpstream(t, { read: 'head' })
+      upstream.answer(async peer => {
+        await json(
+          { error: { message: 'too large', type: 'invalid_request_error', param: null, code: null } },
+          { status: 413 },
+        )(peer)
+        if (manner === 'and waits') await peer.gone()
+        else await peer.finish()
+      })
+      const gateway = await startTestGateway(t, oneUpstream(upstream.origin))
+      const answer = await gateway.chat({ messages: [{ role: 'user', content: 'x'.repeat(8 * 1024 * 1024) }] })
+      t.ok(
+        statuses.some(status => status === answer.status),
+        `status ${answer.status}`,
+      )
+      if (answer.status === 413) t.match(answer.json(), { error: { message: 'too large' } })
+      await upstream.closes.count(1)
+    },
+  )
 
 const CONTENTS = [{ role: 'user', parts: [{ text: 'x' }] }]
 const WITHOUT_USAGE: readonly (readonly [path: string, asked: object, answer: object])[] = [

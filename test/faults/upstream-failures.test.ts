@@ -168,7 +168,7 @@ t.test('F-U12 a refusal that repeats the credential is not passed on', async t =
   compatibleError(t, answer, 400, 'upstream_rejected')
 })
 
-t.test('F-U12 a refusal that is not JSON is told in the family of the route', async t => {
+t.test('F-U12 a refusal that is not JSON becomes an error in the family of the route', async t => {
   const upstream = await startRawUpstream(t)
   upstream.answer(body('<html>Bad Request</html>', { status: 400, headers: { 'content-type': 'text/html' } }))
   const gateway = await startTestGateway(t, oneUpstream(upstream.origin))

@@ -90,7 +90,7 @@ t.test('F-X3 a target that hangs is asked again: the same id, signed for its own
   t.ok(isSigned(second))
 })
 
-t.test('F-X3 what no one took is kept, and to be seen; what is newer is told all the same', async t => {
+t.test('F-X3 undelivered webhooks are kept and can be listed; newer ones are sent all the same', async t => {
   let status = 500
   const { url, port, told } = await hookListener(t, () => status)
   const made = await stage(t, [port], 'attempts: 1')

@@ -124,7 +124,7 @@ t.test('F-X1 addresses that no webhook may have are refused when they are given'
   )
 })
 
-t.test('without webhooks no one is told, and anyone who wants to be is refused', async t => {
+t.test('without webhooks nothing is sent, and requests for one are refused', async t => {
   const upstream = await startTaskUpstream(t, compatible({ status: 'completed' }))
   const gateway = await startTestGateway(t, filmYaml(upstream.origin), { env: { OTHER_KEY: `${KEY}9` } })
   const body = { model: 'film', prompt: 'A cat', webhook_url: 'https://example.com/hook' }

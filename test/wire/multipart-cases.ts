@@ -227,7 +227,7 @@ export const LIMITS = { parts: 20, head: 2000, headers: 10, field: 1000, fields:
 
 export const CASES: readonly Case[] = [...SOUND, ...LIBRARIES, ...HOSTILE]
 
-/** The body of a case. U+FFFE stands for a byte that is not UTF-8. */
+/** The body of a case. U+FFFE means a byte that is not UTF-8. */
 export function bytesOf({ body }: Case): Buffer {
   const [first = '', ...rest] = body.split('\ufffe')
   return Buffer.concat([Buffer.from(first), ...rest.flatMap(text => [Buffer.from([0xff]), Buffer.from(text)])])
