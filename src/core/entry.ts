@@ -62,9 +62,35 @@ export interface RequestEntry {
   readonly generation: number
 }
 
-/** Where settled requests go. `record` never throws and never waits. */
+/** The parts of a line that are the same for all good requests of one method, route, key, model and target. */
+export interface CommonParts {
+  /** `,"method":` up to the client. */
+  readonly route: string
+  /** After the client, up to the status. */
+  readonly names: string
+  readonly isAscii: boolean
+}
+
+/** A request that one attempt answered well: {@link RequestEntry} without what only others have. Times as `performance.now()`. */
+export interface GoodRequest {
+  readonly id: string
+  readonly client: string | undefined
+  readonly status: number
+  readonly stream: boolean
+  readonly started: number
+  readonly firstByte: number | undefined
+  readonly bytesIn: number
+  readonly bytesOut: number
+  readonly events: number
+  readonly usage: Usage | undefined
+  readonly generation: { readonly number: number }
+}
+
+/** Where settled requests go. `record` and `recordGood` never throw and never wait. */
 export interface Sink {
   record(entry: RequestEntry): void
+  /** The same line, without an entry in between. `ended`: as `performance.now()`. */
+  recordGood(request: GoodRequest, parts: CommonParts, ended: number): void
   /** Whether lines of these levels are written: what goes into them is gathered only then. */
   readonly debugs: boolean
   readonly traces: boolean

@@ -1,6 +1,7 @@
-import type { Outcome, RequestEntry } from '../core/entry.js'
+import type { AttemptNote, CommonParts, Outcome, RequestEntry } from '../core/entry.js'
 import type { ErrorCode, GatewayError } from '../core/errors.js'
 import { Blocked } from '../net/media-url.js'
+import { commonParts } from '../sinks/request-line.js'
 import { sumOfUsage } from '../wire/usage.js'
 import type { Call } from './call.js'
 import type { Failure } from './failure.js'
@@ -15,10 +16,70 @@ const MAX_PARAM_CHARS = 200
 
 const NOTHING: readonly string[] = []
 
+/** Combinations of key, model and target whose parts are kept for each route; then all are made anew. */
+const MAX_KNOWN_PARTS = 1024
+
 /** The log line of each call. */
 export const log: Feature = {
   name: 'log',
-  compile: ({ kernel }) => ({ name: 'log', record: call => kernel.sink.record(account(call)) }),
+  compile: ({ kernel, route }) => {
+    const { sink } = kernel
+    const known = new KnownParts()
+    const record = (call: Call): void => {
+      const [attempt] = call.attempts
+      if (route === undefined || attempt === undefined || !isGood(call)) sink.record(account(call))
+      else sink.recordGood(call, known.parts(call, attempt), performance.now())
+    }
+    return { name: 'log', record }
+  },
+}
+
+/** Whether one attempt answered it well, and its line needs nothing more than that of any other. */
+function isGood(call: Call): boolean {
+  const { attempts, error, status, spent, trailing, truncated, early, closed, dropped, losses, request } = call
+  if (error !== undefined || status >= 400 || spent !== undefined || closed !== undefined) return false
+  if (trailing > 0 || truncated || early || dropped.length > 0 || (losses !== undefined && losses.dropped.length > 0))
+    return false
+  return attempts.length === 1 && attempts[0]?.phase === 'ok' && request.headers.traceparent === undefined
+}
+
+interface Known {
+  readonly attempt: AttemptNote
+  readonly method: string | undefined
+  readonly parts: CommonParts
+}
+
+/** The common parts of the lines of a route, by key and model; those of its latest target. */
+class KnownParts {
+  readonly #byKey = new Map<string | undefined, Map<string, Known>>()
+  #count = 0
+
+  parts(call: Call, attempt: AttemptNote): CommonParts {
+    const { method } = call.request
+    const known = this.#byKey.get(call.caller?.name)?.get(call.model)
+    const isSame = known?.attempt.model === attempt.model && known.attempt.upstream === attempt.upstream
+    return isSame && known.method === method ? known.parts : this.#add(call, attempt, method)
+  }
+
+  #add(call: Call, attempt: AttemptNote, method: string | undefined): CommonParts {
+    const { upstream, model: target } = attempt
+    const [key, model] = [call.caller?.name, call.model]
+    const named = { method: method ?? '', route: call.route?.id, key, model: modelOf(call), upstream, target }
+    const parts = commonParts(named)
+    if (this.#count >= MAX_KNOWN_PARTS) {
+      this.#byKey.clear()
+      this.#count = 0
+    }
+    const ofKey = this.#byKey.get(key) ?? new Map<string, Known>()
+    if (!ofKey.has(model)) this.#count++
+    this.#byKey.set(key, ofKey.set(model, { attempt, method, parts }))
+    return parts
+  }
+}
+
+/** The requested model, where the call has one. */
+function modelOf({ model }: Call): string | undefined {
+  return model === '' ? undefined : model
 }
 
 function account(call: Call): RequestEntry {
@@ -32,7 +93,7 @@ function account(call: Call): RequestEntry {
     path: pathOf(call),
     client: call.client,
     key: call.caller?.name,
-    model: call.model === '' ? undefined : call.model,
+    model: modelOf(call),
     upstream: call.attempts.at(-1)?.upstream,
     status: call.error?.code === 'client_gone' ? 499 : call.status,
     outcome: outcomeOf(call.error, call.status),

@@ -1,26 +1,31 @@
 import type { Writable } from 'node:stream'
 import { LOG_LEVELS, type LogLevel } from '../core/config.js'
-import type { RequestEntry, Sink } from '../core/entry.js'
+import type { CommonParts, GoodRequest, RequestEntry, Sink } from '../core/entry.js'
 import { LineWriter } from './line-writer.js'
-import { requestLine } from './request-line.js'
+import { goodLine, requestLine } from './request-line.js'
 
 type Severity = Exclude<LogLevel, 'fatal' | 'silent'>
 
 /** Where lines go. */
 interface Lines {
   write(line: string): unknown
+  /** The same for a line of ASCII. */
+  writeAscii(line: string): unknown
   close?(): Promise<void>
 }
 
 /** Opens the log on a stream, or on standard error in batches. */
 export function openLog(level: LogLevel, stream?: Writable): Log {
-  return new Log(level, stream === undefined ? new LineWriter(2) : { write: line => stream.write(line) })
+  if (stream === undefined) return new Log(level, new LineWriter(2))
+  const write = (line: string): boolean => stream.write(line)
+  return new Log(level, { write, writeAscii: write })
 }
 
 /** The structured log: one JSON line an event, one line a request. Fields hold names and numbers, never bodies or secrets. */
 export class Log implements Sink {
   readonly #lines: Lines
   #least = 0
+  #infos = false
   debugs = false
   traces = false
 
@@ -32,6 +37,7 @@ export class Log implements Sink {
   /** Writes lines of this level and above from now on. */
   level(level: LogLevel): void {
     this.#least = LOG_LEVELS.indexOf(level)
+    this.#infos = this.#wants('info')
     this.debugs = this.#wants('debug')
     this.traces = this.#wants('trace')
   }
@@ -39,6 +45,13 @@ export class Log implements Sink {
   record(entry: RequestEntry): void {
     const severity = entry.outcome === 'upstream_error' || entry.outcome === 'gateway_error' ? 'warn' : 'info'
     if (this.#wants(severity)) this.#lines.write(requestLine(entry, severity, time()))
+  }
+
+  recordGood(request: GoodRequest, parts: CommonParts, ended: number): void {
+    if (!this.#infos) return
+    const line = goodLine(request, parts, ended, time())
+    if (parts.isAscii) this.#lines.writeAscii(line)
+    else this.#lines.write(line)
   }
 
   trace(fields: object, message: string): void {
@@ -75,15 +88,24 @@ export class Log implements Sink {
   }
 }
 
+const SECOND_MS = 1000
+
 let stampedAt = 0
 let stamp = ''
+/** The current second without its fraction, and when it began. */
+let second = ''
+let secondAt = Number.NaN
 
-/** The time in ISO 8601, formatted at most once per millisecond. */
+/** The time in ISO 8601; all but the milliseconds is formatted once a second. */
 function time(): string {
   const now = Date.now()
-  if (now !== stampedAt) {
-    stampedAt = now
-    stamp = new Date(now).toISOString()
+  if (now === stampedAt) return stamp
+  const milliseconds = now % SECOND_MS
+  if (now - milliseconds !== secondAt) {
+    secondAt = now - milliseconds
+    second = new Date(secondAt).toISOString().slice(0, -'000Z'.length)
   }
+  stampedAt = now
+  stamp = `${second}${String(SECOND_MS + milliseconds).slice(1)}Z`
   return stamp
 }

@@ -1,4 +1,5 @@
-import type { RequestEntry } from '../core/entry.js'
+import type { CommonParts, GoodRequest, RequestEntry } from '../core/entry.js'
+import type { Usage } from '../core/plan.js'
 
 /**
  * The log line of a settled request, newline included. Written by hand because it is the one line that every request
@@ -36,16 +37,52 @@ export function requestLine(entry: RequestEntry, level: string, time: string): s
     string('blocked', entry.blocked) +
     number('close', entry.closed?.code) +
     string('closed_by', entry.closed?.by) +
-    number('input_tokens', usage?.input) +
-    number('output_tokens', usage?.output) +
-    number('total_tokens', usage?.total) +
-    number('cached_tokens', usage?.cached) +
-    number('cache_write_tokens', usage?.cacheWrite) +
-    number('reasoning_tokens', usage?.reasoning) +
-    number('input_audio_tokens', usage?.inputAudio) +
-    number('output_audio_tokens', usage?.outputAudio) +
-    number('audio_seconds', usage?.seconds) +
+    tokens(usage) +
     `,"generation":${entry.generation}}\n`
+  )
+}
+
+/** What {@link goodLine} needs of a request's method, route, key, model and target. */
+export function commonParts(
+  entry: Pick<RequestEntry, 'method' | 'route' | 'key' | 'model' | 'upstream'> & { readonly target: string },
+): CommonParts {
+  const route = `","method":"${entry.method}"${string('route', entry.route)}`
+  const names =
+    string('key', entry.key) +
+    string('model', entry.model) +
+    string('upstream', entry.upstream) +
+    string('target', entry.target)
+  return { route, names, isAscii: ASCII.test(route) && ASCII.test(names) }
+}
+
+/** {@link requestLine} of a good request, byte for byte, with few strings to join. Its own values are ASCII. */
+export function goodLine(request: GoodRequest, parts: CommonParts, ended: number, time: string): string {
+  const { client, started, firstByte } = request
+  return (
+    `{"level":"info","time":"${time}","msg":"request","id":"${request.id}${parts.route}` +
+    (client === undefined ? '' : `,"client":${text(client)}`) +
+    `${parts.names},"status":${request.status},"outcome":"ok","stream":${request.stream}` +
+    (firstByte === undefined ? '' : duration('first_ms', firstByte - started)) +
+    duration('total_ms', ended - started) +
+    `,"bytes_in":${request.bytesIn},"bytes_out":${request.bytesOut}` +
+    (request.stream ? `,"events":${request.events}` : '') +
+    tokens(request.usage) +
+    `,"generation":${request.generation.number}}\n`
+  )
+}
+
+function tokens(usage: Usage | undefined): string {
+  if (usage === undefined) return ''
+  return (
+    number('input_tokens', usage.input) +
+    number('output_tokens', usage.output) +
+    number('total_tokens', usage.total) +
+    number('cached_tokens', usage.cached) +
+    number('cache_write_tokens', usage.cacheWrite) +
+    number('reasoning_tokens', usage.reasoning) +
+    number('input_audio_tokens', usage.inputAudio) +
+    number('output_audio_tokens', usage.outputAudio) +
+    number('audio_seconds', usage.seconds)
   )
 }
 
@@ -76,6 +113,7 @@ const FRACTIONS = Array.from({ length: 100 }, (_, rest) => String(rest / 100).sl
 
 /** What needs no escaping; most names are so, and the test is cheaper than the serialiser. */
 const PLAIN = /^[\w ./:*+-]*$/
+const ASCII = /^[\0-\x7f]*$/
 
 function text(value: string): string {
   return PLAIN.test(value) ? `"${value}"` : JSON.stringify(value)
