@@ -42,12 +42,12 @@ function asObject(cells: readonly string[]): Record<string, string> {
 const HEALTH = HEALTH_PATHS.map(path => ['GET', path, 'health', '', '', 'gateway'])
 
 function row(route: Route, ready: Ready): readonly string[] {
-  const { method, id, protocol, answer, holding, task, shipped } = route
+  const { method, id, protocol, answer, resource, task, shipped } = route
   const { schema = '', prefixes = {}, also } = ready.config.routes[id] ?? {}
   const behind = Object.keys(prefixes).map(prefix => `/${prefix}`)
   const written = (behind.length === 0 ? '' : `[${behind.join('|')}]`) + id.slice(id.indexOf(' ') + 1)
   const path = also === undefined ? written : `${written}, ${also.path}`
-  const own = answer === undefined ? `lists: ${holding?.kind.name}` : `answer: ${answer}`
+  const own = answer === undefined ? `list: ${resource?.kind.name}` : `answer: ${answer}`
   const serves = protocol?.name ?? (task === undefined ? own : `${task.kind.name} tasks: ${task.action}`)
   return [method, path, serves, models(route, ready), schema, shipped ? 'shipped' : 'your file']
 }
@@ -55,7 +55,7 @@ function row(route: Route, ready: Ready): readonly string[] {
 /** How many of the declared models (globs count as one) some upstream serves on this route now. */
 function models(route: Route, { config }: Ready): string {
   if (route.protocol === undefined) return ''
-  if (route.model === undefined && route.holding !== undefined) {
+  if (route.model === undefined && route.resource !== undefined) {
     const holders = route.resolve('')?.groups.flatMap(({ exchanges }) => exchanges.map(one => one.upstream.name)) ?? []
     return `kept by ${holders.length === 0 ? 'no upstream' : holders.join(', ')}`
   }

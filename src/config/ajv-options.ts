@@ -23,5 +23,6 @@ export const ANNOTATIONS: readonly string[] = [
   'patternErrorMessage',
   'x-secret',
   'x-expected',
+  'x-renamed',
   'defaultSnippets',
 ]

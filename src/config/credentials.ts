@@ -33,9 +33,13 @@ export function readCredentialSecret(
 }
 
 /** Secrets that the upstream had before; those that are no longer there are left out. */
-export function readFormerSecrets({ former = [] }: RawUpstream, upstream: Site, context: Context): readonly Secret[] {
-  return former.flatMap((written, index) => {
-    const place = upstream.child('former', index)
+export function readPreviousSecrets(
+  { previous_secrets = [] }: RawUpstream,
+  upstream: Site,
+  context: Context,
+): readonly Secret[] {
+  return previous_secrets.flatMap((written, index) => {
+    const place = upstream.child('previous_secrets', index)
     const result = readSecret(interpolate(written, place, context), place, context, false)
     return result !== 'broken' && 'secret' in result ? [result.secret] : []
   })

@@ -39,7 +39,7 @@ function readEndpoint(raw: RawEndpoint, site: Site, context: Context): ReadEndpo
   const config = {
     call: call.config,
     ...(stream === undefined ? {} : { stream: stream.config }),
-    ...(short || raw.keeps !== false ? {} : { keeps: false as const }),
+    ...(short || raw.stateful !== false ? {} : { stateful: false as const }),
     request: verbs('request'),
     response: verbs('response'),
     ...(short || raw.forms === undefined ? {} : { forms: raw.forms }),

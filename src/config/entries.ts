@@ -24,7 +24,7 @@ type SectionName =
   | 'models'
   | 'default_models'
   | 'protocols'
-  | 'objects'
+  | 'resource_kinds'
   | 'task_kinds'
   | 'routes'
   | 'schemas'

@@ -15,13 +15,13 @@ import { Kinds, shippedNames } from './kinds.js'
 import { lint } from './lints.js'
 import { Locator } from './locate.js'
 import { readModels } from './models.js'
-import { checkObjects, objectConfig } from './objects.js'
 import { openFile } from './open.js'
 import { type Overrides, readSettings } from './process-settings.js'
 import type { RawProtocol } from './raw.generated.js'
 import { checkReachable } from './reachable.js'
 import { listed, quoted, Report } from './report.js'
 import { readRequestSchemas } from './request-schemas.js'
+import { checkResourceKinds, resourceKindConfig } from './resource-kinds.js'
 import { readRoutes } from './routes.js'
 import { ABSENT_SECRET } from './secret-rule.js'
 import { suggest } from './suggest.js'
@@ -105,13 +105,14 @@ function assemble(main: Document, documents: readonly Document[], options: LoadO
   const models = readModels(modelEntries, upstreamEntries, context)
   const keys = readKeys(keyEntries, [...modelEntries.keys()], context)
   const protocols = new Map([...gather(shipped, 'protocols', report), ...gather(documents, 'protocols', report)])
-  const objects = new Map([...gather(shipped, 'objects', report), ...gather(documents, 'objects', report)])
-  checkObjects(objects, context)
+  const shippedResourceKinds = gather(shipped, 'resource_kinds', report)
+  const resourceKinds = new Map([...shippedResourceKinds, ...gather(documents, 'resource_kinds', report)])
+  checkResourceKinds(resourceKinds, context)
   const ownTaskKinds = gather(documents, 'task_kinds', report)
   const taskKinds = new Map([...gather(openTaskKinds(root, context), 'task_kinds', report), ...ownTaskKinds])
   checkTaskKinds(ownTaskKinds, context)
   const shippedRoutes = gather(shipped, 'routes', report)
-  const known = { upstreams: upstreamEntries, objects, taskKinds }
+  const known = { upstreams: upstreamEntries, resourceKinds, taskKinds }
   const read = readRoutes(shippedRoutes, gather(documents, 'routes', report), known, context)
   const defaultModels = gather(documents, 'default_models', report)
   const routes = withDefaultModels(read, defaultModels, { models, upstreams, modelNames: modelEntries }, context)
@@ -127,7 +128,7 @@ function assemble(main: Document, documents: readonly Document[], options: LoadO
     upstreams: record(upstreams, upstream => upstream.config),
     models: record(models, model => model.config),
     protocols: record(protocols, protocol => readProtocol(protocol, context)),
-    objects: record(objects, ({ value }) => objectConfig(value)),
+    resource_kinds: record(resourceKinds, ({ value }) => resourceKindConfig(value)),
     task_kinds: record(taskKinds, ({ name, value }) => taskKindConfig(name, value)),
     routes: record(routes, route => route.config),
     schemas,
@@ -138,7 +139,15 @@ function assemble(main: Document, documents: readonly Document[], options: LoadO
     lint({ main, ...entries, models, upstreams, routes, timeouts: settings.timeouts, shippedKinds }, context)
     warnEmptyConfig(main, config, context)
   }
-  const sites = { keys: keyEntries, models, objects, task_kinds: taskKinds, protocols, routes, upstreams }
+  const sites = {
+    keys: keyEntries,
+    models,
+    resource_kinds: resourceKinds,
+    task_kinds: taskKinds,
+    protocols,
+    routes,
+    upstreams,
+  }
   return { config, locator: new Locator(main, sites) }
 }
 

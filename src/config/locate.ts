@@ -8,7 +8,7 @@ interface Sited {
 interface Sections {
   readonly keys: ReadonlyMap<string, Sited>
   readonly models: ReadonlyMap<string, Sited & { readonly targets?: readonly Site[] }>
-  readonly objects: ReadonlyMap<string, Sited>
+  readonly resource_kinds: ReadonlyMap<string, Sited>
   readonly task_kinds: ReadonlyMap<string, Sited>
   readonly protocols: ReadonlyMap<string, Sited>
   readonly routes: ReadonlyMap<string, Sited>
@@ -35,7 +35,7 @@ export class Locator {
 
   /** Possible sites of the rest of a path, the most likely first. */
   #sites(section: string, name: string, rest: DocumentPath): readonly Site[] {
-    const { keys, models, objects, task_kinds, protocols, routes, upstreams } = this.#sections
+    const { keys, models, resource_kinds, task_kinds, protocols, routes, upstreams } = this.#sections
     if (section === 'upstreams') return (upstreams.get(name)?.sites ?? []).map(site => site.child(...rest))
     if (section === 'models') {
       const model = models.get(name)
@@ -43,7 +43,9 @@ export class Locator {
       const target = typeof index === 'number' ? model?.targets?.[index] : undefined
       return model === undefined ? [] : [target?.child(...inner) ?? model.site.child(...rest)]
     }
-    const entries: ReadonlyMap<string, Sited> | undefined = { keys, objects, task_kinds, protocols, routes }[section]
+    const entries: ReadonlyMap<string, Sited> | undefined = { keys, resource_kinds, task_kinds, protocols, routes }[
+      section
+    ]
     const entry = entries?.get(name)
     return entry === undefined ? [] : [entry.site.child(...rest)]
   }

@@ -73,7 +73,7 @@ function readModel(raw: RawModel, site: Site, context: Context): ReadModel {
       ...(settings.created === undefined ? {} : { created: settings.created }),
       traits: settings.traits ?? {},
       strict: settings.strict ?? false,
-      ...(settings.serves === undefined ? {} : { serves: settings.serves }),
+      ...(settings.protocols === undefined ? {} : { protocols: settings.protocols }),
     },
     site,
     targets: targets.map(target => target.site),

@@ -26,7 +26,7 @@ export type RawGateway = {
   readonly models?: RawModels
   readonly default_models?: RawDefaultModels
   readonly protocols?: RawProtocols
-  readonly objects?: RawObjects
+  readonly resource_kinds?: RawResourceKinds
   readonly task_kinds?: RawTaskKinds
   readonly routes?: RawRoutes
   readonly schemas?: RawRequestSchemas
@@ -189,7 +189,7 @@ export type RawEndpoint = string | RawEndpointMapping
 export type RawEndpointMapping = {
   readonly call: string
   readonly stream?: string
-  readonly keeps?: boolean
+  readonly stateful?: boolean
   readonly request?: RawVerbs
   readonly response?: RawVerbs
   readonly forms?: 'json'
@@ -221,10 +221,10 @@ export type RawTask = {
   readonly verdict?: RawTaskVerdict
   readonly poll?: RawTaskPoll
   readonly deadline?: string
-  readonly late?: string
+  readonly grace?: string
   readonly stall?: string
-  readonly keep?: string
-  readonly inline?: RawSize
+  readonly retention?: string
+  readonly max_inline?: RawSize
 }
 export type RawTaskPointers = string | readonly string[]
 export type RawTaskStates = Readonly<Record<string, 'queued' | 'running' | 'succeeded' | 'failed' | 'cancelled'>>
@@ -236,8 +236,8 @@ export type RawTaskPoll = {
   readonly every?: string
   readonly first?: string
   readonly slowest?: string
-  readonly at_once?: number
-  readonly clients?: string
+  readonly concurrency?: number
+  readonly client_every?: string
 }
 export type RawTaskVerdict = {
   readonly at: RawTaskPointers
@@ -270,7 +270,7 @@ export type RawUpstream = {
   readonly credential?: RawCredential
   readonly secret?: RawSecret
   readonly resources?: { readonly unknown?: 'refuse' | 'pass' }
-  readonly former?: readonly RawSecret[]
+  readonly previous_secrets?: readonly RawSecret[]
   readonly headers?: RawHeaders
   readonly forward?: RawForward
   readonly members?: RawMembers
@@ -306,7 +306,7 @@ export type RawModelWithTargets = {
   readonly created?: number
   readonly traits?: RawTraits
   readonly strict?: boolean
-  readonly serves?: RawProtocolNames
+  readonly protocols?: RawProtocolNames
 }
 export type RawListedModels = readonly string[] | 'upstream'
 export type RawProtocolNames = readonly string[]
@@ -323,7 +323,7 @@ export type RawModelWithUpstream = {
   readonly created?: number
   readonly traits?: RawTraits
   readonly strict?: boolean
-  readonly serves?: RawProtocolNames
+  readonly protocols?: RawProtocolNames
 }
 export type RawProtocols = Readonly<Record<string, RawProtocol>>
 export type RawProtocol = {
@@ -379,20 +379,20 @@ export type RawTaskKind = {
 }
 export type RawTaskMembers = string | readonly string[]
 export type RawMediaTypes = string | readonly string[]
-export type RawObjects = Readonly<Record<string, RawObject>>
-export type RawObject = {
+export type RawResourceKinds = Readonly<Record<string, RawResourceKind>>
+export type RawResourceKind = {
   readonly id: string
   readonly prefix?: string
   readonly title?: string
   readonly wrapped?: string
   readonly expires?: string
-  readonly brings?: Readonly<Record<string, RawPathList>>
+  readonly produces?: Readonly<Record<string, RawPathList>>
   readonly links?: Readonly<Record<string, string>>
   readonly list: {
     readonly pages: 'ids' | 'cursors' | 'tokens'
     readonly member: string
-    readonly usual?: number
-    readonly most?: number
+    readonly page_size?: number
+    readonly max_page_size?: number
     readonly filter?: readonly string[]
   }
 }
@@ -420,15 +420,11 @@ export type RawRouteMapping = {
   readonly timeouts?: RawTimeouts
   readonly retry?: RawRetry
   readonly limits?: RawRouteLimits
-  readonly makes?: string
-  readonly shows?: string
-  readonly uses?: string
-  readonly ends?: string
-  readonly lists?: string
-  readonly names?: Readonly<Record<string, RawPathList>>
-  readonly holder?: readonly string[]
-  readonly every_model?: boolean
-  readonly session?: { readonly header: string; readonly parameter: string }
+  readonly resource?: RawRouteResource
+  readonly references?: Readonly<Record<string, RawPathList>>
+  readonly model_hint?: readonly string[]
+  readonly requires_all_models?: boolean
+  readonly resumable_upload?: { readonly header: string; readonly parameter: string }
   readonly batch?: {
     readonly of: string
     readonly list: string
@@ -452,13 +448,13 @@ export type RawRouteLimits = {
 }
 export type RawRouteTask = {
   readonly kind: string
-  readonly do?: 'submit' | 'retrieve' | 'list' | 'select' | 'content' | 'cancel' | 'delete' | 'seed'
+  readonly action?: 'submit' | 'retrieve' | 'list' | 'select' | 'content' | 'cancel' | 'delete' | 'seed'
   readonly of?: string
   readonly label?: string
   readonly signed?: boolean
   readonly webhook?: string
   readonly not_ready?: number
-  readonly pace?: string
+  readonly poll_header?: string
   readonly id?: RawTaskPointers
   readonly state?: RawTaskPointers
   readonly states?: RawTaskStates
@@ -470,10 +466,14 @@ export type RawRouteTask = {
   readonly verdict?: RawTaskVerdict
   readonly poll?: RawTaskPoll
   readonly deadline?: string
-  readonly late?: string
+  readonly grace?: string
   readonly stall?: string
-  readonly keep?: string
-  readonly inline?: RawSize
+  readonly retention?: string
+  readonly max_inline?: RawSize
+}
+export type RawRouteResource = {
+  readonly kind: string
+  readonly action: 'create' | 'read' | 'update' | 'use' | 'delete' | 'list'
 }
 export type RawModelPointer = string | RawModelPointerMapping
 export type RawModelPointerMapping = {
@@ -498,7 +498,7 @@ export type RawRoutesFile = {
   readonly models?: RawModels
   readonly default_models?: RawDefaultModels
   readonly protocols?: RawProtocols
-  readonly objects?: RawObjects
+  readonly resource_kinds?: RawResourceKinds
   readonly task_kinds?: RawTaskKinds
   readonly routes?: RawRoutes
   readonly schemas?: RawRequestSchemas

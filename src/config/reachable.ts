@@ -138,9 +138,9 @@ function checkServes(
   { report }: Context,
 ): void {
   const targets = config.targets.flatMap(({ upstream }) => upstreams.get(upstream) ?? [])
-  for (const [index, name] of (config.serves ?? []).entries()) {
+  for (const [index, name] of (config.protocols ?? []).entries()) {
     const protocols = [...spoken.keys()].filter(protocol => protocol === name || taskFamily(protocol) === name)
-    const place = site.child('serves', index)
+    const place = site.child('protocols', index)
     if (protocols.length === 0) {
       const known = [...spoken.keys()].flatMap(protocol => [protocol, taskFamily(protocol)])
       report.error('dangling-reference', place, `no route has the protocol ${quoted(name)}`, {

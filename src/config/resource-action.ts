@@ -1,32 +1,28 @@
 import type { RouteConfig } from '../core/config.js'
-import { RESOURCE_VERBS } from '../core/resources.js'
 import type { Context } from './context.js'
 import type { Site } from './document.js'
 import type { Entries } from './entries.js'
-import { lists } from './objects.js'
-import type { RawObject, RawRouteMapping } from './raw.generated.js'
-import { quoted } from './report.js'
-import { suggest } from './suggest.js'
+import type { RawResourceKind, RawRouteMapping } from './raw.generated.js'
+import { checkResourceKind, lists } from './resource-kinds.js'
 import type { RoutePattern } from './templates.js'
 
-type ResourceAction = Pick<RouteConfig, 'holding' | 'names' | 'holder' | 'session' | 'everyModel' | 'batch' | 'results'>
+type ResourceSettings = Pick<
+  RouteConfig,
+  'resource' | 'references' | 'modelHints' | 'resumableUpload' | 'requiresAllModels' | 'batch' | 'results'
+>
 
-/** What a route says of things that upstreams keep for callers. */
-export function readResourceAction(raw: RawRouteMapping, pattern: RoutePattern): ResourceAction {
-  const verb = RESOURCE_VERBS.find(one => raw[one] !== undefined)
-  const object = verb === undefined ? undefined : raw[verb]
+/** What a route says about resources that upstreams keep for callers. */
+export function readResourceAction(raw: RawRouteMapping, pattern: RoutePattern): ResourceSettings {
   const parameter = parameterOf(raw, pattern)
-  const { session, batch, results } = raw
+  const { resource, resumable_upload: upload, batch, results } = raw
   return {
-    ...(verb === undefined || object === undefined
+    ...(resource === undefined ? {} : { resource: { ...resource, ...(parameter === undefined ? {} : { parameter }) } }),
+    references: lists(raw.references ?? {}),
+    modelHints: (raw.model_hint ?? []).map(readHint),
+    requiresAllModels: raw.requires_all_models ?? false,
+    ...(upload === undefined
       ? {}
-      : { holding: { verb, object, ...(parameter === undefined ? {} : { parameter }) } }),
-    names: lists(raw.names ?? {}),
-    holder: (raw.holder ?? []).map(readHint),
-    everyModel: raw.every_model ?? false,
-    ...(session === undefined
-      ? {}
-      : { session: { header: session.header.toLowerCase(), parameter: session.parameter } }),
+      : { resumableUpload: { header: upload.header.toLowerCase(), parameter: upload.parameter } }),
     ...(batch === undefined ? {} : { batch }),
     ...(results === undefined ? {} : { results }),
   }
@@ -39,7 +35,7 @@ function parameterOf(raw: RawRouteMapping, { params }: RoutePattern): string | u
 }
 
 /** `query.model`, `header.x-gateway-model`. The schema has checked the form. */
-function readHint(text: string): RouteConfig['holder'][number] {
+function readHint(text: string): RouteConfig['modelHints'][number] {
   const dot = text.indexOf('.')
   const name = text.slice(dot + 1)
   return text.startsWith('header.') ? { from: 'header', name: name.toLowerCase() } : { from: 'query', name }
@@ -48,47 +44,36 @@ function readHint(text: string): RouteConfig['holder'][number] {
 export function checkResourceAction(
   raw: RawRouteMapping,
   pattern: RoutePattern,
-  objects: Entries<RawObject>,
+  kinds: Entries<RawResourceKind>,
   site: Site,
-  { report }: Context,
+  context: Context,
 ): void {
-  const verbs = RESOURCE_VERBS.filter(verb => raw[verb] !== undefined)
-  for (const verb of verbs.slice(1)) {
-    const message = `a route has one action on objects; remove one of ${verbs[0]} and ${verb}`
-    report.error('conflict', site.child(verb), message, { on: 'key' })
-  }
-  const [verb] = verbs
-  if (verb !== undefined) {
-    refer(raw[verb] ?? '', site.child(verb))
-    if (verb !== 'makes' && verb !== 'lists' && parameterOf(raw, pattern) === undefined) {
-      const message = 'the path has to name the object by one parameter, such as {id}'
-      report.error('missing-key', site.child(verb), message, { on: 'key' })
+  const { report } = context
+  const action = raw.resource?.action
+  if (raw.resource !== undefined) {
+    checkResourceKind(raw.resource.kind, site.child('resource', 'kind'), kinds, context)
+    if (action !== 'create' && action !== 'list' && parameterOf(raw, pattern) === undefined) {
+      const message = 'the path has to name the resource by one parameter, such as {id}'
+      report.error('missing-key', site.child('resource'), message, { on: 'key' })
     }
   }
-  // What comes with the gateway may name kinds of an interface that is not chosen: there is nothing of them then.
-  for (const name of Object.keys(raw.names ?? {})) {
-    if (!site.document.shipped) refer(name, site.child('names', name), 'key')
+  // Shipped routes may name kinds of an interface that is switched off: then no such resources exist.
+  for (const name of Object.keys(raw.references ?? {})) {
+    if (!site.document.shipped) checkResourceKind(name, site.child('references', name), kinds, context, 'key')
   }
-  for (const member of ['holder', 'session', 'batch'] as const) {
-    if (raw[member] !== undefined && verb !== 'makes') {
-      report.error('conflict', site.child(member), `${member} is only for routes with makes`, { on: 'key' })
+  for (const member of ['model_hint', 'resumable_upload', 'batch'] as const) {
+    if (raw[member] !== undefined && action !== 'create') {
+      const message = `${member} is only for routes that create a resource (resource: { kind, action: create })`
+      report.error('conflict', site.child(member), message, { on: 'key' })
     }
   }
-  if (raw.results !== undefined && verb !== 'uses') {
-    report.error('conflict', site.child('results'), 'results is only for routes with uses', { on: 'key' })
+  if (raw.results !== undefined && action !== 'use') {
+    const message = 'results is only for routes that use a resource (resource: { kind, action: use })'
+    report.error('conflict', site.child('results'), message, { on: 'key' })
   }
-  for (const member of ['model', 'holder'] as const) {
+  for (const member of ['model', 'model_hint'] as const) {
     if (raw.batch === undefined || raw[member] === undefined) continue
     const message = `the models of the requests in a batch decide which upstream keeps it; remove ${member}`
     report.error('conflict', site.child(member), message, { on: 'key' })
-  }
-
-  function refer(name: string, place: Site, on: 'key' | 'value' = 'value'): void {
-    if (objects.has(name)) return
-    report.error('dangling-reference', place, `no object is called ${quoted(name)}`, {
-      on,
-      meant: () => suggest(name, objects.keys()),
-      of: 'objects',
-    })
   }
 }

@@ -16,8 +16,8 @@ export function checkParts(raw: RawRouteMapping, site: Site, context: Context): 
     checkTaskParts(raw, raw.task, site, context)
     return
   }
-  const holds = (['makes', 'shows', 'uses', 'ends'] as const).some(verb => raw[verb] !== undefined)
-  if (raw.answer === undefined && raw.lists === undefined) {
+  const isList = raw.resource?.action === 'list'
+  if (raw.answer === undefined && !isList) {
     if (raw.protocol === undefined) {
       report.error(
         'missing-key',
@@ -25,7 +25,7 @@ export function checkParts(raw: RawRouteMapping, site: Site, context: Context): 
         'this route needs protocol (an upstream answers) or answer (the gateway does)',
         { on: 'key' },
       )
-    } else if (raw.model === undefined && raw.upstream === undefined && !holds) {
+    } else if (raw.model === undefined && raw.upstream === undefined && raw.resource === undefined) {
       const message =
         'it is not known which upstream answers: add model (the place of its name, such as body.model), or upstream'
       report.error('missing-key', site, message, { on: 'key' })
@@ -39,7 +39,7 @@ export function checkParts(raw: RawRouteMapping, site: Site, context: Context): 
     }
     return
   }
-  const by = raw.answer === undefined ? 'lists' : 'answer'
+  const by = raw.answer === undefined ? 'action: list' : 'answer'
   for (const name of ['protocol', 'upstream', 'schema', 'json', 'request', 'stream', 'framing', 'strict'] as const) {
     if (raw[name] !== undefined) {
       report.error('conflict', site.child(name), `a route with ${by} is answered by the gateway and has no ${name}`, {
@@ -51,12 +51,12 @@ export function checkParts(raw: RawRouteMapping, site: Site, context: Context): 
 
 /** Tasks begin at an upstream, by a protocol; the gateway does everything else with them itself. */
 function checkTaskParts(raw: RawRouteMapping, task: RawRouteTask, site: Site, { report }: Context): void {
-  const begins = (task.do ?? 'submit') === 'submit'
+  const begins = (task.action ?? 'submit') === 'submit'
   if (begins && raw.protocol === undefined) {
     const message = 'this route begins tasks and needs a protocol: add protocol'
     report.error('missing-key', site, message, { on: 'key' })
   }
-  if (task.do === 'select' && task.of?.startsWith('body.') !== true) {
+  if (task.action === 'select' && task.of?.startsWith('body.') !== true) {
     report.error('missing-key', site.child('task'), 'it is not known which tasks are meant: add of: body.NAME')
   }
   // A request may name a task that the new one is made of, or a model.
@@ -67,7 +67,7 @@ function checkTaskParts(raw: RawRouteMapping, task: RawRouteTask, site: Site, { 
   }
   const barred = begins ? NOT_WITH_TASKS : ([...NOT_WITH_TASKS, 'protocol', 'schema', 'request', 'model'] as const)
   for (const name of barred) {
-    if (name === 'schema' && task.do === 'select') continue
+    if (name === 'schema' && task.action === 'select') continue
     if (raw[name] === undefined) continue
     report.error(
       'conflict',

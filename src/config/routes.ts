@@ -9,8 +9,8 @@ import type { Site } from './document.js'
 import { type Entries, type Entry, placeOf, sectionOf } from './entries.js'
 import { checkUpstream } from './models.js'
 import type {
-  RawObject,
   RawPlacement,
+  RawResourceKind,
   RawRouteDefaults,
   RawRouteMapping,
   RawTaskKind,
@@ -49,7 +49,7 @@ const DEFAULT_CALLER: readonly Placement[] = [{ in: 'header', name: 'authorizati
 /** What routes may refer to. */
 interface Known {
   readonly upstreams: Entries<RawUpstream>
-  readonly objects: Entries<RawObject>
+  readonly resourceKinds: Entries<RawResourceKind>
   readonly taskKinds: Entries<RawTaskKind>
 }
 
@@ -89,7 +89,7 @@ function refuseUselessOff(
 function readRoute(
   entry: Entry<unknown>,
   written: RawRouteMapping,
-  { upstreams, objects, taskKinds }: Known,
+  { upstreams, resourceKinds, taskKinds }: Known,
   context: Context,
 ): ReadRoute | undefined {
   const { site, name } = entry
@@ -112,7 +112,7 @@ function readRoute(
   checkChanges(raw, site, context)
   checkFraming(raw, site, context)
   checkSocket(raw, pattern, site, context)
-  checkResourceAction(raw, pattern, objects, site, context)
+  checkResourceAction(raw, pattern, resourceKinds, site, context)
   checkAliasPath(raw, pattern, site, context)
   if (raw.upstream !== undefined) checkUpstream(raw.upstream, site.child('upstream'), upstreams, context)
   const prefixes = raw.prefixes ?? defaults.prefixes ?? {}

@@ -14,7 +14,7 @@ const NAMED = new Set([
   'upstreams',
   'models',
   'protocols',
-  'objects',
+  'resource_kinds',
   'task_kinds',
   'routes',
   'schemas',

@@ -119,6 +119,10 @@ function unknownKey(error: ErrorObject, site: Site, type: FileType): SchemaProbl
   if (type === 'routes' && site.path.length === 1 && MAIN_ONLY.has(name)) {
     return { rule, site, message: `unknown key ${quoted(name)}; it is allowed only in the main file`, on: 'key' }
   }
+  const renamed = renamedTo(error.parentSchema, name)
+  if (renamed !== undefined) {
+    return { rule, site, message: `unknown key ${quoted(name)}: it was renamed`, on: 'key', meant: () => renamed }
+  }
   const foreign = ownWord(site)
   if (foreign !== undefined) {
     const message = `unknown key ${quoted(name)}: ${foreign.hint}`
@@ -136,6 +140,12 @@ function unknownKey(error: ErrorObject, site: Site, type: FileType): SchemaProbl
   const known = meant === undefined ? listed(allowed) : undefined
   const message = `unknown key ${quoted(name)}${known === undefined ? '' : `; known here: ${known}`}`
   return { rule, site, message, on: 'key', meant: () => meant, secret }
+}
+
+/** What took the place of a key that earlier versions of the language had, as the schema says. */
+function renamedTo(schema: ErrorObject['parentSchema'], name: string): string | undefined {
+  const renamed: Readonly<Record<string, string>> = schema?.['x-renamed'] ?? {}
+  return Object.hasOwn(renamed, name) ? renamed[name] : undefined
 }
 
 function notAmong(error: ErrorObject, site: Site): SchemaProblem {

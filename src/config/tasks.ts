@@ -12,7 +12,7 @@ const CONTENT_ONLY = 'content'
 
 /** What is said of tasks in one place. */
 export function readTask(raw: RawTask, site: Site, context: Context): TaskShapeConfig {
-  const duration = (name: 'deadline' | 'late' | 'stall' | 'keep'): Partial<TaskShapeConfig> => {
+  const duration = (name: 'deadline' | 'grace' | 'stall' | 'retention'): Partial<TaskShapeConfig> => {
     const written = raw[name]
     return written === undefined ? {} : { [name]: readDuration(written, site.child(name), context) }
   }
@@ -32,10 +32,10 @@ export function readTask(raw: RawTask, site: Site, context: Context): TaskShapeC
     ...(raw.fields === undefined ? {} : { fields: named(raw.fields) }),
     ...(raw.poll === undefined ? {} : { poll: readPoll(raw.poll, site.child('poll'), context) }),
     ...duration('deadline'),
-    ...duration('late'),
+    ...duration('grace'),
     ...duration('stall'),
-    ...duration('keep'),
-    ...(raw.inline === undefined ? {} : { inline: readSize(raw.inline, site.child('inline'), context) }),
+    ...duration('retention'),
+    ...(raw.max_inline === undefined ? {} : { maxInline: readSize(raw.max_inline, site.child('max_inline'), context) }),
   }
 }
 
@@ -54,9 +54,9 @@ function readVerdict({ at, accepted, busy = [], message = [] }: RawTaskVerdict):
 }
 
 function readPoll(raw: NonNullable<RawTask['poll']>, site: Site, context: Context): Partial<PollPace> {
-  const { at_once, ...durations } = raw
+  const { concurrency, ...durations } = raw
   const read = Object.entries(durations).map(([name, text]) => [name, readDuration(text, site.child(name), context)])
-  return { ...Object.fromEntries(read), ...(at_once === undefined ? {} : { at_once }) }
+  return { ...Object.fromEntries(read), ...(concurrency === undefined ? {} : { concurrency }) }
 }
 
 function named(raw: Readonly<Record<string, RawTaskPointers>>): Readonly<Record<string, PointerList>> {
@@ -81,7 +81,7 @@ export function readRouteTask(
   const { task } = raw
   if (task === undefined) return undefined
   const taskSite = site.child('task')
-  const { kind, do: action = 'submit', of: place, webhook, pace, label, signed, not_ready, ...shape } = task
+  const { kind, action = 'submit', of: place, webhook, poll_header, label, signed, not_ready, ...shape } = task
   const member = place?.startsWith('body.') === true ? place.slice('body.'.length) : undefined
   const of = member === undefined ? place : undefined
   const parameter = of === undefined ? pattern.params.at(-1) : of.slice('path.'.length)
@@ -103,7 +103,7 @@ export function readRouteTask(
     ...(signed === true ? { signed } : {}),
     ...(webhook === undefined ? {} : { webhook: webhook.slice('body.'.length) }),
     ...(not_ready === undefined ? {} : { notReady: not_ready }),
-    ...(pace === undefined ? {} : { pace: pace.toLowerCase() }),
+    ...(poll_header === undefined ? {} : { pollHeader: poll_header.toLowerCase() }),
     shape: readTask(shape, taskSite, context),
   }
 }

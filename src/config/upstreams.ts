@@ -1,7 +1,7 @@
 import type { UpstreamConfig, VerbConfig } from '../core/config.js'
 import { isObject } from '../core/json.js'
 import { type Context, interpolate } from './context.js'
-import { mergeCredential, readCredentialSecret, readFormerSecrets } from './credentials.js'
+import { mergeCredential, readCredentialSecret, readPreviousSecrets } from './credentials.js'
 import type { Site } from './document.js'
 import { mergeSpeaks, type ReadEndpoint } from './endpoints.js'
 import type { Entries, Entry } from './entries.js'
@@ -76,7 +76,7 @@ function readUpstream(
     ...(raw.kind === undefined ? {} : { kind: raw.kind }),
     base,
     ...(credential === undefined ? {} : { credential }),
-    former: off === undefined ? readFormerSecrets(raw, entry.site, context) : [],
+    previousSecrets: off === undefined ? readPreviousSecrets(raw, entry.site, context) : [],
     ...(off === undefined ? {} : { off }),
     headers: mergeHeaders(layers, context),
     ...mergeMembers(layers),

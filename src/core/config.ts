@@ -6,7 +6,7 @@ import type { MediaConfig } from './media.js'
 import type { MembersConfig } from './members.js'
 import type { Params } from './params.js'
 import type { Placement } from './placement.js'
-import type { BatchRule, HolderHint, ResourceList, ResourceVerb, UploadSession } from './resources.js'
+import type { BatchRule, ModelHint, ResourceAction, ResourceList, ResumableUpload } from './resources.js'
 import type {
   Answer,
   FamilyMark,
@@ -44,7 +44,7 @@ export interface Config {
   readonly models: Readonly<Record<string, ModelConfig>>
   readonly protocols: Readonly<Record<string, ProtocolConfig>>
   /** Kinds of resources that upstreams keep for callers, by name. */
-  readonly objects: Readonly<Record<string, ObjectConfig>>
+  readonly resource_kinds: Readonly<Record<string, ResourceKindConfig>>
   /** Kinds of task results, by name. */
   readonly task_kinds: Readonly<Record<string, TaskKindConfig>>
   /** Keyed `METHOD /path/{param}`; shipped routes that the user switched off are gone. */
@@ -138,7 +138,7 @@ export interface UpstreamConfig {
   readonly base: string
   readonly credential?: CredentialConfig
   /** Secrets that it had before: tasks that were begun with one of them are followed with that. */
-  readonly former: readonly Secret[]
+  readonly previousSecrets: readonly Secret[]
   /** Why this upstream is switched off (`NORTH_API_KEY is not set`, `disabled`); absent when it is on. */
   readonly off?: string
   /** Sent with every request. */
@@ -176,7 +176,7 @@ export interface EndpointConfig {
   /** A different call for streams. */
   readonly stream?: CallConfig
   /** False where the protocol is stateful and the upstream keeps nothing of it. Absent: true. */
-  readonly keeps?: false
+  readonly stateful?: false
   readonly request: readonly VerbConfig[]
   readonly response: readonly VerbConfig[]
   /** Forms are sent to it as JSON objects. */
@@ -211,7 +211,7 @@ export interface ModelConfig {
   /** Whether a request that cannot be translated whole is refused. */
   readonly strict: boolean
   /** The only protocols, or families of them, by which it is served; absent: all that its upstreams speak. */
-  readonly serves?: readonly string[]
+  readonly protocols?: readonly string[]
 }
 
 export interface TargetConfig {
@@ -300,16 +300,16 @@ export type UsageConfig = Readonly<
   >
 >
 
-/** A kind of things that upstreams keep for callers. Paths are dotted. */
-export interface ObjectConfig {
+/** A kind of resources that upstreams keep for callers. Paths are dotted. */
+export interface ResourceKindConfig {
   /** How errors call such a resource; by default the name of the kind. */
   readonly title?: string
   readonly id: string
   readonly prefix?: string
   readonly wrapped?: string
   readonly expires?: string
-  /** By kind: where the object names others that came to be with it. */
-  readonly brings?: Readonly<Record<string, readonly string[]>>
+  /** By kind: where the object names resources that are created with it. */
+  readonly produces?: Readonly<Record<string, readonly string[]>>
   /** By path of a member that holds an address at the upstream: the path here in its place. */
   readonly links?: Readonly<Record<string, string>>
   readonly list: ResourceList
@@ -348,18 +348,18 @@ export interface RouteConfig {
   readonly retry: Partial<Retry>
   /** Overrides of the sizes that may differ per route. */
   readonly limits: Partial<Pick<Limits, RouteLimit>>
-  /** What the route does with things that upstreams keep. */
-  readonly holding?: { readonly verb: ResourceVerb; readonly object: string; readonly parameter?: string }
-  /** By kind of object: paths of their ids in the body. */
-  readonly names: Readonly<Record<string, readonly string[]>>
-  readonly holder: readonly HolderHint[]
-  readonly session?: UploadSession
+  /** What the route does with resources that upstreams keep. */
+  readonly resource?: { readonly action: ResourceAction; readonly kind: string; readonly parameter?: string }
+  /** By kind of resource: paths of their ids in the body. */
+  readonly references: Readonly<Record<string, readonly string[]>>
+  readonly modelHints: readonly ModelHint[]
+  readonly resumableUpload?: ResumableUpload
   /** The requests that one request contains. */
   readonly batch?: BatchRule
   /** Where lines of results name requests and models; dotted paths. */
   readonly results?: { readonly id: string; readonly model: string }
   /** Whether only keys with every model may. */
-  readonly everyModel: boolean
+  readonly requiresAllModels: boolean
   readonly body: RouteBody
   /** Whether the gateway ships the route (for tables). */
   readonly shipped: boolean

@@ -102,17 +102,17 @@ export const DEFAULTS = {
   },
   task: {
     deadline: 3600000, // 1h
-    late: 3600000, // 1h
-    keep: 86400000, // 24h
-    inline: 16777216, // 16MiB
+    grace: 3600000, // 1h
+    retention: 86400000, // 24h
+    max_inline: 16777216, // 16MiB
   },
   taskPoll: {
     every: 5000, // 5s
     slowest: 60000, // 1m
-    at_once: 8,
+    concurrency: 8,
   },
   routeTask: {
-    do: 'submit',
+    action: 'submit',
     signed: false,
     not_ready: 409,
   },

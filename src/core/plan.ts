@@ -6,7 +6,7 @@ import type { MediaConfig } from './media.js'
 import type { RouteMembers } from './members.js'
 import type { Params } from './params.js'
 import type { Placement } from './placement.js'
-import type { BatchRule, HolderHint, ResourceReference, ResourceRule, ResultRule, UploadSession } from './resources.js'
+import type { BatchRule, ModelHint, ResourceReference, ResourceRule, ResultRule, ResumableUpload } from './resources.js'
 import type {
   Answer,
   FamilyMark,
@@ -98,13 +98,13 @@ export interface Route {
   readonly members: RouteMembers
   /** Empty: the document fits. Absent: nothing is declared. */
   readonly validate: ((document: unknown) => readonly Violation[]) | undefined
-  /** What the route does with things that upstreams keep for callers. */
-  readonly holding: ResourceRule | undefined
-  /** Where its requests may name such things. */
-  readonly names: readonly ResourceReference[]
-  /** Where its requests may name a model whose upstream is to hold what is made. */
-  readonly holder: readonly HolderHint[]
-  readonly session: UploadSession | undefined
+  /** What the route does with resources that upstreams keep for callers. */
+  readonly resource: ResourceRule | undefined
+  /** Where its requests may name such resources. */
+  readonly references: readonly ResourceReference[]
+  /** Where its requests may name a model whose upstream is to keep the new resource. */
+  readonly modelHints: readonly ModelHint[]
+  readonly resumableUpload: ResumableUpload | undefined
   /** The requests of another route that a request of this one contains. */
   readonly batch: BatchRule | undefined
   /** Where lines of results name requests and models. */
@@ -112,7 +112,7 @@ export interface Route {
   /** Names of the upstreams that speak the route's protocol, those that are switched off among them. */
   readonly speakers: ReadonlySet<string>
   /** Whether only callers may that have every model. */
-  readonly everyModel: boolean
+  readonly requiresAllModels: boolean
   /** The same for JSON that is sent in place of a form. Absent: JSON is not taken. */
   readonly validateJson: ((document: unknown) => readonly Violation[]) | undefined
   readonly limits: Pick<Limits, RouteLimit>
@@ -139,7 +139,7 @@ export interface TaskRoute {
   /** The member of the body with the URL to notify when a task ends. */
   readonly webhook: string | undefined
   /** The header that tells clients how many milliseconds to wait between two polls. */
-  readonly pace: string | undefined
+  readonly pollHeader: string | undefined
   /** HTTP status of content that is not there yet; absent: as the error has it. */
   readonly notReady: number | undefined
   /**

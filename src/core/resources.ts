@@ -1,16 +1,15 @@
 /**
- * Things that an upstream keeps for callers: files, batches, uploads that continue over several requests. Each belongs to
- * the key that made it, and every request that names it goes to the upstream that has it.
+ * Resources that an upstream keeps for callers: files, batches, uploads that continue over several requests. Each belongs
+ * to the key that created it, and every request that names it goes to the upstream that keeps it.
  */
 
-/** What a route does with such things. */
-export const RESOURCE_VERBS = ['makes', 'shows', 'uses', 'ends', 'lists'] as const
-export type ResourceVerb = (typeof RESOURCE_VERBS)[number]
+/** What a route does with a resource. After `read` and `update` the answer is the resource, after `use` it is not. */
+export type ResourceAction = 'create' | 'read' | 'update' | 'use' | 'delete' | 'list'
 
 /** A path of member names from the top of a JSON document; in requests `*` is every element or member. */
 export type ResourcePath = readonly string[]
 
-/** One kind of them, as declared under `objects`. */
+/** One kind of them, as declared under `resource_kinds`. */
 export interface ResourceKind {
   readonly name: string
   /** How errors call such a resource: `file`. */
@@ -23,8 +22,8 @@ export interface ResourceKind {
   readonly wrapped: string | undefined
   /** Where an object says when it ends: seconds since the epoch, or RFC 3339. */
   readonly expires: ResourcePath | undefined
-  /** Ids of other things that come to be with it. */
-  readonly brings: readonly { readonly kind: ResourceKind; readonly path: ResourcePath }[]
+  /** Ids of resources that are created with it. */
+  readonly produces: readonly { readonly kind: ResourceKind; readonly path: ResourcePath }[]
   /** Members of an object that hold addresses at its upstream, and the path here that clients get in their place. */
   readonly links: readonly ResourceLink[]
   readonly list: ResourceList
@@ -44,37 +43,37 @@ export interface ResourceList {
    */
   readonly pages: 'ids' | 'cursors' | 'tokens'
   readonly member: string
-  /** Objects of a page where the client does not say, and at most. */
-  readonly usual: number
-  readonly most: number
+  /** Objects of a page if the client does not say, and at most. */
+  readonly pageSize: number
+  readonly maxPageSize: number
   /** Parameters of the query that a member of that name has to equal. */
   readonly filter: readonly string[]
 }
 
-/** What a route does with things of one kind. */
+/** What a route does with resources of one kind. */
 export interface ResourceRule {
-  readonly verb: ResourceVerb
+  readonly action: ResourceAction
   readonly kind: ResourceKind
-  /** The parameter of the path that names one; none on routes that make or list them. */
+  /** The parameter of the path that names one; none on routes that create or list them. */
   readonly parameter: string | undefined
 }
 
-/** Where requests of a route may name things that are held. */
+/** Where requests of a route may name resources. */
 export interface ResourceReference {
   readonly kind: ResourceKind
   readonly path: ResourcePath
 }
 
-/** An upload that continues over several requests, at an address that the upstream gives. */
-export interface UploadSession {
+/** An upload in several requests, at an address that the upstream gives. */
+export interface ResumableUpload {
   /** The header of the answer with the address; lower case. */
   readonly header: string
   /** The query parameter in which the address here names the upload. */
   readonly parameter: string
 }
 
-/** Where a request may name a model whose upstream is to hold what it makes. */
-export interface HolderHint {
+/** Where a request may name a model whose upstream is to keep the resource that it creates. */
+export interface ModelHint {
   readonly from: 'query' | 'header'
   /** Lower case for headers. */
   readonly name: string

@@ -49,11 +49,11 @@ export interface TaskShapeConfig {
   readonly verdict?: TaskVerdictConfig
   readonly poll?: Partial<PollPace>
   readonly deadline?: number
-  readonly late?: number
+  readonly grace?: number
   readonly stall?: number
-  readonly keep?: number
+  readonly retention?: number
   /** Bytes. */
-  readonly inline?: number
+  readonly maxInline?: number
 }
 
 /** By which an upstream that answers every submit with status 200 says whether it took the task. */
@@ -75,9 +75,9 @@ export interface PollPace {
   /** Between two polls while they fail, at most. */
   readonly slowest: number
   /** Polls of one upstream at a time. */
-  readonly at_once: number
+  readonly concurrency: number
   /** How long clients should wait between two polls. */
-  readonly clients: number
+  readonly client_every: number
 }
 
 export interface TaskRouteConfig {
@@ -95,7 +95,7 @@ export interface TaskRouteConfig {
   /** The member of the body that names where to tell how a task ends. */
   readonly webhook?: string
   /** The header that tells clients how long to wait between two polls. */
-  readonly pace?: string
+  readonly pollHeader?: string
   /** HTTP status of content that is not there yet. */
   readonly notReady?: number
   readonly shape: TaskShapeConfig
@@ -117,13 +117,13 @@ export interface TaskShape {
   /** A task that has not ended after this long has failed. */
   readonly deadline: number
   /** How long after that a success still counts. */
-  readonly late: number
+  readonly grace: number
   /** A task that does not change for this long has failed; absent: only the deadline counts. */
   readonly stall: number | undefined
   /** How long results are kept. */
-  readonly keep: number
+  readonly retention: number
   /** Largest result that is in an answer itself, bytes. */
-  readonly inline: number
+  readonly maxInline: number
 }
 
 export interface TaskVerdict {

@@ -100,8 +100,8 @@ function schemaOf(route: Route): Route['validate'] {
 function scanOptions(route: Route): ScanOptions {
   const known = SCANS.get(route)
   if (known !== undefined) return known
-  const { control, limits, names, members } = route
-  const watched = referenceMembers(names)
+  const { control, limits, references, members } = route
+  const watched = referenceMembers(references)
   const made = {
     control,
     depth: limits.depth,

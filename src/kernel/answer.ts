@@ -23,7 +23,7 @@ export const answers: Feature = {
 }
 
 function answer(call: Call, route: Route, serve: Serve): Maybe<void> {
-  if (route.holding !== undefined) return listResources(call, route.holding, serve)
+  if (route.resource !== undefined) return listResources(call, route.resource, serve)
   const ofState = route.answer && HOSTED[route.answer]
   if (ofState !== undefined) return ofState(call, route, serve)
   const { caller } = call

@@ -9,8 +9,8 @@ export function ownQuery(call: Call, name: string, value: string): boolean {
   return (
     (route?.model?.from === 'query' && route.model.name === name && call.namesModel) ||
     route?.framing.parameter === name ||
-    route?.session?.parameter === name ||
-    route?.holder.some(hint => hint.from === 'query' && hint.name === name) === true ||
+    route?.resumableUpload?.parameter === name ||
+    route?.modelHints.some(hint => hint.from === 'query' && hint.name === name) === true ||
     route?.caller.some(placement => placement.in === 'query' && placement.name === name) === true ||
     !('refused' in generation.plan.keys.find(value, Date.now()))
   )

@@ -54,7 +54,7 @@ function headersFor(call: Call, exchange: Exchange, body: Body): string[] {
   const headers = fixed.yielding.size === 0 ? [...fixed.headers] : ownHeaders(fixed, given)
   const forward = exchange.upstream.forward.request
   // Ranges of content that is rewritten on its way could be cut anywhere.
-  const inParts = call.route?.holding?.verb === 'uses' && call.resultNames === undefined
+  const inParts = call.route?.resource?.action === 'use' && call.resultNames === undefined
   for (const name in given) {
     const passes = PASSED.has(name) || forward(name) || (inParts && OF_PARTS.has(name))
     // An answer that will be stored must be readable.

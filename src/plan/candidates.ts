@@ -78,7 +78,7 @@ export function servedBy(
   const traits = { ...compiled.config.traits, ...model.traits, ...target.traits }
   const declared = declaredPartner(server, traits, compiled)
   const spoken = declared === undefined ? compiled.endpoints.get(settings.protocol) : undefined
-  const isRelayed = spoken !== undefined && (spoken.keeps !== false || server === undefined)
+  const isRelayed = spoken !== undefined && (spoken.stateful !== false || server === undefined)
   if (isRelayed) return { compiled, endpoint: spoken, codecs: undefined, traits }
   // The gateway must read what it keeps in the upstream's stead, so the protocol is translated to itself.
   const found =
@@ -88,9 +88,9 @@ export function servedBy(
   return { compiled, endpoint: found.endpoint, codecs: { server, client: found.codec }, traits }
 }
 
-/** A family name in `serves` covers all of its protocols. */
-function isServed({ serves }: Pick<ModelConfig, 'serves'>, protocol: string): boolean {
-  return serves === undefined || serves.some(name => protocol === name || protocol.startsWith(`${name}.`))
+/** A family name in `protocols` covers all of its protocols. */
+function isServed({ protocols }: Pick<ModelConfig, 'protocols'>, protocol: string): boolean {
+  return protocols === undefined || protocols.some(name => protocol === name || protocol.startsWith(`${name}.`))
 }
 
 /** A route of another protocol lacks this protocol's path parameters, so the call may use `{model}` only. */

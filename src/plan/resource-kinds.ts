@@ -1,16 +1,16 @@
-import type { ObjectConfig, RouteConfig } from '../core/config.js'
+import type { ResourceKindConfig, RouteConfig } from '../core/config.js'
 import type { ResourceKind, ResourceReference, ResourceRule, ResultRule } from '../core/resources.js'
 import { parsePath } from '../wire/json-edit.js'
 
-/** Kinds of things that upstreams keep, by name, each made once. */
+/** Kinds of resources that upstreams keep, by name, each made once. */
 export class ResourceKinds {
   readonly #kinds = new Map<string, ResourceKind>()
 
-  constructor(objects: Readonly<Record<string, ObjectConfig>>) {
-    const brought = new Map<string, { kind: ResourceKind; path: readonly string[] }[]>()
-    for (const [name, { title, id, prefix, wrapped, expires, links = {}, list }] of Object.entries(objects)) {
-      const brings: { kind: ResourceKind; path: readonly string[] }[] = []
-      brought.set(name, brings)
+  constructor(kinds: Readonly<Record<string, ResourceKindConfig>>) {
+    const produced = new Map<string, { kind: ResourceKind; path: readonly string[] }[]>()
+    for (const [name, { title, id, prefix, wrapped, expires, links = {}, list }] of Object.entries(kinds)) {
+      const produces: { kind: ResourceKind; path: readonly string[] }[] = []
+      produced.set(name, produces)
       this.#kinds.set(name, {
         name,
         title: title ?? name.replaceAll('-', ' '),
@@ -18,12 +18,12 @@ export class ResourceKinds {
         prefix: prefix ?? '',
         wrapped,
         expires: expires === undefined ? undefined : parsePath(expires),
-        brings,
+        produces,
         links: Object.entries(links).map(([path, target]) => ({ path: parsePath(path), target })),
         list,
       })
     }
-    for (const [name, { brings = {} }] of Object.entries(objects)) brought.get(name)?.push(...this.named(brings))
+    for (const [name, { produces = {} }] of Object.entries(kinds)) produced.get(name)?.push(...this.named(produces))
   }
 
   /** Config has checked that all names lead somewhere. */
@@ -34,17 +34,17 @@ export class ResourceKinds {
     })
   }
 
-  holding({ holding }: RouteConfig): ResourceRule | undefined {
-    const kind = this.#kinds.get(holding?.object ?? '')
-    if (holding === undefined || kind === undefined) return undefined
-    return { verb: holding.verb, kind, parameter: holding.parameter }
+  resource({ resource }: RouteConfig): ResourceRule | undefined {
+    const kind = this.#kinds.get(resource?.kind ?? '')
+    if (resource === undefined || kind === undefined) return undefined
+    return { action: resource.action, kind, parameter: resource.parameter }
   }
 
   results({ results }: RouteConfig): ResultRule | undefined {
     return results && { id: parsePath(results.id), model: parsePath(results.model) }
   }
 
-  names({ names }: RouteConfig): readonly ResourceReference[] {
-    return this.named(names)
+  references({ references }: RouteConfig): readonly ResourceReference[] {
+    return this.named(references)
   }
 }

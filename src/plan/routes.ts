@@ -22,7 +22,7 @@ export class RouteCompiler {
   readonly #problems: Problems
   readonly #protocols: Protocols
   readonly #schemas: Schemas
-  readonly #held: ResourceKinds
+  readonly #resourceKinds: ResourceKinds
   readonly #members: MemberCompiler
   readonly #services = new Map<string, ModelService>()
   readonly #spoken = new Map<string, ReadonlySet<string>>()
@@ -34,7 +34,7 @@ export class RouteCompiler {
     this.#protocols = new Protocols(parts.config.protocols)
     this.#limits = pick(parts.config.limits)
     this.#members = new MemberCompiler(parts.config)
-    this.#held = new ResourceKinds(parts.config.objects)
+    this.#resourceKinds = new ResourceKinds(parts.config.resource_kinds)
     this.#schemas = new Schemas(parts.config.schemas, compileSchema, problems)
   }
 
@@ -49,7 +49,7 @@ export class RouteCompiler {
       config
     const service = yield* this.#service(id, pattern, config)
     const kind = config.task && this.#kindOf(config.task.kind)
-    const holding = this.#held.holding(config)
+    const resource = this.#resourceKinds.resource(config)
     const members = this.#members.of({ ...config, ...compacted(answer), method: pattern.method })
     if (tunnel !== undefined) this.#checkMessages(protocol, members)
     this.#checkBatch(id, config)
@@ -73,14 +73,14 @@ export class RouteCompiler {
       body,
       control: controlMembers(config, kind),
       members,
-      holding,
-      names: this.#held.names(config),
-      holder: config.holder,
-      session: config.session,
+      resource,
+      references: this.#resourceKinds.references(config),
+      modelHints: config.modelHints,
+      resumableUpload: config.resumableUpload,
       batch: config.batch,
-      results: this.#held.results(config),
+      results: this.#resourceKinds.results(config),
       speakers: this.#upstreamsWith(protocol),
-      everyModel: config.everyModel,
+      requiresAllModels: config.requiresAllModels,
       validate: schema === undefined ? undefined : this.#schemas.validator(schema, id),
       validateJson: json === undefined ? undefined : this.#schemas.validator(json, id, 'json'),
       limits: isEmpty(config.limits) ? this.#limits : { ...this.#limits, ...config.limits },
@@ -165,7 +165,7 @@ export class RouteCompiler {
     timeouts,
     retry,
     strict,
-    holding,
+    resource,
     batch,
     body,
     request = [],
@@ -180,7 +180,7 @@ export class RouteCompiler {
       forms: body === 'multipart',
       batch: batch !== undefined,
     }
-    if (model === undefined && upstream === undefined && holding !== undefined)
+    if (model === undefined && upstream === undefined && resource !== undefined)
       return new HolderService(this.#parts, settings)
     // A task that is made of another one is made by the model of that one.
     if (model === undefined && task === undefined) return new FixedService(this.#parts, settings, upstream ?? '')
@@ -238,7 +238,7 @@ function controlMembers(
   return [...names]
 }
 
-function laneOf({ task, answer, holding }: RouteConfig): Route['lane'] {
+function laneOf({ task, answer, resource }: RouteConfig): Route['lane'] {
   if (task !== undefined) return 'task'
-  return answer === undefined && holding?.verb !== 'lists' ? 'exchange' : 'answer'
+  return answer === undefined && resource?.action !== 'list' ? 'exchange' : 'answer'
 }

@@ -71,7 +71,7 @@ export class ModelService implements Service {
     const endpoints = new Set<Endpoint>()
     for (const model of index.shapes) {
       for (const target of model.targets) {
-        const asked = JSON.stringify([target.upstream, target.traits, model.traits, model.serves])
+        const asked = JSON.stringify([target.upstream, target.traits, model.traits, model.protocols])
         if (seen.has(asked)) continue
         seen.add(asked)
         const served = servedBy(target, model, this.#settings, compiledUpstreams)

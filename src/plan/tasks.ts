@@ -20,7 +20,7 @@ import { compileVerbs } from './verbs.js'
 
 /** What a route does with tasks, with all that is known of them at each upstream that it may have begun them at. */
 export function compileTaskRoute(
-  { action, of, member, label, signed, webhook, pace, notReady, shape }: TaskRouteConfig,
+  { action, of, member, label, signed, webhook, pollHeader, notReady, shape }: TaskRouteConfig,
   kind: TaskKind,
   protocol: string | undefined,
   upstreams: ReadonlyMap<string, CompiledUpstream>,
@@ -40,7 +40,7 @@ export function compileTaskRoute(
     label,
     signed: signed === true,
     webhook,
-    pace,
+    pollHeader,
     notReady,
     target: (upstream, credential) => {
       const found = targets.get(upstream)
@@ -99,14 +99,14 @@ function compileShape(layers: readonly TaskShapeConfig[]): TaskShape {
       every,
       first: poll.first ?? every,
       slowest: Math.max(poll.slowest ?? DEFAULTS.taskPoll.slowest, every),
-      at_once: poll.at_once ?? DEFAULTS.taskPoll.at_once,
-      clients: poll.clients ?? every,
+      concurrency: poll.concurrency ?? DEFAULTS.taskPoll.concurrency,
+      client_every: poll.client_every ?? every,
     },
     deadline,
-    late: last('late') ?? DEFAULTS.task.late,
+    grace: last('grace') ?? DEFAULTS.task.grace,
     stall: last('stall'),
-    keep: last('keep') ?? DEFAULTS.task.keep,
-    inline: last('inline') ?? DEFAULTS.task.inline,
+    retention: last('retention') ?? DEFAULTS.task.retention,
+    maxInline: last('maxInline') ?? DEFAULTS.task.max_inline,
   }
 }
 

@@ -22,7 +22,7 @@ export interface Endpoint {
   /** Equal to `call` if streams have no call of their own. */
   readonly stream: UpstreamCall
   /** False if the upstream does not store what later requests of its protocol may refer to. */
-  readonly keeps?: false
+  readonly stateful?: false
   readonly request: readonly VerbConfig[]
   readonly response: readonly VerbConfig[]
   /** Forms are sent as JSON objects. */
@@ -56,9 +56,9 @@ function compileUpstream(
   const fixed = namesOf(declared).filter(header => !config.forward.request.includes(header))
   const held = [...callerHeaders, ...credentialNames(credential, config), ...fixed]
   const secret = config.credential?.secret
-  const former = config.former.flatMap(one => {
+  const former = config.previousSecrets.flatMap(one => {
     if (config.credential === undefined) return []
-    const before = { ...config, credential: { ...config.credential, secret: one }, former: [] }
+    const before = { ...config, credential: { ...config.credential, secret: one }, previousSecrets: [] }
     return [compileUpstream(name, before, { timeouts }, callerHeaders)]
   })
   const upstream: Upstream = {
@@ -86,11 +86,11 @@ function compileUpstream(
 function compileEndpoint(config: EndpointConfig, prefix: string, credential: Placed): Endpoint {
   const call = new UpstreamCall(config.call, prefix, credential)
   const stream = config.stream === undefined ? call : new UpstreamCall(config.stream, prefix, credential)
-  const { request, response, keeps, forms, task } = config
+  const { request, response, stateful, forms, task } = config
   return {
     call,
     stream,
-    ...(keeps === undefined ? {} : { keeps }),
+    ...(stateful === undefined ? {} : { stateful }),
     request,
     response,
     ...(forms === undefined ? {} : { forms }),

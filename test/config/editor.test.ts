@@ -265,8 +265,8 @@ const OFFERED: readonly (readonly [place: string, marked: string, labels: readon
   ],
   ['models of requests that name none', 'version: 1\ndefault_models:\n  |\n', ['moderations', 'images.generations']],
   [
-    'what serves a model',
-    'version: 1\nmodels:\n  fast:\n    upstream: north\n    serves:\n      - |\n',
+    'the protocols of a model',
+    'version: 1\nmodels:\n  fast:\n    upstream: north\n    protocols:\n      - |\n',
     ['chat', 'embeddings'],
   ],
 ]

@@ -40,16 +40,16 @@ upstreams:
   sim: { kind: simulator }
 models:
   text: [up, { upstream: sim, as: sim-text }, { upstream: sim, as: sim-other }]
-  "north-*": { upstream: up, serves: [chat] }
+  "north-*": { upstream: up, protocols: [chat] }
   judge: sim
 default_models: { moderations: judge, chat: text }
 protocols:
   own: { end: { data: "[DONE]" } }
-objects:
+resource_kinds:
   thing: { id: id, list: { pages: ids, member: data } }
 routes:
-  "POST /own/{thing}": { protocol: own, model: body.model, schema: mine, makes: thing }
-  "GET /v1/things/{id}": { protocol: files, shows: thing }
+  "POST /own/{thing}": { protocol: own, model: body.model, schema: mine, resource: { kind: thing, action: create } }
+  "GET /v1/things/{id}": { protocol: files, resource: { kind: thing, action: read } }
   "POST /v1/rerank": off
   "POST /fixed": { protocol: chat, upstream: up }
 schemas:
@@ -132,7 +132,8 @@ t.test('a section under a word of other programs', async t => {
     ['upstreams', 'providers'],
     ['upstreams', 'backends'],
     ['models', 'deployments'],
-    ['objects', 'things'],
+    ['resource_kinds', 'things'],
+    ['resource_kinds', 'objects'],
   ] as const) {
     const found = await findings(t, { 'gateway.yaml': stringify(renamed(parse(WHOLE), section, word)) })
     t.equal(found.length, 1, found.join(''))
@@ -141,7 +142,7 @@ t.test('a section under a word of other programs', async t => {
 })
 
 t.test('a section that occurs twice', async t => {
-  for (const section of ['keys', 'kinds', 'upstreams', 'models', 'objects', 'routes', 'schemas', 'retry']) {
+  for (const section of ['keys', 'kinds', 'upstreams', 'models', 'resource_kinds', 'routes', 'schemas', 'retry']) {
     for (const text of [`${section}: {}\n${WHOLE}`, `${WHOLE}${section}: {}\n`]) {
       const found = await findings(t, { 'gateway.yaml': text })
       t.equal(found.length, 1, found.join(''))

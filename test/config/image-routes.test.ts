@@ -59,7 +59,7 @@ t.test('brackets of a call hold a parameter, and have a partner', async t => {
 
 t.test('a model is served by protocols that some route has', async t => {
   const tell = async (names: string): Promise<readonly string[]> =>
-    (await tryLoad(t, BASE.replace('sim-text: sim', `sim-text: { upstream: sim, serves: ${names} }`))).told
+    (await tryLoad(t, BASE.replace('sim-text: sim', `sim-text: { upstream: sim, protocols: ${names} }`))).told
   t.same(await tell('[chat]'), [])
   t.match(await tell('[chatt]'), [/^dangling-reference/])
 })
@@ -71,6 +71,6 @@ t.test('a route that begins tasks names a task in the body, a model, or either',
   t.same(await told(t, route('model: body.model, ', 'of: body.taskId')), [])
   t.match(await told(t, route('', 'label: X')), [/^missing-key/])
   t.not((await told(t, route('', 'of: query.taskId'))).length, 0)
-  t.match(await told(t, 'routes: { POST /x: { task: { kind: image, do: select } } }\n'), [/^missing-key/])
-  t.same(await told(t, 'routes: { POST /x: { task: { kind: image, do: select, of: body.ids } } }\n'), [])
+  t.match(await told(t, 'routes: { POST /x: { task: { kind: image, action: select } } }\n'), [/^missing-key/])
+  t.same(await told(t, 'routes: { POST /x: { task: { kind: image, action: select, of: body.ids } } }\n'), [])
 })

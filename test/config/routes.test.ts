@@ -25,9 +25,9 @@ t.test('shipped routes are there, with the defaults of their files', async t => 
     timeouts: {},
     retry: {},
     limits: {},
-    names: {},
-    holder: [],
-    everyModel: false,
+    references: {},
+    modelHints: [],
+    requiresAllModels: false,
     body: 'json',
     shipped: true,
   })

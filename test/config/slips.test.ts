@@ -144,6 +144,24 @@ for (const [title, text, ...expected] of SLIPS) {
   })
 }
 
+t.test('words of earlier versions are not words any more, and lead to words of today', t => {
+  let count = 0
+  const walk = (node: unknown): void => {
+    if (typeof node !== 'object' || node === null) return
+    const { properties = {}, 'x-renamed': renamed = {} } = node as Record<string, Record<string, string>>
+    for (const [old, present] of Object.entries(renamed)) {
+      count += 1
+      t.notOk(Object.hasOwn(properties, old), old)
+      t.ok(Object.hasOwn(properties, present.split(':', 1)[0] ?? ''), present)
+    }
+    for (const inner of Object.values(node)) walk(inner)
+  }
+  for (const name of ['gateway', 'routes'])
+    walk(JSON.parse(readFileSync(join(packageRoot(), `schemas/${name}.schema.json`), 'utf8')))
+  t.ok(count > 0)
+  t.end()
+})
+
 t.test('a section below an empty one is not one of its entries', async t => {
   const schema = JSON.parse(readFileSync(join(packageRoot(), 'schemas/gateway.schema.json'), 'utf8'))
   for (const section of Object.keys(schema.properties).filter(name => name !== 'version')) {

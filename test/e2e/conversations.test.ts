@@ -442,7 +442,7 @@ t.test('what can only be done to responses in the background is refused for othe
 t.test('an upstream that speaks the protocol but keeps nothing has its conversations kept here', async t => {
   const up = await startRawUpstream(t)
   const calls =
-    'speaks: { responses: { call: POST /v1/responses, keeps: false, request: [{ set: { store: false } }] } }'
+    'speaks: { responses: { call: POST /v1/responses, stateful: false, request: [{ set: { store: false } }] } }'
   const gateway = await startTestGateway(
     t,
     `version: 1\nkeys: { ann: { secret: { env: CALLER_KEY } } }\nupstreams: { up: { base: "${up.origin}", ${calls} } }\nmodels: { m: up }\n`,

@@ -151,7 +151,7 @@ t.test('the seed, and several records at once', async t => {
 t.test('what the simulator refuses, loses and breaks', async t => {
   const up = await startTestGateway(
     t,
-    yaml('memory').replace('first: 20ms }', 'first: 20ms }, deadline: 2s, late: 1ms'),
+    yaml('memory').replace('first: 20ms }', 'first: 20ms }, deadline: 2s, grace: 1ms'),
   )
   const code = async (prompt: string): Promise<Json> =>
     (await up.request('/mj/submit/imagine', { body: { prompt } })).json()

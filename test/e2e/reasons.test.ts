@@ -21,13 +21,13 @@ upstreams:
   generate: { kind: simulator-generate }
   absent: { kind: openai, secret: { env: ABSENT } }
 models:
-  sim-chat: { upstream: chat, as: sim-text, serves: [chat, responses, generate] }
+  sim-chat: { upstream: chat, as: sim-text, protocols: [chat, responses, generate] }
   sim-responses: { upstream: responses, as: sim-text }
   sim-messages: { upstream: messages, as: sim-text }
   sim-generate: { upstream: generate, as: sim-text }
-  sim-embed: { upstream: sim, serves: [embeddings] }
-  sim-image: { upstream: sim, serves: [images] }
-  "any-*": { upstream: sim, as: "sim-embed", serves: [embeddings] }
+  sim-embed: { upstream: sim, protocols: [embeddings] }
+  sim-image: { upstream: sim, protocols: [images] }
+  "any-*": { upstream: sim, as: "sim-embed", protocols: [embeddings] }
   off: absent
 `
 const NARROW = 'narrow-key-of-the-tests'

@@ -19,10 +19,10 @@ const maker =
 
 const routesOf = (kind: string): string => `
   POST /v1/songs: { protocol: songs, model: body.model, task: { kind: ${kind}, id: id, state: status, result: url, fields: { title: title }, poll: { every: 10ms } } }
-  GET /v1/songs: { task: { kind: ${kind}, do: list } }
-  GET /v1/songs/{task_id}: { task: { kind: ${kind}, do: retrieve } }
-  DELETE /v1/songs/{task_id}: { task: { kind: ${kind}, do: delete } }
-  GET /v1/songs/{task_id}/content: { task: { kind: ${kind}, do: content } }
+  GET /v1/songs: { task: { kind: ${kind}, action: list } }
+  GET /v1/songs/{task_id}: { task: { kind: ${kind}, action: retrieve } }
+  DELETE /v1/songs/{task_id}: { task: { kind: ${kind}, action: delete } }
+  GET /v1/songs/{task_id}/content: { task: { kind: ${kind}, action: content } }
 `
 
 async function stage(t: Test, kind: string, script: TaskScript, kinds = ''): Promise<TestGateway> {
@@ -128,10 +128,10 @@ const singer: TaskScript = ({ method, target }, { origin }) => {
 const SONGS = `
   POST /v1/songs: { protocol: songs, model: body.model, task: { kind: music } }
   POST /v1/songs/{task_id}/remix: { protocol: songs.remix, task: { kind: music, of: path.task_id } }
-  GET /v1/songs: { task: { kind: music, do: list } }
-  GET /v1/songs/{task_id}: { task: { kind: music, do: retrieve } }
-  DELETE /v1/songs/{task_id}: { task: { kind: music, do: delete } }
-  GET /v1/songs/{task_id}/content: { task: { kind: music, do: content } }
+  GET /v1/songs: { task: { kind: music, action: list } }
+  GET /v1/songs/{task_id}: { task: { kind: music, action: retrieve } }
+  DELETE /v1/songs/{task_id}: { task: { kind: music, action: delete } }
+  GET /v1/songs/{task_id}/content: { task: { kind: music, action: content } }
 protocols:
   songs:
     task:

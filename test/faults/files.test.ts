@@ -488,7 +488,7 @@ t.test('F-U23 an answer before the upload has ended reaches the client at once',
 t.test('a body over the limit is refused, declared or not, and is not left at the upstream', async t => {
   const { gateway, a, b } = await stage(
     t,
-    'routes:\n  POST /v1/files: { protocol: files, makes: file, limits: { body: 100KiB } }\n',
+    'routes:\n  POST /v1/files: { protocol: files, resource: { kind: file, action: create }, limits: { body: 100KiB } }\n',
     { read: 'head' },
   )
   a.answer(peer => peer.gone())

@@ -261,7 +261,7 @@ t.test('F-T2 a picture that is done without there being one has failed', async t
 
 t.test('F-T2 a task that the upstream answers with nothing has failed when its time is up, with a reason', async t => {
   const poll = () => ({ body: Buffer.alloc(0) })
-  const { begin, reaches } = await stage(t, { poll }, 'poll: { every: 20ms }, deadline: 300ms, late: 1ms')
+  const { begin, reaches } = await stage(t, { poll }, 'poll: { every: 20ms }, deadline: 300ms, grace: 1ms')
   t.match(await reaches(await begin(), 'failed'), { status: 'FAILURE', progress: '', failReason: /in time/ })
 })
 
@@ -603,7 +603,7 @@ t.test('a link is good without a key, until it expires, and for nothing else', a
 })
 
 t.test('a link that has expired: 410, and nothing goes upstream', async t => {
-  const { begin, reaches, follow, upstream, gateway } = await stage(t, {}, 'poll: { every: 20ms }, keep: 100ms')
+  const { begin, reaches, follow, upstream, gateway } = await stage(t, {}, 'poll: { every: 20ms }, retention: 100ms')
   const id = await begin()
   const { imageUrl } = await reaches(id, 'succeeded')
   let before: number | undefined
@@ -701,7 +701,7 @@ t.test(
     const upstream = await startTaskUpstream(t, imageProxy())
     const gateway = await startTestGateway(
       t,
-      `version: 1\nkeys: { caller: { secret: { env: CALLER_KEY } } }\nstore: { type: memory }\nupstreams: { up: { kind: new-api, base: "${upstream.origin}", secret: { env: UPSTREAM_KEY } } }\nmodels: { midjourney: { upstream: up, serves: [mj] } }\n`,
+      `version: 1\nkeys: { caller: { secret: { env: CALLER_KEY } } }\nstore: { type: memory }\nupstreams: { up: { kind: new-api, base: "${upstream.origin}", secret: { env: UPSTREAM_KEY } } }\nmodels: { midjourney: { upstream: up, protocols: [mj] } }\n`,
     )
     const images = await gateway.request('/v1/images/generations', { body: { model: 'midjourney', prompt: 'A cat' } })
     t.equal(images.status, 404)

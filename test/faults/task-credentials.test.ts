@@ -34,7 +34,7 @@ models: { film: up }
 }
 
 const BEFORE = 'secret: { env: OLD_KEY }'
-const BOTH = 'secret: { env: NEW_KEY }, former: [{ env: GONE_KEY }, { env: OLD_KEY }]'
+const BOTH = 'secret: { env: NEW_KEY }, previous_secrets: [{ env: GONE_KEY }, { env: OLD_KEY }]'
 const AFTER = 'secret: { env: NEW_KEY }'
 
 /** The credential that a request has. */

@@ -126,7 +126,7 @@ t.test('a large result of another kind than it ought to be never reaches the cli
 })
 
 t.test('a result over the limit: the task fails, and says why', async t => {
-  const task = `${RESULT}, inline: 64KiB`
+  const task = `${RESULT}, max_inline: 64KiB`
   const { gateway } = await stage(
     t,
     showing(() => filmUrl(LARGE)),
@@ -142,7 +142,7 @@ t.test('an answer that is larger than it may be at all: the task fails, and says
   const { gateway, upstream } = await stage(
     t,
     showing(() => filmUrl(huge)),
-    `${RESULT}, inline: 1KiB`,
+    `${RESULT}, max_inline: 1KiB`,
   )
   const id = await ended(gateway, 'failed')
   t.match((await gateway.request(`/v1/videos/${id}`)).json(), { error: { code: 'result_too_large' } })
@@ -170,7 +170,7 @@ t.test('F-S6 no room for a result: the task continues, and succeeds when there i
 })
 
 t.test('F-S6 no room for a result until the deadline: the failure says so', async t => {
-  const task = `poll: { every: 20ms, slowest: 20ms }, result: film.url, deadline: 400ms, late: 1ms`
+  const task = `poll: { every: 20ms, slowest: 20ms }, result: film.url, deadline: 400ms, grace: 1ms`
   const store = `{ type: "${MODULE}", options: { blobs: 1000 } }`
   const { gateway } = await stage(
     t,
@@ -267,7 +267,7 @@ for (const kind of DURABLE) {
   t.test(`a result in the answer expires with its task (${kind.type})`, { skip: kind.skip }, async t => {
     const config = await kind.make(t)
     const script = showing(() => filmUrl(LARGE))
-    const { gateway } = await stage(t, script, `${RESULT}, keep: 1ms`, storeYaml(config))
+    const { gateway } = await stage(t, script, `${RESULT}, retention: 1ms`, storeYaml(config))
     const id = await ended(gateway, 'succeeded')
     compatibleError(t, await gateway.request(`/v1/videos/${id}/content`), 410, 'expired')
     await gateway.gateway.close()

@@ -34,7 +34,7 @@ upstreams:
 models: { film: up }
 routes:
   POST /v1/clips: { protocol: videos, model: body.model, task: { kind: media } }
-  GET /v1/clips/{id}: { task: { kind: media, do: retrieve } }
+  GET /v1/clips/{id}: { task: { kind: media, action: retrieve } }
 `
     const gateway = await startTestGateway(t, yaml, { env: { UPSTREAM_KEY: SECRET } })
     for (const path of ['/v1/videos', '/v1/clips']) {

@@ -19,15 +19,15 @@ const DONE = { status: 'completed', progress: 100 }
 const MODELS: Readonly<Record<string, string>> = {
   film: 'poll: { every: 20ms }',
   lost: 'poll: { every: 20ms }',
-  endless: 'poll: { every: 20ms }, deadline: 300ms, late: 1ms',
+  endless: 'poll: { every: 20ms }, deadline: 300ms, grace: 1ms',
   stalled: 'poll: { every: 20ms }, stall: 200ms',
-  late: 'poll: { every: 20ms, slowest: 30ms }, deadline: 150ms, late: 1h',
+  late: 'poll: { every: 20ms, slowest: 30ms }, deadline: 150ms, grace: 1h',
   empty: 'poll: { every: 20ms }',
   odd: 'poll: { every: 20ms, slowest: 30ms }',
   shaky: 'poll: { every: 20ms }',
   cut: 'poll: { every: 20ms }',
   expired: 'poll: { every: 20ms }',
-  brief: 'poll: { every: 20ms }, keep: 1ms',
+  brief: 'poll: { every: 20ms }, retention: 1ms',
   inner: 'poll: { every: 20ms }',
 }
 

@@ -72,7 +72,7 @@ t.test('F-T2 an upstream that does not know the task any more: failed after ten 
 
 t.test('F-T2 a task that never ends: failed at its deadline', async t => {
   const stalled = compatible({ status: 'in_progress', progress: 85 })
-  const { begin, reaches } = await stage(t, stalled, 'poll: { every: 20ms }, deadline: 300ms, late: 1ms')
+  const { begin, reaches } = await stage(t, stalled, 'poll: { every: 20ms }, deadline: 300ms, grace: 1ms')
   const record = await reaches(await begin(), 'failed')
   t.match(record, { status: 'failed', progress: 85, error: { code: 'deadline' } })
 })
@@ -132,7 +132,7 @@ t.test('F-T2 a success after the deadline is kept', async t => {
     request.method === 'POST'
       ? { body: { id: 'v1' } }
       : compatible(done ? DONE : { status: 'running' })(request, upstream)
-  const task = 'poll: { every: 20ms, slowest: 30ms }, deadline: 150ms, late: 1h'
+  const task = 'poll: { every: 20ms, slowest: 30ms }, deadline: 150ms, grace: 1h'
   const { begin, reaches, upstream, gateway } = await stage(t, script, task)
   const id = await begin()
   t.match(await reaches(id, 'failed'), { error: { code: 'deadline' } })
@@ -244,7 +244,7 @@ t.test('a reload that leaves the upstream its name continues with its tasks', as
 
 t.test('F-T2 an upstream that hangs: deadlines are kept, and tasks of other upstreams continue', async t => {
   const sound = await startTaskUpstream(t, compatible({ status: 'running' }, { status: 'running' }, DONE))
-  const task = 'poll: { every: 20ms, slowest: 100ms, at_once: 4 }, deadline: 800ms'
+  const task = 'poll: { every: 20ms, slowest: 100ms, concurrency: 4 }, deadline: 800ms'
   const more = 'tasks: { lease: 3s }\n'
   const hangs: TaskScript = request => (request.method === 'POST' ? compatible({})(request, sound) : 'hang')
   const upstream = await startTaskUpstream(t, hangs)
@@ -516,7 +516,7 @@ for (const isLong of [false, true]) {
 t.test('a task of the second upstream stands as long as that one may take', async t => {
   const upstream = await startTaskUpstream(t, compatible(DONE))
   const busy = await startTaskUpstream(t, () => ({ status: 503 }))
-  const brief = 'tasks: { deadline: 1s, late: 1ms, keep: 1ms }'
+  const brief = 'tasks: { deadline: 1s, grace: 1ms, retention: 1ms }'
   const yaml = filmYaml(upstream.origin, 'poll: { first: 1500ms, every: 20ms }, deadline: 1h')
     .replace(
       'upstreams:\n',
@@ -620,7 +620,7 @@ t.test('F-T4 content before the end: 409, and when to ask again', async t => {
 
 t.test('F-T4 content before the end: a route may say so by another status', async t => {
   const route =
-    'routes: { "GET /v1/videos/{task_id}/content": { task: { kind: video, do: content, not_ready: 400 } } }\n'
+    'routes: { "GET /v1/videos/{task_id}/content": { task: { kind: video, action: content, not_ready: 400 } } }\n'
   const { gateway, begin } = await stage(t, compatible({ status: 'running' }), 'poll: { every: 2s }', route)
   const answer = await gateway.request(`/v1/videos/${await begin()}/content`)
   compatibleError(t, answer, 400, 'not_ready')
@@ -634,7 +634,7 @@ t.test('F-T4 content that has expired: 410, here and upstream', async t => {
       : compatible(DONE)(request, undefined as never)
   const there = await ended(t, gone)
   compatibleError(t, await there.gateway.request(`/v1/videos/${there.id}/content`), 410, 'expired')
-  const here = await ended(t, compatible(DONE), 'poll: { every: 20ms }, keep: 1ms')
+  const here = await ended(t, compatible(DONE), 'poll: { every: 20ms }, retention: 1ms')
   compatibleError(t, await here.gateway.request(`/v1/videos/${here.id}/content`), 410, 'expired')
   t.match(await here.record(here.id), { status: 'completed' }, 'the task itself is still known')
 })

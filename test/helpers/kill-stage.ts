@@ -52,7 +52,7 @@ export async function killStage(t: Test, store: string): Promise<KillStage> {
     return answer
   }
   const { url: hook, port } = await hookListener(t, status)
-  const every = 'poll: { every: 50ms, slowest: 1s, at_once: 32 }'
+  const every = 'poll: { every: 50ms, slowest: 1s, concurrency: 32 }'
   const up = (base: string, task: string): string =>
     `{ kind: openai, base: "${upstream.origin}${base}", secret: { env: UPSTREAM_KEY }, speaks: { videos.cancel: "POST /v1/videos/{task_id}/cancel" }, tasks: { ${every}, ${task} } }`
   const lives = new Lives(
@@ -66,11 +66,11 @@ webhooks: { secret: { env: HOOK_SECRET }, allow: [localhost, 127.0.0.1], ports: 
 upstreams:
   up: ${up('', 'deadline: 10m')}
   busy: ${up('/busy', 'deadline: 10m')}
-  brief: ${up('', 'deadline: 1s, late: 1s')}
+  brief: ${up('', 'deadline: 1s, grace: 1s')}
   images: { kind: midjourney-proxy, base: "${upstream.origin}", secret: { env: UPSTREAM_KEY }, tasks: { ${every} } }
 models: { film: up, brief: brief, either: [busy, up], midjourney: images }
 routes:
-  POST /v1/videos/{task_id}/cancel: { task: { kind: video, do: cancel } }
+  POST /v1/videos/{task_id}/cancel: { task: { kind: video, action: cancel } }
 `,
   )
   const ask: KillStage['ask'] = async (method, path, body, more = {}) => {

@@ -74,13 +74,13 @@ t.test('what speaks another protocol of the same kind is translated to', async t
 })
 
 t.test('what keeps no state of a protocol that has it is translated to that protocol itself', async t => {
-  const speaks = { responses: { ...callOf('POST /r'), keeps: false } as const }
+  const speaks = { responses: { ...callOf('POST /r'), stateful: false } as const }
   const offer = { ...CHAT, protocol: 'responses' }
   const [exchange] = choiceOf(modelOf(['a']), { a: { speaks } }, offer)?.groups[0]?.exchanges ?? []
   t.equal(exchange?.translation?.server.protocol, 'responses')
   t.equal(exchange?.translation?.client.protocol, 'responses')
   t.equal(exchange?.call.text, 'POST /r')
-  const chat = choiceOf(modelOf(['a']), { a: { speaks: { chat: { ...callOf('POST /c'), keeps: false } } } })
+  const chat = choiceOf(modelOf(['a']), { a: { speaks: { chat: { ...callOf('POST /c'), stateful: false } } } })
   t.equal(chat?.groups.length, 1)
 })
 

@@ -144,7 +144,7 @@ t.test('speech is bytes, or events that end with a typed one', async t => {
 
 t.test('of every answer that passes unchanged it is known whether it is JSON or bytes', async t => {
   const all = planOf(await loadText('version: 1')).routes
-  const relayed = all.filter(({ protocol, holding, tunnel, task }) => protocol && !holding && !tunnel && !task)
+  const relayed = all.filter(({ protocol, resource, tunnel, task }) => protocol && !resource && !tunnel && !task)
   t.ok(relayed.length > 20)
   for (const { protocol } of relayed) t.type(protocol?.binary, 'boolean', `${protocol?.name}`)
 })

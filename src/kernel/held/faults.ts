@@ -1,5 +1,5 @@
 import { GatewayError } from '../../core/errors.js'
-import type { HolderHint, ResourceKind } from '../../core/resources.js'
+import type { ModelHint, ResourceKind } from '../../core/resources.js'
 
 /** How much of a name that a client made up is said back. */
 const MAX_SHOWN_CHARS = 200
@@ -10,7 +10,7 @@ export function noObject(kind: ResourceKind | undefined, id: string): GatewayErr
 }
 
 /** The upstream that has what a request names cannot serve the request. */
-export function onOtherUpstream(id: string, model: string, hints: readonly HolderHint[]): GatewayError {
+export function onOtherUpstream(id: string, model: string, hints: readonly ModelHint[]): GatewayError {
   const who = model === '' ? 'a single upstream' : `an upstream that serves the model '${model}' now`
   const places = hints.map(({ from, name }) => `the ${from === 'query' ? 'query parameter' : 'header'} ${name}`)
   const how = places.length === 0 ? '' : ` and name the model in ${places.join(' or ')}`
@@ -40,7 +40,7 @@ export function noUpstreamEver(hint: Hint | undefined): GatewayError {
 }
 
 /** What runs there may ask for any model, and the caller may not. */
-export function needsEveryModel(): GatewayError {
+export function needsAllModels(): GatewayError {
   return new GatewayError(
     'invalid_parameter',
     'This key may use only some models, and the gateway cannot see which models this request names.',

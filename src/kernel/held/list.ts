@@ -57,13 +57,13 @@ function objectOf({ id, object }: OwnedResource, { prefix, id: path }: ResourceR
   return object ?? { [path.at(-1) ?? 'id']: prefix + id }
 }
 
-function limitOf(call: Call, name: string, { usual, most }: ResourceRule['kind']['list']): number {
+function limitOf(call: Call, name: string, { pageSize, maxPageSize }: ResourceRule['kind']['list']): number {
   const given = call.query?.get(name)
-  if (given === undefined || given === null || given === '') return usual
+  if (given === undefined || given === null || given === '') return pageSize
   const limit = /^\d{1,9}$/.test(given) ? Number(given) : -1
-  if (limit >= 1) return Math.min(limit, most)
+  if (limit >= 1) return Math.min(limit, maxPageSize)
   // Of the native protocol: zero is what its clients send for nothing (https://google.aip.dev/158).
-  if (limit === 0 && name === 'pageSize') return usual
+  if (limit === 0 && name === 'pageSize') return pageSize
   throw refused(name, `'${name}' must be a whole number of at least 1.`)
 }
 

@@ -61,7 +61,7 @@ export class OwnershipStore {
   async note(owner: string, kind: ResourceKind, upstream: string, id: string, object: JsonObject): Promise<void> {
     const ends = kind.expires === undefined ? undefined : timestampOf(object, kind.expires)
     await this.put(owner, kind, { id, upstream, object: truncateObject(object) }, ends)
-    for (const { kind: other, path } of kind.brings) {
+    for (const { kind: other, path } of kind.produces) {
       const name = textAt(object, path)
       const brought = name === undefined ? undefined : idIn(name, other)
       if (brought === undefined || (await this.find(owner, other, brought)) !== undefined) continue

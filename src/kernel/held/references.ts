@@ -35,14 +35,14 @@ export async function narrowByReferences(
   if (left.length > 0) return left
   const [name = '', kinds = []] = [...named][0] ?? []
   const { routes } = call.generation.plan
-  const maker = routes.find(({ holding }) => holding?.verb === 'makes' && kinds.includes(holding.kind))
-  throw onOtherUpstream(name, call.model, maker?.holder ?? [])
+  const maker = routes.find(({ resource }) => resource?.action === 'create' && kinds.includes(resource.kind))
+  throw onOtherUpstream(name, call.model, maker?.modelHints ?? [])
 }
 
 /** What the request names, each with the kinds that it may be of: the name as an object of the kind would say it. */
 async function referencesIn(
   call: Call,
-  { names }: Route,
+  { references }: Route,
   body: Body,
   exchanges: readonly Exchange[],
 ): Promise<ReadonlyMap<string, readonly ResourceKind[]>> {
@@ -51,11 +51,11 @@ async function referencesIn(
   if (body.type === 'form') {
     for (const { part, field } of body.form.parts) {
       // What is no text is the name of nothing.
-      for (const kind of kindsAt(part.name, names)) named.add(field?.value ?? '', kind)
+      for (const kind of kindsAt(part.name, references)) named.add(field?.value ?? '', kind)
     }
   } else if (body.type === 'bytes') {
     await yieldToEventLoop(body.bytes.length)
-    for (const { kind, path } of names) stringsAt(body.bytes, path, text => named.add(text, kind))
+    for (const { kind, path } of references) stringsAt(body.bytes, path, text => named.add(text, kind))
   }
   return named.found
 }

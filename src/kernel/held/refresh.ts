@@ -29,7 +29,7 @@ export async function refresh(
 ): Promise<readonly OwnedResource[]> {
   const { routes } = call.generation.plan
   const shows = routes.find(
-    ({ holding, method }) => holding?.verb === 'shows' && holding.kind === kind && method === 'GET',
+    ({ resource, method }) => resource?.action === 'read' && resource.kind === kind && method === 'GET',
   )
   const unseen = items.filter(item => item.object === undefined).slice(0, MAX_REFRESHED)
   if (shows === undefined || unseen.length === 0) return items

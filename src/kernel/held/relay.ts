@@ -19,7 +19,7 @@ import { openSession } from './session.js'
  */
 export class ResourceRelay implements Relay {
   readonly #attempt: Source
-  readonly #holding: ResourceRule
+  readonly #rule: ResourceRule
   readonly #status: number
   readonly #headers: string[]
   /** The address at which an upload goes on, as the upstream gave it. */
@@ -27,13 +27,13 @@ export class ResourceRelay implements Relay {
   readonly #chunks: Buffer[] = []
   #size = 0
 
-  constructor(attempt: Source, holding: ResourceRule, status: number, flat: string[], headers: UpstreamHeaders) {
+  constructor(attempt: Source, rule: ResourceRule, status: number, flat: string[], headers: UpstreamHeaders) {
     this.#attempt = attempt
-    this.#holding = holding
+    this.#rule = rule
     this.#status = status
     this.#headers = flat
-    const { session } = attempt.route
-    const address = session === undefined ? undefined : headers[session.header]
+    const { resumableUpload } = attempt.route
+    const address = resumableUpload === undefined ? undefined : headers[resumableUpload.header]
     this.#address = typeof address === 'string' ? address : undefined
   }
 
@@ -86,11 +86,14 @@ export class ResourceRelay implements Relay {
     const { call, exchange, route } = this.#attempt
     // Written down though the client may have gone: else nobody could end it.
     await this.note(document)
-    if (this.#address !== undefined && route.session !== undefined) {
-      this.#headers.push(route.session.header, await openSession(call, route.session, exchange, this.#address))
+    if (this.#address !== undefined && route.resumableUpload !== undefined) {
+      this.#headers.push(
+        route.resumableUpload.header,
+        await openSession(call, route.resumableUpload, exchange, this.#address),
+      )
     }
     const changed = body.length === 0 ? body : (exchange.response?.(body) ?? body)
-    const bytes = withGatewayLinks(call, this.#holding.kind, changed, document)
+    const bytes = withGatewayLinks(call, this.#rule.kind, changed, document)
     this.#headers.push('content-length', String(bytes.length))
     call.begin(this.#status, this.#headers)
     call.end(bytes)
@@ -98,18 +101,18 @@ export class ResourceRelay implements Relay {
 
   private async note(document: JsonObject): Promise<void> {
     const { call, exchange } = this.#attempt
-    const { verb, kind, parameter } = this.#holding
+    const { action, kind, parameter } = this.#rule
     if (call.isUnknown) return
     const owner = ownerOf(call)
     const { ownership, batchNames } = call.kernel.state
-    if (verb === 'ends') return forget(call, kind, call.params[parameter ?? ''] ?? '')
+    if (action === 'delete') return forget(call, kind, call.params[parameter ?? ''] ?? '')
     const wrapped = kind.wrapped === undefined ? undefined : document[kind.wrapped]
     const object = isObject(wrapped) ? wrapped : document
     const name = textAt(object, kind.id)
     const id = name === undefined ? undefined : idIn(name, kind)
     // Whoever asks about a thing learns nothing of another one.
-    if (id === undefined || (verb !== 'makes' && id !== call.params[parameter ?? ''])) return
-    const names = verb === 'makes' ? call.resultNames?.get(exchange.upstream.name) : undefined
+    if (id === undefined || (action !== 'create' && id !== call.params[parameter ?? ''])) return
+    const names = action === 'create' ? call.resultNames?.get(exchange.upstream.name) : undefined
     if (names !== undefined) await batchNames.note(owner, id, names)
     await ownership.note(owner, kind, exchange.upstream.name, id, object)
   }

@@ -5,7 +5,7 @@ import type { ResourceKind, ResourceRule } from '../../core/resources.js'
 import type { Call } from '../call.js'
 import { resolve } from '../resolve.js'
 import { slot } from '../slot.js'
-import { type Hint, needsEveryModel, noObject, noUpstreamEver, noUpstreamNow } from './faults.js'
+import { type Hint, needsAllModels, noObject, noUpstreamEver, noUpstreamNow } from './faults.js'
 import { idIn } from './ownership-store.js'
 import { resumedUpload } from './session.js'
 import { exchangeForUnknownIds } from './unknown-ids.js'
@@ -14,21 +14,21 @@ import { exchangeForUnknownIds } from './unknown-ids.js'
  * The exchanges for a request about things that upstreams keep: for one that exists, the upstream that has it; for a new
  * one, the upstream that is to have it. Throws `not_found` for what is not the caller's, before any upstream hears of it.
  */
-export async function routeToOwner(call: Call, route: Route, holding: ResourceRule): Promise<readonly Exchange[]> {
-  if (holding.verb === 'makes') return (await resumedUpload(call, route)) ?? exchangesForCreate(call, route)
-  const { kind, parameter } = holding
+export async function routeToOwner(call: Call, route: Route, rule: ResourceRule): Promise<readonly Exchange[]> {
+  if (rule.action === 'create') return (await resumedUpload(call, route)) ?? exchangesForCreate(call, route)
+  const { kind, parameter } = rule
   const text = parameter === undefined ? '' : (call.params[parameter] ?? '')
   const id = idIn(kind.prefix + text, kind)
   const resource = id === undefined ? undefined : await call.kernel.state.ownership.find(ownerOf(call), kind, id)
   if (resource === undefined) {
-    const passing = id === undefined ? undefined : await exchangeForUnknown(call, route, holding, id)
+    const passing = id === undefined ? undefined : await exchangeForUnknown(call, route, rule, id)
     if (passing === undefined) throw noObject(kind, text)
     call.isUnknown = true
     return [passing]
   }
   const exchange = exchangesOf(route).find(({ upstream }) => upstream.name === resource.upstream)
   // Its content may not be there yet, or no longer: that says nothing about the resource.
-  if (holding.verb !== 'uses') call.set(FOUND, { kind, id: resource.id })
+  if (rule.action !== 'use') call.set(FOUND, { kind, id: resource.id })
   if (exchange === undefined) {
     throw new GatewayError('unavailable', 'The upstream that keeps this is switched off, or no longer serves it.')
   }
@@ -52,7 +52,7 @@ export function forgetIfGone(call: Call): void {
 export async function forget(call: Call, kind: ResourceKind, id: string): Promise<void> {
   const { ownership, batchNames } = call.kernel.state
   await ownership.forget(ownerOf(call), kind, id)
-  if (call.generation.plan.routes.some(({ batch, holding }) => batch !== undefined && holding?.kind === kind)) {
+  if (call.generation.plan.routes.some(({ batch, resource: rule }) => batch !== undefined && rule?.kind === kind)) {
     await batchNames.forget(ownerOf(call), id)
   }
 }
@@ -78,7 +78,7 @@ export function ownerOf({ caller }: Call): string {
 /** Who may hold what the request makes. Where it names no model there is one: a body that is passed on is sent once. */
 function exchangesForCreate(call: Call, route: Route): readonly Exchange[] {
   const { caller, generation } = call
-  if (route.everyModel && caller?.models.includes('*') !== true) throw needsEveryModel()
+  if (route.requiresAllModels && caller?.models.includes('*') !== true) throw needsAllModels()
   if (route.model !== undefined) return resolve(call, route)
   // The models of its requests decide.
   if (route.batch !== undefined) return exchangesOf(route)
@@ -92,8 +92,8 @@ function exchangesForCreate(call: Call, route: Route): readonly Exchange[] {
 }
 
 /** The model that the request names for no other purpose than to say where its things are to be. */
-function hintIn({ query, request }: Call, { holder }: Route): Hint | undefined {
-  for (const { from, name } of holder) {
+function hintIn({ query, request }: Call, { modelHints }: Route): Hint | undefined {
+  for (const { from, name } of modelHints) {
     const value = from === 'query' ? query?.get(name) : request.headers[name]
     if (typeof value === 'string' && value !== '') return { model: value, param: name }
   }

@@ -1,7 +1,7 @@
 import { GatewayError } from '../../core/errors.js'
 import { isObject, parseJson } from '../../core/json.js'
 import type { Exchange, Route, Call as UpstreamCall } from '../../core/plan.js'
-import type { UploadSession } from '../../core/resources.js'
+import type { ResumableUpload } from '../../core/resources.js'
 import { isPlace } from '../../core/store.js'
 import type { Call } from '../call.js'
 import { originOf } from '../origin.js'
@@ -17,7 +17,7 @@ const RETENTION_MS = 48 * 3_600_000
  * request begins one. Throws `not_found` for an upload that is not the caller's.
  */
 export async function resumedUpload(call: Call, route: Route): Promise<readonly Exchange[] | undefined> {
-  const id = route.session === undefined ? undefined : call.query?.get(route.session.parameter)
+  const id = route.resumableUpload === undefined ? undefined : call.query?.get(route.resumableUpload.parameter)
   if (id === undefined || id === null) return undefined
   const place = { namespace: NAMESPACE, owner: call.key, key: id }
   const record = isPlace(place) ? await stored(call.kernel.store.get(place.namespace, place.owner, id)) : undefined
@@ -41,7 +41,7 @@ function exchangeAt(exchange: Exchange, method: string, target: string): Exchang
  */
 export async function openSession(
   call: Call,
-  { parameter }: UploadSession,
+  { parameter }: ResumableUpload,
   { upstream }: Exchange,
   address: string,
 ): Promise<string> {

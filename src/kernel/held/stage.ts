@@ -16,32 +16,32 @@ export const resources: Feature = {
   name: 'resources',
   compile({ route }): Stage | undefined {
     if (route === undefined) return undefined
-    const { holding, names, results, lane } = route
-    const isNaming = names.length > 0 && lane !== 'answer'
-    if ((holding === undefined || lane !== 'exchange') && !isNaming) return undefined
-    const naming: Pick<Stage, 'narrow'> = isNaming
+    const { resource, references, results, lane } = route
+    const hasReferences = references.length > 0 && lane !== 'answer'
+    if ((resource === undefined || lane !== 'exchange') && !hasReferences) return undefined
+    const narrowing: Pick<Stage, 'narrow'> = hasReferences
       ? {
           narrow: (call, candidates, body) =>
-            mayReference(body, names) ? narrowByReferences(call, route, body, candidates) : candidates,
+            mayReference(body, references) ? narrowByReferences(call, route, body, candidates) : candidates,
         }
       : {}
-    if (holding === undefined || lane !== 'exchange') return { name: 'resources', ...naming }
+    if (resource === undefined || lane !== 'exchange') return { name: 'resources', ...narrowing }
     return {
       name: 'resources',
-      ...naming,
+      ...narrowing,
       // Rejects resources of other callers before reading the body.
-      ...(holding.verb !== 'makes' && {
-        admit: async call => call.set(OWNERS, await routeToOwner(call, route, holding)),
+      ...(resource.action !== 'create' && {
+        admit: async call => call.set(OWNERS, await routeToOwner(call, route, resource)),
       }),
-      source: call => call.get(OWNERS) ?? routeToOwner(call, route, holding),
-      reads: call => holding.verb !== 'uses' || call.resultNames !== undefined,
+      source: call => call.get(OWNERS) ?? routeToOwner(call, route, resource),
+      reads: call => resource.action !== 'use' || call.resultNames !== undefined,
       relay(source, status, headers, from) {
         const renamed = results && source.call.resultNames?.get(source.exchange.upstream.name)
         if (results !== undefined && renamed !== undefined) {
           return new ResultsRelay(source, status, headers, results, renamed)
         }
-        if (holding.verb === 'uses') return new RawRelay(source, status, headers, lengthOf(from))
-        return new ResourceRelay(source, holding, status, headers, from)
+        if (resource.action === 'use') return new RawRelay(source, status, headers, lengthOf(from))
+        return new ResourceRelay(source, resource, status, headers, from)
       },
       record: forgetIfGone,
     }

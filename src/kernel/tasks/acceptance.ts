@@ -97,7 +97,7 @@ async function begin(
       return isMade && late.phase === 'late' ? applyUpstreamStatus(late, said, target.shape, now, true) : late
     }
     const { poll, deadline } = target.shape
-    const open: Task = { ...named, phase: 'open', pace: poll.clients, deadline: task.created + deadline }
+    const open: Task = { ...named, phase: 'open', pace: poll.client_every, deadline: task.created + deadline }
     return applyUpstreamStatus(open, said, target.shape, now, isMade)
   }
   return await confirmSubmit(call.kernel, entry, begun, first)

@@ -207,7 +207,7 @@ export class ContentRelay implements UpstreamHandler, Work {
     const isGone = status === 404 || status === 410 || (this.#elsewhere && (status === 401 || status === 403))
     if (isGone) return new GatewayError('gone', 'The content of this task is no longer kept.', { cause })
     if (status === 409 || status === 425) {
-      const wait = retryAfter(headers) ?? this.#target.shape.poll.clients
+      const wait = retryAfter(headers) ?? this.#target.shape.poll.client_every
       return new GatewayError('not_ready', 'The content is not ready yet. Try again later.', {
         retryAfter: wait,
         cause,

@@ -33,14 +33,14 @@ export class Results {
     for (const inline of reading.inline) {
       const bytes = Buffer.from(inline.base64, 'base64')
       if (bytes.length === 0) continue
-      if (bytes.length > shape.inline) {
+      if (bytes.length > shape.maxInline) {
         if (reading.state === 'succeeded') return tooLarge(reading)
         continue
       }
       const kept = { digest: digestOf(bytes), size: bytes.length, type: inline.type || typeOf(bytes) }
       const isEnd = reading.state === 'succeeded'
       const now = Date.now()
-      const expires = isEnd ? now + shape.keep : Math.max(now, task.deadline) + shape.late + shape.keep
+      const expires = isEnd ? now + shape.retention : Math.max(now, task.deadline) + shape.grace + shape.retention
       if (!(await this.put(placeOf(task, kept), bytes, expires))) return undefined
       artifacts.push({ variant: inline.variant, kept })
     }

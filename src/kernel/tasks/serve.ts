@@ -44,13 +44,13 @@ async function retrieve(call: Call, _route: Route, route: TaskRoute): Promise<vo
   const known = record && pollCache.get(record, place)
   if (known !== undefined) {
     call.model = known.model
-    call.answerBytes(200, known.json, paceHeader(known, route.pace))
+    call.answerBytes(200, known.json, paceHeader(known, route.pollHeader))
     return
   }
   const { task } = await find(call, route)
   const json = Buffer.from(JSON.stringify(presenterOf(route.kind).record(task, await viewFor(call, route.kind))))
   if (record !== undefined) pollCache.set(record, place, { json, model: task.model, pace: task.pace })
-  call.answerBytes(200, json, paceHeader(task, route.pace))
+  call.answerBytes(200, json, paceHeader(task, route.pollHeader))
 }
 
 async function cancel(call: Call, _route: Route, route: TaskRoute): Promise<void> {

@@ -199,8 +199,8 @@ export class Submission {
 }
 
 /** How long a task may stand in the store before its end is known, milliseconds. */
-export function lifetime({ deadline, late, keep }: TaskTarget['shape']): number {
-  return deadline + late + 2 * keep
+export function lifetime({ deadline, grace, retention }: TaskTarget['shape']): number {
+  return deadline + grace + 2 * retention
 }
 
 function answerTime({ first_byte, total }: Exchange['timeouts']): number {

@@ -49,7 +49,7 @@ export async function submit(
     created: now,
     deadline: now + deadline,
     moved: now,
-    pace: poll.clients,
+    pace: poll.client_every,
     faults: 0,
     misses: 0,
     generation: call.generation.number,
@@ -84,9 +84,9 @@ export async function sourceOf(call: Call, route: Route, task: TaskRoute): Promi
 export const DETACHED_WORK = { check: () => undefined, cancel: () => undefined, cut: () => false }
 
 /** The answer to whoever began a task. */
-async function answer(call: Call, { task }: TaskEntry, { kind, pace }: TaskRoute): Promise<void> {
+async function answer(call: Call, { task }: TaskEntry, { kind, pollHeader }: TaskRoute): Promise<void> {
   const view = await call.kernel.tasks.view({ plan: call.generation.plan, kind: kind.name, origin: originOf(call) })
-  call.answer(200, presenterOf(kind).begun(task, view), paceHeader(task, pace))
+  call.answer(200, presenterOf(kind).begun(task, view), paceHeader(task, pollHeader))
 }
 
 /** Tells clients how long to wait between two polls. */

@@ -298,7 +298,7 @@ export class Tasks {
     // Who answers gets a last poll at the deadline; nobody waits for who does not.
     await this.#limiter.run(
       name,
-      Math.min(target?.shape.poll.at_once ?? 1, MAX_PER_UPSTREAM),
+      Math.min(target?.shape.poll.concurrency ?? 1, MAX_PER_UPSTREAM),
       () => endOr(task.faults > 0, work),
       next => endOr(true, () => this.giveBack(entry, Math.min(next, latest))),
     )
@@ -348,7 +348,7 @@ export class Tasks {
 /** The task as its owner, or the gateway's, ends it; undefined where it has ended. The upstream is still to be told. */
 export function cancelled(task: Task, plan: Plan, now: number): Task | undefined {
   if (isEnded(task)) return undefined
-  const keep = targetOf(plan, task)?.shape.keep ?? MINUTE_MS
+  const keep = targetOf(plan, task)?.shape.retention ?? MINUTE_MS
   return { ...fail(task, 'cancelled', now, keep), phase: 'cancelling', faults: 0 }
 }
 

@@ -80,7 +80,7 @@ function going(task: Task, reading: Reading, state: TaskState, now: number, sile
   }
 }
 
-function succeeded(task: Task, { artifacts }: Reading, { keep }: TaskShape, now: number): Task {
+function succeeded(task: Task, { artifacts }: Reading, { retention }: TaskShape, now: number): Task {
   const { error, ...rest } = task
   return {
     ...rest,
@@ -91,7 +91,7 @@ function succeeded(task: Task, { artifacts }: Reading, { keep }: TaskShape, now:
     started: task.started ?? now,
     finished: now,
     moved: now,
-    expires: now + keep,
+    expires: now + retention,
     ...(task.phase === 'late' || error?.code === 'deadline' ? { late: true as const } : {}),
   }
 }
@@ -104,7 +104,13 @@ function failWith(
   shape: TaskShape,
   state: 'failed' | 'cancelled' = 'failed',
 ): Task {
-  return ended(task, state, { code: error?.code ?? why, message: error?.message ?? FAILURES[why] }, now, shape.keep)
+  return ended(
+    task,
+    state,
+    { code: error?.code ?? why, message: error?.message ?? FAILURES[why] },
+    now,
+    shape.retention,
+  )
 }
 
 /** The task as the gateway itself ends it. What has ended already stays. */
@@ -132,14 +138,14 @@ export function overdue(task: Task, shape: TaskShape, now: number): Task | undef
   if (now >= task.deadline) return pastDeadline(task, shape, now)
   // Only time in which the upstream answered counts: that we heard nothing is not its standing still.
   if (shape.stall === undefined || (task.heard ?? task.moved) - task.moved < shape.stall) return undefined
-  return fail(task, 'stalled', now, shape.keep)
+  return fail(task, 'stalled', now, shape.retention)
 }
 
 /** The task once its deadline is over; undefined where it is not. */
 export function pastDeadline(task: Task, shape: TaskShape, now: number): Task | undefined {
   if (isEnded(task) || now < task.deadline) return undefined
-  const failed = fail(task, task.unkept === true ? 'not_kept' : 'deadline', now, shape.keep)
-  return shape.late > 0 ? { ...failed, phase: 'late' } : failed
+  const failed = fail(task, task.unkept === true ? 'not_kept' : 'deadline', now, shape.retention)
+  return shape.grace > 0 ? { ...failed, phase: 'late' } : failed
 }
 
 /** The task after a poll that told nothing. `miss`: the upstream said that there is no such task. */
@@ -152,7 +158,7 @@ export function applyFailedPoll(
   const { unkept: _, ...known } = task
   const next: Task = { ...known, faults: task.faults + 1, misses: miss === undefined ? 0 : task.misses + 1 }
   if (miss === undefined || next.misses < MAX_MISSES) return next
-  return fail(next, miss, now, shape?.keep ?? DEFAULT_RETENTION_MS)
+  return fail(next, miss, now, shape?.retention ?? DEFAULT_RETENTION_MS)
 }
 
 /** Where nobody can say any more how long. */
@@ -176,7 +182,7 @@ export function nextPollAt(
       const delay = task.phase === 'late' ? slowest : pause
       // A tenth to either side keeps tasks that began together apart.
       const next = now + Math.max(delay * (0.9 + random * 0.2), wait ?? 0)
-      const end = task.phase === 'late' ? task.deadline + shape.late : task.deadline
+      const end = task.phase === 'late' ? task.deadline + shape.grace : task.deadline
       if (task.phase === 'late' && now >= end) return null
       return Math.min(next, end)
     }

@@ -56,8 +56,8 @@ export async function callUpstream(
 }
 
 /** Bytes; where a result may stand in the answer, its base64 is a third longer than itself. */
-export function maxAnswerBytes(shape: Pick<TaskShape, 'inline'> | undefined): number {
-  return MAX_ANSWER_BYTES + Math.ceil(((shape?.inline ?? 0) * 4) / 3)
+export function maxAnswerBytes(shape: Pick<TaskShape, 'maxInline'> | undefined): number {
+  return MAX_ANSWER_BYTES + Math.ceil(((shape?.maxInline ?? 0) * 4) / 3)
 }
 
 function requestFor({ call, request }: TaskCall, task: Task, headers: string[]): UpstreamRequest {

@@ -162,7 +162,7 @@ function isHeld(route: Route, { upstream }: Exchange): IsReserved {
   return name =>
     (!openQuery && of(upstream.name).query.get(name) !== 'pass') ||
     route.caller.some(place => place.in === 'query' && place.name === name) ||
-    route.holder.some(hint => hint.from === 'query' && hint.name === name) ||
+    route.modelHints.some(hint => hint.from === 'query' && hint.name === name) ||
     (route.model?.from === 'query' && route.model.name === name)
 }
 

@@ -66,7 +66,7 @@ export interface ModelFacts {
   /** Whether requests for it are refused where something of them would be lost in translation. */
   readonly strict?: boolean
   /** The only protocols, or families of them, by which it is served. */
-  readonly serves?: readonly string[]
+  readonly protocols?: readonly string[]
   readonly request: readonly VerbConfig[]
   readonly response: readonly VerbConfig[]
 }
@@ -106,10 +106,10 @@ export interface RouteFacts {
   /** Changes to requests, before those of the upstream. */
   readonly request?: readonly VerbConfig[]
   readonly body: string
-  /** What it does with things that upstreams keep: `makes file`. */
-  readonly objects?: string
+  /** What it does with resources that upstreams keep: `creates file`. */
+  readonly resource?: string
   /** Kinds of such things that its requests may name. */
-  readonly names?: readonly string[]
+  readonly references?: readonly string[]
   readonly errors: string
   /** Other families that are answered in their own shape, each with the header that tells them. */
   readonly families?: readonly string[]
@@ -198,12 +198,12 @@ function upstreamFacts({ name, kind, off, shownHeaders }: Upstream, { upstreams 
 }
 
 function modelFacts(name: string, config: ModelConfig, plan: Plan): ModelFacts {
-  const { targets, traits, strict, serves, request, response } = config
+  const { targets, traits, strict, protocols, request, response } = config
   const groups = groupTargets(targets).map(group => groupFacts(group, plan))
   return {
     ...{ name, groups, traits, request, response },
     ...(strict ? { strict } : {}),
-    ...(serves === undefined ? {} : { serves }),
+    ...(protocols === undefined ? {} : { protocols }),
   }
 }
 
@@ -226,7 +226,7 @@ function groupFacts(group: readonly TargetConfig[], { upstreams }: Plan): readon
 }
 
 function routeFacts(route: Route, config: Config): RouteFacts {
-  const { id, shipped, protocol, task, holding, model, body, errors, families, caller } = route
+  const { id, shipped, protocol, task, resource, model, body, errors, families, caller } = route
   const { schema, json, strict, request = [], prefixes = {}, also } = config.routes[id] ?? {}
   const framing = framingText(route)
   return {
@@ -245,8 +245,10 @@ function routeFacts(route: Route, config: Config): RouteFacts {
     ...(json === undefined ? {} : { json }),
     ...(request.length === 0 ? {} : { request }),
     body,
-    ...(holding === undefined ? {} : { objects: holdingText(route, holding) }),
-    ...(route.names.length === 0 ? {} : { names: [...new Set(route.names.map(({ kind }) => kind.name))] }),
+    ...(resource === undefined ? {} : { resource: resourceText(route, resource) }),
+    ...(route.references.length === 0
+      ? {}
+      : { references: [...new Set(route.references.map(({ kind }) => kind.name))] }),
     errors,
     ...(families.length === 0 ? {} : { families: families.map(({ family, header }) => `${family} with ${header}`) }),
     caller: caller.map(placementText),
@@ -267,7 +269,7 @@ const WHOLE: ReadonlySet<string> = new Set(['image', 'edit', 'speak', 'transcrib
 function callsOf(id: string, protocol: string, config: Config): readonly CallFacts[] {
   const fixed = config.routes[id]?.upstream
   const targets = Object.values(config.models).flatMap(model => model.targets.map(target => target.upstream))
-  const held = config.routes[id]?.holding !== undefined && config.routes[id]?.model === undefined
+  const held = config.routes[id]?.resource !== undefined && config.routes[id]?.model === undefined
   const asked = new Set(fixed !== undefined ? [fixed] : held ? Object.keys(config.upstreams) : targets)
   const codec = codecOf(protocol)
   const partners = codec === undefined ? [] : partnersOf(codec).map(partner => partner.protocol)
@@ -325,12 +327,12 @@ function followOf(
   return follow.length === 0 ? {} : { follow }
 }
 
-/** `makes file, held by an upstream of the model in query.model, else by the first of these`. */
-function holdingText({ holder, model, batch }: Route, { verb, kind }: ResourceRule): string {
-  const text = `${verb} ${kind.name}`
-  if (verb !== 'makes' || model !== undefined) return text
+/** `creates file, kept by an upstream of the model in query.model, else by the first of these`. */
+function resourceText({ modelHints, model, batch }: Route, { action, kind }: ResourceRule): string {
+  const text = `${action}s ${kind.name}`
+  if (action !== 'create' || model !== undefined) return text
   if (batch !== undefined) return `${text}, kept by the one that serves all models of its requests on ${batch.of}`
-  const hints = holder.map(({ from, name }) => `${from}.${name}`).join(' or ')
+  const hints = modelHints.map(({ from, name }) => `${from}.${name}`).join(' or ')
   const first = 'the first of these that serves a model of the key'
   return `${text}, kept by ${hints === '' ? first : `an upstream of the model in ${hints}, else by ${first}`}`
 }
@@ -379,8 +381,8 @@ function contentText({ action, kind }: NonNullable<Route['task']>): string {
 }
 
 /** The protocol, or what the gateway answers by itself. */
-function servesText({ protocol, answer, task, holding }: Route): string {
+function servesText({ protocol, answer, task, resource }: Route): string {
   if (protocol !== undefined) return protocol.name
   if (task !== undefined) return `stored ${task.kind.name} tasks:  ${task.action}${contentText(task)}`
-  return `the gateway's own answer: ${answer ?? `the caller's own ${holding?.kind.name} list`}`
+  return `the gateway's own answer: ${answer ?? `the caller's own ${resource?.kind.name} list`}`
 }

@@ -74,8 +74,8 @@ export function requestFacts(plan: CompiledPlan, ask: Ask): RequestFacts {
     if (caller !== ANYBODY) facts.key = caller.name
     const { route, params } = routed(matched, ask.method, path)
     if (Object.keys(params).length > 0) facts.params = params
-    if (route.holding?.verb === 'lists') {
-      facts.answer = [`the key's own ${route.holding.kind.name} list`]
+    if (route.resource?.action === 'list') {
+      facts.answer = [`the key's own ${route.resource.kind.name} list`]
       return facts
     }
     if (route.lane === 'answer' && route.answer !== 'models' && route.answer !== 'model') {
@@ -94,8 +94,8 @@ export function requestFacts(plan: CompiledPlan, ask: Ask): RequestFacts {
     if (route.model !== undefined) facts.model = admitted.model
     facts.stream = admitted.stream
     if (admitted.vectors !== undefined) facts.vectors = admitted.vectors
-    if (route.holding !== undefined && route.holding.verb !== 'makes' && route.model === undefined) {
-      facts.held = `sent only to the one of these that has the ${route.holding.kind.name}`
+    if (route.resource !== undefined && route.resource.action !== 'create' && route.model === undefined) {
+      facts.held = `sent only to the one of these that has the ${route.resource.kind.name}`
     }
     if (route.batch !== undefined)
       facts.held = `sent to the one of these that serves all its models on ${route.batch.of}`
@@ -174,11 +174,11 @@ function holders(
   query: URLSearchParams | undefined,
   asked: string | undefined,
 ): Choice | undefined {
-  const { holding, model } = route
-  const choice = holding === undefined || model !== undefined ? undefined : route.resolve('')
-  if (choice === undefined || holding?.verb !== 'makes' || route.batch !== undefined) return choice
-  const hint = route.holder.find(one => one.from === 'query')
-  const name = query?.get(hint?.name ?? '') ?? (route.holder.length > 0 ? asked : undefined)
+  const { resource, model } = route
+  const choice = resource === undefined || model !== undefined ? undefined : route.resolve('')
+  if (choice === undefined || resource?.action !== 'create' || route.batch !== undefined) return choice
+  const hint = route.modelHints.find(one => one.from === 'query')
+  const name = query?.get(hint?.name ?? '') ?? (route.modelHints.length > 0 ? asked : undefined)
   if (caller === ANYBODY && name === undefined) return choice
   const reached = models.upstreams(caller, name)
   if (reached === undefined) throw unknownModel(name ?? '', route, `the key "${caller.name}" may not use "${name}"`)

@@ -8,7 +8,7 @@ export const SECTIONS = [
   'upstreams',
   'models',
   'protocols',
-  'objects',
+  'resource_kinds',
   'task_kinds',
   'routes',
   'schemas',

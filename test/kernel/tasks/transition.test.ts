@@ -22,12 +22,12 @@ const SHAPE: TaskShape = {
   proof: [],
   verdict: undefined,
   fields: new Map([['size', [['size']]]]),
-  poll: { every: 1000, first: 1000, slowest: 8000, at_once: 1, clients: 1000 },
+  poll: { every: 1000, first: 1000, slowest: 8000, concurrency: 1, client_every: 1000 },
   deadline: 60_000,
-  late: 60_000,
+  grace: 60_000,
   stall: undefined,
-  keep: 3_600_000,
-  inline: 1024,
+  retention: 3_600_000,
+  maxInline: 1024,
 }
 
 const FRESH: Task = {
