@@ -1,11 +1,17 @@
 #!/usr/bin/env node
 import { existsSync } from 'node:fs'
+import module from 'node:module'
+import { fileURLToPath } from 'node:url'
 
-if (existsSync(new URL('../dist/cli/main.js', import.meta.url))) {
-  const { main } = await import('../dist/cli/main.js')
+const at = file => new URL(file, import.meta.url)
+const bundled = existsSync(at('../dist/bundle/main.js'))
+if (bundled || existsSync(at('../dist/cli/main.js'))) {
+  // Node 22.8 and newer keep what they compiled: beside the code, because others could write into a shared folder.
+  module.enableCompileCache?.(fileURLToPath(at('../dist/compile-cache')))
+  const { main } = bundled ? await import('../dist/bundle/main.js') : await import('../dist/cli/main.js')
   process.exitCode = await main(process.argv.slice(2), process)
 } else {
-  const installed = existsSync(new URL('../node_modules', import.meta.url))
+  const installed = existsSync(at('../node_modules'))
   console.error(`error: the gateway is not built yet; run: ${installed ? '' : 'npm ci && '}npm run build`)
   process.exitCode = 2
 }

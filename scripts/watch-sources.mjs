@@ -1,7 +1,7 @@
 // What `npm run dev` and `npm run test:watch` share: after a change the changed files are compiled one by one, without their
 // types, which takes a fraction of a second; the compiler then checks everything while the result is already being used.
 import { spawn } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { watch } from 'chokidar'
@@ -79,6 +79,7 @@ export function compile(path) {
   if (!path.endsWith('.ts') || !existsSync(join(ROOT, path))) return
   // A build that is never finished must not make the next one believe that these files are the compiler's.
   for (const info of BUILD_INFOS) move(info, `${info}.aside`)
+  rmSync(join(ROOT, 'dist/bundle'), { recursive: true, force: true })
   for (const [file, text] of outputs(path, readFileSync(join(ROOT, path), 'utf8'))) {
     mkdirSync(dirname(join(ROOT, file)), { recursive: true })
     writeFileSync(join(ROOT, file), text)

@@ -35,6 +35,11 @@ export class Files {
     return [...this.#digests].sort(([a], [b]) => (a < b ? -1 : 1))
   }
 
+  /** sha256 in hex of a file that was read; empty where it could not be. */
+  digestOf(path: string): string {
+    return this.#digests.get(path) ?? ''
+  }
+
   /** What is at a path, without reading it. */
   kindOf(path: string): 'file' | 'folder' | 'nothing' {
     if (!this.#digests.has(path)) this.#digests.set(path, '')

@@ -1,7 +1,8 @@
 import { isUtf8 } from 'node:buffer'
 import type { Context } from './context.js'
 import { type Document, spotAt } from './document.js'
-import { parse } from './parse.js'
+import { parse, parsedBefore } from './parse.js'
+import { preparsed } from './preparsed.js'
 import type { Report } from './report.js'
 import { checkSchema } from './schema-check.js'
 import { Source } from './source.js'
@@ -27,7 +28,7 @@ export function openFile(
 ): Document | undefined {
   const source = readSource(path, context)
   if (source === undefined) return undefined
-  if (shipped) return openShipped(source, type, context.report)
+  if (shipped) return openShipped(source, type, context)
   context.budget.characters -= source.text.length
   if (context.budget.characters < 0) throw new TooMuchText(`${path} is too large to read`)
   return open(source, type, false, context.report)
@@ -39,11 +40,12 @@ function open(source: Source, type: FileType | 'any', shipped: boolean, report: 
   return document
 }
 
-function openShipped(source: Source, type: FileType | 'any', report: Report): Document | undefined {
+function openShipped(source: Source, type: FileType | 'any', { files, report }: Context): Document | undefined {
   const key = `${type} ${source.file}`
   const known = shippedDocuments.get(key)
   if (known?.source.text === source.text) return known
-  const document = open(source, type, true, report)
+  const before = preparsed(source.file, type, files.digestOf(source.file))
+  const document = before === undefined ? open(source, type, true, report) : parsedBefore(source, before.value)
   if (document !== undefined && document.tree.faults.length === 0 && document.misfits.size === 0) {
     shippedDocuments.set(key, document)
   }

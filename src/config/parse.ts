@@ -1,4 +1,5 @@
-import { Composer, type YAMLError, type Document as YamlDocument } from 'yaml'
+import { Composer, type ParsedNode, type YAMLError, type Document as YamlDocument } from 'yaml'
+import type { Json } from '../core/json.js'
 import { pathText } from '../core/path-text.js'
 import { Document, spotAt } from './document.js'
 import { quoted, Report } from './report.js'
@@ -23,7 +24,7 @@ export function parse(source: Source, shipped: boolean, report: Report): Documen
     tellSyntax([...parsed.errors, ...parsed.warnings], source, report)
     return undefined
   }
-  const tree = new YamlTree(parsed.contents, () => composed(source, new Report())?.contents ?? null)
+  const tree = YamlTree.of(parsed.contents, () => reopened(source))
   const document = new Document(source, tree, shipped)
   for (const fault of tree.faults) {
     const spot = spotAt(source, fault.start, fault.end)
@@ -31,6 +32,15 @@ export function parse(source: Source, shipped: boolean, report: Report): Documen
     report.add({ severity: 'error', rule: fault.rule, path: pathText(fault.path), message, ...spot })
   }
   return tree.faults.some(fault => UNUSABLE.has(fault.rule)) ? undefined : document
+}
+
+/** The document of a source whose value is known already. */
+export function parsedBefore(source: Source, value: Json): Document {
+  return new Document(source, new YamlTree({ value, faults: [] }, () => reopened(source)), true)
+}
+
+function reopened(source: Source): ParsedNode | null {
+  return composed(source, new Report())?.contents ?? null
 }
 
 function composed(source: Source, report: Report): YamlDocument.Parsed | undefined {

@@ -41,7 +41,7 @@ export function shippedSchema(root: string, name: string): JsonObject | undefine
   const schema: unknown = JSON.parse(readFileSync(file, 'utf8'))
   if (!isObject(schema)) return undefined
   const generated = join(root, 'schemas/generated', `${name}.generated.cjs`)
-  if (existsSync(generated)) compiled.set(schema, toCheck(require(generated)))
+  if (existsSync(generated)) compiled.set(schema, loadedAtFirstUse(generated))
   shippedSchemas.set(file, schema)
   return schema
 }
@@ -50,6 +50,15 @@ export function shippedSchema(root: string, name: string): JsonObject | undefine
 export function shippedSchemaNames(root: string): readonly string[] {
   const files = readdirSync(join(root, 'schemas')).filter(file => file.endsWith('.request.json'))
   return files.map(file => file.slice(0, -'.json'.length))
+}
+
+/** Few of the shipped schemas are ever used by one gateway, and loading all takes milliseconds and megabytes. */
+function loadedAtFirstUse(file: string): RequestCheck {
+  let check: RequestCheck | undefined
+  return document => {
+    check ??= toCheck(require(file))
+    return check(document)
+  }
 }
 
 function toCheck(validate: Validator): RequestCheck {

@@ -28,6 +28,12 @@ interface Member {
   readonly value: Node | null
 }
 
+/** What a document says. Objects have no prototype, so that no name is special. */
+interface Content {
+  readonly value: Json
+  readonly faults: readonly TreeFault[]
+}
+
 interface Converted {
   readonly value: Json
   /** How many values it holds, itself included, aliases expanded. */
@@ -38,19 +44,21 @@ interface Converted {
  * The plain value of a YAML document beside the way from paths to offsets. The nodes that tell offsets take some twenty times
  * the memory of the text, so they are let go, and read again where a problem should be shown.
  */
-export class YamlTree {
-  /** Objects have no prototype, so that no name is special. */
+export class YamlTree implements Content {
   readonly value: Json
   readonly faults: readonly TreeFault[]
   readonly #reopen: () => ParsedNode | null
   #nodes: YamlNodes | undefined
 
   /** `reopen` parses the document once more. */
-  constructor(root: ParsedNode | null, reopen: () => ParsedNode | null) {
-    const { value, faults } = new YamlNodes(root)
+  constructor({ value, faults }: Content, reopen: () => ParsedNode | null) {
     this.value = value
     this.faults = faults
     this.#reopen = reopen
+  }
+
+  static of(root: ParsedNode | null, reopen: () => ParsedNode | null): YamlTree {
+    return new YamlTree(new YamlNodes(root), reopen)
   }
 
   /** Offsets of what is at a path, or of the deepest part of it that there is. */

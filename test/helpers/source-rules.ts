@@ -120,6 +120,8 @@ function mayImport(from: string, to: string): boolean {
 
 /** `src/kernel/x.ts` → `kernel`, `dist/cli/main.js` → `cli`, `src/index.ts` → `index`, `bin/gateway.js` → `bin`. */
 function layerOf(path: string): string {
+  // The command line with all that it imports.
+  if (path === 'dist/bundle/main.js') return 'cli'
   const [top = '', second = '', ...rest] = path.split('/')
   if (top !== 'src' && top !== 'dist') return top
   return rest.length === 0 ? second.replace(/\.[jt]s$/, '') : second
