@@ -65,7 +65,7 @@ async function start(checkout) {
   return { answered_ms, cpu_ms: (Number(user) + Number(system)) * 10, idle_mib: resident / 1024 }
 }
 
-/** 0 while nobody answers. */
+/** 0 before the gateway listens. */
 function status(port) {
   return new Promise(resolve => {
     const headers = { authorization: `Bearer ${KEY}` }
