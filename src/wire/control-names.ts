@@ -7,6 +7,9 @@ import { isAt } from './bytes.js'
  */
 const MAX_KEY_BYTES = 1024
 
+/** V8 prepares a table to search for seven characters or more, for more than a small body's search costs. */
+const MAX_ENDING_CHARS = 6
+
 /** A key that means a control name: `exact` if written that way, else only some parsers read it as that name. */
 export interface ControlKey {
   readonly name: string
@@ -18,6 +21,8 @@ export interface ControlKey {
  * folded as the most lenient parsers fold them, so that no upstream can read another value than the one checked here.
  */
 export class ControlNames {
+  /** With which text each name ends as a key: its last characters and the quote. */
+  readonly endings: readonly string[]
   readonly #exact: readonly { readonly bytes: Buffer; readonly key: ControlKey }[]
   readonly #folded: ReadonlyMap<string, string>
   /**
@@ -29,6 +34,7 @@ export class ControlNames {
   readonly #lengths: ReadonlySet<number>
 
   constructor(names: readonly string[]) {
+    this.endings = names.map(name => `${name}"`.slice(-MAX_ENDING_CHARS))
     this.#exact = names.map(name => ({ bytes: Buffer.from(name), key: { name, exact: true } }))
     this.#folded = new Map(names.map(name => [fold(name), name]))
     this.#lengths = new Set(names.map(name => fold(name).length))
@@ -59,6 +65,7 @@ export class ControlNames {
 
   /** The control name that a decoded key means. */
   keyOf(key: string): ControlKey | undefined {
+    for (const { key: known } of this.#exact) if (known.name === key) return known
     const length = plainLength(key)
     if (length !== undefined && !this.#lengths.has(length)) return undefined
     const name = this.#folded.get(fold(key)) ?? this.#folded.get(fold(cutAtNul(key)))

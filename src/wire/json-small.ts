@@ -17,11 +17,12 @@ export function parseSmall(body: Buffer, options: ScanOptions): JsonObject | und
   const text = body.toString('utf8')
   // An escaped key would have to be decoded to be compared with the control names.
   if (text.includes('\\u') || mayBeOver(text, options)) return undefined
-  for (const name of options.control) if (standsTwice(text, `"${name}"`)) return undefined
+  const control = controlNames(options.control)
+  for (const ending of control.endings) if (standsTwice(text, ending)) return undefined
   // Search the text, since the parsed document keeps only the last of two members with one name.
   if (options.watched?.quoted.some(key => text.includes(key))) return undefined
   const document = parse(text)
-  return isObject(document) && !hasVariant(document, controlNames(options.control)) ? document : undefined
+  return isObject(document) && !hasVariant(document, control) ? document : undefined
 }
 
 /** The shortest member with its comma: `"":0,`. */
@@ -43,10 +44,10 @@ function count(text: string, mark: string, most: number): number {
   return found
 }
 
-/** Also true if the name occurs elsewhere in the text: the scanner then decides which occurrences are keys. */
-function standsTwice(text: string, quoted: string): boolean {
-  const first = text.indexOf(quoted)
-  return first >= 0 && text.indexOf(quoted, first + 1) >= 0
+/** Also true if the ending of a name occurs elsewhere in the text: the scanner then decides which occurrences are keys. */
+function standsTwice(text: string, ending: string): boolean {
+  const first = text.indexOf(ending)
+  return first >= 0 && text.indexOf(ending, first + 1) >= 0
 }
 
 function parse(text: string): unknown {
