@@ -1,4 +1,4 @@
-import { isObject } from '../core/json.js'
+import { isObject, parseJson } from '../core/json.js'
 import type { Usage, UsagePaths } from '../core/plan.js'
 import { EVERY, type Path } from './json-path.js'
 import { PlacedValues } from './placed-values.js'
@@ -96,6 +96,21 @@ export function usageOf(document: unknown, paths: UsagePaths): Usage | undefined
   const places = usagePlaces(paths)
   const numbers: Numbers = []
   return places.fill(numbers, document) === 0 ? undefined : places.total(numbers)
+}
+
+/**
+ * The same from the bytes of a JSON object whose usage is in its last members, as in most answers: only those are parsed, so
+ * that they are known to be sound up to the end. Undefined where there is none, or it may be elsewhere, too.
+ */
+export function usageAtEnd(object: Buffer, paths: UsagePaths): Usage | undefined {
+  let start = object.length
+  for (const name of usagePlaces(paths).names) {
+    const at = object.indexOf(name)
+    if (at >= 0 && at < start) start = at
+  }
+  if (start === object.length) return undefined
+  // What begins with a member further inside has a brace too many.
+  return usageOf(parseJson(`{${object.toString('latin1', start)}`), paths)
 }
 
 /** Reads usage from a JSON document of any size as it passes in chunks; it stores only what contains the usage. */
@@ -250,10 +265,13 @@ function take(step: Step, value: unknown, missing: Missing): void {
   if (isObject(value)) {
     for (let index = 0; index < names.length; index++) {
       const name = names[index] as string
-      if (Object.hasOwn(value, name)) take(next[index] as Step, value[name], missing)
+      const inner = value[name]
+      // Most documents lack most names; to ask whether one is inherited takes longer than to read it.
+      if (inner !== undefined && Object.hasOwn(value, name)) take(next[index] as Step, inner, missing)
     }
   }
-  if (every !== undefined) for (const inner of Object.values(value)) take(every, inner, missing)
+  if (every !== undefined)
+    for (const inner of Array.isArray(value) ? value : Object.values(value)) take(every, inner, missing)
 }
 
 function takeCount({ ends }: Step, value: unknown, missing: Missing): void {

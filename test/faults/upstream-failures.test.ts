@@ -185,6 +185,8 @@ const NO_ANSWERS: readonly (readonly [string, string])[] = [
   ['two documents', '{}{}'],
   ['a comma too many', '{"a":1,}'],
   ['text', 'OK'],
+  ['half a document, with its usage', '{"choices":[{"text":"x"}],"usage":{"prompt_tokens":1}'],
+  ['an error before its usage', '{"error":{"message":"no"},"usage":{"prompt_tokens":1}'],
 ]
 
 for (const [what, text] of NO_ANSWERS) {
@@ -207,6 +209,21 @@ t.test('F-U13 a malformed answer may continue to the next target where the rule 
   t.same((await gateway.chat()).json(), CHAT_ANSWER)
   t.same(await phases(gateway), ['bad_response', 'ok'])
 })
+
+t.test(
+  'F-U13 an answer whose usage is sound but not its text is given up where another target is left, and passes where none is',
+  async t => {
+    const upstream = await startRawUpstream(t)
+    const odd = '{"choices":[{"logprobs":NaN}],"usage":{"prompt_tokens":7}}'
+    upstream.answer(body(odd))
+    const { gateway } = await withFallback(t, upstream.origin, 'retry: { attempts: 2, on: [bad_response] }\n')
+    t.same((await gateway.chat()).json(), CHAT_ANSWER)
+    const alone = await startTestGateway(t, oneUpstream(upstream.origin))
+    const answer = await alone.chat()
+    t.equal(answer.status, 200)
+    t.equal(answer.text, odd)
+  },
+)
 
 t.test('F-U13 an event stream that is HTML is 502', async t => {
   const upstream = await startRawUpstream(t)

@@ -1,12 +1,13 @@
 import { deepEqual, equal } from 'node:assert/strict'
 import fc from 'fast-check'
+import { isObject } from '../../src/core/json.js'
 import type { UsagePaths } from '../../src/core/plan.js'
 import { EndMembers } from '../../src/wire/end-members.js'
 import { EventUsage } from '../../src/wire/event-usage.js'
 import { MessageUsage } from '../../src/wire/message-usage.js'
 import { SseRelay } from '../../src/wire/sse-relay.js'
 import { Tail } from '../../src/wire/tail.js'
-import { PassingUsage, usageOf } from '../../src/wire/usage.js'
+import { PassingUsage, usageAtEnd, usageOf } from '../../src/wire/usage.js'
 import { cut, places } from '../wire/cuts.js'
 import { documents } from '../wire/json-documents.js'
 import { fuzz } from './run.js'
@@ -132,6 +133,8 @@ fuzz('usage of a JSON answer that passes in pieces', {
     const expected = told([JSON.parse(text)])
     deepEqual(passing.usage(), expected)
     deepEqual(usageOf(JSON.parse(text), PATHS), expected)
+    const atEnd = isObject(JSON.parse(text)) ? usageAtEnd(Buffer.from(text), PATHS) : undefined
+    if (atEnd !== undefined) deepEqual(atEnd, expected)
   },
 })
 

@@ -2,7 +2,7 @@ import t from 'tap'
 import type { Usage, UsagePaths } from '../../src/core/plan.js'
 import { EventUsage } from '../../src/wire/event-usage.js'
 import { Tail } from '../../src/wire/tail.js'
-import { PassingUsage, usageOf } from '../../src/wire/usage.js'
+import { PassingUsage, usageAtEnd, usageOf } from '../../src/wire/usage.js'
 import { fc } from '../helpers/property.js'
 
 const PATHS: UsagePaths = {
@@ -76,6 +76,26 @@ t.test('usage is read from a JSON answer, wherever it stands', async t => {
     t.same(fromJson(JSON.stringify(answer)), ALL)
     t.same(fromJson(JSON.stringify(answer, null, 2)), ALL, 'however it is laid out')
   }
+})
+
+t.test('usage in the last members is read without the rest, and only where it is nowhere else', async t => {
+  const atEnd = (answer: unknown): Usage | undefined =>
+    usageAtEnd(Buffer.from(typeof answer === 'string' ? answer : JSON.stringify(answer)), PATHS)
+  t.same(atEnd({ id: '東京', choices: [{ text: 'the "usage": {' }], usage: USAGE }), ALL)
+  t.same(atEnd({ choices: [], usage: USAGE, service_tier: 'default', more: { list: [1] } }), ALL)
+  t.same(atEnd(`${JSON.stringify({ choices: [], usage: USAGE }, null, 2)}\n`), ALL)
+  for (const unsure of [
+    { choices: [{ usage: USAGE }] },
+    { x: { usage: { prompt_tokens: 1 } }, usage: USAGE },
+    { object: 'usage', usage: USAGE },
+    { choices: [], usage: null },
+    { choices: [] },
+    '{"usage":{"prompt_tokens":1},}',
+    '{"usage":{"prompt_tokens":1}}{}',
+    '{"usage":{"prompt_tokens":1}',
+    '"usage":{"prompt_tokens":1}}}',
+  ])
+    t.equal(atEnd(unsure), undefined, JSON.stringify(unsure))
 })
 
 t.test('usage is read from the middle of an answer', async t => {

@@ -19,6 +19,14 @@ export function statusOfError(document: unknown): number | undefined {
   return statuses.find(isErrorStatus) ?? BAD_GATEWAY
 }
 
+/** An object whose first key is plain, and neither of those that an error begins with. */
+const NO_ERROR = /^[ \t\r\n]*\{[ \t\r\n]*"(?!error"|type")\w+"/
+
+/** Whether {@link statusOfError} may find an error in a JSON text: cheap, before it is parsed. */
+export function mayBeError(text: string): boolean {
+  return !NO_ERROR.test(text)
+}
+
 function isErrorStatus(value: Json | undefined): value is number {
   return typeof value === 'number' && Number.isInteger(value) && value >= 400 && value < 600
 }

@@ -3,13 +3,13 @@ import { GatewayError } from '../../core/errors.js'
 import { isObject, type Json, type JsonObject } from '../../core/json.js'
 import type { UsagePaths } from '../../core/plan.js'
 import { asBuffer } from '../../wire/bytes.js'
-import { PassingUsage, usageOf } from '../../wire/usage.js'
+import { PassingUsage, usageAtEnd, usageOf } from '../../wire/usage.js'
 import { answerDocument, answerLease, malformedAnswer } from '../answer-document.js'
 import { joined, jsonBytes, parsed } from '../translate/steps.js'
 import { errorOfStatus } from '../upstream-errors.js'
 import { upstreamMessage } from '../upstream-words.js'
 import { isOtherForm, rewriteVectors } from '../vectors.js'
-import { statusOfError } from './error-document.js'
+import { mayBeError, statusOfError } from './error-document.js'
 import { abandonAttempt } from './refusal.js'
 import type { Relay, Source } from './relay.js'
 
@@ -20,7 +20,8 @@ const NO_USAGE: UsagePaths = {}
 
 /**
  * Relays a JSON answer. A small one is checked before a byte of it is sent, so that another target may be tried where it
- * is not JSON, or an error that has a good status; of a large one only the nesting is followed, and it is broken off where that does not close.
+ * is not JSON, or an error that has a good status; where no other is left, its beginning and its end are enough. Of a large
+ * one only the nesting is followed, and it is broken off where that does not close.
  */
 export class JsonRelay implements Relay {
   readonly #attempt: Source
@@ -155,6 +156,7 @@ export class JsonRelay implements Relay {
     try {
       // Latin-1 keeps every byte one character: enough to check the grammar, and several times cheaper than UTF-8.
       const text = body.toString('latin1')
+      if (this.passesUnparsed(text, body)) return text
       const document: unknown = JSON.parse(text)
       if (!this.judge(document, body)) return undefined
       return this.#attempt.exchange.response?.(body) ?? text
@@ -162,6 +164,21 @@ export class JsonRelay implements Relay {
       this.refuse(body.length === 0 ? 'It is empty.' : 'It is not JSON.', undefined, cause)
       return undefined
     }
+  }
+
+  /**
+   * Whether no other target could be asked, and the answer is no error and has its usage where it ends, sound to its last
+   * byte: then no more of it is parsed.
+   */
+  private passesUnparsed(text: string, body: Buffer): boolean {
+    const { call, route, exchange, mayYield } = this.#attempt
+    const { usage: paths, streamError } = route.protocol ?? {}
+    if (mayYield || exchange.response !== undefined || call.tap !== undefined) return false
+    if (paths === undefined || streamError === 'responses' || mayBeError(text)) return false
+    const usage = usageAtEnd(body, paths)
+    if (usage === undefined) return false
+    call.usage = usage
+    return true
   }
 
   /** Notes what the answer says of itself; false where that is an error, which has been reported. */
