@@ -89,7 +89,8 @@ function readHeader(value: string | string[] | undefined, scheme: string | undef
   if (typeof value !== 'string' || value === '') return undefined
   if (scheme === undefined) return value
   if (value.length <= scheme.length || value[scheme.length] !== ' ') return undefined
-  if (value.slice(0, scheme.length).toLowerCase() !== scheme.toLowerCase()) return undefined
+  if (!value.startsWith(scheme) && value.slice(0, scheme.length).toLowerCase() !== scheme.toLowerCase())
+    return undefined
   return value.slice(scheme.length).trim()
 }
 

@@ -7,8 +7,9 @@ import type { Limits } from '../core/limits.js'
  * the other one. Host: RFC 9112 §3.2; Content-Length and Transfer-Encoding: RFC 9112 §6.3.
  */
 const SINGLE = new Set(['host', 'content-length', 'transfer-encoding', 'content-type', 'expect'])
-/** The longest name in {@link SINGLE}. */
-const MAX_SINGLE_NAME_CHARS = 'transfer-encoding'.length
+/** By the length of a name: whether it may be one of them. */
+const SINGLE_LENGTHS: boolean[] = []
+for (const { length } of SINGLE) SINGLE_LENGTHS[length] = true
 
 /**
  * Refuses request heads that two servers could read in two ways, or that are over a limit. The connection is not used
@@ -54,7 +55,7 @@ function checkLines(raw: readonly string[], maxBytes: number): void {
         limit: 'header_bytes',
       })
     }
-    if (name.length > MAX_SINGLE_NAME_CHARS) continue
+    if (SINGLE_LENGTHS[name.length] !== true) continue
     const lower = name.toLowerCase()
     if (!SINGLE.has(lower)) continue
     if (seen?.includes(lower)) {

@@ -6,8 +6,8 @@ import type { Steps } from '../core/steps.js'
 import { isName, NameSet } from './names.js'
 import type { Problems } from './problems.js'
 
-/** What a key can be: 1 to 512 characters of ASCII, none of them a control character. Anything else is not digested. */
-const PRESENTABLE = /^[\x20-\x7e]{1,512}$/
+/** A key has 1 to 512 characters of ASCII, none of them a control character. Anything else is not digested. */
+const MAX_KEY_CHARS = 512
 
 interface Entry {
   /** Lower-case hex of the key's SHA-256. */
@@ -42,7 +42,7 @@ export class DigestRing implements KeyRing {
   readonly #entries: ReadonlyMap<string, Entry>
   readonly #holders: ReadonlyMap<string, Holder>
   /** Keys presented and found good, by their fold, so that a caller pays for its digest once; never more than keys. */
-  readonly #verified = new Map<number, { readonly key: Buffer; readonly holder: Holder }>()
+  readonly #verified = new Map<number, { readonly key: string; readonly holder: Holder }>()
 
   constructor(entries: ReadonlyMap<string, Entry>, holders: ReadonlyMap<string, Holder>) {
     this.#entries = entries
@@ -55,15 +55,16 @@ export class DigestRing implements KeyRing {
    * constant time.
    */
   find(presented: string, now: number): Caller | Refusal {
-    if (!PRESENTABLE.test(presented)) return { refused: 'malformed' }
     const folded = fold(presented)
+    if (folded === undefined) return { refused: 'malformed' }
     const verified = this.#verified.get(folded)
     if (verified !== undefined && isSame(verified.key, presented)) return admit(verified.holder, now)
     const digest = hash('sha256', presented, 'buffer')
     const entry = this.#entries.get(digest.toString('hex')) ?? NOBODY
     const same = timingSafeEqual(Buffer.from(entry.digest, 'hex'), digest)
     if (!same || entry === NOBODY) return { refused: 'unknown' }
-    this.#verified.set(folded, { key: Buffer.from(presented, 'latin1'), holder: entry.holder })
+    // A copy: what is presented may be a part of a longer header.
+    this.#verified.set(folded, { key: Buffer.from(presented, 'latin1').toString('latin1'), holder: entry.holder })
     return admit(entry.holder, now)
   }
 
@@ -85,15 +86,27 @@ export class DigestRing implements KeyRing {
   }
 }
 
-/** 32 bits over all characters; the time depends on the length alone. */
-function fold(text: string): number {
+/** 32 bits over all characters, undefined where a key cannot be so; the time depends on the length alone. */
+function fold(text: string): number | undefined {
+  const { length } = text
+  if (length === 0 || length > MAX_KEY_CHARS) return undefined
   let folded = MULTIPLIER
-  for (let i = 0; i < text.length; i += 1) folded = Math.imul(folded ^ text.charCodeAt(i), MULTIPLIER)
-  return folded
+  let beyond = 0
+  for (let i = 0; i < length; i += 1) {
+    const code = text.charCodeAt(i)
+    // Negative, so that its sign stays, below the space and above the tilde.
+    beyond |= (code - 0x20) | (0x7e - code)
+    folded = Math.imul(folded ^ code, MULTIPLIER)
+  }
+  return beyond < 0 ? undefined : folded
 }
 
-function isSame(key: Buffer, text: string): boolean {
-  return key.length === text.length && timingSafeEqual(key, Buffer.from(text, 'latin1'))
+/** Compares all characters, whatever they are: `timingSafeEqual` for texts of ASCII, without two copies. */
+function isSame(key: string, text: string): boolean {
+  if (key.length !== text.length) return false
+  let differing = 0
+  for (let i = 0; i < key.length; i += 1) differing |= key.charCodeAt(i) ^ text.charCodeAt(i)
+  return differing === 0
 }
 
 function admit(holder: Holder, now: number): Caller | Refusal {
@@ -147,5 +160,5 @@ function digestOf(key: KeySecret, generated: () => Secret | undefined): string |
   if (key.type === 'digest') return key.sha256
   const value = (key.type === 'plain' ? key.secret : generated())?.reveal()
   if (value === undefined) return undefined
-  return PRESENTABLE.test(value) ? hash('sha256', value) : 'malformed'
+  return fold(value) === undefined ? 'malformed' : hash('sha256', value)
 }
