@@ -101,7 +101,7 @@ function fold(text: string): number | undefined {
   return beyond < 0 ? undefined : folded
 }
 
-/** Compares all characters, whatever they are: `timingSafeEqual` for texts of ASCII, without two copies. */
+/** Compares all characters, also after a difference: `timingSafeEqual` for texts of ASCII, without two copies. */
 function isSame(key: string, text: string): boolean {
   if (key.length !== text.length) return false
   let differing = 0
