@@ -22,12 +22,11 @@ import { MemberKeys } from '../wire/member-keys.js'
 import type { Body, Span } from './body.js'
 import type { Call } from './call.js'
 import { formViolations, readForm } from './form.js'
-
-import { referenceMembers } from './held/references.js'
 import { COPIES_PER_BODY } from './memory.js'
 import { hasBody, invite, readBody } from './read-body.js'
-import { isStateful, readsState, readTurnOptions } from './state/open-turn.js'
-import { referencesIn } from './state/references.js'
+import { referenceMembers } from './resources/references.js'
+import { isStateful, readsState, readTurnOptions } from './responses/open-turn.js'
+import { referencesIn } from './responses/references.js'
 
 /** Checks size, form and schema of a request, and learns which model it names and whether it wants a stream. */
 export function admit(call: Call, route: Route): Body | Promise<Body> {

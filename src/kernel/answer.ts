@@ -1,15 +1,15 @@
 import type { Route } from '../core/plan.js'
 import { unlistedModel } from '../core/refusals.js'
 import type { Call } from './call.js'
-import { listResources } from './held/list.js'
-import type { Serve } from './held/refresh.js'
 import { type MethodsOf, modelShape } from './model-shapes.js'
 import { NOT_ALLOWED, whyNot } from './resolve.js'
+import { listResources } from './resources/list.js'
+import type { Serve } from './resources/refresh.js'
+import { forgetDeleted, STATE_ANSWERS } from './responses/answers.js'
+import { CLIENT_SECRET_ANSWERS } from './responses/client-secret-answer.js'
+import { COMPLETION_ANSWERS } from './responses/completion-answers.js'
+import { CONVERSATION_ANSWERS } from './responses/conversation-answers.js'
 import type { Feature, Maybe } from './stages.js'
-import { forgetDeleted, STATE_ANSWERS } from './state/answers.js'
-import { CLIENT_SECRET_ANSWERS } from './state/client-secret-answer.js'
-import { COMPLETION_ANSWERS } from './state/completion-answers.js'
-import { CONVERSATION_ANSWERS } from './state/conversation-answers.js'
 
 /** Answers of the gateway's own: the models that the presented key may use, in the shape of the caller's family; and state. */
 export const answers: Feature = {

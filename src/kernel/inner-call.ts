@@ -1,8 +1,8 @@
 import { GatewayError } from '../core/errors.js'
 import type { Call } from './call.js'
 import { connectedFrom, InnerRequest, InnerResponse, type Inside } from './inner.js'
-import type { Serve } from './state/background.js'
-import { innerHeaders } from './state/inner-headers.js'
+import type { Serve } from './responses/background.js'
+import { innerHeaders } from './responses/inner-headers.js'
 import type { Work } from './watchdog.js'
 
 /** The whole answer to a request that was made inside the process. */

@@ -1,8 +1,8 @@
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { markWritten } from './mark-written.js'
-import type { Conversation } from './state/conversations.js'
-import type { ResponseTurn } from './state/response-turn.js'
+import type { Conversation } from './responses/conversations.js'
+import type { ResponseTurn } from './responses/response-turn.js'
 
 /** What a request from inside the process says beyond its bytes. */
 export interface Inside {

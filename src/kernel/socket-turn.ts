@@ -4,7 +4,7 @@ import { isObject, type JsonObject, parseJson } from '../core/json.js'
 import type { FramedSocket } from '../net/framed-socket.js'
 import { SseDecoder, WireLimitError } from '../wire/sse.js'
 import { type InnerRequest, InnerResponse, type Receiver } from './inner.js'
-import type { LastTurn } from './state/last-turn.js'
+import type { LastTurn } from './responses/last-turn.js'
 
 const LIMITS = { line: 16 * 1024 * 1024, event: 16 * 1024 * 1024 }
 /** Maximum length of a refusal that is passed on. */

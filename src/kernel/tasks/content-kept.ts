@@ -1,7 +1,7 @@
 import { GatewayError } from '../../core/errors.js'
 import type { TaskVariant } from '../../core/task-kind.js'
 import type { Call } from '../call.js'
-import { stored } from '../state/faults.js'
+import { stored } from '../responses/faults.js'
 import type { Work } from '../watchdog.js'
 import { type ContentRequest, expired, typeOfContent } from './content-relay.js'
 import type { Kept, Task } from './record.js'

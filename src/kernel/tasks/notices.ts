@@ -1,6 +1,6 @@
 import { isObject, type JsonObject, parseJson } from '../../core/json.js'
 import type { Store, StoredRecord } from '../../core/store.js'
-import { stored } from '../state/faults.js'
+import { stored } from '../responses/faults.js'
 import type { Task } from './record.js'
 
 /** Where notifications stand until they are taken, one for each task. */

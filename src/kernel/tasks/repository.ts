@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { isObject, parseJson } from '../../core/json.js'
 import type { Range, ScanRange, Store, StoredRecord } from '../../core/store.js'
-import { stored } from '../state/faults.js'
+import { stored } from '../responses/faults.js'
 import { decodeTask, encodeTask, isTaskId, type Task } from './record.js'
 
 /** A task and the record that it stands in, so that it can be changed. */

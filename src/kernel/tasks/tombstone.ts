@@ -1,5 +1,5 @@
 import type { Store } from '../../core/store.js'
-import { stored } from '../state/faults.js'
+import { stored } from '../responses/faults.js'
 import { isTaskId, type Task } from './record.js'
 
 const NAMESPACE = 'tasks-gone'

@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { CallPart, Part, ReasoningPart, Seal, TextEvent, TextRequest, Turn } from '../../../src/core/text.js'
 import type { Call } from '../../../src/kernel/call.js'
-import { ReasoningCache } from '../../../src/kernel/state/reasoning-cache.js'
+import { ReasoningCache } from '../../../src/kernel/responses/reasoning-cache.js'
 import { recallSeals, SealGatherer, withRecalled } from '../../../src/kernel/translate/seals.js'
 import { MemoryStore } from '../../../src/stores/memory.js'
 

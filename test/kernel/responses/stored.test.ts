@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { Json, JsonObject } from '../../../src/core/json.js'
-import { decodeStored, encodeStored, headOf, type OwnResponse } from '../../../src/kernel/state/stored.js'
+import { decodeStored, encodeStored, headOf, type OwnResponse } from '../../../src/kernel/responses/stored.js'
 import { fc } from '../../helpers/property.js'
 
 // Records of responses: lines of JSON, which are written and read one by one.

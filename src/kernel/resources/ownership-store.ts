@@ -1,7 +1,7 @@
 import { isObject, type JsonObject } from '../../core/json.js'
 import type { ResourceKind } from '../../core/resources.js'
 import { isPlace, type Range, type Store, type StoredRecord } from '../../core/store.js'
-import { stored } from '../state/faults.js'
+import { stored } from '../responses/faults.js'
 import { isOwnedByAnyone } from './is-owned.js'
 import { textAt, timestampOf } from './read-object.js'
 import { truncateObject } from './truncate-object.js'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { IdTap } from '../../../src/kernel/state/id-tap.js'
+import { IdTap } from '../../../src/kernel/responses/id-tap.js'
 
 const created = { type: 'response.created', response: { id: 'resp_1', tools: [{ id: 'no' }] } }
 const STREAM = `: hello\r\n\r\nevent: response.created\r\ndata: ${JSON.stringify(created)}\r\n\r\nevent: x\ndata: {}\n\n`

@@ -1,5 +1,9 @@
 import t from 'tap'
-import { nameOfResult, type ResultNames, ResultNamesDraft } from '../../../../src/kernel/held/batch/result-names.js'
+import {
+  nameOfResult,
+  type ResultNames,
+  ResultNamesDraft,
+} from '../../../../src/kernel/resources/batch/result-names.js'
 
 function namesOf(...requests: readonly (readonly [id: string, asked: string, sent: string])[]): ResultNames {
   const draft = new ResultNamesDraft()

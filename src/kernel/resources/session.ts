@@ -5,8 +5,8 @@ import type { ResumableUpload } from '../../core/resources.js'
 import { isPlace } from '../../core/store.js'
 import type { Call } from '../call.js'
 import { originOf } from '../origin.js'
-import { stored } from '../state/faults.js'
-import { newId } from '../state/ids.js'
+import { stored } from '../responses/faults.js'
+import { newId } from '../responses/ids.js'
 
 const NAMESPACE = 'upload-sessions'
 /** How long an upload may take from its first request to its last, milliseconds. */

@@ -1,6 +1,6 @@
 import { isObject, parseJson } from '../../../core/json.js'
 import { isPlace, type Store } from '../../../core/store.js'
-import { stored } from '../../state/faults.js'
+import { stored } from '../../responses/faults.js'
 
 const NAMESPACE = 'batch-models'
 const DAY_MS = 24 * 3_600_000

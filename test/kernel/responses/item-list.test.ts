@@ -1,5 +1,5 @@
 import t from 'tap'
-import { itemList } from '../../../src/kernel/state/item-list.js'
+import { itemList } from '../../../src/kernel/responses/item-list.js'
 
 const items = Array.from({ length: 25 }, (_, n) => ({ id: `i${n}`, type: 'message' }))
 const list = (query: string, of = items) => itemList(of, new URLSearchParams(query))

@@ -1,9 +1,9 @@
 import t from 'tap'
 import { GatewayError } from '../../../src/core/errors.js'
 import type { JsonObject } from '../../../src/core/json.js'
-import { STATE_BOUNDS, type StateBounds } from '../../../src/kernel/state/bounds.js'
-import { Conversations } from '../../../src/kernel/state/conversations.js'
-import { ResponseTurn, type TurnOptions } from '../../../src/kernel/state/response-turn.js'
+import { STATE_BOUNDS, type StateBounds } from '../../../src/kernel/responses/bounds.js'
+import { Conversations } from '../../../src/kernel/responses/conversations.js'
+import { ResponseTurn, type TurnOptions } from '../../../src/kernel/responses/response-turn.js'
 import { MemoryStore } from '../../../src/stores/memory.js'
 
 const WISHES: TurnOptions = { previous: undefined, store: true, background: false }

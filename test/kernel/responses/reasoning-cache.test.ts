@@ -1,5 +1,5 @@
 import t from 'tap'
-import { ReasoningCache } from '../../../src/kernel/state/reasoning-cache.js'
+import { ReasoningCache } from '../../../src/kernel/responses/reasoning-cache.js'
 import { MemoryStore } from '../../../src/stores/memory.js'
 
 const PARTS = [{ type: 'reasoning', text: '', seal: { by: 'messages', value: 'sig' } }]

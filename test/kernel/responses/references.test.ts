@@ -1,5 +1,5 @@
 import t from 'tap'
-import { mayRefer, referencesIn } from '../../../src/kernel/state/references.js'
+import { mayRefer, referencesIn } from '../../../src/kernel/responses/references.js'
 
 t.test('references are known by their type, or by having neither type nor role', async t => {
   const input = [

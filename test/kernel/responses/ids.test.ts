@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import t from 'tap'
-import { derivedId, isOwnId, itemId, newId } from '../../../src/kernel/state/ids.js'
+import { derivedId, isOwnId, itemId, newId } from '../../../src/kernel/responses/ids.js'
 
 t.test('ids that are made here are known to be, whatever they are of', async t => {
   const ids = [newId('resp_'), newId('conv_'), itemId('message'), itemId('odd'), derivedId('reasoning', 'resp_1', 3)]

@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { ResourceKind } from '../../../src/core/resources.js'
-import { idIn, OwnershipStore } from '../../../src/kernel/held/ownership-store.js'
+import { idIn, OwnershipStore } from '../../../src/kernel/resources/ownership-store.js'
 import { MemoryStore } from '../../../src/stores/memory.js'
 
 const LIST = { pages: 'ids', member: 'data', pageSize: 20, maxPageSize: 100, filter: [] } as const

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../core/json.js'
 import { isPlace, type Store, type StoredRecord } from '../../core/store.js'
-import { isOwnedByAnyone } from '../held/is-owned.js'
+import { isOwnedByAnyone } from '../resources/is-owned.js'
 import { yieldToEventLoop } from '../translate/steps.js'
 import type { StateBounds } from './bounds.js'
 import {

@@ -1,6 +1,6 @@
 import type { ScanRange, Store } from '../../core/store.js'
 import { isPlace } from '../../core/store-place.js'
-import { stored } from '../state/faults.js'
+import { stored } from '../responses/faults.js'
 
 /** Owners that are looked at; of more nobody can tell in time, so whatever is asked for counts as somebody's. */
 const MAX_OWNERS = 1000

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { ResponseObserver } from '../../../src/kernel/state/response-observer.js'
+import { ResponseObserver } from '../../../src/kernel/responses/response-observer.js'
 
 function told(events: boolean, pieces: readonly string[], ends = true): readonly string[] {
   const seen: string[] = []

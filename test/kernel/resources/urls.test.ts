@@ -1,5 +1,5 @@
 import t from 'tap'
-import { nameInUrl } from '../../../src/kernel/held/urls.js'
+import { nameInUrl } from '../../../src/kernel/resources/urls.js'
 
 const HOSTS = new Set(['up.example'])
 const name = (text: string): string | undefined => nameInUrl(text, 'files/', HOSTS)

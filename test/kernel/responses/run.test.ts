@@ -1,7 +1,7 @@
 import t from 'tap'
-import { EventShares } from '../../../src/kernel/state/event-shares.js'
-import { Run } from '../../../src/kernel/state/run.js'
-import type { OwnResponse } from '../../../src/kernel/state/stored.js'
+import { EventShares } from '../../../src/kernel/responses/event-shares.js'
+import { Run } from '../../../src/kernel/responses/run.js'
+import type { OwnResponse } from '../../../src/kernel/responses/stored.js'
 
 const DRAFT: OwnResponse = {
   kind: 'own',

@@ -1,5 +1,5 @@
 import type { Store } from '../../core/store.js'
-import { isOwnedByAnyone } from '../held/is-owned.js'
+import { isOwnedByAnyone } from '../resources/is-owned.js'
 import type { StateBounds } from './bounds.js'
 import { stored } from './faults.js'
 import type { StoredResponse } from './stored.js'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { truncateObject } from '../../../src/kernel/held/truncate-object.js'
+import { truncateObject } from '../../../src/kernel/resources/truncate-object.js'
 
 t.test('what is small stays as it is', async t => {
   const object = { id: 'file-1', nested: { a: [1, 2] } }

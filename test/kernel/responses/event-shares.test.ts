@@ -1,5 +1,5 @@
 import t from 'tap'
-import { EventShares } from '../../../src/kernel/state/event-shares.js'
+import { EventShares } from '../../../src/kernel/responses/event-shares.js'
 
 const MIB = 1024 * 1024
 

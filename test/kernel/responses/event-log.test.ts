@@ -1,5 +1,5 @@
 import t from 'tap'
-import { EventLog } from '../../../src/kernel/state/event-log.js'
+import { EventLog } from '../../../src/kernel/responses/event-log.js'
 
 const KIB = 1024
 
