@@ -13,7 +13,7 @@ import type { Problems } from './problems.js'
 import { Protocols } from './protocols.js'
 import { ResourceKinds } from './resource-kinds.js'
 import { type CompileSchema, Schemas } from './schemas.js'
-import { FixedService, HolderService, ModelService, type Parts, type Service } from './service.js'
+import { FixedService, ModelService, type Parts, ResourceService, type Service } from './service.js'
 import { compileTaskRoute } from './tasks.js'
 
 /** Compiles routes, with what several of them share made once. */
@@ -153,7 +153,7 @@ export class RouteCompiler {
 
   /** Upstreams that speak the stateful protocol: what they keep for others than the callers here has no model. */
   #keepers(timeouts: RouteConfig['timeouts'], retry: RouteConfig['retry']): Service {
-    return new HolderService(this.#parts, { protocol: STATEFUL, timeouts, retry, strict: false })
+    return new ResourceService(this.#parts, { protocol: STATEFUL, timeouts, retry, strict: false })
   }
 
   #find({
@@ -181,7 +181,7 @@ export class RouteCompiler {
       batch: batch !== undefined,
     }
     if (model === undefined && upstream === undefined && resource !== undefined)
-      return new HolderService(this.#parts, settings)
+      return new ResourceService(this.#parts, settings)
     // A task that is made of another one is made by the model of that one.
     if (model === undefined && task === undefined) return new FixedService(this.#parts, settings, upstream ?? '')
     const key = JSON.stringify(settings)

@@ -142,7 +142,7 @@ export class FixedService extends UnnamedService {
 }
 
 /** Every upstream that may keep resources for callers, in the order of the file. */
-export class HolderService extends UnnamedService {
+export class ResourceService extends UnnamedService {
   constructor(parts: Parts, settings: ExchangeSettings) {
     super(parts, settings, [...parts.compiledUpstreams.keys()])
   }
