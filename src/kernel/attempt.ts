@@ -43,7 +43,9 @@ export class Attempt implements UpstreamHandler, Source, Worker {
   readonly #dispatched: number
   readonly #started = performance.now()
   #phase: Phase = 'connect'
+  /** When its time-out began: known at the first check after what began it, so that an event costs no look at the clock. */
   #since = this.#started
+  #hasMoved = false
   #pool: UpstreamPool | undefined
   #controller: UpstreamController | undefined
   #relay: Relay | undefined
@@ -203,7 +205,7 @@ export class Attempt implements UpstreamHandler, Source, Worker {
 
   content(): void {
     this.#phase = 'content'
-    this.#since = performance.now()
+    this.#hasMoved = true
   }
 
   pause(): void {
@@ -212,7 +214,7 @@ export class Attempt implements UpstreamHandler, Source, Worker {
   }
 
   readonly resume = (): void => {
-    this.#since = performance.now()
+    this.#hasMoved = true
     this.#paused = false
     this.continueReading()
   }
@@ -262,6 +264,10 @@ export class Attempt implements UpstreamHandler, Source, Worker {
 
   check(now: number): void {
     const { timeouts } = this.exchange
+    if (this.#hasMoved) {
+      this.#hasMoved = false
+      this.#since = now
+    }
     switch (this.#phase) {
       case 'queue':
         if (now - this.#since > timeouts.queue || now - this.#dispatched > timeouts.total)
@@ -300,7 +306,7 @@ export class Attempt implements UpstreamHandler, Source, Worker {
 
   private enter(phase: Phase): void {
     this.#phase = phase
-    this.#since = performance.now()
+    this.#hasMoved = true
   }
 
   private stop(): void {
