@@ -1,12 +1,14 @@
-import { CR, LF } from '../core/ascii.js'
+import { COLON, CR, LF, QUOTE, SPACE } from '../core/ascii.js'
 import { parseJson } from '../core/json.js'
 import type { Usage, UsagePaths } from '../core/plan.js'
+import { startsAt } from './bytes.js'
 import { decodeSse } from './sse.js'
 import { TAIL_BYTES, type Tail } from './tail.js'
 import { type Numbers, PassingUsage, type UsagePlaces, usageOf, usagePlaces } from './usage.js'
 
 /** Max events with usage that are read from the end of a stream while some number is missing. */
 const MAX_EVENTS = 8
+const NULL = Buffer.from('null')
 const BLANK_LINE = Buffer.from('\n\n')
 
 /**
@@ -46,13 +48,13 @@ export class EventUsage {
 
   private fillFromEnd(numbers: Numbers, tail: Tail): void {
     const bytes = tail.bytes()
-    const names = this.#places.names.map(name => new LastBefore(bytes, name))
+    const mentions = mentionsOf(bytes, this.#places.names)
     const starts = new EventStarts(bytes)
     let end = bytes.length
     for (let told = 0; told < MAX_EVENTS && !this.#places.isComplete(numbers); ) {
-      let found = -1
-      for (const name of names) found = Math.max(found, name.find(end))
-      if (found < 0) return
+      const found = mentions.pop()
+      if (found === undefined) return
+      if (found >= end) continue
       const start = starts.before(found)
       // The event's beginning is missing: the event was longer than the tail, or began long before the end.
       if (start === 0 && tail.isCut) return
@@ -75,21 +77,42 @@ function documentOf(lines: Uint8Array): unknown {
   return parseJson(decodeSse(Buffer.concat([lines, BLANK_LINE]))[0]?.data ?? '')
 }
 
-/** Searches backwards for a text; looks at each byte once. */
+/**
+ * Where the names stand, in ascending order, but for values of null: some servers have one in each event. The search is for
+ * a name without its first quote, since it stops at each character that is the first one of what it is for.
+ */
+function mentionsOf(bytes: Buffer, names: readonly Buffer[]): number[] {
+  const mentions: number[] = []
+  for (const name of names) {
+    const bare = name.subarray(1)
+    for (let at = bytes.indexOf(bare, 1); at >= 0; at = bytes.indexOf(bare, at + bare.length)) {
+      if (bytes[at - 1] === QUOTE && !isNull(bytes, at + bare.length)) mentions.push(at - 1)
+    }
+  }
+  return names.length === 1 ? mentions : mentions.sort((one, other) => one - other)
+}
+
+/** Whether the value of a key that ends at `end` is null. */
+function isNull(bytes: Buffer, end: number): boolean {
+  let at = end
+  while (bytes[at] === SPACE || bytes[at] === COLON) at++
+  return at > end && startsAt(bytes, at, NULL)
+}
+
+/** Searches backwards for a byte; looks at each one once. */
 class LastBefore {
   readonly #bytes: Buffer
-  readonly #wanted: Uint8Array
+  readonly #wanted: number
   #found = Number.POSITIVE_INFINITY
 
-  constructor(bytes: Buffer, wanted: Uint8Array) {
+  constructor(bytes: Buffer, wanted: number) {
     this.#bytes = bytes
     this.#wanted = wanted
   }
 
-  /** Start of the last occurrence that ends at or before `end`; -1 if there is none. `end` must never grow between calls. */
+  /** The last occurrence before `end`; -1 if there is none. `end` must never grow between calls. */
   find(end: number): number {
-    const last = end - this.#wanted.length
-    if (this.#found > last) this.#found = last < 0 ? -1 : this.#bytes.lastIndexOf(this.#wanted, last)
+    if (this.#found >= end) this.#found = end === 0 ? -1 : this.#bytes.lastIndexOf(this.#wanted, end - 1)
     return this.#found
   }
 }
@@ -102,8 +125,8 @@ class EventStarts {
 
   constructor(bytes: Buffer) {
     this.#bytes = bytes
-    this.#lf = new LastBefore(bytes, Buffer.of(LF))
-    this.#cr = new LastBefore(bytes, Buffer.of(CR))
+    this.#lf = new LastBefore(bytes, LF)
+    this.#cr = new LastBefore(bytes, CR)
   }
 
   /** Start of the event that contains a byte: just after the preceding blank line. */

@@ -2,6 +2,8 @@ import { isObject, parseJson } from '../../core/json.js'
 import { decodeSse } from '../../wire/sse.js'
 
 const ERROR_WORD = '"error"'
+/** A search stops at each character that is the first one of what it is for: in JSON, quotes are many times as frequent. */
+const ERROR_ENDING = Buffer.from('rror"')
 /** The last event of a stateful response that failed. */
 const FAILED_EVENT = 'response.failed'
 /** How many of the last events are examined: usage and the mark that ends a stream follow an error. */
@@ -12,7 +14,7 @@ const MAX_LAST_EVENTS = 4
  * any other. `tail` may begin anywhere in an event. One search where there is none: it is asked once a stream.
  */
 export function endsInError(tail: Buffer): boolean {
-  if (!tail.includes(ERROR_WORD)) return false
+  if (!tail.includes(ERROR_ENDING) || !tail.includes(ERROR_WORD)) return false
   return decodeSse(tail)
     .slice(-MAX_LAST_EVENTS)
     .some(({ data }) => data.includes(ERROR_WORD) && reportsError(parseJson(data)))
