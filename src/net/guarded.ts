@@ -1,7 +1,8 @@
-import { Client, type Dispatcher } from 'undici'
+import type { Dispatcher } from 'undici'
 import { addressOf, MediaGuard, type MediaRules } from './media-url.js'
 import type { Dispatched, UpstreamHandler, UpstreamRequest } from './pools.js'
 import { addressesOf, pinned, type Resolve } from './resolve.js'
+import { Client } from './undici.js'
 
 interface GuardedOptions extends MediaRules {
   /** Milliseconds for the connection and for the head of the answer, and between two pieces of it. */

@@ -1,9 +1,9 @@
-import { Client } from 'undici'
 import { isOutOfDescriptors, outOfDescriptors } from '../core/descriptors.js'
 import { GatewayError } from '../core/errors.js'
 import { HEAD_BYTES, MEDIA_TYPES, mediaTypeOf, sniff } from './media-type.js'
 import { Blocked, MediaGuard, type MediaRules } from './media-url.js'
 import { addressesOf, pinned, type ResolvedAddress } from './resolve.js'
+import { Client } from './undici.js'
 
 interface MediaOptions extends MediaRules {
   /** Most bytes of one document. */

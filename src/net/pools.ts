@@ -1,5 +1,6 @@
-import { type Dispatcher, Pool } from 'undici'
+import type { Dispatcher } from 'undici'
 import { FairQueue } from '../core/fair-queue.js'
+import { Pool } from './undici.js'
 
 export interface UpstreamRequest {
   readonly method: string

@@ -47,3 +47,10 @@ t.test('dependencies stay packages of their own, which users can update', { skip
     )
   }
 })
+
+t.test('the bundle is ASCII: one other character doubles the memory of its whole file', { skip }, async t => {
+  for (const name of readdirSync(BUNDLE).filter(file => file.endsWith('.js'))) {
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: the range of ASCII
+    t.notMatch(readFileSync(join(BUNDLE, name), 'utf8'), /^.*[^\x00-\x7f].*$/m, name)
+  }
+})

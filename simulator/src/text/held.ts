@@ -28,7 +28,7 @@ const KINDS: readonly (readonly [RegExp, Kind])[] = [
   [/query|question|search|text|input|message|prompt|topic|keyword|sentence|content|subject|term/i, 'words'],
 ]
 
-const NAME = String.raw`\p{Lu}[\p{L}\p{N}'’.-]*(?:,? \p{Lu}[\p{L}\p{N}'’.-]*)*`
+const NAME = String.raw`\p{Lu}[\p{L}\p{N}'\u2019.-]*(?:,? \p{Lu}[\p{L}\p{N}'\u2019.-]*)*`
 const PLACES = 'in|at|for|from|to|of|near|about|by|with'
 const NUMBER = /(?<![\p{L}\d.])-?\d+(?:\.\d+)?(?![\p{L}\d])/gu
 
@@ -37,7 +37,7 @@ const FOUND: Readonly<Record<Kind, readonly RegExp[]>> = {
   email: [/(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+/gu],
   date: [/\b\d{4}-\d\d-\d\d\b/gu, /\b(?:today|tomorrow|yesterday|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b/giu],
   path: [/(?<!\S)(?:\.{0,2}\/)?[\w.-]+(?:\/[\w.-]+)*\.[A-Za-z]\w{0,4}\b/gu, /(?<!\S)(?:~|\.{1,2})?\/[\w./-]*\w/gu],
-  sum: [/[\d(][\d\s().]{0,40}[-+*/^×÷%x][-+*/^×÷%x\d\s().]{0,80}[\d)]/gu],
+  sum: [/[\d(][\d\s().]{0,40}[-+*/^\u00d7\u00f7%x][-+*/^\u00d7\u00f7%x\d\s().]{0,80}[\d)]/gu],
   code: [/`([^`\n]+)`/gu],
   words: [/\b(?:for|about|on|of)\s+(?:the\s+)?([^?!.\n]+)/giu, /^([^?!\n]+)/gu],
   name: [
@@ -46,7 +46,7 @@ const FOUND: Readonly<Record<Kind, readonly RegExp[]>> = {
     new RegExp(`\\b(?:${PLACES})\\s+(?:the |a |an )?(\\p{Ll}[\\p{L}'’-]*(?: \\p{Ll}[\\p{L}'’-]*)?)`, 'gu'),
   ],
 }
-const QUOTED = /"([^"\n]{1,200})"|“([^”\n]{1,200})”|(?<![\p{L}\p{N}])'([^'\n]{1,200})'(?![\p{L}])/gu
+const QUOTED = /"([^"\n]{1,200})"|\u201c([^\u201d\n]{1,200})\u201d|(?<![\p{L}\p{N}])'([^'\n]{1,200})'(?![\p{L}])/gu
 /** Kinds whose values stand out of any text. */
 const EVIDENT: ReadonlySet<Kind> = new Set(['url', 'email', 'sum'])
 /** What stands behind a name and is no part of it. */
