@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Files } from '../dist/config/files.js'
 import { openFile } from '../dist/config/open.js'
+import { ParsedFiles } from '../dist/config/parsed-files.js'
 import { Report } from '../dist/config/report.js'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -14,7 +15,8 @@ const known = {}
 for (const [folder, type] of Object.entries(TYPES)) {
   for (const name of readdirSync(join(root, folder))) {
     if (!name.endsWith('.yaml')) continue
-    const context = { files: new Files(), report: new Report(), budget: { characters: Number.POSITIVE_INFINITY } }
+    const budget = { characters: Number.POSITIVE_INFINITY }
+    const context = { files: new Files(), parsed: new ParsedFiles(), report: new Report(), budget }
     const file = join(root, folder, name)
     const document = openFile(file, type, false, context)
     if (document === undefined || context.report.sorted().length > 0) continue

@@ -1,6 +1,7 @@
 import type { Json } from '../core/json.js'
 import type { Site } from './document.js'
 import type { Files } from './files.js'
+import type { ParsedFiles } from './parsed-files.js'
 import { quoted, type Report } from './report.js'
 import { interpolateText, type Variables } from './variables.js'
 
@@ -15,6 +16,7 @@ export interface Context {
   readonly report: Report
   readonly variables: Variables
   readonly files: Files
+  readonly parsed: ParsedFiles
   readonly secrets: SecretsMode
   /** Milliseconds since the epoch. */
   readonly now: number

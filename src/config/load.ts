@@ -16,6 +16,7 @@ import { lint } from './lints.js'
 import { Locator } from './locate.js'
 import { readModels } from './models.js'
 import { openFile } from './open.js'
+import { type ParsedBefore, ParsedFiles } from './parsed-files.js'
 import { type Overrides, readSettings } from './process-settings.js'
 import type { RawProtocol } from './raw.generated.js'
 import { checkReachable } from './reachable.js'
@@ -43,6 +44,8 @@ export interface LoadOptions {
   readonly shipped?: string
   /** Characters of YAML that may be read, shipped files left out; beyond that {@link TooMuchText} is thrown. */
   readonly mostText?: number
+  /** What the load before has read. */
+  readonly parsed?: ParsedBefore
 }
 
 export interface Loaded {
@@ -54,6 +57,8 @@ export interface Loaded {
   readonly sources: readonly string[]
   /** Folders in which files may appear that an include takes in. */
   readonly watch: readonly string[]
+  /** For the next load. */
+  readonly parsed: ParsedBefore
   /** sha256 in hex over all sources and variables: the same digest, the same configuration. */
   readonly digest: string
   /** Where something of the configuration is written, for problems that are found later. */
@@ -65,6 +70,7 @@ export async function load(options: LoadOptions): Promise<Loaded> {
   const context: Context = {
     report: new Report(),
     variables: new Variables(options.env),
+    parsed: new ParsedFiles(options.parsed),
     files: new Files(options.text === undefined ? undefined : new Map([[resolve(options.file), options.text]])),
     secrets: options.secrets ?? 'leave',
     now: Date.now(),
@@ -80,6 +86,7 @@ export async function load(options: LoadOptions): Promise<Loaded> {
     sources: context.files.paths,
     watch: folders,
     digest: digest(context, options),
+    parsed: context.parsed.read,
     locate: path =>
       assembled?.locator.spot(parsePathText(path) ?? []) ?? { position: { file, line: 1, column: 1 }, length: 1 },
   }

@@ -28,28 +28,42 @@ export function openFile(
 ): Document | undefined {
   const source = readSource(path, context)
   if (source === undefined) return undefined
-  if (shipped) return openShipped(source, type, context)
+  if (shipped && type !== 'any') return openShipped(source, type, context)
   context.budget.characters -= source.text.length
   if (context.budget.characters < 0) throw new TooMuchText(`${path} is too large to read`)
-  return open(source, type, false, context.report)
+  return type === 'any' ? parse(source, false, context.report) : openOwn(source, type, context)
 }
 
-function open(source: Source, type: FileType | 'any', shipped: boolean, report: Report): Document | undefined {
+function open(source: Source, type: FileType, shipped: boolean, report: Report): Document | undefined {
   const document = parse(source, shipped, report)
-  if (document !== undefined && type !== 'any') checkSchema(document, type, report)
+  if (document !== undefined) checkSchema(document, type, report)
   return document
 }
 
-function openShipped(source: Source, type: FileType | 'any', { files, report }: Context): Document | undefined {
+/** A file of the user's, which is parsed anew where it has changed since the last load. */
+function openOwn(source: Source, type: FileType, { files, parsed, report }: Context): Document | undefined {
+  const digest = files.digestOf(source.file)
+  const before = parsed.find(source.file, type, digest)
+  if (before !== undefined) return parsedBefore(source, before.value, false)
+  const document = open(source, type, false, report)
+  if (document !== undefined && isGood(document)) {
+    parsed.keep(source.file, type, digest, document.tree.value, source.text.length)
+  }
+  return document
+}
+
+function openShipped(source: Source, type: FileType, { files, report }: Context): Document | undefined {
   const key = `${type} ${source.file}`
   const known = shippedDocuments.get(key)
   if (known?.source.text === source.text) return known
   const before = preparsed(source.file, type, files.digestOf(source.file))
-  const document = before === undefined ? open(source, type, true, report) : parsedBefore(source, before.value)
-  if (document !== undefined && document.tree.faults.length === 0 && document.misfits.size === 0) {
-    shippedDocuments.set(key, document)
-  }
+  const document = before === undefined ? open(source, type, true, report) : parsedBefore(source, before.value, true)
+  if (document !== undefined && isGood(document)) shippedDocuments.set(key, document)
   return document
+}
+
+function isGood({ tree, misfits }: Document): boolean {
+  return tree.faults.length === 0 && misfits.size === 0
 }
 
 function readSource(path: string, { files, report }: Context): Source | undefined {

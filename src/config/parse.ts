@@ -35,8 +35,8 @@ export function parse(source: Source, shipped: boolean, report: Report): Documen
 }
 
 /** The document of a source whose value is known already. */
-export function parsedBefore(source: Source, value: Json): Document {
-  return new Document(source, new YamlTree({ value, faults: [] }, () => reopened(source)), true)
+export function parsedBefore(source: Source, value: Json, shipped: boolean): Document {
+  return new Document(source, new YamlTree({ value, faults: [] }, () => reopened(source)), shipped)
 }
 
 function reopened(source: Source): ParsedNode | null {

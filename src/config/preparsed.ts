@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join, relative, sep } from 'node:path'
 import type { Json } from '../core/json.js'
 import { packageRoot } from '../core/package-root.js'
+import { withoutPrototypes } from './parsed-files.js'
 import type { FileType } from './validators.js'
 
 /** A shipped file as the build read it: without any problem, as a file of this type. */
@@ -20,7 +21,7 @@ let known: PreparsedFiles | undefined
  * The value of a shipped file, if it is still what the build parsed and checked (`scripts/preparse.mjs`): parsing all of them takes
  * a third of a start. Undefined where the file was edited, or the build did not see it.
  */
-export function preparsed(file: string, type: FileType | 'any', digest: string): { value: Json } | undefined {
+export function preparsed(file: string, type: FileType, digest: string): { value: Json } | undefined {
   const root = packageRoot()
   known ??= read(join(root, 'dist/preparsed.json'))
   const entry = known[relative(root, file).split(sep).join('/')]
@@ -33,13 +34,4 @@ function read(file: string): PreparsedFiles {
   } catch {
     return {}
   }
-}
-
-/** As the parser of YAML makes them, so that no name is special. */
-function withoutPrototypes(value: Json): Json {
-  if (typeof value !== 'object' || value === null) return value
-  if (Array.isArray(value)) return value.map(withoutPrototypes)
-  const bare: Record<string, Json> = Object.create(null)
-  for (const [name, inner] of Object.entries(value)) bare[name] = withoutPrototypes(inner)
-  return bare
 }

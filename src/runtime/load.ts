@@ -1,6 +1,7 @@
 import type { SecretsMode } from '../config/context.js'
 import { type Loaded, load } from '../config/load.js'
 import { TooMuchText } from '../config/open.js'
+import type { ParsedBefore } from '../config/parsed-files.js'
 import { compileSchema } from '../config/schemas.js'
 import type { Config, LogLevel } from '../core/config.js'
 import type { Problem } from '../core/problems.js'
@@ -40,6 +41,8 @@ export interface LoadedPlan {
   /** Folders in which new files may appear. */
   readonly watch: readonly string[]
   readonly digest: string
+  /** What large files say, for the next load. */
+  readonly parsed: ParsedBefore
 }
 
 /** A plan in service, and what it was compiled from. */
@@ -61,10 +64,10 @@ const MAX_INLINE_CHARS = 8 * 1024
  * The same beside traffic, in slices. A large configuration is read on another thread, and what has not changed is taken from
  * the running plan. Where nothing has changed at all, the plan is the running one.
  */
-export async function reloadPlan(options: LoadOptions, running: Running): Promise<LoadedPlan> {
+export async function reloadPlan(options: LoadOptions, running: Running, parsed: ParsedBefore): Promise<LoadedPlan> {
   const small = await loadSmall(options)
-  if (small === undefined) return reloadLarge(options, running)
-  if (small.config !== undefined && small.digest === running.plan.digest) return { ...readOf(small), ...running }
+  if (small === undefined) return reloadLarge(options, running, parsed)
+  if (small.config !== undefined && small.digest === running.plan.digest) return { ...running, ...readOf(small) }
   return compiled(small, options, inSlices)
 }
 
@@ -77,12 +80,12 @@ async function loadSmall(options: LoadOptions): Promise<Loaded | undefined> {
   }
 }
 
-async function reloadLarge(options: LoadOptions, running: Running): Promise<LoadedPlan> {
-  const reader = new Reader(orderOf(options))
+async function reloadLarge(options: LoadOptions, running: Running, parsed: ParsedBefore): Promise<LoadedPlan> {
+  const reader = new Reader({ ...orderOf(options), parsed })
   try {
     const { settings, ...read } = await reader.head
     if (settings === undefined) return { ...read, plan: undefined, config: undefined }
-    if (read.digest === running.plan.digest) return { ...read, ...running }
+    if (read.digest === running.plan.digest) return { ...running, ...read }
     const config = await reader.config(settings, running.config)
     const { plan, problems } = await inSlices(compiling(config, read.digest, toolsOf(options, config), running.plan))
     return outcome(read, config, plan, await reader.located(problems))
@@ -105,8 +108,8 @@ async function compiled(
   return outcome(readOf(loaded), config, plan, found)
 }
 
-function readOf({ problems, sources, watch, digest }: Loaded): Read {
-  return { problems, sources, watch, digest }
+function readOf({ problems, sources, watch, digest, parsed }: Loaded): Read {
+  return { problems, sources, watch, digest, parsed }
 }
 
 function orderOf({ file, env, overrides, text }: LoadOptions): Order {

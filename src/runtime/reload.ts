@@ -140,7 +140,7 @@ export class Reloads {
 
   async #load(isAsked: boolean): Promise<LoadedPlan> {
     try {
-      return await reloadPlan(this.#options, this.#running)
+      return await reloadPlan(this.#options, this.#running, this.#loaded.parsed)
     } catch (error) {
       this.#failed({ error: messageOf(error) }, messageOf(error), isAsked)
       throw error

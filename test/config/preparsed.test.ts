@@ -39,7 +39,6 @@ t.test('a file that was edited, and one taken for another type, are read anew', 
   t.equal(preparsed(file, 'routes', digestOf(Buffer.from('routes: {}'))), undefined)
   t.equal(preparsed(file, 'routes', ''), undefined)
   t.equal(preparsed(file, 'kind', digest), undefined)
-  t.equal(preparsed(file, 'any', digest), undefined)
   t.equal(preparsed(join(packageRoot(), 'routes/none.yaml'), 'routes', digest), undefined)
 })
 

@@ -128,9 +128,11 @@ function folderOf(t: Test): string {
   return folder
 }
 
-function sound({ plan, config, problems }: LoadedPlan): Running {
+type Sound = Running & Pick<LoadedPlan, 'parsed'>
+
+function sound({ plan, config, problems, parsed }: LoadedPlan): Sound {
   if (plan === undefined || config === undefined) throw new Error(JSON.stringify(problems.slice(0, 3), undefined, 1))
-  return { plan, config }
+  return { plan, config, parsed }
 }
 
 /** What a plan does, as far as requests see it. */
@@ -178,7 +180,7 @@ t.test('after any edits the plan is the one that a start would make', async t =>
     const before = running
     for (const edit of round) state = edit(state)
     write(folder, state)
-    running = sound(await reloadPlan(options, before))
+    running = sound(await reloadPlan(options, before, before.parsed))
     const fresh = sound(await loadPlan(options))
     t.ok(isSame(running.config, fresh.config), 'the configuration is the same, to the order of its members')
     const asked = [...names, ...Object.keys(state.models).slice(0, 5)]
@@ -202,7 +204,7 @@ t.test('problems found while reading and while compiling have their file, line a
   const clash = { ...stateOf(), routes: { 'POST /v1/chat/completions': '{ protocol: chat }', 'GET /x/{a}': 'off' } }
   for (const state of [broken, clash]) {
     write(folder, state)
-    const [reloaded, fresh] = [await reloadPlan(options, running), await loadPlan(options)]
+    const [reloaded, fresh] = [await reloadPlan(options, running, running.parsed), await loadPlan(options)]
     t.not(fresh.problems.length, 0)
     t.same(reloaded.problems, fresh.problems)
     t.equal(reloaded.plan === undefined, fresh.plan === undefined)
@@ -215,7 +217,38 @@ t.test('an unchanged configuration is the running plan', async t => {
   write(folder, stateOf())
   const running = sound(await loadPlan(options))
   write(folder, stateOf())
-  t.equal((await reloadPlan(options, running)).plan, running.plan)
+  t.equal((await reloadPlan(options, running, running.parsed)).plan, running.plan)
+})
+
+t.test('large files that did not change are not parsed again, whatever else did', async t => {
+  const folder = folderOf(t)
+  const options = { file: join(folder, 'gateway.yaml'), env: ENV }
+  write(folder, stateOf())
+  const running = sound(await loadPlan(options))
+  const [keys, models] = ['keys.yaml', 'models.yaml'].map(name => join(folder, name)) as [string, string]
+  t.same([...running.parsed.keys()].sort(), [keys, models])
+  const known = running.parsed.get(models)
+  // What the load before said of a file with this digest is believed: that shows that the file is not parsed.
+  const changed = { type: 'routes', digest: known?.digest ?? '', json: '{"models":{"other":"sim"}}' } as const
+  write(folder, { ...stateOf(), header: 1 })
+  const believed = sound(await reloadPlan(options, running, new Map([[models, changed]])))
+  t.same(Object.keys(believed.config.models), ['other'])
+  t.same(believed.parsed.get(models), changed)
+  write(folder, { ...stateOf(), models: { ...stateOf().models, 'm-0': 'sim' } })
+  const reread = sound(await reloadPlan(options, running, new Map([[models, changed]])))
+  t.equal(Object.keys(reread.config.models).length, MODELS + 1)
+})
+
+t.test('a file is kept only if JSON has all that it says, and if there is no problem in it', async t => {
+  const folder = folderOf(t)
+  const options = { file: join(folder, 'gateway.yaml'), env: ENV }
+  const odd = (value: string): string => `{ upstream: sim, request: [ { set: { a: ${value} } } ] }`
+  for (const value of ['.inf', '-0.0', '[ { b: .nan } ]']) {
+    write(folder, { ...stateOf(), models: { ...stateOf().models, odd: odd(value) } })
+    t.notOk((await loadPlan(options)).parsed.has(join(folder, 'models.yaml')), value)
+  }
+  write(folder, { ...stateOf(), models: { ...stateOf().models, 'm-1': '{ upstreem: sim }' } })
+  t.notOk((await loadPlan(options)).parsed.has(join(folder, 'models.yaml')), 'a misfit')
 })
 
 t.test('threads hand over secrets, objects without a prototype, and odd names', async t => {

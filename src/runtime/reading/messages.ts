@@ -1,4 +1,5 @@
 import type { LoadOptions } from '../../config/load.js'
+import type { ParsedBefore } from '../../config/parsed-files.js'
 import type { Config } from '../../core/config.js'
 import type { Problem } from '../../core/problems.js'
 
@@ -19,7 +20,7 @@ export type Section = (typeof SECTIONS)[number]
 export type Settings = Omit<Config, Section>
 
 /** What the thread is started with. */
-export type Order = Pick<LoadOptions, 'file' | 'env' | 'overrides' | 'text'>
+export type Order = Pick<LoadOptions, 'file' | 'env' | 'overrides' | 'text' | 'parsed'>
 
 /** What the thread says first. */
 export interface Head {
@@ -27,6 +28,7 @@ export interface Head {
   readonly sources: readonly string[]
   readonly watch: readonly string[]
   readonly digest: string
+  readonly parsed: ParsedBefore
   /** A parcel of {@link Settings}; absent where any problem is an error. */
   readonly settings?: unknown
 }

@@ -12,9 +12,9 @@ async function serve(port: MessagePort): Promise<void> {
   const { text, ...order } = workerData as Order
   // A buffer comes over as the bytes that it is.
   const loaded = await load(text === undefined ? order : { ...order, text: Buffer.from(text) })
-  const { config, problems, sources, watch, digest } = loaded
+  const { config, problems, sources, watch, digest, parsed } = loaded
   const entries = config === undefined ? undefined : entriesOf(config)
-  const head: Head = { problems, sources, watch, digest }
+  const head: Head = { problems, sources, watch, digest, parsed }
   port.postMessage(config === undefined ? head : { ...head, settings: new Parcel(settingsOf(config)).content })
   port.on('message', (question: Question) => {
     if (question === 'entries') port.postMessage(entries === undefined ? [] : nextOf(entries))
