@@ -134,7 +134,7 @@ export class JsonScanner extends JsonReader {
 
   /** The top-level control value of this name, available as soon as it has been read. */
   found(name: string): Found | undefined {
-    const span = this.#found.find(found => found.name === name)
+    const span = this.span(name)
     if (span === undefined) return undefined
     const { start, end } = span
     return {
@@ -226,7 +226,7 @@ export class JsonScanner extends JsonReader {
     const bytes = isHere ? this.#piece : this.#chunks.slice(start, at)
     const from = isHere ? start - this.#base : 0
     const to = from + at - start
-    if (isWatched) this.#seen = watched.bare.some(key => isAt(bytes, from, to, key)) || isEscaped(bytes, from, to)
+    if (isWatched) this.#seen = mayBeOneOf(watched.bare, bytes, from, to)
     if (!isTop) {
       if (this.#isInside && !this.#ruled) this.#ruled = ruled?.below(bytes, from, to) === true
       return g.COLON
@@ -242,9 +242,14 @@ export class JsonScanner extends JsonReader {
 
   private endControlKey({ name, exact }: ControlKey): number {
     if (!exact) return this.fail('variant', this.#token, name)
-    if (this.#found.some(found => found.name === name)) return this.fail('duplicate', this.#token, name)
+    if (this.span(name) !== undefined) return this.fail('duplicate', this.#token, name)
     this.#wanted = name
     return g.COLON
+  }
+
+  private span(name: string): Span | undefined {
+    for (const found of this.#found) if (found.name === name) return found
+    return undefined
   }
 
   /** Counts one more member, or one more element of an array past the skeleton's `full`. */
@@ -270,7 +275,9 @@ export class JsonScanner extends JsonReader {
   }
 }
 
-function isEscaped(bytes: Buffer, start: number, end: number): boolean {
+/** Whether a key is one of these, or has escapes. A function for each key would cost more than the comparison. */
+function mayBeOneOf(keys: readonly Buffer[], bytes: Buffer, start: number, end: number): boolean {
+  for (const key of keys) if (isAt(bytes, start, end, key)) return true
   for (let at = start; at < end; at++) if (bytes[at] === BACKSLASH) return true
   return false
 }

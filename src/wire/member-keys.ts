@@ -1,4 +1,3 @@
-import { BACKSLASH } from '../core/ascii.js'
 import { type MemberRule, memberName } from '../core/members.js'
 
 /** The longest spelling of one character of a name (`\u006d`), and separators. */
@@ -92,5 +91,5 @@ const ALL = Array.from({ length: 0x80 }, (_, code) => String.fromCharCode(code))
 
 function written(bytes: Buffer, start: number, end: number): string {
   const text = bytes.toString('utf8', start, end)
-  return bytes.subarray(start, end).includes(BACKSLASH) ? String(JSON.parse(`"${text}"`)) : text
+  return text.includes('\\') ? String(JSON.parse(`"${text}"`)) : text
 }
