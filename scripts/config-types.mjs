@@ -16,7 +16,10 @@ export function configArtefacts() {
   const { definitions } = gateway
   return [
     ['src/config/raw.generated.ts', () => rawTypes({ ...definitions, gateway, routesFile: routes })],
-    ['src/core/defaults.generated.ts', () => defaults({ ...definitions, tasks: gateway.properties.tasks })],
+    [
+      'src/core/defaults.generated.ts',
+      () => defaults({ ...definitions, tasks: gateway.properties.tasks, transport: gateway.properties.transport }),
+    ],
   ]
 }
 
@@ -140,7 +143,8 @@ const target = reference => reference.slice(reference.lastIndexOf('/') + 1)
 
 /** What holds where the files say nothing, by definition. Sizes become bytes, durations milliseconds. */
 function defaults(definitions) {
-  const sections = Object.entries(definitions).flatMap(([name, { properties = {} }]) => {
+  const sections = Object.entries(definitions).flatMap(([name, { properties = {}, ...whole }]) => {
+    if (whole.default !== undefined) return [`  ${name}: ${defaultText(whole)}\n`]
     const members = Object.entries(properties).filter(([, property]) => property.default !== undefined)
     const lines = members.map(([member, property]) => `    ${member}: ${defaultText(property)}\n`)
     return lines.length === 0 ? [] : [`  ${name}: {\n${lines.join('')}  },\n`]

@@ -19,7 +19,7 @@ export interface Overrides extends ListenOverrides {
 /** What holds for the whole process. */
 type Settings = Pick<
   Config,
-  'listen' | 'limits' | 'timeouts' | 'retry' | 'store' | 'spool' | 'log' | 'media' | 'tasks' | 'webhooks'
+  'listen' | 'limits' | 'timeouts' | 'retry' | 'store' | 'spool' | 'log' | 'transport' | 'media' | 'tasks' | 'webhooks'
 >
 
 /** The sections of the main file that are one thing each, with what holds where they say nothing. */
@@ -34,6 +34,7 @@ export function readSettings(main: Document, overrides: Overrides, context: Cont
     store,
     spool: readSpool(main, at('spool'), store, context),
     log: { level: overrides.logLevel ?? readLogLevel(main, at('log'), context) },
+    transport: sectionOf(main, 'transport') ?? DEFAULTS.transport,
     media: readMedia(sectionOf(main, 'media'), at('media'), context),
     tasks: readTasks(sectionOf(main, 'tasks'), at('tasks'), context),
     ...readWebhooks(sectionOf(main, 'webhooks'), at('webhooks'), context),

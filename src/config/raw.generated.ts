@@ -14,6 +14,7 @@ export type RawGateway = {
   readonly store?: RawStore
   readonly spool?: RawSpool
   readonly log?: RawLog
+  readonly transport?: 'fast' | 'node'
   readonly media?: RawMedia
   readonly tasks?: { readonly lease?: string; readonly wait?: string }
   readonly webhooks?: RawWebhooks

@@ -26,6 +26,7 @@ const MAIN_ONLY = new Set([
   'store',
   'spool',
   'log',
+  'transport',
   'media',
   'tasks',
   'webhooks',

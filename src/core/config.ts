@@ -34,6 +34,7 @@ export interface Config {
   readonly store: StoreConfig
   readonly spool: SpoolConfig
   readonly log: { readonly level: LogLevel }
+  readonly transport: TransportName
   readonly media: MediaConfig
   readonly tasks: TasksConfig
   /** Absent: no notifications of tasks. */
@@ -52,6 +53,9 @@ export interface Config {
   /** Request schemas by name, those that routes refer to. Draft-07. */
   readonly schemas: Readonly<Record<string, JsonObject>>
 }
+
+/** Who sends requests to upstreams: the gateway's own client, or a library alone. */
+export type TransportName = 'fast' | 'node'
 
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]

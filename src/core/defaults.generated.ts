@@ -127,4 +127,5 @@ export const DEFAULTS = {
     lease: 30000, // 30s
     wait: 30000, // 30s
   },
+  transport: 'fast',
 } as const

@@ -1,5 +1,5 @@
 import type { Codec, Traits } from './codec.js'
-import type { ListenConfig, LogLevel, ResetForm, SpoolConfig, TasksConfig, WebhookConfig } from './config.js'
+import type { Config, ListenConfig, LogLevel, ResetForm, SpoolConfig, TasksConfig, WebhookConfig } from './config.js'
 import type { Family } from './errors.js'
 import type { Limits, Retry, Timeouts } from './limits.js'
 import type { MediaConfig } from './media.js'
@@ -33,6 +33,7 @@ export interface Plan {
   readonly store: StoreConfig
   readonly spool: SpoolConfig
   readonly log: { readonly level: LogLevel }
+  readonly transport: Config['transport']
   readonly media: MediaConfig
   readonly tasks: TasksConfig
   readonly webhooks: WebhookConfig | undefined

@@ -109,9 +109,7 @@ export class Attempt implements UpstreamHandler, Source, Worker {
     status: number,
     headers: Record<string, string | string[] | undefined>,
   ): void {
-    if (status < 200 || this.#phase === 'over') return
-    // They keep the buffer that they arrived in alive as long as the answer: 64 KiB per stream.
-    controller.rawHeaders = null
+    if (this.#phase === 'over') return
     this.#controller = controller
     this.#status = status
     if (this.call.kernel.sink.debugs) logAnswered(this.call, this.exchange, status, headers)

@@ -16,7 +16,7 @@ export function classify(cause: Error, connecting: boolean): { condition: RetryC
   if (cause instanceof GatewayError) return { condition: 'reset', error: cause }
   if (isOutOfDescriptors(cause)) return { condition: 'descriptors', error: outOfDescriptors(cause) }
   const code = 'code' in cause ? String(cause.code) : ''
-  if (code === 'UND_ERR_CONNECT_TIMEOUT') {
+  if (code === 'CONNECT_TIMEOUT' || code === 'UND_ERR_CONNECT_TIMEOUT') {
     return { condition: 'connect', error: timeout('connect', cause) }
   }
   if (connecting) {
@@ -40,8 +40,9 @@ export function classify(cause: Error, connecting: boolean): { condition: RetryC
   return { condition: 'reset', error }
 }
 
-/** The client library's codes for answers that break HTTP itself. */
+/** The codes of both clients for answers that break HTTP itself; those of the parser are `HPE_…`. */
 const MALFORMED = new Set([
+  'ANSWER_INVALID',
   'UND_ERR_HEADERS_OVERFLOW',
   'UND_ERR_RES_CONTENT_LENGTH_MISMATCH',
   'UND_ERR_RES_EXCEEDED_MAX_SIZE',

@@ -1,6 +1,5 @@
-import type { Dispatcher } from 'undici'
 import { addressOf, MediaGuard, type MediaRules } from './media-url.js'
-import type { Dispatched, UpstreamHandler, UpstreamRequest } from './pools.js'
+import { type Dispatched, dispatchByLibrary, type UpstreamHandler, type UpstreamRequest } from './pools.js'
 import { addressesOf, pinned, type Resolve } from './resolve.js'
 import { Client } from './undici.js'
 
@@ -67,7 +66,7 @@ class GuardedConnection {
   }
 
   dispatch(request: UpstreamRequest, handler: UpstreamHandler): Dispatched {
-    this.#client.dispatch(request as Dispatcher.DispatchOptions, handler)
+    dispatchByLibrary(this.#client, request, handler)
     return 'sent'
   }
 

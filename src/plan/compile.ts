@@ -37,6 +37,7 @@ export class CompiledPlan implements Plan {
   readonly store: Plan['store']
   readonly spool: Plan['spool']
   readonly log: Plan['log']
+  readonly transport: Plan['transport']
   readonly media: Plan['media']
   readonly tasks: Plan['tasks']
   readonly webhooks: Plan['webhooks']
@@ -60,6 +61,7 @@ export class CompiledPlan implements Plan {
     this.store = config.store
     this.spool = config.spool
     this.log = config.log
+    this.transport = config.transport
     this.media = config.media
     this.tasks = config.tasks
     this.webhooks = config.webhooks

@@ -13,6 +13,7 @@ const SETTINGS = [
   'store',
   'spool',
   'log',
+  'transport',
   'media',
   'tasks',
   'webhooks',

@@ -48,7 +48,7 @@ const SOCKET_CLOSE_TIMEOUT_MS = 1000
 /** A running gateway: it listens, serves the plan of the moment, and drains when it ends. */
 export class Gateway {
   readonly #log: Log
-  readonly #pools = new Pools()
+  readonly #pools: Pools
   readonly #embedded: Embedded
   readonly #store: Store
   readonly #sweeper: Sweeper
@@ -77,6 +77,7 @@ export class Gateway {
     state: StoreState,
   ) {
     const { plan } = running
+    this.#pools = new Pools(plan.transport)
     this.#embedded = embedded
     this.#store = store
     this.#log = openLog(plan.log.level, options.log)

@@ -38,7 +38,7 @@ interface Served {
 }
 
 /** What a process has from its start to its end. */
-type StartSettings = Pick<Plan, 'listen' | 'store' | 'spool'>
+type StartSettings = Pick<Plan, 'listen' | 'store' | 'spool' | 'transport'>
 
 /**
  * Keeps a running gateway in step with its files. A reload is a transaction: read, check, compile, acquire pools, swap one
@@ -79,8 +79,8 @@ export class Reloads {
     this.#embedded = served.embedded
     this.#log = served.log
     this.#descriptors = served.descriptors
-    const { listen, store, spool } = running.plan
-    this.#first = { listen, store, spool }
+    const { listen, store, spool, transport } = running.plan
+    this.#first = { listen, store, spool, transport }
     this.#unusable = atOnce(unusable(running.config))
   }
 
@@ -249,6 +249,7 @@ function needsRestart(running: StartSettings, wanted: StartSettings): readonly s
     'listen.backlog': running.listen.backlog !== wanted.listen.backlog,
     'listen.tls': (running.listen.tls === undefined) !== (wanted.listen.tls === undefined),
     store: textOf(running.store) !== textOf(wanted.store),
+    transport: running.transport !== wanted.transport,
     // The folder is usually inside the store's folder, which was reported already.
     spool: differs(running.spool, wanted.spool, running.store.path === wanted.store.path),
   }

@@ -339,6 +339,9 @@ t.test('F-R5 what only a restart can change says so; the rest is applied', async
   await gateway.write('gateway.yaml', oneUpstream(upstream.origin, 'spool: { disk: 1GiB }\n'))
   await gateway.gateway.reload()
   await gateway.log.find(line => /restart/.test(String(line.msg)) && line.setting === 'spool')
+  await gateway.write('gateway.yaml', oneUpstream(upstream.origin, 'transport: node\n'))
+  await gateway.gateway.reload()
+  await gateway.log.find(line => /restart/.test(String(line.msg)) && line.setting === 'transport')
 })
 
 proveNoLeak(t)

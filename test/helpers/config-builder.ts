@@ -25,6 +25,7 @@ export function configOf(parts: Partial<Config> = {}): Config {
     store: { type: 'memory', path: join('/', 'data') },
     spool: { path: join('/', 'data', 'spool'), ...DEFAULTS.spool },
     log: DEFAULTS.log,
+    transport: DEFAULTS.transport,
     media: {},
     tasks: DEFAULTS.tasks,
     keys: {},

@@ -25,6 +25,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['runtime'],
   ['config', 'plan', 'kernel'],
   ['codecs', 'wire', 'net', 'stores', 'sinks'],
+  ['transport'],
   ['core'],
 ]
 
@@ -33,7 +34,7 @@ const DOORS: Readonly<Record<string, string | readonly string[]>> = {
   '#simulator': ['src/runtime/embedded.ts', 'src/cli/simulate.ts'],
   yaml: 'src/config/',
   ajv: 'src/config/',
-  undici: 'src/net/',
+  undici: ['src/net/', 'src/transport/llhttp.ts'],
   chokidar: 'src/runtime/watch.ts',
   commander: 'src/cli/',
   lmdb: 'src/stores/file',
@@ -45,7 +46,7 @@ const DOORS: Readonly<Record<string, string | readonly string[]>> = {
 const FORBIDDEN_BUILTINS = ['child_process', 'vm', 'cluster', 'inspector', 'repl', 'wasi']
 
 /** Folders that decide per request: they never touch a disk. */
-const DISKLESS = ['src/plan/', 'src/kernel/', 'src/wire/', 'src/codecs/', 'src/net/']
+const DISKLESS = ['src/plan/', 'src/kernel/', 'src/wire/', 'src/codecs/', 'src/net/', 'src/transport/']
 
 /** Names that no English word holds: looked for anywhere. */
 const UNMISTAKABLE = [

@@ -98,7 +98,7 @@ export class ContentRelay implements UpstreamHandler, Work {
   }
 
   onResponseStart(controller: UpstreamController, status: number, headers: UpstreamHeaders): void {
-    if (status < 200 || this.#phase === 'over') return
+    if (this.#phase === 'over') return
     this.#controller = controller
     this.#status = status
     // A part is only for whoever asked for one.

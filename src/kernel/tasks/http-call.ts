@@ -114,7 +114,7 @@ class HttpCall implements UpstreamHandler {
   }
 
   onResponseStart(controller: UpstreamController, status: number, headers: UpstreamHeaders): void {
-    if (status < 200 || this.#over) return
+    if (this.#over) return
     this.#controller = controller
     this.#head = { status, headers }
     if (this.#options.maxBytes === 'head') this.finish()

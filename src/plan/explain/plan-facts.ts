@@ -26,6 +26,8 @@ export interface PlanFacts {
   readonly cors?: readonly string[]
   readonly store: string
   readonly log: string
+  /** Where it is not the usual one. */
+  readonly transport?: string
   readonly keys: readonly KeyFacts[]
   readonly upstreams: readonly UpstreamFacts[]
   readonly models: readonly ModelFacts[]
@@ -137,6 +139,7 @@ export function planFacts(plan: Plan, config: Config): PlanFacts {
     ...(cors === undefined ? {} : { cors: cors.origins }),
     store: storeFact(plan.store),
     log: plan.log.level,
+    ...(plan.transport === 'fast' ? {} : { transport: plan.transport }),
     keys: Object.entries(config.keys).map(([name, key]) => keyFacts(name, key)),
     upstreams: [...plan.upstreams.values()].map(upstream => upstreamFacts(upstream, config)),
     models: Object.entries(config.models).map(([name, model]) => modelFacts(name, model, plan)),

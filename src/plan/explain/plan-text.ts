@@ -5,13 +5,14 @@ import type { KeyFacts, ModelFacts, PlanFacts, RouteFacts, TargetFacts, Upstream
 
 /** The plan for people to read; the same facts give the same text. */
 export function planText(facts: PlanFacts): string {
-  const { listen, cors, store, log, keys, upstreams, models, routes } = facts
+  const { listen, cors, store, log, transport, keys, upstreams, models, routes } = facts
   const lines = [
     ...columns([
       ['listen', listen],
       ...(cors === undefined ? [] : [['cors', cors.join(' ')]]),
       ['store', store],
       ['log', log],
+      ...(transport === undefined ? [] : [['transport', transport]]),
     ]),
     ...section('keys', columns(keys.map(keyRow), '  ')),
     ...section('upstreams', columns(upstreams.flatMap(upstreamRows), '  ')),

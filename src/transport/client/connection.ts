@@ -1,0 +1,249 @@
+import type { Socket } from 'node:net'
+import { AnswerReader } from './answer-reader.js'
+import { TransportFault } from './faults.js'
+import type { ExchangeHandler, UpstreamController } from './handler.js'
+import { openSocket, type SocketSettings } from './socket.js'
+
+/** Larger bodies are not copied behind their heads, but sent beside them in one write. */
+const MAX_JOINED_BYTES = 16 * 1024
+
+/** One request and its answer. */
+export class Exchange implements UpstreamController {
+  readonly method: string
+  /** With its blank line, in Latin-1. */
+  readonly head: string
+  readonly body: Uint8Array | null
+  readonly handler: ExchangeHandler
+  /** From `onRequestStart` to the end. */
+  connection: Connection | undefined
+
+  constructor(method: string, head: string, body: Uint8Array | null, handler: ExchangeHandler) {
+    this.method = method
+    this.head = head
+    this.body = body
+    this.handler = handler
+  }
+
+  get paused(): boolean {
+    return this.connection?.isPaused === true
+  }
+
+  pause(): void {
+    this.connection?.pause()
+  }
+
+  resume(): void {
+    this.connection?.resume()
+  }
+
+  abort(reason: Error): void {
+    this.connection?.abort(reason)
+  }
+}
+
+/** What a connection tells its pool. */
+interface ConnectionOwner {
+  /** An exchange is over, and another may follow within so many milliseconds; undefined where it was never sent. */
+  onFree(connection: Connection, idleMs: number | undefined): void
+  onClose(connection: Connection): void
+}
+
+/** A connection to an upstream. It carries one exchange at a time. */
+export class Connection {
+  readonly #owner: ConnectionOwner
+  readonly #reader = new AnswerReader()
+  readonly #socket: Socket
+  #exchange: Exchange | undefined
+  #isSent = false
+  isPaused = false
+  /** The handler is being called from `#read`: what it asks for takes effect behind that call. */
+  #isReading = false
+  /** Bytes that arrived in a pause. */
+  #held: Buffer | undefined
+  #hasEnded = false
+  #isClosed = false
+  #error: Error | undefined
+  /** When it is closed if no one uses it, by `performance.now()`. */
+  expires = 0
+
+  /** Connects, and begins the exchange then. */
+  constructor(owner: ConnectionOwner, settings: SocketSettings, first: Exchange) {
+    this.#owner = owner
+    this.#exchange = first
+    this.#socket = openSocket(settings, {
+      onOpen: () => {
+        // Not the parameter: the closure would keep it as long as the connection. Absent where the pool has given up.
+        const waiting = this.#exchange
+        if (waiting !== undefined) this.begin(waiting)
+      },
+      onBytes: (bytes, end) => this.#take(bytes, end),
+      onEnd: () => {
+        this.#hasEnded = true
+        this.#settle()
+      },
+      onClose: error => {
+        this.#isClosed = true
+        this.#error = error
+        owner.onClose(this)
+        this.#settle()
+      },
+    })
+  }
+
+  /** Whether an exchange may begin, as far as is known. */
+  get isUsable(): boolean {
+    return !this.#hasEnded && !this.#socket.destroyed
+  }
+
+  /** Sends the request. If its handler gives up before, the connection is free again. */
+  begin(exchange: Exchange): void {
+    this.#exchange = exchange
+    this.#isSent = false
+    this.isPaused = false
+    this.#reader.start(exchange.method)
+    exchange.connection = this
+    try {
+      exchange.handler.onRequestStart(exchange)
+    } catch (cause) {
+      this.abort(cause as Error)
+    }
+    if (this.#exchange === exchange) this.#write(exchange)
+    else if (this.isUsable) this.#owner.onFree(this, undefined)
+  }
+
+  /** Head and body in one write. */
+  #write({ head, body }: Exchange): void {
+    this.#isSent = true
+    const socket = this.#socket
+    if (body === null) socket.write(head, 'latin1')
+    else if (body.length <= MAX_JOINED_BYTES) {
+      const whole = Buffer.allocUnsafe(head.length + body.length)
+      whole.write(head, 'latin1')
+      whole.set(body, head.length)
+      socket.write(whole)
+    } else {
+      socket.cork()
+      socket.write(head, 'latin1')
+      socket.write(body)
+      socket.uncork()
+    }
+  }
+
+  pause(): void {
+    this.isPaused = true
+    if (!this.#isReading) this.#socket.pause()
+  }
+
+  resume(): void {
+    if (!this.isPaused) return
+    this.isPaused = false
+    if (this.#isReading) return
+    this.#settle()
+    if (!this.isPaused) this.#socket.resume()
+  }
+
+  /** Ends the exchange with this error, and the connection too where something was sent. */
+  abort(reason: Error): void {
+    const exchange = this.#release()
+    if (exchange === undefined) return
+    if (this.#isSent) this.#socket.destroy()
+    exchange.handler.onResponseError(exchange, reason)
+  }
+
+  /** Ends the connection, and its exchange with this error. */
+  destroy(reason: Error): void {
+    this.#socket.destroy()
+    this.abort(reason)
+  }
+
+  /** The exchange is over. */
+  #release(): Exchange | undefined {
+    const exchange = this.#exchange
+    this.#exchange = undefined
+    this.#held = undefined
+    if (exchange !== undefined) exchange.connection = undefined
+    if (this.#isClosed) this.#reader.free()
+    return exchange
+  }
+
+  /** Bytes of a buffer that will be read into again. False where no more are wanted for now. */
+  #take(bytes: Buffer, end: number): boolean {
+    // Bytes that no one asked for: the next answer would not be the one to the next request.
+    if (this.#exchange === undefined || !this.#isSent) this.destroy(surplus())
+    else if (this.isPaused) this.#hold(bytes, 0, end)
+    else this.#read(bytes, 0, end)
+    return !this.isPaused
+  }
+
+  /** TLS hands over what it has decrypted, even in a pause. */
+  #hold(bytes: Buffer, at: number, end: number): void {
+    const more = bytes.subarray(at, end)
+    this.#held = this.#held === undefined ? Buffer.from(more) : Buffer.concat([this.#held, more])
+  }
+
+  #read(bytes: Buffer, start: number, end: number): void {
+    const exchange = this.#exchange
+    if (exchange === undefined) return
+    const reader = this.#reader
+    let at = start
+    this.#isReading = true
+    try {
+      while (at < end && this.#exchange === exchange && !this.isPaused && !reader.isWhole) {
+        at = reader.step(bytes, at, end, exchange.handler, exchange)
+      }
+    } catch (cause) {
+      if (this.#exchange === exchange) this.abort(cause as Error)
+    } finally {
+      this.#isReading = false
+    }
+    if (this.#exchange !== exchange) return
+    if (this.isPaused) {
+      if (at < end) this.#hold(bytes, at, end)
+    } else if (reader.isWhole) this.#finish(at === end)
+  }
+
+  /** Reads on after a pause, and takes note of the connection's end where all bytes before it are read. */
+  #settle(): void {
+    const exchange = this.#exchange
+    if (exchange === undefined) this.#forget()
+    if (exchange === undefined || this.isPaused) return
+    const held = this.#held ?? NOTHING
+    this.#held = undefined
+    this.#read(held, 0, held.length)
+    if (this.#exchange !== exchange || this.isPaused || !(this.#hasEnded || this.#isClosed)) return
+    if (this.#error === undefined && this.#isSent && this.#reader.end()) this.#finish(false)
+    else this.abort(this.#error ?? closed())
+  }
+
+  /** An idle connection that its upstream has ended. */
+  #forget(): void {
+    if (this.#hasEnded) this.#socket.destroy()
+    if (this.#isClosed) this.#reader.free()
+  }
+
+  /** `isClean`: nothing came behind the answer. */
+  #finish(isClean: boolean): void {
+    const exchange = this.#release()
+    if (exchange === undefined) return
+    const { idleMs } = this.#reader
+    // Answered before the request was taken: the rest of it would be on its way before the next one.
+    const isTaken = this.#socket.writableLength === 0
+    if (isClean && idleMs > 0 && isTaken && this.isUsable) this.#owner.onFree(this, idleMs)
+    else this.#socket.destroy()
+    try {
+      exchange.handler.onResponseEnd(exchange)
+    } catch (cause) {
+      exchange.handler.onResponseError(exchange, cause as Error)
+    }
+  }
+}
+
+const NOTHING = Buffer.alloc(0)
+
+function closed(): TransportFault {
+  return new TransportFault('CONNECTION_CLOSED', 'The upstream closed the connection.')
+}
+
+function surplus(): TransportFault {
+  return new TransportFault('ANSWER_INVALID', 'The upstream sent bytes that no one asked for.')
+}

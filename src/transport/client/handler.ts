@@ -1,0 +1,37 @@
+/** A request to an upstream. */
+export interface UpstreamRequest {
+  readonly method: string
+  /** Path and query. */
+  readonly path: string
+  /** Flat name, value list. */
+  readonly headers: string[]
+  readonly body: Uint8Array | NodeJS.ReadableStream | null
+}
+
+/** Headers of an answer by their names in lower case; several of one name are a list. */
+export type AnswerHeaders = Record<string, string | string[] | undefined>
+
+/** Governs one exchange. After its end all of it does nothing. */
+export interface UpstreamController {
+  readonly paused: boolean
+  /** Nothing is handed over until `resume`, and the upstream waits. */
+  pause(): void
+  resume(): void
+  /** Ends the exchange: the handler gets `reason` as its error within this call. */
+  abort(reason: Error): void
+}
+
+/**
+ * What one request hears: `onRequestStart` once it has a connection, `onResponseStart`, any number of `onResponseData`, and at
+ * last one of `onResponseEnd` and `onResponseError`. An error may come at any time, even within the call that sends. What
+ * they throw ends the exchange with that error.
+ */
+export interface ExchangeHandler {
+  onRequestStart(controller: UpstreamController): void
+  /** Not for informational answers (1xx). */
+  onResponseStart(controller: UpstreamController, status: number, headers: AnswerHeaders): void
+  /** The bytes are the handler's own: no one writes on them. */
+  onResponseData(controller: UpstreamController, chunk: Buffer): void
+  onResponseEnd(controller: UpstreamController): void
+  onResponseError(controller: UpstreamController, cause: Error): void
+}
