@@ -8,6 +8,8 @@ export interface Watched {
 
 /** Resolution of the time-outs of exchanges. */
 const TICK_MS = 50
+/** A tick that is so late shows that the process was stopped or busy: what came meanwhile has not been read yet. */
+const LATE_TICK_MS = 2 * TICK_MS
 
 /**
  * One timer for the deadlines of every exchange: an event of a stream then costs one stored number, and a time-out costs
@@ -16,10 +18,15 @@ const TICK_MS = 50
 export class Watchdog {
   readonly #watched = new SlotSet<Watched>()
   #timer: NodeJS.Timeout | undefined
+  #lastTick = 0
+  #skipped = false
 
   /** Returns the slot by which to delete it, once. */
   add(watched: Watched): number {
-    this.#timer ??= setInterval(() => this.#tick(), TICK_MS)
+    if (this.#timer === undefined) {
+      this.#lastTick = performance.now()
+      this.#timer = setInterval(() => this.#tick(), TICK_MS)
+    }
     return this.#watched.add(watched)
   }
 
@@ -33,7 +40,10 @@ export class Watchdog {
 
   #tick(): void {
     const now = performance.now()
-    this.#watched.visit(watched => watched.check(now))
+    // Sockets are read before the next tick, which checks however late it is.
+    this.#skipped = !this.#skipped && now - this.#lastTick > LATE_TICK_MS
+    this.#lastTick = now
+    if (!this.#skipped) this.#watched.visit(watched => watched.check(now))
     if (this.#watched.size > 0) return
     clearInterval(this.#timer)
     this.#timer = undefined

@@ -88,7 +88,8 @@ export class LineWriter {
   /** Whether the write under way is over in time. */
   #landing(): Promise<boolean> {
     return new Promise(resolve => {
-      const late = setTimeout(() => resolve(false), CLOSE_TIMEOUT_MS)
+      // A process that was stopped meanwhile learns first that the write has ended.
+      const late = setTimeout(() => setImmediate(resolve, false), CLOSE_TIMEOUT_MS)
       this.#landed = () => {
         clearTimeout(late)
         resolve(true)

@@ -259,7 +259,8 @@ t.test('a task that finds no connection in time: 503, nothing is begun, and the 
   const { script, asked, answer } = held(compatible({ status: 'in_progress' }))
   const upstream = await startTaskUpstream(t, script)
   const more = 'limits: { connections: 1 }\ntimeouts: { queue: 200ms }\n'
-  const gateway = await startTestGateway(t, filmYaml(upstream.origin, undefined, more), {
+  // Polls would want the one connection, too.
+  const gateway = await startTestGateway(t, filmYaml(upstream.origin, 'poll: { every: 1h }', more), {
     env: { OTHER_KEY: canary('caller') },
   })
   const begin = (key: string): Promise<Answer> =>

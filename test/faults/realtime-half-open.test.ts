@@ -13,7 +13,9 @@ import { ask, type End, lineOf, open, realtimeYaml, startRealtime } from '../hel
 type Test = Pick<typeof t, 'teardown'>
 
 const PEER = fileURLToPath(new URL('../helpers/half-open.js', import.meta.url))
-const FRAMED = 'routes: { WS /v1/realtime: { protocol: realtime, model: query.model, tunnel: framed } }\n'
+/** On the fast clock minutes go by between two looks: the session must not end because nobody spoke. */
+const FRAMED =
+  'routes: { WS /v1/realtime: { protocol: realtime, model: query.model, tunnel: framed, timeouts: { idle: 2h, total: 2h } } }\n'
 
 function peer(test: Test, ...args: readonly string[]): ChildProcess & { readonly stdout: Readable } {
   const child = spawn(process.execPath, [PEER, ...args], { stdio: ['ignore', 'pipe', 'inherit'] })

@@ -37,12 +37,12 @@ t.test('F-S4 and its kin', { skip: withoutPostgres }, async t => {
 
   t.test('F-S4 a slow statement ends in time, and who waits for its connection does so only so long', async t => {
     await reset()
-    const store = await openStore(postgresConfig('/', server.port, { pool: 1, timeout: 1500, wait: 100 }))
+    const store = await openStore(postgresConfig('/', server.port, { pool: 1, timeout: 3000, wait: 1000 }))
     const locker = await admin()
     await locker.query('BEGIN')
     await locker.query('LOCK TABLE gateway.records IN ACCESS EXCLUSIVE MODE')
     const slow = faultOf(store.create(lasting('b')))
-    t.match(await faultOf(store.get('things', 'ann', 'a')), /^unavailable: no connection .* was free within 100 ms/)
+    t.match(await faultOf(store.get('things', 'ann', 'a')), /^unavailable: no connection .* was free within 1000 ms/)
     t.match(await slow, /^unavailable: .* did not answer in time/)
     await locker.query('ROLLBACK')
     await locker.end()
@@ -112,7 +112,7 @@ t.test('F-S4 and its kin', { skip: withoutPostgres }, async t => {
   t.test('F-S4 a server that hangs is away until it answers', { skip: process.platform !== 'linux' }, async t => {
     await reset()
     const { events, told } = heard()
-    const store = await PostgresStore.open(postgresConfig('/', server.port, { timeout: 200, wait: 200 }), events)
+    const store = await PostgresStore.open(postgresConfig('/', server.port, { timeout: 1000, wait: 1000 }), events)
     await store.create(lasting('a'))
     const pid = server.process.pid ?? 0
     const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number)
@@ -132,12 +132,12 @@ t.test('F-S4 and its kin', { skip: withoutPostgres }, async t => {
   t.test('F-S4 a process that stood still itself finds its answer', async t => {
     await reset()
     const { events, told } = heard()
-    const store = await PostgresStore.open(postgresConfig('/', server.port, { timeout: 200, wait: 200 }), events)
+    const store = await PostgresStore.open(postgresConfig('/', server.port, { timeout: 1000, wait: 1000 }), events)
     await store.create(lasting('a'))
     const call = store.get('things', 'ann', 'a')
     // The call is on its way once its connection has been handed over.
     await setImmediate()
-    standStill(1000)
+    standStill(2000)
     t.ok(await call)
     t.same(told.items, [])
     await store.close()

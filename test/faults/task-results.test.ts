@@ -5,6 +5,7 @@ import type { StoreConfig } from '../../src/core/store-config.js'
 import { openStore } from '../../src/runtime/stores.js'
 import { canary, proveNoLeak } from '../helpers/canaries.js'
 import { compatibleError } from '../helpers/expect.js'
+import { fastClock } from '../helpers/fast-clock.js'
 import { startTestGateway, type TestGateway } from '../helpers/gateway.js'
 import { imageProxy, imageYaml } from '../helpers/image-upstream.js'
 import { request } from '../helpers/raw-client.js'
@@ -170,7 +171,7 @@ t.test('F-S6 no room for a result: the task continues, and succeeds when there i
 })
 
 t.test('F-S6 no room for a result until the deadline: the failure says so', async t => {
-  const task = `poll: { every: 20ms, slowest: 20ms }, result: film.url, deadline: 400ms, grace: 1ms`
+  const task = `poll: { every: 20ms, slowest: 20ms }, result: film.url, deadline: 1m, grace: 1ms`
   const store = `{ type: "${MODULE}", options: { blobs: 1000 } }`
   const { gateway } = await stage(
     t,
@@ -178,8 +179,11 @@ t.test('F-S6 no room for a result until the deadline: the failure says so', asyn
     task,
     store,
   )
-  const id = await ended(gateway, 'failed')
-  t.match((await gateway.request(`/v1/videos/${id}`)).json(), { error: { code: 'not_kept', message: /room/ } })
+  const id = ended(gateway, 'failed')
+  await gateway.log.find(line => String(line.error).includes('full of blobs'))
+  fastClock(t, Date)
+  const failed = await gateway.request(`/v1/videos/${await id}`)
+  t.match(failed.json(), { error: { code: 'not_kept', message: /room/ } })
 })
 
 t.test('an upstream that answers a submit with what it made: the task has ended when it has begun', async t => {

@@ -60,13 +60,17 @@ for (const kind of DURABLE) {
 
 const env = { CALLER_KEY: 'the-key-of-the-caller-0123456789', OTHER_KEY: 'the-key-of-another-0123456789' }
 
-/** Servers, and how long a call may take there, milliseconds. */
+/** How long a call of the store may take, milliseconds: long enough for a machine that does much else. */
+const STORE_TIMEOUT = 1000
+
+/** Servers of stores. */
 const SERVERS: readonly (readonly [name: string, skip: string | false, make: () => Promise<StoreConfig>])[] = [
-  ['redis', withoutRedis, async () => redisConfig(temporary(t), (await startRedis(t)).port, 300)],
+  ['redis', withoutRedis, async () => redisConfig(temporary(t), (await startRedis(t)).port, STORE_TIMEOUT)],
   [
     'postgres',
     withoutPostgres,
-    async () => postgresConfig(temporary(t), (await startPostgres(t)).port, { timeout: 300, wait: 300 }),
+    async () =>
+      postgresConfig(temporary(t), (await startPostgres(t)).port, { timeout: STORE_TIMEOUT, wait: STORE_TIMEOUT }),
   ],
 ]
 
@@ -105,7 +109,7 @@ for (const [name, skip, make] of SERVERS) {
 
 t.test('a server that hangs from there on frees the key when it is back (redis)', { skip: withoutRedis }, async t => {
   const server = await startRedis(t)
-  const watched = await watchWrites(t, storeYaml(redisConfig(temporary(t), server.port, 300)))
+  const watched = await watchWrites(t, storeYaml(redisConfig(temporary(t), server.port, STORE_TIMEOUT)))
   const upstream = await startTaskUpstream(t, compatible({ status: 'running' }))
   const yaml = filmYaml(upstream.origin, undefined, SETTINGS.replace('2s', '1h').replace('20s', '3s'))
   const gateway = await startTestGateway(t, yaml.replace('{ type: memory }', watched.store), { env })

@@ -140,7 +140,7 @@ t.test('F-U7 comments do not count as content, and are passed on', async t => {
     await peer.gone()
     clearInterval(timer)
   }
-  const { answer } = await streamed(t, brokenStream(THREE, ping), 'timeouts: { idle: 400ms }\n')
+  const { answer } = await streamed(t, brokenStream([...THREE, ': ping\n\n'], ping), 'timeouts: { idle: 400ms }\n')
   t.equal(streamError(t, answer).code, 'upstream_timeout')
   t.match(answer.text, /: ping\n\n/)
 })

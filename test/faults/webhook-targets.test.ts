@@ -76,7 +76,7 @@ t.test('F-X3 a target that hangs holds up no one else', async t => {
 
 t.test('F-X3 a target that hangs is asked again: the same id, signed for its own moment', async t => {
   const { url, port, told } = await hookListener(t, count => (count === 1 ? 'hang' : 204))
-  const { open } = await stage(t, [port], 'timeout: 300ms')
+  const { open } = await stage(t, [port], 'timeout: 2s')
   const { origin, bin } = await open()
   await imagine(origin, url)
   await bin.until(/"msg":"notification again"/)

@@ -11,7 +11,8 @@ const LISTENER = `
   const server = require('node:net').createServer()
   server.listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => {
     parentPort.postMessage(server.address().port)
-    setImmediate(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0))
+    // At once: in another turn of its event loop it would accept connections, and there would be room for more.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)
   })
 `
 
@@ -27,12 +28,15 @@ export async function hangingOrigin(test: Test): Promise<string> {
   return `http://127.0.0.1:${port}`
 }
 
+/** A loopback address of its own: no other test gets a free port there while this one is refused. */
+const REFUSING_HOST = '127.0.0.9'
+
 /** An origin that refuses connections: its port was free a moment ago. */
 export async function refusingOrigin(): Promise<string> {
-  const server = createServer().listen(0, '127.0.0.1')
+  const server = createServer().listen(0, REFUSING_HOST)
   await once(server, 'listening')
   const address = server.address()
   server.close()
   await once(server, 'close')
-  return `http://127.0.0.1:${typeof address === 'object' ? address?.port : address}`
+  return `http://${REFUSING_HOST}:${typeof address === 'object' ? address?.port : address}`
 }

@@ -1,4 +1,5 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import {
   chmodSync,
@@ -29,6 +30,12 @@ export interface StoreServer {
 
 /** How long a server may take to come up, milliseconds. */
 const STARTING = 30_000
+/**
+ * Ports of servers: below those that the system gives to anyone who asks for a free one, so that a server finds its own
+ * again after it was away. A node of a cluster has a second port, 10,000 above its first.
+ */
+const FIRST_PORT = 10_000
+const PORTS = 10_000
 
 const REDIS = find('redis-server', [])
 const POSTGRES = find('postgres', versionsOf('/usr/lib/postgresql'))
@@ -152,12 +159,18 @@ async function listens(port: number): Promise<boolean> {
 }
 
 export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  return typeof address === 'object' && address !== null ? address.port : 0
+  for (;;) {
+    const port = FIRST_PORT + randomInt(PORTS)
+    const server = createServer().listen(port, '127.0.0.1')
+    const isFree = await once(server, 'listening').then(
+      () => true,
+      () => false,
+    )
+    if (!isFree) continue
+    server.close()
+    await once(server, 'close')
+    return port
+  }
 }
 
 function temporary(test: Test, name: string): string {
