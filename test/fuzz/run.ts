@@ -18,13 +18,19 @@ const SECONDS = Number(process.env.FUZZ_SECONDS ?? (process.env.CI === 'true' ? 
 const SEED = process.env.FUZZ_SEED === undefined ? randomInt(2 ** 31) : Number(process.env.FUZZ_SEED)
 /** Inputs between two looks at the clock. */
 const ROUND = 200
+/** How long the last round of a fuzzer may take, seconds. */
+const ROUND_SECONDS = 60
+/** What the fuzzers of a file may take together, milliseconds: more than the usual time of a test. */
+let fileTimeout = 0
 
 /**
  * A test that draws inputs until its time is over, and fails with the smallest input on which the two readers disagree. The
  * seed is in the test's name; round n draws from seed + n.
  */
 export function fuzz<Input>(what: string, { inputs, check, show = fc.stringify }: Fuzzer<Input>): void {
-  const options = { timeout: (SECONDS + 60) * 1000 }
+  const options = { timeout: (SECONDS + ROUND_SECONDS) * 1000 }
+  fileTimeout += options.timeout
+  t.setTimeout(fileTimeout)
   t.test(`${what} (FUZZ_SEED=${SEED}, ${SECONDS} s)`, options, async t => {
     const property = fc.asyncProperty(inputs, async input => check(input))
     const until = performance.now() + SECONDS * 1000
