@@ -2,7 +2,7 @@ import type { Json } from '../core/json.js'
 import type { FileType } from './validators.js'
 
 /** A file as it was parsed before: without any problem, as a file of this type. */
-export interface ParsedFile {
+interface ParsedFile {
   readonly type: FileType
   /** sha256 of the file in hex. */
   readonly digest: string

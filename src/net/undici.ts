@@ -11,3 +11,6 @@ export const Pool: typeof Undici.Pool = require('undici/lib/dispatcher/pool.js')
 export const Client: typeof Undici.Client = require('undici/lib/dispatcher/client.js')
 export type Pool = Undici.Pool
 export type Client = Undici.Client
+
+// The package gives `request` and its like to all dispatchers in its index.
+Object.assign(require('undici/lib/dispatcher/dispatcher.js').prototype, require('undici/lib/api'))

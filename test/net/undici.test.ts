@@ -6,6 +6,7 @@ import { Client, Pool } from '../../src/net/undici.js'
 t.test('what is loaded by its file is what the package exports', async t => {
   t.equal(Client, OfPackage)
   t.equal(Pool, PoolOfPackage)
+  t.type(Client.prototype.request, 'function')
 })
 
 t.test('the version is pinned, because its files may move', async t => {
