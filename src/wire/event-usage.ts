@@ -1,7 +1,7 @@
 import { COLON, CR, LF, QUOTE, SPACE } from '../core/ascii.js'
 import { parseJson } from '../core/json.js'
 import type { Usage, UsagePaths } from '../core/plan.js'
-import { startsAt } from './bytes.js'
+import { asBuffer, startsAt } from './bytes.js'
 import { decodeSse } from './sse.js'
 import { TAIL_BYTES, type Tail } from './tail.js'
 import { type Numbers, PassingUsage, type UsagePlaces, usageOf, usagePlaces } from './usage.js'
@@ -42,7 +42,11 @@ export class EventUsage {
     const numbers: Numbers = []
     this.fillFromEnd(numbers, tail)
     for (const [index, count] of this.#large.entries()) numbers[index] ??= count
-    if (first !== undefined && !this.#places.isComplete(numbers)) this.#places.fill(numbers, documentOf(first))
+    if (first !== undefined && !this.#places.isComplete(numbers)) {
+      // The first event of most protocols has none.
+      const mentions = mentionsOf(asBuffer(first), this.#places.names)
+      if (mentions.length > 0) this.#places.fill(numbers, documentOf(first))
+    }
     return this.#places.total(numbers)
   }
 
