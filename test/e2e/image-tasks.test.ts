@@ -1,4 +1,5 @@
 import t, { type Test } from 'tap'
+import { fastClock } from '../helpers/fast-clock.js'
 import { CALLER, startTestGateway, type TestGateway } from '../helpers/gateway.js'
 import { type Answer, request } from '../helpers/raw-client.js'
 import { decodePng } from '../simulator/image/decode-png.js'
@@ -151,7 +152,7 @@ t.test('the seed, and several records at once', async t => {
 t.test('what the simulator refuses, loses and breaks', async t => {
   const up = await startTestGateway(
     t,
-    yaml('memory').replace('first: 20ms }', 'first: 20ms }, deadline: 2s, grace: 1ms'),
+    yaml('memory').replace('first: 20ms }', 'first: 20ms }, deadline: 1m, grace: 1ms'),
   )
   const code = async (prompt: string): Promise<Json> =>
     (await up.request('/mj/submit/imagine', { body: { prompt } })).json()
@@ -161,6 +162,7 @@ t.test('what the simulator refuses, loses and breaks', async t => {
   t.match(await code('A cat --sim code=22'), { code: 1, properties: { numberOfQueues: 1 } })
   const broken = await made(up, 'imagine', { prompt: 'A cat --sim polls=1 poll.status=429 poll.times=2' })
   t.match(broken, { status: 'SUCCESS' })
+  fastClock(t, Date)
   const stalled = await made(up, 'imagine', { prompt: 'A cat --sim stall=85' })
   t.match(stalled, { status: 'FAILURE', progress: '', failReason: /in time/ })
 })

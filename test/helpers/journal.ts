@@ -1,5 +1,8 @@
-/** How long a test waits for something that never comes before it says so; no assertion depends on it. */
-const PATIENCE = 20_000
+/**
+ * How long a test waits for something that never comes before it says so; no assertion depends on it. Long, because what
+ * comes late on a busy machine has come; shorter than a test may take.
+ */
+const PATIENCE = 60_000
 
 interface Waiter<T> {
   readonly matches: (items: readonly T[]) => boolean
