@@ -141,6 +141,13 @@ export function checkConversation(inBody: InBody): void {
   throw new GatewayError('invalid_parameter', message, { param: 'previous_response_id', familyCode })
 }
 
+/** Throws `invalid_parameter` where the gateway is to run a response that it may not store. */
+export function checkBackground(isStored: boolean): void {
+  if (isStored) return
+  const message = 'A response that runs in the background must be stored.'
+  throw new GatewayError('invalid_parameter', message, { param: 'store' })
+}
+
 /**
  * How a request wants vectors written; undefined where it does not say so, or names a form that its upstream alone knows:
  * then they pass unchanged.

@@ -161,7 +161,6 @@ export interface CountCodec {
   }
   readonly client: {
     encodeRequest(request: TextRequest, target: Target): JsonObject
-    headers?(request: TextRequest, target: Target): readonly string[]
     /** Throws `bad_upstream_response`. */
     decodeResult(body: Json): number
     decodeError(status: number, body: Json | undefined): UpstreamError
@@ -172,8 +171,6 @@ export interface CountCodec {
 export interface RequestHead {
   readonly model: string
   readonly stream: boolean
-  /** Header by its lower-case name. */
-  header(name: string): string | undefined
 }
 
 export interface AnswerContext {
@@ -196,8 +193,6 @@ export interface AnswerContext {
 /** We are the client: we speak this protocol to an upstream. */
 interface TextClient {
   encodeRequest(request: TextRequest, target: Target): JsonObject
-  /** Headers that this request needs beside those of the upstream: flat name, value list. */
-  headers?(request: TextRequest, target: Target): readonly string[]
   /** Throws `GatewayError` (`bad_upstream_response`) where the document is not one of this protocol. */
   decodeResult(body: Json): TextResult
   decodeStream(): StreamDecoder

@@ -1,3 +1,5 @@
+import { GatewayError } from './errors.js'
+
 /**
  * A declared rewrite of a JSON document, as bytes in and bytes out: what the verbs do not name stays byte for byte as
  * it was. Throws `SyntaxError` where the document is not a JSON object.
@@ -6,6 +8,15 @@ export interface Transform {
   (document: Uint8Array): Uint8Array
   /** The same one after the other, for documents that are too large to be rewritten in one turn of the event loop. */
   readonly steps?: readonly Transform[]
+}
+
+/** A request's body, rewritten for its upstream. Throws `bad_request` where the verbs cannot be applied to it. */
+export function rewritten(rewrite: Transform | undefined, body: Uint8Array): Uint8Array {
+  try {
+    return rewrite?.(body) ?? body
+  } catch (cause) {
+    throw new GatewayError('bad_request', 'The body does not have the format that this model needs.', { cause })
+  }
 }
 
 /** A declared rewrite of a form. Throws {@link GatewayError} where a form cannot say what is declared. */

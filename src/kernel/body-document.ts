@@ -1,9 +1,10 @@
 import { GatewayError } from '../core/errors.js'
 import type { Json } from '../core/json.js'
+import type { Reading } from '../translate/decode.js'
 import { mostHeapOf } from '../wire/json-cost.js'
 import type { HeldBody } from './body.js'
 import type { MemoryLease } from './memory.js'
-import { parsed, type Reading } from './translate/steps.js'
+import { parsed } from './translate/steps.js'
 
 /** Maximum heap of a body as objects, bytes. */
 function heapOfBody({ heap, bytes }: HeldBody): number {

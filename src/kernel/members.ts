@@ -1,5 +1,6 @@
 import { GatewayError } from '../core/errors.js'
 import { type MemberRule, type MemberRules, memberName } from '../core/members.js'
+import { ownQuery } from '../core/own-query.js'
 import { type DocumentPath, pathText } from '../core/path-text.js'
 import type { Exchange, Route } from '../core/plan.js'
 import { untranslatable } from '../core/refusals.js'
@@ -8,10 +9,9 @@ import type { FormChanges } from '../core/transform.js'
 import { type FoundMembers, findMembers } from '../wire/find-members.js'
 import type { Edit } from '../wire/json-splice.js'
 import { apply } from '../wire/json-splice.js'
-import { checkFound, type Naming, nameThere, refusedMember, WHY_DROPPED } from '../wire/member-names.js'
+import { checkFound, heldQuery, type Naming, nameThere, WHY_DROPPED } from '../wire/member-names.js'
 import type { Body, FormBody, HeldBody, MemberChanges } from './body.js'
 import type { Call } from './call.js'
-import { ownQuery } from './own-query.js'
 import type { Feature } from './stages.js'
 import { yieldToEventLoop } from './translate/steps.js'
 
@@ -154,12 +154,12 @@ function changesFor(
 ): MemberChanges {
   checkFound(found)
   const { names, dropped, removals } = found
-  const query = heldQuery(call, route, exchange, rules)
+  const naming = namingOf(call, exchange, call.model)
+  const query = heldQuery(call.query, route.members, rules, naming, (name, value) => isOwnQuery(call, name, value))
   const out = [...dropped.map(pathText), ...[...query].map(name => `?${name}`)].map(shownName)
   if (call.caller?.strict === true && out[0] !== undefined) throw untranslatable(out[0], WHY_DROPPED)
   const edits = [...removals]
   const fields = new Map<string, string | undefined>(dropped.map(at => [String(at[0]), undefined]))
-  const naming = namingOf(call, exchange, call.model)
   for (const one of names) {
     const { at, text, start, end } = one
     const name = nameThere(one, naming)
@@ -185,34 +185,7 @@ export function namingOf({ caller, generation }: Call, exchange: Exchange, asked
   return { asked, sent: exchange.model, nameOf }
 }
 
-/** Names of the parameters that do not pass though they are the client's. */
-function heldQuery(
-  call: Call,
-  { members }: Route,
-  { upstream }: Exchange,
-  { query }: MemberRules,
-): ReadonlySet<string> {
-  const held = new Set<string>()
-  for (const [name, value] of call.query ?? []) {
-    const action = actionOf(name, query) ?? (members.openQuery ? 'pass' : 'drop')
-    if (action === 'pass' || ownQuery(call, name, value)) continue
-    if (action === 'refuse') throw refusedMember(`?${name}`)
-    const isNamed = action === 'model' && call.caller?.may(value) === true
-    if (isNamed && call.generation.plan.models.nameAt(value, upstream.name) === value) continue
-    if (action !== 'drop') throw refusedMember(`?${name}`)
-    held.add(name)
-  }
-  return held
-}
-
-/** As for members, every spelling of a declared name counts as that name; parameters that pass have exactly that name. */
-function actionOf(
-  name: string,
-  query: MemberRules['query'],
-): 'model' | 'same' | 'drop' | 'refuse' | 'pass' | undefined {
-  const exact = query.get(name)
-  if (exact !== undefined) return exact
-  const plain = memberName(name)
-  for (const [declared, action] of query) if (action !== 'pass' && memberName(declared) === plain) return action
-  return undefined
+/** Whether a query parameter is for the gateway itself. */
+export function isOwnQuery({ route, generation, namesModel }: Call, name: string, value: string): boolean {
+  return route === undefined || ownQuery(route, generation.plan.keys, namesModel, name, value)
 }

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { GatewayError } from '../core/errors.js'
 import type { Exchange, Call as UpstreamCall } from '../core/plan.js'
+import { rewritten } from '../core/transform.js'
 import type { UpstreamRequest } from '../net/pools.js'
 import { apply, type Edit, edited, findValue, firstMember } from '../wire/json-edit.js'
 import { type IsReserved, mergeQuery } from '../wire/query.js'
@@ -10,8 +10,7 @@ import type { Call } from './call.js'
 import { chainOf } from './chain.js'
 import { sentForm } from './form.js'
 import type { Reach } from './generation.js'
-import { changesOf } from './members.js'
-import { ownQuery } from './own-query.js'
+import { changesOf, isOwnQuery } from './members.js'
 import { declaredLength } from './read-body.js'
 import { joined, yieldToEventLoop } from './translate/steps.js'
 import { Upload } from './upload.js'
@@ -89,7 +88,7 @@ function isHeld(call: Call, exchange: Exchange): IsReserved {
   return (name, value) =>
     held?.has(name) === true ||
     (held === undefined && query !== undefined && query.get(name) !== 'pass') ||
-    ownQuery(call, name, value)
+    isOwnQuery(call, name, value)
 }
 
 /** `headers` get what the body's framing needs. */
@@ -109,7 +108,7 @@ function bodyFor(call: Call, exchange: Exchange, body: Body, headers: string[]):
       const edits = naming(call, exchange, body)
       const own = edits.length === 0 ? body.bytes : apply(body.bytes, edits)
       const bytes = bodyOfStages(call, own)
-      return exchange.request === undefined ? bytes : transformed(exchange.request, bytes)
+      return rewritten(exchange.request, bytes)
     }
   }
 }
@@ -130,7 +129,7 @@ async function largeBody(call: Call, exchange: Exchange, body: HeldBody): Promis
   let bytes = bodyOfStages(call, own)
   for (const step of exchange.request === undefined ? [] : (exchange.request.steps ?? [exchange.request])) {
     await yieldToEventLoop(length)
-    bytes = transformed(step, bytes)
+    bytes = rewritten(step, bytes)
   }
   await yieldToEventLoop(length)
   return bytes
@@ -153,12 +152,4 @@ function rename({ bytes, model }: HeldBody, member: string, name: string): Edit 
   return span === undefined
     ? firstMember(bytes, member, json)
     : { start: span.start, end: span.end, bytes: Buffer.from(json) }
-}
-
-function transformed(transform: NonNullable<Exchange['request']>, bytes: Uint8Array): Uint8Array {
-  try {
-    return transform(bytes)
-  } catch (cause) {
-    throw new GatewayError('bad_request', 'The body does not have the format that this model needs.', { cause })
-  }
 }

@@ -1,4 +1,5 @@
 import { GatewayError } from '../core/errors.js'
+import { type MemberAction, type MemberRules, memberName, type RouteMembers } from '../core/members.js'
 import { pathText } from '../core/path-text.js'
 import { shownName } from '../core/shown-name.js'
 import type { FoundMembers, FoundName } from './find-members.js'
@@ -52,4 +53,33 @@ function repeated({ at, text }: Pick<FoundName, 'at' | 'text'>, { asked, sent }:
   if (text.slice(prefix.length) === asked) return prefix + sent
   const param = shownName(pathText(at))
   throw new GatewayError('invalid_parameter', `'${param}' must be the model of the path, '${asked}'.`, { param })
+}
+
+/** Names of the client's parameters that do not pass. Throws `invalid_parameter` for those that must not occur. */
+export function heldQuery(
+  query: URLSearchParams | undefined,
+  { openQuery }: RouteMembers,
+  rules: MemberRules,
+  { nameOf }: Naming,
+  isOwn: (name: string, value: string) => boolean,
+): ReadonlySet<string> {
+  const held = new Set<string>()
+  for (const [name, value] of query ?? []) {
+    const action = actionOf(name, rules.query) ?? (openQuery ? 'pass' : 'drop')
+    if (action === 'pass' || isOwn(name, value)) continue
+    if (action === 'refuse') throw refusedMember(`?${name}`)
+    if (action === 'model' && nameOf(value) === value) continue
+    if (action !== 'drop') throw refusedMember(`?${name}`)
+    held.add(name)
+  }
+  return held
+}
+
+/** As for members, every spelling of a declared name counts as that name; parameters that pass have exactly that name. */
+function actionOf(name: string, query: MemberRules['query']): MemberAction | undefined {
+  const exact = query.get(name)
+  if (exact !== undefined) return exact
+  const plain = memberName(name)
+  for (const [declared, action] of query) if (action !== 'pass' && memberName(declared) === plain) return action
+  return undefined
 }

@@ -15,9 +15,9 @@ import { fc } from '../helpers/property.js'
 import { uncovered } from './coverage.js'
 import { hostile, hostileObject } from './hostile.js'
 import { MADE_UP, smallTarget } from './small-target.js'
-import { brief, headOf, onlyGatewayErrors, plain } from './support.js'
+import { brief, onlyGatewayErrors, plain } from './support.js'
 
-const head = headOf({ model: 'm', stream: false })
+const head = { model: 'm', stream: false }
 const skip = openApiFolder() === undefined && 'no reference data'
 
 const SPEECH: JsonObject = {

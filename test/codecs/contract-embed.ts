@@ -8,7 +8,7 @@ import { fc } from '../helpers/property.js'
 import { uncovered } from './coverage.js'
 import { hostile, hostileObject } from './hostile.js'
 import { MADE_UP, smallTarget } from './small-target.js'
-import { brief, headOf, onlyGatewayErrors, plain } from './support.js'
+import { brief, onlyGatewayErrors, plain } from './support.js'
 
 const BASE: EmbedRequest = { model: 'm', inputs: [texts('Rain.')], encoding: 'float', left: [] }
 const PIXEL = { type: 'media', kind: 'image', mime: 'image/png', source: { base64: 'aWJlaQ==' } } as const
@@ -60,7 +60,7 @@ export function embedContract(t: Test, codec: EmbedCodec): void {
       if (typeof carry === 'object' && 'dropped' in carry) t.ok(lost.includes(field), 'its loss is said')
       if (carry !== 'carried') return
       t.notOk(lost.includes(field), 'nothing of it is lost')
-      const back = server.decodeRequest(body, headOf({ model: 'm', stream: false }))
+      const back = server.decodeRequest(body, { model: 'm', stream: false })
       // Vectors are asked for as numbers, however the client wants them written.
       if (field !== 'encoding') t.match(withoutPlaces(back), SAMPLES[field], brief(body))
     })
@@ -72,7 +72,7 @@ export function embedContract(t: Test, codec: EmbedCodec): void {
       const { target, lost } = smallTarget(codec.client.carries, { image_inputs })
       const body = plain(client.encodeRequest(request, target)) as JsonObject
       t.same(lost, [])
-      const { inputs } = server.decodeRequest(body, headOf({ model: 'm', stream: false }))
+      const { inputs } = server.decodeRequest(body, { model: 'm', stream: false })
       t.match(inputs, [{ parts: [{ type: 'media', kind: 'image', source: PIXEL.source }] }], brief(body))
     })
   }
@@ -97,7 +97,7 @@ export function embedContract(t: Test, codec: EmbedCodec): void {
     const answers = [plain(server.encodeResult({ model: 'm', vectors: [[0.5, 1]], input: 1 }, BASE, MADE_UP))]
     fc.assert(
       fc.property(hostileObject(bodies), hostile(answers), (body, answer) => {
-        const request = onlyGatewayErrors(() => server.decodeRequest(body, headOf({ model: 'm', stream: false })))
+        const request = onlyGatewayErrors(() => server.decodeRequest(body, { model: 'm', stream: false }))
         onlyGatewayErrors(() => client.decodeResult(answer, BASE))
         onlyGatewayErrors(() => client.decodeError(400, answer))
         if (!(request instanceof GatewayError))

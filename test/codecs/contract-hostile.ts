@@ -15,7 +15,6 @@ import {
   decodeAll,
   encodeAll,
   faultsOf,
-  headOf,
   isTerminal,
   onlyGatewayErrors,
   plain,
@@ -34,7 +33,7 @@ export function hostileContract(t: Test, codec: TextCodec, all: readonly TextCod
   const numRuns = Number(process.env.HOSTILE_RUNS ?? 300)
 
   t.test('hostile requests: nothing but errors of the gateway', async t => {
-    const head = headOf({ model: 'm', stream: true })
+    const head = { model: 'm', stream: true }
     fc.assert(
       fc.property(hostileObject(bodies), body => {
         const request = onlyGatewayErrors(() => codec.server.decodeRequest(body, head))

@@ -8,7 +8,7 @@ import { fc } from '../helpers/property.js'
 import { uncovered } from './coverage.js'
 import { hostile, hostileObject } from './hostile.js'
 import { MADE_UP, smallTarget } from './small-target.js'
-import { brief, headOf, onlyGatewayErrors, plain } from './support.js'
+import { brief, onlyGatewayErrors, plain } from './support.js'
 
 const BASE: ImageRequest = { model: 'm', prompt: 'A lighthouse', stream: false, left: [] }
 const RESULT: ImageResult = {
@@ -70,7 +70,7 @@ const REQUESTS: Readonly<Record<string, OpenApiName>> = {
 /** What every codec of images has to do. Those that ask models of texts are asked by no one themselves. */
 export function imageContract(t: Test, codec: ImageCodec): void {
   const { protocol, client, server } = codec
-  const head = headOf({ model: 'm', stream: false })
+  const head = { model: 'm', stream: false }
   const isServed = Object.keys(server.fields).length > 0
   const request = REQUESTS[protocol]
   const skip = openApiFolder() === undefined

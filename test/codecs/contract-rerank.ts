@@ -6,7 +6,7 @@ import { RERANK_FIELDS, type RerankField, type RerankRequest } from '../../src/c
 import { fc } from '../helpers/property.js'
 import { hostile, hostileObject } from './hostile.js'
 import { MADE_UP, smallTarget } from './small-target.js'
-import { brief, headOf, onlyGatewayErrors, plain } from './support.js'
+import { brief, onlyGatewayErrors, plain } from './support.js'
 
 const BASE: RerankRequest = {
   model: 'm',
@@ -30,7 +30,7 @@ const SAMPLES: Readonly<Record<RerankField, Partial<RerankRequest>>> = {
 /** What every codec of reranking has to do. */
 export function rerankContract(t: Test, codec: RerankCodec): void {
   const { client, server } = codec
-  const head = headOf({ model: 'm', stream: false })
+  const head = { model: 'm', stream: false }
 
   for (const field of Object.keys(RERANK_FIELDS) as RerankField[]) {
     const carry = client.carries[field]

@@ -6,7 +6,7 @@ import type { TextResult } from '../../src/core/text.js'
 import { openApi, openApiFolder } from '../helpers/openapi.js'
 import { replaysOrNone } from '../helpers/replay-stage.js'
 import { TEXT_CODECS } from './all.js'
-import { answerTo, brief, headOf, plain, targetOf } from './support.js'
+import { answerTo, brief, plain, targetOf } from './support.js'
 
 /**
  * Every recorded moderation, put to a model of texts by each text protocol: the model is asked what the recording was
@@ -34,7 +34,7 @@ function said({ category_scores: scores }: Judgement): JsonObject {
 for (const codec of TEXT_CODECS) {
   t.test(`judged by ${codec.protocol}`, { skip }, async t => {
     for (const { name, request: body, body: answer } of replays) {
-      const request = moderations.server.decodeRequest(body as JsonObject, headOf({ model: 'm', stream: false }))
+      const request = moderations.server.decodeRequest(body as JsonObject, { model: 'm', stream: false })
       const asked = plain(codec.client.encodeRequest(request, targetOf(codec)))
       for (const content of contentsOf(body.input as Json)) t.ok(holds(asked, content), `${name}: ${content}`)
       const recorded = (JSON.parse(answer.toString()) as { results: readonly Judgement[] }).results

@@ -6,10 +6,10 @@ import type { JsonObject } from '../../src/core/json.js'
 import type { TextResult } from '../../src/core/text.js'
 import { fc } from '../helpers/property.js'
 import { hostile, hostileObject } from './hostile.js'
-import { answerTo, headOf, onlyGatewayErrors, plain } from './support.js'
+import { answerTo, onlyGatewayErrors, plain } from './support.js'
 
 const { server } = moderations
-const head = headOf({ model: 'm', stream: false })
+const head = { model: 'm', stream: false }
 const PIXEL = { type: 'image_url', image_url: { url: 'data:image/png;base64,aWJlaQ==' } }
 
 function scores(more: Readonly<Record<string, number>> = {}): JsonObject {

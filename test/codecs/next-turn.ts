@@ -1,7 +1,6 @@
 import type { Frame, TextCodec } from '../../src/core/codec.js'
 import { isObject, type Json, type JsonObject } from '../../src/core/json.js'
 import type { Seal } from '../../src/core/text.js'
-import { headOf } from './support.js'
 
 /** The next request of a client that sends an answer back unchanged, with results for its calls. */
 export function nextTurn(protocol: string, answer: JsonObject): JsonObject {
@@ -121,7 +120,7 @@ function blocks(events: readonly JsonObject[]): readonly Json[] {
 
 /** Seals that a server of this protocol finds in the next turn after this answer, each once. */
 export function sealsBack(codec: TextCodec, answer: JsonObject): readonly Seal[] {
-  const request = codec.server.decodeRequest(nextTurn(codec.protocol, answer), headOf({ model: 'm', stream: false }))
+  const request = codec.server.decodeRequest(nextTurn(codec.protocol, answer), { model: 'm', stream: false })
   return unique(request.turns.flatMap(({ parts }) => parts.flatMap(({ seal }) => (seal === undefined ? [] : [seal]))))
 }
 

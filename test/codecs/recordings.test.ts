@@ -17,7 +17,6 @@ import {
   decodeAll,
   encodeAll,
   faultsOf,
-  headOf,
   isTerminal,
   onlyGatewayErrors,
   plain,
@@ -104,7 +103,7 @@ const asked = exchanges.filter(({ status, request }) => status < 300 && request 
 
 function readRequest(exchange: TextExchange): TextRequest | GatewayError {
   const { request = {}, frames, model } = exchange
-  const head = headOf({ model: model ?? String(request.model ?? 'm'), stream: frames !== undefined })
+  const head = { model: model ?? String(request.model ?? 'm'), stream: frames !== undefined }
   return onlyGatewayErrors(() => codecOf(exchange)!.server.decodeRequest(request, head))
 }
 
@@ -140,7 +139,7 @@ t.test('recorded requests in each other protocol', { skip }, async t => {
       const left = request.left.map(({ field }) => `${exchange.protocol}'s ${field.replace(/\[\d+\]/g, '[]')}`)
       const lost = [...new Set([...target.lost.map(({ field }) => field), ...left])]
       ledger.note(pair, 'whole', lost.length === 0, lost.sort().join(', '), exchange.name)
-      const head = headOf({ model: 'upstream-model', stream: request.stream })
+      const head = { model: 'upstream-model', stream: request.stream }
       const back = onlyGatewayErrors(() => codec.server.decodeRequest(body, head))
       ledger.note(pair, 'read', !(back instanceof GatewayError), String(back), exchange.name)
       if (!(back instanceof GatewayError)) compareRequests(ledger, pair, exchange.name, request, back, lost)

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../src/core/json.js'
 import type { Part, ReasoningPart, TextResult } from '../../src/core/text.js'
 import { PROTOCOLS, type Protocol } from '../helpers/text-clients.js'
 import { assembled, nextTurn } from './next-turn.js'
-import { answerTo, decodeAll, encodeAll, headOf, plain, requestOf } from './support.js'
+import { answerTo, decodeAll, encodeAll, plain, requestOf } from './support.js'
 import { textCodec, translated } from './translated.js'
 
 // An upstream gets its thoughts back as it gave them, through a client of any family: kind, id, text and proof.
@@ -143,7 +143,7 @@ t.test('a chat stream says thoughts once, and each comes back with its own text 
         { ...said, ...message, role: 'assistant' },
       ],
     }
-    const [, turn] = server.decodeRequest(body as JsonObject, headOf({ model: 'm', stream: false })).turns
+    const [, turn] = server.decodeRequest(body as JsonObject, { model: 'm', stream: false }).turns
     return turn?.parts
       .filter(({ type }) => type === 'reasoning')
       .map(part => ({ ...('text' in part && { text: part.text }), seal: part.seal?.value }))

@@ -3,9 +3,9 @@ import { codecOf } from '../../src/codecs/index.js'
 import type { TextCodec, Traits } from '../../src/core/codec.js'
 import { GatewayError } from '../../src/core/errors.js'
 import type { JsonObject } from '../../src/core/json.js'
-import { Losses } from '../../src/kernel/translate/losses.js'
+import { Losses } from '../../src/translate/losses.js'
 import type { Protocol } from '../helpers/text-clients.js'
-import { headOf, plain } from './support.js'
+import { plain } from './support.js'
 
 export function textCodec(protocol: Protocol): TextCodec {
   const codec = codecOf(protocol)
@@ -21,7 +21,7 @@ export function translated(
   traits: Traits = {},
 ): { body: JsonObject; dropped: readonly string[] } {
   const [server, client] = [textCodec(from), textCodec(to)]
-  const request = server.server.decodeRequest(body, headOf({ model: 'm', stream: body.stream === true }))
+  const request = server.server.decodeRequest(body, { model: 'm', stream: body.stream === true })
   const tables = { fields: server.server.fields, carries: client.client.carries }
   const losses = new Losses(tables, { body, inherited: 0 }, false)
   losses.left(request.left)

@@ -14,7 +14,7 @@ const SPEAKS = {
 }
 
 /** A gateway whose models are named for what their one upstream speaks; `by-tool` gives structured answers by a tool. */
-async function stage(): Promise<{
+async function stage(more = ''): Promise<{
   gateway: Awaited<ReturnType<typeof startTestGateway>>
   up: Awaited<ReturnType<typeof startRawUpstream>>
 }> {
@@ -30,8 +30,10 @@ async function stage(): Promise<{
   generate: generate
   by-tool: { upstream: messages, traits: { structured: tool, max_output: 4096 } }
   judge: { upstream: chat, traits: { moderates: true } }
+  hears-first: { targets: [chat, messages], traits: { max_output: 4096 } }
+  hears-last: { targets: [messages, chat], traits: { max_output: 4096 } }
 `
-  const yaml = `version: 1\n${CALLER}\nupstreams:\n${upstreams.join('')}${models}`
+  const yaml = `version: 1\n${CALLER}\nupstreams:\n${upstreams.join('')}${models}${more}`
   return { gateway: await startTestGateway(t, yaml), up }
 }
 
@@ -226,6 +228,53 @@ t.test('explain says in which form vectors are given', async t => {
   const body = JSON.stringify({ model: 'chat', input: 'hello', encoding_format: 'base64' })
   const text = explainRequest(plan, { method: 'POST', path: '/v1/embeddings', key: 'caller', body })
   t.match(text, /^vectors +base64; numbers from the upstream are encoded$/m)
+})
+
+const AUDIO = { type: 'input_audio', input_audio: { data: 'UklGRiQAAABXQVZF', format: 'wav' } }
+
+t.test('a target that cannot be given the request refuses it if it comes to that one', async t => {
+  const { gateway, up } = await stage()
+  const { plan } = gateway.gateway.loaded
+  if (plan === undefined) throw new Error('no plan')
+  const explained = (model: string): RequestFacts => {
+    const body = JSON.stringify({ model, messages: [{ role: 'user', content: [AUDIO] }] })
+    return requestFacts(plan, { method: 'POST', path: '/v1/chat/completions', key: 'caller', body })
+  }
+  const [first, second] = explained('hears-first').exchanges
+  t.match(first, { upstream: 'chat', refused: undefined, body: /input_audio/ })
+  t.match(second, { upstream: 'messages', refused: /^400 untranslatable: .* does not accept audio/, body: undefined })
+  await gateway.chat({ model: 'hears-first', messages: [{ role: 'user', content: [AUDIO] }] })
+  t.equal(up.requests.items[0]?.body.toString('utf8'), first?.body)
+
+  const refused = await gateway.chat({ model: 'hears-last', messages: [{ role: 'user', content: [AUDIO] }] })
+  t.same(withoutId(explained('hears-last').error?.body), withoutId(refused.json()))
+  t.equal(up.requests.items.length, 1)
+})
+
+t.test('explain says what is sent for a response that the gateway runs in the background', async t => {
+  const { gateway, up } = await stage()
+  const { plan } = gateway.gateway.loaded
+  if (plan === undefined) throw new Error('no plan')
+  const body = JSON.stringify({ background: true, model: 'chat', input: 'hello' })
+  const ask = { method: 'POST', path: '/v1/responses', key: 'caller', body }
+  const answer = await gateway.request('/v1/responses', { body })
+  t.match(answer.json(), { status: 'queued' })
+  const [sent] = await up.requests.count(1)
+  t.equal(requestFacts(plan, ask).exchanges[0]?.body, sent?.body.toString('utf8'))
+})
+
+t.test('explain fetches nothing, and says what would be', async t => {
+  const { gateway } = await stage('media: { fetch: { allow: ["*"] } }\n')
+  const { plan } = gateway.gateway.loaded
+  if (plan === undefined) throw new Error('no plan')
+  const url = 'https://example.com/a.png'
+  const content = [{ type: 'image_url', image_url: { url } }]
+  const body = JSON.stringify({ model: 'generate', messages: [{ role: 'user', content }] })
+  const ask = { method: 'POST', path: '/v1/chat/completions', key: 'caller', body }
+  const { exchanges } = requestFacts(plan, ask)
+  t.same(exchanges[0]?.translation?.fetched, [url])
+  t.match(exchanges[0]?.body, `"data":"[content of ${url}]"`)
+  t.match(explainRequest(plan, ask), `fetched    ${url}: its content is sent, not its URL`)
 })
 
 proveNoLeak(t)

@@ -24,6 +24,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['cli'],
   ['runtime'],
   ['config', 'plan', 'kernel'],
+  ['translate'],
   ['codecs', 'wire', 'net', 'stores', 'sinks'],
   ['transport'],
   ['core'],
@@ -46,7 +47,7 @@ const DOORS: Readonly<Record<string, string | readonly string[]>> = {
 const FORBIDDEN_BUILTINS = ['child_process', 'vm', 'cluster', 'inspector', 'repl', 'wasi']
 
 /** Folders that decide per request: they never touch a disk. */
-const DISKLESS = ['src/plan/', 'src/kernel/', 'src/wire/', 'src/codecs/', 'src/net/', 'src/transport/']
+const DISKLESS = ['src/plan/', 'src/kernel/', 'src/translate/', 'src/wire/', 'src/codecs/', 'src/net/', 'src/transport/']
 
 /** Names that no English word holds: looked for anywhere. */
 const UNMISTAKABLE = [

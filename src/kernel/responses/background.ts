@@ -1,8 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { checkBackground } from '../../core/admission.js'
 import { GatewayError } from '../../core/errors.js'
 import { FairShares } from '../../core/fair-shares.js'
 import { isObject, type JsonObject, parseJson } from '../../core/json.js'
 import { setValue } from '../../wire/json-edit.js'
+import { inForeground } from '../../wire/kept-members.js'
 import type { HeldBody } from '../body.js'
 import { documentOfBody, type Waiting } from '../body-document.js'
 import type { Failure } from '../failure.js'
@@ -56,8 +58,8 @@ export class Background {
    * upstream speaks the protocol itself; it is to keep nothing, since the response is kept here, by an id of ours.
    */
   async start(call: Asking, body: HeldBody, turn: ResponseTurn, serve: Serve, relayed = false): Promise<void> {
-    if (!turn.options.store) throw refused('A response that runs in the background must be stored.', 'store')
-    const streamed = setValue(setValue(body.bytes, ['background'], 'false', 'always'), ['stream'], 'true', 'always')
+    checkBackground(turn.options.store)
+    const streamed = inForeground(body.bytes)
     const inner = relayed ? setValue(streamed, ['store'], 'false', 'always') : streamed
     this.takePlace(turn.owner)
     const kept = await this.draft(call, body, turn).catch((error: unknown) => {

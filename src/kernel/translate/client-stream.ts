@@ -4,13 +4,13 @@ import { jsonText, parseExact } from '../../core/exact-json.js'
 import { isObject } from '../../core/json.js'
 import type { Framing } from '../../core/route-settings.js'
 import type { TextEvent } from '../../core/text.js'
+import { SealGatherer } from '../../translate/seals.js'
+import { usageOf } from '../../translate/text.js'
+import type { TextTranslator } from '../../translate/translator.js'
 import { closing, contentType, encodeFrame } from '../../wire/framing.js'
 import type { Source } from '../relay/relay.js'
 import type { ResponseTurn } from '../responses/response-turn.js'
 import { mapUpstreamError } from './map-upstream-error.js'
-import { SealGatherer } from './seals.js'
-import { usageOf } from './text.js'
-import type { TextTranslator } from './translator.js'
 
 /** Events that end a stateful response well, and carry it whole. */
 const LAST = new Set(['response.completed', 'response.incomplete'])
@@ -134,7 +134,7 @@ export class ClientStream {
   /** The end is sent once the seals are stored: the next turn may follow at once. */
   private async remember(seals: SealGatherer): Promise<void> {
     const { call } = this.#attempt
-    await seals.remember(call)
+    await seals.remember(call.kernel.state.reasoningCache, call.caller?.name)
     this.#out += closing(this.#framing)
     this.send()
     this.#attempt.complete(false)

@@ -1,31 +1,15 @@
-import type { HearRequest, SpeakRequest } from '../../core/audio.js'
-import type { Codec, RequestHead } from '../../core/codec.js'
-import type { EmbedRequest } from '../../core/embed.js'
+import type { Codec } from '../../core/codec.js'
 import { GatewayError } from '../../core/errors.js'
-import type { EditRequest, ImageRequest } from '../../core/image.js'
-import { isObject, type JsonObject } from '../../core/json.js'
-import type { RerankRequest } from '../../core/rerank.js'
+import type { JsonObject } from '../../core/json.js'
 import type { TextRequest } from '../../core/text.js'
+import { type DecodedRequest, objectOf, readingOf } from '../../translate/decode.js'
+import { type Recalled, recallSeals } from '../../translate/seals.js'
 import type { Body } from '../body.js'
 import { documentOfBody } from '../body-document.js'
 import type { Call } from '../call.js'
 import { formDocument } from '../form-json.js'
 import { embeddedCost } from './embedded.js'
-import { knownMembers } from './known-members.js'
-import { type Recalled, recallSeals } from './seals.js'
 import { isLarge, yieldToEventLoop } from './steps.js'
-
-/** The client's request, decoded once for all targets that it is translated to. */
-export interface DecodedRequest {
-  readonly body: JsonObject
-  /** Bytes of the body, and of the conversation that it continues. */
-  readonly size: number
-  readonly request: TextRequest | EmbedRequest | RerankRequest | ImageRequest | EditRequest | SpeakRequest | HearRequest
-  /** Number of items of earlier turns that precede the client's own. */
-  readonly inherited: number
-  /** Seals that return to the upstreams that made them, if the client's protocol has no field for them. */
-  readonly recalled: Recalled
-}
 
 /** Decodes the body by the client's protocol. Throws `bad_request` or `invalid_parameter`. */
 export async function decodeRequest(call: Call, body: Body, server: Codec): Promise<DecodedRequest> {
@@ -38,7 +22,7 @@ export async function decodeRequest(call: Call, body: Body, server: Codec): Prom
   const whole = (await call.turn?.expand(document)) ?? document
   await yieldToEventLoop(size)
   try {
-    const request = server.server.decodeRequest(whole, headOf(call))
+    const request = server.server.decodeRequest(whole, call)
     if (isLarge(size) && 'turns' in request) await reserveEmbedded(call, request)
     const recalled = await recalledFor(call, request, server)
     return { body: document, size, request, inherited: call.turn?.inherited ?? 0, recalled }
@@ -74,12 +58,7 @@ async function documentOf(
   if (body.type === 'form') return formDocument(call, body)
   if (body.type !== 'bytes')
     throw new GatewayError('bad_request', 'Bodies of this route are not read, so they cannot be translated.')
-  const { operation } = server
-  // Text has arguments and schemas that must pass unchanged, and reranking has documents.
-  const isExact = operation === 'text' || operation === 'count' || operation === 'rerank'
-  const document = await documentOfBody(call, body, { isKnown: knownMembers(server), exact: isExact })
-  if (!isObject(document)) throw new GatewayError('bad_request', 'The body must be a JSON object.')
-  return { document, size: body.bytes.length }
+  return { document: objectOf(await documentOfBody(call, body, readingOf(server))), size: body.bytes.length }
 }
 
 const NOTHING: Recalled = new Map()
@@ -91,16 +70,5 @@ async function recalledFor(
   { operation, protocol, server }: Codec,
 ): Promise<Recalled> {
   if (operation !== 'text' || !('turns' in request) || ('returnsSeals' in server && server.returnsSeals)) return NOTHING
-  return recallSeals(call, request, protocol)
-}
-
-function headOf(call: Call): RequestHead {
-  return {
-    model: call.model,
-    stream: call.stream,
-    header: name => {
-      const value = call.request.headers[name]
-      return typeof value === 'string' ? value : undefined
-    },
-  }
+  return recallSeals(call.kernel.state.reasoningCache, call.caller?.name, request, protocol)
 }

@@ -5,6 +5,13 @@ import { jsonText } from '../../core/exact-json.js'
 import type { Json } from '../../core/json.js'
 import type { TextResult } from '../../core/text.js'
 import type { Transform } from '../../core/transform.js'
+import type {
+  Translated,
+  TranslatedBody,
+  TranslatedBytes,
+  TranslatedFrames,
+  Translator,
+} from '../../translate/translator.js'
 import { asBuffer } from '../../wire/bytes.js'
 import { closing, contentType, encodeFrame } from '../../wire/framing.js'
 import { sumOfUsage, usageOf } from '../../wire/usage.js'
@@ -16,7 +23,6 @@ import { type ClientStream, conditionOf } from './client-stream.js'
 import { embeddedCost } from './embedded.js'
 import { mapUpstreamError } from './map-upstream-error.js'
 import { isLarge, joined, jsonBytes, yieldToEventLoop } from './steps.js'
-import type { Translated, TranslatedBody, TranslatedBytes, TranslatedFrames, Translator } from './translator.js'
 
 const EMPTY = Buffer.alloc(0)
 
@@ -196,7 +202,7 @@ export async function sendDocument(
   size: number,
 ): Promise<void> {
   const { call } = attempt
-  await translator.text?.remember(call)
+  await translator.text?.remember(call.kernel.state.reasoningCache, call.caller?.name)
   await yieldToEventLoop(size)
   const document = (await call.turn?.keep(body)) ?? body
   // A string leaves with the head in one write; a buffer would be a second one.

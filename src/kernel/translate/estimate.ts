@@ -1,8 +1,8 @@
 import { estimateTokens } from '../../codecs/index.js'
 import type { Codec } from '../../core/codec.js'
 import type { TextRequest } from '../../core/text.js'
+import type { DecodedRequest } from '../../translate/decode.js'
 import type { Call } from '../call.js'
-import type { DecodedRequest } from './decoded-request.js'
 
 /** Answers a count of tokens that no upstream makes, and says that it is an estimate. */
 export function answerEstimate(call: Call, server: Codec, { request }: DecodedRequest): void {

@@ -1,4 +1,5 @@
 import { GatewayError } from '../../core/errors.js'
+import type { Translator } from '../../translate/translator.js'
 import { framesOf } from '../relay/frames.js'
 import { framingOf } from '../relay/framing.js'
 import type { Relay, Source } from '../relay/relay.js'
@@ -8,7 +9,6 @@ import { TranslatedDocument } from './document.js'
 import { translatedHeaders } from './headers.js'
 import { TranslatedRefusal } from './refusal.js'
 import { TranslatedStream } from './stream.js'
-import type { Translator } from './translator.js'
 
 /** Chooses how an answer is translated, by its status and form; undefined where it is refused at once. */
 export function openTranslation(

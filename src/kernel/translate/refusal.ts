@@ -1,12 +1,12 @@
 import { type ErrorDetails, GatewayError } from '../../core/errors.js'
 import { parseJson } from '../../core/json.js'
+import type { Translator } from '../../translate/translator.js'
 import type { Relay, Source } from '../relay/relay.js'
 import type { UpstreamHeaders } from '../response-headers.js'
 import { errorOfStatus } from '../upstream-errors.js'
 import { upstreamMessage } from '../upstream-words.js'
 import { translatedHeaders } from './headers.js'
 import { mapUpstreamError } from './map-upstream-error.js'
-import type { Translator } from './translator.js'
 
 /** Maximum size of a refusal's body; of a larger one only the status counts. */
 const MAX_REFUSAL_BYTES = 64 * 1024

@@ -1,11 +1,12 @@
 import type { Exchange } from '../../core/plan.js'
+import { rewritten } from '../../core/transform.js'
 import type { UpstreamRequest } from '../../net/pools.js'
+import type { DecodedRequest } from '../../translate/decode.js'
+import type { Translator } from '../../translate/translator.js'
 import type { Call } from '../call.js'
 import { chainOf } from '../chain.js'
-import type { DecodedRequest } from './decoded-request.js'
 import { OtherCalls } from './other-calls.js'
 import { jsonBytes, yieldToEventLoop } from './steps.js'
-import type { Translator } from './translator.js'
 
 /**
  * The request in the upstream's protocol, or the call with this number if one request needs several. Of the client's
@@ -26,25 +27,23 @@ export async function translatedRequest(
   return {
     method: chosen.method,
     path: chosen.target({ ...call.params, model: exchange.model }),
-    headers: headersFor(call, exchange, translator),
-    body: exchange.request === undefined ? bytes : exchange.request(bytes),
+    headers: headersFor(call, exchange),
+    body: rewritten(exchange.request, bytes),
   }
 }
 
 /** Headers that clients of any protocol may send through. */
 const PASSED = new Set(['idempotency-key'])
 
-function headersFor(call: Call, exchange: Exchange, translator: Translator): string[] {
+function headersFor(call: Call, exchange: Exchange): string[] {
   const fixed = call.generation.reach(exchange.upstream)
   const headers = [...fixed.headers, 'content-type', 'application/json']
-  const own = translator.headers()
-  const taken = new Set([...fixed.names, ...own.filter((_, index) => index % 2 === 0)])
   const forward = exchange.upstream.forward.request
   for (const [name, value] of Object.entries(call.request.headers)) {
-    if ((!PASSED.has(name) && !forward(name)) || taken.has(name) || typeof value !== 'string') continue
+    if ((!PASSED.has(name) && !forward(name)) || fixed.names.has(name) || typeof value !== 'string') continue
     if (name !== 'content-type') headers.push(name, value)
   }
-  headers.push(...own, 'x-request-id', call.id)
+  headers.push('x-request-id', call.id)
   for (const onUpstreamRequest of chainOf(call).onUpstreamRequest) onUpstreamRequest(call, exchange, headers)
   return headers
 }

@@ -1,6 +1,7 @@
 import { StringDecoder } from 'node:string_decoder'
-import { exactParser, jsonText } from '../../core/exact-json.js'
+import { jsonText } from '../../core/exact-json.js'
 import type { Json } from '../../core/json.js'
+import { parsedAtOnce, parserOf, type Reading } from '../../translate/decode.js'
 import { jsonChunks } from '../../wire/json-chunks.js'
 import { costNow, costOf, type JsonCost } from '../../wire/json-cost.js'
 import { parseSteps } from '../../wire/json-parse.js'
@@ -69,20 +70,10 @@ async function inTurns<T>(steps: Generator<void, T>): Promise<T> {
   }
 }
 
-/** How a document is read. */
-export interface Reading {
-  /** Objects and lists of top-level members that it denies may be left empty. */
-  readonly isKnown?: ((name: string) => boolean) | undefined
-  /** Whether numbers keep their digits: see {@link parseExact}. */
-  readonly exact?: boolean
-}
-
 /** Parses JSON in UTF-8, in steps. Throws `SyntaxError`. */
-export async function parsed(bytes: Buffer, { isKnown, exact = false }: Reading = {}): Promise<Json> {
-  const parse = exact ? exactParser() : (JSON.parse as (text: string) => Json)
-  return bytes.length <= MAX_SYNC_PARSE_BYTES
-    ? parse(bytes.toString('utf8'))
-    : inTurns(parseSteps(bytes, { parse, isKnown }))
+export async function parsed(bytes: Buffer, reading: Reading = {}): Promise<Json> {
+  if (bytes.length <= MAX_SYNC_PARSE_BYTES) return parsedAtOnce(bytes, reading)
+  return inTurns(parseSteps(bytes, { parse: parserOf(reading), isKnown: reading.isKnown }))
 }
 
 /** Counts the values, depth and heap of a JSON text, in steps; see {@link costOf}. */

@@ -2,13 +2,13 @@ import { Fold } from '../../codecs/fold.js'
 import type { StreamDecoder } from '../../core/codec.js'
 import { GatewayError } from '../../core/errors.js'
 import type { TextEvent } from '../../core/text.js'
+import type { TextTranslator } from '../../translate/translator.js'
 import type { Frames } from '../relay/frames.js'
 import { type Relay, type Source, STEP_BYTES } from '../relay/relay.js'
 import { type ClientStream, conditionOf } from './client-stream.js'
 import { sendDocument } from './document.js'
 import { mapUpstreamError } from './map-upstream-error.js'
 import { StreamMemory } from './stream-memory.js'
-import type { TextTranslator } from './translator.js'
 
 /**
  * Takes an upstream's stream and sends it in the client's protocol as it comes; or adds it up, where the client asked for

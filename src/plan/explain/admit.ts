@@ -36,6 +36,8 @@ export interface Admitted {
   readonly missing?: string
   /** How the body wants vectors to be written. */
   readonly vectors?: VectorForm
+  /** If the response runs in the background: whether it may be stored. */
+  readonly background?: { readonly isStored: boolean } | undefined
 }
 
 type Read = (pointer: Pointer) => unknown
@@ -61,12 +63,14 @@ export function admit({ route, params }: Match, query: URLSearchParams | undefin
   const members: unknown = body === undefined || scanner === undefined ? undefined : JSON.parse(bufferText(body))
   const member: InBody = name => (isObject(members) ? members[name] : undefined)
   if (members !== undefined) checkState(route, member)
+  const isBehind = keepsState(route.protocol?.name, route.lane) && member('background') === true
   const vectors = route.protocol?.vectors && wantedVectors(route.protocol.vectors, member)
   return {
     model,
     stream: streamOf(route, read, ask, scanner !== undefined),
     body,
     ...(vectors === undefined ? {} : { vectors }),
+    ...(isBehind && { background: { isStored: member('store') !== false } }),
     ...(route.model === undefined || !inBody(route.model) ? { span: undefined } : placeOf(route.model, scanner)),
   }
 }

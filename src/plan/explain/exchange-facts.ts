@@ -1,18 +1,21 @@
 import { estimate } from '../../codecs/index.js'
+import { checkBackground } from '../../core/admission.js'
 import type { Traits } from '../../core/codec.js'
 import { GatewayError } from '../../core/errors.js'
 import { jsonText } from '../../core/exact-json.js'
 import type { Params } from '../../core/params.js'
 import type { Choice, Exchange, Route, Translation } from '../../core/plan.js'
 import { tookNothing } from '../../core/task.js'
+import { rewritten } from '../../core/transform.js'
 import { asBuffer } from '../../wire/bytes.js'
 import { apply, firstMember, splice } from '../../wire/json-edit.js'
-import { type IsReserved, mergeQuery } from '../../wire/query.js'
+import { inForeground } from '../../wire/kept-members.js'
+import { mergeQuery } from '../../wire/query.js'
 import { UpstreamCall } from '../calls.js'
 import type { Admitted } from './admit.js'
 import { headerLines, percent } from './format.js'
-import { type Allowed, type Asker, allowedFor } from './members.js'
-import { type TranslatedBody, translateBody } from './translated-body.js'
+import { type Allowed, type Asked, type Asker, allowedFor, placeIn } from './members.js'
+import { type TranslatedRequest, translateRequest } from './translated.js'
 
 /** One way to serve a request. */
 export interface ExchangeFacts {
@@ -31,6 +34,8 @@ export interface ExchangeFacts {
   readonly body?: string
   /** Members of that body that would choose who serves the request. */
   readonly dropped?: readonly string[]
+  /** How the request would be refused if it came to this one, which cannot be given it: `status code: message`. */
+  readonly refused?: string
   /** The body is passed on unchanged, so it is sent once, regardless of what `retry` says. */
   readonly streamed: boolean
   readonly retry: RetryFacts
@@ -63,36 +68,79 @@ export interface TranslationFacts {
   readonly lost?: readonly string[]
   /** How many calls the body that was given takes, made at once; absent: one. */
   readonly calls?: number
+  /** URLs in the body that was given: their content is fetched and sent in their place. */
+  readonly fetched?: readonly string[]
 }
 
 /** A request with its exchanges. */
-interface Resolved {
-  readonly route: Route
+interface Resolved extends Asked {
   readonly params: Params
-  readonly query: URLSearchParams | undefined
-  readonly admitted: Admitted
-  readonly asker: Asker
 }
 
-/** The ways of a choice, in order: those whose upstream can have the request. */
-export function exchangeFacts({ groups }: Choice, request: Resolved): readonly ExchangeFacts[] {
-  const { route, admitted, asker } = request
+/** An exchange whose upstream can have the request. */
+interface Candidate extends Allowed {
+  readonly exchange: Exchange
+  readonly place: Pick<ExchangeFacts, 'group' | 'share'>
+  /** Targets beside this one that come later. */
+  readonly others: number
+}
+
+/**
+ * The ways of a choice, in order: those whose upstream can have the request. Throws where none can, and where all that may
+ * be asked first cannot be given it in their protocol.
+ */
+export function exchangeFacts(choice: Choice, request: Resolved): readonly ExchangeFacts[] {
+  const { admitted, route } = request
+  const { background, body } = admitted
+  const found = candidates(choice, request)
+  const isOurs = found[0]?.exchange.translation !== undefined
+  if (background !== undefined && isOurs && body !== undefined) {
+    checkBackground(background.isStored)
+    const own = asBuffer(inForeground(body))
+    const inner = { ...admitted, ...placeIn(own, route, admitted), body: own, stream: true }
+    return exchangeFacts(choice, { ...request, admitted: { ...inner, background: undefined } })
+  }
+  const able = background === undefined ? found : found.filter(({ exchange }) => exchange.translation === undefined)
+  const ways = able.map(candidate => ({ candidate, sent: attempt(() => sentTo(candidate, request)) }))
+  const first = ways.filter(({ candidate }) => candidate.place.group === ways[0]?.candidate.place.group)
+  const [refusal, ...others] = first.map(({ sent }) => sent)
+  if (refusal instanceof GatewayError && others.every(sent => sent instanceof GatewayError)) throw refusal
+  return ways.map(({ candidate, sent }) => factsOf(candidate, request, sent))
+}
+
+/** What an upstream gets of a body, where one was given. */
+interface Sent {
+  readonly translated: TranslatedRequest | undefined
+  readonly body: string | undefined
+}
+
+function sentTo({ exchange, admitted }: Candidate, { asker }: Resolved): Sent {
+  const translation = translationFor(exchange, asker)
+  const translated = translation && translateRequest(exchange, translation, admitted, asker.plan.media)
+  return { translated, body: translation?.client === estimate ? undefined : edited(exchange, admitted, translated) }
+}
+
+/** Callers can be strict, too. */
+function translationFor({ translation }: Exchange, { caller }: Asker): Translation | undefined {
+  return translation && { ...translation, strict: translation.strict || caller.strict }
+}
+
+function candidates({ groups }: Choice, request: Resolved): readonly Candidate[] {
   const refusals: GatewayError[] = []
-  const facts = groups.flatMap(({ exchanges, weights }, index) => {
+  const found = groups.flatMap(({ exchanges, weights }, index) => {
     const sum = weights.reduce((total, weight) => total + weight, 0)
-    return exchanges.flatMap((exchange, member): readonly ExchangeFacts[] => {
+    const others = exchanges.length - 1 + later(groups, index)
+    return exchanges.flatMap((exchange, member): readonly Candidate[] => {
       const share = exchanges.length === 1 ? {} : { share: percent(weights[member] ?? 1, sum) }
-      const allowed = attempt(() => allowedFor(exchange, route, admitted, asker))
-      if (allowed instanceof GatewayError) {
-        refusals.push(allowed)
-        return []
-      }
-      const others = exchanges.length - 1 + later(groups, index)
-      return [{ group: index + 1, ...share, ...factsOf(exchange, request, allowed, others) }]
+      const allowed = attempt(() => allowedFor(exchange, request))
+      if (!(allowed instanceof GatewayError))
+        return [{ ...allowed, exchange, place: { group: index + 1, ...share }, others }]
+      refusals.push(allowed)
+      return []
     })
   })
-  if (facts.length === 0 && refusals[0] !== undefined) throw refusals[0]
-  return facts
+  if (found.length === 0 && refusals[0] !== undefined) throw refusals[0]
+  return found
 }
 
 /** Exchanges of the groups behind that one. */
@@ -110,32 +158,28 @@ function attempt<T>(make: () => T): T | GatewayError {
 }
 
 function factsOf(
-  exchange: Exchange,
+  { exchange, place, others, admitted, dropped, isHeld }: Candidate,
   request: Resolved,
-  { admitted, dropped }: Allowed,
-  others: number,
-): Omit<ExchangeFacts, 'group' | 'share'> {
+  sent: Sent | GatewayError,
+): ExchangeFacts {
   const { upstream, model, retry, timeouts } = exchange
   const { params, asker } = request
   const call = admitted.stream ? exchange.streamCall : exchange.call
   const variables = { ...params, model }
   const target = call instanceof UpstreamCall ? call.shown(variables) : call.text
-  const translation = exchange.translation && {
-    ...exchange.translation,
-    strict: exchange.translation.strict || asker.caller.strict,
-  }
-  const isAsked = translation?.client !== estimate
-  const translated = translation && isAsked ? translatedFrom(exchange, translation, admitted) : undefined
-  const body = isAsked ? edited(exchange, admitted, translated) : undefined
+  const translation = translationFor(exchange, asker)
+  const { translated, body } = sent instanceof GatewayError ? { translated: undefined, body: undefined } : sent
   return {
+    ...place,
     upstream: upstream.name,
     model,
     method: call.method,
-    url: upstream.origin + mergeQuery(target, request.query, isHeld(request.route, exchange)),
-    headers: headerLines([...upstream.shownHeaders, ...(translated?.headers ?? [])]),
+    url: upstream.origin + (translation === undefined ? mergeQuery(target, request.query, isHeld) : target),
+    headers: headerLines(upstream.shownHeaders),
     ...(translation === undefined ? {} : { translation: translationFacts(translation, translated) }),
     ...(body === undefined ? {} : { body }),
     ...(dropped.length === 0 ? {} : { dropped }),
+    ...(sent instanceof GatewayError && { refused: `${sent.status} ${sent.code}: ${sent.message}` }),
     retry: retryFacts(retry, request.route, others),
     streamed: request.route.body === 'raw',
     timeouts,
@@ -156,19 +200,9 @@ function retryFacts({ attempts, on: written }: Exchange['retry'], route: Route, 
   }
 }
 
-/** The caller's key and the model stay here, what says where things should be, and what is not known of a body's route. */
-function isHeld(route: Route, { upstream }: Exchange): IsReserved {
-  const { openQuery, of } = route.members
-  return name =>
-    (!openQuery && of(upstream.name).query.get(name) !== 'pass') ||
-    route.caller.some(place => place.in === 'query' && place.name === name) ||
-    route.modelHints.some(hint => hint.from === 'query' && hint.name === name) ||
-    (route.model?.from === 'query' && route.model.name === name)
-}
-
 function translationFacts(
   { server, client, traits, strict, rateLimits }: Translation,
-  translated: TranslatedBody | undefined,
+  translated: TranslatedRequest | undefined,
 ): TranslationFacts {
   const limits = [...rateLimits.names].flatMap(([name, to]) => (to.name === name ? [] : [`${name} → ${to.name}`]))
   const facts = {
@@ -180,22 +214,16 @@ function translationFacts(
     ...(client === estimate && { estimated: true as const }),
   }
   if (translated === undefined) return facts
-  const { lost, calls } = translated
-  return { ...facts, lost, ...(calls > 1 && { calls }) }
-}
-
-function translatedFrom(
-  exchange: Exchange,
-  translation: Translation,
-  { body, model, stream }: Admitted,
-): TranslatedBody | undefined {
-  return body && translateBody(translation, { body, model: { asked: model, sent: exchange.model }, stream })
+  const { losses, calls = 1 } = translated.translator
+  const lost = [...losses.reasons].map(([name, why]) => `${name}: ${why}`)
+  const { fetched } = translated
+  return { ...facts, lost, ...(calls > 1 && { calls }), ...(fetched.length > 0 && { fetched }) }
 }
 
 function edited(
   exchange: Exchange,
   { body, span, missing, model }: Admitted,
-  translated: TranslatedBody | undefined,
+  translated: TranslatedRequest | undefined,
 ): string | undefined {
   if (body === undefined) return undefined
   const name = JSON.stringify(exchange.model)
@@ -203,9 +231,5 @@ function edited(
   const own = renamed ? splice(body, span.start, span.end, Buffer.from(name)) : body
   const relayed = missing === undefined || renamed ? own : apply(asBuffer(body), [firstMember(body, missing, name)])
   const bytes = translated === undefined ? relayed : Buffer.from(jsonText(translated.document))
-  try {
-    return Buffer.from(exchange.request?.(bytes) ?? bytes).toString('utf8')
-  } catch {
-    throw new GatewayError('bad_request', 'the body does not have the format that this model needs')
-  }
+  return asBuffer(rewritten(exchange.request, bytes)).toString('utf8')
 }

@@ -1,48 +1,62 @@
 import type { GatewayError } from '../../core/errors.js'
+import { ownQuery } from '../../core/own-query.js'
 import { pathText } from '../../core/path-text.js'
-import type { Caller, Exchange, ModelTable, Route } from '../../core/plan.js'
+import type { Caller, Exchange, Plan, Route } from '../../core/plan.js'
 import { untranslatable } from '../../core/refusals.js'
 import { shownName } from '../../core/shown-name.js'
 import { asBuffer } from '../../wire/bytes.js'
 import { findMembers } from '../../wire/find-members.js'
 import { apply, type Edit, findValue } from '../../wire/json-edit.js'
-import { checkFound, type Naming, nameThere, WHY_DROPPED } from '../../wire/member-names.js'
+import { checkFound, heldQuery, type Naming, nameThere, WHY_DROPPED } from '../../wire/member-names.js'
+import type { IsReserved } from '../../wire/query.js'
 import type { Admitted } from './admit.js'
 
-/** A request as one upstream may have it, and the client's names of what is removed. */
+/** A request as one upstream may have it. */
 export interface Allowed {
   readonly admitted: Admitted
+  /** The client's names of what is removed. */
   readonly dropped: readonly string[]
+  /** Whether a query parameter does not pass. */
+  readonly isHeld: IsReserved
 }
 
 /** Whose request it is. */
 export interface Asker {
   readonly caller: Caller
-  readonly models: ModelTable
+  readonly plan: Pick<Plan, 'models' | 'keys' | 'media'>
+}
+
+/** A request and how it was found. */
+export interface Asked {
+  readonly route: Route
+  readonly query: URLSearchParams | undefined
+  readonly admitted: Admitted
+  readonly asker: Asker
 }
 
 /**
- * Does to the members of a body that name models, or say where the request is to go, what the kernel does. Throws
- * {@link GatewayError} where this upstream cannot have the request.
+ * Does to the members of a body, and to the parameters of a query, that name models, or say where the request is to go, what
+ * the kernel does. Throws {@link GatewayError} where this upstream cannot have the request.
  */
-export function allowedFor(exchange: Exchange, route: Route, admitted: Admitted, asker: Asker): Allowed {
-  const { body } = admitted
-  const { rules } = route.members.of(exchange.upstream.name)
-  if (body === undefined || route.body === 'raw' || rules.length === 0) return { admitted, dropped: [] }
-  const found = findMembers(body, rules)
-  const dropped = found.dropped.map(at => shownName(pathText(at)))
-  if (asker.caller.strict && dropped[0] !== undefined) {
-    throw untranslatable(dropped[0], WHY_DROPPED)
-  }
-  const edits = [...found.removals, ...named(() => checkFound(found), found.names, namingOf(exchange, admitted, asker))]
-  if (edits.length === 0) return { admitted, dropped }
+export function allowedFor(exchange: Exchange, { route, query, admitted, asker }: Asked): Allowed {
+  const rules = route.members.of(exchange.upstream.name)
+  const body = route.body === 'raw' ? undefined : admitted.body
+  const found = body && findMembers(body, rules.rules)
+  if (found !== undefined) checkFound(found)
+  const naming = namingOf(exchange, admitted, asker)
+  const isOwn: IsReserved = (name, value) => ownQuery(route, asker.plan.keys, true, name, value)
+  const held = heldQuery(query, route.members, rules, naming, isOwn)
+  const dropped = [...(found?.dropped ?? []).map(pathText), ...[...held].map(name => `?${name}`)].map(shownName)
+  if (asker.caller.strict && dropped[0] !== undefined) throw untranslatable(dropped[0], WHY_DROPPED)
+  const rest = { dropped, isHeld: (name: string, value: string) => held.has(name) || isOwn(name, value) }
+  const edits = found === undefined ? [] : [...found.removals, ...named(found.names, naming)]
+  if (body === undefined || edits.length === 0) return { ...rest, admitted }
   const changed = apply(asBuffer(body), edits)
-  return { admitted: { ...admitted, body: changed, ...placeIn(changed, route, admitted) }, dropped }
+  return { ...rest, admitted: { ...admitted, body: changed, ...placeIn(changed, route, admitted) } }
 }
 
 /** Edits that give the models the upstream's names. */
-function named(check: () => void, names: ReturnType<typeof findMembers>['names'], naming: Naming): readonly Edit[] {
-  check()
+function named(names: ReturnType<typeof findMembers>['names'], naming: Naming): readonly Edit[] {
   return names.flatMap(found => {
     const name = nameThere(found, naming)
     const { text, start, end } = found
@@ -50,13 +64,17 @@ function named(check: () => void, names: ReturnType<typeof findMembers>['names']
   })
 }
 
-function namingOf({ upstream, model }: Exchange, { model: asked }: Admitted, { caller, models }: Asker): Naming {
+function namingOf(
+  { upstream, model }: Exchange,
+  { model: asked }: Admitted,
+  { caller, plan: { models } }: Asker,
+): Naming {
   const nameOf = (name: string): string | undefined =>
     caller.may(name) ? models.nameAt(name, upstream.name) : undefined
   return { asked, sent: model, nameOf }
 }
 
-/** Where the model is after the edits. */
-function placeIn(body: Buffer, { model }: Route, { span }: Admitted): Pick<Admitted, 'span'> {
+/** Where the model is after edits. */
+export function placeIn(body: Buffer, { model }: Route, { span }: Admitted): Pick<Admitted, 'span'> {
   return { span: span === undefined || model === undefined ? undefined : findValue(body, [model.name]) }
 }

@@ -103,7 +103,7 @@ export function requestFacts(plan: CompiledPlan, ask: Ask): RequestFacts {
     facts.exchanges = exchangeFacts(choice, {
       // What each of its requests gets, no other route says.
       ...{ route, params, query, admitted: route.batch === undefined ? admitted : { ...admitted, body: undefined } },
-      asker: { caller, models: plan.models },
+      asker: { caller, plan },
     })
     return facts
   } catch (error) {

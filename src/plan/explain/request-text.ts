@@ -51,7 +51,7 @@ function outcome(answer: RequestFacts['answer'], error: RequestFacts['error']): 
 
 function exchangeLines(exchange: ExchangeFacts): readonly string[] {
   const { group, share, upstream, model, method, url, translation, headers, body, retry, streamed, timeouts } = exchange
-  const { dropped = [] } = exchange
+  const { dropped = [], refused } = exchange
   const drawn = share === undefined ? '' : `, first in ${share} % of requests`
   const { queue, connect, first_byte, idle, total } = timeouts
   const waits = [
@@ -77,6 +77,7 @@ function exchangeLines(exchange: ExchangeFacts): readonly string[] {
         ['call', `${method} ${url}`],
         ...headers.map(header => ['header', header]),
         ...dropped.map(name => ['lost', `${name}: ${WHY_DROPPED}`]),
+        ...(refused === undefined ? [] : [['refused', `if it comes to this target: ${refused}`]]),
         ['wait', waits.join(', ')],
         ['retry', streamed ? 'sent once: the body is streamed' : retryText(retry)],
         ...(body ?? '').split('\n').map((line, index) => [index === 0 ? 'body' : '', line]),
@@ -110,6 +111,7 @@ function translationRows({
   limits = [],
   lost = [],
   calls,
+  fetched = [],
 }: TranslationFacts): readonly (readonly string[])[] {
   const said = Object.entries(traits).map(
     ([name, value]) => `${name} ${typeof value === 'object' ? JSON.stringify(value) : value}`,
@@ -119,6 +121,7 @@ function translationRows({
     ...(said.length === 0 ? [] : [['traits', said.join(', ')]]),
     ...limits.map((one, index) => [index === 0 ? 'limits' : '', one]),
     ...lost.map(one => ['lost', one]),
+    ...fetched.map(url => ['fetched', `${url}: its content is sent, not its URL`]),
     ...(calls === undefined ? [] : [['calls', `${calls} calls at once: the model creates one image per call`]]),
   ]
 }

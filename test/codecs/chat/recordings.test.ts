@@ -5,7 +5,7 @@ import { fold } from '../../../src/codecs/fold.js'
 import type { JsonObject } from '../../../src/core/json.js'
 import type { Part, TextRequest, TextResult } from '../../../src/core/text.js'
 import { type TextExchange, textExchanges } from '../../helpers/text-recordings.js'
-import { decodeAll, faultsOf, headOf, plain, readBack, targetOf } from '../support.js'
+import { decodeAll, faultsOf, plain, readBack, targetOf } from '../support.js'
 
 const exchanges = (await textExchanges()).filter(({ protocol }) => protocol === 'chat')
 const skip = exchanges.length === 0 && 'no recordings'
@@ -156,7 +156,7 @@ t.test('every recorded request can be read, and is the same once it was written 
   const asked = exchanges.filter(({ request, status }) => request !== undefined && status === 200)
   const faults: string[] = []
   for (const { name, request } of asked) {
-    const read = chat.server.decodeRequest(request!, headOf({ model: 'upstream-model', stream: false }))
+    const read = chat.server.decodeRequest(request!, { model: 'upstream-model', stream: false })
     if (read.turns.some(({ parts }) => parts.some(part => part.type === 'media' && isUrl(part.source)))) continue
     const target = targetOf(chat)
     const once = readBack(chat, read, target)

@@ -2,12 +2,11 @@ import t from 'tap'
 import { chat } from '../../../src/codecs/chat/index.js'
 import type { JsonObject } from '../../../src/core/json.js'
 import type { TextRequest } from '../../../src/core/text.js'
-import { headOf } from '../support.js'
 
 const USER = { role: 'user', content: 'Hello.' }
 
 function decode(body: JsonObject): TextRequest {
-  return chat.server.decodeRequest({ messages: [USER], ...body }, headOf({ model: 'm', stream: body.stream === true }))
+  return chat.server.decodeRequest({ messages: [USER], ...body }, { model: 'm', stream: body.stream === true })
 }
 
 function turnsOf(...messages: readonly JsonObject[]): TextRequest['turns'] {

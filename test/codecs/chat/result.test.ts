@@ -183,7 +183,7 @@ t.test('thoughts that another protocol sealed come with the seal, and go back to
   const message = messageOf(encode([thought, hidden, call]))
   t.equal(message.reasoning_content, 'Hm.')
   const body = { messages: [{ role: 'user', content: 'a' }, message] }
-  const head = { model: 'm', stream: false, header: () => undefined }
+  const head = { model: 'm', stream: false }
   t.match(chat.server.decodeRequest(body, head).turns[1]?.parts, [thought, hidden, call])
 })
 

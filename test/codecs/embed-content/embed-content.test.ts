@@ -8,7 +8,7 @@ import { readRecordings, recordingsFile } from '../../helpers/recordings.js'
 import { embedTarget } from '../embeddings/support.js'
 import { MADE_UP } from '../small-target.js'
 
-const HEAD = { model: 'm', stream: false, header: () => undefined }
+const HEAD = { model: 'm', stream: false }
 const single = (body: JsonObject): EmbedRequest => embedContent.server.decodeRequest(body, HEAD)
 const batch = (...requests: readonly JsonObject[]): EmbedRequest =>
   embedContents.server.decodeRequest({ requests }, HEAD)

@@ -9,7 +9,7 @@ import { readRecordings, recordingsFile } from '../../helpers/recordings.js'
 import { MADE_UP } from '../small-target.js'
 import { embedTarget } from './support.js'
 
-const HEAD = { model: 'm', stream: false, header: () => undefined }
+const HEAD = { model: 'm', stream: false }
 
 const decode = (body: JsonObject): EmbedRequest => embeddings.server.decodeRequest(body, HEAD)
 

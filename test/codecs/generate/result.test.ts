@@ -254,10 +254,7 @@ t.test('a seal of another protocol comes back, also when the client wrote its ba
     const urlSafe = Buffer.from(signature, 'base64').toString('base64url')
     for (const thoughtSignature of [signature, urlSafe]) {
       const contents = [{ role: 'model', parts: [{ text: 'x', thoughtSignature }] }]
-      const request = generate.server.decodeRequest(
-        { contents },
-        { model: 'm', stream: false, header: () => undefined },
-      )
+      const request = generate.server.decodeRequest({ contents }, { model: 'm', stream: false })
       t.same(request.turns[0]?.parts[0]?.seal, seal)
     }
   }

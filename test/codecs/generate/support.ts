@@ -4,7 +4,7 @@ import type { AnswerContext, Frame, RequestHead, Target, Traits } from '../../..
 import type { JsonObject } from '../../../src/core/json.js'
 import type { TextEvent, TextRequest, TextResult } from '../../../src/core/text.js'
 
-export const HEAD: RequestHead = { model: 'm', stream: false, header: () => undefined }
+export const HEAD: RequestHead = { model: 'm', stream: false }
 
 /** What an encoder said is lost: `field` or `field at place`. */
 export interface Told extends Target {

@@ -9,7 +9,7 @@ import { fc } from '../../helpers/property.js'
 import { IMAGE_SAMPLES } from '../contract-images.js'
 import { hostileObject } from '../hostile.js'
 import { MADE_UP, smallTarget } from '../small-target.js'
-import { brief, headOf, onlyGatewayErrors, plain } from '../support.js'
+import { brief, onlyGatewayErrors, plain } from '../support.js'
 
 const PNG = 'iVBORw0KGgoAAAAN'
 const JPEG = '/9j/4AAQSkZJRgAB'
@@ -18,7 +18,7 @@ const png = (at: string): MediaPart => ({
 })
 const url = (base64: string, mime = 'image/png'): string => `data:${mime};base64,${base64}`
 
-const head = headOf({ model: 'm', stream: false })
+const head = { model: 'm', stream: false }
 const decode = (body: object): EditRequest => edits.server.decodeRequest(body as JsonObject, head)
 
 const BASE: EditRequest = { model: 'm', prompt: 'By night', stream: false, left: [], images: [png('image')] }

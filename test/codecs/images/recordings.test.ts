@@ -11,13 +11,13 @@ import type { Json, JsonObject } from '../../../src/core/json.js'
 import { openApi, openApiFolder } from '../../helpers/openapi.js'
 import { readRecordings, recordingsFile, referenceFolder } from '../../helpers/recordings.js'
 import { MADE_UP, smallTarget } from '../small-target.js'
-import { headOf, plain } from '../support.js'
+import { plain } from '../support.js'
 
 /** Recorded images, read by the codec of their protocol and told in the others. */
 
 const file = recordingsFile()
 const skip = file === undefined || openApiFolder() === undefined
-const HEAD = headOf({ model: 'm', stream: false })
+const HEAD = { model: 'm', stream: false }
 const ASKED: ImageRequest = { model: 'm', prompt: 'x', stream: false, left: [] }
 
 /** Recordings with large bodies, which are kept unchanged. */

@@ -4,7 +4,7 @@ import { messages } from '../../../src/codecs/messages/index.js'
 import type { Json, JsonObject } from '../../../src/core/json.js'
 import type { Part, Seal, TextRequest, TextResult } from '../../../src/core/text.js'
 import { fc } from '../../helpers/property.js'
-import { answerTo, decodeAll, encodeAll, faultsOf, headOf, plain, requestOf, targetOf } from '../support.js'
+import { answerTo, decodeAll, encodeAll, faultsOf, plain, requestOf, targetOf } from '../support.js'
 
 const RUNS = { numRuns: 300 }
 
@@ -81,9 +81,7 @@ t.test('a stream adds up to what it was made of', async t => {
 
 function replayed(content: Json): readonly Part[] {
   const body = { max_tokens: 1, messages: [{ role: 'assistant', content }] }
-  return messages.server
-    .decodeRequest(body, headOf(requestOf()))
-    .turns[0]!.parts.map(({ at: _, ...part }) => part as Part)
+  return messages.server.decodeRequest(body, requestOf()).turns[0]!.parts.map(({ at: _, ...part }) => part as Part)
 }
 
 t.test('what a client sends back of an answer is what the upstream said, seals and all', async t => {
@@ -206,7 +204,7 @@ const request = fc.record(
 
 t.test('a request that went out and came in is the same ever after', async t => {
   const read = (body: JsonObject): TextRequest =>
-    messages.server.decodeRequest(body, headOf({ model: 'upstream-model', stream: body.stream === true }))
+    messages.server.decodeRequest(body, { model: 'upstream-model', stream: body.stream === true })
   const write = (request: TextRequest): JsonObject =>
     plain(messages.client.encodeRequest(request, targetOf(messages))) as JsonObject
   fc.assert(

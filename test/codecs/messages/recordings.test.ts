@@ -5,7 +5,7 @@ import { isObject, type Json, type JsonObject } from '../../../src/core/json.js'
 import type { Part, TextRequest, TextResult } from '../../../src/core/text.js'
 import { openApi, openApiFolder } from '../../helpers/openapi.js'
 import { type TextExchange, textExchanges } from '../../helpers/text-recordings.js'
-import { answerTo, decodeAll, faultsOf, headOf, plain, requestOf, targetOf } from '../support.js'
+import { answerTo, decodeAll, faultsOf, plain, requestOf, targetOf } from '../support.js'
 
 const all = (await textExchanges()).filter(({ protocol }) => protocol === 'messages')
 const skip = (all.length === 0 || openApiFolder() === undefined) && 'no recordings'
@@ -152,7 +152,7 @@ t.test('recorded requests go out as they would have come in, and are valid', { s
   let valid = 0
   for (const { name, request } of asked) {
     const read = (body: JsonObject): TextRequest =>
-      messages.server.decodeRequest(body, headOf({ model: 'upstream-model', stream: request!.stream === true }))
+      messages.server.decodeRequest(body, { model: 'upstream-model', stream: request!.stream === true })
     const body = plain(messages.client.encodeRequest(read(request!), targetOf(messages))) as JsonObject
     t.same(plain(messages.client.encodeRequest(read(body), targetOf(messages))), body, name)
     // Some use tools and blocks that are newer than the document.

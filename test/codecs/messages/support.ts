@@ -3,7 +3,7 @@ import type { Frame, Traits } from '../../../src/core/codec.js'
 import type { Json, JsonObject } from '../../../src/core/json.js'
 import type { Part, TextEvent, TextRequest, Turn } from '../../../src/core/text.js'
 import { openApi, openApiFolder } from '../../helpers/openapi.js'
-import { answerTo, decodeAll, encodeAll, headOf, plain, requestOf, targetOf } from '../support.js'
+import { answerTo, decodeAll, encodeAll, plain, requestOf, targetOf } from '../support.js'
 
 const isChecked = openApiFolder() !== undefined
 
@@ -17,7 +17,7 @@ export function encode(request: Partial<TextRequest>, traits: Traits = {}): { bo
 }
 
 export function decode(body: JsonObject): TextRequest {
-  return messages.server.decodeRequest({ model: 'm', max_tokens: 100, messages: [], ...body }, headOf(requestOf()))
+  return messages.server.decodeRequest({ model: 'm', max_tokens: 100, messages: [], ...body }, requestOf())
 }
 
 /** Parts of the turns of a request that has just these messages. */

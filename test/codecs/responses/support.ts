@@ -3,7 +3,7 @@ import type { Frame, Traits } from '../../../src/core/codec.js'
 import type { Json, JsonObject } from '../../../src/core/json.js'
 import type { Part, TextEvent, TextRequest, TextResult, Turn } from '../../../src/core/text.js'
 import { openApi, openApiFolder } from '../../helpers/openapi.js'
-import { answerTo, brief, decodeAll, encodeAll, headOf, plain, requestOf, targetOf } from '../support.js'
+import { answerTo, brief, decodeAll, encodeAll, plain, requestOf, targetOf } from '../support.js'
 
 const isChecked = openApiFolder() !== undefined
 
@@ -14,7 +14,7 @@ function checked<T extends Json>(name: 'responses.request' | 'responses.response
 }
 
 export function decode(body: JsonObject): TextRequest {
-  return responses.server.decodeRequest({ model: 'm', input: 'Hello.', ...body }, headOf(requestOf()))
+  return responses.server.decodeRequest({ model: 'm', input: 'Hello.', ...body }, requestOf())
 }
 
 /** Turns of a request that has just these items. */

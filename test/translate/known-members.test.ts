@@ -1,15 +1,15 @@
 import t from 'tap'
-import * as audio from '../../../src/codecs/audio/index.js'
-import { embedContent, embedContents } from '../../../src/codecs/embed-content/index.js'
-import { embeddings } from '../../../src/codecs/embeddings/index.js'
-import { edits, images } from '../../../src/codecs/images/index.js'
-import { moderations } from '../../../src/codecs/moderations/index.js'
-import { predict } from '../../../src/codecs/predict/index.js'
-import { rerank, rerankV2 } from '../../../src/codecs/rerank/index.js'
-import type { Codec } from '../../../src/core/codec.js'
-import type { JsonObject } from '../../../src/core/json.js'
-import { knownMembers } from '../../../src/kernel/translate/known-members.js'
-import { TEXT_CODECS } from '../../codecs/all.js'
+import * as audio from '../../src/codecs/audio/index.js'
+import { embedContent, embedContents } from '../../src/codecs/embed-content/index.js'
+import { embeddings } from '../../src/codecs/embeddings/index.js'
+import { edits, images } from '../../src/codecs/images/index.js'
+import { moderations } from '../../src/codecs/moderations/index.js'
+import { predict } from '../../src/codecs/predict/index.js'
+import { rerank, rerankV2 } from '../../src/codecs/rerank/index.js'
+import type { Codec } from '../../src/core/codec.js'
+import type { JsonObject } from '../../src/core/json.js'
+import { knownMembers } from '../../src/translate/known-members.js'
+import { TEXT_CODECS } from '../codecs/all.js'
 
 const CODECS: readonly Codec[] = [
   ...TEXT_CODECS,
@@ -48,7 +48,7 @@ function askedOf(codec: Codec): readonly string[] {
     },
   })
   try {
-    codec.server.decodeRequest(body, { model: 'm', stream: false, header: () => undefined })
+    codec.server.decodeRequest(body, { model: 'm', stream: false })
   } catch {
     // Something else is required; what was asked for before that has been seen.
   }

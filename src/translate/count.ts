@@ -1,10 +1,10 @@
-import { countedBy } from '../../codecs/index.js'
-import { sentText } from '../../codecs/sent-text.js'
-import type { CountCodec, Target, UpstreamError } from '../../core/codec.js'
-import type { Json, JsonObject } from '../../core/json.js'
-import type { Exchange, Translation } from '../../core/plan.js'
-import type { TextRequest } from '../../core/text.js'
-import type { DecodedRequest } from './decoded-request.js'
+import { countedBy } from '../codecs/index.js'
+import { sentText } from '../codecs/sent-text.js'
+import type { CountCodec, Target, UpstreamError } from '../core/codec.js'
+import type { Json, JsonObject } from '../core/json.js'
+import type { Exchange, Translation } from '../core/plan.js'
+import type { TextRequest } from '../core/text.js'
+import type { DecodedRequest } from './decode.js'
 import { Losses } from './losses.js'
 import type { Translated, Translator } from './translator.js'
 
@@ -40,10 +40,6 @@ export class CountTranslator implements Translator {
 
   letGo(): boolean {
     return false
-  }
-
-  headers(): readonly string[] {
-    return this.#client.headers?.(this.#request, this.#target) ?? []
   }
 
   document(answer: Json): Translated {

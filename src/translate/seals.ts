@@ -1,7 +1,6 @@
-import type { Json } from '../../core/json.js'
-import { LongText, type Overflow } from '../../core/long-text.js'
-import type { CallPart, Part, ReasoningPart, Seal, TextEvent, TextRequest, Turn } from '../../core/text.js'
-import type { Call } from '../call.js'
+import type { Json } from '../core/json.js'
+import { LongText, type Overflow } from '../core/long-text.js'
+import type { CallPart, Part, ReasoningPart, Seal, TextEvent, TextRequest, Turn } from '../core/text.js'
 
 /** Maximum length of the reasoning that is remembered from one answer; longer reasoning is not remembered. */
 const MAX_THOUGHT_CHARS = 512 * 1024
@@ -22,9 +21,16 @@ interface Thought {
 /** The remembered reasoning of a request's turns, by their index. */
 export type Recalled = ReadonlyMap<number, Sealed>
 
+/** Where seals wait for the next request of their owner: a caller's name. */
+export interface SealMemory {
+  /** Keeps `sealed` to be found by any of the calls. */
+  remember(owner: string, callIds: readonly string[], sealed: Json): Promise<unknown>
+  find(owner: string, callId: string): Promise<Json | undefined>
+}
+
 /**
  * Gathers the sealed thoughts of an answer that calls tools, for clients whose protocol has no place to send them back:
- * without them the model could not go on, or would refuse to.
+ * without them the model could not continue, or would refuse to.
  */
 export class SealGatherer {
   /** Thoughts and calls by their index, in the order in which they began. */
@@ -73,11 +79,10 @@ export class SealGatherer {
   }
 
   /** Remembers what was gathered, if the answer calls a tool and anything of it is sealed. */
-  async remember(call: Call): Promise<void> {
-    const owner = call.caller?.name
+  async remember(memory: SealMemory, owner: string | undefined): Promise<void> {
     if (owner === undefined || !this.isSealed || this.#size > MAX_THOUGHT_CHARS) return
     const ids = [...this.#parts.values()].flatMap(({ part }) => (part.type === 'call' ? [part.id] : []))
-    await call.kernel.state.reasoningCache.remember(owner, ids, this.sealed() as unknown as Json)
+    await memory.remember(owner, ids, this.sealed() as unknown as Json)
   }
 
   get isSealed(): boolean {
@@ -109,14 +114,18 @@ const NOTHING: Recalled = new Map()
  * What the gateway remembers of the turns that call tools and whose thoughts the client could not send back. Throws
  * `unavailable` where the store fails.
  */
-export async function recallSeals(call: Call, { turns }: TextRequest, protocol: string): Promise<Recalled> {
-  const owner = call.caller?.name
+export async function recallSeals(
+  memory: SealMemory,
+  owner: string | undefined,
+  { turns }: TextRequest,
+  protocol: string,
+): Promise<Recalled> {
   if (owner === undefined || !turns.some(turn => lacksSeals(turn, protocol))) return NOTHING
   const recalled = new Map<number, Sealed>()
   for (const [index, turn] of turns.entries()) {
     const first = turn.parts.find(part => part.type === 'call')
     if (first?.type !== 'call' || !lacksSeals(turn, protocol)) continue
-    const sealed = await call.kernel.state.reasoningCache.find(owner, first.id)
+    const sealed = await memory.find(owner, first.id)
     if (sealed !== undefined) recalled.set(index, sealed as unknown as Sealed)
   }
   return recalled

@@ -1,17 +1,10 @@
 import t from 'tap'
-import type { CallPart, Part, ReasoningPart, Seal, TextEvent, TextRequest, Turn } from '../../../src/core/text.js'
-import type { Call } from '../../../src/kernel/call.js'
-import { ReasoningCache } from '../../../src/kernel/responses/reasoning-cache.js'
-import { recallSeals, SealGatherer, withRecalled } from '../../../src/kernel/translate/seals.js'
-import { MemoryStore } from '../../../src/stores/memory.js'
+import type { CallPart, Part, ReasoningPart, Seal, TextEvent, TextRequest, Turn } from '../../src/core/text.js'
+import { ReasoningCache } from '../../src/kernel/responses/reasoning-cache.js'
+import { MemoryStore } from '../../src/stores/memory.js'
+import { recallSeals, SealGatherer, withRecalled } from '../../src/translate/seals.js'
 
 // What a client of a protocol without seals cannot send back is put back by the gateway.
-
-/** As much of a call as remembering takes. */
-function callOf(recall: ReasoningCache, name: string | undefined = 'ann'): Call {
-  const caller = name === '' ? undefined : { name }
-  return { caller, kernel: { state: { reasoningCache: recall } } } as unknown as Call
-}
 
 const seal = (value: string, by = 'messages'): Seal => ({ by, value })
 const thought = (text: string, sealed?: Seal): ReasoningPart => ({
@@ -44,10 +37,10 @@ async function next(
   for (const parts of answers) {
     const gatherer = new SealGatherer()
     gatherer.parts(parts)
-    await gatherer.remember(callOf(recall))
+    await gatherer.remember(recall, 'ann')
   }
   const request = requestOf(...turns)
-  const recalled = await recallSeals(callOf(recall, owner), request, 'chat')
+  const recalled = await recallSeals(recall, owner === '' ? undefined : owner, request, 'chat')
   return withRecalled(request, recalled, protocol).turns
 }
 
@@ -141,7 +134,7 @@ t.test('F-A4 no caller gets the reasoning of another', async t => {
 t.test('unknown calls, user turns and calls without reasoning stay unchanged', async t => {
   const turns = [assistant(calling('b')), result('b'), assistant({ type: 'text', text: 'a' })]
   t.same(await next([[HIDDEN, calling('a')]], turns), turns)
-  const recalled = await recallSeals(callOf(new ReasoningCache(new MemoryStore())), requestOf(...turns), 'chat')
+  const recalled = await recallSeals(new ReasoningCache(new MemoryStore()), 'ann', requestOf(...turns), 'chat')
   t.equal(recalled.size, 0)
   const request = requestOf(...turns)
   t.equal(withRecalled(request, recalled, 'messages'), request, 'the very same request')
@@ -164,7 +157,7 @@ t.test('answers without calls, or without seals, are not remembered', async t =>
     gatherer.parts(parts)
     t.equal(gatherer.isSealed, false)
     const store = new MemoryStore()
-    await gatherer.remember(callOf(new ReasoningCache(store)))
+    await gatherer.remember(new ReasoningCache(store), 'ann')
     t.equal(await store.get('sealed-reasoning', 'ann', 'a'), undefined)
   }
 })
@@ -191,9 +184,9 @@ t.test('streams give the same result: texts are joined, seals come at the end', 
   const gatherer = new SealGatherer()
   for (const event of events) gatherer.event(event)
   t.equal(gatherer.isSealed, true)
-  await gatherer.remember(callOf(recall))
+  await gatherer.remember(recall, 'ann')
   const request = requestOf(assistant(calling('a')))
-  const recalled = await recallSeals(callOf(recall), request, 'chat')
+  const recalled = await recallSeals(recall, 'ann', request, 'chat')
   t.same(withRecalled(request, recalled, 'messages').turns, [assistant(thought('hm', seal('s1')), calling('a'))])
 })
 
@@ -204,7 +197,7 @@ t.test('thoughts without end are not gathered without end', async t => {
   const text = 'x'.repeat(64 * 1024)
   for (let i = 0; i < 64; i++) gatherer.event({ type: 'part-delta', candidate: 0, index: 0, text })
   gatherer.event({ type: 'part-start', candidate: 0, index: 1, part: calling('a') })
-  await gatherer.remember(callOf(recall))
+  await gatherer.remember(recall, 'ann')
   t.equal(await recall.find('ann', 'a'), undefined)
 })
 
@@ -214,7 +207,7 @@ t.test('a store that fails is told where something is wanted of it, and else is 
   await store.close()
   const gatherer = new SealGatherer()
   gatherer.parts([HIDDEN, calling('a')])
-  await t.resolves(gatherer.remember(callOf(recall)))
-  await t.rejects(recallSeals(callOf(recall), requestOf(assistant(calling('a'))), 'chat'), { code: 'unavailable' })
-  await t.resolves(recallSeals(callOf(recall), requestOf(assistant({ type: 'text', text: 'a' })), 'chat'))
+  await t.resolves(gatherer.remember(recall, 'ann'))
+  await t.rejects(recallSeals(recall, 'ann', requestOf(assistant(calling('a'))), 'chat'), { code: 'unavailable' })
+  await t.resolves(recallSeals(recall, 'ann', requestOf(assistant({ type: 'text', text: 'a' })), 'chat'))
 })

@@ -1,9 +1,9 @@
-import { type ClientFields, clientName } from '../../core/client-name.js'
-import type { Carry } from '../../core/fields.js'
-import { untranslatable } from '../../core/refusals.js'
-import { shownName } from '../../core/shown-name.js'
-import type { Left } from '../../core/text.js'
-import type { DecodedRequest } from './decoded-request.js'
+import { type ClientFields, clientName } from '../core/client-name.js'
+import type { Carry } from '../core/fields.js'
+import { untranslatable } from '../core/refusals.js'
+import { shownName } from '../core/shown-name.js'
+import type { Left } from '../core/text.js'
+import type { DecodedRequest } from './decode.js'
 
 /** Maximum number of losses that one request reports. */
 const MAX_LOSSES = 64
@@ -78,14 +78,14 @@ export class Losses {
     this.note(this.own(this.nameOf(field)), why)
   }
 
-  /** Something of an answer that cannot be shown: the work is done, so it is no error even where nothing may be lost. */
+  /** Something of an answer that cannot be shown: the work is done, so it is not an error, even in strict mode. */
   note(field: string, why: string): void {
     if (this.#dropped.size < MAX_LOSSES) this.#dropped.set(shownName(field), why)
   }
 
   /**
    * As {@link lose}, for a request that is counted and not run. What {@link lose} refuses is refused here too. Only
-   * content (a part, a tool) is reported as lost, not settings, and that is no error even in strict mode.
+   * content (a part, a tool) is reported as lost, not settings, and that is not an error even in strict mode.
    */
   readonly miss = (field: string, at?: string, why?: string): void => {
     const carry = this.#tables.carries[field]
@@ -98,6 +98,11 @@ export class Losses {
   /** Names of what was left out, in the order in which it was found. */
   get dropped(): readonly string[] {
     return [...this.#dropped.keys()]
+  }
+
+  /** Why each of these was left out. */
+  get reasons(): ReadonlyMap<string, string> {
+    return this.#dropped
   }
 
   /** Header lines for the client as a flat name, value list; empty if nothing was lost. */

@@ -8,10 +8,10 @@ import type {
   ImageCodec,
   RerankCodec,
   SpeakCodec,
-} from '../../core/codec.js'
-import type { Exchange, Translation } from '../../core/plan.js'
+} from '../core/codec.js'
+import type { Exchange, Translation } from '../core/plan.js'
 import { CountTranslator } from './count.js'
-import type { DecodedRequest } from './decoded-request.js'
+import type { DecodedRequest } from './decode.js'
 import { TextPair } from './text.js'
 import type { Translator } from './translator.js'
 import { WholeTranslator } from './whole.js'

@@ -1,5 +1,5 @@
-import { camelName } from '../../codecs/native-casing.js'
-import type { Codec } from '../../core/codec.js'
+import { camelName } from '../codecs/native-casing.js'
+import type { Codec } from '../core/codec.js'
 
 /**
  * Which members of a body a protocol's requests can have, by the codec's own table; undefined where it has none. Others

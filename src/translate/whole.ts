@@ -5,14 +5,13 @@ import {
   type DocumentCodec,
   type Target,
   type UpstreamError,
-} from '../../core/codec.js'
-import type { Json, JsonObject } from '../../core/json.js'
-import type { Exchange, Translation, Usage, UsagePaths } from '../../core/plan.js'
-import type { Counted } from '../../core/text.js'
-import { usageOf as readUsage, sumOfUsage } from '../../wire/usage.js'
-import type { DecodedRequest } from './decoded-request.js'
+} from '../core/codec.js'
+import type { Json, JsonObject } from '../core/json.js'
+import type { Exchange, Translation, Usage, UsagePaths } from '../core/plan.js'
+import type { Counted } from '../core/text.js'
+import { usageOf as readUsage, sumOfUsage } from '../wire/usage.js'
+import type { DecodedRequest } from './decode.js'
 import { Losses } from './losses.js'
-import type { OtherCalls } from './other-calls.js'
 import type { Translated, Translator } from './translator.js'
 
 /** An operation whose answers are whole documents, from one protocol to another: embeddings, reranking, images, sound. */
@@ -20,7 +19,7 @@ export class WholeTranslator implements Translator {
   readonly losses: Losses
   readonly text = undefined
   readonly calls: number
-  others?: OtherCalls
+  others?: NonNullable<Translator['others']>
   readonly #server: DocumentCodec['server']
   readonly #client: DocumentCodec['client']
   readonly #request: DecodedRequest['request']
@@ -58,10 +57,6 @@ export class WholeTranslator implements Translator {
 
   letGo(): boolean {
     return false
-  }
-
-  headers(): readonly string[] {
-    return []
   }
 
   document(answer: Json, others: readonly Json[] = []): Translated {

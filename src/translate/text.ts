@@ -1,7 +1,7 @@
-import { UnforceStream, unforceResult } from '../../codecs/forced-tool.js'
-import { FreeTextStream, type FreeTextTools } from '../../codecs/free-text-tools.js'
-import type { NarrowNames } from '../../codecs/narrow-names.js'
-import { sentText } from '../../codecs/sent-text.js'
+import { UnforceStream, unforceResult } from '../codecs/forced-tool.js'
+import { FreeTextStream, type FreeTextTools } from '../codecs/free-text-tools.js'
+import type { NarrowNames } from '../codecs/narrow-names.js'
+import { sentText } from '../codecs/sent-text.js'
 import type {
   AnswerContext,
   Frame,
@@ -10,15 +10,14 @@ import type {
   Target,
   TextCodec,
   UpstreamError,
-} from '../../core/codec.js'
-import type { Json, JsonObject } from '../../core/json.js'
-import type { Overflow } from '../../core/long-text.js'
-import type { Exchange, Translation, Usage } from '../../core/plan.js'
-import type { FunctionTool, TextEvent, TextRequest, TextResult, TextUsage } from '../../core/text.js'
-import type { Call } from '../call.js'
-import type { DecodedRequest } from './decoded-request.js'
+} from '../core/codec.js'
+import type { Json, JsonObject } from '../core/json.js'
+import type { Overflow } from '../core/long-text.js'
+import type { Exchange, Translation, Usage } from '../core/plan.js'
+import type { FunctionTool, TextEvent, TextRequest, TextResult, TextUsage } from '../core/text.js'
+import type { DecodedRequest } from './decode.js'
 import { Losses } from './losses.js'
-import { SealGatherer, withRecalled } from './seals.js'
+import { SealGatherer, type SealMemory, withRecalled } from './seals.js'
 import type { TextTranslator, TranslatedBody } from './translator.js'
 
 /** Text from one protocol to another. */
@@ -96,10 +95,6 @@ export class TextPair implements TextTranslator {
     return true
   }
 
-  headers(): readonly string[] {
-    return this.#client.client.headers?.(this.#sent, this.#target) ?? []
-  }
-
   document(answer: Json): TranslatedBody {
     return this.show(this.result(answer))
   }
@@ -122,8 +117,8 @@ export class TextPair implements TextTranslator {
   }
 
   /** Keeps the seals of the answer that was shown, where the client's protocol has no place to send them back. */
-  async remember(call: Call): Promise<void> {
-    await this.#seals.remember(call)
+  async remember(memory: SealMemory, owner: string | undefined): Promise<void> {
+    await this.#seals.remember(memory, owner)
   }
 
   decoder(): StreamDecoder {
