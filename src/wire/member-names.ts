@@ -29,7 +29,7 @@ export function checkFound({ names, refused }: Pick<FoundMembers, 'names' | 'ref
   }
 }
 
-export function refusedMember(param: string): GatewayError {
+function refusedMember(param: string): GatewayError {
   const name = shownName(param)
   const message = `'${name}' is not allowed: the gateway decides where a request goes, and with which credential.`
   return new GatewayError('invalid_parameter', message, { param: name, familyCode: 'unknown_parameter' })

@@ -252,8 +252,10 @@ t.test('explain says what is sent, or refused, and what of it is left out', asyn
   for (const from of PROTOCOLS) {
     for (const [suffix, [, fields]] of Object.entries(VARIANTS)) {
       const odd = fields === undefined ? ODD[from].map(members => `{${members}}`) : []
-      const texts = [...samplesOf(from, fields ?? (Object.keys(FIELDS) as Field[])), ...odd]
+      const samples = samplesOf(from, fields ?? (Object.keys(FIELDS) as Field[]))
       for (const to of PROTOCOLS) {
+        // What is relayed is not encoded.
+        const texts = from === to ? [...samples.slice(0, 5), ...odd] : [...samples, ...odd]
         await t.test(`${from} → ${to}${suffix}`, async t => {
           for (const [index, text] of texts.entries()) {
             const asked = requestTo(from, to + suffix, text, index % 2 === 1)
@@ -266,7 +268,7 @@ t.test('explain says what is sent, or refused, and what of it is left out', asyn
     }
   }
   console.log(`# MEASURED: ${count.sent} requests sent, ${count.refused} refused`)
-  t.ok(count.sent > 1000 && count.refused > 100, 'both happen')
+  t.ok(count.sent > 1000 && count.refused > 90, 'both happen')
 })
 
 /** The bodies of counts are those of the requests that are counted. */
