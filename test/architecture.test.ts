@@ -36,6 +36,7 @@ const BAD: Readonly<Record<keyof typeof RULES, readonly Source[]>> = {
   pipeline: [
     { path: 'src/kernel/pipeline.ts', text: "import { FEATURES } from './features.js'" },
     { path: 'src/kernel/relay/open.ts', text: "import type { ResourceRelay } from '../resources/relay.js'" },
+    { path: 'src/kernel/translate/a.ts', text: "import type { ResponseTurn } from '../responses/response-turn.js'" },
   ],
   doors: [
     { path: 'src/kernel/a.ts', text: "import { Pool } from 'undici'" },

@@ -17,6 +17,7 @@ import { logFailed } from './trail.js'
 import { decodeRequest } from './translate/decoded-request.js'
 import { sendOthers } from './translate/document.js'
 import { answerEstimate } from './translate/estimate.js'
+import { hooksOf } from './translate/hooks.js'
 import { RemoteMedia } from './translate/media.js'
 import type { OtherCalls } from './translate/other-calls.js'
 import { othersOf, translatedRequest } from './translate/request.js'
@@ -146,7 +147,7 @@ export class Dispatch implements Work {
     this.#media ??= new RemoteMedia(call)
     const whole = await this.#media.inlined(decoded, translation)
     call.cancellation.throwIfCancelled()
-    const translator = translatorOf(whole, exchange, translation, strict, idsOf(call))
+    const translator = translatorOf(whole, exchange, translation, strict, hooksOf(call))
     const request = await translatedRequest(call, exchange, translator, whole)
     // Where the first one is repeated, the others are under way.
     const known = this.#others
@@ -223,11 +224,3 @@ export class Dispatch implements Work {
     return this.#body.type !== 'stream' && this.#tries < retry.attempts
   }
 }
-
-/** Ids that the gateway gives to an answer, and to what is in it. */
-function idsOf({ turn, completion }: Call): { readonly newId?: (prefix: string) => string; readonly id?: string } {
-  if (completion !== undefined) return { id: completion.id }
-  return turn === undefined ? NO_IDS : { newId: turn.newId }
-}
-
-const NO_IDS = {}

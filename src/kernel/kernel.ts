@@ -6,6 +6,7 @@ import type { Limits } from '../core/limits.js'
 import type { Plan } from '../core/plan.js'
 import type { Store } from '../core/store.js'
 import { Spooler } from '../stores/spool.js'
+import type { SealMemory } from '../translate/seals.js'
 import { EventLoopShares } from './event-loop-shares.js'
 import type { Generation } from './generation.js'
 import { bodyCapacity, capacityOf, FOR_BODIES, Memory } from './memory.js'
@@ -106,6 +107,11 @@ export class Kernel {
         return limits().conversation_items
       },
     }
+  }
+
+  /** Where seals wait that clients cannot send back. */
+  get sealMemory(): SealMemory {
+    return this.state.reasoningCache
   }
 
   get generation(): Generation {

@@ -1,7 +1,7 @@
 import { isObject, type Json, parseJson } from '../core/json.js'
 import type { ModelSource } from '../core/plan.js'
 import type { Generation } from './generation.js'
-import { send } from './tasks/http-call.js'
+import { send } from './http-call.js'
 
 /** How long a list is cached, and how long an upstream without one is not asked again. */
 const LIST_TTL_MS = 5 * 60_000

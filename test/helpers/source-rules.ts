@@ -98,7 +98,7 @@ export const RULES = { layers, pipeline, doors, builtins, disk, vendors, evaluat
 
 /** Files and folders of the pipeline that name no feature. Only the list of features does. */
 const PIPELINE =
-  /^src\/kernel\/(?:(?:pipeline|chain|stages|slot|cancellation|dispatch|attempt|cors|authenticate|in-flight|members|account|upstream-request)\.ts|relay\/)/
+  /^src\/kernel\/(?:(?:pipeline|chain|stages|slot|cancellation|dispatch|attempt|cors|authenticate|in-flight|members|account|upstream-request)\.ts|relay\/|translate\/)/
 const FEATURE = /^src\/kernel\/(?:features\.|resources\/|responses\/|tasks\/|tunnel\/)/
 
 function pipeline(source: Source): string[] {

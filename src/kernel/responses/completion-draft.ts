@@ -8,6 +8,7 @@ import { withoutKept } from '../../wire/kept-members.js'
 import type { Body } from '../body.js'
 import { documentOfBody } from '../body-document.js'
 import type { Call } from '../call.js'
+import { addToTranslation } from '../translate/hooks.js'
 import { jsonBytes, yieldToEventLoop } from '../translate/steps.js'
 import { CompletionTap } from './completion-tap.js'
 import { type ConversationRecord, withItems } from './conversation-lines.js'
@@ -67,6 +68,7 @@ export async function draftCompletion(call: Call, body: Body): Promise<Body> {
     lose: () => undefined,
   }
   call.tap = new CompletionTap(context, bounds.bytes, keep)
+  addToTranslation(call, { id })
   call.completion = { id, named: exchanges => exchanges.map(exchange => withId(exchange, id)) }
   await yieldToEventLoop(body.bytes.length)
   return { ...body, bytes: Buffer.from(withoutKept(body.bytes)), model: undefined }

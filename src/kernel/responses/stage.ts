@@ -2,11 +2,13 @@ import type { Exchange } from '../../core/plan.js'
 import type { Body, HeldBody } from '../body.js'
 import type { Call } from '../call.js'
 import type { Feature } from '../stages.js'
+import { addToTranslation } from '../translate/hooks.js'
 import { refusesBackground } from './background.js'
 import { isStateful, openTurn, readsState } from './open-turn.js'
 import { ResponseObserver } from './response-observer.js'
 import { ResponseTap } from './response-tap.js'
 import type { ResponseTurn } from './response-turn.js'
+import { translatedTurn } from './translated-turn.js'
 
 /** Responses that belong to conversations: their history, where they are stored, and runs in the background. */
 export const responses: Feature = {
@@ -54,6 +56,7 @@ async function openResponse(
   if (wishes === undefined) return candidates
   const turn = await openTurn(call, creates ? wishes : { ...wishes, store: false, background: false }, body, candidates)
   call.turn = turn
+  addToTranslation(call, translatedTurn(turn))
   const able = turn.narrow(candidates)
   if (turn.options.background && able[0]?.translation !== undefined && body.type === 'bytes') {
     call.cancellation.throwIfCancelled()

@@ -1,7 +1,7 @@
 import type { TaskTarget } from '../../core/plan.js'
 import type { Generation } from '../generation.js'
+import { NoResponseError } from '../http-call.js'
 import type { TaskHost } from './host.js'
-import { NoResponseError } from './http-call.js'
 import type { Task } from './record.js'
 import type { TaskEntry } from './repository.js'
 import { keepTombstone } from './tombstone.js'

@@ -4,10 +4,10 @@ import type { TaskTarget } from '../../core/plan.js'
 import type { TaskVariant } from '../../core/task-kind.js'
 import type { UpstreamController, UpstreamHandler, UpstreamRequest } from '../../net/pools.js'
 import type { Call } from '../call.js'
+import type { Dispatcher } from '../http-call.js'
 import type { UpstreamHeaders } from '../response-headers.js'
 import { classify, errorOfStatus, noConnection, retryAfter } from '../upstream-errors.js'
 import type { Work } from '../watchdog.js'
-import type { Dispatcher } from './http-call.js'
 
 /** What a client wants of content, and what it is told of it. */
 export interface ContentRequest {

@@ -2,11 +2,11 @@ import { GatewayError } from '../../core/errors.js'
 import type { Exchange } from '../../core/plan.js'
 import { TASK_BUSY } from '../../core/task.js'
 import type { Call } from '../call.js'
+import type { UpstreamResponse } from '../http-call.js'
 import { passAnswer, presentable } from '../passed-refusal.js'
 import { responseHeaders } from '../response-headers.js'
 import { cleanedWords } from '../translate/words.js'
 import { retryAfter } from '../upstream-errors.js'
-import type { UpstreamResponse } from './http-call.js'
 import type { Verdict } from './reading.js'
 
 /** Nothing was begun: the next upstream may be asked. */

@@ -5,7 +5,7 @@ import type { TaskCallName, TaskShape } from '../../core/task.js'
 import type { UpstreamRequest } from '../../net/pools.js'
 import { parseWithin } from '../../wire/json-cost.js'
 import type { Generation } from '../generation.js'
-import { send, type UpstreamResponse } from './http-call.js'
+import { send, type UpstreamResponse } from '../http-call.js'
 import type { Task } from './record.js'
 
 /** The part of a lease that an answer is waited for: two of them fit into one. */

@@ -1,7 +1,5 @@
 import type { Frame, StreamEncoder } from '../../core/codec.js'
 import { GatewayError } from '../../core/errors.js'
-import { jsonText, parseExact } from '../../core/exact-json.js'
-import { isObject } from '../../core/json.js'
 import type { Framing } from '../../core/route-settings.js'
 import type { TextEvent } from '../../core/text.js'
 import { SealGatherer } from '../../translate/seals.js'
@@ -9,11 +7,8 @@ import { usageOf } from '../../translate/text.js'
 import type { TextTranslator } from '../../translate/translator.js'
 import { closing, contentType, encodeFrame } from '../../wire/framing.js'
 import type { Source } from '../relay/relay.js'
-import type { ResponseTurn } from '../responses/response-turn.js'
+import { hooksOf } from './hooks.js'
 import { mapUpstreamError } from './map-upstream-error.js'
-
-/** Events that end a stateful response well, and carry it whole. */
-const LAST = new Set(['response.completed', 'response.incomplete'])
 
 /**
  * The client's side of a translated stream: takes canonical events and sends the frames of the client's protocol, those
@@ -29,8 +24,8 @@ export class ClientStream {
   #first = true
   #state: 'open' | 'finishing' | 'breaking' | 'over' = 'open'
   #error: GatewayError | undefined
-  /** The event that ends a response that will be stored. */
-  #last: Frame | undefined
+  /** The last event, if it is sent later. */
+  #last: Promise<Frame> | undefined
   /** Where the client's protocol has no place to send seals back. */
   readonly #seals: SealGatherer | undefined
 
@@ -77,9 +72,9 @@ export class ClientStream {
     const shown: TextEvent =
       event.type === 'error' && this.#error !== undefined ? { ...event, error: this.#error } : event
     for (const frame of this.#encoder.push(shown)) {
-      if (event.type === 'finish' && call.turn?.keeps === true && frame.event !== undefined && LAST.has(frame.event)) {
-        this.#last = frame
-      } else this.add(frame)
+      const last = event.type === 'finish' ? hooksOf(call).onLastEvent?.(frame) : undefined
+      if (last === undefined) this.add(frame)
+      else this.#last = last
     }
   }
 
@@ -95,15 +90,14 @@ export class ClientStream {
       )
       return
     }
-    if (this.#last !== undefined && call.turn !== undefined) {
+    if (this.#last !== undefined) {
       if (this.#out !== '') this.send()
-      this.#state = 'over'
-      this.storeResponse(call.turn, this.#last).catch((cause: unknown) => call.fail(cause))
+      this.finishAfter(this.#last.then(frame => this.add(frame)))
       return
     }
+    // The next turn may follow at once.
     if (this.#state === 'finishing' && this.#seals?.isSealed === true) {
-      this.#state = 'over'
-      this.remember(this.#seals).catch((cause: unknown) => call.fail(cause))
+      this.finishAfter(this.#seals.remember(call.kernel.sealMemory, call.caller?.name))
       return
     }
     if (this.#state !== 'open') this.#out += closing(this.#framing)
@@ -118,27 +112,17 @@ export class ClientStream {
     this.#state = 'over'
   }
 
-  /** The last event is sent once the response is stored: a client that has it may continue at once. */
-  private async storeResponse(turn: ResponseTurn, last: Frame): Promise<void> {
+  /** The end is sent once that is done. */
+  private finishAfter(done: Promise<void>): void {
     const { call } = this.#attempt
-    const event = parseExact(last.data)
-    if (!isObject(event) || !isObject(event.response)) throw new Error('the last event carries the response')
-    const response = await turn.keep(event.response)
-    this.add(response === event.response ? last : { ...last, data: jsonText({ ...event, response }) })
-    this.#out += closing(this.#framing)
-    this.send()
-    this.#attempt.complete(false)
-    call.end()
-  }
-
-  /** The end is sent once the seals are stored: the next turn may follow at once. */
-  private async remember(seals: SealGatherer): Promise<void> {
-    const { call } = this.#attempt
-    await seals.remember(call.kernel.state.reasoningCache, call.caller?.name)
-    this.#out += closing(this.#framing)
-    this.send()
-    this.#attempt.complete(false)
-    call.end()
+    this.#state = 'over'
+    const finish = (): void => {
+      this.#out += closing(this.#framing)
+      this.send()
+      this.#attempt.complete(false)
+      call.end()
+    }
+    done.then(finish).catch((cause: unknown) => call.fail(cause))
   }
 
   private add(frame: Frame): void {

@@ -9,27 +9,31 @@ import { documentOfBody } from '../body-document.js'
 import type { Call } from '../call.js'
 import { formDocument } from '../form-json.js'
 import { embeddedCost } from './embedded.js'
+import { hooksOf } from './hooks.js'
 import { isLarge, yieldToEventLoop } from './steps.js'
 
 /** Decodes the body by the client's protocol. Throws `bad_request` or `invalid_parameter`. */
 export async function decodeRequest(call: Call, body: Body, server: Codec): Promise<DecodedRequest> {
-  const earlier = HEAP_BYTES_PER_TURN_BYTE * (call.turn?.inheritedBytes ?? 0)
-  const room = earlier === 0 ? undefined : call.memory.reserve(earlier)
+  const hooks = hooksOf(call)
+  const { items, bytes } = hooks.earlier ?? NOTHING_EARLIER
+  const room = bytes === 0 ? undefined : call.memory.reserve(HEAP_BYTES_PER_TURN_BYTE * bytes)
   if (room !== undefined) await room
   const { document, size: own } = await documentOf(call, body, server)
-  const size = own + (call.turn?.inheritedBytes ?? 0)
+  const size = own + bytes
   await yieldToEventLoop(size)
-  const whole = (await call.turn?.expand(document)) ?? document
+  const whole = (await hooks.onDocument?.(document)) ?? document
   await yieldToEventLoop(size)
   try {
     const request = server.server.decodeRequest(whole, call)
     if (isLarge(size) && 'turns' in request) await reserveEmbedded(call, request)
     const recalled = await recalledFor(call, request, server)
-    return { body: document, size, request, inherited: call.turn?.inherited ?? 0, recalled }
+    return { body: document, size, request, inherited: items, recalled }
   } catch (cause) {
-    throw cause instanceof GatewayError && call.turn !== undefined ? call.turn.placed(cause) : cause
+    throw cause instanceof GatewayError ? (hooks.placed?.(cause) ?? cause) : cause
   }
 }
+
+const NOTHING_EARLIER = { items: 0, bytes: 0 }
 
 /** JSON inside strings may be parsed into objects, too. */
 async function reserveEmbedded(call: Call, { turns }: TextRequest): Promise<void> {
@@ -70,5 +74,5 @@ async function recalledFor(
   { operation, protocol, server }: Codec,
 ): Promise<Recalled> {
   if (operation !== 'text' || !('turns' in request) || ('returnsSeals' in server && server.returnsSeals)) return NOTHING
-  return recallSeals(call.kernel.state.reasoningCache, call.caller?.name, request, protocol)
+  return recallSeals(call.kernel.sealMemory, call.caller?.name, request, protocol)
 }

@@ -21,6 +21,7 @@ import { framingOf } from '../relay/framing.js'
 import type { Relay, Source } from '../relay/relay.js'
 import { type ClientStream, conditionOf } from './client-stream.js'
 import { embeddedCost } from './embedded.js'
+import { hooksOf } from './hooks.js'
 import { mapUpstreamError } from './map-upstream-error.js'
 import { isLarge, joined, jsonBytes, yieldToEventLoop } from './steps.js'
 
@@ -202,9 +203,9 @@ export async function sendDocument(
   size: number,
 ): Promise<void> {
   const { call } = attempt
-  await translator.text?.remember(call.kernel.state.reasoningCache, call.caller?.name)
+  await translator.text?.remember(call.kernel.sealMemory, call.caller?.name)
   await yieldToEventLoop(size)
-  const document = (await call.turn?.keep(body)) ?? body
+  const document = (await hooksOf(call).onAnswer?.(body)) ?? body
   // A string leaves with the head in one write; a buffer would be a second one.
   const bytes = isLarge(size) ? await jsonBytes(document, size) : jsonText(document)
   call.usage = usage

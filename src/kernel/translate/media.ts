@@ -6,6 +6,7 @@ import type { Fetched as Earlier, MediaFetcher } from '../../net/media.js'
 import type { DecodedRequest } from '../../translate/decode.js'
 import { type Fetched, notFetched, type RemotePart, wantedBytes, withFetched } from '../../translate/media.js'
 import type { Call } from '../call.js'
+import { hooksOf } from './hooks.js'
 
 /** Facts about a fetched document. */
 interface Document {
@@ -40,7 +41,7 @@ export class RemoteMedia {
       const request = withFetched(decoded.request, wanted, part => this.bytesOf(part))
       return { ...decoded, request, size: decoded.size + Math.ceil((this.#bytes * 4) / 3) }
     } catch (cause) {
-      throw cause instanceof GatewayError ? (this.#call.turn?.placed(cause) ?? cause) : cause
+      throw cause instanceof GatewayError ? (hooksOf(this.#call).placed?.(cause) ?? cause) : cause
     }
   }
 

@@ -1,7 +1,7 @@
 import type { Exchange } from '../../core/plan.js'
 import type { UpstreamRequest } from '../../net/pools.js'
 import type { Call } from '../call.js'
-import { NoResponseError, send, type UpstreamResponse } from '../tasks/http-call.js'
+import { NoResponseError, send, type UpstreamResponse } from '../http-call.js'
 
 /**
  * The calls beside the first one of a request that asks for several things of a model that makes one for each. They are made

@@ -1,8 +1,8 @@
-import { GatewayError } from '../../core/errors.js'
-import type { RetryCondition } from '../../core/limits.js'
-import type { Dispatched, UpstreamController, UpstreamHandler, UpstreamRequest } from '../../net/pools.js'
-import type { UpstreamHeaders } from '../response-headers.js'
-import { classify, noConnection } from '../upstream-errors.js'
+import { GatewayError } from '../core/errors.js'
+import type { RetryCondition } from '../core/limits.js'
+import type { Dispatched, UpstreamController, UpstreamHandler, UpstreamRequest } from '../net/pools.js'
+import type { UpstreamHeaders } from './response-headers.js'
+import { classify, noConnection } from './upstream-errors.js'
 
 /** A whole answer of an upstream. */
 export interface UpstreamResponse {
