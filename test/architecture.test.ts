@@ -11,6 +11,7 @@ const sources = readSources(packageRoot(), ['src', 'simulator/src', 'bin'])
 const TITLES: Readonly<Record<keyof typeof RULES, string>> = {
   layers: 'each folder imports only what stands to its right in the table',
   pipeline: 'the pipeline imports no feature',
+  messages: "the kernel knows no request and no response of Node's",
   doors: 'each npm package has one door',
   builtins: 'nothing starts a process or runs code from text',
   disk: 'what decides per request never touches a disk',
@@ -37,6 +38,14 @@ const BAD: Readonly<Record<keyof typeof RULES, readonly Source[]>> = {
     { path: 'src/kernel/pipeline.ts', text: "import { FEATURES } from './features.js'" },
     { path: 'src/kernel/relay/open.ts', text: "import type { ResourceRelay } from '../resources/relay.js'" },
     { path: 'src/kernel/translate/a.ts', text: "import type { ResponseTurn } from '../responses/response-turn.js'" },
+  ],
+  messages: [
+    { path: 'src/kernel/a.ts', text: "import type { IncomingMessage } from 'node:http'" },
+    { path: 'src/kernel/a.ts', text: "import { type IncomingHttpHeaders, ServerResponse as Answer } from 'http'" },
+    { path: 'src/kernel/state/a.ts', text: "import * as http from 'node:http'" },
+    { path: 'src/kernel/a.ts', text: "import http from 'node:https'" },
+    { path: 'src/kernel/a.ts', text: "export type { ServerResponse } from 'node:http'" },
+    { path: 'src/kernel/a.ts', text: "const answer = {} as import('node:http').ServerResponse" },
   ],
   doors: [
     { path: 'src/kernel/a.ts', text: "import { Pool } from 'undici'" },
@@ -79,6 +88,8 @@ const SOUND: readonly Source[] = [
     path: 'src/runtime/a.ts',
     text: "import { load } from '../config/load.js'\nimport { compile } from '../plan/a.js'",
   },
+  { path: 'src/kernel/a.ts', text: "import type { IncomingHttpHeaders } from 'node:http'\nconst scheme = 'https'" },
+  { path: 'src/transport/a.ts', text: "import { type IncomingMessage, ServerResponse } from 'node:http'" },
   { path: 'src/cli/simulate.ts', text: "import { startSimulator } from '#simulator'" },
   {
     path: 'simulator/src/socket/a.ts',

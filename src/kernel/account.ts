@@ -88,7 +88,7 @@ function account(call: Call): RequestEntry {
   return {
     id: call.id,
     trace: traceId(call.request),
-    method: call.request.method ?? '',
+    method: call.request.method,
     route: call.route?.id,
     path: pathOf(call),
     client: call.client,

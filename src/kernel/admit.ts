@@ -21,6 +21,7 @@ import { parseSmall } from '../wire/json-small.js'
 import { MemberKeys } from '../wire/member-keys.js'
 import type { Body, Span } from './body.js'
 import type { Call } from './call.js'
+import { CLIENT_SECRET } from './client-secrets.js'
 import { formViolations, readForm } from './form.js'
 import { COPIES_PER_BODY } from './memory.js'
 import { hasBody, invite, readBody } from './read-body.js'
@@ -30,16 +31,16 @@ import { referencesIn } from './responses/references.js'
 
 /** Checks size, form and schema of a request, and learns which model it names and whether it wants a stream. */
 export function admit(call: Call, route: Route): Body | Promise<Body> {
-  const { request, response } = call
+  const { request } = call
   checkEncoding(call)
   if (route.body === 'none') {
-    if (hasBody(request)) invite(request, response, route.limits.body)
+    if (hasBody(request)) invite(request, route.limits.body)
     readPointers(call, route, nothing)
     return { type: 'none' }
   }
   const isForm = route.body === 'multipart' && !isJsonInstead(call, route)
   if (route.body === 'json') checkJsonType(call)
-  invite(request, response, route.limits.body)
+  invite(request, route.limits.body)
   if (route.body === 'raw') {
     readPointers(call, route, nothing)
     return hasBody(request) ? { type: 'stream' } : { type: 'none' }
@@ -58,7 +59,7 @@ async function readFields(call: Call, route: Route): Promise<Body> {
   return body
 }
 
-async function readJson(call: Call, route: Route): Promise<Body> {
+function readJson(call: Call, route: Route): Body | Promise<Body> {
   let scanner: JsonScanner | undefined
   const onPiece = (piece: Buffer): boolean => {
     scanner ??= new JsonScanner(scanOptions(route))
@@ -68,10 +69,16 @@ async function readJson(call: Call, route: Route): Promise<Body> {
     return !scanner.failed
   }
   const hold = (size: number): Promise<void> | undefined => call.bodyMemory.reserve(COPIES_PER_BODY * size)
-  const bytes = await readBody(call.request, { limit: route.limits.body, hold, onPiece })
+  const bytes = readBody(call.request, { limit: route.limits.body, hold, onPiece })
+  if (!(bytes instanceof Promise)) return admitJson(call, route, bytes, scanner)
+  return bytes.then(whole => admitJson(call, route, whole, scanner))
+}
+
+/** `begun` has scanned the body, unless it arrived in one piece. */
+function admitJson(call: Call, route: Route, bytes: Buffer, begun: JsonScanner | undefined): Body {
   if (bytes.length > 0) call.bodyMemory.shrink(COPIES_PER_BODY * bytes.length)
-  if (scanner?.failed !== true) call.bytesIn = bytes.length
-  const document = scanner === undefined ? parseSmall(bytes, scanOptions(route)) : undefined
+  if (begun?.failed !== true) call.bytesIn = bytes.length
+  const document = begun === undefined ? parseSmall(bytes, scanOptions(route)) : undefined
   if (document !== undefined) {
     const validate = schemaOf(route)
     const inBody: InBody = name => document[name]
@@ -81,10 +88,8 @@ async function readJson(call: Call, route: Route): Promise<Body> {
     const ruled = isRuled(document, bytes, scanOptions(route).ruled)
     return { type: 'bytes', bytes, heap: mostHeapOf(bytes.length), model: undefined, named: false, ruled }
   }
-  if (scanner === undefined) {
-    scanner = new JsonScanner(scanOptions(route))
-    scanner.push(bytes)
-  }
+  const scanner = begun ?? new JsonScanner(scanOptions(route))
+  if (begun === undefined) scanner.push(bytes)
   const { heap } = scanner
   const model = readScanned(call, route, scanner, bytes)
   return { type: 'bytes', bytes, heap, model, named: scanner.seen, ruled: scanner.ruled }
@@ -219,7 +224,7 @@ function valueIn(bytes: Buffer, name: string): unknown {
 const MAX_WHOLE_SKELETON_CHARS = 128 * 1024
 
 function readModel(call: Call, pointer: ModelPointer, inBody: InBody): string {
-  const { clientSecret } = call
+  const clientSecret = call.get(CLIENT_SECRET)
   // A client secret is for one model, so clients need not name it.
   const known = clientSecret === undefined ? pointer : { ...pointer, byDefault: clientSecret.model }
   const { model, named } = modelIn(known, readPointer(call, pointer, inBody))

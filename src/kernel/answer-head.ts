@@ -1,5 +1,5 @@
-import type { IncomingMessage } from 'node:http'
 import type { ERROR_CODES, GatewayError } from '../core/errors.js'
+import type { HttpRequest } from '../transport/exchange.js'
 
 /** Adds names to those that translation left out, in a flat name, value list. */
 export function addDroppedHeader(headers: string[], names: readonly string[]): void {
@@ -9,7 +9,7 @@ export function addDroppedHeader(headers: string[], names: readonly string[]): v
 }
 
 /** Headers of the answer to a request that is refused with an error: a flat name, value list. */
-export function errorHeaders(error: GatewayError, request: IncomingMessage): string[] {
+export function errorHeaders(error: GatewayError, request: HttpRequest): string[] {
   const headers = ['x-gateway-error', error.code, ...(error.details.headers ?? [])]
   const wait = error.details.retryAfter
   if (wait !== undefined) {

@@ -1,8 +1,10 @@
-import type { IncomingMessage } from 'node:http'
 import type { Placement } from '../core/placement.js'
 import type { Caller, KeyRing, Miss } from '../core/plan.js'
 import { unauthenticated } from '../core/refusals.js'
+import type { HttpRequest } from '../transport/exchange.js'
 import type { Feature } from './stages.js'
+
+type Headers = Pick<HttpRequest, 'headers' | 'rawHeaders'>
 
 /** The keys of the plan, where the route reads them. */
 export const keys: Feature = {
@@ -18,7 +20,7 @@ export const keys: Feature = {
  * or disabled key, and two different keys.
  */
 export function authenticate(
-  request: IncomingMessage,
+  request: Headers,
   query: URLSearchParams | undefined,
   placements: readonly Placement[],
   keys: KeyRing,
@@ -31,7 +33,7 @@ export function authenticate(
 
 /** What the request presents as its key. Throws as {@link authenticate}. */
 export function presentedKey(
-  request: IncomingMessage,
+  request: Headers,
   query: URLSearchParams | undefined,
   placements: readonly Placement[],
 ): string {
@@ -41,7 +43,7 @@ export function presentedKey(
 }
 
 function readKey(
-  request: IncomingMessage,
+  request: Headers,
   query: URLSearchParams | undefined,
   placements: readonly Placement[],
 ): string | { readonly refused: string } {
@@ -55,11 +57,7 @@ function readKey(
   return found ?? { refused: 'no key' }
 }
 
-function readPlacement(
-  request: IncomingMessage,
-  query: URLSearchParams | undefined,
-  placement: Placement,
-): string | undefined {
+function readPlacement(request: Headers, query: URLSearchParams | undefined, placement: Placement): string | undefined {
   switch (placement.in) {
     case 'header':
       return repeats(request, placement.name) ? REPEATED : readHeader(request.headers[placement.name], placement.scheme)
@@ -73,7 +71,7 @@ function readPlacement(
 /** Matches no key: Node keeps the first of two headers, and the second may be another key. */
 const REPEATED = ''
 
-function repeats({ rawHeaders }: IncomingMessage, name: string): boolean {
+function repeats({ rawHeaders }: Headers, name: string): boolean {
   let seen = false
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const given = rawHeaders[index] ?? ''

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import { writesDefault } from '../core/default-model.js'
 import type { AttemptNote, RequestEntry } from '../core/entry.js'
 import { errorBody } from '../core/error-bodies.js'
@@ -9,15 +8,13 @@ import { NO_PARAMS, type Params } from '../core/params.js'
 import type { Caller, Exchange, Match, Miss, Route, Usage, VectorForm } from '../core/plan.js'
 import type { OverflowFile } from '../stores/overflow.js'
 import type { Spool } from '../stores/spool.js'
+import type { HttpExchange } from '../transport/exchange.js'
 import { addDroppedHeader, errorHeaders } from './answer-head.js'
 import type { Body, MemberChanges } from './body.js'
 import { Cancellation } from './cancellation.js'
-import type { ClientSecret } from './client-secrets.js'
 import type { Generation } from './generation.js'
 import { clientRequestId } from './heads.js'
-import { connectedFrom } from './inner.js'
 import type { InFlight, Kernel } from './kernel.js'
-import { linger, onceGone } from './linger.js'
 import type { MemoryLease } from './memory.js'
 import type { ResultNames } from './resources/batch/result-names.js'
 import type { CompletionDraft } from './responses/completions.js'
@@ -43,8 +40,8 @@ export interface CallHooks {
 export class Call extends Slots implements Watched, InFlight {
   readonly kernel: Kernel
   readonly generation: Generation
-  readonly request: IncomingMessage
-  readonly response: ServerResponse
+  /** The client's request. Only the call itself writes the answer to it. */
+  readonly request: HttpExchange
   readonly id: string
   /** Address of the client, or of the proxy that represents it. */
   readonly client: string | undefined
@@ -61,8 +58,6 @@ export class Call extends Slots implements Watched, InFlight {
   candidates: readonly Exchange[] = []
   params: Params = NO_PARAMS
   caller: Caller | undefined
-  /** The client secret that replaces the caller's key, if there is one. */
-  clientSecret: ClientSecret | undefined
   family: Family = 'compatible'
   model = ''
   /** Whether the request itself contains that name; it may have another word for it, or none. */
@@ -129,26 +124,22 @@ export class Call extends Slots implements Watched, InFlight {
   #closed = false
   #stalledSince: number | undefined
 
-  constructor(kernel: Kernel, request: IncomingMessage, response: ServerResponse) {
+  constructor(kernel: Kernel, request: HttpExchange) {
     super()
     this.kernel = kernel
     this.generation = kernel.generation.lease()
     this.request = request
-    this.response = response
     this.id = clientRequestId(request) ?? randomUUID()
-    // Read now: a closed socket has no address.
-    const connected = connectedFrom(request)
+    const { target, remoteAddress } = request
     const forwardedFor = request.headers['x-forwarded-for']
-    this.client = this.generation.clients.of(connected, forwardedFor)
-    this.proxies = this.generation.clients.proxies(connected, forwardedFor)
-    const url = request.url ?? ''
-    const mark = url.indexOf('?')
-    this.path = mark < 0 ? url : url.slice(0, mark)
-    this.query = mark < 0 ? undefined : new URLSearchParams(url.slice(mark + 1))
+    this.client = this.generation.clients.of(remoteAddress, forwardedFor)
+    this.proxies = this.generation.clients.proxies(remoteAddress, forwardedFor)
+    const mark = target.indexOf('?')
+    this.path = mark < 0 ? target : target.slice(0, mark)
+    this.query = mark < 0 ? undefined : new URLSearchParams(target.slice(mark + 1))
     this.#entered = kernel.enter(this)
     this.#watched = kernel.watchdog.add(this)
-    response.on('close', () => this.close())
-    if (response.socket === null) onceGone(request, response, () => this.close())
+    request.onClose = () => this.close()
   }
 
   /** Only for the pipeline, once. */
@@ -227,7 +218,7 @@ export class Call extends Slots implements Watched, InFlight {
 
   /** Whether the answer has begun. */
   get begun(): boolean {
-    return this.response.headersSent
+    return this.request.begun
   }
 
   /**
@@ -241,10 +232,10 @@ export class Call extends Slots implements Watched, InFlight {
     if (this.dropped.length > 0) addDroppedHeader(headers, this.dropped)
     const early = this.upload !== undefined && !this.request.complete
     if (this.kernel.draining || early) headers.push('connection', 'close')
-    if (early) linger(this.request, this.response)
+    if (early) this.request.linger()
     this.early = early
     this.status = status
-    this.response.writeHead(status, headers)
+    this.request.head(status, headers)
   }
 
   /** Returns false if the client is slower than the upstream; continue after `onDrain`. */
@@ -256,19 +247,26 @@ export class Call extends Slots implements Watched, InFlight {
     // An observer may have ended the call.
     if (this.#closed) return true
     const kept = this.tap?.kept
-    if (kept !== undefined) {
-      this.after(kept, () => this.response.write(bytes))
-      return true
-    }
-    if (this.response.write(bytes)) return true
-    if (this.#stalledSince === undefined) {
-      this.#stalledSince = performance.now()
-      this.response.once('drain', () => {
-        this.#stalledSince = undefined
-        onDrain()
-      })
-    }
+    if (kept !== undefined) return this.writeAfter(kept, bytes)
+    if (this.request.write(bytes)) return true
+    this.stall(onDrain)
     return false
+  }
+
+  private writeAfter(kept: Promise<void>, bytes: Uint8Array): true {
+    this.after(kept, () => this.request.write(bytes))
+    return true
+  }
+
+  /** A function of its own: a closure in {@link write} would keep the bytes in memory until the client has read them. */
+  private stall(onDrain: () => void): void {
+    if (this.#stalledSince !== undefined) return
+    this.#stalledSince = performance.now()
+    this.request.onDrain = () => {
+      this.#stalledSince = undefined
+      this.request.onDrain = undefined
+      onDrain()
+    }
   }
 
   /** Ends the answer with bytes in a string, one character each. */
@@ -277,19 +275,19 @@ export class Call extends Slots implements Watched, InFlight {
     this.firstByte ??= performance.now()
     this.bytesOut += bytes.length
     this.tap?.push(Buffer.from(bytes, 'latin1'))
-    if (!this.#closed) this.finish(() => this.response.end(bytes, 'latin1'))
+    if (!this.#closed) this.finish(() => this.request.end(bytes, 'latin1'))
   }
 
   end(bytes?: Uint8Array | string): void {
     if (this.#closed) return
     if (bytes === undefined) {
-      this.finish(() => this.response.end())
+      this.finish(() => this.request.end())
       return
     }
     this.tap?.push(typeof bytes === 'string' ? Buffer.from(bytes) : bytes)
     this.firstByte ??= performance.now()
     this.bytesOut += typeof bytes === 'string' ? Buffer.byteLength(bytes) : bytes.length
-    if (!this.#closed) this.finish(() => this.response.end(bytes))
+    if (!this.#closed) this.finish(() => this.request.end(bytes))
   }
 
   /** The answer's end waits until the answer has been stored, if it must be. */
@@ -346,14 +344,14 @@ export class Call extends Slots implements Watched, InFlight {
       return
     }
     // Of an upload that has begun `begin` sees to the rest.
-    if (!this.request.complete && this.upload === undefined) linger(this.request, this.response)
+    if (!this.request.complete && this.upload === undefined) this.request.linger()
     this.answer(error.status, errorBody(error, this.family, this.id), errorHeaders(error, this.request))
   }
 
   /** Breaks the transfer off: the only honest end of an answer that has begun and has no error of its own. */
   breakOff(): void {
     this.#closed = true
-    this.response.destroy()
+    this.request.destroy()
   }
 
   cut(error: GatewayError): void {
@@ -375,7 +373,7 @@ export class Call extends Slots implements Watched, InFlight {
 
   private close(): void {
     if (this.#settled) return
-    if (!this.response.writableFinished) {
+    if (!this.request.finished) {
       this.error ??= new GatewayError('client_gone', 'The client disconnected.', { phase: 'client_abort' })
     }
     this.#settled = true

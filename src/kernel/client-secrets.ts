@@ -6,6 +6,7 @@ import type { JsonObject } from '../core/json.js'
 import type { Caller, KeyRing, Refusal } from '../core/plan.js'
 import type { Store } from '../core/store.js'
 import { SealedBox } from './sealed-box.js'
+import { type Slot, slot } from './slot.js'
 
 /** Largest session that a secret is made for, as JSON, bytes. */
 export const MAX_SESSION_BYTES = 32 * 1024
@@ -14,6 +15,9 @@ export const MAX_SECRET_CHARS = 6 * 1024
 /** Beside the session: the names of models. */
 const MAX_INFLATED_BYTES = 2 * MAX_SESSION_BYTES
 const SEAL_CONTEXT = 'client secret'
+
+/** The client secret that replaces the caller's key, if there is one. */
+export const CLIENT_SECRET: Slot<ClientSecret> = slot('client_secret')
 
 /** What a short-lived secret allows its bearer: sessions like this one, in the name of the key that created it. */
 export interface ClientSecret {

@@ -1,8 +1,5 @@
-import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
-import { tooLarge } from '../core/admission.js'
 import { HYPHEN } from '../core/ascii.js'
-import { madeBuffers } from '../core/dead-buffers.js'
 import { isOutOfDescriptors, outOfDescriptors } from '../core/descriptors.js'
 import { GatewayError } from '../core/errors.js'
 import type { Exchange, Route, Violation } from '../core/plan.js'
@@ -18,6 +15,7 @@ import { MultipartError, type MultipartRule } from '../wire/multipart-problems.j
 import type { FormBody } from './body.js'
 import type { Call } from './call.js'
 import { changeFields } from './members.js'
+import { Upload } from './upload.js'
 
 /** One part's head, its boundary line included, and most headers in it. */
 const HEAD = { head: 16 * 1024, headers: 32 } as const
@@ -34,10 +32,7 @@ export async function readForm(call: Call, route: Route): Promise<FormBody> {
   const places = new Places()
   const spool = call.kernel.spooler.open(call.key)
   call.spool = spool
-  for await (const chunk of chunksOf(call)) {
-    madeBuffers(chunk.length)
-    call.bytesIn += chunk.length
-    if (call.bytesIn > route.limits.body) throw tooLarge(route.limits.body)
+  for await (const chunk of chunksOf(call, route.limits.body)) {
     places.take(withFormErrors(() => form.push(chunk), form))
     await spooled(spool.write(chunk))
   }
@@ -144,24 +139,18 @@ export function formViolations(found: readonly Violation[], { document }: FormBo
 }
 
 /** The pieces of a request's body. Stops where the call has been answered meanwhile. */
-async function* chunksOf(call: Call): AsyncGenerator<Buffer, void, void> {
-  const { request } = call
+async function* chunksOf(call: Call, maxBytes: number): AsyncGenerator<Buffer, void, void> {
+  const upload = new Upload(call.request, maxBytes)
+  call.cancellation.add({ cancel: () => void upload.destroy() })
   try {
-    for await (const chunk of request.iterator({ destroyOnReturn: false })) {
+    for await (const chunk of upload) {
       call.cancellation.throwIfCancelled()
+      call.bytesIn = upload.size
       yield chunk as Buffer
     }
-  } catch (error) {
-    throw isBroken(request) ? gone() : error
+  } finally {
+    call.bytesIn = upload.size
   }
-}
-
-function isBroken(request: IncomingMessage): boolean {
-  return request.destroyed && !request.complete
-}
-
-function gone(): GatewayError {
-  return new GatewayError('client_gone', 'The client disconnected.', { phase: 'upload' })
 }
 
 const CODES: Readonly<Partial<Record<MultipartRule, GatewayError['code']>>> = {

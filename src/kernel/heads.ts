@@ -1,6 +1,6 @@
-import type { IncomingMessage } from 'node:http'
 import { GatewayError } from '../core/errors.js'
 import type { Limits } from '../core/limits.js'
+import type { HttpRequest } from '../transport/exchange.js'
 
 /**
  * Headers that must not be repeated. Node keeps the first one or joins them; a server behind the gateway might use
@@ -15,19 +15,19 @@ for (const { length } of SINGLE) SINGLE_LENGTHS[length] = true
  * Refuses request heads that two servers could read in two ways, or that are over a limit. The connection is not used
  * again after a refusal.
  */
-export function checkHead(request: IncomingMessage, limits: Limits): void {
+export function checkHead(request: HttpRequest, limits: Limits): void {
   const raw = request.rawHeaders
   if (raw.length > limits.header_count * 2) {
     throw new GatewayError('headers_too_large', `The request has more than ${limits.header_count} headers.`, {
       limit: 'header_count',
     })
   }
-  const url = request.url ?? ''
-  if (url.length > limits.url) {
+  const { target } = request
+  if (target.length > limits.url) {
     throw new GatewayError('url_too_long', `The request target is longer than ${limits.url} bytes.`, { limit: 'url' })
   }
   // Absolute-form and authority-form targets are for proxies, which this is not (RFC 9112 §3.2.2).
-  if (url.charCodeAt(0) !== 0x2f) throw new GatewayError('bad_request', 'The request target must be a path.')
+  if (target.charCodeAt(0) !== 0x2f) throw new GatewayError('bad_request', 'The request target must be a path.')
   checkLines(raw, limits.header_bytes)
   // RFC 9112 §3.2
   if (request.headers.host === undefined && request.httpVersion === '1.1') {
@@ -69,7 +69,7 @@ function checkLines(raw: readonly string[], maxBytes: number): void {
 const MAX_ID_CHARS = 128
 
 /** The client's own request id where it is harmless in a header and a log line; else undefined. */
-export function clientRequestId(request: IncomingMessage): string | undefined {
+export function clientRequestId(request: HttpRequest): string | undefined {
   const given = request.headers['x-request-id']
   if (typeof given !== 'string' || given.length === 0 || given.length > MAX_ID_CHARS) return undefined
   return /^[\w.:/+=-]+$/.test(given) ? given : undefined
@@ -79,7 +79,7 @@ export function clientRequestId(request: IncomingMessage): string | undefined {
 const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:$|-)/
 
 /** The trace that the request belongs to; undefined where it names none, or not as the specification has it. */
-export function traceId({ headers }: IncomingMessage): string | undefined {
+export function traceId({ headers }: HttpRequest): string | undefined {
   const given = headers.traceparent
   return typeof given === 'string' ? TRACEPARENT.exec(given)?.[1] : undefined
 }

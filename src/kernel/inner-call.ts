@@ -1,8 +1,6 @@
 import { GatewayError } from '../core/errors.js'
 import type { Call } from './call.js'
-import { connectedFrom, InnerRequest, InnerResponse, type Inside } from './inner.js'
-import type { Serve } from './responses/background.js'
-import { innerHeaders } from './responses/inner-headers.js'
+import { InnerExchange, type InnerRequest, type Serve } from './inner.js'
 import type { Work } from './watchdog.js'
 
 /** The whole answer to a request that was made inside the process. */
@@ -13,11 +11,7 @@ export interface InnerAnswer {
   readonly body: Buffer
 }
 
-interface InnerCallOptions {
-  readonly method: string
-  readonly path: string
-  readonly body: Uint8Array
-  readonly inside?: Inside
+interface InnerCallOptions extends InnerRequest {
   /** Largest answer that is taken, bytes. */
   readonly maxBytes: number
 }
@@ -27,15 +21,12 @@ interface InnerCallOptions {
  * Rejects with `client_gone` where the call is over, and with `bad_upstream_response` where the answer breaks off or is too large.
  */
 export function callInner(call: Call, serve: Serve, ask: InnerCallOptions): Promise<InnerAnswer> {
-  const { method, path, body, inside = {} } = ask
-  const head = innerHeaders(call.request.rawHeaders)
-  const request = new InnerRequest(method, path, head, body, { ...inside, connected: connectedFrom(call.request) })
   return new Promise((resolve, reject) => {
     const asking = new InnerCall(ask.maxBytes, resolve, reject)
-    const answer = new InnerResponse(request, asking)
-    asking.begin(answer)
+    const request = new InnerExchange(call.request, ask, asking)
+    asking.begin(request)
     call.work = asking
-    serve(request, answer)
+    serve(request)
   })
 }
 
@@ -47,7 +38,7 @@ class InnerCall implements Work {
   #size = 0
   #status = 0
   #headers: readonly string[] = []
-  #answer: InnerResponse | undefined
+  #request: InnerExchange | undefined
 
   constructor(maxBytes: number, resolve: (answer: InnerAnswer) => void, reject: (error: GatewayError) => void) {
     this.#maxBytes = maxBytes
@@ -55,8 +46,8 @@ class InnerCall implements Work {
     this.#reject = reject
   }
 
-  begin(answer: InnerResponse): void {
-    this.#answer = answer
+  begin(request: InnerExchange): void {
+    this.#request = request
   }
 
   check(): void {
@@ -64,7 +55,7 @@ class InnerCall implements Work {
   }
 
   cancel(): void {
-    this.#answer?.destroy()
+    this.#request?.destroy()
   }
 
   cut(): boolean {

@@ -1,4 +1,3 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Sink } from '../core/entry.js'
 import type { GatewayError } from '../core/errors.js'
 import { FairShares } from '../core/fair-shares.js'
@@ -6,12 +5,13 @@ import type { Limits } from '../core/limits.js'
 import type { Plan } from '../core/plan.js'
 import type { Store } from '../core/store.js'
 import { Spooler } from '../stores/spool.js'
+import type { HttpExchange } from '../transport/exchange.js'
 import type { SealMemory } from '../translate/seals.js'
 import { EventLoopShares } from './event-loop-shares.js'
 import type { Generation } from './generation.js'
+import type { Serve } from './inner.js'
 import { bodyCapacity, capacityOf, FOR_BODIES, Memory } from './memory.js'
 import { ModelLists } from './model-lists.js'
-import type { Serve } from './responses/background.js'
 import { STATE_BOUNDS, type StateBounds } from './responses/bounds.js'
 import { State } from './responses/state.js'
 import { SlotSet } from './slot-set.js'
@@ -32,14 +32,14 @@ export interface InFlight {
 export interface Server {
   /** Prepares a plan that is about to go live. Throws where it cannot be served. */
   compile(kernel: Kernel, plan: Plan): void
-  handle(kernel: Kernel, request: IncomingMessage, response: ServerResponse): void
+  handle(kernel: Kernel, request: HttpExchange): void
 }
 
 /** What all requests of a process share. */
 export class Kernel {
   readonly #server: Server
   /** Serves a request, one from inside the process included. */
-  readonly serve: Serve = (request, response) => this.#server.handle(this, request, response)
+  readonly serve: Serve = request => this.#server.handle(this, request)
   readonly watchdog = new Watchdog()
   /** Answers that come faster than they can be worked on. */
   readonly turns = new EventLoopShares()

@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http'
 import type { Call } from './call.js'
 
 /** A name or an address, and a port. */
@@ -13,11 +12,7 @@ export function originOf({ request, proxies }: Pick<Call, 'request' | 'proxies'>
   const host = forwardedValue(proxies, headers['x-forwarded-host']) ?? headers.host
   if (host === undefined || !HOST.test(host)) return undefined
   const scheme = forwardedValue(proxies, headers['x-forwarded-proto'])?.toLowerCase()
-  return `${scheme === 'https' || scheme === 'http' ? scheme : schemeOf(request)}://${host}`
-}
-
-function schemeOf({ socket }: IncomingMessage): string {
-  return 'encrypted' in socket && socket.encrypted === true ? 'https' : 'http'
+  return `${scheme === 'https' || scheme === 'http' ? scheme : request.isEncrypted ? 'https' : 'http'}://${host}`
 }
 
 /**

@@ -1,8 +1,8 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import { outOfDescriptors } from '../core/descriptors.js'
 import type { Family } from '../core/errors.js'
 import type { Match, Miss, Plan, Route } from '../core/plan.js'
 import { unrouted } from '../core/refusals.js'
+import type { HttpExchange, HttpRequest } from '../transport/exchange.js'
 import { admit } from './admit.js'
 import { Call } from './call.js'
 import { advance, type Chain, chainOf, compileChain, keepBody, type OwnSteps } from './chain.js'
@@ -43,13 +43,13 @@ export class Pipeline implements Server {
     return chain
   }
 
-  handle(kernel: Kernel, request: IncomingMessage, response: ServerResponse): void {
-    advance(this.arrive(kernel, request, response, request.method ?? ''))
+  handle(kernel: Kernel, request: HttpExchange): void {
+    advance(this.arrive(kernel, request, request.method))
   }
 
   /** A new call with its route and chain; {@link advance} runs them. */
-  arrive(kernel: Kernel, request: IncomingMessage, response: ServerResponse, method: string): Call {
-    const call = new Call(kernel, request, response)
+  arrive(kernel: Kernel, request: HttpExchange, method: string): Call {
+    const call = new Call(kernel, request)
     const { plan } = call.generation
     const match = plan.match(method, call.path, request.headers)
     call.matched(match, familyOf(request, match), this.chainOf(plan, match.route))
@@ -62,11 +62,11 @@ const OWN_STEPS: OwnSteps = {
     const { kernel, request, generation } = call
     if (kernel.sink.debugs) logArrival(call)
     checkHead(request, generation.plan.limits)
-    if (kernel.crowded.has(request.socket)) throw outOfDescriptors()
+    if (kernel.crowded.has(request.connection)) throw outOfDescriptors()
   },
   match(call) {
     const { match, request } = call
-    if (match.route === undefined) throw unrouted(match, request.method ?? '', call.path)
+    if (match.route === undefined) throw unrouted(match, request.method, call.path)
   },
   readBody(call) {
     return keepBody(call, admit(call, routeOf(call)))
@@ -83,7 +83,7 @@ const OWN_STEPS: OwnSteps = {
 }
 
 /** The route's family, unless the client shows itself as one of another that the route serves too. */
-function familyOf({ headers }: IncomingMessage, matched: Match | Miss): Family {
+function familyOf({ headers }: HttpRequest, matched: Match | Miss): Family {
   const { errors, families } = matched.route ?? (matched as Miss)
   return families.find(({ header }) => headers[header] !== undefined)?.family ?? errors
 }

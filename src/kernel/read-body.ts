@@ -1,23 +1,23 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import { tooLarge } from '../core/admission.js'
 import { madeBuffers } from '../core/dead-buffers.js'
 import { GatewayError } from '../core/errors.js'
+import type { HttpExchange, HttpRequest } from '../transport/exchange.js'
 
 /** What a request said about its body before sending it. */
-export function declaredLength(request: IncomingMessage): number | undefined {
+export function declaredLength(request: HttpRequest): number | undefined {
   const header = request.headers['content-length']
   return header === undefined ? undefined : Number(header)
 }
 
-export function hasBody(request: IncomingMessage): boolean {
+export function hasBody(request: HttpRequest): boolean {
   return request.headers['transfer-encoding'] !== undefined || (declaredLength(request) ?? 0) > 0
 }
 
 /** Refuses a body that is declared to be over the limit before a byte of it is read; lets a waiting client begin. */
-export function invite(request: IncomingMessage, response: ServerResponse, limit: number): void {
+export function invite(request: HttpExchange, limit: number): void {
   const declared = declaredLength(request)
   if (declared !== undefined && declared > limit) throw tooLarge(limit)
-  if (request.headers.expect !== undefined) response.writeContinue()
+  if (request.headers.expect !== undefined) request.invite()
 }
 
 /** Larger bodies are read only once memory is reserved for them, and are written into one buffer as they arrive. */
@@ -38,10 +38,19 @@ interface BodyReading {
 }
 
 /**
- * The whole body. A large one waits at its client until there is room for it. Rejects with `too_large`, with what `hold`
- * rejects with, and with `client_gone`.
+ * The whole body, at once if it is here already. A large one waits at its client until there is room for it. Throws, or rejects
+ * with, `too_large`, what `hold` rejects with, and `client_gone`.
  */
-export function readBody(request: IncomingMessage, { limit, hold, onPiece }: BodyReading): Promise<Buffer> {
+export function readBody(request: HttpExchange, reading: BodyReading): Buffer | Promise<Buffer> {
+  const { whole } = request
+  if (whole === undefined) return gather(request, reading)
+  const { length } = whole
+  if (length > reading.limit) throw tooLarge(reading.limit)
+  const room = length > LARGE_BODY_BYTES ? reading.hold(length) : undefined
+  return room === undefined ? whole : room.then(() => whole)
+}
+
+function gather(request: HttpExchange, { limit, hold, onPiece }: BodyReading): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const body = new Gathered(limit, onPiece)
     const fail = (error: unknown): void => {
@@ -57,20 +66,17 @@ export function readBody(request: IncomingMessage, { limit, hold, onPiece }: Bod
       body.joinFromNowOn(declared ?? INITIAL_BUFFER_BYTES)
       request.resume()
     }
-    request.on('data', (chunk: Buffer) => {
-      const before = body.size
-      body.take(chunk)
-      if (body.size > limit) fail(tooLarge(limit))
-      else if (before <= LARGE_BODY_BYTES && body.size > LARGE_BODY_BYTES && body.kept)
-        wait(declaredLength(request)).catch(fail)
+    request.receive({
+      data(chunk) {
+        const before = body.size
+        body.take(chunk)
+        if (body.size > limit) fail(tooLarge(limit))
+        else if (before <= LARGE_BODY_BYTES && body.size > LARGE_BODY_BYTES && body.kept)
+          wait(declaredLength(request)).catch(fail)
+      },
+      end: () => resolve(body.bytes),
+      gone: () => reject(new GatewayError('client_gone', 'The client disconnected.', { phase: 'upload' })),
     })
-    request.on('end', () => resolve(body.bytes))
-    const gone = (): void => {
-      // Node closes every request; only one that did not end was broken off.
-      if (!request.complete) reject(new GatewayError('client_gone', 'The client disconnected.', { phase: 'upload' }))
-    }
-    request.on('error', gone)
-    request.on('close', gone)
   })
 }
 

@@ -1,15 +1,13 @@
-import type { IncomingMessage } from 'node:http'
 import { compatibleError } from '../core/error-bodies.js'
 import { GatewayError } from '../core/errors.js'
 import { jsonText } from '../core/exact-json.js'
 import type { Limits } from '../core/limits.js'
 import type { FramedSocket, SocketHandler } from '../net/framed-socket.js'
+import type { HttpRequest } from '../transport/exchange.js'
 import { replaceMembers } from '../wire/json-edit.js'
-import { connectedFrom, InnerRequest } from './inner.js'
+import { InnerExchange, type Serve } from './inner.js'
 import { Keepalive } from './keepalive.js'
 import type { MemoryLease } from './memory.js'
-import type { Serve } from './responses/background.js'
-import { innerHeaders } from './responses/inner-headers.js'
 import { LastTurn } from './responses/last-turn.js'
 import { readMessage, streamId } from './socket-message.js'
 import { errorEvent, marked, SocketTurn } from './socket-turn.js'
@@ -39,9 +37,7 @@ type SessionLimits = Pick<Limits, 'body' | 'values'> & Partial<Pick<Limits, 'sta
 export class ResponseSession implements SocketHandler {
   readonly #socket: FramedSocket
   readonly #serve: Serve
-  readonly #url: string
-  readonly #headers: readonly string[]
-  readonly #connected: string | undefined
+  readonly #request: HttpRequest
   readonly #limits: SessionLimits
   /** Heap for the objects of the current message. */
   readonly #memory: MemoryLease
@@ -58,7 +54,7 @@ export class ResponseSession implements SocketHandler {
 
   constructor(
     socket: FramedSocket,
-    request: IncomingMessage,
+    request: HttpRequest,
     limits: SessionLimits,
     memory: MemoryLease,
     serve: Serve,
@@ -66,9 +62,7 @@ export class ResponseSession implements SocketHandler {
   ) {
     this.#socket = socket
     this.#serve = serve
-    this.#url = request.url ?? ''
-    this.#headers = innerHeaders(request.rawHeaders)
-    this.#connected = connectedFrom(request)
+    this.#request = request
     this.#limits = limits
     this.#memory = memory
     this.#onEnd = onEnd
@@ -94,7 +88,7 @@ export class ResponseSession implements SocketHandler {
   }
 
   drained(): void {
-    this.#turn?.answer.resumed()
+    this.#turn?.request?.resumed()
   }
 
   alive(): void {
@@ -105,7 +99,7 @@ export class ResponseSession implements SocketHandler {
     if (this.#state === 'over') return
     this.#state = 'over'
     this.#waiting = []
-    this.#turn?.answer.destroy()
+    this.#turn?.request?.destroy()
     this.#memory.end()
     this.#onEnd()
   }
@@ -167,13 +161,12 @@ export class ResponseSession implements SocketHandler {
     // The client, or the process, may be leaving by now.
     if (this.#state !== 'open') return
     this.#last.asked(message)
-    const request = new InnerRequest(SOCKET_METHOD, this.#url, this.#headers, body, {
-      local: this.#last,
-      connected: this.#connected,
-    })
-    const turn = new SocketTurn(request, stream, this.#socket, this.#last, () => this.ended())
+    const { target } = this.#request
+    const turn = new SocketTurn(stream, this.#socket, this.#last, () => this.ended())
+    const asked = { method: SOCKET_METHOD, target, body, inside: { local: this.#last } }
+    turn.request = new InnerExchange(this.#request, asked, turn)
     this.#turn = turn
-    this.#serve(request, turn.answer)
+    this.#serve(turn.request)
   }
 
   private ended(): void {
@@ -198,6 +191,6 @@ export class ResponseSession implements SocketHandler {
     this.#state = 'leaving'
     if (code === CLOSE_GOING_AWAY && (this.#turn !== undefined || this.#beginning)) return
     this.#socket.close(code, reason)
-    this.#turn?.answer.destroy()
+    this.#turn?.request?.destroy()
   }
 }

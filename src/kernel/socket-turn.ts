@@ -3,7 +3,7 @@ import { GatewayError } from '../core/errors.js'
 import { isObject, type JsonObject, parseJson } from '../core/json.js'
 import type { FramedSocket } from '../net/framed-socket.js'
 import { SseDecoder, WireLimitError } from '../wire/sse.js'
-import { type InnerRequest, InnerResponse, type Receiver } from './inner.js'
+import type { InnerExchange, Receiver } from './inner.js'
 import type { LastTurn } from './responses/last-turn.js'
 
 const LIMITS = { line: 16 * 1024 * 1024, event: 16 * 1024 * 1024 }
@@ -12,7 +12,8 @@ const MAX_REFUSAL_CHARS = 256 * 1024
 
 /** One request of a connection and the messages that answer it. */
 export class SocketTurn implements Receiver {
-  readonly answer: InnerResponse
+  /** The request, once it has been made. */
+  request: InnerExchange | undefined
   readonly #stream: string | undefined
   readonly #socket: FramedSocket
   readonly #last: LastTurn
@@ -22,14 +23,7 @@ export class SocketTurn implements Receiver {
   #refusal = ''
   #reported = false
 
-  constructor(
-    request: InnerRequest,
-    stream: string | undefined,
-    socket: FramedSocket,
-    last: LastTurn,
-    onEnd: () => void,
-  ) {
-    this.answer = new InnerResponse(request, this)
+  constructor(stream: string | undefined, socket: FramedSocket, last: LastTurn, onEnd: () => void) {
     this.#stream = stream
     this.#socket = socket
     this.#last = last
@@ -61,7 +55,7 @@ export class SocketTurn implements Receiver {
       return this.#decoder.push(bytes)
     } catch (cause) {
       if (!(cause instanceof WireLimitError)) throw cause
-      this.answer.destroy()
+      this.request?.destroy()
       return []
     }
   }

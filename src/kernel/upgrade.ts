@@ -1,6 +1,6 @@
-import type { IncomingMessage } from 'node:http'
 import { type Family, GatewayError } from '../core/errors.js'
 import type { Route } from '../core/plan.js'
+import type { HttpRequest } from '../transport/exchange.js'
 import { authenticate } from './authenticate.js'
 import { checkHead } from './heads.js'
 import type { Kernel } from './kernel.js'
@@ -22,12 +22,12 @@ interface AdmittedSocket {
 }
 
 /** Decides whether a request may open a WebSocket, and on which route, before a byte of the handshake is answered. */
-export function admitSocket(kernel: Kernel, request: IncomingMessage): AdmittedSocket | Refusal {
+export function admitSocket(kernel: Kernel, request: HttpRequest): AdmittedSocket | Refusal {
   const { plan } = kernel.generation
-  const url = request.url ?? ''
-  const mark = url.indexOf('?')
-  const path = mark < 0 ? url : url.slice(0, mark)
-  const query = mark < 0 ? undefined : new URLSearchParams(url.slice(mark + 1))
+  const { target } = request
+  const mark = target.indexOf('?')
+  const path = mark < 0 ? target : target.slice(0, mark)
+  const query = mark < 0 ? undefined : new URLSearchParams(target.slice(mark + 1))
   const matched = plan.match(SOCKET_METHOD, path, request.headers)
   const family = matched.route?.errors ?? ('errors' in matched ? matched.errors : 'compatible')
   try {
@@ -48,7 +48,7 @@ export function admitSocket(kernel: Kernel, request: IncomingMessage): AdmittedS
  * Browsers send their pages' keys along wherever a script asks them to, and name the page. Pages of this very host and
  * declared ones may; clients that are no browsers name their own target, or nothing.
  */
-export function checkOrigin({ headers }: IncomingMessage, allowed: readonly string[]): void {
+export function checkOrigin({ headers }: HttpRequest, allowed: readonly string[]): void {
   const { origin, host } = headers
   if (origin === undefined || allowed.includes(origin) || allowed.includes('*')) return
   if (URL.canParse(origin) && new URL(origin).host === host) return

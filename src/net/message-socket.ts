@@ -120,9 +120,27 @@ export interface OpeningHandler<Socket> {
   /** TCP and TLS are established. */
   connected(): void
   opened(headers: IncomingHttpHeaders, socket: Socket): void
-  /** The upstream sent another answer. The owner must read or destroy it. */
-  refused(answer: IncomingMessage): void
+  /** The upstream sent another answer. `body` is absent if it is too large to be passed on. */
+  refused(status: number, headers: IncomingHttpHeaders, body: Buffer | undefined): void
   failed(cause: Error): void
+}
+
+/** A refusal with a larger body is reported without it. */
+const MAX_REFUSAL_BYTES = 64 * 1024
+
+/** Reads an answer that refuses a WebSocket. */
+export function readRefusal(answer: IncomingMessage, handler: Pick<OpeningHandler<never>, 'refused'>): void {
+  const chunks: Buffer[] = []
+  let size = 0
+  answer.on('data', (chunk: Buffer) => {
+    size += chunk.length
+    if (size <= MAX_REFUSAL_BYTES) chunks.push(chunk)
+    else answer.destroy()
+  })
+  answer.once('close', () => {
+    const body = size > MAX_REFUSAL_BYTES ? undefined : Buffer.concat(chunks)
+    handler.refused(answer.statusCode ?? 0, answer.headers, body)
+  })
 }
 
 /** Asks an upstream for a WebSocket. `largest` is in bytes of one message. The way to give it up is returned. */
@@ -160,7 +178,7 @@ export function openUpstream(
   })
   socket.on('unexpected-response', (_request, answer) => {
     if (isOver) answer.destroy()
-    else handler.refused(answer)
+    else readRefusal(answer, handler)
     isOver = true
   })
   socket.on('error', cause => {

@@ -3,7 +3,7 @@ import { request as askPlain, type IncomingHttpHeaders } from 'node:http'
 import { request as askSecure } from 'node:https'
 import type { Duplex } from 'node:stream'
 import { acceptOf } from '../core/socket-key.js'
-import type { OpeningHandler } from './message-socket.js'
+import { type OpeningHandler, readRefusal } from './message-socket.js'
 
 /** The opening handshake towards an upstream. */
 export interface TunnelRequest {
@@ -56,7 +56,7 @@ export function openRaw({ origin, path, headers }: TunnelRequest, handler: Openi
   })
   request.once('response', answer => {
     if (isOver) answer.destroy()
-    else handler.refused(answer)
+    else readRefusal(answer, handler)
     isOver = true
   })
   request.on('error', cause => {

@@ -17,6 +17,7 @@ import { Pipeline } from '../kernel/pipeline.js'
 import type { Feature } from '../kernel/stages.js'
 import { Pools } from '../net/pools.js'
 import { type Log, openLog } from '../sinks/log.js'
+import { NodeExchange } from '../transport/node-exchange.js'
 import { descriptorLimit, onCrowded, warnOfDescriptors } from './descriptors.js'
 import { Embedded } from './embedded.js'
 import { answerHealth, type Health } from './health.js'
@@ -120,7 +121,7 @@ export class Gateway {
         if (answerHealth(request, response, this.#health, one => this.#knows(one))) return
         if (answerWelcome(request, response, () => this.plan.match('GET', '/', request.headers).route !== undefined))
           return
-        this.#kernel.serve(request, response)
+        this.#kernel.serve(new NodeExchange(request, response))
       },
       (code, connected) => {
         const client = this.#kernel.generation.clients.of(connected, undefined)

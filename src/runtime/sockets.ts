@@ -9,6 +9,8 @@ import { isTunnel, openTunnel } from '../kernel/tunnel/open.js'
 import { tooManySockets } from '../kernel/tunnel/tunnels.js'
 import { admitSocket } from '../kernel/upgrade.js'
 import { acceptSocket } from '../net/framed-socket.js'
+import { HandshakeExchange } from '../transport/handshake-exchange.js'
+import { NodeRequest } from '../transport/node-exchange.js'
 import { rawAnswer } from './server.js'
 
 /** How often connections are checked, milliseconds. */
@@ -32,17 +34,23 @@ export class Sockets {
   }
 
   /** Refuses with a status before the handshake, or completes it. */
-  async open(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+  async open(incoming: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     socket.on('error', () => socket.destroy())
     if (this.#kernel.crowded.has(socket)) return refuse(socket, outOfDescriptors(), 'compatible')
-    if (isTunnel(this.#kernel, request)) return openTunnel(this.#pipeline, this.#kernel, request, socket, head)
+    const request = new NodeRequest(incoming)
+    if (isTunnel(this.#kernel, request)) {
+      openTunnel(this.#pipeline, this.#kernel, new HandshakeExchange(incoming, socket, head))
+      return
+    }
     const admitted = admitSocket(this.#kernel, request)
     if ('error' in admitted) return refuse(socket, admitted.error, admitted.family)
     const { route, key } = admitted
     const { sockets } = this.#kernel
     if (!sockets.take(key)) return refuse(socket, tooManySockets(), route.errors)
     const bad = new GatewayError('bad_request', 'The WebSocket handshake is not valid.')
-    const opened = await acceptSocket(request, socket, head, route.limits.body, () => refuse(socket, bad, route.errors))
+    const opened = await acceptSocket(incoming, socket, head, route.limits.body, () =>
+      refuse(socket, bad, route.errors),
+    )
     if (opened === undefined) {
       sockets.release(key)
       return

@@ -94,7 +94,7 @@ export function importsOf({ path, text }: Source): Import[] {
 }
 
 /** Each rule says what is wrong with one file; nothing where it is sound. */
-export const RULES = { layers, pipeline, doors, builtins, disk, vendors, evaluation, sql } as const
+export const RULES = { layers, pipeline, messages, doors, builtins, disk, vendors, evaluation, sql } as const
 
 /** Files and folders of the pipeline that name no feature. Only the list of features does. */
 const PIPELINE =
@@ -104,6 +104,28 @@ const FEATURE = /^src\/kernel\/(?:features\.|resources\/|responses\/|tasks\/|tun
 function pipeline(source: Source): string[] {
   if (!PIPELINE.test(source.path)) return []
   return importsOf(source).flatMap(({ file }) => (file !== undefined && FEATURE.test(file) ? [`imports ${file}`] : []))
+}
+
+/** What the kernel may know of `node:http`: types of plain values. Requests and answers are an `HttpExchange` to it. */
+const PLAIN = new Set(['IncomingHttpHeaders', 'OutgoingHttpHeaders'])
+const HTTP = /^(?:node:)?https?$/
+
+function messages(source: Source): string[] {
+  if (!source.path.startsWith('src/kernel/') || !importsOf(source).some(({ specifier }) => HTTP.test(specifier)))
+    return []
+  return visit(source, node => {
+    if (!ts.isStringLiteralLike(node) || !HTTP.test(node.text)) return undefined
+    const { parent } = node
+    if (ts.isImportDeclaration(parent)) return isPlain(parent) ? undefined : `imports more of ${node.text} than headers`
+    const isImport = ts.isExportDeclaration(parent) || ts.isCallExpression(parent) || ts.isImportTypeNode(parent.parent)
+    return isImport ? `imports ${node.text}` : undefined
+  })
+}
+
+function isPlain({ importClause }: ts.ImportDeclaration): boolean {
+  const named = importClause?.namedBindings
+  if (importClause?.name !== undefined || named === undefined || !ts.isNamedImports(named)) return false
+  return named.elements.every(({ propertyName, name }) => PLAIN.has((propertyName ?? name).text))
 }
 
 function layers(source: Source): string[] {

@@ -6,6 +6,7 @@ import { WebSocket } from 'ws'
 import { Memory } from '../../src/kernel/memory.js'
 import { ResponseSession } from '../../src/kernel/session.js'
 import { acceptSocket } from '../../src/net/framed-socket.js'
+import { NodeRequest } from '../../src/transport/node-exchange.js'
 import { Journal } from '../helpers/journal.js'
 
 type Test = Pick<typeof t, 'teardown'>
@@ -26,7 +27,7 @@ async function connected(
     sessions.push(
       new ResponseSession(
         opened,
-        request,
+        new NodeRequest(request),
         { body: 1000, values: 100 },
         new Memory(1_000_000).lease(''),
         () => undefined,

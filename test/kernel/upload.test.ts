@@ -1,17 +1,22 @@
 import { once } from 'node:events'
-import { IncomingMessage } from 'node:http'
+import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import t from 'tap'
 import { GatewayError } from '../../src/core/errors.js'
 import { Upload } from '../../src/kernel/upload.js'
+import { NodeExchange } from '../../src/transport/node-exchange.js'
 
 function message(): IncomingMessage {
   return new IncomingMessage(new Socket())
 }
 
+function uploadOf(request: IncomingMessage, limit: number): Upload {
+  return new Upload(new NodeExchange(request, new ServerResponse(request)), limit)
+}
+
 t.test('F-U22 only a few chunks of an unread body are in memory', async t => {
   const request = message()
-  const upload = new Upload(request, 1 << 30)
+  const upload = uploadOf(request, 1 << 30)
   const piece = Buffer.alloc(64 * 1024)
   let offered = 0
   // A source that stops when it is told to, as a socket does.
@@ -25,7 +30,7 @@ t.test('F-U22 only a few chunks of an unread body are in memory', async t => {
 
 t.test('bytes pass unchanged', async t => {
   const request = message()
-  const upload = new Upload(request, 100)
+  const upload = uploadOf(request, 100)
   request.push(Buffer.from('hello '))
   request.push(Buffer.from('world'))
   request.complete = true
@@ -43,7 +48,7 @@ t.test('a body over the limit ends with an error, and one at the limit does not'
     [11, false],
   ] as const) {
     const request = message()
-    const upload = new Upload(request, limit)
+    const upload = uploadOf(request, limit)
     request.push(Buffer.from('hello world'))
     request.complete = true
     request.push(null)
@@ -57,7 +62,7 @@ t.test('a body over the limit ends with an error, and one at the limit does not'
 
 t.test('a client that breaks off ends the body with an error', async t => {
   const request = message()
-  const upload = new Upload(request, 100)
+  const upload = uploadOf(request, 100)
   request.push(Buffer.from('hel'))
   upload.resume()
   const closed = new Promise<void>(resolve => upload.on('close', resolve))

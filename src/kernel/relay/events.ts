@@ -9,7 +9,7 @@ import { decodeSse, encodeSse, SseDecoder } from '../../wire/sse.js'
 import { SseRelay } from '../../wire/sse-relay.js'
 import { Tail } from '../../wire/tail.js'
 import { sumOfUsage } from '../../wire/usage.js'
-import { InnerResponse } from '../inner.js'
+import { InnerExchange } from '../inner.js'
 import { upstreamMessage } from '../upstream-words.js'
 import { endsInError, errorData, reportsFailure } from './error-events.js'
 import { type Relay, type Source, STEP_BYTES } from './relay.js'
@@ -47,8 +47,7 @@ export class EventRelay implements Relay {
     this.#headers = headers
     const { route } = attempt
     const { line, event } = route.limits
-    if (attempt.exchange.response !== undefined || attempt.call.response instanceof InnerResponse)
-      this.step = STEP_BYTES
+    if (attempt.exchange.response !== undefined || attempt.call.request instanceof InnerExchange) this.step = STEP_BYTES
     const paths = route.protocol?.usage
     this.#usage = paths && new EventUsage(paths)
     this.#stream = new SseRelay({

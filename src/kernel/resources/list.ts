@@ -3,10 +3,11 @@ import type { JsonObject } from '../../core/json.js'
 import type { ResourceRule } from '../../core/resources.js'
 import type { Range } from '../../core/store.js'
 import type { Call } from '../call.js'
+import type { Serve } from '../inner.js'
 import { objectWithLinks } from './links.js'
 import type { OwnedResource } from './ownership-store.js'
 import { textAt } from './read-object.js'
-import { refresh, type Serve } from './refresh.js'
+import { refresh } from './refresh.js'
 import { ownerOf } from './route-to-owner.js'
 
 type After = Range['after']

@@ -1,14 +1,9 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { ResourceKind } from '../../core/resources.js'
 import type { Call } from '../call.js'
-import { connectedFrom, InnerRequest, InnerResponse } from '../inner.js'
-import { innerHeaders } from '../responses/inner-headers.js'
+import { InnerExchange, type Serve } from '../inner.js'
 import type { Work } from '../watchdog.js'
 import type { OwnedResource } from './ownership-store.js'
 import { ownerOf } from './route-to-owner.js'
-
-/** Answers a request inside the process. */
-export type Serve = (request: IncomingMessage, response: ServerResponse) => void
 
 /** Most things of one list that are asked for, and so many at once. */
 const MAX_REFRESHED = 100
@@ -53,7 +48,7 @@ class Refresh implements Work {
   readonly #call: Call
   readonly #serve: Serve
   readonly #started = performance.now()
-  readonly #answers = new Set<InnerResponse>()
+  readonly #requests = new Set<InnerExchange>()
   #over = false
 
   constructor(call: Call, serve: Serve) {
@@ -67,18 +62,16 @@ class Refresh implements Work {
 
   /** Resolves when the answer is over, whatever it is. */
   request(path: string): Promise<void> {
-    const { request } = this.#call
-    const inner = new InnerRequest('GET', path, innerHeaders(request.rawHeaders), Buffer.alloc(0), {
-      connected: connectedFrom(request),
-    })
+    const asked = { method: 'GET', target: path, body: Buffer.alloc(0) }
     return new Promise(resolve => {
       const over = (): void => {
-        this.#answers.delete(answer)
+        this.#requests.delete(request)
         resolve()
       }
-      const answer = new InnerResponse(inner, { head: () => undefined, data: () => true, end: over, broken: over })
-      this.#answers.add(answer)
-      this.#serve(inner, answer)
+      const receiver = { head: () => undefined, data: () => true, end: over, broken: over }
+      const request = new InnerExchange(this.#call.request, asked, receiver)
+      this.#requests.add(request)
+      this.#serve(request)
     })
   }
 
@@ -88,7 +81,7 @@ class Refresh implements Work {
 
   cancel(): void {
     this.#over = true
-    for (const answer of [...this.#answers]) answer.destroy()
+    for (const request of [...this.#requests]) request.destroy()
   }
 
   cut(): boolean {

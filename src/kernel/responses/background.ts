@@ -1,20 +1,19 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import { checkBackground } from '../../core/admission.js'
 import { GatewayError } from '../../core/errors.js'
 import { FairShares } from '../../core/fair-shares.js'
 import { isObject, type JsonObject, parseJson } from '../../core/json.js'
+import type { HttpRequest } from '../../transport/exchange.js'
 import { setValue } from '../../wire/json-edit.js'
 import { inForeground } from '../../wire/kept-members.js'
 import type { HeldBody } from '../body.js'
 import { documentOfBody, type Waiting } from '../body-document.js'
 import type { Failure } from '../failure.js'
-import { connectedFrom, InnerRequest, InnerResponse } from '../inner.js'
+import { InnerExchange, type Serve } from '../inner.js'
 import type { Conversations } from './conversations.js'
 import { blankResponse } from './echo.js'
 import { EventShares } from './event-shares.js'
 import { stored } from './faults.js'
 import { Following, type RunReader } from './following.js'
-import { innerHeaders } from './inner-headers.js'
 import type { ResponseTurn } from './response-turn.js'
 import { Run } from './run.js'
 import { isLost, isUnfinished, type OwnResponse } from './stored.js'
@@ -28,12 +27,9 @@ const ENDED_RETENTION_MS = 300_000
 /** How often a run shows that it is alive, milliseconds. */
 const BEAT_INTERVAL_MS = 30_000
 
-/** Serves a request from inside the process. */
-export type Serve = (request: IncomingMessage, response: ServerResponse) => void
-
 /** The request that begins a run, or reads one. */
 interface Asking extends RunReader, Waiting {
-  readonly request: IncomingMessage
+  readonly request: RunReader['request'] & HttpRequest
   readonly query: URLSearchParams | undefined
   readonly stream: boolean
   /** Name of the caller's key. */
@@ -69,14 +65,11 @@ export class Background {
     const run = new Run(turn.owner, kept, this.#shares, ended => this.ended(ended))
     this.add(run)
     this.#beat ??= setInterval(() => this.beat(), BEAT_INTERVAL_MS).unref()
-    const { method = '', url = '', rawHeaders } = call.request
-    const request = new InnerRequest(method, url, innerHeaders(rawHeaders), inner, {
-      responseId: turn.id,
-      connected: connectedFrom(call.request),
-    })
-    const answer = new InnerResponse(request, run)
-    run.begin(answer)
-    serve(request, answer)
+    const { method, target } = call.request
+    const asked = { method, target, body: inner, inside: { responseId: turn.id } }
+    const request = new InnerExchange(call.request, asked, run)
+    run.begin(request)
+    serve(request)
     if (call.stream) new Following(call, run, 0).start()
     else call.answer(200, run.response)
   }

@@ -8,10 +8,10 @@ import type { HeldBody } from '../body.js'
 import { documentOfBody } from '../body-document.js'
 import type { Call } from '../call.js'
 import type { Failure } from '../failure.js'
+import type { Serve } from '../inner.js'
 import { callInner, type InnerAnswer } from '../inner-call.js'
 import { checkMembers, mayBeRuled } from '../members.js'
 import { NOT_ALLOWED, whyNot } from '../resolve.js'
-import type { Serve } from './background.js'
 import { newId } from './ids.js'
 import { type Item, itemsOf, typeOf, withIds } from './items.js'
 import { openTurn } from './open-turn.js'
@@ -74,7 +74,7 @@ async function summary(call: Call, maker: Route, body: HeldBody, serve: Serve): 
   const ask = Buffer.from(jsonText(requestFor(document, own)))
   call.memory.release()
   const mostBytes = maker.limits.response
-  const answer = await callInner(call, serve, { method: 'POST', path, body: ask, maxBytes: mostBytes })
+  const answer = await callInner(call, serve, { method: 'POST', target: path, body: ask, maxBytes: mostBytes })
   if (answer.status !== 200) return passOn(call, answer)
   const response = parseExact(answer.body.toString('utf8'))
   const text = isObject(response) ? textOf(response) : ''

@@ -6,7 +6,7 @@ import type { Follower, Run } from './run.js'
 /** The answer in which a run's events are sent. */
 export interface RunReader {
   readonly id: string
-  readonly response: { flushHeaders(): void }
+  readonly request: { flush(): void }
   work: Work | undefined
   error: GatewayError | undefined
   begin(status: number, headers: string[]): void
@@ -34,7 +34,7 @@ export class Following implements Work, Follower {
     call.work = this
     call.begin(200, ['content-type', 'text/event-stream; charset=utf-8', 'cache-control', 'no-cache'])
     // The first event may be far away.
-    call.response.flushHeaders()
+    call.request.flush()
     this.#leave = this.#run.follow(this)
     this.more()
   }

@@ -6,7 +6,7 @@ import { findValue } from '../../wire/json-edit.js'
 import type { Body } from '../body.js'
 import { documentOfBody } from '../body-document.js'
 import type { Call } from '../call.js'
-import { InnerRequest, type Inside } from '../inner.js'
+import { InnerExchange, type Inside } from '../inner.js'
 import { yieldToEventLoop } from '../translate/steps.js'
 import { isCompaction, mayHoldCompaction } from './compactions.js'
 import type { Conversations } from './conversations.js'
@@ -48,7 +48,7 @@ export async function openTurn(
   exchanges: readonly Exchange[] = [],
 ): Promise<ResponseTurn> {
   const owner = call.key
-  const inside = call.request instanceof InnerRequest ? call.request.inside : undefined
+  const inside = call.request instanceof InnerExchange ? call.request.inside : undefined
   const before = await findHistory(call, owner, wishes, body, inside, exchanges)
   const { conversations } = call.kernel.state
   const { responseId } = inside ?? {}

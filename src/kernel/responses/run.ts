@@ -1,7 +1,7 @@
 import { jsonText, readExact } from '../../core/exact-json.js'
 import { isObject, type JsonObject, parseJson } from '../../core/json.js'
 import { SseDecoder, WireLimitError } from '../../wire/sse.js'
-import type { InnerResponse, Receiver } from '../inner.js'
+import type { InnerExchange, Receiver } from '../inner.js'
 import { EventLog } from './event-log.js'
 import type { EventShares } from './event-shares.js'
 import { type OwnResponse, sizeOf } from './stored.js'
@@ -37,7 +37,7 @@ export class Run implements Receiver {
   readonly #events = new EventLog()
   #status = 0
   #refusal = ''
-  #answer: InnerResponse | undefined
+  #request: InnerExchange | undefined
   /** The response as far as it is known. */
   response: JsonObject
   /** Nothing more will come. */
@@ -83,15 +83,15 @@ export class Run implements Receiver {
     return () => this.#followers.delete(follower)
   }
 
-  begin(answer: InnerResponse): void {
-    this.#answer = answer
+  begin(request: InnerExchange): void {
+    this.#request = request
   }
 
   cancel(): void {
     if (this.ended) return
     // Streams know no event for this: it is a response that did not come about, and its status says why.
     this.last({ ...this.response, status: 'cancelled' })
-    this.#answer?.destroy()
+    this.#request?.destroy()
   }
 
   // ── what comes
@@ -111,7 +111,7 @@ export class Run implements Receiver {
     } catch (cause) {
       if (!(cause instanceof WireLimitError)) throw cause
       this.fail('The answer is too large to be stored.')
-      this.#answer?.destroy()
+      this.#request?.destroy()
     }
     return true
   }

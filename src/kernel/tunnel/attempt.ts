@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { GatewayError } from '../../core/errors.js'
 import type { RetryCondition } from '../../core/limits.js'
@@ -15,9 +15,6 @@ import { FramedSession } from './framed-session.js'
 import { chosenSubprotocol, clientAnswer, passedLines, upstreamHandshake } from './handshake.js'
 import { RawSession } from './raw-session.js'
 import type { Session } from './session.js'
-
-/** What is kept of a refusal's body; a larger one is not passed on. */
-const MAX_REFUSAL_BYTES = 64 * 1024
 
 /** `connect` → `first_byte` (the upstream has been asked) → `open` (a session) or `over`. */
 type Phase = 'connect' | 'first_byte' | 'open' | 'over'
@@ -43,7 +40,8 @@ export class TunnelAttempt {
     const handshake = upstreamHandshake(call, route, exchange)
     const events = {
       connected: () => this.connected(),
-      refused: (answer: IncomingMessage) => this.refused(answer),
+      refused: (status: number, headers: IncomingHttpHeaders, body: Buffer | undefined) =>
+        this.refused(status, headers, body),
       failed: (cause: Error) => this.failed(cause),
     }
     this.#giveUp =
@@ -71,7 +69,7 @@ export class TunnelAttempt {
     this.#phase = 'open'
     this.#status = 101
     this.note('ok')
-    client.response.leave()
+    client.leave()
     client.socket.write(clientAnswer(call, route, exchange, headers), 'latin1')
     call.status = 101
     call.firstByte = performance.now()
@@ -87,38 +85,37 @@ export class TunnelAttempt {
     this.#phase = 'open'
     this.#status = 101
     this.note('ok')
-    client.response.leave()
+    client.leave()
     // What comes before there is a session waits.
     upstream.socket.pause()
     const answer = {
       protocol: chosenSubprotocol(call, route, headers['sec-websocket-protocol']),
       lines: passedLines(call, exchange, headers),
     }
-    const own = await acceptMessages(call.request, client.socket, client.head, route.limits.body, answer)
+    const own = await acceptMessages(client.incoming, client.socket, client.rest, route.limits.body, answer)
     call.status = 101
     call.firstByte = performance.now()
     if (own === undefined) {
       upstream.socket.terminate()
-      client.response.settle()
+      client.settle()
       return
     }
     this.#session = new FramedSession(this.#context, own, upstream)
     upstream.socket.resume()
   }
 
-  private refused(answer: IncomingMessage): void {
-    const status = answer.statusCode ?? 0
+  private refused(status: number, headers: IncomingHttpHeaders, body: Buffer | undefined): void {
+    const { call, exchange } = this.#context
     this.#status = status
-    const chunks: Buffer[] = []
-    let size = 0
-    const done = (): void =>
-      this.refusedWith(status, answer.headers, size > MAX_REFUSAL_BYTES ? undefined : Buffer.concat(chunks))
-    answer.on('data', (chunk: Buffer) => {
-      size += chunk.length
-      if (size <= MAX_REFUSAL_BYTES) chunks.push(chunk)
-      else answer.destroy()
-    })
-    answer.once('close', done)
+    const error =
+      status < 300 ? noSocket(status) : errorOfStatus(status, headers, body && upstreamMessage(body, this.#context))
+    if (error.code === 'upstream_auth') call.kernel.onRefusedCredential()
+    const isShown = status >= 400 && error.code !== 'upstream_auth' && body !== undefined
+    const answer =
+      isShown && presentable(body, call, exchange)
+        ? { status, headers: responseHeaders(headers, exchange), body }
+        : undefined
+    this.fail(error.code === 'bad_upstream_response' ? 'bad_response' : status, error, answer)
   }
 
   private failed(cause: Error): void {
@@ -166,19 +163,6 @@ export class TunnelAttempt {
   private timeOut(condition: 'connect' | 'first_byte'): void {
     const error = new GatewayError('upstream_timeout', 'The upstream did not answer in time.', { phase: condition })
     this.fail(condition, error)
-  }
-
-  private refusedWith(status: number, headers: IncomingHttpHeaders, body: Buffer | undefined): void {
-    const { call, exchange } = this.#context
-    const error =
-      status < 300 ? noSocket(status) : errorOfStatus(status, headers, body && upstreamMessage(body, this.#context))
-    if (error.code === 'upstream_auth') call.kernel.onRefusedCredential()
-    const isShown = status >= 400 && error.code !== 'upstream_auth' && body !== undefined
-    const answer =
-      isShown && presentable(body, call, exchange)
-        ? { status, headers: responseHeaders(headers, exchange), body }
-        : undefined
-    this.fail(error.code === 'bad_upstream_response' ? 'bad_response' : status, error, answer)
   }
 
   private fail(condition: RetryCondition, error: GatewayError, answer?: Failure['answer']): void {

@@ -1,5 +1,6 @@
 import type { GatewayError } from '../../core/errors.js'
 import type { Exchange, Route } from '../../core/plan.js'
+import type { HandshakeExchange } from '../../transport/handshake-exchange.js'
 import { noteCause } from '../account.js'
 import type { Call } from '../call.js'
 import { Gates } from '../chain.js'
@@ -8,20 +9,19 @@ import { passAnswer } from '../passed-refusal.js'
 import { logFailed } from '../trail.js'
 import type { Work } from '../watchdog.js'
 import { TunnelAttempt } from './attempt.js'
-import type { ClientSide } from './context.js'
 
 /** Walks the ordered targets until one agrees to a WebSocket; what follows is a session with that one. */
 export class TunnelDispatch implements Work {
   readonly #call: Call
   readonly #route: Route
   readonly #exchanges: readonly Exchange[]
-  readonly #client: ClientSide
+  readonly #client: HandshakeExchange
   readonly #started = performance.now()
   #next = 0
   #attempt: TunnelAttempt | undefined
   #gates: Gates | undefined
 
-  constructor(call: Call, route: Route, exchanges: readonly Exchange[], client: ClientSide) {
+  constructor(call: Call, route: Route, exchanges: readonly Exchange[], client: HandshakeExchange) {
     this.#call = call
     this.#route = route
     this.#exchanges = exchanges

@@ -204,7 +204,7 @@ export class FramedSession implements Session {
   private settle(): void {
     if (this.#state === 'over') return
     this.terminate()
-    this.#context.client.response.settle()
+    this.#context.client.settle()
   }
 
   drain(): void {

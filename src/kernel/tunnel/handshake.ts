@@ -1,9 +1,10 @@
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders } from 'node:http'
 import { CLIENT_SECRET_PREFIX } from '../../core/client-secrets.js'
 import { GatewayError } from '../../core/errors.js'
 import type { Exchange, Route } from '../../core/plan.js'
 import { acceptOf } from '../../core/socket-key.js'
 import type { TunnelRequest } from '../../net/raw-tunnel.js'
+import type { HttpRequest } from '../../transport/exchange.js'
 import type { Call } from '../call.js'
 import { bodyWithMembers } from '../members.js'
 import { responseHeaders } from '../response-headers.js'
@@ -15,7 +16,7 @@ const WEBSOCKET_VERSION = '13'
 const PROTOCOL_HEADER = 'sec-websocket-protocol'
 
 /** Refuses requests that are no opening handshake (RFC 6455 §4.2.1). */
-export function checkHandshake({ method, headers }: IncomingMessage): void {
+export function checkHandshake({ method, headers }: HttpRequest): void {
   const wrong = (message: string) =>
     new GatewayError('bad_request', `The WebSocket handshake is not valid: ${message}.`)
   if (method !== 'GET') throw wrong('its method must be GET')

@@ -4,6 +4,7 @@ import type { Exchange, Route } from '../../core/plan.js'
 import { findInMessage } from '../../wire/find-members.js'
 import { apply } from '../../wire/json-splice.js'
 import type { Call } from '../call.js'
+import { CLIENT_SECRET } from '../client-secrets.js'
 import { modelCheck } from './model-check.js'
 
 /**
@@ -11,7 +12,7 @@ import { modelCheck } from './model-check.js'
  * Undefined where it says nothing; null where it names a model that is not at this upstream any more.
  */
 export function openingMessage(call: Call, route: Route, exchange: Exchange): string | null | undefined {
-  const session = call.clientSecret?.session ?? undefined
+  const session = call.get(CLIENT_SECRET)?.session ?? undefined
   if (session === undefined) return undefined
   const message = Buffer.from(jsonText({ type: 'session.update', session }))
   const check = modelCheck(call, exchange)

@@ -87,7 +87,7 @@ export class RawSession implements Session {
     upstream.on('close', () => this.upstreamEnded())
     const opening = openingMessage(call, context.route, context.exchange)
     if (typeof opening === 'string') this.toUpstream(textFrame(opening, true))
-    if (context.client.head.length > 0) this.fromClient(context.client.head)
+    if (context.client.rest.length > 0) this.fromClient(context.client.rest)
     if (call.kernel.draining) this.drain()
   }
 
@@ -277,7 +277,7 @@ export class RawSession implements Session {
     this.#upstream.destroy()
     if (this.#client.writable) this.#client.end(() => this.#client.destroy())
     else this.#client.destroy()
-    client.response.settle()
+    client.settle()
   }
 
   // ── what the process does

@@ -2,18 +2,15 @@ import { CLIENT_SECRET_PREFIX, takesClientSecrets } from '../../core/client-secr
 import { GatewayError } from '../../core/errors.js'
 import type { Caller, Route } from '../../core/plan.js'
 import { unauthenticated, unknownModel } from '../../core/refusals.js'
+import { HandshakeExchange } from '../../transport/handshake-exchange.js'
 import { presentedKey } from '../authenticate.js'
 import type { Call } from '../call.js'
-import { type Slot, slot } from '../slot.js'
+import { CLIENT_SECRET } from '../client-secrets.js'
 import type { Feature } from '../stages.js'
 import { checkOrigin } from '../upgrade.js'
-import type { ClientSide } from './context.js'
 import { TunnelDispatch } from './dispatch.js'
 import { checkHandshake } from './handshake.js'
 import { openingMessage } from './opening-message.js'
-
-/** The connection of a client that asks for a WebSocket. */
-export const CLIENT_SIDE: Slot<ClientSide> = slot('client_side')
 
 /** Secrets that a key has had made for sessions of a browser. */
 export const clientSecrets: Feature = {
@@ -44,8 +41,8 @@ export const tunnels: Feature = {
         return able
       },
       serve(call, candidates) {
-        const client = call.get(CLIENT_SIDE)
-        if (client === undefined) throw new Error('a tunnel has a client')
+        const client = call.request
+        if (!(client instanceof HandshakeExchange)) throw new Error('a tunnel begins with a handshake')
         const release = call.kernel.tunnels.take(call.key, plan.limits.sessions)
         call.cancellation.add({ cancel: release })
         call.stream = true
@@ -62,6 +59,6 @@ async function holderOf(call: Call, { caller }: Route): Promise<Caller | undefin
   if (!presented.startsWith(CLIENT_SECRET_PREFIX) || !('refused' in keys.find(presented, Date.now()))) return undefined
   const opened = await call.kernel.state.clientSecrets.open(presented, keys)
   if ('refused' in opened) throw unauthenticated(caller, opened.refused)
-  call.clientSecret = opened.secret
+  call.set(CLIENT_SECRET, opened.secret)
   return opened.caller
 }

@@ -6,9 +6,9 @@ const MAX_LINGER_BYTES = 1024 * 1024
 const MAX_LINGER_MS = 2000
 
 /**
- * Drops the rest of a request that is answered before its end, within bounds. Where the answer ends the connection it is
- * closed in one direction first, and for good only when the client has closed it too, or after a while: to close it with
- * bytes unread would make the kernel send RST, which can destroy the answer on its way (RFC 9112 §9.6).
+ * Drops the rest of a request that is answered before its end, within bounds. If the answer ends the connection, it is
+ * closed in one direction first, and for good only when the client has closed it too, or after a while: closing it with
+ * bytes unread would make the system send RST, which can destroy the answer on its way (RFC 9112 §9.6).
  */
 export function linger(request: IncomingMessage, response: ServerResponse): void {
   const { socket } = request
@@ -20,9 +20,6 @@ export function linger(request: IncomingMessage, response: ServerResponse): void
     socket.off('close', over)
   }
   socket.once('close', over)
-  request.unpipe()
-  request.removeAllListeners('data')
-  request.on('error', () => undefined)
   request.on('end', over)
   request.resume()
   // Node calls this when the last byte of an answer with `connection: close` is out.
@@ -39,11 +36,4 @@ export function linger(request: IncomingMessage, response: ServerResponse): void
     request.on('end', destroySoon)
     socket.end()
   }
-}
-
-/** Hears of a lost client for a response without a socket: a pipelined one has none until its turn, and misses `close`. */
-export function onceGone({ socket }: IncomingMessage, response: ServerResponse, gone: () => void): void {
-  socket.setMaxListeners(0)
-  socket.once('close', gone)
-  response.once('close', () => socket.off('close', gone))
 }
