@@ -54,7 +54,7 @@ export interface Config {
   readonly schemas: Readonly<Record<string, JsonObject>>
 }
 
-/** Who sends requests to upstreams: the gateway's own client, or a library alone. */
+/** Who serves clients and sends requests to upstreams: mostly the gateway's own code, or `node:http` and a library alone. */
 export type TransportName = 'fast' | 'node'
 
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const

@@ -17,7 +17,6 @@ import { Pipeline } from '../kernel/pipeline.js'
 import type { Feature } from '../kernel/stages.js'
 import { Pools } from '../net/pools.js'
 import { type Log, openLog } from '../sinks/log.js'
-import { NodeExchange } from '../transport/node-exchange.js'
 import { descriptorLimit, onCrowded, warnOfDescriptors } from './descriptors.js'
 import { Embedded } from './embedded.js'
 import { answerHealth, type Health } from './health.js'
@@ -117,11 +116,10 @@ export class Gateway {
     return createServer(
       plan.listen,
       plan.limits,
-      (request, response) => {
-        if (answerHealth(request, response, this.#health, one => this.#knows(one))) return
-        if (answerWelcome(request, response, () => this.plan.match('GET', '/', request.headers).route !== undefined))
-          return
-        this.#kernel.serve(new NodeExchange(request, response))
+      exchange => {
+        if (answerHealth(exchange, this.#health, one => this.#knows(one))) return
+        if (answerWelcome(exchange, () => this.plan.match('GET', '/', exchange.headers).route !== undefined)) return
+        this.#kernel.serve(exchange)
       },
       (code, connected) => {
         const client = this.#kernel.generation.clients.of(connected, undefined)
@@ -133,6 +131,7 @@ export class Gateway {
           this.#log.error({ error: error.message }, 'a WebSocket could not be opened')
         })
       },
+      plan.transport,
     )
   }
 

@@ -1,6 +1,6 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Caller, SwitchedOff } from '../core/plan.js'
 import type { Problem } from '../core/problems.js'
+import type { HttpExchange, HttpRequest } from '../transport/exchange.js'
 import { shownEntries } from './shown.js'
 
 /** What the health routes and, later, the metrics report about a running gateway. */
@@ -28,23 +28,22 @@ export interface Health {
  * models of that key are off. `known` gives whose key a request presents.
  */
 export function answerHealth(
-  request: IncomingMessage,
-  response: ServerResponse,
+  exchange: HttpExchange,
   health: Health,
-  known: (request: IncomingMessage) => Caller | undefined,
+  known: (request: HttpRequest) => Caller | undefined,
 ): boolean {
-  const url = request.url ?? ''
+  const { method, target: url } = exchange
   if (url !== '/livez' && url !== '/readyz' && url !== '/readyz?verbose') return false
-  if (request.method !== 'GET' && request.method !== 'HEAD') {
-    send(response, 405, { status: 'method not allowed' }, { allow: 'GET, HEAD' })
+  if (method !== 'GET' && method !== 'HEAD') {
+    send(exchange, 405, { status: 'method not allowed' }, ['allow', 'GET, HEAD'])
     return true
   }
-  if (url === '/livez') send(response, 200, { status: 'live' })
+  if (url === '/livez') send(exchange, 200, { status: 'live' })
   else
     send(
-      response,
+      exchange,
       health.draining ? 503 : 200,
-      readiness(health, url.endsWith('?verbose') ? known(request) : undefined),
+      readiness(health, url.endsWith('?verbose') ? known(exchange) : undefined),
     )
   return true
 }
@@ -77,7 +76,7 @@ function describe(problem: Problem): string {
   return `${position.file}:${position.line}:${position.column} ${path} ${message}`
 }
 
-function send(response: ServerResponse, status: number, body: object, headers: Record<string, string> = {}): void {
-  response.writeHead(status, { 'content-type': 'application/json', 'cache-control': 'no-store', ...headers })
-  response.end(`${JSON.stringify(body)}\n`)
+function send(exchange: HttpExchange, status: number, body: object, headers: string[] = []): void {
+  exchange.head(status, ['content-type', 'application/json', 'cache-control', 'no-store', ...headers])
+  exchange.end(`${JSON.stringify(body)}\n`)
 }

@@ -9,10 +9,13 @@ import {
 import { createServer as createHttpsServer, type Server as HttpsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import type { ListenConfig } from '../core/config.js'
+import type { ListenConfig, TransportName } from '../core/config.js'
 import { errorBody } from '../core/error-bodies.js'
 import { type ErrorCode, type Family, GatewayError } from '../core/errors.js'
 import type { Limits } from '../core/limits.js'
+import type { HttpExchange } from '../transport/exchange.js'
+import { NodeExchange } from '../transport/node-exchange.js'
+import { type ConnectionError, interceptConnections } from '../transport/server/intercept.js'
 import { StartError } from './problems.js'
 
 /** How often Node checks for clients that are late with their request, milliseconds. */
@@ -21,15 +24,14 @@ const CHECK_INTERVAL_MS = 1000
 /** A request that asks for a WebSocket; `head` has come after it. */
 type SocketListener = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
 
-type Listener = (request: IncomingMessage, response: ServerResponse) => void
-
 /** The client listener: strict parsing, bounded heads, and an answer in words for what cannot be parsed. */
 export function createServer(
   listen: ListenConfig,
   limits: Limits,
-  onRequest: Listener,
+  serve: (exchange: HttpExchange) => void,
   onParseError: (code: string, client: string | undefined) => void,
   onSocket: SocketListener,
+  transport: TransportName,
 ): Server | HttpsServer {
   const options: ServerOptions & UpgradeChoice = {
     shouldUpgradeCallback: wantsSocket,
@@ -49,6 +51,8 @@ export function createServer(
   applyLimits(server, limits)
   // Counted by the kernel, which can answer; Node would drop the headers over the count without a word.
   server.maxHeadersCount = 0
+  const onRequest = (request: IncomingMessage, response: ServerResponse): void =>
+    serve(new NodeExchange(request, response))
   server.on('request', onRequest)
   // A client that waits for 100 (Continue) gets it once its head has been checked.
   server.on('checkContinue', onRequest)
@@ -62,13 +66,14 @@ export function createServer(
   server.on('connect', (_request: IncomingMessage, socket: Duplex) => {
     socket.end(rawAnswer(new GatewayError('method_not_allowed', 'This is not a proxy.')))
   })
-  server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
+  server.on('clientError', (error: ConnectionError, socket: Duplex) => {
     // A client that resets its connection sends nothing that could be refused.
     if (error.code !== 'ECONNRESET' && error.code !== 'EPIPE') {
       onParseError(error.code ?? error.name, (socket as Socket).remoteAddress)
     }
     answerUnparsed(error, socket as Socket)
   })
+  if (transport === 'fast') interceptConnections(server, serve)
   return server
 }
 
@@ -106,9 +111,10 @@ const PARSE_ERRORS: Readonly<Record<string, [ErrorCode, string]>> = {
   HPE_CHUNK_EXTENSIONS_OVERFLOW: ['too_large', 'The chunk extensions are too large.'],
 }
 
-function answerUnparsed(error: NodeJS.ErrnoException, socket: Socket): void {
+function answerUnparsed(error: ConnectionError, socket: Socket): void {
+  const { isAnswering } = error
   // The response of the request before this one may be on its way; nothing may be mixed into it.
-  const busy = '_httpMessage' in socket && socket._httpMessage !== null
+  const busy = ('_httpMessage' in socket && socket._httpMessage !== null) || isAnswering === true
   if (error.code === 'ECONNRESET' || !socket.writable || (busy && socket.bytesWritten > 0)) {
     socket.destroy()
     return

@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { HttpExchange } from '../transport/exchange.js'
 
 /** A page for people that lists the entry points. It shows nothing of this gateway's keys, models and upstreams. */
 const PAGE = `<!doctype html>
@@ -28,7 +28,7 @@ const PAGE = `<!doctype html>
 
 const HEADERS = {
   'content-type': 'text/html; charset=utf-8',
-  'content-length': Buffer.byteLength(PAGE),
+  'content-length': String(Buffer.byteLength(PAGE)),
   'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'",
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
@@ -37,14 +37,11 @@ const HEADERS = {
 }
 
 /** Answers a browser that opens `/`; false for every other request, and where the path is `owned` by a route. */
-export function answerWelcome(
-  { method, url, headers }: IncomingMessage,
-  response: ServerResponse,
-  owned: () => boolean,
-): boolean {
-  if (url !== '/' || (method !== 'GET' && method !== 'HEAD')) return false
+export function answerWelcome(exchange: HttpExchange, owned: () => boolean): boolean {
+  const { method, target, headers } = exchange
+  if (target !== '/' || (method !== 'GET' && method !== 'HEAD')) return false
   if (headers.accept?.includes('text/html') !== true || owned()) return false
-  response.writeHead(200, HEADERS)
-  response.end(method === 'HEAD' ? undefined : PAGE)
+  exchange.head(200, Object.entries(HEADERS).flat())
+  exchange.end(method === 'HEAD' ? undefined : PAGE)
   return true
 }

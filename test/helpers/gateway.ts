@@ -82,7 +82,9 @@ export const CHAT = { model: 'm', messages: [{ role: 'user', content: 'hello' }]
 export async function startTestGateway(test: Test, yaml: string, options: GatewayOptions = {}): Promise<TestGateway> {
   watchEmitted()
   const folder = mkdtempSync(join(tmpdir(), 'gateway-test-'))
-  const files = { 'gateway.yaml': yaml, ...options.files }
+  // `TEST_TRANSPORT=node` runs tests on the other transport.
+  const transport = process.env.TEST_TRANSPORT === 'node' && !yaml.includes('transport:') ? '\ntransport: node\n' : ''
+  const files = { 'gateway.yaml': yaml + transport, ...options.files }
   for (const [name, text] of Object.entries(files)) await writeInto(folder, name, text)
   const log = new Journal<LogLine>('log')
   const env = { CALLER_KEY: canary('caller'), UPSTREAM_KEY: canary('upstream'), ...options.env }
