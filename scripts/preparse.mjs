@@ -20,7 +20,11 @@ for (const [folder, type] of Object.entries(TYPES)) {
     const file = join(root, folder, name)
     const document = openFile(file, type, false, context)
     if (document === undefined || context.report.sorted().length > 0) continue
-    known[`${folder}/${name}`] = { type, digest: context.files.digestOf(file), value: document.tree.value }
+    known[`${folder}/${name}`] = {
+      type,
+      digest: context.files.digestOf(file),
+      json: JSON.stringify(document.tree.value),
+    }
   }
 }
 writeFileSync(join(root, 'dist/preparsed.json'), JSON.stringify(known))

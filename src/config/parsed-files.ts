@@ -44,7 +44,7 @@ export class ParsedFiles {
 }
 
 /** Objects as the parser of YAML makes them: no name is special. */
-export function withoutPrototypes(value: Json): Json {
+function withoutPrototypes(value: Json): Json {
   if (typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) return value.map(withoutPrototypes)
   const bare: Record<string, Json> = Object.create(null)
