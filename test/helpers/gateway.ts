@@ -1,5 +1,5 @@
 import { mkdtempSync, rmSync } from 'node:fs'
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, rename, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { Writable } from 'node:stream'
@@ -124,7 +124,11 @@ function testGateway(test: Test, gateway: Gateway, folder: string, key: string, 
       await client.send(requestBytes(origin, path, withKey(options)), options?.cuts)
       return client
     },
-    write: (name, text) => writeInto(folder, name, text),
+    write: async (name, text) => {
+      // In place it would be empty for a moment, in which a reload may read it.
+      await writeInto(folder, `${name}.new`, text)
+      await rename(join(folder, `${name}.new`), join(folder, name))
+    },
   }
 }
 

@@ -3,6 +3,7 @@ import { closeSync, constants, openSync, readFileSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { LineWriter } from '../../src/sinks/line-writer.js'
+import { standStill } from '../helpers/stand-still.js'
 
 const WORDS = ['plain', 'naïve café', '東京', '😀 beyond', '"quoted" \\ line']
 
@@ -64,6 +65,21 @@ t.test('closing finishes the current write once, before the rest', async t => {
   const lines = Array.from({ length: 2000 }, (_, n) => `${n} ${'x'.repeat(90)}\n`)
   for (const line of lines) writer.write(line)
   await writer.close()
+  closeSync(descriptor)
+  t.equal(readFileSync(path, 'utf8'), lines.join(''))
+  t.equal(writer.dropped, 0)
+})
+
+t.test('a process that is stopped while it closes loses no line', async t => {
+  const path = join(t.testdir(), 'log')
+  const descriptor = openSync(path, 'w')
+  const writer = new LineWriter(descriptor)
+  const lines = Array.from({ length: 1000 }, (_, n) => `${n} ${'x'.repeat(90)}\n`)
+  for (const line of lines) writer.write(line)
+  const closed = writer.close()
+  // Longer than it waits for the write under way.
+  standStill(700)
+  await closed
   closeSync(descriptor)
   t.equal(readFileSync(path, 'utf8'), lines.join(''))
   t.equal(writer.dropped, 0)
