@@ -24,7 +24,7 @@ import type { Call } from './call.js'
 import { CLIENT_SECRET } from './client-secrets.js'
 import { formViolations, readForm } from './form.js'
 import { COPIES_PER_BODY } from './memory.js'
-import { hasBody, invite, readBody } from './read-body.js'
+import { hasBody, invite, LARGE_BODY_BYTES, readBody } from './read-body.js'
 import { referenceMembers } from './resources/references.js'
 import { isStateful, readsState, readTurnOptions } from './responses/open-turn.js'
 import { referencesIn } from './responses/references.js'
@@ -76,7 +76,7 @@ function readJson(call: Call, route: Route): Body | Promise<Body> {
 
 /** `begun` has scanned the body, unless it arrived in one piece. */
 function admitJson(call: Call, route: Route, bytes: Buffer, begun: JsonScanner | undefined): Body {
-  if (bytes.length > 0) call.bodyMemory.shrink(COPIES_PER_BODY * bytes.length)
+  if (bytes.length > LARGE_BODY_BYTES) call.bodyMemory.shrink(COPIES_PER_BODY * bytes.length)
   if (begun?.failed !== true) call.bytesIn = bytes.length
   const document = begun === undefined ? parseSmall(bytes, scanOptions(route)) : undefined
   if (document !== undefined) {

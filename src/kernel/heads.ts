@@ -6,10 +6,10 @@ import type { HttpRequest } from '../transport/exchange.js'
  * Headers that must not be repeated. Node keeps the first one or joins them; a server behind the gateway might use
  * the other one. Host: RFC 9112 §3.2; Content-Length and Transfer-Encoding: RFC 9112 §6.3.
  */
-const SINGLE = new Set(['host', 'content-length', 'transfer-encoding', 'content-type', 'expect'])
-/** By the length of a name: whether it may be one of them. */
-const SINGLE_LENGTHS: boolean[] = []
-for (const { length } of SINGLE) SINGLE_LENGTHS[length] = true
+const SINGLE = ['host', 'content-length', 'transfer-encoding', 'content-type', 'expect'] as const
+/** Those by length: no two have the same one. */
+const SINGLE_BY_LENGTH: (string | undefined)[] = []
+for (const name of SINGLE) SINGLE_BY_LENGTH[name.length] = name
 
 /**
  * Refuses request heads that two servers could read in two ways, or that are over a limit. The connection is not used
@@ -45,7 +45,8 @@ const LINE_OVERHEAD_BYTES = 4
 
 /** Node's own bound is for the request line and the headers together, and grows with `limits.url`. */
 function checkLines(raw: readonly string[], maxBytes: number): void {
-  let seen: string[] | undefined
+  /** A bit for each length. */
+  let seen = 0
   let size = 0
   for (let index = 0; index < raw.length; index += 2) {
     const name = raw[index] ?? ''
@@ -55,14 +56,11 @@ function checkLines(raw: readonly string[], maxBytes: number): void {
         limit: 'header_bytes',
       })
     }
-    if (SINGLE_LENGTHS[name.length] !== true) continue
-    const lower = name.toLowerCase()
-    if (!SINGLE.has(lower)) continue
-    if (seen?.includes(lower)) {
-      throw new GatewayError('bad_request', `The header ${lower} must occur only once.`)
-    }
-    seen ??= []
-    seen.push(lower)
+    const single = SINGLE_BY_LENGTH[name.length]
+    if (single === undefined || (name !== single && name.toLowerCase() !== single)) continue
+    const bit = 1 << name.length
+    if ((seen & bit) !== 0) throw new GatewayError('bad_request', `The header ${single} must occur only once.`)
+    seen |= bit
   }
 }
 

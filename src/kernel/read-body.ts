@@ -21,7 +21,7 @@ export function invite(request: HttpExchange, limit: number): void {
 }
 
 /** Larger bodies are read only once memory is reserved for them, and are written into one buffer as they arrive. */
-const LARGE_BODY_BYTES = 256 * 1024
+export const LARGE_BODY_BYTES = 256 * 1024
 /** Initial buffer of a body without a content length; it doubles as the body grows. */
 const INITIAL_BUFFER_BYTES = 1024 * 1024
 
