@@ -43,13 +43,14 @@ async function bundle() {
     sourcemap: true,
     sourcesContent: false,
     logLevel: 'warning',
-    plugins: [{ name: 'ascii', setup: build => build.onLoad({ filter: /dist\/.*\.js$/ }, withoutRules) }],
+    plugins: [{ name: 'ascii', setup: build => build.onLoad({ filter: /dist\/.*\.js$/ }, withPlainComments) }],
   })
 }
 
-/** Comments that divide a class into parts stay in a bundle: text beyond Latin-1 takes twice the memory of the whole file. */
-function withoutRules({ path }) {
-  return { contents: readFileSync(path, 'utf8').replace(/^ *\/\/ \u2500.*$/gm, ''), loader: 'js' }
+/** Comments inside classes stay in a bundle, and text beyond Latin-1 takes twice the memory of its whole file. */
+function withPlainComments({ path }) {
+  const plain = comment => comment.replace(/[^\0-\x7f]/g, '-')
+  return { contents: readFileSync(path, 'utf8').replace(/^ *(?:\/\/|\/\*|\*).*$/gm, plain), loader: 'js' }
 }
 
 /** Without it (an installation from before it was needed) the gateway runs from its modules. */
