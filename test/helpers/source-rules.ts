@@ -47,7 +47,15 @@ const DOORS: Readonly<Record<string, string | readonly string[]>> = {
 const FORBIDDEN_BUILTINS = ['child_process', 'vm', 'cluster', 'inspector', 'repl', 'wasi']
 
 /** Folders that decide per request: they never touch a disk. */
-const DISKLESS = ['src/plan/', 'src/kernel/', 'src/translate/', 'src/wire/', 'src/codecs/', 'src/net/', 'src/transport/']
+const DISKLESS = [
+  'src/plan/',
+  'src/kernel/',
+  'src/translate/',
+  'src/wire/',
+  'src/codecs/',
+  'src/net/',
+  'src/transport/',
+]
 
 /** Names that no English word holds: looked for anywhere. */
 const UNMISTAKABLE = [

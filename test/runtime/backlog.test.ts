@@ -22,7 +22,7 @@ function longestBacklog(): number {
 const skip = longestBacklog() > CLIENTS ? false : 'the system holds fewer connections, or does not tell how many'
 const TLS = join(packageRoot(), 'test/fixtures/tls')
 
-/** Connections to a process that stops are made by the system alone, as far as the backlog goes. */
+/** Connections to a process that stops are made by the system alone, up to the backlog. */
 async function connectAll(t: Test, bin: Bin, origin: string): Promise<number> {
   const { hostname, port } = new URL(origin)
   bin.child.kill('SIGSTOP')
