@@ -50,3 +50,19 @@ t.test('running out of descriptors is not a failure of the upstream, however it 
   const circle = inner('ECONNRESET')
   t.match(classify(Object.assign(circle, { cause: circle }), false), { condition: 'reset' })
 })
+
+t.test('both clients name their failures so that they are classified alike', async t => {
+  const cases: [code: string, connecting: boolean, condition: string, error: string][] = [
+    ['CONNECT_TIMEOUT', true, 'connect', 'upstream_timeout'],
+    ['UND_ERR_CONNECT_TIMEOUT', true, 'connect', 'upstream_timeout'],
+    ['REQUEST_INVALID', true, 'connect', 'upstream_unavailable'],
+    ['ANSWER_INVALID', false, 'bad_response', 'bad_upstream_response'],
+    ['HPE_HEADER_OVERFLOW', false, 'bad_response', 'bad_upstream_response'],
+    ['UND_ERR_HEADERS_OVERFLOW', false, 'bad_response', 'bad_upstream_response'],
+    ['CONNECTION_CLOSED', false, 'reset', 'upstream_unavailable'],
+    ['UND_ERR_SOCKET', false, 'reset', 'upstream_unavailable'],
+  ]
+  for (const [code, connecting, condition, error] of cases) {
+    t.match(classify(Object.assign(new Error(code), { code }), connecting), { condition, error: { code: error } }, code)
+  }
+})

@@ -23,7 +23,8 @@ interface SocketEvents {
 
 /**
  * One buffer for the reads of all sockets: what is in it is copied before the next read. A buffer of its own for each read
- * costs an allocation of 64 KiB, and keeps all of it alive for an event of 100 bytes.
+ * costs an allocation of 64 KiB, and keeps all of it alive for an event of 100 bytes. Reads are reported by the event loop
+ * alone, one after the other: nothing that a handler does in its call reads a socket.
  */
 const READ_BUFFER = Buffer.allocUnsafeSlow(64 * 1024)
 const TCP_KEEP_ALIVE_MS = 30_000
