@@ -1,6 +1,5 @@
 import type { HttpParser } from '../llhttp.js'
-import { TransportFault } from './faults.js'
-import type { AnswerHeaders } from './handler.js'
+import { type AnswerHeaders, TransportFault } from './handler.js'
 
 /** How a body ends (RFC 9112 §6.3): not at all there, after so many bytes, with its last chunk, with the connection. */
 type Framing = 'none' | 'length' | 'chunked' | 'until-close'

@@ -1,7 +1,6 @@
 import { HttpParser } from '../llhttp.js'
 import { type AnswerHead, answerHead, invalid } from './answer-head.js'
-import { TransportFault } from './faults.js'
-import type { ExchangeHandler, UpstreamController } from './handler.js'
+import { type ExchangeHandler, TransportFault, type UpstreamController } from './handler.js'
 
 /** A larger response head is an error of the upstream. */
 const MAX_HEAD_BYTES = 64 * 1024

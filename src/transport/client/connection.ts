@@ -1,7 +1,6 @@
 import type { Socket } from 'node:net'
 import { AnswerReader } from './answer-reader.js'
-import { TransportFault } from './faults.js'
-import type { ExchangeHandler, UpstreamController } from './handler.js'
+import { type ExchangeHandler, TransportFault, type UpstreamController } from './handler.js'
 import { openSocket, type SocketSettings } from './socket.js'
 
 /** Larger bodies are not copied behind their heads, but sent beside them in one write. */

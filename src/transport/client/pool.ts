@@ -1,7 +1,6 @@
 import { loadParser } from '../llhttp.js'
 import { Connection, Exchange } from './connection.js'
-import { TransportFault } from './faults.js'
-import type { ExchangeHandler, UpstreamRequest } from './handler.js'
+import { type ExchangeHandler, TransportFault, type UpstreamRequest } from './handler.js'
 import { requestHead } from './request-head.js'
 import type { SocketSettings } from './socket.js'
 

@@ -1,4 +1,4 @@
-import { TransportFault } from './faults.js'
+import { TransportFault } from './handler.js'
 
 /** RFC 9110 §5.6.2. */
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/

@@ -1,6 +1,6 @@
 import { isIP, type NetConnectOpts, connect as openTcp, type Socket } from 'node:net'
 import { connect as openTls } from 'node:tls'
-import { TransportFault } from './faults.js'
+import { TransportFault } from './handler.js'
 
 /** Where sockets lead. */
 export interface SocketSettings {
