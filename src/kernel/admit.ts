@@ -26,8 +26,11 @@ import { formViolations, readForm } from './form.js'
 import { COPIES_PER_BODY } from './memory.js'
 import { hasBody, invite, LARGE_BODY_BYTES, readBody } from './read-body.js'
 import { referenceMembers } from './resources/references.js'
+import { WANTS_STORED } from './responses/completion-draft.js'
 import { isStateful, readsState, readTurnOptions } from './responses/open-turn.js'
 import { referencesIn } from './responses/references.js'
+import { TURN_OPTIONS } from './responses/response-turn.js'
+import { VECTORS } from './vectors.js'
 
 /** Checks size, form and schema of a request, and learns which model it names and whether it wants a stream. */
 export function admit(call: Call, route: Route): Body | Promise<Body> {
@@ -205,13 +208,13 @@ function readPointers(call: Call, route: Route, inBody: InBody, references?: rea
   if (route.model !== undefined) call.model = readModel(call, route.model, inBody)
   if (route.task !== undefined) call.member = inBody
   if (isStateful(route)) checkInput(inBody)
-  if (mayAskToKeep(route.protocol?.name)) call.wantsStored = inBody(KEEP_MEMBER) === true
-  if (readsState(route)) call.wishes = readTurnOptions(inBody, references)
+  if (mayAskToKeep(route.protocol?.name) && inBody(KEEP_MEMBER) === true) call.set(WANTS_STORED, true)
+  if (readsState(route)) call.set(TURN_OPTIONS, readTurnOptions(inBody, references))
   call.stream = typeof route.stream === 'string' ? route.stream === 'always' : readStream(call, route.stream, inBody)
 }
 
 function readVectors(call: Call, { protocol }: Route, inBody: InBody): void {
-  if (protocol?.vectors !== undefined) call.vectors = wantedVectors(protocol.vectors, inBody)
+  if (protocol?.vectors !== undefined) call.set(VECTORS, wantedVectors(protocol.vectors, inBody))
 }
 
 /** The value of a top-level member of a valid document without a skeleton. */

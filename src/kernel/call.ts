@@ -5,20 +5,17 @@ import { errorBody } from '../core/error-bodies.js'
 import { type Family, GatewayError } from '../core/errors.js'
 import { jsonText } from '../core/exact-json.js'
 import { NO_PARAMS, type Params } from '../core/params.js'
-import type { Caller, Exchange, Match, Miss, Route, Usage, VectorForm } from '../core/plan.js'
+import type { Caller, Exchange, Match, Miss, Route, Usage } from '../core/plan.js'
 import type { OverflowFile } from '../stores/overflow.js'
 import type { Spool } from '../stores/spool.js'
 import type { HttpExchange } from '../transport/exchange.js'
 import { addDroppedHeader, errorHeaders } from './answer-head.js'
-import type { Body, MemberChanges } from './body.js'
+import type { Body } from './body.js'
 import { Cancellation } from './cancellation.js'
 import type { Generation } from './generation.js'
 import { clientRequestId } from './heads.js'
 import type { InFlight, Kernel } from './kernel.js'
 import type { MemoryLease } from './memory.js'
-import type { ResultNames } from './resources/batch/result-names.js'
-import type { CompletionDraft } from './responses/completions.js'
-import type { ResponseTurn, TurnOptions } from './responses/response-turn.js'
 import { Slots } from './slot.js'
 import { type Tap, Taps } from './tap.js'
 import type { Upload } from './upload.js'
@@ -82,28 +79,16 @@ export class Call extends Slots implements Watched, InFlight {
   spent: Usage | undefined
   /** How a WebSocket that was passed through ended. */
   closed: RequestEntry['closed']
-  /** The request's options about its conversation, if its protocol has any, and that conversation. */
-  wishes: TurnOptions | undefined
-  turn: ResponseTurn | undefined
-  /** Whether the request asks to store its answer, and what is stored then. */
-  wantsStored = false
-  completion: CompletionDraft | undefined
+  /** Whether the client waits for a whole answer, so that one which is not finished is an error. */
+  mustFinish = false
   /** Values of the body's top-level members that were read, on routes of tasks. */
   member: (name: string) => unknown = () => undefined
-  /** The requested form of vectors; absent if there are none, or if they pass unchanged. */
-  vectors: VectorForm | undefined
-  /** Whether it concerns a resource without an owner, which stays without one. */
-  isUnknown = false
   /** Observes the answer as it is sent. */
   tap: Tap | undefined
   /** The body, if it is passed on as it arrives. */
   upload: Upload | undefined
   /** The body, if it is spooled; released when the call ends. */
   spool: Spool | undefined
-  /** The request's changes for each exchange, if the route's rules concern any part of it. */
-  members: ReadonlyMap<string, MemberChanges> | undefined
-  /** For a batch, by upstream: the client's names of the models in its results, if they differ. */
-  resultNames: ReadonlyMap<string, ResultNames> | undefined
   /** Members that were not sent to the current exchange. */
   dropped: readonly string[] = []
   /** Text of a translated stream that waits for its end; released when the call ends. */

@@ -12,6 +12,7 @@ import { apply } from '../wire/json-splice.js'
 import { checkFound, heldQuery, type Naming, nameThere, WHY_DROPPED } from '../wire/member-names.js'
 import type { Body, FormBody, HeldBody, MemberChanges } from './body.js'
 import type { Call } from './call.js'
+import { slot } from './slot.js'
 import type { Feature } from './stages.js'
 import { yieldToEventLoop } from './translate/steps.js'
 
@@ -61,7 +62,7 @@ export async function checkMembers(
     }
   }
   if (changes.size === 0 && refusal !== undefined) throw refusal
-  call.members = changes
+  call.set(CHANGES, changes)
   return exchanges.filter(exchange => changes.has(placeOf(exchange)))
 }
 
@@ -70,16 +71,19 @@ function placeOf({ upstream, model }: Exchange): string {
   return `${upstream.name} ${model}`
 }
 
+/** The request's changes for each exchange, if the route's rules concern any part of it. */
+const CHANGES = slot<ReadonlyMap<string, MemberChanges>>('members')
+
 /** What {@link checkMembers} found for an exchange. */
-export function changesOf({ members }: Call, exchange: Exchange): MemberChanges | undefined {
-  return members?.get(placeOf(exchange))
+export function changesOf(call: Call, exchange: Exchange): MemberChanges | undefined {
+  return call.get(CHANGES)?.get(placeOf(exchange))
 }
 
 /** Further edits of a JSON body for an exchange, and what they take out. */
 export function alsoChange(call: Call, exchange: Exchange, edits: readonly Edit[], dropped: readonly string[]): void {
   const known = changesOf(call, exchange) ?? { edits: [], fields: new Map(), query: new Set(), dropped: [] }
   const changes = { ...known, edits: [...known.edits, ...edits], dropped: [...known.dropped, ...dropped] }
-  call.members = new Map([...(call.members ?? []), [placeOf(exchange), changes]])
+  call.set(CHANGES, new Map([...(call.get(CHANGES) ?? []), [placeOf(exchange), changes]]))
 }
 
 /** The body as an exchange gets it. Forms are changed on their way out. */
@@ -92,7 +96,7 @@ export function bodyWithMembers<T extends Body>(call: Call, exchange: Exchange, 
 
 /** A form that is sent to an exchange as JSON. */
 export function jsonWithMembers(call: Call, route: Route, exchange: Exchange, body: HeldBody): HeldBody {
-  if (call.members === undefined) return body
+  if (call.get(CHANGES) === undefined) return body
   const rules = route.members.of(exchange.upstream.name)
   const { edits } = changesFor(call, route, exchange, findMembers(body.bytes, rules.rules), rules)
   return edits.length === 0 ? body : { ...body, bytes: apply(body.bytes, edits), model: undefined }

@@ -53,11 +53,9 @@ function headersFor(call: Call, exchange: Exchange, body: Body): string[] {
   const headers = fixed.yielding.size === 0 ? [...fixed.headers] : ownHeaders(fixed, given)
   const forward = exchange.upstream.forward.request
   // Ranges of content that is rewritten on its way could be cut anywhere.
-  const inParts = call.route?.resource?.action === 'use' && call.resultNames === undefined
+  const inParts = call.route?.resource?.action === 'use' && !chainOf(call).reads.some(reads => reads(call))
   for (const name in given) {
     const passes = PASSED.has(name) || forward(name) || (inParts && OF_PARTS.has(name))
-    // An answer that will be stored must be readable.
-    if (name === 'accept-encoding' && call.completion !== undefined) continue
     if (!passes || (fixed.names.has(name) && !fixed.yielding.has(name))) continue
     const value = given[name]
     if (typeof value === 'string') headers.push(name, value)

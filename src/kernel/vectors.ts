@@ -3,7 +3,11 @@ import { COLON, SPACE } from '../core/ascii.js'
 import { isObject, type Json } from '../core/json.js'
 import type { VectorForm, VectorRule } from '../core/plan.js'
 import { EVERY, type Path } from '../wire/json-path.js'
+import { type Slot, slot } from './slot.js'
 import { yieldToEventLoop } from './translate/steps.js'
+
+/** The requested form of vectors; absent if there are none, or if they pass unchanged. */
+export const VECTORS: Slot<VectorForm> = slot('vectors')
 
 /** Maximum numbers that are rewritten per turn of the event loop. */
 const MAX_NUMBERS_PER_TURN = 256 * 1024

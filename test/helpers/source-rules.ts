@@ -106,7 +106,7 @@ export const RULES = { layers, pipeline, messages, doors, builtins, disk, vendor
 
 /** Files and folders of the pipeline that name no feature. Only the list of features does. */
 const PIPELINE =
-  /^src\/kernel\/(?:(?:pipeline|chain|stages|slot|cancellation|dispatch|attempt|cors|authenticate|in-flight|members|account|upstream-request)\.ts|relay\/|translate\/)/
+  /^src\/kernel\/(?:(?:pipeline|call|chain|stages|slot|cancellation|dispatch|attempt|cors|authenticate|in-flight|members|account|upstream-request)\.ts|relay\/|translate\/)/
 const FEATURE = /^src\/kernel\/(?:features\.|resources\/|responses\/|tasks\/|tunnel\/)/
 
 function pipeline(source: Source): string[] {

@@ -8,7 +8,7 @@ import { answerDocument, answerLease, malformedAnswer } from '../answer-document
 import { joined, jsonBytes, parsed } from '../translate/steps.js'
 import { errorOfStatus } from '../upstream-errors.js'
 import { upstreamMessage } from '../upstream-words.js'
-import { isOtherForm, rewriteVectors } from '../vectors.js'
+import { isOtherForm, rewriteVectors, VECTORS } from '../vectors.js'
 import { mayBeError, statusOfError } from './error-document.js'
 import { abandonAttempt } from './refusal.js'
 import type { Relay, Source } from './relay.js'
@@ -66,7 +66,8 @@ export class JsonRelay implements Relay {
   private hasOtherVectors(pieces: readonly Buffer[]): boolean {
     const { call, route } = this.#attempt
     const rule = route.protocol?.vectors
-    return rule !== undefined && call.vectors !== undefined && isOtherForm(rule, call.vectors, pieces)
+    const wanted = call.get(VECTORS)
+    return rule !== undefined && wanted !== undefined && isOtherForm(rule, wanted, pieces)
   }
 
   end(): void {
@@ -92,7 +93,7 @@ export class JsonRelay implements Relay {
   /** Declared verbs must be applied before the answer can be examined. */
   private mayHaveOtherVectors(held: readonly Buffer[]): boolean {
     const { call, exchange } = this.#attempt
-    return call.vectors !== undefined && (exchange.response !== undefined || this.hasOtherVectors(held))
+    return call.get(VECTORS) !== undefined && (exchange.response !== undefined || this.hasOtherVectors(held))
   }
 
   private send(body: Uint8Array | string): void {
@@ -126,7 +127,8 @@ export class JsonRelay implements Relay {
   private async withVectors(document: Json, size: number): Promise<Buffer> {
     const { call, route } = this.#attempt
     const rule = route.protocol?.vectors
-    if (rule !== undefined && call.vectors !== undefined) await rewriteVectors(document, rule, call.vectors)
+    const wanted = call.get(VECTORS)
+    if (rule !== undefined && wanted !== undefined) await rewriteVectors(document, rule, wanted)
     return jsonBytes(document, size)
   }
 
@@ -199,11 +201,10 @@ export class JsonRelay implements Relay {
   /** A response that failed, or is not finished, passes as it is: it exists, and says so itself. */
   private judgeStatus({ status, error }: JsonObject): void {
     const { call } = this.#attempt
-    const isDue = call.turn !== undefined && !call.turn.options.background
     if (status === 'failed') {
       const cause = upstreamMessage(JSON.stringify(error ?? null), this.#attempt)
       call.error = new GatewayError('upstream_failed', 'The upstream reported an error.', { phase: 'content', cause })
-    } else if (isDue && (status === 'in_progress' || status === 'queued')) {
+    } else if (call.mustFinish && (status === 'in_progress' || status === 'queued')) {
       call.error = new GatewayError('bad_upstream_response', 'The upstream sent a response that is not finished.', {
         phase: 'content',
       })

@@ -7,10 +7,11 @@ import type { MemoryLease } from '../memory.js'
 import type { Relay, Source } from '../relay/relay.js'
 import type { UpstreamHeaders } from '../response-headers.js'
 import { joined } from '../translate/steps.js'
+import { RESULT_NAMES } from './batch/result-names.js'
 import { withGatewayLinks } from './links.js'
 import { idIn } from './ownership-store.js'
 import { textAt } from './read-object.js'
-import { forget, ownerOf } from './route-to-owner.js'
+import { forget, ownerOf, UNKNOWN } from './route-to-owner.js'
 import { openSession } from './session.js'
 
 /**
@@ -102,7 +103,7 @@ export class ResourceRelay implements Relay {
   private async note(document: JsonObject): Promise<void> {
     const { call, exchange } = this.#attempt
     const { action, kind, parameter } = this.#rule
-    if (call.isUnknown) return
+    if (call.get(UNKNOWN) === true) return
     const owner = ownerOf(call)
     const { ownership, batchNames } = call.kernel.state
     if (action === 'delete') return forget(call, kind, call.params[parameter ?? ''] ?? '')
@@ -112,7 +113,7 @@ export class ResourceRelay implements Relay {
     const id = name === undefined ? undefined : idIn(name, kind)
     // Whoever asks about a thing learns nothing of another one.
     if (id === undefined || (action !== 'create' && id !== call.params[parameter ?? ''])) return
-    const names = action === 'create' ? call.resultNames?.get(exchange.upstream.name) : undefined
+    const names = action === 'create' ? call.get(RESULT_NAMES)?.get(exchange.upstream.name) : undefined
     if (names !== undefined) await batchNames.note(owner, id, names)
     await ownership.note(owner, kind, exchange.upstream.name, id, object)
   }

@@ -4,7 +4,8 @@ import { unknownModel } from '../../core/refusals.js'
 import type { ResourceKind, ResourceRule } from '../../core/resources.js'
 import type { Call } from '../call.js'
 import { resolve } from '../resolve.js'
-import { slot } from '../slot.js'
+import { type Slot, slot } from '../slot.js'
+import { RESULT_NAMES } from './batch/result-names.js'
 import { type Hint, needsAllModels, noObject, noUpstreamEver, noUpstreamNow } from './faults.js'
 import { idIn } from './ownership-store.js'
 import { resumedUpload } from './session.js'
@@ -23,7 +24,7 @@ export async function routeToOwner(call: Call, route: Route, rule: ResourceRule)
   if (resource === undefined) {
     const passing = id === undefined ? undefined : await exchangeForUnknown(call, route, rule, id)
     if (passing === undefined) throw noObject(kind, text)
-    call.isUnknown = true
+    call.set(UNKNOWN, true)
     return [passing]
   }
   const exchange = exchangesOf(route).find(({ upstream }) => upstream.name === resource.upstream)
@@ -34,10 +35,13 @@ export async function routeToOwner(call: Call, route: Route, rule: ResourceRule)
   }
   if (route.results !== undefined) {
     const names = await call.kernel.state.batchNames.find(ownerOf(call), resource.id)
-    if (names !== undefined) call.resultNames = new Map([[resource.upstream, names]])
+    if (names !== undefined) call.set(RESULT_NAMES, new Map([[resource.upstream, names]]))
   }
   return [exchange]
 }
+
+/** Set if the request is about a resource without an owner, which stays without one. */
+export const UNKNOWN: Slot<true> = slot('unknown_resource')
 
 /** The resource that the request is about, if the gateway knows it. */
 const FOUND = slot<{ readonly kind: ResourceKind; readonly id: string }>('resource')

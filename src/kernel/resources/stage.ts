@@ -3,6 +3,7 @@ import { RawRelay } from '../relay/raw.js'
 import { lengthOf } from '../response-headers.js'
 import { slot } from '../slot.js'
 import type { Feature, Stage } from '../stages.js'
+import { RESULT_NAMES } from './batch/result-names.js'
 import { ResultsRelay } from './batch/results-relay.js'
 import { mayReference, narrowByReferences } from './references.js'
 import { ResourceRelay } from './relay.js'
@@ -34,9 +35,9 @@ export const resources: Feature = {
         admit: async call => call.set(OWNERS, await routeToOwner(call, route, resource)),
       }),
       source: call => call.get(OWNERS) ?? routeToOwner(call, route, resource),
-      reads: call => resource.action !== 'use' || call.resultNames !== undefined,
+      reads: call => resource.action !== 'use' || call.get(RESULT_NAMES) !== undefined,
       relay(source, status, headers, from) {
-        const renamed = results && source.call.resultNames?.get(source.exchange.upstream.name)
+        const renamed = results && source.call.get(RESULT_NAMES)?.get(source.exchange.upstream.name)
         if (results !== undefined && renamed !== undefined) {
           return new ResultsRelay(source, status, headers, results, renamed)
         }

@@ -28,6 +28,8 @@ async function show(call: Call, route: Route): Promise<void> {
   call.answer(200, background.latest(ownerOf(call), found).response)
 }
 
+/** Set if the response belongs to no key. */
+const UNKNOWN = slot<true>('unknown_response')
 /** A response that its upstream has been asked to delete. */
 const DELETED = slot<KeptResponse>('deleted')
 
@@ -45,7 +47,7 @@ async function remove(call: Call, route: Route): Promise<void> {
   if (found.kind === 'kept') {
     ask(call, route, found, '')
     // Where there is nobody to be asked now, it stays: the upstream may come back.
-    if (!call.isUnknown) call.set(DELETED, found)
+    if (call.get(UNKNOWN) !== true) call.set(DELETED, found)
     return
   }
   await background.cancel(owner, found)
@@ -85,12 +87,12 @@ async function outside(call: Call, route: Route, id: string): Promise<KeptRespon
   const able = relayedAnywhere(route).filter(({ upstream }) => reached?.has(upstream.name) === true)
   const upstream = await kernel.state.conversations.outside(id, able)
   if (upstream === undefined) return undefined
-  call.isUnknown = true
+  call.set(UNKNOWN, true)
   return { kind: 'kept', id, created: 0, model: '', upstream, background: false }
 }
 
 function ask(call: Call, route: Route, found: KeptResponse, below: string): void {
-  const exchange = call.isUnknown
+  const exchange = call.get(UNKNOWN)
     ? relayedAnywhere(route).find(({ upstream }) => upstream.name === found.upstream)
     : exchangeOfOwner(call.generation.plan, found)
   if (exchange === undefined) throw noResponse(found.id)

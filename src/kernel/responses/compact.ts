@@ -15,6 +15,7 @@ import { NOT_ALLOWED, whyNot } from '../resolve.js'
 import { newId } from './ids.js'
 import { type Item, itemsOf, typeOf, withIds } from './items.js'
 import { openTurn } from './open-turn.js'
+import { TURN, TURN_OPTIONS } from './response-turn.js'
 import { outputOf, sizeOf } from './stored.js'
 import { askOwner, createRoute, relayed } from './upstream-owned.js'
 
@@ -49,10 +50,13 @@ export async function compact(call: Call, route: Route, serve: Serve): Promise<v
   }
   if (body.type !== 'bytes') throw new GatewayError('bad_request', 'The body must be a JSON object.')
   const able = relayed(plan, call.model)
-  if (call.wishes !== undefined) call.turn = await openTurn(call, { ...call.wishes, store: false }, body, able)
+  const options = call.get(TURN_OPTIONS)
+  const turn = options && (await openTurn(call, { ...options, store: false }, body, able))
+  call.set(TURN, turn)
+  call.mustFinish = turn?.options.background === false
   const exchanges = mayBeRuled(call, route, body) ? await checkMembers(call, route, body, able) : able
-  const before = call.turn?.history.by
-  const [exchange] = exchanges.length > 0 || before === 'upstream' ? (call.turn?.narrow(exchanges) ?? exchanges) : []
+  const before = turn?.history.by
+  const [exchange] = exchanges.length > 0 || before === 'upstream' ? (turn?.narrow(exchanges) ?? exchanges) : []
   const summarize = (): void => {
     summary(call, maker, body, serve).catch((cause: unknown) => call.fail(cause))
   }
@@ -86,7 +90,8 @@ async function summary(call: Call, maker: Route, body: HeldBody, serve: Serve): 
   const id = newId('resp_')
   const sealed = await call.kernel.state.compactions.seal(call.key, text)
   const compaction = { type: 'compaction', id: newId('cmp_'), encrypted_content: sealed }
-  const earlier = call.turn?.history.by === 'gateway' ? call.turn.history.conversation.items : []
+  const history = call.get(TURN)?.history
+  const earlier = history?.by === 'gateway' ? history.conversation.items : []
   call.answer(200, {
     id,
     object: 'response.compaction',

@@ -8,12 +8,19 @@ import { withoutKept } from '../../wire/kept-members.js'
 import type { Body } from '../body.js'
 import { documentOfBody } from '../body-document.js'
 import type { Call } from '../call.js'
+import { type Slot, slot } from '../slot.js'
 import { addToTranslation } from '../translate/hooks.js'
 import { jsonBytes, yieldToEventLoop } from '../translate/steps.js'
 import { CompletionTap } from './completion-tap.js'
+import type { CompletionDraft } from './completions.js'
 import { type ConversationRecord, withItems } from './conversation-lines.js'
 import { tooLargeToKeep } from './faults.js'
 import { readMetadata } from './metadata.js'
+
+/** Set if the request asks to store its answer. */
+export const WANTS_STORED: Slot<true> = slot('wants_stored')
+/** What is stored then. */
+export const COMPLETION: Slot<CompletionDraft> = slot('completion')
 
 /** Members of the request that a completion which is kept repeats, and what stands there where the request is silent. */
 const REPEATED: Readonly<Record<string, Json>> = {
@@ -69,7 +76,7 @@ export async function draftCompletion(call: Call, body: Body): Promise<Body> {
   }
   call.tap = new CompletionTap(context, bounds.bytes, keep)
   addToTranslation(call, { id })
-  call.completion = { id, named: exchanges => exchanges.map(exchange => withId(exchange, id)) }
+  call.set(COMPLETION, { id, named: exchanges => exchanges.map(exchange => withId(exchange, id)) })
   await yieldToEventLoop(body.bytes.length)
   return { ...body, bytes: Buffer.from(withoutKept(body.bytes)), model: undefined }
 }

@@ -1,6 +1,6 @@
 import { mayAskToKeep } from '../../core/stateful.js'
 import type { Feature } from '../stages.js'
-import { draftCompletion } from './completion-draft.js'
+import { COMPLETION, draftCompletion, WANTS_STORED } from './completion-draft.js'
 
 /** Chat completions that their clients ask to store. */
 export const completions: Feature = {
@@ -9,8 +9,14 @@ export const completions: Feature = {
     if (route?.lane !== 'exchange' || !mayAskToKeep(route.protocol?.name)) return undefined
     return {
       name: 'completions',
-      onBody: (call, body) => (call.wantsStored ? draftCompletion(call, body) : body),
-      narrow: (call, candidates) => call.completion?.named(candidates) ?? candidates,
+      onBody: (call, body) => (call.get(WANTS_STORED) ? draftCompletion(call, body) : body),
+      narrow: (call, candidates) => call.get(COMPLETION)?.named(candidates) ?? candidates,
+      // An answer that will be stored must be readable.
+      onUpstreamRequest(call, { upstream }, headers) {
+        if (call.get(COMPLETION) === undefined || call.request.headers['accept-encoding'] === undefined) return
+        const at = headers.indexOf('accept-encoding')
+        if (at >= 0 && call.generation.reach(upstream).yielding.has('accept-encoding')) headers.splice(at, 2)
+      },
     }
   },
 }

@@ -4,6 +4,7 @@ import type { Json, JsonObject } from '../../core/json.js'
 import type { Exchange } from '../../core/plan.js'
 import type { Transform } from '../../core/transform.js'
 import { findValue, removeMember, setValue } from '../../wire/json-edit.js'
+import { type Slot, slot } from '../slot.js'
 import type { OpenItem } from './compactions.js'
 import type { Conversation, Conversations, Found } from './conversations.js'
 import { itemElsewhere, previousElsewhere, tooManyItems } from './faults.js'
@@ -11,6 +12,12 @@ import { newId } from './ids.js'
 import { type Item, itemsOf, typeOf } from './items.js'
 import { idOf, isReference } from './references.js'
 import { type OwnResponse, outputOf, sizeOf } from './stored.js'
+
+/** What the request says of its conversation, if its protocol has any. */
+export const TURN_OPTIONS: Slot<TurnOptions> = slot('turn_options')
+
+/** The conversation that the request continues, with its options. */
+export const TURN: Slot<ResponseTurn> = slot('turn')
 
 /** What a request says of the conversation that it belongs to. */
 export interface TurnOptions {

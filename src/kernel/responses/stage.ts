@@ -7,7 +7,7 @@ import { refusesBackground } from './background.js'
 import { isStateful, openTurn, readsState } from './open-turn.js'
 import { ResponseObserver } from './response-observer.js'
 import { ResponseTap } from './response-tap.js'
-import type { ResponseTurn } from './response-turn.js'
+import { type ResponseTurn, TURN, TURN_OPTIONS } from './response-turn.js'
 import { translatedTurn } from './translated-turn.js'
 
 /** Responses that belong to conversations: their history, where they are stored, and runs in the background. */
@@ -19,10 +19,10 @@ export const responses: Feature = {
     return {
       name: 'responses',
       narrow: (call, candidates, body) => openResponse(call, candidates, body, creates),
-      onUpstreamBody: ({ turn }, body) => turn?.relayed(body) ?? body,
+      onUpstreamBody: (call, body) => call.get(TURN)?.relayed(body) ?? body,
       // Upstreams that keep their responses themselves name them: the owner of each is noted on the way.
       observe({ call, exchange }, events) {
-        const { turn } = call
+        const turn = call.get(TURN)
         if (turn === undefined) return undefined
         if (turn.conversationId !== undefined) {
           call.observe(new ResponseTap(events, response => void turn.extend(response).catch(() => undefined)))
@@ -35,7 +35,7 @@ export const responses: Feature = {
       },
       // If no upstream runs the response in the background, the gateway does.
       onExhausted(call, failure, body) {
-        const { turn } = call
+        const turn = call.get(TURN)
         if (turn?.options.background !== true || !turn.options.store || body.type !== 'bytes') return false
         if (!refusesBackground(failure)) return false
         start(call, body, turn, true).catch((cause: unknown) => call.fail(cause))
@@ -52,10 +52,11 @@ async function openResponse(
   body: Body,
   creates: boolean,
 ): Promise<readonly Exchange[]> {
-  const { wishes } = call
+  const wishes = call.get(TURN_OPTIONS)
   if (wishes === undefined) return candidates
   const turn = await openTurn(call, creates ? wishes : { ...wishes, store: false, background: false }, body, candidates)
-  call.turn = turn
+  call.set(TURN, turn)
+  call.mustFinish = !turn.options.background
   addToTranslation(call, translatedTurn(turn))
   const able = turn.narrow(candidates)
   if (turn.options.background && able[0]?.translation !== undefined && body.type === 'bytes') {

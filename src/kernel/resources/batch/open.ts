@@ -9,7 +9,7 @@ import { NOT_ALLOWED, order, whyNot } from '../../resolve.js'
 import { yieldToEventLoop } from '../../translate/steps.js'
 import { changesOfRequest } from './changes.js'
 import { type BatchRequest, requestsIn } from './requests.js'
-import { ResultNamesDraft } from './result-names.js'
+import { RESULT_NAMES, ResultNamesDraft } from './result-names.js'
 
 /** Most models of one batch. */
 const MAX_MODELS = 64
@@ -155,5 +155,6 @@ async function change(
   }
   alsoChange(call, exchange, edits, [...dropped])
   const found = names.names
-  if (found !== undefined) call.resultNames = new Map([...(call.resultNames ?? []), [exchange.upstream.name, found]])
+  if (found !== undefined)
+    call.set(RESULT_NAMES, new Map([...(call.get(RESULT_NAMES) ?? []), [exchange.upstream.name, found]]))
 }

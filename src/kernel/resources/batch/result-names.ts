@@ -1,6 +1,7 @@
 import { isObject, parseJson } from '../../../core/json.js'
 import { isPlace, type Store } from '../../../core/store.js'
 import { stored } from '../../responses/faults.js'
+import { type Slot, slot } from '../../slot.js'
 
 const NAMESPACE = 'batch-models'
 const DAY_MS = 24 * 3_600_000
@@ -16,6 +17,9 @@ export interface ResultNames {
   /** Where several of the client's names are one of the upstream's: names by request, but for the first of them. */
   readonly requests: Readonly<Record<string, string>>
 }
+
+/** For a batch, by upstream: the names in its results, if they differ from the client's. */
+export const RESULT_NAMES: Slot<ReadonlyMap<string, ResultNames>> = slot('result_names')
 
 /** Gathers them, request by request. */
 export class ResultNamesDraft {
