@@ -1,22 +1,13 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
 import { packageRoot } from '../../src/core/package-root.js'
 import { connectRaw } from '../helpers/raw-client.js'
+import { freePort } from '../helpers/store-servers.js'
 
 const BENCH = join(packageRoot(), 'bench')
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  await once(server, 'close')
-  return port
-}
 
 t.test("the bench's upstream answers bodies of any length, in any pieces, and requests without one", async t => {
   const port = await freePort()
