@@ -1,6 +1,6 @@
 import { GatewayError } from '../core/errors.js'
-import type { Json } from '../core/json.js'
-import type { Reading } from '../translate/decode.js'
+import type { JsonObject } from '../core/json.js'
+import { objectOf, type Reading } from '../translate/decode.js'
 import { mostHeapOf } from '../wire/json-cost.js'
 import type { HeldBody } from './body.js'
 import type { MemoryLease } from './memory.js'
@@ -18,15 +18,14 @@ export interface Waiting {
 
 /**
  * A request's document, parsed in steps once the call's memory has room for its objects; it stays reserved until that is
- * released. Throws `bad_request`, `unavailable`
- * where no room came in time, `too_large` where there can be none, and `client_gone`.
+ * released. Throws `bad_request`, `unavailable` where no room came in time, `too_large` where there can be none, and
+ * `client_gone`.
  */
-export async function documentOfBody(call: Waiting, body: HeldBody, reading?: Reading): Promise<Json> {
+export async function documentOfBody(call: Waiting, body: HeldBody, reading?: Reading): Promise<JsonObject> {
   const room = call.memory.reserve(heapOfBody(body))
   if (room !== undefined) await room
-  try {
-    return await parsed(body.bytes, reading)
-  } catch (cause) {
+  const document = await parsed(body.bytes, reading).catch((cause: unknown) => {
     throw new GatewayError('bad_request', 'The body is not valid JSON.', { cause })
-  }
+  })
+  return objectOf(document)
 }

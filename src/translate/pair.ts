@@ -25,10 +25,7 @@ export function translatorOf(
   { newId = randomId, id }: Partial<Pick<AnswerContext, 'newId' | 'id'>> = {},
 ): Translator {
   const { server, client } = translation
-  if (server.operation === 'text' && client.operation === 'text') {
-    return new TextPair(decoded, exchange, translation, server, client, strict, { newId, id })
-  }
-  if (server.operation === 'moderate' && client.operation === 'text') {
+  if ((server.operation === 'text' || server.operation === 'moderate') && client.operation === 'text') {
     return new TextPair(decoded, exchange, translation, server, client, strict, { newId, id })
   }
   if (isWhole(server) && isWhole(client) && server.operation === client.operation) {

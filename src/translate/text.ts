@@ -121,11 +121,15 @@ export class TextPair implements TextTranslator {
     await this.#seals.remember(memory, owner)
   }
 
+  /** Calls get free text where their tools take that, then their tools' own names; the forced call is text again. */
   decoder(): StreamDecoder {
-    const decoder = this.#client.client.decodeStream()
-    const heard = this.#freeText === undefined ? decoder : new FreeTextDecoder(decoder, this.#freeText)
-    const named = this.#names === undefined ? heard : new RenamedDecoder(heard, this.#names)
-    return this.#isForced ? new UnforcedDecoder(named) : named
+    const names = this.#names
+    const freeText = this.#freeText && new FreeTextStream(this.#freeText)
+    const unforce = this.#isForced ? new UnforceStream() : undefined
+    let decoder = this.#client.client.decodeStream()
+    if (freeText !== undefined) decoder = new MappedDecoder(decoder, event => freeText.push(event))
+    if (names !== undefined) decoder = new MappedDecoder(decoder, event => [names.event(event)])
+    return unforce === undefined ? decoder : new MappedDecoder(decoder, event => unforce.push(event))
   }
 
   /** `overflow`: for text that has to wait for the stream's end. */
@@ -138,59 +142,22 @@ export class TextPair implements TextTranslator {
   }
 }
 
-/** Gives calls of tools that take free text that text. */
-class FreeTextDecoder implements StreamDecoder {
+/** A decoder whose events are read in another way before anyone gets them. */
+class MappedDecoder implements StreamDecoder {
   readonly #decoder: StreamDecoder
-  readonly #freeText: FreeTextStream
+  readonly #read: (event: TextEvent) => readonly TextEvent[]
 
-  constructor(decoder: StreamDecoder, tools: FreeTextTools) {
+  constructor(decoder: StreamDecoder, read: (event: TextEvent) => readonly TextEvent[]) {
     this.#decoder = decoder
-    this.#freeText = new FreeTextStream(tools)
+    this.#read = read
   }
 
   push(frame: Frame): readonly TextEvent[] {
-    return this.#decoder.push(frame).flatMap(event => this.#freeText.push(event))
+    return this.#decoder.push(frame).flatMap(this.#read)
   }
 
   end(): readonly TextEvent[] {
-    return this.#decoder.end().flatMap(event => this.#freeText.push(event))
-  }
-}
-
-/** Gives calls the names that the client's tools have. */
-class RenamedDecoder implements StreamDecoder {
-  readonly #decoder: StreamDecoder
-  readonly #names: NarrowNames
-
-  constructor(decoder: StreamDecoder, names: NarrowNames) {
-    this.#decoder = decoder
-    this.#names = names
-  }
-
-  push(frame: Frame): readonly TextEvent[] {
-    return this.#decoder.push(frame).map(event => this.#names.event(event))
-  }
-
-  end(): readonly TextEvent[] {
-    return this.#decoder.end().map(event => this.#names.event(event))
-  }
-}
-
-/** Turns the call of the forced tool back into the text that it replaced. */
-class UnforcedDecoder implements StreamDecoder {
-  readonly #decoder: StreamDecoder
-  readonly #unforce = new UnforceStream()
-
-  constructor(decoder: StreamDecoder) {
-    this.#decoder = decoder
-  }
-
-  push(frame: Frame): readonly TextEvent[] {
-    return this.#decoder.push(frame).flatMap(event => this.#unforce.push(event))
-  }
-
-  end(): readonly TextEvent[] {
-    return this.#decoder.end().flatMap(event => this.#unforce.push(event))
+    return this.#decoder.end().flatMap(this.#read)
   }
 }
 

@@ -7,20 +7,11 @@ import type { Losses } from './losses.js'
 import type { SealMemory } from './seals.js'
 
 /** An answer in the client's protocol, and what it cost: a document, the events of a stream of whole things, or bytes. */
-export type Translated = TranslatedBody | TranslatedFrames | TranslatedBytes
+export type Translated = Cost &
+  ({ readonly body: JsonObject } | { readonly frames: readonly Frame[] } | { readonly content: Bytes })
+export type TranslatedBody = Cost & { readonly body: JsonObject }
 
-export interface TranslatedBody {
-  readonly body: JsonObject
-  readonly usage: Usage | undefined
-}
-
-export interface TranslatedFrames {
-  readonly frames: readonly Frame[]
-  readonly usage: Usage | undefined
-}
-
-export interface TranslatedBytes {
-  readonly content: Bytes
+interface Cost {
   readonly usage: Usage | undefined
 }
 

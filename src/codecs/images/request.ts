@@ -215,12 +215,11 @@ function readUrl(url: string, at: string): MediaPart {
   throw invalid(at, 'expected an image: PNG, JPEG, WebP or GIF')
 }
 
+const NOT_KNOWN = ['resolution', 'partials', 'negative', 'seed'] as const
+
 /** A canonical request as CreateImageRequest. Only models that may return URLs are asked for bytes by name. */
 export function encodeRequest(request: ImageRequest, target: Target<ImageField>): JsonObject {
-  if (request.resolution !== undefined) target.lose('resolution')
-  if (request.partials !== undefined) target.lose('partials')
-  if (request.negative !== undefined) target.lose('negative')
-  if (request.seed !== undefined) target.lose('seed')
+  for (const field of NOT_KNOWN) if (request[field] !== undefined) target.lose(field)
   return compact({
     model: target.model,
     prompt: request.prompt,

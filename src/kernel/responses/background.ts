@@ -77,7 +77,6 @@ export class Background {
   /** The response as it is kept before anything has come of it. */
   private async draft(call: Asking, body: HeldBody, turn: ResponseTurn): Promise<OwnResponse> {
     const document = await documentOfBody(call, body, { exact: true })
-    if (!isObject(document)) throw new GatewayError('bad_request', 'The body must be a JSON object.')
     await turn.expand(document)
     turn.checkKept()
     const response = { ...blankResponse(turn.id, Date.now(), document, 'queued'), background: true }

@@ -33,7 +33,6 @@ export const CLIENT_SECRET_ANSWERS: Partial<Record<Answer, (call: Call, route: R
 async function make(call: Call, route: Route): Promise<void> {
   const body = await admit(call, route)
   const document = body.type === 'bytes' ? await documentOfBody(call, body, { exact: true }) : {}
-  if (!isObject(document)) throw new GatewayError('bad_request', 'The body must be a JSON object.')
   const seconds = lifeOf(document.expires_after)
   const session = sessionOf(document.session)
   const model = modelOf(session)

@@ -72,7 +72,6 @@ export async function compact(call: Call, route: Route, serve: Serve): Promise<v
 
 async function summary(call: Call, maker: Route, body: HeldBody, serve: Serve): Promise<void> {
   const document = await documentOfBody(call, body, { exact: true })
-  if (!isObject(document)) throw new GatewayError('bad_request', 'The body must be a JSON object.')
   const path = maker.id.slice(maker.id.indexOf(' ') + 1)
   const own = itemsOf(document.input)
   const ask = Buffer.from(jsonText(requestFor(document, own)))

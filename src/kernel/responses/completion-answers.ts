@@ -1,5 +1,4 @@
 import { GatewayError } from '../../core/errors.js'
-import { isObject } from '../../core/json.js'
 import type { Route } from '../../core/plan.js'
 import type { Answer } from '../../core/route-settings.js'
 import type { Range } from '../../core/store.js'
@@ -40,7 +39,6 @@ async function show(call: Call): Promise<void> {
 async function update(call: Call, route: Route): Promise<void> {
   const body = await admit(call, route)
   const document = body.type === 'bytes' ? await documentOfBody(call, body, { exact: true }) : {}
-  if (!isObject(document)) throw new GatewayError('bad_request', 'The body must be a JSON object.')
   if (document.metadata === undefined) throw missingParameter('metadata')
   answerWith(call, await completions(call).update(call.key, idOf(call), readMetadata(document.metadata)))
 }

@@ -1,4 +1,3 @@
-import { GatewayError } from '../../core/errors.js'
 import { jsonText } from '../../core/exact-json.js'
 import { isObject, type Json, type JsonObject } from '../../core/json.js'
 import type { Exchange } from '../../core/plan.js'
@@ -46,7 +45,6 @@ export async function draftCompletion(call: Call, body: Body): Promise<Body> {
   const { bounds } = completions
   if (body.bytes.length > bounds.bytes) throw tooLargeToKeep(`${bounds.bytes} bytes`, 'conversation_bytes')
   const document = await documentOfBody(call, body, { isKnown: name => READ.has(name), exact: true })
-  if (!isObject(document)) throw new GatewayError('bad_request', 'The body must be a JSON object.')
   const metadata = readMetadata(document.metadata)
   const { id, created } = completions.newId()
   await yieldToEventLoop(body.bytes.length)

@@ -1,5 +1,5 @@
 import { GatewayError } from '../../core/errors.js'
-import { isObject, type Json, type JsonObject } from '../../core/json.js'
+import type { Json, JsonObject } from '../../core/json.js'
 import type { Route } from '../../core/plan.js'
 import type { Answer } from '../../core/route-settings.js'
 import { admit } from '../admit.js'
@@ -98,9 +98,7 @@ function itemOf({ params }: Call): string {
 
 async function documentOf(call: Call, route: Route): Promise<JsonObject> {
   const body = await admit(call, route)
-  const document = body.type === 'bytes' ? await documentOfBody(call, body, { exact: true }) : {}
-  if (!isObject(document)) throw new GatewayError('bad_request', 'The body must be a JSON object.')
-  return document
+  return body.type === 'bytes' ? documentOfBody(call, body, { exact: true }) : {}
 }
 
 /** The items of a request, references replaced by what they refer to. Throws `invalid_parameter` and `not_found`. */

@@ -71,8 +71,8 @@ function mayBeCompacted({ history }: ResponseTurn, body: Body): boolean {
 async function referencesOf(call: Call, body: Body): Promise<readonly string[]> {
   if (body.type !== 'bytes' || !mayRefer(body.bytes)) return []
   await yieldToEventLoop(body.bytes.length)
-  const document = await documentOfBody(call, body, { isKnown: name => name === 'input' })
-  const references = isObject(document) ? referencesIn(document.input) : []
+  const { input } = await documentOfBody(call, body, { isKnown: name => name === 'input' })
+  const references = referencesIn(input)
   call.memory.release()
   return references
 }

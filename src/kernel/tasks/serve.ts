@@ -100,9 +100,8 @@ async function list(call: Call, _route: Route, { kind }: TaskRoute): Promise<voi
 /** Those of the caller's tasks that the body names; what it names beside them is left out. */
 async function select(call: Call, route: Route, { kind, member = '' }: TaskRoute): Promise<void> {
   const body = await admit(call, route)
-  const document =
-    body.type === 'bytes' ? await documentOfBody(call, body, { isKnown: name => name === member }) : undefined
-  const named = isObject(document) ? document[member] : undefined
+  const isKnown = (name: string): boolean => name === member
+  const named = body.type === 'bytes' ? (await documentOfBody(call, body, { isKnown }))[member] : undefined
   const ids = new Set(Array.isArray(named) ? (named as readonly Json[]).map(String) : [])
   if (ids.size > MAX_LIMIT) throw refused(member, `'${member}' must have at most ${MAX_LIMIT} ids.`)
   const { repository } = call.kernel.tasks

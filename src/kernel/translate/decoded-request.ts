@@ -2,7 +2,7 @@ import type { Codec } from '../../core/codec.js'
 import { GatewayError } from '../../core/errors.js'
 import type { JsonObject } from '../../core/json.js'
 import type { TextRequest } from '../../core/text.js'
-import { type DecodedRequest, objectOf, readingOf } from '../../translate/decode.js'
+import { type DecodedRequest, readingOf } from '../../translate/decode.js'
 import { type Recalled, recallSeals } from '../../translate/seals.js'
 import type { Body } from '../body.js'
 import { documentOfBody } from '../body-document.js'
@@ -62,7 +62,7 @@ async function documentOf(
   if (body.type === 'form') return formDocument(call, body)
   if (body.type !== 'bytes')
     throw new GatewayError('bad_request', 'Bodies of this route are not read, so they cannot be translated.')
-  return { document: objectOf(await documentOfBody(call, body, readingOf(server))), size: body.bytes.length }
+  return { document: await documentOfBody(call, body, readingOf(server)), size: body.bytes.length }
 }
 
 const NOTHING: Recalled = new Map()

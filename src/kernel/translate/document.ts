@@ -1,17 +1,12 @@
 import { unfold } from '../../codecs/fold.js'
 import { OPEN_BRACE, SPACE } from '../../core/ascii.js'
+import type { Frame } from '../../core/codec.js'
 import { GatewayError } from '../../core/errors.js'
 import { jsonText } from '../../core/exact-json.js'
 import type { Json } from '../../core/json.js'
 import type { TextResult } from '../../core/text.js'
 import type { Transform } from '../../core/transform.js'
-import type {
-  Translated,
-  TranslatedBody,
-  TranslatedBytes,
-  TranslatedFrames,
-  Translator,
-} from '../../translate/translator.js'
+import type { Translated, TranslatedBody, Translator } from '../../translate/translator.js'
 import { asBuffer } from '../../wire/bytes.js'
 import { closing, contentType, encodeFrame } from '../../wire/framing.js'
 import { sumOfUsage, usageOf } from '../../wire/usage.js'
@@ -189,9 +184,10 @@ async function send(
   headers: string[],
   size: number,
 ): Promise<void> {
-  if ('content' in translated) sendBytes(attempt, translator, translated, headers)
-  else if ('frames' in translated) sendFrames(attempt, translator, translated, headers)
-  else await sendDocument(attempt, translator, translated, headers, size)
+  if ('body' in translated) return sendDocument(attempt, translator, translated, headers, size)
+  attempt.call.usage = translated.usage
+  if ('frames' in translated) sendFrames(attempt, translator, translated.frames, headers)
+  else sendWhole(attempt, translator, translated.content, headers)
 }
 
 /** `size` is that of the upstream's document, in bytes. */
@@ -209,39 +205,27 @@ export async function sendDocument(
   // A string leaves with the head in one write; a buffer would be a second one.
   const bytes = isLarge(size) ? await jsonBytes(document, size) : jsonText(document)
   call.usage = usage
+  sendWhole(attempt, translator, { type: 'application/json', bytes }, headers)
+}
+
+function sendWhole(
+  attempt: Answering,
+  translator: Translator,
+  { type, bytes }: { readonly type: string; readonly bytes: string | Uint8Array },
+  headers: string[],
+): void {
+  const { call } = attempt
   attempt.complete(true)
-  headers.push('content-type', 'application/json', ...translator.losses.headers())
+  headers.push('content-type', type, ...translator.losses.headers())
   headers.push('content-length', String(Buffer.byteLength(bytes)))
   call.begin(200, headers)
   call.end(bytes)
 }
 
-/** An answer that is no JSON. */
-function sendBytes(
-  attempt: Answering,
-  translator: Translator,
-  { content: { type, bytes }, usage }: TranslatedBytes,
-  headers: string[],
-): void {
-  const { call } = attempt
-  call.usage = usage
-  attempt.complete(true)
-  headers.push('content-type', type, ...translator.losses.headers())
-  headers.push('content-length', String(bytes.length))
-  call.begin(200, headers)
-  call.end(bytes)
-}
-
 /** A stream whose events are all there. */
-function sendFrames(
-  attempt: Answering,
-  translator: Translator,
-  { frames, usage }: TranslatedFrames,
-  headers: string[],
-): void {
+function sendFrames(attempt: Answering, translator: Translator, frames: readonly Frame[], headers: string[]): void {
   const { call, route } = attempt
   const framing = framingOf(call, route.framing)
-  call.usage = usage
   call.events += frames.length
   headers.push('content-type', contentType(framing), 'cache-control', 'no-cache', ...translator.losses.headers())
   call.begin(200, headers)
