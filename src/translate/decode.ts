@@ -1,3 +1,4 @@
+import { camelName } from '../codecs/native-casing.js'
 import type { HearRequest, SpeakRequest } from '../core/audio.js'
 import type { Codec, RequestHead } from '../core/codec.js'
 import type { EmbedRequest } from '../core/embed.js'
@@ -7,7 +8,6 @@ import type { EditRequest, ImageRequest } from '../core/image.js'
 import { isObject, type Json, type JsonObject } from '../core/json.js'
 import type { RerankRequest } from '../core/rerank.js'
 import type { TextRequest } from '../core/text.js'
-import { knownMembers } from './known-members.js'
 import type { Recalled } from './seals.js'
 
 /** The client's request, decoded once for all targets that it is translated to. */
@@ -42,6 +42,22 @@ export function readingOf(server: Codec): Reading {
 export function parserOf({ exact = false }: Reading): (text: string) => Json {
   return exact ? exactParser() : (JSON.parse as (text: string) => Json)
 }
+
+/**
+ * Which members of a body a protocol's requests can have, by the codec's own table; undefined where it has none. Others
+ * are left out in any case, so that there is no need to make objects of them.
+ */
+function knownMembers(codec: Codec): ((name: string) => boolean) | undefined {
+  if (codec.operation === 'count') return undefined
+  const found = KNOWN.get(codec)
+  if (found !== undefined) return found
+  const names = new Set(Object.keys(codec.server.fields).map(path => path.split(/[.[]/, 1)[0]))
+  const isKnown = (name: string): boolean => names.has(name) || names.has(camelName(name))
+  KNOWN.set(codec, isKnown)
+  return isKnown
+}
+
+const KNOWN = new WeakMap<Codec, (name: string) => boolean>()
 
 /** Parses a document in one step. Throws `SyntaxError`. */
 export function parsedAtOnce(bytes: Buffer, reading: Reading): Json {

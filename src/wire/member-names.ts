@@ -1,6 +1,7 @@
 import { GatewayError } from '../core/errors.js'
 import { type MemberAction, type MemberRules, memberName, type RouteMembers } from '../core/members.js'
 import { pathText } from '../core/path-text.js'
+import type { Plan, Route } from '../core/plan.js'
 import { shownName } from '../core/shown-name.js'
 import type { FoundMembers, FoundName } from './find-members.js'
 
@@ -82,4 +83,25 @@ function actionOf(name: string, query: MemberRules['query']): MemberAction | und
   const plain = memberName(name)
   for (const [declared, action] of query) if (action !== 'pass' && memberName(declared) === plain) return action
   return undefined
+}
+
+/**
+ * Whether a query parameter is for the gateway itself: the callers' keys of any route, and the model, which the exchange
+ * renames if the request names one.
+ */
+export function ownQuery(
+  { model, framing, resumableUpload, modelHints, caller }: Route,
+  keys: Plan['keys'],
+  namesModel: boolean,
+  name: string,
+  value: string,
+): boolean {
+  return (
+    (model?.from === 'query' && model.name === name && namesModel) ||
+    framing.parameter === name ||
+    resumableUpload?.parameter === name ||
+    modelHints.some(hint => hint.from === 'query' && hint.name === name) ||
+    caller.some(placement => placement.in === 'query' && placement.name === name) ||
+    !('refused' in keys.find(value, Date.now()))
+  )
 }

@@ -1,4 +1,7 @@
+import { estimateTokens } from '../../codecs/index.js'
+import type { Codec } from '../../core/codec.js'
 import type { Exchange } from '../../core/plan.js'
+import type { TextRequest } from '../../core/text.js'
 import { rewritten } from '../../core/transform.js'
 import type { UpstreamRequest } from '../../net/pools.js'
 import type { DecodedRequest } from '../../translate/decode.js'
@@ -62,4 +65,11 @@ export async function othersOf(
     requests.push({ ...request, headers: own })
   }
   return requests.length === 0 ? undefined : new OtherCalls(call, exchange, requests)
+}
+
+/** Answers a count of tokens that no upstream makes, and says that it is an estimate. */
+export function answerEstimate(call: Call, server: Codec, { request }: DecodedRequest): void {
+  if (server.operation !== 'count') throw new Error('only counts are estimated')
+  const tokens = estimateTokens(request as TextRequest)
+  call.answer(200, server.server.encodeResult(tokens), ['x-gateway-estimated', 'input_tokens'])
 }

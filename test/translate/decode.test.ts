@@ -8,7 +8,7 @@ import { predict } from '../../src/codecs/predict/index.js'
 import { rerank, rerankV2 } from '../../src/codecs/rerank/index.js'
 import type { Codec } from '../../src/core/codec.js'
 import type { JsonObject } from '../../src/core/json.js'
-import { knownMembers } from '../../src/translate/known-members.js'
+import { readingOf } from '../../src/translate/decode.js'
 import { TEXT_CODECS } from '../codecs/all.js'
 
 const CODECS: readonly Codec[] = [
@@ -57,7 +57,7 @@ function askedOf(codec: Codec): readonly string[] {
 
 t.test('decoders ask for no member that would not be parsed', async t => {
   for (const codec of CODECS) {
-    const isKnown = knownMembers(codec)
+    const { isKnown } = readingOf(codec)
     const asked = askedOf(codec)
     t.same(
       asked.filter(name => isKnown?.(name) === false),
@@ -68,7 +68,7 @@ t.test('decoders ask for no member that would not be parsed', async t => {
 })
 
 t.test('the native protocol has names in two forms', async t => {
-  const isKnown = knownMembers(TEXT_CODECS.find(({ protocol }) => protocol === 'generate') as Codec)
+  const { isKnown } = readingOf(TEXT_CODECS.find(({ protocol }) => protocol === 'generate') as Codec)
   for (const name of ['generationConfig', 'generation_config', 'system_instruction'])
     t.equal(isKnown?.(name), true, name)
   t.equal(isKnown?.('m'), false)
