@@ -265,7 +265,7 @@ for (const transport of ['fast', 'node'] as const) {
   })
 
   t.test(`${on}: a server that closes ends idle connections, and others when told to`, async t => {
-    const { rig, next } = await onStage(t, transport)
+    const { rig, next } = await onStage(t, transport, { keep_alive: 600_000 })
     const [idle, busy] = [await client(t, rig), await client(t, rig)]
     idle.write(GET)
     const { exchange } = await next()
@@ -291,6 +291,8 @@ for (const transport of ['fast', 'node'] as const) {
     exchange.head(413, ['content-length', '8', 'connection', 'close'])
     exchange.end('too much', 'latin1')
     await closed
+    await turns(5)
+    t.notOk((exchange.connection as Socket).destroyed, 'closed in one direction only')
     socket.write(body)
     t.match(await all(socket), /too much$/)
   })
