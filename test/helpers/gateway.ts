@@ -82,9 +82,7 @@ export const CHAT = { model: 'm', messages: [{ role: 'user', content: 'hello' }]
 export async function startTestGateway(test: Test, yaml: string, options: GatewayOptions = {}): Promise<TestGateway> {
   watchEmitted()
   const folder = mkdtempSync(join(tmpdir(), 'gateway-test-'))
-  // `TEST_TRANSPORT=node` runs tests on the other transport.
-  const transport = process.env.TEST_TRANSPORT === 'node' && !yaml.includes('transport:') ? '\ntransport: node\n' : ''
-  const files = { 'gateway.yaml': yaml + transport, ...options.files }
+  const files = { 'gateway.yaml': yaml, ...options.files }
   for (const [name, text] of Object.entries(files)) await writeInto(folder, name, text)
   const log = new Journal<LogLine>('log')
   const env = { CALLER_KEY: canary('caller'), UPSTREAM_KEY: canary('upstream'), ...options.env }
@@ -132,10 +130,13 @@ function testGateway(test: Test, gateway: Gateway, folder: string, key: string, 
   }
 }
 
+/** `TEST_TRANSPORT=node` runs tests on the other transport. */
 async function writeInto(folder: string, name: string, text: string): Promise<void> {
   const file = join(folder, name)
   await mkdir(dirname(file), { recursive: true })
-  await writeFile(file, text)
+  const isOther =
+    process.env.TEST_TRANSPORT === 'node' && name.startsWith('gateway.yaml') && !text.includes('transport:')
+  await writeFile(file, isOther ? `${text}\ntransport: node\n` : text)
 }
 
 /** A writable that takes JSON lines apart. */
