@@ -44,12 +44,11 @@ function upstreams({ config }: Serving, paint: Paints): readonly string[] {
 
 /** Models without a wildcard come first: clients can use their names unchanged. */
 function models({ config }: Serving): string {
-  const served = Object.entries(config.models).filter(([, { targets }]) =>
-    targets.some(({ upstream }) => config.upstreams[upstream]?.off === undefined),
-  )
-  const names = served.map(([name]) => name)
+  const names = Object.entries(config.models)
+    .filter(([, { targets }]) => targets.some(({ upstream }) => config.upstreams[upstream]?.off === undefined))
+    .map(([name]) => name)
   const fixed = names.filter(name => !name.includes('*'))
-  const off = Object.keys(config.models).length - served.length
+  const off = Object.keys(config.models).length - names.length
   const shown = [...fixed, ...names.filter(name => name.includes('*'))]
   return `models     ${shown.length === 0 ? 'none' : named(shown)}${off === 0 ? '' : `; ${off} off`}`
 }

@@ -1,8 +1,10 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type * as AjvModule from 'ajv'
 import type { ErrorObject } from 'ajv'
+import { isOutOfDescriptors, outOfDescriptors } from '../core/descriptors.js'
 import { isObject, type JsonObject } from '../core/json.js'
 import type { Violation } from '../core/plan.js'
 import { REQUEST_OPTIONS } from './ajv-options.js'
@@ -52,12 +54,38 @@ export function shippedSchemaNames(root: string): readonly string[] {
   return files.map(file => file.slice(0, -'.json'.length))
 }
 
-/** Few of the shipped schemas are ever used by one gateway, and loading all takes milliseconds and megabytes. */
+/** Checks of shipped schemas that have not been loaded. */
+const notLoaded = new Set<() => void>()
+
+/** A start does not wait for them: all together take some 20 ms. Throws `unavailable` where no descriptor is left to read one. */
 function loadedAtFirstUse(file: string): RequestCheck {
   let check: RequestCheck | undefined
-  return document => {
-    check ??= toCheck(require(file))
-    return check(document)
+  const load = (): RequestCheck => {
+    if (check !== undefined) return check
+    try {
+      check = toCheck(require(file))
+    } catch (error) {
+      throw isOutOfDescriptors(error) ? outOfDescriptors(error) : error
+    }
+    notLoaded.delete(load)
+    return check
+  }
+  notLoaded.add(load)
+  return document => load()(document)
+}
+
+/**
+ * Loads the checks of the shipped schemas that have been read so far, one in each turn of the event loop: later there may be no
+ * descriptor left to read their files. What cannot be loaded is tried again when it is used.
+ */
+export async function loadChecks(): Promise<void> {
+  for (const load of [...notLoaded]) {
+    await nextTurn()
+    try {
+      load()
+    } catch {
+      return
+    }
   }
 }
 

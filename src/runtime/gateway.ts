@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { resolve } from 'node:path'
 import type { Writable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
+import { loadChecks } from '../config/schemas.js'
 import { GatewayError } from '../core/errors.js'
 import type { Placement } from '../core/placement.js'
 import type { Caller, Plan } from '../core/plan.js'
@@ -182,6 +183,7 @@ export class Gateway {
     await listen(this.#server, this.plan.listen)
     this.#server.on('error', error => this.#log.error({ error: error.message }, 'listener failed'))
     await this.#sweep()
+    void loadChecks()
     this.#kernel.tasks.start()
     this.#log.info({ address: this.origin, generation: 1, digest: this.plan.digest }, 'listening')
     this.#logDisabled(this.plan)
