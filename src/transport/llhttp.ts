@@ -292,6 +292,7 @@ function lowerCase(name: string): string {
 
 /** Without blanks at its end; llhttp has removed those at its beginning. */
 function trimmed(value: string): string {
-  const last = value.charCodeAt(value.length - 1)
-  return last === 0x20 || last === 0x09 ? value.replace(/[\t ]+$/, '') : value
+  let end = value.length
+  while (end > 0 && (value.charCodeAt(end - 1) === 0x20 || value.charCodeAt(end - 1) === 0x09)) end--
+  return value.slice(0, end)
 }

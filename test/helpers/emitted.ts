@@ -1,9 +1,10 @@
 import { subscribe } from 'node:diagnostics_channel'
+import { ClientPool } from '../../src/transport/client/pool.js'
 import { type OpenApiName, openApi, openApiFolder } from './openapi.js'
 
 /**
  * Every JSON request that a gateway of this process sends to an upstream is checked against the OpenAPI document of the
- * upstream's family, whatever the test is about: one look at what the HTTP client is given. The process ends with an
+ * upstream's family, whatever the test is about: one look at what the HTTP clients are given. The process ends with an
  * error where one does not fit. Files whose clients send, on purpose, what no document allows say so by {@link relaysAnything}.
  */
 
@@ -60,6 +61,11 @@ export function watchEmitted(): void {
   isWatching = true
   if (openApiFolder() === undefined) return
   subscribe('undici:request:create', message => note((message as { request: Created }).request))
+  const { send } = ClientPool.prototype
+  ClientPool.prototype.send = function noted(request, handler) {
+    note(request)
+    send.call(this, request, handler)
+  }
   process.on('exit', () => {
     const found = takeFaults()
     if (found.length === 0) return
@@ -90,7 +96,7 @@ export function noteAsked(id: unknown, route: unknown): void {
   if (typeof id === 'string' && typeof route === 'string') asked.set(id, route.slice(route.indexOf(' ') + 1))
 }
 
-/** What the HTTP client publishes of a request. */
+/** What the HTTP clients are given. */
 interface Created {
   readonly path: string
   readonly headers: readonly string[] | string

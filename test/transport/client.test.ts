@@ -555,3 +555,15 @@ t.test('a pool that is destroyed breaks off what is under way, even before it is
   await upstream.closes.count(1)
   t.equal(pool.size, 0)
 })
+
+t.test('a pool whose only request has no connection yet is destroyed, and closed', async t => {
+  const { upstream, pool } = await stage(t, says(OK))
+  const unsent = begin(pool)
+  await pool.destroy()
+  t.match(unsent.error, { code: 'CONNECTION_CLOSED' })
+
+  const other = poolTo(t, upstream.origin)
+  const last = begin(other)
+  await other.close()
+  t.equal(last.body, 'ok')
+})

@@ -63,6 +63,7 @@ export class ClientPool {
       if (connection === undefined) this.#connect(exchange)
       else connection.begin(exchange)
     }
+    this.#settle()
   }
 
   #connect(exchange: Exchange): void {
@@ -96,7 +97,13 @@ export class ClientPool {
     this.#connections.delete(connection)
     const index = this.#idle.indexOf(connection)
     if (index >= 0) this.#idle.splice(index, 1)
-    if (this.#connections.size === 0) for (const settle of this.#onEmpty.splice(0)) settle()
+    this.#settle()
+  }
+
+  /** Those who wait for the end of all exchanges hear of it. */
+  #settle(): void {
+    if (this.#connections.size > 0 || this.#starting.length > 0) return
+    for (const settle of this.#onEmpty.splice(0)) settle()
   }
 
   #sweep(): void {
@@ -124,12 +131,15 @@ export class ClientPool {
     const reason = closed()
     for (const exchange of this.#starting.splice(0)) exchange.handler.onResponseError(exchange, reason)
     for (const one of [...this.#connections]) one.destroy(reason)
+    this.#settle()
     return ended
   }
 
   #whenEmpty(): Promise<void> {
-    if (this.#connections.size === 0 && this.#starting.length === 0) return Promise.resolve()
-    return new Promise(resolve => this.#onEmpty.push(resolve))
+    return new Promise(resolve => {
+      this.#onEmpty.push(resolve)
+      this.#settle()
+    })
   }
 }
 
