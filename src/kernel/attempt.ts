@@ -39,6 +39,7 @@ export class Attempt implements UpstreamHandler, Source, Worker {
   readonly translator: Translator | undefined
   readonly mayYield: boolean
   readonly key: string
+  isWaiting = false
   readonly #events: AttemptEvents
   readonly #dispatched: number
   readonly #started = performance.now()

@@ -1,15 +1,16 @@
 /** Bytes of answers per turn of the event loop that are processed without looking at the clock. */
 const UNTIMED_BYTES_PER_TURN = 64 * 1024
-/**
- * Time for answers per turn of the event loop, milliseconds; after it other work gets its turn. Short, because the
- * runtime accepts one new connection per turn.
- */
+/** Time for answers per turn of the event loop, milliseconds: the runtime accepts one new connection per turn. */
 const TURN_MS = 3
 /** The same, milliseconds, in a turn that accepted a connection: more connections may be waiting. */
 const ACCEPTING_TURN_MS = 0.1
+/** Places at the beginning of the queue that may be empty. */
+const MAX_EMPTY_PLACES = 1024
 
 /** A relay with part of an answer to process. */
 export interface Worker {
+  /** Only for the queue. */
+  isWaiting: boolean
   /** Processes the next few KiB. A worker with more left waits again. */
   turn(): void
 }
@@ -21,7 +22,9 @@ export interface Worker {
  * KiB in the turns that follow.
  */
 export class EventLoopShares {
-  readonly #line = new Set<Worker>()
+  /** The next one stands at `#first`. Not a `Set`, for the reason that `SlotSet` has. */
+  readonly #line: (Worker | undefined)[] = []
+  #first = 0
   /** Bytes since the last turn. */
   #bytes = 0
   /** When this turn's time is over; undefined if the clock was not read yet. */
@@ -36,8 +39,9 @@ export class EventLoopShares {
       if (this.#bytes > UNTIMED_BYTES_PER_TURN) this.begin()
       return true
     }
-    if (this.#line.size === 0 && performance.now() < this.#end) return true
-    this.#line.add(worker)
+    if (this.#line.length === 0 && performance.now() < this.#end) return true
+    if (!worker.isWaiting) this.#line.push(worker)
+    worker.isWaiting = true
     return false
   }
 
@@ -55,7 +59,7 @@ export class EventLoopShares {
 
   private readonly next = (): void => {
     this.#bytes = 0
-    if (this.#line.size === 0) {
+    if (this.#line.length === 0) {
       this.#end = undefined
       return
     }
@@ -63,11 +67,22 @@ export class EventLoopShares {
     const end = this.#end ?? 0
     // One step each: workers with more left queue again, at the end.
     this.#end = 0
-    for (const worker of this.#line) {
-      this.#line.delete(worker)
+    for (let worker = this.shift(); worker !== undefined; worker = this.shift()) {
       worker.turn()
       if (performance.now() >= end) break
     }
     this.#end = end
+  }
+
+  private shift(): Worker | undefined {
+    const worker = this.#line[this.#first]
+    if (worker === undefined) return undefined
+    this.#line[this.#first++] = undefined
+    if (this.#first === this.#line.length || this.#first === MAX_EMPTY_PLACES) {
+      this.#line.splice(0, this.#first)
+      this.#first = 0
+    }
+    worker.isWaiting = false
+    return worker
   }
 }
