@@ -1,3 +1,4 @@
+import type { CallerPolicy, Tariff } from './bounds.js'
 import type { Codec, Traits } from './codec.js'
 import type { Config, ListenConfig, LogLevel, ResetForm, SpoolConfig, TasksConfig, WebhookConfig } from './config.js'
 import type { Family } from './errors.js'
@@ -199,6 +200,8 @@ export interface Exchange {
   readonly takesJsonAlone: boolean
   readonly timeouts: Timeouts
   readonly retry: RetryPolicy
+  /** Absent: the configuration has no limits and no prices. */
+  readonly tariff?: Tariff
 }
 
 /** A pair of codecs of one operation, and what the encoder has to know of the model. */
@@ -387,6 +390,8 @@ export interface Caller {
   /** Nothing of this caller's requests may be left out in translation. */
   readonly strict: boolean
   readonly models: readonly string[]
+  /** Absent: the configuration has no limits. */
+  readonly policy?: CallerPolicy
 }
 
 export interface Refusal {

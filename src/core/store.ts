@@ -1,4 +1,5 @@
 import { randomInt } from 'node:crypto'
+import type { Accounts } from './accounts.js'
 import { checkPlace, isKey, type Place, StoreError } from './store-place.js'
 
 export * from './store-place.js'
@@ -38,6 +39,7 @@ export interface Store {
   nextDue(namespace: string): Promise<number | undefined>
   /** Records of all owners. Those of one owner are adjacent, in the order of `list`; that of owners is the driver's. */
   scan(namespace: string, range: ScanRange): Promise<readonly StoredRecord[]>
+  readonly accounts: Accounts
   readonly counters: Counters
   readonly ledger: Ledger
   readonly blobs: Blobs

@@ -1,3 +1,4 @@
+import type { Accounts } from '../core/accounts.js'
 import type {
   Blobs,
   Change,
@@ -11,14 +12,16 @@ import type {
   Store,
   StoredRecord,
 } from '../core/store.js'
+import { MemoryAccounts } from './memory-accounts.js'
 
 /** What a driver does with records; each of these is as in {@link Store}. */
-interface Records extends Omit<Store, 'get' | 'counters' | 'ledger' | 'blobs' | 'close'> {
+interface Records extends Omit<Store, 'get' | 'accounts' | 'counters' | 'ledger' | 'blobs' | 'close'> {
   get(place: Place): Promise<StoredRecord | undefined>
 }
 
 /** A store put together from the parts of a driver. */
 export abstract class DriverStore implements Store {
+  readonly accounts: Accounts = new MemoryAccounts(() => undefined)
   abstract readonly counters: Counters
   abstract readonly ledger: Ledger
   abstract readonly blobs: Blobs

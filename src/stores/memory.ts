@@ -14,6 +14,7 @@ import {
   type StoredRecord,
   StoreError,
 } from '../core/store.js'
+import { MemoryAccounts } from './memory-accounts.js'
 import { MemoryBlobs } from './memory-blobs.js'
 import { MemoryCounters, MemoryLedger } from './memory-counters.js'
 
@@ -45,6 +46,7 @@ const RECORD_OVERHEAD_BYTES = 512
 
 /** Keeps records in this process, and forgets them with it. */
 export class MemoryStore implements Store {
+  readonly accounts: MemoryAccounts
   readonly counters: MemoryCounters
   readonly ledger: MemoryLedger
   readonly blobs: MemoryBlobs
@@ -66,6 +68,7 @@ export class MemoryStore implements Store {
     this.#bounds = { ...MEMORY_BOUNDS, ...bounds }
     this.#now = now
     const check = (): void => this.checkOpen()
+    this.accounts = new MemoryAccounts(check)
     this.counters = new MemoryCounters(check)
     this.ledger = new MemoryLedger(this.#bounds.entries, check)
     this.blobs = new MemoryBlobs(this.#bounds.blobs, now, check)

@@ -23,7 +23,8 @@ const LAYERS: readonly (readonly string[])[] = [
   ['index'],
   ['cli'],
   ['runtime'],
-  ['config', 'plan', 'kernel'],
+  ['config', 'plan', 'features'],
+  ['kernel'],
   ['translate'],
   ['codecs', 'wire', 'net', 'stores', 'sinks'],
   ['transport'],
@@ -107,7 +108,7 @@ export const RULES = { layers, pipeline, messages, doors, builtins, disk, vendor
 /** Files and folders of the pipeline that name no feature. Only the list of features does. */
 const PIPELINE =
   /^src\/kernel\/(?:(?:pipeline|call|chain|stages|slot|cancellation|dispatch|attempt|cors|authenticate|in-flight|members|account|upstream-request)\.ts|relay\/|translate\/)/
-const FEATURE = /^src\/kernel\/(?:features\.|resources\/|responses\/|tasks\/|tunnel\/)/
+const FEATURE = /^src\/(?:features\/|kernel\/(?:resources\/|responses\/|tasks\/|tunnel\/))/
 
 function pipeline(source: Source): string[] {
   if (!PIPELINE.test(source.path)) return []

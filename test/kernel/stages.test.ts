@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { GatewayError } from '../../src/core/errors.js'
+import { FEATURES } from '../../src/features/index.js'
 import { chainOf, compileChain } from '../../src/kernel/chain.js'
-import { FEATURES } from '../../src/kernel/features.js'
 import { slot } from '../../src/kernel/slot.js'
 import type { Feature, Stage } from '../../src/kernel/stages.js'
 import { CHAT_ANSWER, chatEvent, chunk, DONE, json, startStream } from '../helpers/answers.js'

@@ -1,0 +1,32 @@
+import type { PriceUnit } from './bounds.js'
+
+/** What one settled attempt, or one task that has ended, used and cost: an entry of the ledger, as JSON. */
+export interface LedgerRecord {
+  /** The request's id and the attempt's number (`…/1`), or `task/ID`. */
+  readonly id: string
+  /** Milliseconds since the epoch. */
+  readonly at: number
+  /** The caller's key. */
+  readonly key: string
+  readonly group?: string
+  /** As the client named it. */
+  readonly model: string
+  /** As the upstream knows it, where that differs. */
+  readonly target?: string
+  readonly upstream: string
+  /** `POST /v1/chat/completions` */
+  readonly route: string
+  readonly units: Readonly<Partial<Record<PriceUnit, number>>>
+  /** Millionths of a USD. */
+  readonly cost: number
+  /** Whether no price was known. */
+  readonly unpriced?: true
+  /** Whether units were counted here because the upstream did not tell them. */
+  readonly estimated?: true
+  /** `ok`, `cancelled`, or the phase in which the attempt failed. */
+  readonly outcome: string
+  /** Of the configuration. */
+  readonly generation: number
+  /** What was added to which account of a budget, in millionths of a USD, so that the two can be compared. */
+  readonly charges: Readonly<Record<string, number>>
+}

@@ -1,0 +1,34 @@
+import { log } from '../kernel/account.js'
+import { answers } from '../kernel/answer.js'
+import { keys } from '../kernel/authenticate.js'
+import { cors } from '../kernel/cors.js'
+import { inFlight } from '../kernel/in-flight.js'
+import { members } from '../kernel/members.js'
+import { batches } from '../kernel/resources/batch/stage.js'
+import { resources } from '../kernel/resources/stage.js'
+import { completions } from '../kernel/responses/completions-stage.js'
+import { responses } from '../kernel/responses/stage.js'
+import type { Feature } from '../kernel/stages.js'
+import { links, tasks } from '../kernel/tasks/stage.js'
+import { clientSecrets, tunnels } from '../kernel/tunnel/stage.js'
+
+/**
+ * Every feature, in the order in which its stages run in each phase. To add one, write a folder with a {@link Feature} and
+ * add it here.
+ */
+export const FEATURES: readonly Feature[] = [
+  cors,
+  links,
+  clientSecrets,
+  keys,
+  inFlight,
+  resources,
+  members,
+  tunnels,
+  batches,
+  responses,
+  completions,
+  tasks,
+  answers,
+  log,
+]
