@@ -347,6 +347,16 @@ export type RawProtocol = {
     readonly seconds?: RawCountPath
     readonly reasoning?: RawCountPath
   }
+  readonly amounts?: {
+    readonly output?: RawCountPath
+    readonly choices?: RawCountPath
+    readonly images?: RawCountPath
+    readonly characters?: RawCountPath
+    readonly items?: RawCountPath
+    readonly seconds?: RawCountPath
+    readonly audio?: boolean
+    readonly free?: boolean
+  }
   readonly members?: RawMembers
   readonly vectors?: { readonly at: string; readonly format: string }
   readonly messages?: {

@@ -244,6 +244,8 @@ export interface ProtocolConfig {
   readonly stream_error?: 'family' | 'responses'
   /** Where usage is, in dotted paths from the top of the JSON answer or event. */
   readonly usage?: UsageConfig
+  /** Where requests say how much they ask for, in dotted paths. */
+  readonly amounts?: AmountsConfig
   /** What becomes of members of requests that name models, or say where the request goes. */
   readonly members?: MembersConfig
   /** Where answers hold vectors, and which member of requests says how these are written. */
@@ -285,6 +287,16 @@ interface RateLimitHeaders {
 }
 
 export type ResetForm = 'duration' | 'time'
+
+/** Dotted paths; of several the largest number counts. */
+export type AmountsConfig = Readonly<
+  Partial<Record<'output' | 'choices' | 'images' | 'characters' | 'items' | 'seconds', string | readonly string[]>>
+> & {
+  /** The body has sound to be heard. */
+  readonly audio?: boolean
+  /** Upstreams charge nothing. */
+  readonly free?: boolean
+}
 
 /** Dotted paths; the numbers at several of them are added up. */
 export type UsageConfig = Readonly<

@@ -1,6 +1,15 @@
 import type { CallerPolicy, Tariff } from './bounds.js'
 import type { Codec, Traits } from './codec.js'
-import type { Config, ListenConfig, LogLevel, ResetForm, SpoolConfig, TasksConfig, WebhookConfig } from './config.js'
+import type {
+  Config,
+  ListenConfig,
+  LogLevel,
+  RateLimitsConfig,
+  ResetForm,
+  SpoolConfig,
+  TasksConfig,
+  WebhookConfig,
+} from './config.js'
 import type { Family } from './errors.js'
 import type { Limits, Retry, Timeouts } from './limits.js'
 import type { MediaConfig } from './media.js'
@@ -285,6 +294,10 @@ export interface Protocol {
   readonly binary: boolean | undefined
   readonly streamError: 'family' | 'responses'
   readonly usage: UsagePaths | undefined
+  /** Absent: an answer may have any length. */
+  readonly amounts?: AmountPaths
+  /** Headers that tell clients of their rate limits. */
+  readonly rateLimits?: RateLimitsConfig
   readonly vectors: VectorRule | undefined
   /** What a tunnel reads of the messages that pass. */
   readonly messages: MessageRules
@@ -324,6 +337,25 @@ export interface Subprotocols {
  * the same two names are places of one number.
  */
 export type UsagePaths = Readonly<Partial<Record<keyof Usage, readonly (readonly string[])[]>>>
+
+/** Where requests say how much they ask for: paths, split, of which the largest number counts. None: it is not asked for. */
+export interface AmountPaths {
+  /** Most tokens of an answer. */
+  readonly output: readonly (readonly string[])[]
+  /** Number of answers, or a list with an element for each. */
+  readonly choices: readonly (readonly string[])[]
+  readonly images: readonly (readonly string[])[]
+  /** Text to be spoken. */
+  readonly characters: readonly (readonly string[])[]
+  /** A list of prompts, each with answers of its own, or of what is searched. */
+  readonly items: readonly (readonly string[])[]
+  /** Of video. */
+  readonly seconds: readonly (readonly string[])[]
+  /** Whether the body has sound to be heard. */
+  readonly audio: boolean
+  /** Whether upstreams charge nothing. */
+  readonly free: boolean
+}
 
 /** Tokens, as the upstream counted them. */
 export interface Usage extends TextUsage {

@@ -1,7 +1,7 @@
-import type { ProtocolConfig, UsageConfig } from '../core/config.js'
+import type { AmountsConfig, ProtocolConfig, UsageConfig } from '../core/config.js'
 import { DEFAULTS } from '../core/defaults.generated.js'
-import type { Protocol, Subprotocols, Usage, UsagePaths } from '../core/plan.js'
-import { parsePath } from '../wire/json-edit.js'
+import type { AmountPaths, Protocol, Subprotocols, Usage, UsagePaths } from '../core/plan.js'
+import { type Path, parsePath } from '../wire/json-edit.js'
 import { NameSet } from './names.js'
 
 /** Protocols by name, each made once, so that routes that speak the same have the same object. */
@@ -23,7 +23,8 @@ export class Protocols {
 }
 
 function compileProtocol(name: string, config: ProtocolConfig): Protocol {
-  const { end, binary, stream_error, usage, vectors, messages, subprotocols, unknown_model } = config
+  const { end, binary, stream_error, usage, amounts, rate_limits, vectors, messages, subprotocols, unknown_model } =
+    config
   return {
     name,
     end: end && {
@@ -35,6 +36,8 @@ function compileProtocol(name: string, config: ProtocolConfig): Protocol {
     binary: binary ?? (usage === undefined ? undefined : false),
     streamError: stream_error ?? DEFAULTS.protocol.stream_error,
     usage: compileUsage(usage),
+    ...(amounts !== undefined && { amounts: compileAmounts(amounts) }),
+    ...(rate_limits !== undefined && { rateLimits: rate_limits }),
     vectors: vectors && { at: parsePath(vectors.at), format: vectors.format },
     messages: { counted: messages?.counted ?? [], errorEvent: messages?.error_event ?? false },
     subprotocols: subprotocols && compileSubprotocols(subprotocols),
@@ -49,6 +52,21 @@ function compileProtocol(name: string, config: ProtocolConfig): Protocol {
 function compileSubprotocols({ pass = [], answer = [] }: NonNullable<ProtocolConfig['subprotocols']>): Subprotocols {
   const passed = new NameSet(pass)
   return { pass: name => passed.has(name), answer }
+}
+
+function compileAmounts(config: AmountsConfig): AmountPaths {
+  const paths = (written: string | readonly string[] = []): readonly Path[] => [written].flat().map(parsePath)
+  const { output, choices, images, characters, items, seconds, audio = false, free = false } = config
+  return {
+    output: paths(output),
+    choices: paths(choices),
+    images: paths(images),
+    characters: paths(characters),
+    items: paths(items),
+    seconds: paths(seconds),
+    audio,
+    free,
+  }
 }
 
 const COUNTS: Readonly<Record<keyof UsageConfig, keyof Usage>> = {
