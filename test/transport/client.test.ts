@@ -66,11 +66,24 @@ t.test('a body has its length, and what has none says so only where one is expec
 
 t.test('a large body arrives whole', async t => {
   const { upstream, pool } = await stage(t, says(OK))
-  for (const size of [1, 16 * 1024, 16 * 1024 + 1, 5 * 1024 * 1024]) {
+  for (const size of [1, 16 * 1024, 63 * 1024, 64 * 1024, 5 * 1024 * 1024]) {
     const body = Buffer.alloc(size, 'abc')
     await ask(pool, { method: 'POST', body })
     t.ok(upstream.requests.items.at(-1)?.body.equals(body), `${size} bytes`)
   }
+})
+
+t.test('bodies of requests at the same time do not mix, also where the upstream takes them slowly', async t => {
+  const { upstream, pool } = await stage(t, says(OK))
+  const bodies = Array.from({ length: 200 }, (_, index) =>
+    Buffer.alloc(60 * 1024, String.fromCharCode(33 + (index % 90))),
+  )
+  await Promise.all(bodies.map(body => ask(pool, { method: 'POST', body })))
+  const mixed = upstream.requests.items.filter(({ body }) => !body.equals(Buffer.alloc(60 * 1024, body.subarray(0, 1))))
+  t.equal(upstream.requests.items.length, bodies.length)
+  t.equal(mixed.length, 0, 'each is one letter')
+  const firsts = (all: readonly Buffer[]): string[] => all.map(body => String(body.subarray(0, 1))).toSorted()
+  t.same(firsts(upstream.requests.items.map(({ body }) => body)), firsts(bodies))
 })
 
 t.test('what would be another header, or another request, to the upstream is not sent', async t => {
