@@ -2,7 +2,6 @@ import type { AttemptNote, CommonParts, Outcome, RequestEntry } from '../core/en
 import type { ErrorCode, GatewayError } from '../core/errors.js'
 import { Blocked } from '../net/media-url.js'
 import { commonParts } from '../sinks/request-line.js'
-import { sumOfUsage } from '../wire/usage.js'
 import type { Call } from './call.js'
 import type { Failure } from './failure.js'
 import { traceId } from './heads.js'
@@ -36,8 +35,8 @@ export const log: Feature = {
 
 /** Whether one attempt answered it well, and its line needs nothing more than that of any other. */
 function isGood(call: Call): boolean {
-  const { attempts, error, status, spent, trailing, truncated, early, closed, dropped, losses, request } = call
-  if (error !== undefined || status >= 400 || spent !== undefined || closed !== undefined) return false
+  const { attempts, error, status, trailing, truncated, early, closed, dropped, losses, request } = call
+  if (error !== undefined || status >= 400 || closed !== undefined) return false
   if (trailing > 0 || truncated || early || dropped.length > 0 || (losses !== undefined && losses.dropped.length > 0))
     return false
   return attempts.length === 1 && attempts[0]?.phase === 'ok' && request.headers.traceparent === undefined
@@ -114,7 +113,7 @@ function account(call: Call): RequestEntry {
     trailing: call.trailing,
     truncated: call.truncated,
     early: call.early,
-    usage: call.spent === undefined ? call.usage : sumOfUsage(call.usage, call.spent),
+    usage: call.usage,
     closed: call.closed,
     dropped:
       call.dropped.length === 0

@@ -1,15 +1,15 @@
 import { madeBuffers } from '../core/dead-buffers.js'
 import { GatewayError } from '../core/errors.js'
 import type { RetryCondition } from '../core/limits.js'
-import type { Exchange, Route } from '../core/plan.js'
+import type { Exchange, Route, Usage } from '../core/plan.js'
 import type { UpstreamController, UpstreamHandler, UpstreamPool, UpstreamRequest } from '../net/pools.js'
 import type { Translator } from '../translate/translator.js'
 import type { Call } from './call.js'
 import type { Worker } from './event-loop-shares.js'
 import type { Failure } from './failure.js'
+import type { GatedAttempt } from './gated-attempt.js'
 import { openRelay } from './relay/open.js'
 import type { Relay, Source } from './relay/relay.js'
-import type { Outcome } from './stages.js'
 import { logAnswered, logSent } from './trail.js'
 import { openTranslation } from './translate/open.js'
 import { classify, noConnection } from './upstream-errors.js'
@@ -23,13 +23,6 @@ const LINGER_MS = 1000
  */
 type Phase = 'queue' | 'connect' | 'first_byte' | 'content' | 'lingering' | 'over'
 
-interface AttemptEvents {
-  /** Before a byte of its answer had reached the client. */
-  failed(failure: Failure): void
-  /** Once, and before `failed`. */
-  ended(outcome: Outcome): void
-}
-
 /** One try at one target: the upstream's side of a call. */
 export class Attempt implements UpstreamHandler, Source, Worker {
   readonly call: Call
@@ -40,7 +33,8 @@ export class Attempt implements UpstreamHandler, Source, Worker {
   readonly mayYield: boolean
   readonly key: string
   isWaiting = false
-  readonly #events: AttemptEvents
+  readonly #gated: GatedAttempt
+  readonly #report: (failure: Failure) => void
   readonly #dispatched: number
   readonly #started = performance.now()
   #phase: Phase = 'connect'
@@ -60,24 +54,35 @@ export class Attempt implements UpstreamHandler, Source, Worker {
   /** Its slot in the watchdog, while it lingers. */
   #watched = 0
 
-  /** `dispatched` is when the first attempt of the call began; the `total` time-out counts from there. */
+  /**
+   * `dispatched` is when the first attempt of the call began; the `total` time-out counts from there. `report` hears of a failure
+   * before a byte of its answer had reached the client.
+   */
   constructor(
-    call: Call,
+    gated: GatedAttempt,
     route: Route,
-    exchange: Exchange,
     translator: Translator | undefined,
     dispatched: number,
     mayYield: boolean,
-    events: AttemptEvents,
+    report: (failure: Failure) => void,
   ) {
-    this.call = call
-    this.key = call.key
+    this.#gated = gated
+    this.call = gated.call
+    this.key = gated.call.key
     this.route = route
-    this.exchange = exchange
+    this.exchange = gated.exchange
     this.translator = translator
     this.#dispatched = dispatched
     this.mayYield = mayYield
-    this.#events = events
+    this.#report = report
+  }
+
+  get usage(): Usage | undefined {
+    return this.#gated.usage
+  }
+
+  set usage(usage: Usage | undefined) {
+    this.#gated.usage = usage
   }
 
   send(request: UpstreamRequest): void {
@@ -102,6 +107,7 @@ export class Attempt implements UpstreamHandler, Source, Worker {
       controller.abort(new Error('the call is over'))
       return
     }
+    this.#gated.isSent = true
     this.enter('first_byte')
   }
 
@@ -222,9 +228,9 @@ export class Attempt implements UpstreamHandler, Source, Worker {
     if (!this.call.write(bytes, this.resume)) this.pause()
   }
 
-  complete(upstreamEnded: boolean): void {
+  complete(upstreamEnded: boolean, whole = 0): void {
     if (this.#phase === 'over') return
-    this.record('ok')
+    this.record('ok', this.call.error, whole)
     if (upstreamEnded) {
       this.#phase = 'over'
       return
@@ -236,13 +242,14 @@ export class Attempt implements UpstreamHandler, Source, Worker {
 
   failed(condition: RetryCondition, error: GatewayError, answer?: Failure['answer']): void {
     if (this.#phase === 'over') return
-    this.record(typeof condition === 'number' ? 'status' : condition)
+    this.#relay?.settle()
+    this.record(typeof condition === 'number' ? 'status' : condition, error)
     this.stop()
-    this.#events.failed(answer === undefined ? { condition, error } : { condition, error, answer })
+    this.#report(answer === undefined ? { condition, error } : { condition, error, answer })
   }
 
   brokeOff(error: GatewayError): void {
-    this.record(error.details.phase ?? 'reset')
+    this.record(error.details.phase ?? 'reset', error)
     this.call.error ??= error
     this.call.truncated = error.code === 'upstream_truncated'
     this.stop()
@@ -253,7 +260,7 @@ export class Attempt implements UpstreamHandler, Source, Worker {
   cancel(): void {
     if (this.#phase === 'over' || this.#phase === 'lingering') return
     this.#relay?.settle()
-    this.record('cancelled')
+    this.record('cancelled', this.call.error)
     this.stop()
   }
 
@@ -316,10 +323,10 @@ export class Attempt implements UpstreamHandler, Source, Worker {
     this.#controller?.abort(new Error('the exchange is over'))
   }
 
-  private record(phase: string): void {
+  private record(phase: string, error: GatewayError | undefined, whole = 0): void {
     if (this.#noted) return
     this.#noted = true
-    this.#events.ended({ phase, status: this.#status })
+    this.#gated.end(phase, this.#status, error, whole)
     const { upstream, model } = this.exchange
     const milliseconds = Math.round((performance.now() - this.#started) * 100) / 100
     this.call.attempts.push({ upstream: upstream.name, model, phase, status: this.#status, milliseconds })

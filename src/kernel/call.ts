@@ -9,6 +9,7 @@ import type { Caller, Exchange, Match, Miss, Route, Usage } from '../core/plan.j
 import type { OverflowFile } from '../stores/overflow.js'
 import type { Spool } from '../stores/spool.js'
 import type { HttpExchange } from '../transport/exchange.js'
+import { sumOfUsage } from '../wire/usage.js'
 import { addDroppedHeader, errorHeaders } from './answer-head.js'
 import type { Body } from './body.js'
 import { Cancellation } from './cancellation.js'
@@ -23,11 +24,19 @@ import type { Watched, Work } from './watchdog.js'
 
 /** What a call itself runs of the stages of its route; `chain.ts` has all of them. */
 export interface CallHooks {
-  readonly onUsage: readonly ((call: Call, usage: Usage) => void)[]
   readonly onAnswerHead: readonly ((call: Call, status: number, headers: string[]) => void)[]
   readonly beforeEnd: readonly ((call: Call) => void | Promise<void>)[]
   readonly settle: readonly ((call: Call) => void)[]
   readonly record: readonly ((call: Call) => void)[]
+}
+
+/** What one of the attempts of a call has used so far. */
+export interface AttemptUsage {
+  /** The one that began before it. */
+  readonly before: AttemptUsage | undefined
+  /** Counts up from 1. */
+  readonly number: number
+  readonly usage: Usage | undefined
 }
 
 /**
@@ -75,8 +84,8 @@ export class Call extends Slots implements Watched, InFlight {
   /** Whether the answer began before the request was complete. */
   early = false
   truncated = false
-  /** Usage of failed attempts. */
-  spent: Usage | undefined
+  /** The attempt that began last; only for attempts. */
+  lastAttempt: AttemptUsage | undefined
   /** How a WebSocket that was passed through ended. */
   closed: RequestEntry['closed']
   /** Whether the client waits for a whole answer, so that one which is not finished is an error. */
@@ -103,7 +112,6 @@ export class Call extends Slots implements Watched, InFlight {
   readonly #watched: number
   #match: Match | Miss | undefined
   #chain: CallHooks | undefined
-  #usage: Usage | undefined
   #settled = false
   /** Nothing more can be sent: the answer is complete, broken off, or has lost its client. */
   #closed = false
@@ -147,14 +155,13 @@ export class Call extends Slots implements Watched, InFlight {
     return this.#chain
   }
 
-  /** Usage so far. */
+  /** Usage so far, of all attempts together. */
   get usage(): Usage | undefined {
-    return this.#usage
-  }
-
-  set usage(usage: Usage | undefined) {
-    this.#usage = usage
-    if (usage !== undefined) for (const onUsage of this.chain.onUsage) onUsage(this, usage)
+    let sum: Usage | undefined
+    for (let attempt = this.lastAttempt; attempt !== undefined; attempt = attempt.before) {
+      if (attempt.usage !== undefined) sum = sumOfUsage(sum, attempt.usage)
+    }
+    return sum
   }
 
   /** Lets an observer see the answer's bytes, beside those that do already. */

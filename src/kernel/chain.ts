@@ -1,9 +1,8 @@
-import type { GatewayError } from '../core/errors.js'
 import type { Exchange } from '../core/plan.js'
 import { unauthenticated } from '../core/refusals.js'
 import type { Body } from './body.js'
 import type { Call, CallHooks } from './call.js'
-import { type AttemptView, type Feature, type Maybe, NO_KEY, type Outcome, type Site, type Stage } from './stages.js'
+import { type Feature, type Maybe, NO_KEY, type Service, type Site, type Stage } from './stages.js'
 
 /** One step of a request. A promise parks the request until it settles. */
 type Step = (call: Call) => Maybe<void>
@@ -14,6 +13,7 @@ type Hook<K extends keyof Stage> = readonly NonNullable<Stage[K]>[]
 export interface Chain extends CallHooks {
   readonly steps: readonly Step[]
   readonly pairs: readonly Pick<Stage, 'beforeAttempt' | 'afterAttempt'>[]
+  readonly onUsage: Hook<'onUsage'>
   readonly onUpstreamRequest: Hook<'onUpstreamRequest'>
   readonly onUpstreamBody: Hook<'onUpstreamBody'>
   readonly relay: Hook<'relay'>
@@ -42,9 +42,15 @@ export function chainOf(call: Call): Chain {
 
 const NONE: readonly never[] = Object.freeze([])
 
+/** A feature, and what of it lives as long as the process. */
+export interface OpenFeature {
+  readonly feature: Feature
+  readonly service: Service
+}
+
 /** Compiles the chain of a route: pure, without input or output. Throws where two features want the same place. */
-export function compileChain(features: readonly Feature[], site: Site, own: OwnSteps): Chain {
-  const stages = features.flatMap(feature => feature.compile(site) ?? [])
+export function compileChain(features: readonly OpenFeature[], site: Site, own: OwnSteps): Chain {
+  const stages = features.flatMap(({ feature, service }) => feature.compile(site, service) ?? [])
   const names = new Map<string, readonly string[]>()
   const those = <K extends keyof Stage>(hook: K): readonly Stage[] => {
     const found = stages.filter(stage => stage[hook] !== undefined)
@@ -176,58 +182,5 @@ export function advance(call: Call, from = 0): void {
       return
     }
     if (call.answered) return
-  }
-}
-
-/** The gates of one attempt: those that it has passed hear of its end, once and in reverse order. */
-export class Gates {
-  readonly #attempt: AttemptView
-  #passed = 0
-  #open = true
-
-  private constructor(attempt: AttemptView) {
-    this.#attempt = attempt
-  }
-
-  /**
-   * Leads an attempt through the gates of its chain: `ask` once it has passed all, `skip` with the error of the first that is
-   * shut. A chain without gates asks at once, and has none.
-   */
-  static pass(attempt: AttemptView, ask: () => void, skip: (shut: GatewayError) => void): Gates | undefined {
-    if (chainOf(attempt.call).pairs.length === 0) {
-      ask()
-      return undefined
-    }
-    const gates = new Gates(attempt)
-    gates
-      .enter()
-      .then(shut => (shut === undefined ? ask() : skip(shut)))
-      .catch((cause: unknown) => attempt.call.fail(cause))
-    return gates
-  }
-
-  /** Asks the gates in turn; the error of the first that is shut. For those before it the attempt has ended then. */
-  private async enter(): Promise<GatewayError | undefined> {
-    for (const { beforeAttempt, afterAttempt } of chainOf(this.#attempt.call).pairs) {
-      const shut = await beforeAttempt?.(this.#attempt)
-      if (shut !== undefined) {
-        this.end({ phase: 'skipped', status: undefined })
-        return shut
-      }
-      if (!this.#open) {
-        // The call ended while this gate was deciding: it gives back what it took.
-        afterAttempt?.(this.#attempt, { phase: 'cancelled', status: undefined })
-        throw new Error('the attempt ended while it waited')
-      }
-      this.#passed++
-    }
-    return undefined
-  }
-
-  end(outcome: Outcome): void {
-    if (!this.#open) return
-    this.#open = false
-    const { pairs } = chainOf(this.#attempt.call)
-    for (let at = this.#passed - 1; at >= 0; at--) pairs[at]?.afterAttempt?.(this.#attempt, outcome)
   }
 }

@@ -9,8 +9,8 @@ import { noteCause } from './account.js'
 import { Attempt } from './attempt.js'
 import type { Body, HeldBody } from './body.js'
 import type { Call } from './call.js'
-import { Gates } from './chain.js'
 import type { Failure } from './failure.js'
+import { GatedAttempt } from './gated-attempt.js'
 import { bodyWithMembers } from './members.js'
 import { passAnswer } from './passed-refusal.js'
 import { logFailed } from './trail.js'
@@ -37,8 +37,8 @@ export class Dispatch implements Work {
   #tries = 0
   #repeated = false
   #attempt: Attempt | undefined
-  /** Those of the target at hand, if stages have any. */
-  #gates: Gates | undefined
+  /** The attempt at the target at hand, from before its gates on. */
+  #gated: GatedAttempt | undefined
   /** The client's request as its protocol has it, once a target that speaks another one has come up. */
   #decoded: DecodedRequest | undefined
   #media: RemoteMedia | undefined
@@ -75,7 +75,7 @@ export class Dispatch implements Work {
     this.#media?.cancel()
     this.#others?.cancel()
     this.#attempt?.cancel()
-    this.#gates?.end({ phase: 'cancelled', status: undefined })
+    this.#gated?.end('cancelled', undefined, this.#call.error)
   }
 
   cut(error: GatewayError): boolean {
@@ -87,8 +87,8 @@ export class Dispatch implements Work {
     if (exchange === undefined) throw new Error('no exchange is left')
     this.#next++
     this.#tries++
-    this.#gates = Gates.pass(
-      { call: this.#call, exchange },
+    this.#gated = new GatedAttempt(this.#call, exchange)
+    this.#gated.pass(
       () => this.ask(exchange),
       shut => this.skip(shut),
     )
@@ -138,6 +138,7 @@ export class Dispatch implements Work {
     // What one exchange gets otherwise than it came is read for that one alone.
     if (body === this.#body) this.#decoded = decoded
     if (translation.client === estimate) {
+      this.#gated?.end('skipped')
       answerEstimate(call, translation.server, decoded)
       return
     }
@@ -167,11 +168,11 @@ export class Dispatch implements Work {
 
   private attempt(exchange: Exchange, translator: Translator | undefined): Attempt {
     const mayYield = this.#next < this.#exchanges.length && this.hasTries(exchange)
-    const gates = this.#gates
-    const attempt = new Attempt(this.#call, this.#route, exchange, translator, this.#started, mayYield, {
-      failed: failure => this.failed(exchange, failure, translator),
-      ended: outcome => gates?.end(outcome),
-    })
+    const gated = this.#gated
+    if (gated === undefined) throw new Error('an attempt passes its gates first')
+    const attempt = new Attempt(gated, this.#route, translator, this.#started, mayYield, failure =>
+      this.failed(exchange, failure, translator),
+    )
     this.#attempt = attempt
     return attempt
   }
@@ -198,7 +199,8 @@ export class Dispatch implements Work {
   private async rescue(exchange: Exchange, failure: Failure, translator: Translator): Promise<void> {
     const call = this.#call
     const write = (bytes: Uint8Array): void => void call.write(bytes, () => undefined)
-    const answering = { call, route: this.#route, exchange, write, complete: () => undefined }
+    // What the others used has been counted.
+    const answering = { call, route: this.#route, exchange, usage: undefined, write, complete: () => undefined }
     const isAnswered = await sendOthers(answering, translator)
     if (!isAnswered) this.logFailure(failure)
   }

@@ -32,7 +32,11 @@ export interface InFlight {
 export interface Server {
   /** Prepares a plan that is about to go live. Throws where it cannot be served. */
   compile(kernel: Kernel, plan: Plan): void
+  /** The plan has gone live. */
+  adopt(plan: Plan): void
   handle(kernel: Kernel, request: HttpExchange): void
+  /** The process ends; the store is still open. */
+  close(kernel: Kernel): Promise<void>
 }
 
 /** What all requests of a process share. */
@@ -129,7 +133,13 @@ export class Kernel {
     this.memory.answers.resize(capacity)
     this.memory.bodies.resize(this.bodyCapacity())
     this.tasks.adopt(next.plan)
+    this.#server.adopt(next.plan)
     last.retire()
+  }
+
+  /** Nothing is in flight any more: what features still hold goes to the store. */
+  async close(): Promise<void> {
+    await this.#server.close(this)
   }
 
   /** Gives the place by which it is to leave, once. */

@@ -5,12 +5,12 @@ import { unrouted } from '../core/refusals.js'
 import type { HttpExchange, HttpRequest } from '../transport/exchange.js'
 import { admit } from './admit.js'
 import { Call } from './call.js'
-import { advance, type Chain, chainOf, compileChain, keepBody, type OwnSteps } from './chain.js'
+import { advance, type Chain, chainOf, compileChain, keepBody, type OpenFeature, type OwnSteps } from './chain.js'
 import { Dispatch } from './dispatch.js'
 import { checkHead } from './heads.js'
 import type { Kernel, Server } from './kernel.js'
 import { resolve } from './resolve.js'
-import type { Feature } from './stages.js'
+import type { Feature, Service } from './stages.js'
 import { logArrival, logCandidates } from './trail.js'
 
 /**
@@ -19,6 +19,7 @@ import { logArrival, logCandidates } from './trail.js'
  */
 export class Pipeline implements Server {
   readonly #features: readonly Feature[]
+  #open: readonly OpenFeature[] | undefined
   /** By plan and route; undefined means paths that no route serves. */
   readonly #chains = new WeakMap<Plan, ReadonlyMap<Route | undefined, Chain>>()
 
@@ -27,13 +28,35 @@ export class Pipeline implements Server {
     this.#features = features
   }
 
-  /** Compiles the chains of a plan that is about to go live. Throws where features exclude each other. */
+  /**
+   * Compiles the chains of a plan that is about to go live. Throws where features exclude each other. The first time it opens
+   * the features: a pipeline is for one kernel.
+   */
   compile(kernel: Kernel, plan: Plan): void {
+    this.#open ??= this.#features.map(feature => ({ feature, service: feature.open?.(kernel) ?? NO_SERVICE }))
+    const open = this.#open
     const chains = new Map<Route | undefined, Chain>()
     for (const route of [undefined, ...plan.routes]) {
-      chains.set(route, compileChain(this.#features, { kernel, plan, route }, OWN_STEPS))
+      chains.set(route, compileChain(open, { kernel, plan, route }, OWN_STEPS))
     }
     this.#chains.set(plan, chains)
+  }
+
+  adopt(plan: Plan): void {
+    for (const { service } of this.#open ?? []) service.adopt?.(plan)
+  }
+
+  /** Closes the features, the last first. What one of them throws is reported; all have some seconds together. */
+  async close(kernel: Kernel): Promise<void> {
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<void>(resolve => {
+      timer = setTimeout(resolve, MAX_CLOSE_MS)
+    })
+    const closed = (this.#open ?? []).toReversed().map(async ({ feature, service }) => {
+      await Promise.resolve(service.close?.()).catch(cause => kernel.onStageFault(feature.name, 'close', cause))
+    })
+    await Promise.race([Promise.all(closed), late])
+    clearTimeout(timer)
   }
 
   /** The chain of a route of a plan in service; without one, that of paths which no route serves. */
@@ -56,6 +79,11 @@ export class Pipeline implements Server {
     return call
   }
 }
+
+const NO_SERVICE: Service = Object.freeze({})
+
+/** How long features may take to close, milliseconds. */
+const MAX_CLOSE_MS = 5000
 
 const OWN_STEPS: OwnSteps = {
   begin(call) {

@@ -6,6 +6,7 @@ import type { Failure } from './failure.js'
 import type { Kernel } from './kernel.js'
 import type { Relay, Source } from './relay/relay.js'
 import type { UpstreamHeaders } from './response-headers.js'
+import type { Slots } from './slot.js'
 import type { Tap } from './tap.js'
 
 export type Maybe<T> = T | Promise<T>
@@ -56,11 +57,14 @@ export interface Stage {
   /** Observes the bytes of a relayed answer as the client gets them. `events`: it is an event stream. */
   observe?(source: Source, events: boolean): Tap | undefined
   /**
-   * The usage of the call so far, each time it changes. Sessions report it many times. To end the call, use `call.cut`: what
-   * this hook, `afterAttempt` and `onAnswerHead` throw is logged, and changes nothing.
+   * The usage of the call so far, each time that of an attempt changes. Sessions report it many times. To end the call, use
+   * `call.cut`: what this hook, `afterAttempt` and `onAnswerHead` throw is logged, and changes nothing.
    */
-  onUsage?(call: Call, usage: Usage): void
-  /** Once for each attempt that `beforeAttempt` has let pass, in reverse order, however the attempt ends. */
+  onUsage?(call: Call, usage: Usage, attempt: AttemptView): void
+  /**
+   * Once for each attempt that `beforeAttempt` has let pass, in reverse order, however the attempt ends. Its usage is final,
+   * and the end of the answer (`beforeEnd`) is still to come; the head of an answer that is sent whole, too.
+   */
   afterAttempt?(attempt: AttemptView, outcome: Outcome): void
   /** The last candidate has failed. True: the stage answers the request in another way. */
   onExhausted?(call: Call, failure: Failure, body: Body): boolean
@@ -80,17 +84,34 @@ export interface Stage {
   record?(call: Call): void
 }
 
-/** One attempt as stages see it. */
-export interface AttemptView {
+/** One attempt as stages see it: one object from `beforeAttempt` to `afterAttempt`, with slots for what features know of it. */
+export interface AttemptView extends Slots {
   readonly call: Call
   readonly exchange: Exchange
+  /** Counts up from 1 in its call; those that a gate refused count, too. */
+  readonly number: number
+  /** Whether it is one of several calls that one request takes (`n` images of a model that makes one), and not the first. */
+  readonly isFurther: boolean
+  /** Whether the upstream may have got some of the request. What was not sent costs nothing. */
+  readonly isSent: boolean
+  /** What the upstream says that this attempt used, so far; final in `afterAttempt`. */
+  readonly usage: Usage | undefined
 }
 
-/** How an attempt ended: `ok`, `cancelled`, a phase (`connect`, `first_byte`, …) or `status`. */
+/** How an attempt ended, and what of its answer the client has got, or is about to get. */
 export interface Outcome {
+  /** `ok`, `skipped` (it was not made), `cancelled`, `status`, or the phase in which it failed: `connect`, `first_byte`, … */
   readonly phase: string
   /** HTTP status of the upstream; undefined if it sent none. */
   readonly status: number | undefined
+  /** Why it did not end well. */
+  readonly error: GatewayError | undefined
+  /** Whether the client's answer had begun. */
+  readonly begun: boolean
+  /** Bytes of the answer's body, framing included. */
+  readonly bytes: number
+  /** Events with content of a stream; messages of both sides of a tunnel. */
+  readonly events: number
 }
 
 /** What a feature may know when the chain of a route is compiled. `route` is absent for paths that no route serves. */
@@ -100,9 +121,22 @@ export interface Site {
   readonly route: Route | undefined
 }
 
+/** What of a feature lives as long as the process. */
+export interface Service {
+  /** A new plan has gone live; its chains have been compiled. Must not throw. */
+  adopt?(plan: Plan): void
+  /**
+   * The process ends: no request is in flight, no attempt and no task is under way, and the store is still open. Waited for
+   * some seconds at most.
+   */
+  close?(): Promise<void>
+}
+
 /** A capability of the gateway. Its place in the list of features is its place in every phase. */
-export interface Feature {
+export interface Feature<S extends Service = Service> {
   readonly name: string
+  /** What it needs once a process, before the first plan is compiled: `compile` gets it each time. */
+  open?(kernel: Kernel): S
   /** The feature's stage for a route of a new plan; undefined where the route does not need it, which then costs nothing. */
-  compile(site: Site): Stage | undefined
+  compile(site: Site, service: S): Stage | undefined
 }

@@ -294,6 +294,7 @@ export class Gateway {
     await this.#sweeper.stop()
     await this.#kernel.spooler.close()
     await this.#kernel.state.settled()
+    await this.#kernel.close()
     await this.#store.close()
     await this.#log.close()
     this.#ended()

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { GatewayError } from '../../src/core/errors.js'
 import { FEATURES } from '../../src/features/index.js'
-import { chainOf, compileChain } from '../../src/kernel/chain.js'
+import { chainOf, compileChain, type OpenFeature } from '../../src/kernel/chain.js'
 import { slot } from '../../src/kernel/slot.js'
 import type { Feature, Stage } from '../../src/kernel/stages.js'
 import { CHAT_ANSWER, chatEvent, chunk, DONE, json, startStream } from '../helpers/answers.js'
@@ -198,7 +198,10 @@ t.test('a route has the stages that it needs, and no others', async t => {
 })
 
 t.test('two features that serve one route are an error when the plan is compiled', async t => {
-  const serving = (name: string): Feature => ({ name, compile: () => ({ name, serve: () => undefined }) })
+  const serving = (name: string): OpenFeature => ({
+    feature: { name, compile: () => ({ name, serve: () => undefined }) },
+    service: {},
+  })
   const step = (): void => undefined
   const own = { begin: step, match: step, readBody: step, resolve: step, dispatch: step }
   const site = { route: { id: 'GET /x', lane: 'answer' } } as never

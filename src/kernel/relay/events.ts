@@ -119,17 +119,17 @@ export class EventRelay implements Relay {
 
   settle(): void {
     const { call } = this.#attempt
-    call.events = this.#stream.content
+    if (this.#begun) call.events = this.#stream.content
     call.trailing = this.#stream.trailing
     // Some protocols report the usage of the input in the first event.
-    call.usage ??= this.#usage?.usage(this.#tail, this.#stream.first)
+    this.#attempt.usage ??= this.#usage?.usage(this.#tail, this.#stream.first)
   }
 
   /** If an answer has several last events, each reports its own part. */
   private count(last: Buffer): void {
-    const { call, route } = this.#attempt
+    const { route } = this.#attempt
     const usage = route.protocol?.usage && usageOfEvent(last, route.protocol.usage)
-    if (usage !== undefined) call.usage = sumOfUsage(call.usage, usage)
+    if (usage !== undefined) this.#attempt.usage = sumOfUsage(this.#attempt.usage, usage)
   }
 
   /** False where the attempt has been given up for another one. */

@@ -98,7 +98,7 @@ export class JsonRelay implements Relay {
 
   private send(body: Uint8Array | string): void {
     const { call } = this.#attempt
-    this.#attempt.complete(true)
+    this.#attempt.complete(true, body.length)
     this.#headers.push('content-length', String(body.length))
     call.begin(this.#status, this.#headers)
     // One Latin-1 string leaves with the head in one write; a buffer would be a second one.
@@ -147,7 +147,7 @@ export class JsonRelay implements Relay {
   }
 
   settle(): void {
-    this.#attempt.call.usage ??= this.#passing?.usage()
+    this.#attempt.usage ??= this.#passing?.usage()
   }
 
   /**
@@ -179,13 +179,13 @@ export class JsonRelay implements Relay {
     if (paths === undefined || streamError === 'responses' || mayBeError(text)) return false
     const usage = usageAtEnd(body, paths)
     if (usage === undefined) return false
-    call.usage = usage
+    this.#attempt.usage = usage
     return true
   }
 
   /** Notes what the answer says of itself; false where that is an error, which has been reported. */
   private judge(document: unknown, body: Buffer): boolean {
-    const { call, route } = this.#attempt
+    const { route } = this.#attempt
     const { binary, usage: paths, streamError } = route.protocol ?? {}
     // If the protocol declares nothing about its answers, errors in them cannot be recognized.
     const status = binary === false ? statusOfError(document) : undefined
@@ -193,7 +193,7 @@ export class JsonRelay implements Relay {
       this.report(status, body)
       return false
     }
-    if (paths !== undefined) call.usage = usageOf(document, paths)
+    if (paths !== undefined) this.#attempt.usage = usageOf(document, paths)
     if (streamError === 'responses' && isObject(document)) this.judgeStatus(document)
     return true
   }

@@ -80,9 +80,8 @@ export class ReframeRelay implements Relay {
   }
 
   settle(): void {
-    const { call, route } = this.#attempt
-    const paths = route.protocol?.usage
-    if (paths !== undefined) call.usage ??= usagePlaces(paths).total(this.#numbers)
+    const paths = this.#attempt.route.protocol?.usage
+    if (paths !== undefined) this.#attempt.usage ??= usagePlaces(paths).total(this.#numbers)
   }
 
   private guarded(step: () => void): void {

@@ -1,6 +1,6 @@
 import type { GatewayError } from '../../core/errors.js'
 import type { RetryCondition } from '../../core/limits.js'
-import type { Exchange, Route } from '../../core/plan.js'
+import type { Exchange, Route, Usage } from '../../core/plan.js'
 import type { Call } from '../call.js'
 import type { UpstreamAnswer } from '../failure.js'
 
@@ -20,7 +20,7 @@ export interface Relay {
   end(): void
   /** The upstream broke off or went silent. True if the client already has part of the answer and got an error in it. */
   broken(error: GatewayError): boolean
-  /** Records the known usage for the account; called before a call is abandoned. */
+  /** Records the known usage; called before an attempt is abandoned. */
   settle(): void
 }
 
@@ -31,6 +31,8 @@ export interface Source {
   readonly exchange: Exchange
   /** Whether another target is left, should this one fail before anything has reached the client. */
   readonly mayYield: boolean
+  /** What the upstream says that this attempt used, so far. */
+  usage: Usage | undefined
   /** Content arrived: restarts the idle time-out. Comments and pings do not count. */
   content(): void
   /** Holds the upstream back until {@link resume}. */
@@ -38,8 +40,11 @@ export interface Source {
   readonly resume: () => void
   /** Sends bytes to the client; holds the upstream back while the client is slower. */
   write(bytes: Uint8Array): void
-  /** The client's answer is complete; where the upstream's transfer is not, it has a moment left to end by itself. */
-  complete(upstreamEnded: boolean): void
+  /**
+   * The client's answer is complete, and the usage known; where the upstream's transfer is not, it has a moment left to end by
+   * itself. `whole`: bytes of an answer that is sent in one piece after this.
+   */
+  complete(upstreamEnded: boolean, whole?: number): void
   /** Nothing has reached the client: another target may be tried. */
   failed(condition: RetryCondition, error: GatewayError, answer?: UpstreamAnswer): void
   /** The client has part of an answer that cannot be completed: the relay has said so as well as its form allows. */

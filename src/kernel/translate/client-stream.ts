@@ -56,11 +56,11 @@ export class ClientStream {
         if (!call.begun && this.#out === '') return
         break
       case 'finish':
-        call.usage = usageOf(event.usage) ?? call.usage
+        this.#attempt.usage = usageOf(event.usage) ?? this.#attempt.usage
         this.#state = 'finishing'
         break
       case 'start':
-        call.usage = usageOf(event.usage)
+        this.#attempt.usage = usageOf(event.usage)
         break
       case 'ping':
         break

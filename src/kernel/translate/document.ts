@@ -9,7 +9,7 @@ import type { Transform } from '../../core/transform.js'
 import type { Translated, TranslatedBody, Translator } from '../../translate/translator.js'
 import { asBuffer } from '../../wire/bytes.js'
 import { closing, contentType, encodeFrame } from '../../wire/framing.js'
-import { sumOfUsage, usageOf } from '../../wire/usage.js'
+import { usageOf } from '../../wire/usage.js'
 import { answerDocument, answerLease, malformedAnswer, reserveAnswer } from '../answer-document.js'
 import type { MemoryLease } from '../memory.js'
 import { framingOf } from '../relay/framing.js'
@@ -72,22 +72,23 @@ export class TranslatedDocument implements Relay {
     const memory = answerLease(this.#attempt)
     try {
       const document = await this.read(memory)
+      // The other calls have usage of their own, which is in that of the answer.
+      if (this.#translator.others !== undefined) this.count(document)
       const others = await documentsOf(this.#attempt, this.#translator, memory)
       this.#attempt.call.cancellation.throwIfCancelled()
-      await this.show(document, others, memory).catch(cause => this.spent([document, ...others], cause))
+      await this.show(document, others, memory).catch((cause: unknown) => {
+        // The upstream bills a failed answer all the same.
+        this.count(document)
+        throw cause
+      })
     } finally {
       memory.end()
     }
   }
 
-  /** The upstream bills a failed answer all the same. */
-  private spent(documents: readonly Json[], cause: unknown): never {
-    const { call, exchange } = this.#attempt
-    for (const document of documents) {
-      const usage = exchange.translation?.usage && usageOf(document, exchange.translation.usage)
-      if (usage !== undefined) call.spent = sumOfUsage(call.spent, usage)
-    }
-    throw cause
+  private count(document: Json): void {
+    const paths = this.#attempt.exchange.translation?.usage
+    if (paths !== undefined) this.#attempt.usage = usageOf(document, paths)
   }
 
   /** The document, with the changes that are declared for JSON answers. */
@@ -175,7 +176,7 @@ export async function sendOthers(attempt: Answering, translator: Translator): Pr
 }
 
 /** What an answer is sent for, and by. */
-type Answering = Pick<Source, 'call' | 'route' | 'exchange' | 'write' | 'complete'>
+type Answering = Pick<Source, 'call' | 'route' | 'exchange' | 'usage' | 'write' | 'complete'>
 
 async function send(
   attempt: Answering,
@@ -185,7 +186,7 @@ async function send(
   size: number,
 ): Promise<void> {
   if ('body' in translated) return sendDocument(attempt, translator, translated, headers, size)
-  attempt.call.usage = translated.usage
+  if (translator.others === undefined) attempt.usage = translated.usage
   if ('frames' in translated) sendFrames(attempt, translator, translated.frames, headers)
   else sendWhole(attempt, translator, translated.content, headers)
 }
@@ -204,7 +205,7 @@ export async function sendDocument(
   const document = (await hooksOf(call).onAnswer?.(body)) ?? body
   // A string leaves with the head in one write; a buffer would be a second one.
   const bytes = isLarge(size) ? await jsonBytes(document, size) : jsonText(document)
-  call.usage = usage
+  if (translator.others === undefined) attempt.usage = usage
   sendWhole(attempt, translator, { type: 'application/json', bytes }, headers)
 }
 
@@ -215,9 +216,10 @@ function sendWhole(
   headers: string[],
 ): void {
   const { call } = attempt
-  attempt.complete(true)
+  const length = Buffer.byteLength(bytes)
+  attempt.complete(true, length)
   headers.push('content-type', type, ...translator.losses.headers())
-  headers.push('content-length', String(Buffer.byteLength(bytes)))
+  headers.push('content-length', String(length))
   call.begin(200, headers)
   call.end(bytes)
 }

@@ -1,7 +1,11 @@
+import { GatewayError } from '../../core/errors.js'
 import type { Exchange } from '../../core/plan.js'
 import type { UpstreamRequest } from '../../net/pools.js'
+import { PassingUsage } from '../../wire/usage.js'
 import type { Call } from '../call.js'
+import { GatedAttempt } from '../gated-attempt.js'
 import { NoResponseError, send, type UpstreamResponse } from '../http-call.js'
+import type { Maybe } from '../stages.js'
 
 /**
  * The calls beside the first one of a request that asks for several things of a model that makes one for each. They are made
@@ -42,14 +46,43 @@ export class OtherCalls {
     return retry.attempts > 1 && retry.covers('reset')
   }
 
+  /** What a gate refuses, or an upstream, is missing from the answer. */
+  private enter(gated: GatedAttempt): Maybe<GatewayError | 'over' | undefined> {
+    const fail = (cause: unknown): 'over' => {
+      gated.end('cancelled', undefined, cause instanceof GatewayError ? cause : undefined)
+      return 'over'
+    }
+    try {
+      const shut = gated.enter()
+      if (!(shut instanceof Promise)) return shut
+      // The calls may have been given up meanwhile.
+      return shut.then(one => (one === undefined && this.#end.signal.aborted ? fail(undefined) : one)).catch(fail)
+    } catch (cause) {
+      return fail(cause)
+    }
+  }
+
+  /** What was used stands in each answer, whether it is shown or not. */
+  private count(gated: GatedAttempt, { body }: UpstreamResponse): void {
+    const paths = this.#exchange.translation?.usage
+    if (paths === undefined) return
+    const passing = new PassingUsage(paths)
+    passing.push(body)
+    gated.usage = passing.usage()
+  }
+
   /** `mayRepeat`: a kept-alive connection may have been closing, as for every request. */
   private async send(request: UpstreamRequest, mayRepeat: boolean): Promise<UpstreamResponse | undefined> {
     const { upstream, model, timeouts } = this.#exchange
     const call = this.#call
+    const gated = new GatedAttempt(call, this.#exchange, true)
+    const shut = this.enter(gated)
+    if ((shut instanceof Promise ? await shut : shut) !== undefined) return undefined
     const { pool } = call.generation.reach(upstream)
     const started = performance.now()
-    const note = (phase: string, status?: number): void => {
+    const note = (phase: string, status?: number, error?: GatewayError): void => {
       const milliseconds = Math.round((performance.now() - started) * 100) / 100
+      gated.end(phase, status, error)
       call.attempts.push({ upstream: upstream.name, model, phase, status, milliseconds })
     }
     const { queue, connect, first_byte, total } = timeouts
@@ -64,14 +97,17 @@ export class OtherCalls {
       signal: this.#end.signal,
     }
     try {
+      gated.isSent = true
       const answer = await send(pool, request, patience)
+      this.count(gated, answer)
       const isGood = answer.status >= 200 && answer.status < 300
       note(isGood ? 'ok' : 'status', answer.status)
       return isGood ? answer : undefined
     } catch (error) {
       if (!(error instanceof NoResponseError)) throw error
       const isOver = this.#end.signal.aborted
-      note(isOver ? 'cancelled' : String(error.condition))
+      gated.isSent = error.sent
+      note(isOver ? 'cancelled' : String(error.condition), undefined, error.error)
       return mayRepeat && !isOver && error.condition === 'reset' && this.mayRepeat
         ? this.send(request, false)
         : undefined

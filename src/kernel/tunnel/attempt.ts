@@ -57,6 +57,7 @@ export class TunnelAttempt {
 
   private connected(): void {
     this.#phase = 'first_byte'
+    this.#context.gated.isSent = true
     this.#since = performance.now()
   }
 
@@ -145,6 +146,8 @@ export class TunnelAttempt {
   }
 
   cancel(): void {
+    // The session ends with its call.
+    if (this.#phase === 'open') this.#context.gated.end(this.endOfSession(), this.#status, this.#context.call.error)
     if (this.#session !== undefined) {
       this.#session.terminate()
       return
@@ -152,6 +155,12 @@ export class TunnelAttempt {
     if (this.#phase === 'over') return
     this.note('cancelled')
     this.stop()
+  }
+
+  private endOfSession(): string {
+    const { error } = this.#context.call
+    if (error === undefined) return 'ok'
+    return error.code === 'client_gone' ? 'cancelled' : (error.details.phase ?? 'cancelled')
   }
 
   cut(error: GatewayError): boolean {
@@ -167,7 +176,9 @@ export class TunnelAttempt {
 
   private fail(condition: RetryCondition, error: GatewayError, answer?: Failure['answer']): void {
     if (this.#phase === 'over') return
-    this.note(typeof condition === 'number' ? 'status' : condition)
+    const phase = typeof condition === 'number' ? 'status' : condition
+    this.note(phase)
+    this.#context.gated.end(phase, this.#status, error)
     this.stop()
     this.#report(answer === undefined ? { condition, error } : { condition, error, answer })
   }

@@ -3,8 +3,8 @@ import type { Exchange, Route } from '../../core/plan.js'
 import type { HandshakeExchange } from '../../transport/handshake-exchange.js'
 import { noteCause } from '../account.js'
 import type { Call } from '../call.js'
-import { Gates } from '../chain.js'
 import type { Failure } from '../failure.js'
+import { GatedAttempt } from '../gated-attempt.js'
 import { passAnswer } from '../passed-refusal.js'
 import { logFailed } from '../trail.js'
 import type { Work } from '../watchdog.js'
@@ -19,7 +19,7 @@ export class TunnelDispatch implements Work {
   readonly #started = performance.now()
   #next = 0
   #attempt: TunnelAttempt | undefined
-  #gates: Gates | undefined
+  #gated: GatedAttempt | undefined
 
   constructor(call: Call, route: Route, exchanges: readonly Exchange[], client: HandshakeExchange) {
     this.#call = call
@@ -39,7 +39,7 @@ export class TunnelDispatch implements Work {
 
   cancel(): void {
     this.#attempt?.cancel()
-    this.#gates?.end({ phase: 'cancelled', status: undefined })
+    this.#gated?.end('cancelled', undefined, this.#call.error)
   }
 
   cut(error: GatewayError): boolean {
@@ -49,9 +49,10 @@ export class TunnelDispatch implements Work {
   private try(): void {
     const exchange = this.#exchanges[this.#next++]
     if (exchange === undefined) throw new Error('no exchange is left')
-    this.#gates = Gates.pass(
-      { call: this.#call, exchange },
-      () => this.ask(exchange),
+    const gated = new GatedAttempt(this.#call, exchange)
+    this.#gated = gated
+    gated.pass(
+      () => this.ask(exchange, gated),
       shut => this.skip(shut),
     )
   }
@@ -62,15 +63,15 @@ export class TunnelDispatch implements Work {
     this.try()
   }
 
-  private ask(exchange: Exchange): void {
-    const context = { call: this.#call, route: this.#route, exchange, client: this.#client, dispatched: this.#started }
+  private ask(exchange: Exchange, gated: GatedAttempt): void {
+    const [call, route, client] = [this.#call, this.#route, this.#client]
+    const context = { call, route, exchange, gated, client, dispatched: this.#started }
     this.#attempt = new TunnelAttempt(context, failure => this.failed(exchange, failure))
     this.#attempt.start()
   }
 
   private failed(exchange: Exchange, failure: Failure): void {
     const call = this.#call
-    this.#gates?.end({ phase: String(failure.condition), status: undefined })
     const isLeft = this.#next < this.#exchanges.length && this.#next < exchange.retry.attempts
     const again = isLeft && exchange.retry.covers(failure.condition)
     if (call.kernel.sink.debugs) logFailed(call, exchange, failure, again ? this.#exchanges[this.#next] : undefined)

@@ -42,7 +42,7 @@ function upSink(messages: Messages, events: FrameEvents): FrameSink {
   }
 }
 
-function downSink({ call }: TunnelContext, { usage }: Messages, events: FrameEvents): FrameSink {
+function downSink({ gated }: TunnelContext, { usage }: Messages, events: FrameEvents): FrameSink {
   const read = (bytes: Buffer, start: number, end: number): boolean => {
     usage?.push(bytes, start, end)
     return true
@@ -56,7 +56,7 @@ function downSink({ call }: TunnelContext, { usage }: Messages, events: FrameEve
     binary: read,
     end: () => {
       usage?.end()
-      call.usage = usage?.usage
+      gated.usage = usage?.usage
       return true
     },
     close: (code, reason) => events.closed('upstream', code, reason),

@@ -100,13 +100,12 @@ export class FramedSession implements Session {
 
   /** The message as it passes on; undefined where it may not. */
   private read(from: By, data: Buffer): Buffer | undefined {
-    const { call } = this.#context
     const { usage } = this.#messages
     if (from === 'upstream') {
       usage?.begin()
       usage?.push(data, 0, data.length)
       usage?.end()
-      call.usage = usage?.usage
+      this.#context.gated.usage = usage?.usage
       return data
     }
     if (!this.#messages.mayNameModel) return data

@@ -1,0 +1,113 @@
+import type { GatewayError } from '../core/errors.js'
+import type { Exchange, Usage } from '../core/plan.js'
+import type { AttemptUsage, Call } from './call.js'
+import { chainOf } from './chain.js'
+import { Slots } from './slot.js'
+import type { AttemptView, Maybe, Outcome } from './stages.js'
+
+/**
+ * One attempt as stages know it, from the gates (`beforeAttempt`) that it has to pass to its end: those that it has passed
+ * hear of that, once and in reverse order. It also holds what the attempt used, of which the call's usage is the sum.
+ */
+export class GatedAttempt extends Slots implements AttemptView, AttemptUsage {
+  readonly call: Call
+  readonly exchange: Exchange
+  readonly isFurther: boolean
+  readonly before: AttemptUsage | undefined
+  readonly number: number
+  isSent = false
+  #usage: Usage | undefined
+  #passed = 0
+  #open = true
+
+  /** `isFurther`: it is one of several calls that one request takes, and not the first. */
+  constructor(call: Call, exchange: Exchange, isFurther = false) {
+    super()
+    this.call = call
+    this.exchange = exchange
+    this.isFurther = isFurther
+    this.before = call.lastAttempt
+    this.number = (this.before?.number ?? 0) + 1
+    call.lastAttempt = this
+  }
+
+  get usage(): Usage | undefined {
+    return this.#usage
+  }
+
+  set usage(usage: Usage | undefined) {
+    if (usage === this.#usage) return
+    this.#usage = usage
+    const { onUsage } = chainOf(this.call)
+    if (onUsage.length === 0 || usage === undefined) return
+    const sum = this.call.usage ?? usage
+    for (const hook of onUsage) hook(this.call, sum, this)
+  }
+
+  /**
+   * Leads the attempt through its gates: `ask` once it has passed all, `skip` with the error of the first that is shut, neither
+   * if it has ended meanwhile. What a gate or one of these throws fails the call. Waits only if a gate does.
+   */
+  pass(ask: () => void, skip: (shut: GatewayError) => void): void {
+    const go = (shut: GatewayError | 'over' | undefined): void => {
+      if (shut === undefined) ask()
+      else if (shut !== 'over') skip(shut)
+    }
+    try {
+      const shut = this.enter()
+      if (shut instanceof Promise) shut.then(go).catch((cause: unknown) => this.call.fail(cause))
+      else go(shut)
+    } catch (cause) {
+      this.call.fail(cause)
+    }
+  }
+
+  /**
+   * Asks the gates in turn. The error of the first that is shut: for those before it the attempt has ended then. `over`: it has
+   * ended while a gate was deciding.
+   */
+  enter(): Maybe<GatewayError | 'over' | undefined> {
+    const { pairs } = chainOf(this.call)
+    while (this.#passed < pairs.length) {
+      const decision = pairs[this.#passed]?.beforeAttempt?.(this)
+      if (decision instanceof Promise) return decision.then(shut => this.#decided(shut) ?? this.enter())
+      const shut = this.#decided(decision)
+      if (shut !== undefined) return shut
+    }
+    return undefined
+  }
+
+  #decided(shut: GatewayError | undefined): GatewayError | 'over' | undefined {
+    if (!this.#open) {
+      // It gives back what it took too late.
+      if (shut === undefined) this.#tell(this.#passed, this.#outcome('cancelled', undefined, this.call.error, 0))
+      return 'over'
+    }
+    if (shut === undefined) this.#passed++
+    else this.end('skipped', undefined, shut)
+    return shut
+  }
+
+  /**
+   * Its usage is known and nothing more comes of it. Without effect the second time. `whole`: bytes of an answer that is sent in
+   * one piece from now on.
+   */
+  end(phase: string, status?: number, error?: GatewayError, whole = 0): void {
+    if (!this.#open) return
+    this.#open = false
+    if (this.#passed === 0) return
+    const outcome = this.#outcome(phase, status, error, whole)
+    for (let at = this.#passed - 1; at >= 0; at--) this.#tell(at, outcome)
+  }
+
+  #tell(at: number, outcome: Outcome): void {
+    chainOf(this.call).pairs[at]?.afterAttempt?.(this, outcome)
+  }
+
+  #outcome(phase: string, status: number | undefined, error: GatewayError | undefined, whole: number): Outcome {
+    const { bytesOut, events, begun } = this.call
+    // What has been sent is the first call's doing, where a request takes several.
+    if (this.isFurther) return { phase, status, error, bytes: 0, events: 0, begun: false }
+    return { phase, status, error, bytes: bytesOut + whole, events, begun: begun || whole > 0 }
+  }
+}
