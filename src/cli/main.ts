@@ -4,10 +4,12 @@ import { explainCommand } from './explain.js'
 import { initCommand } from './init.js'
 import { CommandError, coloured, EXIT, type Io, type Output, paints, print } from './io.js'
 import { keysCommand } from './keys.js'
+import { ledgerCommand } from './ledger.js'
 import { routesCommand } from './routes.js'
 import { schemaCommand } from './schema.js'
 import { serveCommand } from './serve.js'
 import { simulateCommand } from './simulate.js'
+import { spendCommand } from './spend.js'
 import { storeCommand } from './store.js'
 import { tasksCommand } from './tasks.js'
 import { validateCommand } from './validate.js'
@@ -20,6 +22,8 @@ const COMMANDS: readonly Define[] = [
   keysCommand,
   storeCommand,
   tasksCommand,
+  spendCommand,
+  ledgerCommand,
   schemaCommand,
   initCommand,
   simulateCommand,

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Store } from '../core/store.js'
+import { dayOf, dropOldDays } from './ledger-retention.js'
 import type { StoreState } from './store-state.js'
 
 /** How often expired records are removed, and how many at a time. */
@@ -14,18 +15,23 @@ const MAX_ROUNDS_PER_SWEEP = 20
 const TRIAL = { namespace: 'trials', owner: 'gateway', bytes: 64 * 1024, expires: 60_000 } as const
 
 /**
- * Removes expired records from a store, a few at a time, until it is stopped, and checks whether a failed store is
+ * Removes expired records from a store, a few at a time, and old days of the ledger, until it is stopped, and checks whether a failed store is
  * available again. A sweep that finds nothing to remove does not show that: a full disk can still be read.
  */
 export class Sweeper {
   readonly #store: Store
   readonly #state: StoreState
   readonly #timer: NodeJS.Timeout
+  readonly #retention: () => number | undefined
   #running: Promise<void> | undefined
+  /** The first day that the ledger retained when old ones were last dropped. */
+  #firstDay: string | undefined
 
-  constructor(store: Store, state: StoreState) {
+  /** `retention`: how long the ledger is kept at the moment, milliseconds; absent: for ever. */
+  constructor(store: Store, state: StoreState, retention: () => number | undefined = () => undefined) {
     this.#store = store
     this.#state = state
+    this.#retention = retention
     this.#timer = setInterval(() => void this.sweepNow(), SWEEP_INTERVAL_MS)
     this.#timer.unref()
   }
@@ -51,7 +57,18 @@ export class Sweeper {
     for (let time = 0; time < MAX_ROUNDS_PER_SWEEP; time++) {
       if ((await this.#store.sweep(now, MAX_RECORDS_PER_SWEEP)) < MAX_RECORDS_PER_SWEEP) break
     }
+    await this.dropOldDays(now)
     if (this.#state.reason !== undefined && (await this.acceptsWrites(now))) this.#state.up()
+  }
+
+  /** Once for each day that the ledger's time is over for. */
+  private async dropOldDays(now: number): Promise<void> {
+    const retention = this.#retention()
+    if (retention === undefined) return
+    const first = dayOf(now - retention)
+    if (first === this.#firstDay) return
+    await dropOldDays(this.#store, retention, now)
+    this.#firstDay = first
   }
 
   /** Whether the store accepts a record. A failure is known already, so it is not reported again. */

@@ -1,10 +1,21 @@
 import t from 'tap'
 import { run } from './bin.js'
 
-const GROUPS = ['keys', 'store', 'tasks']
+const GROUPS = ['keys', 'store', 'tasks', 'ledger']
 const COMMANDS = [
   ...['serve', 'validate', 'explain', 'routes', 'keys', 'keys new', 'store', 'store check', 'store migrate'],
-  ...['tasks', 'tasks list', 'tasks show', 'tasks cancel', 'schema', 'init', 'simulate'],
+  ...[
+    'tasks',
+    'tasks list',
+    'tasks show',
+    'tasks cancel',
+    'spend',
+    'ledger',
+    'ledger verify',
+    'schema',
+    'init',
+    'simulate',
+  ],
 ]
 
 for (const command of COMMANDS) {

@@ -1,9 +1,11 @@
 import { Writable } from 'node:stream'
 import t, { type Test } from 'tap'
+import { droppedUntil } from '../../src/runtime/ledger-retention.js'
 import { StoreState } from '../../src/runtime/store-state.js'
 import { Sweeper } from '../../src/runtime/sweeper.js'
 import { openLog } from '../../src/sinks/log.js'
 import { MemoryStore } from '../../src/stores/memory.js'
+import { record, write } from '../helpers/ledger-entries.js'
 
 const AGAIN = 'the store can be used again'
 
@@ -47,4 +49,27 @@ t.test('F-S6 a store that is full is usable again when something was written, no
   t.equal(messages.at(-1), AGAIN)
   t.equal(state.reason, undefined)
   t.ok(await store.create(draft('c')), 'nothing of the trial is left')
+})
+
+t.test('the sweeper drops the days of the ledger whose time is over, whole, and remembers up to where', async t => {
+  const { store, state } = stage(t)
+  const DAY_MS = 86_400_000
+  const now = Date.now()
+  for (const [number, age] of [3, 2, 1, 0].entries()) {
+    const at = now - age * DAY_MS
+    await write(store.accounts, `w${number}`, [record(String(number), { at })])
+  }
+  const days = await store.accounts.days()
+  let retention: number | undefined
+  const sweeper = new Sweeper(store, state, () => retention)
+  t.teardown(() => sweeper.stop())
+  // Rows are not loaded.
+  store.accounts.entries = () => Promise.reject(new Error('no row is read'))
+  await sweeper.sweepNow()
+  t.same(await store.accounts.days(), days)
+  retention = DAY_MS
+  await sweeper.sweepNow()
+  t.same(await store.accounts.days(), days.slice(-2))
+  t.equal(await droppedUntil(store), days[1])
+  t.equal(state.reason, undefined)
 })
