@@ -1,0 +1,112 @@
+import type { Bound, Scope } from '../../core/bounds.js'
+import type { Span } from './windows.js'
+
+/** What an account counts. Places (`in_flight`, `streams`) are held and given back; the others are used up. */
+export type Unit = Bound['unit'] | 'in_flight' | 'streams'
+
+/** How long the store keeps the accounts of rates after their window, and of places after their last use. */
+const RATE_KEPT_MS = 10 * 60_000
+/** How long budgets are kept after their window, for `ledger verify`. */
+const BUDGET_KEPT_MS = 40 * 86_400_000
+
+const PLACE: Span = { start: Number.NEGATIVE_INFINITY, end: Number.POSITIVE_INFINITY, label: '' }
+
+/** What this process knows and holds of one account of the store: one unit of one scope in one window. */
+export class Account {
+  readonly name: string
+  readonly unit: Unit
+  span: Span
+  /** The largest sum of what is spent and held. */
+  bound: number
+  /** What this process holds, as far as it may count on it: until `leaseEnd`, by the monotonic clock. */
+  lease = 0
+  leaseEnd = Number.NEGATIVE_INFINITY
+  /** Of reservations that are open. */
+  reserved = 0
+  /** Settled, and in no commit yet. */
+  used = 0
+  /** In the commit that is under way. */
+  sent = 0
+  /** By all processes, as the store said last. */
+  spent = 0
+  /** What other leases held when the store said so last. */
+  others = 0
+  /** What requests wait for. */
+  asked = 0
+  /** What was taken since the last commit, and what is expected to be taken until the next one. */
+  taken = 0
+  expected = 0
+  /** What one request took last: a first commit takes as much for the stages that follow. */
+  typical = 1
+  /** Last use, monotonic. */
+  touched = 0
+  /** Number of the commit that answered last. */
+  heard = 0
+  /** Whether it stands in line for the next commit, and is part of the one under way. */
+  dirty = false
+  flying = false
+  /** Forgotten: whoever still has it asks for a new one. */
+  gone = false
+
+  constructor(name: string, unit: Unit, span: Span | undefined, bound: number) {
+    this.name = name
+    this.unit = unit
+    this.span = span ?? PLACE
+    this.bound = bound
+  }
+
+  /** Whether it is held and given back, and never spent. */
+  get isPlace(): boolean {
+    return this.span === PLACE
+  }
+
+  /** Whether the lease covers this much more. */
+  covers(amount: number, monotonic: number): boolean {
+    return this.lease - this.used - this.reserved >= amount && monotonic < this.leaseEnd
+  }
+
+  /** Whether, as far as this process knows, the bound has room for it, apart from what other leases hold. */
+  allows(amount: number): boolean {
+    return this.spent + this.sent + this.used + this.reserved + amount <= this.bound
+  }
+
+  /** A reload may lower the bound: what the lease holds beyond it is not used, and goes back with the next commit. */
+  setBound(bound: number): void {
+    this.bound = bound
+    this.lease = Math.min(this.lease, Math.max(0, bound - this.spent - this.sent))
+  }
+
+  /** What is known of the window before helps to guess what requests will take. */
+  follow(before: Account | undefined): void {
+    if (before === undefined || before === this || this.heard > 0) return
+    this.typical = before.typical
+    this.expected = before.expected
+  }
+
+  /** What is spent, settled amounts included that the store does not know yet. */
+  get spentHere(): number {
+    return this.spent + this.sent + this.used
+  }
+
+  /** Whether nothing is lost when this process forgets it, apart from its lease. */
+  get isSettled(): boolean {
+    return this.reserved === 0 && this.used === 0 && this.asked === 0 && !this.dirty && !this.flying
+  }
+
+  /** When the store may forget it: late settlements extend it. */
+  expires(now: number): number {
+    if (this.isPlace) return now + RATE_KEPT_MS
+    return Math.max(this.span.end, now) + (this.unit === 'budget' ? BUDGET_KEPT_MS : RATE_KEPT_MS)
+  }
+}
+
+/** `key:alice budget day 2026-11-23`, `group:research in_flight` */
+export function accountName(scope: Scope, unit: Unit, window?: Bound['window'], span?: Span): string {
+  const parts = [`${scope.type}:${visible(scope.name)}`, unit, window, span?.label]
+  return parts.filter(part => part !== undefined && part !== '').join(' ')
+}
+
+/** Names as visible ASCII: other characters are percent-encoded. */
+function visible(name: string): string {
+  return name.replace(/[^\x21-\x7e]|%/gu, found => encodeURIComponent(Buffer.from(found).toString()))
+}

@@ -1,0 +1,360 @@
+import type { Accounts } from '../../core/accounts.js'
+import type { Bound, Scope } from '../../core/bounds.js'
+import type { LedgerRecord } from '../../core/ledger.js'
+import type { Maybe } from '../../kernel/stages.js'
+import type { Account } from './account.js'
+import { type Clock, SYSTEM_CLOCK } from './clock.js'
+import { Committer, REMEMBERED_MS } from './committer.js'
+import { Holdings } from './holdings.js'
+import { type Amounts, type Claim, type Meter, Reservation, type Shortage } from './reservation.js'
+
+interface BookOptions {
+  readonly clock?: Clock
+  /** Whether other processes use the store, too. Otherwise leases hold all that is left. */
+  readonly isShared: boolean
+  /** Whether what is settled outlives the process. */
+  readonly isDurable: boolean
+  /** Told of each commit that failed; it is repeated. */
+  readonly onFault: (error: unknown) => void
+}
+
+/** Where a bound stands. Amounts are whole numbers, of budgets in millionths of a USD. */
+export interface Standing {
+  readonly scope: Scope
+  readonly unit: Meter['unit']
+  /** A number: of places. */
+  readonly bound: Bound | number
+  readonly amount: number
+  readonly used: number
+  /** By open reservations of this process and by all that other ones hold, as last heard. */
+  readonly reserved: number
+  readonly left: number
+  /** The end of the window, milliseconds since the epoch; undefined for places and totals. */
+  readonly endsAt: number | undefined
+}
+
+/** Of one account of a reservation that has to ask the store. */
+interface Lack {
+  readonly meter: Meter
+  readonly account: Account
+  readonly amount: number
+}
+
+/** A request that waits for the store's answer. */
+interface Asker {
+  readonly claims: readonly Claim[]
+  readonly lacks: readonly Lack[]
+  readonly round: number
+  /** Number of the commit that asks for it. */
+  readonly commit: number
+  readonly resolve: (outcome: Maybe<Reservation | Shortage>) => void
+}
+
+/** How often one request asks the store, when windows turn meanwhile. */
+const MAX_ROUNDS = 3
+/** When room may come back that others hold, or requests that run. */
+const SOON_MS = 1000
+
+/**
+ * The bounds of all scopes as this process sees them: reserves before something is done, settles what was used. A request is
+ * decided at once while the leases that the process holds suffice. A reservation belongs to the windows in which it was made
+ * and is settled there, however late.
+ */
+export class Book {
+  readonly #store: Accounts
+  readonly #clock: Clock
+  readonly #isDurable: boolean
+  readonly #committer: Committer
+  readonly #holdings: Holdings
+  #askers: Asker[] = []
+  #closed = false
+
+  constructor(store: Accounts, { clock = SYSTEM_CLOCK, isShared, isDurable, onFault }: BookOptions) {
+    this.#store = store
+    this.#clock = clock
+    this.#isDurable = isDurable
+    const onAnswer = (number: number | undefined): void => this.#answer(number)
+    this.#committer = new Committer(store, { clock, isShared, onFault, onAnswer })
+    this.#holdings = new Holdings(clock, isShared, account => this.#committer.mark(account))
+  }
+
+  /**
+   * All or nothing over all bounds of all claims; without a promise while what this process holds suffices. Rates and
+   * budgets are charged when it is settled; places (`in_flight`, `streams`) are free again then.
+   */
+  reserve(claims: readonly Claim[]): Maybe<Reservation | Shortage> {
+    return this.#reserve(claims, 1)
+  }
+
+  /**
+   * Replaces what was reserved by what was used, once, and writes the record. Only accounts of the reservation are charged,
+   * each with the amount of its unit. Without `used` all of it is given back. Later calls do nothing.
+   */
+  settle(reservation: Reservation, used: Amounts = {}, record?: Omit<LedgerRecord, 'charges'>): void {
+    if (!reservation.isOpen) return
+    reservation.record = record
+    const isCharged = reservation.charge(used)
+    if (isCharged || record !== undefined) this.#committer.add(reservation)
+  }
+
+  /**
+   * Reserves more for what runs on: the units that each claim of the reservation has, in the windows that hold now. A
+   * shortage leaves the reservation as it was.
+   */
+  extend(reservation: Reservation, more: Amounts): Maybe<Shortage | undefined> {
+    const claims = reservation.claims.map(({ scopes, amounts }) => ({ scopes, amounts: common(more, amounts) }))
+    const outcome = this.#reserve(claims, 1)
+    return outcome instanceof Promise
+      ? outcome.then(found => this.#join(reservation, found))
+      : this.#join(reservation, outcome)
+  }
+
+  /** Waits for room: resolves with the shortage at the deadline (milliseconds from now). */
+  async wait(_key: string, claims: readonly Claim[], deadlineMs: number): Promise<Reservation | Shortage> {
+    const end = this.#clock.monotonic() + deadlineMs
+    for (;;) {
+      const outcome = await this.reserve(claims)
+      const left = end - this.#clock.monotonic()
+      if (outcome instanceof Reservation || left <= 0 || this.#closed) return outcome
+      await new Promise<void>(done => this.#clock.after(Math.min(left, outcome.retryAfterMs ?? 100, 100), done))
+    }
+  }
+
+  /** Resolves when what was settled so far is in the store, or the store does not answer; undefined: nothing to wait for. */
+  flushed(): Promise<void> | undefined {
+    return this.#isDurable ? this.#committer.flushed() : undefined
+  }
+
+  /** What this process knows, without asking the store. */
+  standing(scopes: readonly Scope[]): readonly Standing[] {
+    const now = this.#clock.now()
+    return this.#metersOf(scopes).map(meter => {
+      const account = this.#holdings.current(meter, now)
+      return standingOf(meter, account, account.spentHere, account.others + account.reserved)
+    })
+  }
+
+  /** The same with what the store says now. */
+  async read(scopes: readonly Scope[]): Promise<readonly Standing[]> {
+    const now = this.#clock.now()
+    const meters = this.#metersOf(scopes)
+    const accounts = meters.map(meter => this.#holdings.current(meter, now))
+    const names = accounts.map(({ name }) => name)
+    const tallies = await this.#store.read(names, this.#committer.now())
+    return meters.map((meter, at) => {
+      const account = accounts[at] as Account
+      const { spent, held } = tallies[at] ?? { spent: account.spent, held: 0 }
+      const others = Math.max(0, held - account.lease)
+      return standingOf(meter, account, spent + account.sent + account.used, others + account.reserved)
+    })
+  }
+
+  /**
+   * Reserves for something that outlives the process, such as a task: the store keeps it under the id until `until`
+   * (milliseconds since the epoch), in the windows that hold now.
+   */
+  async hold(id: string, claims: readonly Claim[], until: number): Promise<Shortage | undefined> {
+    const outcome = await this.reserve(claims)
+    if (!(outcome instanceof Reservation)) return outcome
+    const isHeld = await new Promise<boolean>(done =>
+      this.#committer.transfer({ lease: `task/${id}`, until, reservation: outcome, done }),
+    )
+    outcome.isOpen = false
+    if (isHeld) return undefined
+    const [meter] = outcome.meters
+    return meter === undefined ? undefined : this.#shortage(meter, outcome.accounts[0] as Account)
+  }
+
+  /**
+   * Settles what was held, whichever process held it: once, however often it is called. `at`: when it was held, which says
+   * the windows. Rejects with the store's error; call it again then.
+   */
+  async settleHeld(
+    id: string,
+    claims: readonly Claim[],
+    {
+      at,
+      used,
+      record,
+    }: { readonly at: number; readonly used: Amounts; readonly record?: Omit<LedgerRecord, 'charges'> },
+  ): Promise<void> {
+    const now = this.#committer.now()
+    const charges: Record<string, number> = {}
+    const leases = claims.flatMap(({ scopes, amounts }) =>
+      this.#metersOf(scopes).flatMap(meter => {
+        if (amounts[meter.unit] === undefined) return []
+        const account = this.#holdings.nameAt(meter, at)
+        const spend = meter.window === undefined ? 0 : (used[meter.unit] ?? 0)
+        if (meter.unit === 'budget' && spend > 0) charges[account] = spend
+        const expires = now + REMEMBERED_MS
+        return [{ account, expires, bound: meter.amount, lease: `task/${id}`, spend, hold: 0, until: now }]
+      }),
+    )
+    const value = Buffer.from(JSON.stringify({ ...record, charges }))
+    const entries = record === undefined ? [] : [{ day: new Date(record.at).toISOString().slice(0, 10), value }]
+    await this.#store.commit({
+      ...{ writer: `task/${id}`, number: 1, remembered: now + REMEMBERED_MS, now, leases, entries },
+    })
+  }
+
+  /** A reload: windows are those of this time zone from now on. Scopes that left are forgotten when they are idle. */
+  adopt(timeZone: string): void {
+    this.#holdings.setTimeZone(timeZone)
+  }
+
+  /** Writes everything and gives all leases back, as far as the store answers. */
+  async close(): Promise<void> {
+    this.#closed = true
+    this.#holdings.stop()
+    await this.#committer.close(this.#holdings.accounts.values())
+    this.#answer(undefined)
+  }
+
+  #metersOf(scopes: readonly Scope[]): readonly Meter[] {
+    return scopes.flatMap(scope => this.#holdings.metersOf(scope))
+  }
+
+  #reserve(claims: readonly Claim[], round: number): Maybe<Reservation | Shortage> {
+    const draft = this.#draft(claims)
+    const monotonic = this.#clock.monotonic()
+    const { accounts, amounts } = draft
+    for (let at = 0; at < accounts.length; at++) {
+      if ((accounts[at] as Account).covers(amounts[at] as number, monotonic)) continue
+      return this.#lacking(draft, monotonic, round)
+    }
+    if (this.#committer.isFull) return this.#full(draft) ?? this.#take(draft, monotonic)
+    return this.#take(draft, monotonic)
+  }
+
+  #draft(claims: readonly Claim[]): Reservation {
+    const now = this.#clock.now()
+    const draft = new Reservation(claims)
+    for (const { scopes, amounts } of claims) {
+      for (const scope of scopes) {
+        for (const meter of this.#holdings.metersOf(scope)) {
+          const amount = amounts[meter.unit]
+          if (amount === undefined) continue
+          draft.meters.push(meter)
+          draft.accounts.push(this.#holdings.current(meter, now))
+          draft.amounts.push(amount)
+        }
+      }
+    }
+    return draft
+  }
+
+  #take(draft: Reservation, monotonic: number): Reservation {
+    const { accounts, amounts } = draft
+    for (let at = 0; at < accounts.length; at++) {
+      const account = accounts[at] as Account
+      const amount = amounts[at] as number
+      account.reserved += amount
+      account.taken += amount
+      account.touched = monotonic
+    }
+    return draft
+  }
+
+  /** Where the lease of at least one account does not suffice. */
+  #lacking(draft: Reservation, monotonic: number, round: number): Maybe<Reservation | Shortage> {
+    const lacks: Lack[] = []
+    for (let at = 0; at < draft.accounts.length; at++) {
+      const [meter, account, amount] = [draft.meters[at], draft.accounts[at], draft.amounts[at]]
+      if (meter === undefined || account === undefined || amount === undefined) continue
+      account.touched = monotonic
+      if (account.covers(amount, monotonic)) continue
+      if (!account.allows(amount)) return this.#shortage(meter, account, amount)
+      lacks.push({ meter, account, amount })
+    }
+    if (this.#closed || this.#committer.isFailing) {
+      const closed = lacks.find(({ meter }) => this.#closed || isClosed(meter))
+      return closed === undefined ? this.#take(draft, monotonic) : this.#away(closed.meter)
+    }
+    const [first] = lacks
+    if (round > MAX_ROUNDS && first !== undefined) return this.#shortage(first.meter, first.account, first.amount)
+    return new Promise(resolve =>
+      this.#ask({ claims: draft.claims, lacks, round, commit: this.#committer.next, resolve }),
+    )
+  }
+
+  #ask(asker: Asker): void {
+    this.#askers.push(asker)
+    for (const { account, amount } of asker.lacks) {
+      account.asked += amount
+      account.typical = amount
+    }
+    // Other bounds of these scopes are asked about in the same commit: the stages that follow will need them.
+    const [now, monotonic] = [this.#clock.now(), this.#clock.monotonic()]
+    for (const { scopes } of asker.claims)
+      for (const meter of this.#metersOf(scopes)) {
+        const account = this.#holdings.current(meter, now)
+        if (account.asked > 0 || !account.covers(account.typical, monotonic)) this.#committer.mark(account)
+      }
+  }
+
+  /** `number`: of the commit that the store has answered; undefined: it does not answer. */
+  #answer(number: number | undefined): void {
+    const askers = this.#askers
+    const isAnswered = ({ commit }: Asker): boolean => number === undefined || commit <= number
+    this.#askers = askers.filter(asker => !isAnswered(asker))
+    for (const asker of askers) {
+      if (!isAnswered(asker)) continue
+      for (const { account, amount } of asker.lacks) account.asked -= amount
+      asker.resolve(this.#again(asker, number))
+    }
+  }
+
+  #again({ claims, lacks, round }: Asker, number: number | undefined): Maybe<Reservation | Shortage> {
+    const monotonic = this.#clock.monotonic()
+    const refused = lacks.find(
+      ({ account, amount }) => account.heard === number && !account.gone && !account.covers(amount, monotonic),
+    )
+    if (refused !== undefined) return this.#shortage(refused.meter, refused.account, refused.amount)
+    return this.#reserve(claims, round + 1)
+  }
+
+  #full(draft: Reservation): Shortage | undefined {
+    const meter = draft.meters.find(({ unit }) => unit === 'budget')
+    return meter === undefined ? undefined : this.#away(meter)
+  }
+
+  #join(reservation: Reservation, outcome: Reservation | Shortage): Shortage | undefined {
+    if (!(outcome instanceof Reservation)) return outcome
+    if (reservation.isOpen) reservation.join(outcome)
+    else this.settle(outcome)
+    return undefined
+  }
+
+  #away({ scope, bound }: Meter): Shortage {
+    return { scope, unit: 'store', bound, retryAfterMs: SOON_MS }
+  }
+
+  #shortage({ scope, unit, bound, amount: most }: Meter, account: Account, amount = 1): Shortage {
+    if (amount > most) return { scope, unit, bound, retryAfterMs: undefined }
+    const left = account.span.end - this.#clock.now()
+    // Room that is only reserved may come back before the window ends.
+    const isSpent = account.spentHere + amount > account.bound
+    const retryAfterMs = isSpent ? left : Math.min(left, SOON_MS)
+    return { scope, unit, bound, retryAfterMs: retryAfterMs > MAX_RETRY_MS ? undefined : Math.max(1, retryAfterMs) }
+  }
+}
+
+/** The longest window is a month; what is over it never ends. */
+const MAX_RETRY_MS = 32 * 86_400_000
+
+/** Whether the scope refuses where the store cannot be asked. */
+function isClosed({ scope, unit }: Meter): boolean {
+  return (scope.limits.when_store_fails ?? (unit === 'budget' ? 'closed' : 'open')) === 'closed'
+}
+
+function common(more: Amounts, { ...amounts }: Amounts): Amounts {
+  const units = Object.keys(amounts) as (keyof Amounts)[]
+  return Object.fromEntries(units.filter(unit => more[unit] !== undefined).map(unit => [unit, more[unit]]))
+}
+
+function standingOf(meter: Meter, account: Account, used: number, reserved: number): Standing {
+  const { scope, unit, bound, amount } = meter
+  const left = Math.max(0, amount - used - reserved)
+  const { end } = account.span
+  return { scope, unit, bound, amount, used, reserved, left, endsAt: end > 8e15 ? undefined : end }
+}

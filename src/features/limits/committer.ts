@@ -1,0 +1,324 @@
+import { randomUUID } from 'node:crypto'
+import type { Accounts, Entry, LeaseChange, LeaseState } from '../../core/accounts.js'
+import type { Account } from './account.js'
+import { type Clock, SteadyClock } from './clock.js'
+import { IDLE_MS } from './holdings.js'
+import { leaseSize } from './lease-size.js'
+import type { Reservation } from './reservation.js'
+
+/** From the start of one commit to that of the next. */
+const PACE_MS = 25
+/** How long a lease holds after its last renewal. */
+const LEASE_MS = 60_000
+/** A process stops to use its lease so long before it ends: the clocks of processes may differ by as much. */
+const MARGIN_MS = 10_000
+/** How long the store remembers the number of a commit: longer than it is ever repeated. */
+export const REMEMBERED_MS = 7 * 86_400_000
+/** Requests wait for the store so long; then each scope says whether they pass. */
+const PATIENCE_MS = 2000
+/** A commit without an answer is repeated after this time. */
+const TIMEOUT_MS = 10_000
+const FIRST_RETRY_MS = 50
+const LAST_RETRY_MS = 1000
+/** Accounts, and settled reservations, of one commit. */
+const MAX_CHANGES = 512
+const MAX_SETTLED = 512
+/** Settled reservations that wait for the store. When there are as many, budgets refuse. */
+const MAX_WAITING = 50_000
+
+/** An amount of a reservation that becomes a lease of its own, which outlives the process. */
+interface Transfer {
+  readonly lease: string
+  readonly until: number
+  readonly reservation: Reservation
+  /** Whether all of it is held now. */
+  readonly done: (isWhole: boolean) => void
+}
+
+/** A commit that is under way. */
+interface Flight {
+  readonly number: number
+  readonly accounts: readonly Account[]
+  readonly leases: readonly Omit<LeaseChange, 'until' | 'expires'>[]
+  readonly transfers: readonly Transfer[]
+  readonly entries: readonly Entry[]
+  readonly settled: number
+  /** Monotonic time from which its leases run. */
+  readonly sent: number
+  retryMs: number
+}
+
+interface Options {
+  readonly clock: Clock
+  readonly isShared: boolean
+  readonly onFault: (error: unknown) => void
+  /** The store has answered the commit of this number, or, undefined, does not answer. */
+  readonly onAnswer: (number: number | undefined) => void
+}
+
+/**
+ * Writes what was settled, and takes and renews leases: one commit at a time. One whose outcome is not known is repeated
+ * with the same number until it is known, so nothing is written twice.
+ */
+export class Committer {
+  readonly #store: Accounts
+  readonly #options: Options
+  readonly #clock: Clock
+  readonly #steady: SteadyClock
+  readonly #writer: string = randomUUID()
+  #number = 0
+  #flight: Flight | undefined
+  #started = Number.NEGATIVE_INFINITY
+  #cancelNext: (() => void) | undefined
+  #cancelPatience: (() => void) | undefined
+  #dirty: Account[] = []
+  #settled: Reservation[] = []
+  #transfers: Transfer[] = []
+  /** Counts of settled reservations, and those who wait for them to be written. */
+  #taken = 0
+  #written = 0
+  #flushers: { readonly count: number; readonly done: () => void }[] = []
+  #closing = false
+  /** Whether the store does not answer. */
+  isFailing = false
+
+  constructor(store: Accounts, options: Options) {
+    this.#store = store
+    this.#options = options
+    this.#clock = options.clock
+    this.#steady = new SteadyClock(options.clock)
+  }
+
+  /** Whether no more can wait for the store. */
+  get isFull(): boolean {
+    return this.#settled.length >= MAX_WAITING
+  }
+
+  /** The number of the next commit that is put together. */
+  get next(): number {
+    return this.#number + 1
+  }
+
+  /** Milliseconds since the epoch, as all processes of the store should see them. */
+  now(): number {
+    return this.#steady.now()
+  }
+
+  /** The next commit contains the account. */
+  mark(account: Account): void {
+    if (account.dirty) return
+    account.dirty = true
+    this.#dirty.push(account)
+    this.#wake()
+  }
+
+  /** Writes what a reservation used, and its record. */
+  add(reservation: Reservation): void {
+    if (this.#settled.length >= MAX_WAITING + MAX_SETTLED && reservation.record !== undefined)
+      reservation.record = undefined
+    this.#settled.push(reservation)
+    this.#wake()
+  }
+
+  transfer(transfer: Transfer): void {
+    this.#transfers.push(transfer)
+    this.#wake()
+  }
+
+  /** Resolves when everything settled so far is in the store, or the store does not answer. */
+  flushed(): Promise<void> | undefined {
+    const count = this.#taken + this.#settled.length
+    if (count === this.#written || this.isFailing) return undefined
+    return new Promise(done => this.#flushers.push({ count, done }))
+  }
+
+  /** Writes everything and gives all leases of the accounts back, as far as the store answers. */
+  async close(accounts: Iterable<Account>): Promise<void> {
+    this.#closing = true
+    for (const account of accounts) if (account.lease > 0) this.mark(account)
+    for (;;) {
+      const pending = this.#flight !== undefined || this.#settled.length + this.#dirty.length > 0
+      if (!pending || this.isFailing) break
+      this.#send()
+      await new Promise<void>(done => this.#flushers.push({ count: Number.POSITIVE_INFINITY, done }))
+    }
+    this.stop()
+  }
+
+  /** Ends all timers, and writes nothing more. */
+  stop(): void {
+    this.#closing = true
+    this.#cancelNext?.()
+    this.#cancelPatience?.()
+  }
+
+  #wake(): void {
+    if (this.#flight !== undefined || this.#cancelNext !== undefined || this.#closing) return
+    const wait = Math.max(0, this.#started + PACE_MS - this.#clock.monotonic())
+    if (wait > 0) {
+      this.#cancelNext = this.#clock.after(wait, this.#send)
+      return
+    }
+    // What else is settled in this turn of the event loop goes along.
+    this.#cancelNext = () => {}
+    queueMicrotask(this.#send)
+  }
+
+  readonly #send = (): void => {
+    this.#cancelNext = undefined
+    if (this.#flight !== undefined) return
+    const flight = this.#build()
+    if (flight === undefined) return
+    this.#flight = flight
+    this.#started = flight.sent
+    void this.#try(flight)
+  }
+
+  async #try(flight: Flight): Promise<void> {
+    this.#cancelPatience = this.#clock.after(PATIENCE_MS, () => this.#fail())
+    try {
+      const answer = await this.#withTimeout(this.#store.commit(this.#commitOf(flight)))
+      this.#cancelPatience()
+      this.#land(flight, answer)
+    } catch (error) {
+      this.#cancelPatience()
+      this.#options.onFault(error)
+      this.#fail()
+      if (this.#closing) return
+      this.#cancelNext = this.#clock.after(flight.retryMs, () => {
+        this.#cancelNext = undefined
+        void this.#try(flight)
+      })
+      flight.retryMs = Math.min(LAST_RETRY_MS, flight.retryMs * 2)
+    }
+  }
+
+  #withTimeout<T>(answer: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const cancel = this.#clock.after(TIMEOUT_MS, () => reject(new Error('the store does not answer a commit')))
+      answer.then(resolve, reject).finally(cancel)
+    })
+  }
+
+  #commitOf({ number, accounts, leases, transfers, entries }: Flight) {
+    const now = this.now()
+    const until = now + LEASE_MS
+    const own = leases.map((lease, at) => ({ ...lease, expires: (accounts[at] as Account).expires(now), until }))
+    const moved = transfers.flatMap(({ lease, until, reservation }) =>
+      reservation.accounts.map((account, at) => ({
+        ...{ account: account.name, expires: Math.max(account.expires(now), until), bound: account.bound, lease },
+        ...{ spend: 0, hold: reservation.amounts[at] as number, until },
+      })),
+    )
+    return { writer: this.#writer, number, remembered: now + REMEMBERED_MS, now, leases: [...own, ...moved], entries }
+  }
+
+  #build(): Flight | undefined {
+    const accounts: Account[] = []
+    const include = (account: Account): void => {
+      if (account.flying) return
+      account.flying = true
+      accounts.push(account)
+    }
+    const transfers = this.#transfers.splice(0, MAX_SETTLED)
+    for (const { reservation } of transfers) reservation.accounts.forEach(include)
+    const entries: Entry[] = []
+    let settled = 0
+    for (; settled < MAX_SETTLED && accounts.length < MAX_CHANGES; settled++) {
+      const reservation = this.#settled[settled]
+      if (reservation === undefined) break
+      reservation.accounts.forEach((account, at) => {
+        include(account)
+        account.sent += reservation.amounts[at] as number
+      })
+      if (reservation.record !== undefined) entries.push(entryOf(reservation))
+    }
+    this.#settled.splice(0, settled)
+    this.#taken += settled
+    const marked = this.#dirty.splice(0, Math.max(0, MAX_CHANGES - accounts.length))
+    for (const account of marked) {
+      account.dirty = false
+      include(account)
+    }
+    if (accounts.length + entries.length + transfers.length === 0) {
+      this.#written += settled
+      return undefined
+    }
+    this.#number++
+    const sent = this.#clock.monotonic()
+    const moved = new Map<Account, number>()
+    for (const { reservation } of transfers)
+      reservation.accounts.forEach((account, at) => {
+        const amount = reservation.amounts[at] as number
+        moved.set(account, (moved.get(account) ?? 0) + amount)
+      })
+    const leases = accounts.map(account => this.#change(account, sent, moved.get(account) ?? 0))
+    return { number: this.#number, accounts, leases, transfers, entries, settled, sent, retryMs: FIRST_RETRY_MS }
+  }
+
+  #change(account: Account, monotonic: number, moved: number): Omit<LeaseChange, 'until' | 'expires'> {
+    if (monotonic >= account.leaseEnd) account.lease = 0
+    account.used -= account.sent
+    account.expected = Math.max(account.taken * 2, account.expected / 2)
+    account.taken = 0
+    const isIdle = this.#closing || monotonic - account.touched >= IDLE_MS
+    const left = Math.max(0, account.lease - account.sent)
+    let hold = leaseSize(account, { isShared: this.#options.isShared, isIdle })
+    if (moved > 0) {
+      account.reserved -= moved
+      hold = Math.max(0, Math.min(hold, left) - moved)
+    }
+    // What is given back is not used any more, what is asked for not yet.
+    account.lease = Math.min(left, hold)
+    return { account: account.name, bound: account.bound, lease: this.#writer, spend: account.sent, hold }
+  }
+
+  #land(flight: Flight, answer: readonly LeaseState[]): void {
+    if (this.#flight !== flight) return
+    this.#flight = undefined
+    this.isFailing = false
+    flight.accounts.forEach((account, at) => {
+      const state = answer[at] as LeaseState
+      account.flying = false
+      account.sent = 0
+      account.spent = state.spent
+      account.others = Math.max(0, state.held - state.lease)
+      account.lease = Math.min(state.lease, Math.max(0, account.bound - state.spent))
+      account.leaseEnd = flight.sent + LEASE_MS - MARGIN_MS
+      account.heard = flight.number
+    })
+    let at = flight.accounts.length
+    for (const { reservation, done } of flight.transfers) {
+      const granted = answer.slice(at, at + reservation.accounts.length)
+      at += reservation.accounts.length
+      done(granted.every(({ lease }, index) => lease >= (reservation.amounts[index] as number)))
+    }
+    this.#written += flight.settled
+    this.#flush(this.#written)
+    this.#options.onAnswer(flight.number)
+    if (this.#settled.length + this.#dirty.length + this.#transfers.length > 0) this.#wake()
+  }
+
+  #fail(): void {
+    this.isFailing = true
+    this.#flush(Number.POSITIVE_INFINITY)
+    this.#options.onAnswer(undefined)
+  }
+
+  #flush(count: number): void {
+    const flushers = this.#flushers
+    this.#flushers = this.#closing ? [] : flushers.filter(flusher => flusher.count > count)
+    for (const flusher of flushers) if (this.#closing || flusher.count <= count) flusher.done()
+  }
+}
+
+/** The record of a settled reservation, with what it charged to budgets. */
+function entryOf({ record, accounts, amounts }: Reservation): Entry {
+  const charges: Record<string, number> = {}
+  accounts.forEach(({ unit, name }, at) => {
+    const amount = amounts[at] as number
+    if (unit === 'budget' && amount > 0) charges[name] = (charges[name] ?? 0) + amount
+  })
+  const day = new Date(record?.at ?? 0).toISOString().slice(0, 10)
+  return { day, value: Buffer.from(JSON.stringify({ ...record, charges })) }
+}

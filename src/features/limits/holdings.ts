@@ -1,0 +1,113 @@
+import type { Scope } from '../../core/bounds.js'
+import { Account, accountName } from './account.js'
+import type { Clock } from './clock.js'
+import type { Meter } from './reservation.js'
+import { Windows } from './windows.js'
+
+/** Accounts over this number are given back and forgotten when they were not used for a second. */
+const MAX_ACCOUNTS = 65_536
+/** What was not used for so long is given back. */
+export const IDLE_MS = 1000
+/** A lease that is in use is renewed when no more is left of its time. */
+const RENEW_MS = 25_000
+
+/** The accounts that this process knows, and the meters of the scopes that lead to them. */
+export class Holdings {
+  readonly #clock: Clock
+  readonly #isShared: boolean
+  /** Told of accounts that the next commit is to renew or give back. */
+  readonly #mark: (account: Account) => void
+  #windows = new Windows('UTC')
+  #meters = new WeakMap<Scope, readonly Meter[]>()
+  readonly accounts = new Map<string, Account>()
+  #cancelSweep: (() => void) | undefined
+
+  constructor(clock: Clock, isShared: boolean, mark: (account: Account) => void) {
+    this.#clock = clock
+    this.#isShared = isShared
+    this.#mark = mark
+  }
+
+  /** Windows of another time zone from now on. What is reserved stays where it is. */
+  setTimeZone(timeZone: string): void {
+    this.#windows = new Windows(timeZone)
+    this.#meters = new WeakMap()
+  }
+
+  /** The same object for a scope as long as the time zone holds. */
+  metersOf(scope: Scope): readonly Meter[] {
+    const known = this.#meters.get(scope)
+    if (known !== undefined) return known
+    const meters = makeMeters(scope)
+    this.#meters.set(scope, meters)
+    return meters
+  }
+
+  /** The account of the window that holds now. */
+  current(meter: Meter, now: number): Account {
+    const { account } = meter
+    if (account !== undefined && !account.gone && now < account.span.end && now >= account.span.start) return account
+    return this.at(meter, now)
+  }
+
+  /** The account of a window, made where it is not known. */
+  at(meter: Meter, now: number): Account {
+    const { scope, unit, window, amount } = meter
+    const span = window === undefined ? undefined : this.#windows.at(window, now)
+    const name = accountName(scope, unit, window, span)
+    const account = this.accounts.get(name) ?? new Account(name, unit, span, amount)
+    this.accounts.set(name, account)
+    if (span !== undefined) account.span = span
+    account.setBound(amount)
+    account.follow(meter.account)
+    account.touched = this.#clock.monotonic()
+    meter.account = account
+    this.#cancelSweep ??= this.#clock.after(IDLE_MS, this.#sweep)
+    return account
+  }
+
+  /** The account's name in the window of a moment, which need not be now. */
+  nameAt({ scope, unit, window }: Meter, at: number): string {
+    return accountName(scope, unit, window, window === undefined ? undefined : this.#windows.find(window, at))
+  }
+
+  stop(): void {
+    this.#cancelSweep?.()
+  }
+
+  /** Renews leases that are used, gives back and forgets those that are not. */
+  readonly #sweep = (): void => {
+    const [now, monotonic] = [this.#clock.now(), this.#clock.monotonic()]
+    const isCrowded = this.accounts.size > MAX_ACCOUNTS
+    for (const account of this.accounts.values()) {
+      const isIdle = monotonic - account.touched >= IDLE_MS
+      const isOver = account.lease <= 0 || monotonic >= account.leaseEnd || now >= account.span.end
+      if (isIdle && account.isSettled && isOver) this.#forget(account)
+      else if (isIdle && (this.#isShared || isCrowded) && account.lease > account.reserved) this.#mark(account)
+      else if ((!isIdle || account.reserved > 0) && account.leaseEnd - monotonic < RENEW_MS) this.#mark(account)
+    }
+    this.#cancelSweep = this.accounts.size === 0 ? undefined : this.#clock.after(IDLE_MS, this.#sweep)
+  }
+
+  #forget(account: Account): void {
+    account.gone = true
+    this.accounts.delete(account.name)
+  }
+}
+
+/** One for each bound and each place. Of several bounds of one unit and window the smallest counts. */
+function makeMeters(scope: Scope): readonly Meter[] {
+  const { bounds, in_flight, streams } = scope.limits
+  const meters = new Map<string, Meter>()
+  for (const bound of bounds) {
+    const { unit, window, amount } = bound
+    const known = meters.get(`${unit} ${window}`)
+    if (known !== undefined && known.amount <= amount) continue
+    meters.set(`${unit} ${window}`, { scope, unit, window, bound, amount, account: undefined })
+  }
+  const places = [['in_flight', in_flight] as const, ['streams', streams] as const]
+  for (const [unit, amount] of places)
+    if (amount !== undefined)
+      meters.set(unit, { scope, unit, window: undefined, bound: amount, amount, account: undefined })
+  return [...meters.values()]
+}

@@ -1,0 +1,95 @@
+import type { Bound, Scope } from '../../core/bounds.js'
+import type { LedgerRecord } from '../../core/ledger.js'
+import type { Account, Unit } from './account.js'
+
+/**
+ * What something takes of the bounds: whole numbers, budgets in millionths of a USD. A unit that is absent is not reserved,
+ * and not charged either; 0 reserves nothing, but what is used later is charged.
+ */
+export type Amounts = Readonly<Partial<Record<Unit, number>>>
+
+/** Amounts of scopes. A scope stands in at most one claim of a reservation. */
+export interface Claim {
+  readonly scopes: readonly Scope[]
+  readonly amounts: Amounts
+}
+
+/** The bound that has no room; `store`: it cannot be asked, and the scope is closed then. */
+export interface Shortage {
+  readonly scope: Scope
+  readonly unit: Unit | 'store'
+  /** A number: of places. */
+  readonly bound: Bound | number
+  /** Until it may have room again; undefined: never, or not known. */
+  readonly retryAfterMs: number | undefined
+}
+
+/** One bound of a scope, with its account of the window that holds now. */
+export interface Meter {
+  readonly scope: Scope
+  readonly unit: Unit
+  /** Absent: of places. */
+  readonly window: Bound['window'] | undefined
+  readonly bound: Bound | number
+  readonly amount: number
+  account: Account | undefined
+}
+
+/** What is taken of accounts until it is settled. It stays with the windows in which it was made. Opaque outside of the book. */
+export class Reservation {
+  readonly claims: readonly Claim[]
+  /** These three have one element for each account. */
+  readonly meters: Meter[] = []
+  readonly accounts: Account[] = []
+  /** What is reserved; when it is settled, what was used. */
+  readonly amounts: number[] = []
+  isOpen = true
+  record: Omit<LedgerRecord, 'charges'> | undefined = undefined
+
+  constructor(claims: readonly Claim[]) {
+    this.claims = claims
+  }
+
+  /** Takes over what another one reserved. */
+  join(other: Reservation): void {
+    other.isOpen = false
+    other.accounts.forEach((account, at) => {
+      const amount = other.amounts[at] as number
+      const known = this.accounts.indexOf(account)
+      if (known >= 0) this.amounts[known] = (this.amounts[known] as number) + amount
+      else {
+        this.meters.push(other.meters[at] as Meter)
+        this.accounts.push(account)
+        this.amounts.push(amount)
+      }
+    })
+  }
+
+  /** Replaces what is reserved by what was used. True where something was. */
+  charge(used: Amounts): boolean {
+    this.isOpen = false
+    let any = false
+    for (let at = 0; at < this.accounts.length; at++) {
+      const account = this.accounts[at] as Account
+      const reserved = this.amounts[at] as number
+      const amount = account.isPlace ? 0 : this.#shareOf(at, reserved, used[account.unit] ?? 0)
+      account.reserved -= reserved
+      account.used += amount
+      this.amounts[at] = amount
+      any ||= amount > 0
+    }
+    return any
+  }
+
+  /** Where a reservation was extended in later windows, the earlier ones are charged what they had reserved at most. */
+  #shareOf(at: number, reserved: number, used: number): number {
+    const first = this.meters.indexOf(this.meters[at] as Meter)
+    const last = this.meters.lastIndexOf(this.meters[at] as Meter)
+    if (first === last) return used
+    let left = used
+    // Earlier elements hold what they were charged already.
+    for (let before = first; before < at; before++)
+      if (this.meters[before] === this.meters[at]) left -= this.amounts[before] as number
+    return at === last ? left : Math.min(left, reserved)
+  }
+}
