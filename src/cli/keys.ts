@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
-import { InvalidArgumentError } from 'commander'
-import { parseMoment } from '../config/units.js'
 import { type Define, example, list } from './command.js'
 import { coloured, EXIT, type Io, paints, print } from './io.js'
+import { keyExpiry, keyName } from './key-terms.js'
+import { storedKeyCommands } from './stored-keys.js'
 
 interface Options {
   readonly models?: readonly string[]
@@ -10,22 +10,23 @@ interface Options {
   readonly json?: true
 }
 
-/** `gateway keys new NAME`: makes a key, prints it once, and prints the YAML that lets its holder in. */
+/** `gateway keys new NAME` makes a key, and prints it once with the YAML that lets its holder in; the others are about the store. */
 export const keysCommand: Define = (parent, io, end) => {
-  const keys = parent.command('keys').description("create callers' keys")
+  const keys = parent.command('keys').description("create callers' keys, and manage those of the store")
   keys
     .command('new')
     .description('create a key: print it once, with the YAML lines for gateway.yaml (they hold its hash, not the key)')
-    .argument('<name>', "name of the key's owner, shown in logs", name)
+    .argument('<name>', "name of the key's owner, shown in logs", keyName)
     .option('--models <globs>', 'models that the key may use, separated by commas (default: all)', list)
     .option(
       '--expires <date>',
       'expiry of the key: end of a day in UTC (2030-12-31), or a time (2030-12-31T18:00:00Z)',
-      date,
+      keyExpiry,
     )
     .option('--json', 'print a JSON object: name, key, hash and the entry for `keys`')
     .addHelpText('after', example('gateway keys new team-search --models "swift-*,embed-small" --expires 2030-12-31'))
     .action(async (name: string, options: Options) => end(await newKeyFor(name, options, io)))
+  storedKeyCommands(keys, io, end)
 }
 
 async function newKeyFor(name: string, options: Options, io: Io): Promise<number> {
@@ -60,18 +61,4 @@ function quoted(text: string): string {
 function plain(text: string): string {
   const bare = /^[a-z][a-z0-9_-]*$/i.test(text) && !/^(?:null|true|false|yes|no|on|off|y|n)$/i.test(text)
   return bare ? text : quoted(text)
-}
-
-function name(text: string): string {
-  if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(text)) {
-    throw new InvalidArgumentError('A name consists of letters, digits, dots, underscores and dashes.')
-  }
-  return text
-}
-
-function date(text: string): string {
-  const last = parseMoment(text)
-  if (last === undefined) throw new InvalidArgumentError('Write a date as 2030-12-31 or 2030-12-31T18:00:00Z.')
-  if (last <= Date.now()) throw new InvalidArgumentError('This date is in the past.')
-  return text
 }

@@ -52,15 +52,16 @@ type Found = { readonly secret: KeySecret } | { readonly absent: string }
 
 function readSecrets(raw: RawKey, site: Site, context: Context): readonly Found[] {
   const secret = site.child('secret')
-  if (!isList(raw.secret)) return readOne(raw.secret, secret, context)
-  return raw.secret.flatMap((item, index) => readOne(item, secret.child(index), context))
+  if (!isList(raw.secret)) return readKeySecret(raw.secret, secret, context)
+  return raw.secret.flatMap((item, index) => readKeySecret(item, secret.child(index), context))
 }
 
 function isList(secret: RawKey['secret']): secret is readonly RawKeySecret[] {
   return Array.isArray(secret)
 }
 
-function readOne(written: RawKeySecret, site: Site, context: Context): readonly Found[] {
+/** One place of a key; none where there is a problem, which the report has. */
+export function readKeySecret(written: RawKeySecret, site: Site, context: Context): readonly Found[] {
   const raw = interpolate(written, site, context)
   if (raw.hash !== undefined)
     return [{ secret: { type: 'digest', sha256: raw.hash.slice('sha256:'.length).toLowerCase() } }]

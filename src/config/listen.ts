@@ -29,7 +29,7 @@ export function readListen(written: RawListen, site: Site, overrides: ListenOver
   )
   return {
     host: overrides.host ?? raw.host ?? DEFAULTS.listen.host,
-    port: overrides.port ?? readPort(raw.port, site.child('port'), context),
+    port: overrides.port ?? readPort(raw.port, DEFAULTS.listen.port, site.child('port'), context),
     backlog: raw.backlog ?? DEFAULTS.listen.backlog,
     ...(tls === undefined ? {} : { tls }),
     ...(origins === undefined ? {} : { cors: { origins } }),
@@ -37,11 +37,11 @@ export function readListen(written: RawListen, site: Site, overrides: ListenOver
   }
 }
 
-function readPort(raw: number | string | undefined, site: Site, { report }: Context): number {
-  if (typeof raw !== 'string') return raw ?? DEFAULTS.listen.port
+export function readPort(raw: number | string | undefined, usual: number, site: Site, { report }: Context): number {
+  if (typeof raw !== 'string') return raw ?? usual
   if (/^\d{1,5}$/.test(raw) && Number(raw) <= 65_535) return Number(raw)
   if (!raw.includes('${')) report.error('bad-value', site, 'this variable has to be a port, a number from 0 to 65535')
-  return DEFAULTS.listen.port
+  return usual
 }
 
 /** Scheme, host and port as browsers send them (RFC 6454 section 6.2). */
@@ -63,7 +63,7 @@ function readNetwork(text: string, site: Site, { report }: Context): string {
   return text
 }
 
-function readTls(raw: NonNullable<RawListen['tls']>, site: Site, context: Context): ListenConfig['tls'] {
+export function readTls(raw: NonNullable<RawListen['tls']>, site: Site, context: Context): ListenConfig['tls'] {
   const cert = readPem(raw.cert, site.child('cert'), context)
   const key = readPem(raw.key, site.child('key'), context)
   if (cert === undefined || key === undefined) return undefined

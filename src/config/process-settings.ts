@@ -1,5 +1,6 @@
 import { type Config, LOG_LEVELS, type LogLevel, type TasksConfig, type WebhookConfig } from '../core/config.js'
 import { DEFAULTS } from '../core/defaults.generated.js'
+import { readAdmin } from './admin.js'
 import { type Context, interpolate } from './context.js'
 import { type Document, Site } from './document.js'
 import { sectionOf } from './entries.js'
@@ -14,12 +15,25 @@ import { readStore } from './store.js'
 /** Settings of the command line; they win over the file. */
 export interface Overrides extends ListenOverrides {
   readonly logLevel?: LogLevel
+  /** Of the admin listener; 0: none. */
+  readonly adminPort?: number
 }
 
 /** What holds for the whole process. */
 type Settings = Pick<
   Config,
-  'listen' | 'limits' | 'timeouts' | 'retry' | 'store' | 'spool' | 'log' | 'transport' | 'media' | 'tasks' | 'webhooks'
+  | 'listen'
+  | 'limits'
+  | 'timeouts'
+  | 'retry'
+  | 'store'
+  | 'spool'
+  | 'log'
+  | 'transport'
+  | 'media'
+  | 'tasks'
+  | 'webhooks'
+  | 'admin'
 >
 
 /** The sections of the main file that are one thing each, with what holds where they say nothing. */
@@ -38,6 +52,7 @@ export function readSettings(main: Document, overrides: Overrides, context: Cont
     media: readMedia(sectionOf(main, 'media'), at('media'), context),
     tasks: readTasks(sectionOf(main, 'tasks'), at('tasks'), context),
     ...readWebhooks(sectionOf(main, 'webhooks'), at('webhooks'), context),
+    ...readAdmin(sectionOf(main, 'admin'), at('admin'), overrides.adminPort, context),
   }
 }
 

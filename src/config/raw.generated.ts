@@ -18,6 +18,7 @@ export type RawGateway = {
   readonly media?: RawMedia
   readonly tasks?: { readonly lease?: string; readonly wait?: string }
   readonly webhooks?: RawWebhooks
+  readonly admin?: RawAdmin
   readonly include?: RawInclude
   readonly interfaces?: readonly string[]
   readonly defaults?: RawRouteDefaults
@@ -119,6 +120,23 @@ export type RawMediaFetch = {
   readonly timeout?: string
   readonly redirects?: number
 }
+export type RawAdmin = {
+  readonly host?: string
+  readonly port?: number | string
+  readonly secret?: RawKeySecret
+  readonly tls?: { readonly cert: string; readonly key: string }
+}
+export type RawKeySecret = {
+  readonly env?: string
+  readonly generate?: boolean
+  readonly file?: string
+  readonly hash?: string
+} | {
+  readonly env?: string
+  readonly file?: string
+  readonly hash?: string
+  readonly generate?: boolean
+}
 export type RawWebhooks = {
   readonly secret: RawSecret
   readonly allow?: readonly string[]
@@ -142,17 +160,6 @@ export type RawKey = {
   readonly expires?: string
   readonly disabled?: boolean
   readonly strict?: boolean
-}
-export type RawKeySecret = {
-  readonly env?: string
-  readonly generate?: boolean
-  readonly file?: string
-  readonly hash?: string
-} | {
-  readonly env?: string
-  readonly file?: string
-  readonly hash?: string
-  readonly generate?: boolean
 }
 export type RawKinds = Readonly<Record<string, RawKind>>
 export type RawKind = {

@@ -30,6 +30,7 @@ const MAIN_ONLY = new Set([
   'media',
   'tasks',
   'webhooks',
+  'admin',
   'interfaces',
 ])
 

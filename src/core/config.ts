@@ -39,6 +39,8 @@ export interface Config {
   readonly tasks: TasksConfig
   /** Absent: no notifications of tasks. */
   readonly webhooks?: WebhookConfig
+  /** Absent: no admin listener. */
+  readonly admin?: AdminConfig
   readonly keys: Readonly<Record<string, KeyConfig>>
   readonly upstreams: Readonly<Record<string, UpstreamConfig>>
   /** In the order in which they were written: globs are tried in this order. */
@@ -70,6 +72,15 @@ export interface ListenConfig {
   readonly cors?: { readonly origins: readonly string[] }
   /** Networks whose word on where a request came from is taken. */
   readonly trusted_proxies?: readonly string[]
+}
+
+/** Where the admin API listens, and who may use it. */
+export interface AdminConfig {
+  readonly host: string
+  readonly port: number
+  readonly tls?: { readonly cert: FileContent; readonly key: FileContent }
+  /** Absent: it is not there, so no one may. */
+  readonly secret?: KeySecret
 }
 
 export interface FileContent {

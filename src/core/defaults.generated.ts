@@ -56,6 +56,10 @@ export const DEFAULTS = {
   log: {
     level: 'info',
   },
+  admin: {
+    host: '127.0.0.1',
+    port: 8081,
+  },
   webhooks: {
     allow: ['*'],
     ports: [443],

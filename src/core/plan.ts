@@ -1,6 +1,7 @@
 import type { CallerPolicy, Tariff } from './bounds.js'
 import type { Codec, Traits } from './codec.js'
 import type {
+  AdminConfig,
   Config,
   ListenConfig,
   LogLevel,
@@ -47,6 +48,8 @@ export interface Plan {
   readonly media: MediaConfig
   readonly tasks: TasksConfig
   readonly webhooks: WebhookConfig | undefined
+  /** Absent: no admin listener. */
+  readonly admin: AdminPlan | undefined
   readonly keys: KeyRing
   readonly models: ModelTable
   readonly off: SwitchedOff
@@ -59,6 +62,12 @@ export interface Plan {
    * headers, given here by their lower-case names.
    */
   match(method: string, path: string, headers?: Shown): Match | Miss
+}
+
+/** Where the admin API listens, and whose key it takes. */
+export interface AdminPlan extends Omit<AdminConfig, 'secret'> {
+  /** SHA-256 of the admin key in lower-case hex; undefined: no one may. */
+  readonly digest: string | undefined
 }
 
 /** What requests show by their headers, by lower-case names. */
@@ -414,6 +423,8 @@ export interface KeyRing {
   find(presented: string, now: number): Caller | Refusal
   /** The same by the SHA-256 of a key, in lower-case hex, for what the holder of that key had made. */
   byDigest(digest: string, now: number): Caller | Refusal
+  /** Whether a key of the file has the name. */
+  has(name: string): boolean
 }
 
 export interface Caller {
@@ -428,4 +439,6 @@ export interface Caller {
 
 export interface Refusal {
   readonly refused: 'malformed' | 'unknown' | 'expired' | 'disabled'
+  /** Of what is unknown: the SHA-256 of what was presented, in lower-case hex. */
+  readonly digest?: string
 }

@@ -1,32 +1,39 @@
 import type { Placement } from '../core/placement.js'
-import type { Caller, KeyRing, Miss } from '../core/plan.js'
+import type { Caller, Miss, Plan, Refusal } from '../core/plan.js'
 import { unauthenticated } from '../core/refusals.js'
 import type { HttpRequest } from '../transport/exchange.js'
-import type { Feature } from './stages.js'
+import type { Callers } from './keys/callers.js'
+import type { Feature, Maybe } from './stages.js'
 
 type Headers = Pick<HttpRequest, 'headers' | 'rawHeaders'>
 
-/** The keys of the plan, where the route reads them. */
+/** The keys of the plan, where the route reads them, and those of the store. */
 export const keys: Feature = {
   name: 'keys',
-  compile: ({ plan, route }) => ({
+  compile: ({ kernel, plan, route }) => ({
     name: 'keys',
-    identify: call => authenticate(call.request, call.query, (route ?? (call.match as Miss)).caller, plan.keys),
+    identify: call =>
+      authenticate(call.request, call.query, (route ?? (call.match as Miss)).caller, kernel.callers, plan),
   }),
 }
 
 /**
  * Finds the caller whose key the request presents. All refusals are the same 401: no key, an unknown key, an expired
- * or disabled key, and two different keys.
+ * or disabled key, and two different keys. A key that must be read from the store first gives a promise.
  */
 export function authenticate(
   request: Headers,
   query: URLSearchParams | undefined,
   placements: readonly Placement[],
-  keys: KeyRing,
-): Caller {
+  callers: Callers,
+  plan: Plan,
+): Maybe<Caller> {
   const presented = presentedKey(request, query, placements)
-  const caller = keys.find(presented, Date.now())
+  const caller = callers.find(plan, presented, Date.now())
+  return caller instanceof Promise ? caller.then(one => accepted(one, placements)) : accepted(caller, placements)
+}
+
+function accepted(caller: Caller | Refusal, placements: readonly Placement[]): Caller {
   if ('refused' in caller) throw unauthenticated(placements, caller.refused)
   return caller
 }

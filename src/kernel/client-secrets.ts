@@ -3,8 +3,9 @@ import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import { CLIENT_SECRET_PREFIX } from '../core/client-secrets.js'
 import { jsonText, parseExact } from '../core/exact-json.js'
 import type { JsonObject } from '../core/json.js'
-import type { Caller, KeyRing, Refusal } from '../core/plan.js'
+import type { Caller, Plan, Refusal } from '../core/plan.js'
 import type { Store } from '../core/store.js'
+import type { Callers } from './keys/callers.js'
 import { SealedBox } from './sealed-box.js'
 import { type Slot, slot } from './slot.js'
 
@@ -56,13 +57,14 @@ export class ClientSecrets {
   /** What a secret means, and who has it: the key that had it made, with that model alone. Throws `unavailable`. */
   async open(
     presented: string,
-    keys: KeyRing,
+    callers: Callers,
+    plan: Plan,
   ): Promise<{ readonly secret: ClientSecret; readonly caller: Caller } | Refusal> {
     const secret = presented.length <= MAX_SECRET_CHARS ? await this.read(presented) : undefined
     if (secret === undefined) return { refused: 'unknown' }
     const now = this.#now()
     if (now >= secret.expires * 1000) return { refused: 'expired' }
-    const parent = keys.byDigest(secret.key, now)
+    const parent = await callers.byDigest(plan, secret.key, now)
     return 'refused' in parent ? parent : { secret, caller: callerOf(secret, parent) }
   }
 

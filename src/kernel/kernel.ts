@@ -10,6 +10,7 @@ import type { HttpExchange } from '../transport/exchange.js'
 import { EventLoopShares } from './event-loop-shares.js'
 import type { Generation } from './generation.js'
 import type { Serve } from './inner.js'
+import { Callers } from './keys/callers.js'
 import { bodyCapacity, capacityOf, FOR_BODIES, Memory } from './memory.js'
 import { ModelLists } from './model-lists.js'
 import { STATE_BOUNDS, type StateBounds } from './responses/bounds.js'
@@ -51,6 +52,8 @@ export class Kernel {
   /** What outlives a request. */
   readonly store: Store
   readonly state: State
+  /** Who calls, by the keys that requests present. */
+  readonly callers: Callers
   readonly tasks: Tasks
   /** Holds bodies that are read before they are sent on. */
   readonly spooler: Spooler
@@ -93,6 +96,7 @@ export class Kernel {
     const bodies = new Memory(this.bodyCapacity(), FOR_BODIES)
     this.memory = { requests: new Memory(capacity), answers: new Memory(capacity), bodies }
     this.state = new State(store, this.stateBounds(), error => this.onStoreFault(error))
+    this.callers = new Callers(store, error => this.onStoreFault(error))
     this.tasks = new Tasks(this)
     server.compile(this, generation.plan)
   }

@@ -189,6 +189,8 @@ export function namingOf({ caller, generation }: Call, exchange: Exchange, asked
 }
 
 /** Whether a query parameter is for the gateway itself. */
-export function isOwnQuery({ route, generation, namesModel }: Call, name: string, value: string): boolean {
-  return route === undefined || ownQuery(route, generation.plan.keys, namesModel, name, value)
+export function isOwnQuery(call: Call, name: string, value: string): boolean {
+  const { route, kernel, generation, namesModel } = call
+  const isKey = (text: string): boolean => kernel.callers.isKey(generation.plan, text, Date.now())
+  return route === undefined || ownQuery(route, isKey, namesModel, name, value)
 }

@@ -31,6 +31,11 @@ export class SharedSecret {
     return bytes
   }
 
+  /** Undefined where none was created yet. Throws as {@link bytes}. */
+  async existing(): Promise<Uint8Array | undefined> {
+    return (await stored(this.#store.get(NAMESPACE, OWNER, this.#key)))?.value
+  }
+
   private async read(): Promise<Uint8Array> {
     const place = { namespace: NAMESPACE, owner: OWNER, key: this.#key }
     const draft = { ...place, created: Date.now(), expires: NEVER_EXPIRES_MS, value: randomBytes(SECRET_BYTES) }

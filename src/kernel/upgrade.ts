@@ -22,7 +22,7 @@ interface AdmittedSocket {
 }
 
 /** Decides whether a request may open a WebSocket, and on which route, before a byte of the handshake is answered. */
-export function admitSocket(kernel: Kernel, request: HttpRequest): AdmittedSocket | Refusal {
+export async function admitSocket(kernel: Kernel, request: HttpRequest): Promise<AdmittedSocket | Refusal> {
   const { plan } = kernel.generation
   const { target } = request
   const mark = target.indexOf('?')
@@ -34,7 +34,7 @@ export function admitSocket(kernel: Kernel, request: HttpRequest): AdmittedSocke
     checkHead(request, plan.limits)
     checkOrigin(request, plan.listen.cors?.origins ?? [])
     const placements = matched.route?.caller ?? ('caller' in matched ? matched.caller : [])
-    const { name: key } = authenticate(request, query, placements, plan.keys)
+    const { name: key } = await authenticate(request, query, placements, kernel.callers, plan)
     if (kernel.draining) throw new GatewayError('unavailable', 'The gateway is shutting down.', { retryAfter: 1000 })
     if (matched.route === undefined) throw noSocket(path)
     return { route: matched.route, key }

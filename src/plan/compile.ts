@@ -3,7 +3,7 @@ import type { Match, Miss, Plan, Route, Shown, Upstream } from '../core/plan.js'
 import type { Secret } from '../core/secret.js'
 import type { Steps } from '../core/steps.js'
 import { taskKind } from '../core/task-kind.js'
-import { compileKeys, type DigestRing } from './keys.js'
+import { compileAdmin, compileKeys, type DigestRing } from './keys.js'
 import { ModelIndex } from './model-index.js'
 import { ModelCatalog } from './models.js'
 import { parsePattern, prefixed } from './pattern.js'
@@ -41,6 +41,7 @@ export class CompiledPlan implements Plan {
   readonly media: Plan['media']
   readonly tasks: Plan['tasks']
   readonly webhooks: Plan['webhooks']
+  readonly admin: Plan['admin']
   readonly keys: DigestRing
   readonly models: ModelCatalog
   readonly off: Plan['off']
@@ -52,7 +53,7 @@ export class CompiledPlan implements Plan {
   constructor(
     config: Config,
     digest: string,
-    parts: Pick<CompiledPlan, 'keys' | 'models' | 'off' | 'routes' | 'upstreams' | 'taskKinds'>,
+    parts: Pick<CompiledPlan, 'admin' | 'keys' | 'models' | 'off' | 'routes' | 'upstreams' | 'taskKinds'>,
     router: Router,
   ) {
     this.digest = digest
@@ -65,6 +66,7 @@ export class CompiledPlan implements Plan {
     this.media = config.media
     this.tasks = config.tasks
     this.webhooks = config.webhooks
+    this.admin = parts.admin
     this.keys = parts.keys
     this.models = parts.models
     this.off = parts.off
@@ -94,6 +96,7 @@ export function* compiling(config: Config, digest: string, tools: Tools, before?
   const router = new Router()
   const parts = {
     routes: yield* compileRoutes(config, compiler, router, problems),
+    admin: config.admin && compileAdmin(config.admin, tools.generated),
     keys: yield* compileKeys(config.keys, tools.generated, problems, before?.keys),
     models: new ModelCatalog(index, name => compiler.serves(name), compiledUpstreams),
     off: new OffList(

@@ -1,6 +1,6 @@
 import { hash, randomInt, timingSafeEqual } from 'node:crypto'
-import type { KeyConfig, KeySecret } from '../core/config.js'
-import type { Caller, KeyRing, Refusal } from '../core/plan.js'
+import type { AdminConfig, KeyConfig, KeySecret } from '../core/config.js'
+import type { AdminPlan, Caller, KeyRing, Refusal } from '../core/plan.js'
 import type { Secret } from '../core/secret.js'
 import type { Steps } from '../core/steps.js'
 import { isName, NameSet } from './names.js'
@@ -60,9 +60,10 @@ export class DigestRing implements KeyRing {
     const verified = this.#verified.get(folded)
     if (verified !== undefined && isSame(verified.key, presented)) return admit(verified.holder, now)
     const digest = hash('sha256', presented, 'buffer')
-    const entry = this.#entries.get(digest.toString('hex')) ?? NOBODY
+    const hex = digest.toString('hex')
+    const entry = this.#entries.get(hex) ?? NOBODY
     const same = timingSafeEqual(Buffer.from(entry.digest, 'hex'), digest)
-    if (!same || entry === NOBODY) return { refused: 'unknown' }
+    if (!same || entry === NOBODY) return { refused: 'unknown', digest: hex }
     // A copy: what is presented may be a part of a longer header.
     this.#verified.set(folded, { key: Buffer.from(presented, 'latin1').toString('latin1'), holder: entry.holder })
     return admit(entry.holder, now)
@@ -70,7 +71,11 @@ export class DigestRing implements KeyRing {
 
   byDigest(digest: string, now: number): Caller | Refusal {
     const entry = this.#entries.get(digest)
-    return entry === undefined ? { refused: 'unknown' } : admit(entry.holder, now)
+    return entry === undefined ? { refused: 'unknown', digest } : admit(entry.holder, now)
+  }
+
+  has(name: string): boolean {
+    return this.#holders.has(name)
   }
 
   /** What was made of a key of that name, where it says the very same. */
@@ -144,7 +149,8 @@ export function* compileKeys(
 
 const MALFORMED = 'no client could send this key: keys are 1 to 512 printable ASCII characters'
 
-function compileHolder(name: string, config: KeyConfig): Holder {
+/** What a key allows its holder; `config` is of the file, or of a key in the store. */
+export function compileHolder(name: string, config: KeyConfig): Holder {
   const { models, disabled, expires, strict } = config
   let names: NameSet | undefined
   const may = (model: string): boolean => {
@@ -153,6 +159,17 @@ function compileHolder(name: string, config: KeyConfig): Holder {
     return isName(model) && names.has(model)
   }
   return { config, caller: { name, models, may, strict }, disabled, expires: expires ?? Number.POSITIVE_INFINITY }
+}
+
+/** The name under which the data folder keeps the admin key: none that a caller's key can have. */
+export const ADMIN_KEY = '@admin'
+
+export function compileAdmin(
+  { secret, ...rest }: AdminConfig,
+  generated: (name: string) => Secret | undefined,
+): AdminPlan {
+  const digest = secret && digestOf(secret, () => generated(ADMIN_KEY))
+  return { ...rest, digest: digest === 'malformed' ? undefined : digest }
 }
 
 /** Lower-case hex of the key's SHA-256; `undefined` where there is no key yet. */

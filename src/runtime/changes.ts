@@ -17,6 +17,7 @@ const SETTINGS = [
   'media',
   'tasks',
   'webhooks',
+  'admin',
 ] as const satisfies readonly Exclude<keyof Config, Section>[]
 
 interface NamedChanges {

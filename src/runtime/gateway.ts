@@ -27,6 +27,7 @@ import { type ReloadOptions, Reloads } from './reload.js'
 import { createServer, listen } from './server.js'
 import { shownEntries } from './shown.js'
 import { Sockets } from './sockets.js'
+import { compileStoredKey } from './store-keys.js'
 import { StoreState } from './store-state.js'
 import { openStore } from './stores.js'
 import { Sweeper } from './sweeper.js'
@@ -42,6 +43,11 @@ export interface StartOptions extends Omit<ReloadOptions, 'env'> {
 }
 
 const BEARER: readonly Placement[] = [{ in: 'header', name: 'authorization', scheme: 'Bearer' }]
+
+const KEY_FAULTS = {
+  name: 'a key of the store is refused: a key of the file has its name',
+  terms: 'a key of the store is refused: its terms do not fit the file',
+} as const
 
 /** Time for the closing handshake of WebSockets when the process ends, milliseconds. */
 const SOCKET_CLOSE_TIMEOUT_MS = 1000
@@ -93,6 +99,7 @@ export class Gateway {
     this.#kernel.onStoreFault = error => state.failed(error)
     state.onUp = () => this.#kernel.tasks.checkNow()
     this.#logTasks()
+    this.#serveStoredKeys()
     this.#health = healthOf(plan, state)
     this.#server = this.#createServer(plan)
     this.#server.on('connection', () => this.#kernel.turns.accepted())
@@ -185,6 +192,7 @@ export class Gateway {
     await this.#sweep()
     void loadChecks()
     this.#kernel.tasks.start()
+    this.#kernel.callers.start().catch(error => this.#kernel.onStoreFault(error))
     this.#log.info({ address: this.origin, generation: 1, digest: this.plan.digest }, 'listening')
     this.#logDisabled(this.plan)
     warnOfDescriptors(this.plan, this.#descriptors, this.#log)
@@ -215,9 +223,9 @@ export class Gateway {
   }
 
   /** Whose key the request presents. */
-  #knows(request: Parameters<typeof authenticate>[0]): Caller | undefined {
+  async #knows(request: Parameters<typeof authenticate>[0]): Promise<Caller | undefined> {
     try {
-      return authenticate(request, undefined, BEARER, this.plan.keys)
+      return await authenticate(request, undefined, BEARER, this.#kernel.callers, this.plan)
     } catch {
       return undefined
     }
@@ -264,6 +272,12 @@ export class Gateway {
     }
   }
 
+  #serveStoredKeys(): void {
+    const { callers } = this.#kernel
+    callers.compile = compileStoredKey
+    callers.onFault = (key, fault) => this.#log.warn({ key }, KEY_FAULTS[fault])
+  }
+
   #cut(): void {
     this.#kernel.calls.visit(call => {
       this.#cutCalls++
@@ -292,6 +306,7 @@ export class Gateway {
     await tasks
     await this.#embedded.close()
     await this.#sweeper.stop()
+    this.#kernel.callers.close()
     await this.#kernel.spooler.close()
     await this.#kernel.state.settled()
     await this.#kernel.close()

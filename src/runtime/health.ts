@@ -30,7 +30,7 @@ export interface Health {
 export function answerHealth(
   exchange: HttpExchange,
   health: Health,
-  known: (request: HttpRequest) => Caller | undefined,
+  known: (request: HttpRequest) => Promise<Caller | undefined>,
 ): boolean {
   const { method, target: url } = exchange
   if (url !== '/livez' && url !== '/readyz' && url !== '/readyz?verbose') return false
@@ -38,13 +38,11 @@ export function answerHealth(
     send(exchange, 405, { status: 'method not allowed' }, ['allow', 'GET, HEAD'])
     return true
   }
+  const ready = (caller: Caller | undefined): void =>
+    send(exchange, health.draining ? 503 : 200, readiness(health, caller))
   if (url === '/livez') send(exchange, 200, { status: 'live' })
-  else
-    send(
-      exchange,
-      health.draining ? 503 : 200,
-      readiness(health, url.endsWith('?verbose') ? known(exchange) : undefined),
-    )
+  else if (url === '/readyz') ready(undefined)
+  else void known(exchange).then(ready)
   return true
 }
 

@@ -15,6 +15,8 @@ export interface Overrides {
   readonly host?: string
   readonly port?: number
   readonly logLevel?: LogLevel
+  /** Of the admin listener; 0: none. */
+  readonly adminPort?: number
 }
 
 export interface LoadOptions {

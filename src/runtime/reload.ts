@@ -5,7 +5,6 @@ import type { Plan } from '../core/plan.js'
 import type { Problem } from '../core/problems.js'
 import { Secret } from '../core/secret.js'
 import { atOnce, inSlices, type Steps } from '../core/steps.js'
-import type { StoreConfig } from '../core/store-config.js'
 import { Generation } from '../kernel/generation.js'
 import type { Kernel } from '../kernel/kernel.js'
 import type { Pools } from '../net/pools.js'
@@ -38,7 +37,7 @@ interface Served {
 }
 
 /** What a process has from its start to its end. */
-type StartSettings = Pick<Plan, 'listen' | 'store' | 'spool' | 'transport'>
+type StartSettings = Pick<Plan, 'listen' | 'store' | 'spool' | 'transport' | 'admin'>
 
 /**
  * Keeps a running gateway in step with its files. A reload is a transaction: read, check, compile, acquire pools, swap one
@@ -79,8 +78,8 @@ export class Reloads {
     this.#embedded = served.embedded
     this.#log = served.log
     this.#descriptors = served.descriptors
-    const { listen, store, spool, transport } = running.plan
-    this.#first = { listen, store, spool, transport }
+    const { listen, store, spool, transport, admin } = running.plan
+    this.#first = { listen, store, spool, transport, admin }
     this.#unusable = atOnce(unusable(running.config))
   }
 
@@ -250,6 +249,7 @@ function needsRestart(running: StartSettings, wanted: StartSettings): readonly s
     'listen.tls': (running.listen.tls === undefined) !== (wanted.listen.tls === undefined),
     store: textOf(running.store) !== textOf(wanted.store),
     transport: running.transport !== wanted.transport,
+    admin: textOf({ ...running.admin, digest: '' }) !== textOf({ ...wanted.admin, digest: '' }),
     // The folder is usually inside the store's folder, which was reported already.
     spool: differs(running.spool, wanted.spool, running.store.path === wanted.store.path),
   }
@@ -259,8 +259,8 @@ function needsRestart(running: StartSettings, wanted: StartSettings): readonly s
 }
 
 /** All of it, secrets too: a changed password is a change. */
-function textOf(store: StoreConfig): string {
-  return JSON.stringify(store, function (this: Record<string, unknown>, name, value: unknown) {
+function textOf(settings: object): string {
+  return JSON.stringify(settings, function (this: Record<string, unknown>, name, value: unknown) {
     const inner = this[name]
     return inner instanceof Secret ? inner.reveal() : value
   })

@@ -42,7 +42,7 @@ export class Sockets {
       openTunnel(this.#pipeline, this.#kernel, new HandshakeExchange(incoming, socket, head))
       return
     }
-    const admitted = admitSocket(this.#kernel, request)
+    const admitted = await admitSocket(this.#kernel, request)
     if ('error' in admitted) return refuse(socket, admitted.error, admitted.family)
     const { route, key } = admitted
     const { sockets } = this.#kernel

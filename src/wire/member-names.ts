@@ -1,7 +1,7 @@
 import { GatewayError } from '../core/errors.js'
 import { type MemberAction, type MemberRules, memberName, type RouteMembers } from '../core/members.js'
 import { pathText } from '../core/path-text.js'
-import type { Plan, Route } from '../core/plan.js'
+import type { Route } from '../core/plan.js'
 import { shownName } from '../core/shown-name.js'
 import type { FoundMembers, FoundName } from './find-members.js'
 
@@ -91,7 +91,7 @@ function actionOf(name: string, query: MemberRules['query']): MemberAction | und
  */
 export function ownQuery(
   { model, framing, resumableUpload, modelHints, caller }: Route,
-  keys: Plan['keys'],
+  isKey: (text: string) => boolean,
   namesModel: boolean,
   name: string,
   value: string,
@@ -102,6 +102,6 @@ export function ownQuery(
     resumableUpload?.parameter === name ||
     modelHints.some(hint => hint.from === 'query' && hint.name === name) ||
     caller.some(placement => placement.in === 'query' && placement.name === name) ||
-    !('refused' in keys.find(value, Date.now()))
+    isKey(value)
   )
 }

@@ -55,7 +55,7 @@ function offeredTo(call: Call, route: Route): string[] {
 }
 
 /** The client's subprotocols (RFC 6455 §4.1) but for those that hold a key. */
-function offersOf({ request, generation }: Call, { caller }: Route): readonly string[] {
+function offersOf({ request, kernel, generation }: Call, { caller }: Route): readonly string[] {
   const prefixes = caller.flatMap(place => (place.in === 'subprotocol' ? [place.prefix] : []))
   const names = (request.headers[PROTOCOL_HEADER] ?? '').split(',').map(name => name.trim())
   return names.filter(
@@ -63,7 +63,7 @@ function offersOf({ request, generation }: Call, { caller }: Route): readonly st
       name !== '' &&
       !name.startsWith(CLIENT_SECRET_PREFIX) &&
       !prefixes.some(prefix => name.startsWith(prefix)) &&
-      'refused' in generation.plan.keys.find(name, Date.now()),
+      !kernel.callers.isKey(generation.plan, name, Date.now()),
   )
 }
 

@@ -54,10 +54,11 @@ export const tunnels: Feature = {
 
 /** Undefined where the client presents no secret, or a key that looks like one. */
 async function holderOf(call: Call, { caller }: Route): Promise<Caller | undefined> {
-  const { keys } = call.generation.plan
+  const { plan } = call.generation
+  const { callers, state } = call.kernel
   const presented = presentedKey(call.request, call.query, caller)
-  if (!presented.startsWith(CLIENT_SECRET_PREFIX) || !('refused' in keys.find(presented, Date.now()))) return undefined
-  const opened = await call.kernel.state.clientSecrets.open(presented, keys)
+  if (!presented.startsWith(CLIENT_SECRET_PREFIX) || callers.isKey(plan, presented, Date.now())) return undefined
+  const opened = await state.clientSecrets.open(presented, callers, plan)
   if ('refused' in opened) throw unauthenticated(caller, opened.refused)
   call.set(CLIENT_SECRET, opened.secret)
   return opened.caller

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { LruCache } from '../../src/plan/lru.js'
+import { LruCache } from '../../src/core/lru.js'
 
 t.test('a value that was set is returned', async t => {
   const cache = new LruCache<number>(2)

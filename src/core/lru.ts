@@ -26,4 +26,11 @@ export class LruCache<Value> {
     }
     this.#young.set(key, value)
   }
+
+  /** Removes the values for which `isOld` says so; looks at all of them. */
+  prune(isOld: (value: Value) => boolean): void {
+    for (const half of [this.#young, this.#old]) {
+      for (const [key, value] of half) if (isOld(value)) half.delete(key)
+    }
+  }
 }

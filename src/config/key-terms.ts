@@ -1,0 +1,42 @@
+import type { KeyConfig } from '../core/config.js'
+import type { Json } from '../core/json.js'
+import type { Context } from './context.js'
+import { gather } from './entries.js'
+import { Files } from './files.js'
+import { readKeys } from './keys.js'
+import { parsedBefore } from './parse.js'
+import { ParsedFiles } from './parsed-files.js'
+import { Report } from './report.js'
+import { checkSchema } from './schema-check.js'
+import { Source } from './source.js'
+import { Variables } from './variables.js'
+
+/** A secret that no one has: keys of the store have theirs elsewhere, and the schema wants one. */
+const NO_SECRET = { hash: `sha256:${'0'.repeat(64)}` }
+
+/** What the terms of a key mean, or what is wrong with them, in one sentence each. */
+export type ReadTerms = { readonly config: KeyConfig } | { readonly faults: readonly string[] }
+
+/** Reads the terms of a key that is not in a file, in the words of an entry of `keys`, by the same rules. */
+export function readKeyTerms(name: string, terms: Readonly<Record<string, Json>>): ReadTerms {
+  const report = new Report()
+  const value = { version: 1, keys: { [name]: { ...terms, secret: NO_SECRET } } }
+  const document = parsedBefore(new Source('key', JSON.stringify(value)), value, false)
+  checkSchema(document, 'gateway', report)
+  const context: Context = {
+    report,
+    variables: new Variables({}),
+    files: new Files(),
+    parsed: new ParsedFiles(),
+    secrets: 'leave',
+    now: Date.now(),
+    budget: { characters: 0 },
+  }
+  const config = readKeys(gather([document], 'keys', report), [], context)[name]
+  if (config !== undefined && !report.failed) return { config }
+  const own = `keys.${name}.`
+  const faults = report.sorted().filter(({ severity }) => severity === 'error')
+  return {
+    faults: faults.map(({ path, message }) => `${path.startsWith(own) ? `${path.slice(own.length)}: ` : ''}${message}`),
+  }
+}

@@ -1,0 +1,98 @@
+import type { Caller, Plan, Refusal } from '../../core/plan.js'
+import type { Store } from '../../core/store.js'
+import type { Maybe } from '../stages.js'
+import { type CachedKey, KeyCache } from './key-cache.js'
+import type { StoredKey } from './record.js'
+import { KeySecrets } from './secrets.js'
+import { StoredKeys } from './stored-keys.js'
+
+/** What a plan makes of a key of the store. */
+export interface StoredHolder {
+  readonly caller: Caller
+  readonly disabled: boolean
+  /** Milliseconds since the epoch. */
+  readonly expires: number
+}
+
+/** Why a key of the store lets no one in: its terms do not fit the file, or a key of the file has its name. */
+export type KeyFault = 'terms' | 'name'
+
+interface Compiled extends CachedKey {
+  plan?: Plan
+  holder?: StoredHolder | undefined
+}
+
+/** Who calls, by keys of the file and of the store; those of the file cost no promise. */
+export class Callers {
+  readonly stored: StoredKeys
+  readonly #secrets: KeySecrets
+  readonly #cache: KeyCache
+  /** Compiles a key of the store for a plan; undefined where its terms do not fit. */
+  compile: (key: StoredKey, plan: Plan) => StoredHolder | undefined = () => undefined
+  /** Called when a key that is right is refused, each time it was read or the plan has changed. */
+  onFault: (name: string, fault: KeyFault) => void = () => undefined
+
+  constructor(store: Store, onStoreFault: (error: unknown) => void) {
+    this.#secrets = new KeySecrets(store)
+    this.stored = new StoredKeys(store, this.#secrets)
+    this.#cache = new KeyCache(store, this.stored, this.#secrets)
+    this.#cache.onFault = onStoreFault
+  }
+
+  /** `now` in milliseconds since the epoch. Throws, or rejects with, `unavailable` where only the store could tell. */
+  find(plan: Plan, presented: string, now: number): Maybe<Caller | Refusal> {
+    const found = plan.keys.find(presented, now)
+    if (!('refused' in found) || found.digest === undefined) return found
+    return this.inStore(plan, found.digest, now, presented)
+  }
+
+  /** The same by the SHA-256 of a key, in lower-case hex, for what the holder of that key had made. */
+  byDigest(plan: Plan, digest: string, now: number): Maybe<Caller | Refusal> {
+    const found = plan.keys.byDigest(digest, now)
+    return 'refused' in found && found.digest !== undefined ? this.inStore(plan, digest, now) : found
+  }
+
+  /** Whether a text is a key of anyone's, so that no upstream may get it. */
+  isKey(plan: Plan, text: string, now: number): boolean {
+    return !('refused' in plan.keys.find(text, now)) || this.#secrets.isOwn(text)
+  }
+
+  /** Learns what keys of the store look like. */
+  async start(): Promise<void> {
+    await this.#secrets.load()
+  }
+
+  /** What was changed in this process works at once. */
+  async refresh(): Promise<void> {
+    await this.#cache.refresh()
+  }
+
+  close(): void {
+    this.#cache.close()
+  }
+
+  private inStore(plan: Plan, digest: string, now: number, presented?: string): Maybe<Caller | Refusal> {
+    const known = this.#cache.known(digest)
+    if (known !== undefined) return this.admit(known, plan, now)
+    return this.#cache.read(digest, presented).then(read => this.admit(read, plan, now))
+  }
+
+  private admit(cached: Compiled, plan: Plan, now: number): Caller | Refusal {
+    const { key, sha256 } = cached
+    if (key === undefined) return { refused: 'unknown' }
+    if (cached.plan !== plan) {
+      cached.plan = plan
+      cached.holder = this.holderOf(key, plan)
+    }
+    const { holder } = cached
+    if (holder === undefined || holder.disabled) return { refused: 'disabled' }
+    const until = key.secrets.find(one => one.sha256 === sha256)?.until ?? Number.POSITIVE_INFINITY
+    return now >= Math.min(until, holder.expires) ? { refused: 'expired' } : holder.caller
+  }
+
+  private holderOf(key: StoredKey, plan: Plan): StoredHolder | undefined {
+    const holder = plan.keys.has(key.name) ? undefined : this.compile(key, plan)
+    if (holder === undefined) this.onFault(key.name, plan.keys.has(key.name) ? 'name' : 'terms')
+    return holder
+  }
+}

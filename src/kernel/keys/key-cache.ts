@@ -1,0 +1,142 @@
+import { GatewayError } from '../../core/errors.js'
+import { LruCache } from '../../core/lru.js'
+import { type Store, StoreError } from '../../core/store.js'
+import type { StoredKey } from './record.js'
+import { type Revision, readRevision, SETTLING_MS } from './revisions.js'
+import type { KeySecrets } from './secrets.js'
+import type { StoredKeys } from './stored-keys.js'
+
+/** Keys that a process keeps: twice as many at most. */
+const HALF_CACHED_KEYS = 10_000
+/** How often the store is asked which keys have changed, while keys of it are used, milliseconds. */
+const POLL_MS = 500
+/** So many polls without a use, and polling pauses: the next use asks first. */
+const MAX_IDLE_POLLS = 20
+/** Look-ups under way at a time. */
+const MAX_LOOKUPS = 1000
+
+/** What the store says of a digest; a digest that no key has is kept too. */
+export interface CachedKey {
+  readonly sha256: string
+  readonly key: StoredKey | undefined
+}
+
+/**
+ * Keys of the store, each read once. While they are used, one small record is read twice a second, which tells what has
+ * changed; in a gateway that uses none, nothing is read. If the store is away, known keys work on.
+ */
+export class KeyCache {
+  readonly #store: Store
+  readonly #keys: StoredKeys
+  readonly #secrets: KeySecrets
+  readonly #cached = new LruCache<CachedKey>(HALF_CACHED_KEYS)
+  readonly #pending = new Map<string, Promise<CachedKey>>()
+  /** Names whose change may be under way, and until when, on the monotonic clock. */
+  readonly #settling = new Map<string, number>()
+  /** All names are, until then. */
+  #allSettling = 0
+  /** Of the last revision that was seen; -1: none was. */
+  #number = -1
+  #timer: NodeJS.Timeout | undefined
+  #polling: Promise<void> | undefined
+  #idlePolls = 0
+  /** Called when the store does not tell what has changed. */
+  onFault: (error: unknown) => void = () => undefined
+
+  constructor(store: Store, keys: StoredKeys, secrets: KeySecrets) {
+    this.#store = store
+    this.#keys = keys
+    this.#secrets = secrets
+  }
+
+  /** What is known of a digest and up to date. */
+  known(sha256: string): CachedKey | undefined {
+    if (this.#timer === undefined) return undefined
+    this.#idlePolls = 0
+    return this.#cached.get(sha256)
+  }
+
+  /**
+   * Reads the key of a digest; `presented` is the secret, where that is known: what was not made for this store is refused
+   * without asking it. Throws `unavailable` if the store does not answer.
+   */
+  async read(sha256: string, presented?: string): Promise<CachedKey> {
+    const pending = this.#pending.get(sha256)
+    if (pending !== undefined) return await pending
+    if (this.#pending.size >= MAX_LOOKUPS) throw unavailable(undefined)
+    const reading = this.lookUp(sha256, presented).finally(() => this.#pending.delete(sha256))
+    this.#pending.set(sha256, reading)
+    return await reading
+  }
+
+  /** Asks now which keys have changed. Never throws. */
+  async refresh(): Promise<void> {
+    await this.#polling
+    await this.poll()
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+
+  private async lookUp(sha256: string, presented: string | undefined): Promise<CachedKey> {
+    if (presented !== undefined && !(await this.#secrets.fits(presented))) return { sha256, key: undefined }
+    try {
+      return await this.load(sha256)
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error
+      this.onFault(error)
+      const known = this.#cached.get(sha256)
+      if (known?.key !== undefined) return known
+      throw unavailable(error)
+    }
+  }
+
+  private async load(sha256: string): Promise<CachedKey> {
+    if (this.#timer === undefined) this.see(await readRevision(this.#store))
+    this.#idlePolls = 0
+    this.#timer ??= setInterval(() => void this.tick(), POLL_MS).unref()
+    const known = this.#cached.get(sha256)
+    if (known !== undefined) return known
+    const before = this.#number
+    const found: CachedKey = { sha256, key: await this.#keys.findByDigest(sha256) }
+    // What changed meanwhile may be what was just read.
+    if (before === this.#number) this.#cached.set(sha256, found)
+    return found
+  }
+
+  private async tick(): Promise<void> {
+    if (this.#polling !== undefined) return
+    if (++this.#idlePolls > MAX_IDLE_POLLS) this.close()
+    else await this.poll()
+  }
+
+  private async poll(): Promise<void> {
+    this.#polling = readRevision(this.#store)
+      .then(revision => this.see(revision))
+      .catch((error: unknown) => this.onFault(error))
+      .finally(() => {
+        this.#polling = undefined
+      })
+    await this.#polling
+  }
+
+  /** Drops what has changed since the last revision, and what may still be changing. */
+  private see({ number, names }: Revision): void {
+    const now = performance.now()
+    const until = now + SETTLING_MS
+    const missed = this.#number < 0 ? 0 : number - this.#number
+    if (missed < 0 || missed > names.length) this.#allSettling = until
+    else for (const name of names.slice(0, missed)) this.#settling.set(name, until)
+    this.#number = number
+    const isAll = now < this.#allSettling
+    if (!isAll && this.#settling.size === 0) return
+    this.#cached.prune(({ key }) => isAll || key === undefined || this.#settling.has(key.name))
+    for (const [name, end] of this.#settling) if (end <= now) this.#settling.delete(name)
+  }
+}
+
+function unavailable(cause: unknown): GatewayError {
+  return new GatewayError('unavailable', 'The key cannot be checked at the moment.', { retryAfter: 1000, cause })
+}

@@ -1,0 +1,31 @@
+import type { Json } from '../../core/json.js'
+
+/** What a key may do, in the words of an entry of `keys` in the file, without its secret. */
+export type KeyTerms = Readonly<Record<string, Json>>
+
+/** A caller's key of the store. Its secret is nowhere: only digests are. */
+export interface StoredKey {
+  readonly name: string
+  /** Milliseconds since the epoch. */
+  readonly created: number
+  /** When its secret or its terms changed last, milliseconds since the epoch. */
+  readonly changed: number
+  /** The newest first; `until`: a former one that works until then, milliseconds since the epoch. */
+  readonly secrets: readonly { readonly sha256: string; readonly until?: number }[]
+  readonly terms: KeyTerms
+}
+
+/** The names that keys of the file may have. */
+const KEY_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
+
+export function isKeyName(name: string): boolean {
+  return KEY_NAME.test(name)
+}
+
+export function encodeKey(key: StoredKey): Uint8Array {
+  return Buffer.from(JSON.stringify(key))
+}
+
+export function decodeKey(value: Uint8Array): StoredKey {
+  return JSON.parse(Buffer.from(value).toString('utf8')) as StoredKey
+}

@@ -1,0 +1,141 @@
+import { hash } from 'node:crypto'
+import type { Secret } from '../../core/secret.js'
+import { type Store, type StoredRecord, StoreError } from '../../core/store.js'
+import { decodeKey, encodeKey, isKeyName, type KeyTerms, type StoredKey } from './record.js'
+import { announce, SETTLING_MS } from './revisions.js'
+import type { KeySecrets } from './secrets.js'
+
+/** Keys by their names: the one truth. */
+const KEYS = { namespace: 'keys', owner: 'gateway' } as const
+/** Names of keys by the digests of their secrets. One that its key does not have any more leads nowhere. */
+const DIGESTS = { namespace: 'key-digests', owner: 'gateway' } as const
+const NEVER_EXPIRES_MS = Date.UTC(9999, 0, 1)
+/** Attempts of a change whose key others change at the same time. */
+const MAX_TRIES = 8
+/** Most secrets of one key that work at a time. */
+const MAX_SECRETS = 4
+
+/** A key whose secret was made just now: it is shown once and kept nowhere. */
+export interface NewKey {
+  readonly key: StoredKey
+  readonly secret: Secret
+}
+
+/** Where a page of keys ended. */
+export type KeyCursor = Pick<StoredKey, 'created' | 'name'>
+
+/**
+ * Callers' keys in a store. Each change is announced before it is made, so that no process misses it, whenever the writer
+ * dies. Methods throw {@link StoreError}, or `unavailable` of the shared secret.
+ */
+export class StoredKeys {
+  readonly #store: Store
+  readonly #secrets: KeySecrets
+
+  constructor(store: Store, secrets: KeySecrets) {
+    this.#store = store
+    this.#secrets = secrets
+  }
+
+  /** Undefined where a key has the name. */
+  async create(name: string, terms: KeyTerms): Promise<NewKey | undefined> {
+    if ((await this.find(name)) !== undefined) return undefined
+    const secret = await this.#secrets.make()
+    const sha256 = hash('sha256', secret.reveal())
+    const now = Date.now()
+    const key: StoredKey = { name, created: now, changed: now, secrets: [{ sha256 }], terms }
+    await this.point(sha256, name)
+    return await this.announced(name, async () => {
+      const draft = { ...KEYS, key: name, created: now, expires: NEVER_EXPIRES_MS, value: encodeKey(key) }
+      if ((await this.#store.create(draft)) !== undefined) return { key, secret }
+      await this.#store.delete({ ...DIGESTS, key: sha256 })
+      return undefined
+    })
+  }
+
+  async find(name: string): Promise<StoredKey | undefined> {
+    const record = await this.record(name)
+    return record === undefined ? undefined : decodeKey(record.value)
+  }
+
+  async findByDigest(sha256: string): Promise<StoredKey | undefined> {
+    const pointer = await this.#store.get(DIGESTS.namespace, DIGESTS.owner, sha256)
+    if (pointer === undefined) return undefined
+    const key = await this.find(Buffer.from(pointer.value).toString('latin1'))
+    return key?.secrets.some(one => one.sha256 === sha256) === true ? key : undefined
+  }
+
+  /** In the order in which they were created. */
+  async list(limit: number, after?: KeyCursor): Promise<readonly StoredKey[]> {
+    const range = {
+      order: 'ascending',
+      limit,
+      ...(after === undefined ? {} : { after: { created: after.created, key: after.name } }),
+    } as const
+    const records = await this.#store.list(KEYS.namespace, KEYS.owner, range)
+    return records.map(({ value }) => decodeKey(value))
+  }
+
+  /** False where no key has the name. */
+  async revoke(name: string): Promise<boolean> {
+    const record = await this.record(name)
+    if (record === undefined) return false
+    const done = await this.announced(name, () => this.#store.delete({ ...KEYS, key: name }))
+    for (const { sha256 } of decodeKey(record.value).secrets) await this.#store.delete({ ...DIGESTS, key: sha256 })
+    return done
+  }
+
+  /** A new secret; the former ones work for `keep` more milliseconds. Undefined where no key has the name. */
+  async rotate(name: string, keep: number): Promise<NewKey | undefined> {
+    const secret = await this.#secrets.make()
+    const sha256 = hash('sha256', secret.reveal())
+    const now = Date.now()
+    const until = now + keep
+    let gone: StoredKey['secrets'] = []
+    await this.point(sha256, name)
+    const key = await this.update(name, before => {
+      const isKept = (one: { until?: number }): boolean => keep > 0 && (one.until ?? until) > now
+      const former = before.secrets.filter(isKept).map(one => ({ ...one, until: Math.min(one.until ?? until, until) }))
+      const secrets = [{ sha256 }, ...former].slice(0, MAX_SECRETS)
+      gone = before.secrets.filter(one => !secrets.some(other => other.sha256 === one.sha256))
+      return { ...before, changed: now, secrets }
+    })
+    for (const one of key === undefined ? [{ sha256 }] : gone) await this.#store.delete({ ...DIGESTS, key: one.sha256 })
+    return key === undefined ? undefined : { key, secret }
+  }
+
+  /** Other terms for the key of that name; undefined where there is none. */
+  async change(name: string, next: (terms: KeyTerms) => KeyTerms): Promise<StoredKey | undefined> {
+    return await this.update(name, before => ({ ...before, changed: Date.now(), terms: next(before.terms) }))
+  }
+
+  private async update(name: string, next: (before: StoredKey) => StoredKey): Promise<StoredKey | undefined> {
+    return await this.announced(name, async () => {
+      for (let tries = 0; tries < MAX_TRIES; tries++) {
+        const record = await this.record(name)
+        if (record === undefined) return undefined
+        const key = next(decodeKey(record.value))
+        if ((await this.#store.replace(record, { value: encodeKey(key) })) !== undefined) return key
+      }
+      throw new StoreError('unavailable', `others change the key ${name} at the same time; try again`)
+    })
+  }
+
+  /** Processes look again for a while after they heard of a change; one that took longer is announced once more. */
+  private async announced<T>(name: string, change: () => Promise<T>): Promise<T> {
+    const since = performance.now()
+    await announce(this.#store, name)
+    const done = await change()
+    if (performance.now() - since > SETTLING_MS / 2) await announce(this.#store, name)
+    return done
+  }
+
+  private async point(sha256: string, name: string): Promise<void> {
+    const value = Buffer.from(name, 'latin1')
+    await this.#store.create({ ...DIGESTS, key: sha256, created: Date.now(), expires: NEVER_EXPIRES_MS, value })
+  }
+
+  private async record(name: string): Promise<StoredRecord | undefined> {
+    return isKeyName(name) ? await this.#store.get(KEYS.namespace, KEYS.owner, name) : undefined
+  }
+}
