@@ -15,7 +15,7 @@ import { Variables } from './variables.js'
 const NO_SECRET = { hash: `sha256:${'0'.repeat(64)}` }
 
 /** What the terms of a key mean, or what is wrong with them, in one sentence each. */
-export type ReadTerms = { readonly config: KeyConfig } | { readonly faults: readonly string[] }
+type ReadTerms = { readonly config: KeyConfig } | { readonly faults: readonly string[] }
 
 /** Reads the terms of a key that is not in a file, in the words of an entry of `keys`, by the same rules. */
 export function readKeyTerms(name: string, terms: Readonly<Record<string, Json>>): ReadTerms {

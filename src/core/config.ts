@@ -83,6 +83,12 @@ export interface AdminConfig {
   readonly secret?: KeySecret
 }
 
+/** Where the admin API listens, and whose key it takes. */
+export interface AdminPlan extends Omit<AdminConfig, 'secret'> {
+  /** SHA-256 of the admin key in lower-case hex; undefined: no one may. */
+  readonly digest: string | undefined
+}
+
 export interface FileContent {
   readonly path: string
   readonly content: Secret

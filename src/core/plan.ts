@@ -1,7 +1,7 @@
 import type { CallerPolicy, Tariff } from './bounds.js'
 import type { Codec, Traits } from './codec.js'
 import type {
-  AdminConfig,
+  AdminPlan,
   Config,
   ListenConfig,
   LogLevel,
@@ -62,12 +62,6 @@ export interface Plan {
    * headers, given here by their lower-case names.
    */
   match(method: string, path: string, headers?: Shown): Match | Miss
-}
-
-/** Where the admin API listens, and whose key it takes. */
-export interface AdminPlan extends Omit<AdminConfig, 'secret'> {
-  /** SHA-256 of the admin key in lower-case hex; undefined: no one may. */
-  readonly digest: string | undefined
 }
 
 /** What requests show by their headers, by lower-case names. */

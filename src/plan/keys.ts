@@ -1,6 +1,6 @@
 import { hash, randomInt, timingSafeEqual } from 'node:crypto'
-import type { AdminConfig, KeyConfig, KeySecret } from '../core/config.js'
-import type { AdminPlan, Caller, KeyRing, Refusal } from '../core/plan.js'
+import type { AdminConfig, AdminPlan, KeyConfig, KeySecret } from '../core/config.js'
+import type { Caller, KeyRing, Refusal } from '../core/plan.js'
 import type { Secret } from '../core/secret.js'
 import type { Steps } from '../core/steps.js'
 import { isName, NameSet } from './names.js'

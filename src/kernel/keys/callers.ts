@@ -1,6 +1,5 @@
 import type { Caller, Plan, Refusal } from '../../core/plan.js'
 import type { Store } from '../../core/store.js'
-import type { Maybe } from '../stages.js'
 import { type CachedKey, KeyCache } from './key-cache.js'
 import type { StoredKey } from './record.js'
 import { KeySecrets } from './secrets.js'
@@ -15,7 +14,9 @@ export interface StoredHolder {
 }
 
 /** Why a key of the store lets no one in: its terms do not fit the file, or a key of the file has its name. */
-export type KeyFault = 'terms' | 'name'
+type KeyFault = 'terms' | 'name'
+
+type Found = Caller | Refusal
 
 interface Compiled extends CachedKey {
   plan?: Plan
@@ -40,14 +41,14 @@ export class Callers {
   }
 
   /** `now` in milliseconds since the epoch. Throws, or rejects with, `unavailable` where only the store could tell. */
-  find(plan: Plan, presented: string, now: number): Maybe<Caller | Refusal> {
+  find(plan: Plan, presented: string, now: number): Found | Promise<Found> {
     const found = plan.keys.find(presented, now)
     if (!('refused' in found) || found.digest === undefined) return found
     return this.inStore(plan, found.digest, now, presented)
   }
 
   /** The same by the SHA-256 of a key, in lower-case hex, for what the holder of that key had made. */
-  byDigest(plan: Plan, digest: string, now: number): Maybe<Caller | Refusal> {
+  byDigest(plan: Plan, digest: string, now: number): Found | Promise<Found> {
     const found = plan.keys.byDigest(digest, now)
     return 'refused' in found && found.digest !== undefined ? this.inStore(plan, digest, now) : found
   }
@@ -71,13 +72,13 @@ export class Callers {
     this.#cache.close()
   }
 
-  private inStore(plan: Plan, digest: string, now: number, presented?: string): Maybe<Caller | Refusal> {
+  private inStore(plan: Plan, digest: string, now: number, presented?: string): Found | Promise<Found> {
     const known = this.#cache.known(digest)
     if (known !== undefined) return this.admit(known, plan, now)
     return this.#cache.read(digest, presented).then(read => this.admit(read, plan, now))
   }
 
-  private admit(cached: Compiled, plan: Plan, now: number): Caller | Refusal {
+  private admit(cached: Compiled, plan: Plan, now: number): Found {
     const { key, sha256 } = cached
     if (key === undefined) return { refused: 'unknown' }
     if (cached.plan !== plan) {
