@@ -1,6 +1,6 @@
 // The load: a closed loop of keep-alive connections, in a process of its own. Reads one job (JSON) on stdin and prints
 // its result: { seconds, requests, latency: sorted milliseconds }. Any answer but a whole 200 is an error. Of several
-// `paths` each request takes the next one; without a `body` it is a GET.
+// `paths` each request takes the next one; without a `body` it is a GET. `more`: lines of the head.
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
@@ -22,6 +22,7 @@ function requestOf(path) {
     `authorization: Bearer ${job.key}`,
     'user-agent: bench/1.0',
     'accept: application/json',
+    ...(job.more ?? []),
   ]
   if (job.body === undefined) return Buffer.from(`${fields.join('\r\n')}\r\n\r\n`, 'latin1')
   const body = Buffer.from(job.body, 'base64')

@@ -223,7 +223,7 @@ export async function stop({ child }, signal = 'SIGTERM') {
   await once(child, 'exit')
 }
 
-async function start(name, port, command, args, { env = process.env, ready, stdio = [] } = {}) {
+export async function start(name, port, command, args, { env = process.env, ready, stdio = [] } = {}) {
   const log = openSync(join(folder, `${name}.log`), 'a')
   const child = spawn(command, args.map(String), { stdio: ['ignore', 'pipe', log, ...stdio], env })
   const failed = once(child, 'error').then(([error]) => Promise.reject(error))
@@ -256,7 +256,7 @@ async function connects(port) {
 }
 
 /** Waits until someone answers with success there. */
-async function answers(url) {
+export async function answers(url) {
   const until = performance.now() + 120_000
   while (performance.now() < until) {
     const good = await fetch(url).then(
