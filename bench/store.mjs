@@ -47,7 +47,23 @@ async function measure(store) {
     due: now,
     value,
   })
-  const counter = { namespace: 'budgets', owner: 'ann', key: 'day', expires: now + HOUR }
+  // What a gateway sends: settles what it spent, writes the entries of that, and renews its lease.
+  const commit = (n, leases, entries, kind) => ({
+    writer: `${kind}${n}`,
+    number: 1,
+    remembered: now + HOUR,
+    now,
+    leases: Array.from({ length: leases }, (_, at) => ({
+      account: `key:k${(n + at) % 50} budget day`,
+      expires: now + HOUR,
+      bound: 1e12,
+      lease: 'gateway',
+      spend: 10,
+      hold: 1000,
+      until: now + 60_000,
+    })),
+    entries: Array.from({ length: entries }, () => ({ day: '2026-11-23', value: value.subarray(0, 400) })),
+  })
   const rates = {}
   const run = async (name, act, count = COUNT) => {
     const since = performance.now()
@@ -62,24 +78,23 @@ async function measure(store) {
   await run('get', n => store.get('tasks', `o${n % 50}`, `k${n}`))
   await run('claim 10', () => store.claim('tasks', { now, until: now + 1000, limit: 10 }), COUNT / 10)
   await run('list 20', n => store.list('tasks', `o${n % 50}`, { order: 'descending', limit: 20 }), COUNT / 10)
-  await run('reserve', n =>
-    store.counters.reserve(counter, { id: `r${n}`, amount: 1, ceiling: 1e9, now, expires: now + HOUR }),
-  )
-  await run('settle', n => store.counters.settle(counter, { id: `r${n}`, amount: 1, now, until: now + HOUR }))
-  await run('append', () => store.ledger.append('spend', 'ann', value.subarray(0, 100)))
+  await run('1 lease', n => store.accounts.commit(commit(n, 1, 0, 'a')))
+  await run('1+1 entry', n => store.accounts.commit(commit(n, 1, 1, 'b')))
+  await run('10+20 entries', n => store.accounts.commit(commit(n, 10, 20, 'c')), COUNT / 10)
+  await run('accounts read', n => store.accounts.read([`key:k${n % 50} budget day`], now))
   await store.close()
   return rates
 }
 
 function report(results) {
   const names = Object.keys(results)
-  console.log(['operation'.padEnd(12), ...names.map(name => name.padStart(20))].join(''))
+  console.log(['operation'.padEnd(14), ...names.map(name => name.padStart(20))].join(''))
   for (const operation of Object.keys(results.file)) {
     const base = results.file[operation]
     const cells = names.map(name => {
       const rate = results[name][operation]
       return `${Math.round(rate)}/s ${(rate / base).toFixed(2)}x`.padStart(20)
     })
-    console.log([operation.padEnd(12), ...cells].join(''))
+    console.log([operation.padEnd(14), ...cells].join(''))
   }
 }

@@ -1,3 +1,4 @@
+export * from './core/accounts.js'
 export type { Config } from './core/config.js'
 export type { RequestEntry } from './core/entry.js'
 export { ERROR_CODES, type ErrorCode, GatewayError } from './core/errors.js'

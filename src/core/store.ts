@@ -1,11 +1,11 @@
 import { randomInt } from 'node:crypto'
 import type { Accounts } from './accounts.js'
-import { checkPlace, isKey, type Place, StoreError } from './store-place.js'
+import type { Place } from './store-place.js'
 
 export * from './store-place.js'
 
 /**
- * What must outlive a request: records in namespaces, each of one owner; counters, a ledger and blobs beside them. A
+ * What must outlive a request: records in namespaces, each of one owner; accounts with their ledger and blobs beside them. A
  * driver (`src/stores/`) keeps them in memory, in a file, or on another machine; all of them pass one contract
  * (`test/contracts/store.ts`).
  *
@@ -14,8 +14,8 @@ export * from './store-place.js'
  * (`claim`, `scan`). Each change counts its version up by one, and every change but the first names the record that it
  * changes, so that of two writers one loses and knows it.
  *
- * Reads are of what is committed. A write is durable as far as the driver is when its promise is fulfilled. Whatever
- * goes wrong in a driver is a {@link StoreError}; a driver never throws anything else. An error of kind `unavailable`
+ * Reads are of what is committed. A write is as durable as the driver when its promise is fulfilled. Every failure of a
+ * driver is a {@link StoreError}; a driver never throws anything else. An error of kind `unavailable`
  * leaves it open whether a write happened: anyone who has to know reads again.
  */
 export interface Store {
@@ -40,10 +40,11 @@ export interface Store {
   /** Records of all owners. Those of one owner are adjacent, in the order of `list`; that of owners is the driver's. */
   scan(namespace: string, range: ScanRange): Promise<readonly StoredRecord[]>
   readonly accounts: Accounts
-  readonly counters: Counters
-  readonly ledger: Ledger
   readonly blobs: Blobs
-  /** Removes at most `limit` records, and as many blobs, that expired before `now`; resolves with their number. */
+  /**
+   * Removes at most `limit` records, and as many blobs, accounts, leases and numbers of writers, that expired before `now`;
+   * resolves with their number.
+   */
   sweep(now: number, limit: number): Promise<number>
   close(): Promise<void>
 }
@@ -110,23 +111,6 @@ export function dueAfter(current: Pick<Draft, 'due'>, change: Pick<Change, 'due'
 }
 
 /**
- * What happened, in order, never changed: an account of a namespace over all owners. Sequence numbers of a namespace
- * begin at 1 and have no gaps; an entry is only seen together with all entries before it.
- */
-export interface Ledger {
-  /** Resolves with the entry's sequence number. */
-  append(namespace: string, owner: string, value: Uint8Array): Promise<number>
-  /** Entries behind a sequence number (absent: from the first on), in order. */
-  entries(namespace: string, range: { readonly after?: number; readonly limit: number }): Promise<readonly Entry[]>
-}
-
-export interface Entry {
-  readonly sequence: number
-  readonly owner: string
-  readonly value: Uint8Array
-}
-
-/**
  * Bytes by reference, of any size, written and read in pieces and never whole in memory. A blob is there when all of it
  * is, and a later one of the same place takes its place at once; who reads the former one reads it to its end or gets an
  * error, and never a mixture.
@@ -165,62 +149,3 @@ export interface StoredBlob {
 
 /** Largest piece that is kept or read at once, bytes. */
 export const MAX_PIECE_BYTES = 256 * 1024
-
-/**
- * Amounts with a ceiling, over all processes that share the store: who wants to spend reserves first, and settles what
- * it was in the end. Amounts are whole numbers from 0 to 2^53 − 1; what one is worth is the user's choice.
- */
-export interface Counters {
-  /**
-   * Holds an amount back, all or nothing; undefined where what is spent and held would pass the ceiling. The same id
-   * again holds nothing more while it is open, and answers as the first time.
-   */
-  reserve(counter: Counter, reservation: Reservation): Promise<Tally | undefined>
-  /**
-   * Counts what was spent, instead of the reservation of that id, once: undefined where it was counted before. There
-   * need not be a reservation (any more): what was spent counts, also over a ceiling.
-   */
-  settle(counter: Counter, settlement: Settlement): Promise<Tally | undefined>
-  /** Zero for an unused or expired counter. */
-  read(counter: Place, now: number): Promise<Tally>
-}
-
-export interface Counter extends Place {
-  /** When all of it is forgotten (the end of its window), milliseconds since the epoch; the latest one given holds. */
-  readonly expires: number
-}
-
-export interface Reservation {
-  /** Visible ASCII, at most 256 characters; one for each thing that is paid for. */
-  readonly id: string
-  readonly amount: number
-  readonly ceiling: number
-  /** Milliseconds since the epoch. */
-  readonly now: number
-  /** When an unsettled amount is released. */
-  readonly expires: number
-}
-
-export interface Settlement {
-  readonly id: string
-  readonly amount: number
-  readonly now: number
-  /** Until when the same id is known to have been settled. */
-  readonly until: number
-}
-
-export interface Tally {
-  readonly spent: number
-  readonly reserved: number
-}
-
-export const NOTHING_COUNTED: Tally = { spent: 0, reserved: 0 }
-
-/** Throws {@link StoreError} where nothing can be counted. */
-export function checkCount(counter: Place, { id, amount }: { readonly id: string; readonly amount: number }): void {
-  checkPlace(counter)
-  if (!isKey(id)) throw new StoreError('unavailable', 'the id of a reservation is not valid')
-  if (!Number.isSafeInteger(amount) || amount < 0) {
-    throw new StoreError('unavailable', `a reservation of ${amount} is not a whole number`)
-  }
-}

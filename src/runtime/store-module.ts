@@ -11,7 +11,7 @@ export type OpenStoreModule = (
 
 const METHODS = [
   ...['create', 'get', 'replace', 'delete', 'list', 'claim', 'nextDue', 'scan', 'sweep', 'close'],
-  ...['counters.reserve', 'counters.settle', 'counters.read', 'ledger.append', 'ledger.entries'],
+  ...['accounts.commit', 'accounts.read', 'accounts.entries', 'accounts.days', 'accounts.dropDay'],
   ...['blobs.put', 'blobs.get', 'blobs.delete'],
 ]
 

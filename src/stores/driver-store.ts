@@ -1,29 +1,14 @@
 import type { Accounts } from '../core/accounts.js'
-import type {
-  Blobs,
-  Change,
-  Claim,
-  Counters,
-  Draft,
-  Ledger,
-  Place,
-  Range,
-  ScanRange,
-  Store,
-  StoredRecord,
-} from '../core/store.js'
-import { MemoryAccounts } from './memory-accounts.js'
+import type { Blobs, Change, Claim, Draft, Place, Range, ScanRange, Store, StoredRecord } from '../core/store.js'
 
 /** What a driver does with records; each of these is as in {@link Store}. */
-interface Records extends Omit<Store, 'get' | 'accounts' | 'counters' | 'ledger' | 'blobs' | 'close'> {
+interface Records extends Omit<Store, 'get' | 'accounts' | 'blobs' | 'close'> {
   get(place: Place): Promise<StoredRecord | undefined>
 }
 
 /** A store put together from the parts of a driver. */
 export abstract class DriverStore implements Store {
-  readonly accounts: Accounts = new MemoryAccounts(() => undefined)
-  abstract readonly counters: Counters
-  abstract readonly ledger: Ledger
+  abstract readonly accounts: Accounts
   abstract readonly blobs: Blobs
   protected readonly records: Records
 

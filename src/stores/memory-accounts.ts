@@ -1,48 +1,76 @@
-import type { Accounts, Commit, Entry, LeaseChange, LeaseState, StoredEntry, Tally } from '../core/accounts.js'
+import {
+  type Accounts,
+  type Commit,
+  checkCommit,
+  type LeaseChange,
+  type LeaseState,
+  NOTHING_SPENT,
+  type StoredEntry,
+  type Tally,
+} from '../core/accounts.js'
+import { ExpiringMap } from './expiring-map.js'
+import { MemoryLedger } from './memory-ledger.js'
+
+/** What the memory store keeps of accounts at most; a commit that needs more accounts or writers is refused. */
+export interface AccountBounds {
+  readonly accounts: number
+  /** Writers whose numbers are remembered. */
+  readonly writers: number
+  /** Of the ledger, bytes; the oldest days make room. */
+  readonly ledger: number
+}
+
+export const ACCOUNT_BOUNDS: AccountBounds = {
+  accounts: 250_000,
+  writers: 250_000,
+  ledger: 64 * 1024 * 1024,
+}
 
 interface Lease {
-  held: number
-  until: number
+  readonly held: number
+  readonly until: number
 }
 
 interface Account {
   spent: number
   held: number
-  expires: number
   readonly leases: Map<string, Lease>
+  /** No lease ends before this. */
+  earliest: number
 }
 
 /** Accounts of this process. */
 export class MemoryAccounts implements Accounts {
-  readonly #accounts = new Map<string, Account>()
-  readonly #writers = new Map<string, { number: number; remembered: number }>()
-  readonly #days = new Map<string, StoredEntry[]>()
+  readonly #accounts: ExpiringMap<Account>
+  /** The number of a writer's last commit. */
+  readonly #writers: ExpiringMap<number>
+  readonly #ledger: MemoryLedger
   readonly #check: () => void
 
-  constructor(check: () => void) {
+  constructor(check: () => void, { accounts, writers, ledger }: AccountBounds = ACCOUNT_BOUNDS) {
+    this.#accounts = new ExpiringMap(accounts)
+    this.#writers = new ExpiringMap(writers)
+    this.#ledger = new MemoryLedger(ledger)
     this.#check = check
   }
 
   async commit(commit: Commit): Promise<readonly LeaseState[]> {
     this.#check()
-    const { now, writer, number, remembered } = commit
-    const known = this.#writers.get(writer)
-    const isRepeated = known !== undefined && known.remembered > now && known.number >= number
-    if (!isRepeated) {
-      this.#writers.set(writer, { number, remembered })
-      for (const entry of commit.entries) this.append(entry)
-    }
-    return commit.leases.map(change => this.apply(change, now, isRepeated))
+    checkCommit(commit)
+    const { now, writer, number, remembered, leases } = commit
+    const last = this.#writers.get(writer)?.value
+    if (last !== undefined && last >= number) return leases.map(change => this.state(change, now))
+    const unknown = new Set(leases.map(({ account }) => account).filter(name => this.#accounts.get(name) === undefined))
+    this.#accounts.makeRoom(unknown.size, now)
+    this.#writers.makeRoom(last === undefined ? 1 : 0, now)
+    this.#writers.set(writer, number, remembered)
+    for (const entry of commit.entries) this.#ledger.append(entry)
+    return leases.map(change => apply(this.open(change, now), change))
   }
 
   async read(names: readonly string[], now: number): Promise<readonly Tally[]> {
     this.#check()
-    return names.map(name => {
-      const account = this.#accounts.get(name)
-      if (account === undefined || account.expires <= now) return { spent: 0, held: 0 }
-      release(account, now)
-      return { spent: account.spent, held: account.held }
-    })
+    return names.map(name => this.tally(name, now))
   }
 
   async entries(
@@ -50,59 +78,93 @@ export class MemoryAccounts implements Accounts {
     range: { readonly after: number; readonly limit: number },
   ): Promise<readonly StoredEntry[]> {
     this.#check()
-    return (this.#days.get(day) ?? []).slice(range.after, range.after + range.limit)
+    return this.#ledger.entries(day, range)
   }
 
   async days(): Promise<readonly string[]> {
     this.#check()
-    return [...this.#days.keys()].toSorted()
+    return this.#ledger.days()
   }
 
   async dropDay(day: string): Promise<void> {
     this.#check()
-    this.#days.delete(day)
+    this.#ledger.drop(day)
   }
 
-  private append({ day, value }: Entry): void {
-    const entries = this.#days.get(day) ?? []
-    this.#days.set(day, entries)
-    entries.push({ sequence: entries.length + 1, value: Buffer.from(value) })
+  sweep(now: number, limit: number): number {
+    const swept = this.#accounts.sweep(now, limit) + this.#writers.sweep(now, limit)
+    let released = 0
+    for (const { value } of this.#accounts.values()) {
+      if (released >= limit) break
+      released += release(value, now)
+    }
+    return swept + released
   }
 
-  private apply(change: LeaseChange, now: number, isRepeated: boolean): LeaseState {
-    const account = this.open(change, now)
-    release(account, now)
-    const lease = account.leases.get(change.lease)
-    if (isRepeated) return { spent: account.spent, held: account.held, lease: lease?.held ?? 0 }
-    const before = lease?.held ?? 0
-    const left = Math.max(0, before - change.spend)
-    account.spent += change.spend
-    account.held += left - before
-    const free = Math.max(0, change.bound - account.spent - account.held)
-    const held = Math.min(change.hold, left + free)
-    account.held += held - left
-    if (held > 0) account.leases.set(change.lease, { held, until: change.until })
-    else account.leases.delete(change.lease)
-    return { spent: account.spent, held: account.held, lease: held }
+  clear(): void {
+    this.#accounts.sweep(Infinity, Infinity)
+    this.#writers.sweep(Infinity, Infinity)
+    this.#ledger.clear()
   }
 
   private open({ account: name, expires }: LeaseChange, now: number): Account {
     const known = this.#accounts.get(name)
     if (known !== undefined && known.expires > now) {
-      known.expires = Math.max(known.expires, expires)
-      return known
+      this.#accounts.set(name, known.value, Math.max(known.expires, expires))
+      release(known.value, now)
+      return known.value
     }
-    const fresh = { spent: 0, held: 0, expires, leases: new Map() }
-    this.#accounts.set(name, fresh)
+    const fresh = { spent: 0, held: 0, leases: new Map(), earliest: Infinity }
+    this.#accounts.set(name, fresh, expires)
     return fresh
+  }
+
+  private tally(name: string, now: number): Tally {
+    const known = this.#accounts.get(name)
+    if (known === undefined || known.expires <= now) return NOTHING_SPENT
+    const { spent, held, leases, earliest } = known.value
+    if (earliest > now) return { spent, held }
+    const over = [...leases.values()].filter(({ until }) => until <= now)
+    return { spent, held: over.reduce((rest, lease) => rest - lease.held, held) }
+  }
+
+  /** As it is, for a commit that was repeated. */
+  private state({ account, lease: name }: LeaseChange, now: number): LeaseState {
+    const tally = this.tally(account, now)
+    const known = this.#accounts.get(account)
+    const lease = known !== undefined && known.expires > now ? known.value.leases.get(name) : undefined
+    return { ...tally, lease: lease !== undefined && lease.until > now ? lease.held : 0 }
   }
 }
 
-/** Gives back what leases held that have expired. */
-function release(account: Account, now: number): void {
+/** The rules of {@link LeaseChange}. */
+function apply(account: Account, { lease, bound, spend, hold, until }: LeaseChange): LeaseState {
+  const before = account.leases.get(lease)?.held ?? 0
+  const left = Math.max(0, before - spend)
+  account.spent += spend
+  account.held += left - before
+  const free = Math.max(0, bound - account.spent - account.held)
+  const held = Math.min(hold, left + free)
+  account.held += held - left
+  if (held > 0) {
+    account.leases.set(lease, { held, until })
+    account.earliest = Math.min(account.earliest, until)
+  } else account.leases.delete(lease)
+  return { spent: account.spent, held: account.held, lease: held }
+}
+
+/** Gives back what leases held that have ended; returns their number. */
+function release(account: Account, now: number): number {
+  if (account.earliest > now) return 0
+  const before = account.leases.size
+  account.earliest = Infinity
   for (const [name, { held, until }] of account.leases) {
-    if (until > now) continue
+    if (until > now) {
+      account.earliest = Math.min(account.earliest, until)
+      continue
+    }
     account.held -= held
     account.leases.delete(name)
   }
+  return before - account.leases.size
 }

@@ -14,31 +14,27 @@ import {
   type StoredRecord,
   StoreError,
 } from '../core/store.js'
-import { MemoryAccounts } from './memory-accounts.js'
+import { ACCOUNT_BOUNDS, type AccountBounds, MemoryAccounts } from './memory-accounts.js'
 import { MemoryBlobs } from './memory-blobs.js'
-import { MemoryCounters, MemoryLedger } from './memory-counters.js'
-
 import { type Position, SortedIndex } from './sorted-index.js'
 
 /**
  * The limits of the memory store. The least recently used records are evicted first, but not records with a due time:
  * if these alone exceed the limit, new records are refused.
  */
-interface MemoryBounds {
+interface MemoryBounds extends AccountBounds {
   readonly records: number
   /** Of keys and values, as they are; the process needs somewhat more. */
   readonly bytes: number
   /** Of blobs. */
   readonly blobs: number
-  /** Of the ledger; the oldest make room. */
-  readonly entries: number
 }
 
 const MEMORY_BOUNDS: MemoryBounds = {
   records: 100_000,
   bytes: 128 * 1024 * 1024,
   blobs: 256 * 1024 * 1024,
-  entries: 100_000,
+  ...ACCOUNT_BOUNDS,
 }
 
 /** Memory of a record besides its value: its key, twice, and the objects around it. */
@@ -47,8 +43,6 @@ const RECORD_OVERHEAD_BYTES = 512
 /** Keeps records in this process, and forgets them with it. */
 export class MemoryStore implements Store {
   readonly accounts: MemoryAccounts
-  readonly counters: MemoryCounters
-  readonly ledger: MemoryLedger
   readonly blobs: MemoryBlobs
   readonly #bounds: MemoryBounds
   readonly #now: () => number
@@ -68,9 +62,7 @@ export class MemoryStore implements Store {
     this.#bounds = { ...MEMORY_BOUNDS, ...bounds }
     this.#now = now
     const check = (): void => this.checkOpen()
-    this.accounts = new MemoryAccounts(check)
-    this.counters = new MemoryCounters(check)
-    this.ledger = new MemoryLedger(this.#bounds.entries, check)
+    this.accounts = new MemoryAccounts(check, this.#bounds)
     this.blobs = new MemoryBlobs(this.#bounds.blobs, now, check)
   }
 
@@ -181,7 +173,7 @@ export class MemoryStore implements Store {
         taken++
       }
     }
-    return taken + this.blobs.sweep(now, limit) + this.counters.sweep(now, limit)
+    return taken + this.blobs.sweep(now, limit) + this.accounts.sweep(now, limit)
   }
 
   async close(): Promise<void> {
@@ -189,8 +181,7 @@ export class MemoryStore implements Store {
     for (const records of [this.#idle, this.#awaited, this.#byOwner, this.#byDue]) records.clear()
     this.#bytes = 0
     this.#awaitedBytes = 0
-    this.counters.clear()
-    this.ledger.clear()
+    this.accounts.clear()
     this.blobs.clear()
   }
 

@@ -1,3 +1,5 @@
+import { ACCOUNT_MIGRATION } from './postgres-account-migration.js'
+
 /**
  * What brings the tables from each version of the schema to the next one; the first makes them. One that was released is
  * never changed. Names are not qualified: the connection's search path is the store's schema.
@@ -164,4 +166,5 @@ export const MIGRATIONS: readonly (readonly string[])[] = [
       END LOOP;
     END $$`,
   ],
+  ACCOUNT_MIGRATION,
 ]

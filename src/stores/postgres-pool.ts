@@ -18,7 +18,15 @@ const MAX_CONNECTING = 4
 /** Interval of attempts to reach a server that went away, milliseconds, with 50 % jitter. */
 const PROBE_INTERVAL_MS = 400
 
-export type Value = string | number | boolean | Buffer | null | readonly string[]
+export type Value =
+  | string
+  | number
+  | boolean
+  | Buffer
+  | null
+  | readonly string[]
+  | readonly number[]
+  | readonly Buffer[]
 
 /** A statement with parameters; it is prepared once on each connection. */
 interface Statement {

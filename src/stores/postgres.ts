@@ -1,8 +1,8 @@
 import { StoreError } from '../core/store.js'
 import type { PostgresSettings, SchemaFacts, StoreEvents } from '../core/store-config.js'
 import { DriverStore } from './driver-store.js'
+import { PostgresAccounts } from './postgres-accounts.js'
 import { PostgresBlobs } from './postgres-blobs.js'
-import { PostgresCounters, PostgresLedger } from './postgres-counters.js'
 import { MIGRATIONS } from './postgres-migrations.js'
 import { PostgresPool, type Value } from './postgres-pool.js'
 import { PostgresRecords } from './postgres-records.js'
@@ -59,16 +59,14 @@ function newer(version: number): StoreError {
 
 /** Stores everything in tables of its own schema, which any number of gateways share. */
 export class PostgresStore extends DriverStore {
-  override readonly counters: PostgresCounters
-  override readonly ledger: PostgresLedger
+  override readonly accounts: PostgresAccounts
   override readonly blobs: PostgresBlobs
   readonly #pool: PostgresPool
 
   private constructor(pool: PostgresPool, now: () => number) {
     super(new PostgresRecords(pool, now))
     this.#pool = pool
-    this.counters = new PostgresCounters(pool)
-    this.ledger = new PostgresLedger(pool)
+    this.accounts = new PostgresAccounts(pool)
     this.blobs = new PostgresBlobs(pool, now)
   }
 
@@ -99,7 +97,7 @@ export class PostgresStore extends DriverStore {
   }
 
   override async sweep(now: number, limit: number): Promise<number> {
-    const parts = [this.records, this.blobs, this.counters]
+    const parts = [this.records, this.blobs, this.accounts]
     const taken = await Promise.all(parts.map(part => part.sweep(now, limit)))
     return taken.reduce((sum, one) => sum + one, 0)
   }

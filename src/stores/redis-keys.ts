@@ -57,14 +57,24 @@ export class RedisKeys {
     return `${this.tag(shard)}x`
   }
 
-  /** The keys of a counter: amounts spent and reserved, the items, and their ends. */
-  counter(place: Place): readonly [account: string, items: string, ends: string] {
-    const tag = `{${this.#prefix}:c:${nameOf(place)}}`
-    return [`${tag}a`, `${tag}i`, `${tag}e`]
+  /** An account and the ends of its leases. All accounts and the ledger are in one slot, since one script changes them together. */
+  account(name: string): readonly [account: string, ends: string] {
+    return [`${this.#accounts}a:${name}`, `${this.#accounts}e:${name}`]
   }
 
-  ledger(namespace: string): readonly [entries: string, last: string] {
-    return [`{${this.#prefix}:l:${namespace}}e`, `{${this.#prefix}:l:${namespace}}n`]
+  /** The number of a writer's last commit. */
+  writer(name: string): string {
+    return `${this.#accounts}w:${name}`
+  }
+
+  /** The names of days that have entries. */
+  days(): string {
+    return `${this.#accounts}d`
+  }
+
+  /** Entries of a day. */
+  day(name: string): string {
+    return `${this.#accounts}l:${name}`
   }
 
   blob(place: Place): string {
@@ -73,6 +83,10 @@ export class RedisKeys {
 
   piece(place: Place, id: string, index: number): string {
     return `{${this.#prefix}:b:${nameOf(place)}}${id}:${index}`
+  }
+
+  get #accounts(): string {
+    return `{${this.#prefix}:a}`
   }
 
   private tag(shard: number): string {

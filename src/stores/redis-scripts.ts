@@ -6,7 +6,7 @@ export interface Script {
   readonly sha: string
 }
 
-function script(lua: string): Script {
+export function script(lua: string): Script {
   return { lua, sha: createHash('sha1').update(lua).digest('hex') }
 }
 
@@ -89,84 +89,6 @@ local fence = string.format('%.0f', tonumber(old[3]) + 1)
 redis.call('HSET', KEYS[2], 'd', ARGV[2], 'v', version, 'f', fence)
 redis.call('ZADD', KEYS[1], ARGV[2], ARGV[3])
 return redis.call('HMGET', KEYS[2], 'c', 'e', 'd', 'v', 'f', 'b')
-`)
-
-// A counter is a hash (s spent, r held, x expires), a hash of items (id: amount held, or 's' for settled), and the
-// ends of items. The server expires its keys an hour after their end, because clocks differ.
-
-const OPEN_COUNTER = `
-local function text(n) return string.format('%.0f', n) end
-local now = tonumber(ARGV[1])
-local spent, held, ends = 0, 0, 0
-local account = redis.call('HMGET', KEYS[1], 's', 'r', 'x')
-if account[3] and tonumber(account[3]) <= now then
-  redis.call('DEL', KEYS[1], KEYS[2], KEYS[3])
-elseif account[3] then
-  spent, held, ends = tonumber(account[1]), tonumber(account[2]), tonumber(account[3])
-  for _, id in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', ARGV[1])) do
-    local item = redis.call('HGET', KEYS[2], id)
-    if item and item ~= 's' then held = held - tonumber(item) end
-    redis.call('HDEL', KEYS[2], id)
-    redis.call('ZREM', KEYS[3], id)
-  end
-end
-`
-
-const KEEP_COUNTER = `
-local function keep(item, until_)
-  if item then
-    redis.call('HSET', KEYS[2], ARGV[3], item)
-    redis.call('ZADD', KEYS[3], until_, ARGV[3])
-  end
-  if ends < tonumber(ARGV[2]) then ends = tonumber(ARGV[2]) end
-  redis.call('HSET', KEYS[1], 's', text(spent), 'r', text(held), 'x', text(ends))
-  for i = 1, 3 do redis.call('PEXPIREAT', KEYS[i], text(ends + 3600000)) end
-  return { text(spent), text(held) }
-end
-`
-
-/** KEYS account items ends; ARGV now, counter's end, id, amount, ceiling, until. */
-export const RESERVE = script(`${OPEN_COUNTER}${KEEP_COUNTER}
-local known = redis.call('HGET', KEYS[2], ARGV[3])
-if known and known ~= 's' then return keep() end
-local amount = tonumber(ARGV[4])
-if spent + held + amount > tonumber(ARGV[5]) then
-  if ends > 0 then keep() end
-  return false
-end
-held = held + amount
-return keep(ARGV[4], ARGV[6])
-`)
-
-/** KEYS account items ends; ARGV now, counter's end, id, amount, until. */
-export const SETTLE = script(`${OPEN_COUNTER}${KEEP_COUNTER}
-local known = redis.call('HGET', KEYS[2], ARGV[3])
-if known == 's' then
-  keep()
-  return false
-end
-if known then held = held - tonumber(known) end
-spent = spent + tonumber(ARGV[4])
-return keep('s', ARGV[5])
-`)
-
-/** Without a trace. KEYS account items ends; ARGV now. */
-export const READ_COUNTER = script(`
-local account = redis.call('HMGET', KEYS[1], 's', 'r', 'x')
-if not account[3] or tonumber(account[3]) <= tonumber(ARGV[1]) then return { '0', '0' } end
-local held = tonumber(account[2])
-for _, id in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', ARGV[1])) do
-  local item = redis.call('HGET', KEYS[2], id)
-  if item and item ~= 's' then held = held - tonumber(item) end
-end
-return { account[1], string.format('%.0f', held) }
-`)
-
-/** KEYS entries last; ARGV owner, value. */
-export const APPEND = script(`
-local sequence = string.format('%.0f', redis.call('INCR', KEYS[2]))
-redis.call('XADD', KEYS[1], sequence .. '-0', 'o', ARGV[1], 'b', ARGV[2])
-return sequence
 `)
 
 /** Names a blob, or with an empty id takes its name away. KEYS blob; ARGV id, size, expires, when the server lets go. */

@@ -1,12 +1,11 @@
 import { StoreError } from '../core/store.js'
 import type { RedisSettings, SchemaFacts, StoreEvents } from '../core/store-config.js'
 import { DriverStore } from './driver-store.js'
+import { RedisAccounts } from './redis-accounts.js'
 import { numberOf, textOf } from './redis-answers.js'
 import { RedisBlobs } from './redis-blobs.js'
 import { RedisConnection } from './redis-connection.js'
-import { RedisCounters, RedisLedger } from './redis-counters.js'
 import { RedisKeys } from './redis-keys.js'
-
 import { RedisRecords } from './redis-records.js'
 
 /** The schema version in the server. A higher number was written by a later version of this program. */
@@ -15,19 +14,17 @@ const SCHEMA = 1
 /**
  * Keeps everything in a server, a group of servers with sentinels, or a cluster, which any number of gateways share. A
  * write is as durable as the server makes it. What has a ceiling or a version is decided by scripts, on the server,
- * and counters and blobs are let go by it as they expire.
+ * and accounts and blobs are let go by it as they expire.
  */
 export class RedisStore extends DriverStore {
-  override readonly counters: RedisCounters
-  override readonly ledger: RedisLedger
+  override readonly accounts: RedisAccounts
   override readonly blobs: RedisBlobs
   readonly #connection: RedisConnection
 
   private constructor(connection: RedisConnection, keys: RedisKeys, now: () => number) {
     super(new RedisRecords(connection, keys, now))
     this.#connection = connection
-    this.counters = new RedisCounters(connection, keys)
-    this.ledger = new RedisLedger(connection, keys)
+    this.accounts = new RedisAccounts(connection, keys)
     this.blobs = new RedisBlobs(connection, keys, now)
   }
 

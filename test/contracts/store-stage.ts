@@ -1,18 +1,21 @@
 import type t from 'tap'
 import type { Draft, Store, StoredRecord } from '../../src/core/store.js'
 
-export type Asserts = Pick<typeof t, 'equal' | 'not' | 'ok' | 'rejects' | 'same'>
+export type Asserts = Pick<typeof t, 'comment' | 'equal' | 'match' | 'not' | 'ok' | 'rejects' | 'same'>
 
 /** Time that a test sets itself, milliseconds since the epoch. */
 export interface Clock {
   now: number
 }
 
-/** Opens an empty store that takes the time from the clock and is closed when the test ends. */
-export type OpenStore = (test: Pick<typeof t, 'teardown'>, clock: Clock) => Promise<Store>
+/** Returns what opens clients of one empty store; they take the time from the clock and are closed when the test ends. */
+export type StoreClients = (test: Pick<typeof t, 'teardown'>, clock: Clock) => () => Promise<Store>
 
-/** Declares one behaviour, to be shown on an empty store. */
-export type Check = (title: string, run: (t: Asserts, store: Store, clock: Clock) => Promise<void>) => void
+/** Declares one behaviour, to be shown on an empty store; `again` opens another client of it. */
+export type Check = (
+  title: string,
+  run: (t: Asserts, store: Store, clock: Clock, again: () => Promise<Store>) => Promise<void>,
+) => void
 
 export const START = 1_800_000_000_000
 export const HOUR = 3_600_000

@@ -1,24 +1,25 @@
 import type t from 'tap'
+import { accountPropertyContract } from './store-account-properties.js'
+import { accountContract } from './store-accounts.js'
 import { blobContract } from './store-blobs.js'
-import { counterContract } from './store-counters.js'
 import { leaseContract } from './store-leases.js'
-import { ledgerContract } from './store-ledger.js'
 import { recordContract } from './store-records.js'
-import { type Check, type OpenStore, START } from './store-stage.js'
+import { type Check, START, type StoreClients } from './store-stage.js'
 
 export { draft, text } from './store-stage.js'
 
 /** What every driver of the store does. */
-export function storeContract(test: Pick<typeof t, 'test'>, open: OpenStore): void {
+export function storeContract(test: Pick<typeof t, 'test'>, clients: StoreClients): void {
   const check: Check = (title, run) => {
     test.test(title, async t => {
       const clock = { now: START }
-      await run(t, await open(t, clock), clock)
+      const client = clients(t, clock)
+      await run(t, await client(), clock, client)
     })
   }
   recordContract(check)
   leaseContract(check)
-  counterContract(check)
-  ledgerContract(check)
+  accountContract(check)
+  accountPropertyContract(check)
   blobContract(check)
 }

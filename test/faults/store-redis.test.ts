@@ -7,6 +7,7 @@ import { RedisStore } from '../../src/stores/redis.js'
 import { draft } from '../contracts/store-stage.js'
 import type { Journal } from '../helpers/journal.js'
 import { bulk, type Reply, startRespServer } from '../helpers/resp-server.js'
+import { attempt, spending, sums } from '../helpers/spenders.js'
 import { standStill } from '../helpers/stand-still.js'
 import { heard } from '../helpers/store-events.js'
 import { redisConfig } from '../helpers/store-kinds.js'
@@ -16,7 +17,7 @@ t.setTimeout(300_000)
 
 /** What a command may take before the server counts as late, milliseconds. */
 const TIMEOUT = 200
-const COUNTER = { namespace: 'budgets', owner: 'ann', key: 'day', expires: Date.now() + 86_400_000 }
+const PLACE = { namespace: 'films', owner: 'ann', key: 'film' }
 
 const lasting = (key: string) => draft(key, { created: Date.now(), expires: Date.now() + 3_600_000 })
 const get = (store: Store): Promise<unknown> => store.get('things', 'ann', 'a')
@@ -135,7 +136,7 @@ t.test('F-S3 what a server refuses with is reported as what it means, and nothin
     answer = `-${error}\r\n`
     t.match(await faultOf(get(store)), told)
     t.match(await faultOf(store.create(lasting('a'))), told)
-    t.match(await faultOf(store.counters.read(COUNTER, Date.now())), told)
+    t.match(await faultOf(store.accounts.read(['a'], Date.now())), told)
   }
 })
 
@@ -163,9 +164,12 @@ t.test('F-S3 answers of a wrong form are nothing, or an error, and never a crash
     const calls = await Promise.allSettled([
       store.create(lasting('a')),
       store.claim('things', { now: 1, until: 2, limit: 3 }),
-      store.counters.read(COUNTER, 1),
-      store.ledger.append('spend', 'ann', Buffer.from('x')),
-      store.blobs.get(COUNTER),
+      store.accounts.commit(spending('a', 1)),
+      store.accounts.read(['a'], 1),
+      store.accounts.entries('2027-01-15', { after: 0, limit: 3 }),
+      store.accounts.days(),
+      store.accounts.dropDay('2027-01-15'),
+      store.blobs.get(PLACE),
       store.sweep(1, 3),
     ])
     for (const call of calls) {
@@ -231,21 +235,16 @@ t.test(
     const { events, told } = heard()
     const store = await RedisStore.open(redisConfig('/', server.port), events)
     t.teardown(() => store.close())
-    const now = Date.now()
-    for (let n = 0; n < 20; n++) {
-      await store.counters.reserve(COUNTER, { id: `r${n}`, amount: 5, ceiling: 1000, now, expires: now + 60_000 })
-    }
-    const settle = (id: string): Promise<unknown> =>
-      store.counters.settle(COUNTER, { id, amount: 3, now, until: now + 3_600_000 }).catch(() => 'failed')
-    // Killed while settlements are under way: of some no one knows whether they counted.
-    const first = Array.from({ length: 20 }, (_, n) => settle(`r${n}`))
+    const writers = Array.from({ length: 20 }, (_, n) => `w${n}`)
+    for (const writer of writers) await store.accounts.commit(spending(writer, 1))
+    // Killed while commits are under way: of some no one knows whether they happened.
+    const first = writers.map(writer => attempt(store, spending(writer, 2)))
     await server.kill()
     await Promise.all(first)
     await server.restart()
     await told.find(line => line === 'up')
-    const again = [...Array.from({ length: 20 }, (_, n) => `r${n}`), 'never-reserved']
-    await Promise.all([...again, ...again].map(settle))
-    t.same(await store.counters.read(COUNTER, now), { spent: 63, reserved: 0 })
+    await Promise.all([...writers, ...writers, 'never-held'].map(writer => attempt(store, spending(writer, 2))))
+    t.same(await sums(store), { spent: 63, held: 0, entries: 63 })
   },
 )
 

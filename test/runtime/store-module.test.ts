@@ -10,10 +10,10 @@ import { CALLER, startTestGateway } from '../helpers/gateway.js'
 const MODULE = fileURLToPath(new URL('../stores/my-store.js', import.meta.url))
 
 t.test('a store that a file brings keeps the contract', async t => {
-  storeContract(t, async (test, clock) => {
-    const store = await openModule({ module: MODULE, options: {} }, UNHEARD, () => clock.now)
-    test.teardown(() => store.close())
-    return store
+  storeContract(t, (test, clock) => {
+    const opened = openModule({ module: MODULE, options: {} }, UNHEARD, () => clock.now)
+    test.teardown(async () => (await opened).close())
+    return () => opened
   })
 })
 
@@ -34,14 +34,14 @@ t.test('an invalid module is reported in one line', async t => {
     'broken.mjs': 'export function openStore(\n',
     'throws.mjs': 'export const openStore = () => { throw new Error("no table") }\n',
     'rejects.mjs': 'export const openStore = async () => { throw "no server" }\n',
-    'half.mjs': 'export const openStore = () => ({ create() {}, counters: {} })\n',
+    'half.mjs': 'export const openStore = () => ({ create() {}, accounts: {} })\n',
   })
   const messages = {
     'empty.mjs': /exports no function openStore/,
     'broken.mjs': /cannot be loaded \(/,
     'throws.mjs': /throws\.mjs cannot be opened \(no table\)/,
     'rejects.mjs': /rejects\.mjs cannot be opened \(no server\)/,
-    'half.mjs': /has no get, replace, .*counters\.reserve/,
+    'half.mjs': /has no get, replace, .*accounts\.commit/,
     'missing.mjs': /cannot be loaded \(Cannot find module/,
   }
   for (const [name, message] of Object.entries(messages)) {

@@ -34,10 +34,13 @@ const PAGE = 4096
 
 const WRITER = fileURLToPath(new URL('./writer.js', import.meta.url))
 
-storeContract(t, async (test, clock) => {
-  const store = new FileStore(join(temporary(test), 'store'), () => clock.now)
-  test.teardown(() => store.close())
-  return store
+storeContract(t, (test, clock) => {
+  const folder = join(temporary(test), 'store')
+  return async () => {
+    const store = new FileStore(folder, () => clock.now)
+    test.teardown(() => store.close())
+    return store
+  }
 })
 
 t.test('stored records survive reopening', async t => {

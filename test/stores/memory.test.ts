@@ -2,10 +2,10 @@ import t from 'tap'
 import { MemoryStore } from '../../src/stores/memory.js'
 import { draft, storeContract } from '../contracts/store.js'
 
-storeContract(t, async (test, clock) => {
+storeContract(t, (test, clock) => {
   const store = new MemoryStore(undefined, () => clock.now)
   test.teardown(() => store.close())
-  return store
+  return async () => store
 })
 
 const now = (): number => draft('x').created

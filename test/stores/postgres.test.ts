@@ -10,10 +10,13 @@ let stores = 0
 
 t.test('a server', { skip: withoutPostgres }, async t => {
   const { port } = await startPostgres(t)
-  storeContract(t, async (test, clock) => {
-    const store = await PostgresStore.open(settings(port), QUIET, () => clock.now)
-    test.teardown(() => store.close())
-    return store
+  storeContract(t, (test, clock) => {
+    const own = settings(port)
+    return async () => {
+      const store = await PostgresStore.open(own, QUIET, () => clock.now)
+      test.teardown(() => store.close())
+      return store
+    }
   })
 })
 

@@ -10,10 +10,13 @@ let stores = 0
 
 t.test('a server', { skip: withoutRedis }, async t => {
   const { port } = await startRedis(t)
-  storeContract(t, async (test, clock) => {
-    const store = await RedisStore.open(settings(port), QUIET, () => clock.now)
-    test.teardown(() => store.close())
-    return store
+  storeContract(t, (test, clock) => {
+    const own = settings(port)
+    return async () => {
+      const store = await RedisStore.open(own, QUIET, () => clock.now)
+      test.teardown(() => store.close())
+      return store
+    }
   })
 })
 
