@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { parseDuration, parseSize } from '../dist/config/units.js'
+import { parseDays, parseDuration, parseSize } from '../dist/config/units.js'
 
 /** Longest mapping that is written in one line, in characters, without what is before it. */
 const MAX_LINE_CHARS = 80
@@ -18,7 +18,14 @@ export function configArtefacts() {
     ['src/config/raw.generated.ts', () => rawTypes({ ...definitions, gateway, routesFile: routes })],
     [
       'src/core/defaults.generated.ts',
-      () => defaults({ ...definitions, tasks: gateway.properties.tasks, transport: gateway.properties.transport }),
+      () =>
+        defaults({
+          ...definitions,
+          tasks: gateway.properties.tasks,
+          ledger: gateway.properties.ledger,
+          time_zone: gateway.properties.time_zone,
+          transport: gateway.properties.transport,
+        }),
     ],
   ]
 }
@@ -155,6 +162,6 @@ function defaults(definitions) {
 
 function defaultText({ default: value, $ref: reference = '' }) {
   if (typeof value !== 'string') return `${JSON.stringify(value).replaceAll('"', "'").replaceAll(',', ', ')},`
-  const read = { size: parseSize, duration: parseDuration }[target(reference)]
+  const read = { size: parseSize, duration: parseDuration, days: parseDays }[target(reference)]
   return read === undefined ? `${literal(value)},` : `${read(value)}, // ${value}`
 }

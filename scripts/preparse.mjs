@@ -9,7 +9,7 @@ import { ParsedFiles } from '../dist/config/parsed-files.js'
 import { Report } from '../dist/config/report.js'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const TYPES = { routes: 'routes', 'routes/kinds': 'kind', 'routes/tasks': 'routes' }
+const TYPES = { routes: 'routes', 'routes/kinds': 'kind', 'routes/tasks': 'routes', 'routes/prices': 'prices' }
 
 const known = {}
 for (const [folder, type] of Object.entries(TYPES)) {

@@ -19,6 +19,8 @@ export type Entries<T> = ReadonlyMap<string, Entry<T>>
 
 type SectionName =
   | 'keys'
+  | 'groups'
+  | 'prices'
   | 'kinds'
   | 'upstreams'
   | 'models'

@@ -18,9 +18,14 @@ const NO_SECRET = { hash: `sha256:${'0'.repeat(64)}` }
 type ReadTerms = { readonly config: KeyConfig } | { readonly faults: readonly string[] }
 
 /** Reads the terms of a key that is not in a file, in the words of an entry of `keys`, by the same rules. */
-export function readKeyTerms(name: string, terms: Readonly<Record<string, Json>>): ReadTerms {
+export function readKeyTerms(
+  name: string,
+  terms: Readonly<Record<string, Json>>,
+  groups: Iterable<string> = [],
+): ReadTerms {
   const report = new Report()
-  const value = { version: 1, keys: { [name]: { ...terms, secret: NO_SECRET } } }
+  const known = Object.fromEntries([...groups].map(group => [group, {}]))
+  const value = { version: 1, groups: known, keys: { [name]: { ...terms, secret: NO_SECRET } } }
   const document = parsedBefore(new Source('key', JSON.stringify(value)), value, false)
   checkSchema(document, 'gateway', report)
   const context: Context = {
@@ -32,7 +37,7 @@ export function readKeyTerms(name: string, terms: Readonly<Record<string, Json>>
     now: Date.now(),
     budget: { characters: 0 },
   }
-  const config = readKeys(gather([document], 'keys', report), [], context)[name]
+  const config = readKeys(gather([document], 'keys', report), gather([document], 'groups', report), [], context)[name]
   if (config !== undefined && !report.failed) return { config }
   const own = `keys.${name}.`
   const faults = report.sorted().filter(({ severity }) => severity === 'error')

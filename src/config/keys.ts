@@ -3,11 +3,11 @@ import { DEFAULTS } from '../core/defaults.generated.js'
 import { type Context, interpolate } from './context.js'
 import type { Site } from './document.js'
 import type { Entries, Entry } from './entries.js'
+import { readCallerRules, warnOfUnknownModels } from './groups.js'
 import { KnownModels } from './known-models.js'
-import type { RawKey, RawKeySecret } from './raw.generated.js'
+import type { RawGroup, RawKey, RawKeySecret } from './raw.generated.js'
 import { quoted } from './report.js'
 import { digestOf, readSecret } from './secrets.js'
-import { suggest } from './suggest.js'
 import { parseMoment } from './units.js'
 
 /** Plain keys shorter than this can be guessed. */
@@ -16,6 +16,7 @@ const MIN_KEY_CHARS = 16
 /** Callers' keys with their secrets read. */
 export function readKeys(
   entries: Entries<RawKey>,
+  groups: Entries<RawGroup>,
   models: readonly string[],
   context: Context,
 ): Record<string, KeyConfig> {
@@ -24,7 +25,10 @@ export function readKeys(
   const known = new KnownModels(models)
   for (const entry of entries.values()) {
     if (entry.value === undefined) continue
-    keys[entry.name] = readKey(entry, entry.value, owners, context)
+    keys[entry.name] = {
+      ...readKey(entry, entry.value, owners, context),
+      ...readCallerRules(entry.value, entry.site, groups, context),
+    }
     warnOfUnknownModels(entry.value.models ?? [], entry.site.child('models'), known, context)
   }
   return keys
@@ -122,15 +126,4 @@ function readExpiry(raw: RawKey, site: Site, context: Context): number | undefin
     context.report.warn('expired-key', place, 'this key has expired and is refused')
   }
   return expires
-}
-
-function warnOfUnknownModels(patterns: readonly string[], site: Site, models: KnownModels, { report }: Context): void {
-  for (const [index, pattern] of patterns.entries()) {
-    if (models.has(pattern)) continue
-    const message = `no model is called ${quoted(pattern)}, so it permits nothing`
-    report.warn('unknown-model', site.child(index), message, {
-      meant: () => suggest(pattern, models.names),
-      of: 'models',
-    })
-  }
 }

@@ -56,7 +56,8 @@ function readOrigin(text: string, site: Site, { report }: Context): string {
   return text
 }
 
-function readNetwork(text: string, site: Site, { report }: Context): string {
+/** An address or a network, as it is written. */
+export function readNetwork(text: string, site: Site, { report }: Context): string {
   if (parseNetwork(text) === undefined) {
     report.error('bad-value', site, 'expected an address or a network, such as 192.0.2.10 or 10.0.0.0/8')
   }

@@ -4,11 +4,13 @@ import type { Config, ProtocolConfig } from '../core/config.js'
 import { packageRoot } from '../core/package-root.js'
 import { parsePathText } from '../core/path-text.js'
 import type { Problem } from '../core/problems.js'
+import { readAccounting } from './accounting.js'
 import type { Context, SecretsMode } from './context.js'
 import { withDefaultModels } from './default-models.js'
 import { type Document, Site, type Spot } from './document.js'
-import { type Entry, gather, sectionOf } from './entries.js'
+import { type Entries, type Entry, gather, sectionOf } from './entries.js'
 import { Files } from './files.js'
+import { readGroups } from './groups.js'
 import { openUserFiles } from './include.js'
 import { readKeys } from './keys.js'
 import { Kinds, shippedNames } from './kinds.js'
@@ -18,7 +20,7 @@ import { readModels } from './models.js'
 import { openFile } from './open.js'
 import { type ParsedBefore, ParsedFiles } from './parsed-files.js'
 import { type Overrides, readSettings } from './process-settings.js'
-import type { RawProtocol } from './raw.generated.js'
+import type { RawGroup, RawKey, RawProtocol, RawResourceKind, RawTaskKind } from './raw.generated.js'
 import { checkReachable } from './reachable.js'
 import { listed, quoted, Report } from './report.js'
 import { readRequestSchemas } from './request-schemas.js'
@@ -104,20 +106,17 @@ function assemble(main: Document, documents: readonly Document[], options: LoadO
   const shipped = interfaces.flatMap(document => document ?? [])
   const upstreamEntries = gather(documents, 'upstreams', report)
   const modelEntries = gather(documents, 'models', report)
-  const keyEntries = gather(documents, 'keys', report)
   const kindEntries = gather(documents, 'kinds', report)
   const kinds = new Kinds(join(root, 'routes/kinds'), kindEntries, context)
   for (const { name, site, value } of kindEntries.values()) if (value !== undefined) kinds.layers(value, site, name)
   const upstreams = readUpstreams(upstreamEntries, kinds, context)
   const models = readModels(modelEntries, upstreamEntries, context)
-  const keys = readKeys(keyEntries, [...modelEntries.keys()], context)
+  const callers = readCallers(documents, [...modelEntries.keys()], context)
+  const { keys, groups, keyEntries, groupEntries } = callers
+  const prices = gather(documents, 'prices', report)
+  const accounting = readAccounting(main, { ...callers, upstreams, models, prices }, root, context)
   const protocols = new Map([...gather(shipped, 'protocols', report), ...gather(documents, 'protocols', report)])
-  const shippedResourceKinds = gather(shipped, 'resource_kinds', report)
-  const resourceKinds = new Map([...shippedResourceKinds, ...gather(documents, 'resource_kinds', report)])
-  checkResourceKinds(resourceKinds, context)
-  const ownTaskKinds = gather(documents, 'task_kinds', report)
-  const taskKinds = new Map([...gather(openTaskKinds(root, context), 'task_kinds', report), ...ownTaskKinds])
-  checkTaskKinds(ownTaskKinds, context)
+  const { resourceKinds, taskKinds } = readResultKinds(shipped, documents, root, context)
   const shippedRoutes = gather(shipped, 'routes', report)
   const known = { upstreams: upstreamEntries, resourceKinds, taskKinds }
   const read = readRoutes(shippedRoutes, gather(documents, 'routes', report), known, context)
@@ -131,6 +130,8 @@ function assemble(main: Document, documents: readonly Document[], options: LoadO
   }
   const config: Config = {
     ...settings,
+    ...(accounting === undefined ? {} : { accounting }),
+    groups,
     keys,
     upstreams: record(upstreams, upstream => upstream.config),
     models: record(models, model => model.config),
@@ -148,6 +149,7 @@ function assemble(main: Document, documents: readonly Document[], options: LoadO
   }
   const sites = {
     keys: keyEntries,
+    groups: groupEntries,
     models,
     resource_kinds: resourceKinds,
     task_kinds: taskKinds,
@@ -156,6 +158,37 @@ function assemble(main: Document, documents: readonly Document[], options: LoadO
     upstreams,
   }
   return { config, locator: new Locator(main, sites) }
+}
+
+/** Kinds of resources and of task results: the shipped ones and the user's. */
+function readResultKinds(
+  shipped: readonly Document[],
+  documents: readonly Document[],
+  root: string,
+  context: Context,
+): { readonly resourceKinds: Entries<RawResourceKind>; readonly taskKinds: Entries<RawTaskKind> } {
+  const { report } = context
+  const shippedResourceKinds = gather(shipped, 'resource_kinds', report)
+  const resourceKinds = new Map([...shippedResourceKinds, ...gather(documents, 'resource_kinds', report)])
+  checkResourceKinds(resourceKinds, context)
+  const ownTaskKinds = gather(documents, 'task_kinds', report)
+  const taskKinds = new Map([...gather(openTaskKinds(root, context), 'task_kinds', report), ...ownTaskKinds])
+  checkTaskKinds(ownTaskKinds, context)
+  return { resourceKinds, taskKinds }
+}
+
+interface Callers {
+  readonly keyEntries: Entries<RawKey>
+  readonly groupEntries: Entries<RawGroup>
+  readonly keys: Config['keys']
+  readonly groups: Config['groups']
+}
+
+function readCallers(documents: readonly Document[], models: readonly string[], context: Context): Callers {
+  const keyEntries = gather(documents, 'keys', context.report)
+  const groupEntries = gather(documents, 'groups', context.report)
+  const groups = readGroups(groupEntries, models, context)
+  return { keyEntries, groupEntries, groups, keys: readKeys(keyEntries, groupEntries, models, context) }
 }
 
 function readProtocol({ value = {}, site }: Entry<RawProtocol>, context: Context): ProtocolConfig {

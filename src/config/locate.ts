@@ -7,6 +7,7 @@ interface Sited {
 
 interface Sections {
   readonly keys: ReadonlyMap<string, Sited>
+  readonly groups: ReadonlyMap<string, Sited>
   readonly models: ReadonlyMap<string, Sited & { readonly targets?: readonly Site[] }>
   readonly resource_kinds: ReadonlyMap<string, Sited>
   readonly task_kinds: ReadonlyMap<string, Sited>
@@ -35,7 +36,7 @@ export class Locator {
 
   /** Possible sites of the rest of a path, the most likely first. */
   #sites(section: string, name: string, rest: DocumentPath): readonly Site[] {
-    const { keys, models, resource_kinds, task_kinds, protocols, routes, upstreams } = this.#sections
+    const { keys, groups, models, resource_kinds, task_kinds, protocols, routes, upstreams } = this.#sections
     if (section === 'upstreams') return (upstreams.get(name)?.sites ?? []).map(site => site.child(...rest))
     if (section === 'models') {
       const model = models.get(name)
@@ -43,9 +44,14 @@ export class Locator {
       const target = typeof index === 'number' ? model?.targets?.[index] : undefined
       return model === undefined ? [] : [target?.child(...inner) ?? model.site.child(...rest)]
     }
-    const entries: ReadonlyMap<string, Sited> | undefined = { keys, resource_kinds, task_kinds, protocols, routes }[
-      section
-    ]
+    const entries: ReadonlyMap<string, Sited> | undefined = {
+      keys,
+      groups,
+      resource_kinds,
+      task_kinds,
+      protocols,
+      routes,
+    }[section]
     const entry = entries?.get(name)
     return entry === undefined ? [] : [entry.site.child(...rest)]
   }

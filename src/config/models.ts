@@ -6,6 +6,7 @@ import type { Site } from './document.js'
 import type { Entries } from './entries.js'
 import type { RawModel, RawModelWithTargets, RawTarget, RawUpstream } from './raw.generated.js'
 import { listed, quoted } from './report.js'
+import { readScopeLimits } from './scope-limits.js'
 import { readRetry, readTimeouts } from './settings.js'
 import { suggest } from './suggest.js'
 import { readVerbs } from './verbs.js'
@@ -74,6 +75,9 @@ function readModel(raw: RawModel, site: Site, context: Context): ReadModel {
       traits: settings.traits ?? {},
       strict: settings.strict ?? false,
       ...(settings.protocols === undefined ? {} : { protocols: settings.protocols }),
+      ...readScopeLimits(settings.limits, site, context),
+      ...(settings.max_output === undefined ? {} : { maxOutput: settings.max_output }),
+      ...(settings.on_client_abort === undefined ? {} : { onClientAbort: settings.on_client_abort }),
     },
     site,
     targets: targets.map(target => target.site),

@@ -19,10 +19,15 @@ export type RawGateway = {
   readonly tasks?: { readonly lease?: string; readonly wait?: string }
   readonly webhooks?: RawWebhooks
   readonly admin?: RawAdmin
+  readonly time_zone?: string
+  readonly unpriced?: RawUnpriced
+  readonly ledger?: { readonly retention?: string }
   readonly include?: RawInclude
   readonly interfaces?: readonly string[]
   readonly defaults?: RawRouteDefaults
   readonly keys?: RawKeys
+  readonly groups?: RawGroups
+  readonly prices?: RawPrices
   readonly kinds?: RawKinds
   readonly upstreams?: RawUpstreams
   readonly models?: RawModels
@@ -160,6 +165,54 @@ export type RawKey = {
   readonly expires?: string
   readonly disabled?: boolean
   readonly strict?: boolean
+  readonly group?: string
+  readonly limits?: RawCallerLimits
+  readonly routes?: RawRouteGlobs
+  readonly networks?: RawNetworks
+}
+export type RawCallerLimits = {
+  readonly requests?: RawRates
+  readonly tokens?: RawRates
+  readonly budget?: RawBudgets
+  readonly in_flight?: number
+  readonly streams?: number
+  readonly max_output?: number
+  readonly body?: RawSize
+  readonly unpriced?: RawUnpriced
+  readonly when_store_fails?: RawWhenStoreFails
+}
+export type RawUnpriced = 'free' | 'refuse'
+export type RawWhenStoreFails = 'open' | 'closed'
+export type RawRates = string | readonly string[]
+export type RawBudgets = string | readonly string[]
+export type RawRouteGlobs = readonly string[]
+export type RawNetworks = readonly string[]
+export type RawGroups = Readonly<Record<string, RawGroup>>
+export type RawGroup = {
+  readonly description?: string
+  readonly group?: string
+  readonly limits?: RawCallerLimits
+  readonly models?: readonly string[]
+  readonly routes?: RawRouteGlobs
+  readonly networks?: RawNetworks
+}
+export type RawPrices = RawPriceList | 'off'
+export type RawPriceList = Readonly<Record<string, RawPriceOrFree>>
+export type RawPriceOrFree = RawPrice | 'free'
+export type RawPrice = {
+  readonly input?: number
+  readonly cached?: number
+  readonly cache_write?: number
+  readonly output?: number
+  readonly reasoning?: number
+  readonly input_audio?: number
+  readonly output_audio?: number
+  readonly image?: number
+  readonly audio_second?: number
+  readonly video_second?: number
+  readonly character?: number
+  readonly search?: number
+  readonly request?: number
 }
 export type RawKinds = Readonly<Record<string, RawKind>>
 export type RawKind = {
@@ -178,6 +231,7 @@ export type RawKind = {
   readonly request?: RawVerbs
   readonly response?: RawVerbs
   readonly traits?: RawTraits
+  readonly prices?: RawPriceList
 }
 export type RawCredential = { readonly in: 'query'; readonly name: string; readonly secret?: RawSecret } | {
   readonly in: 'header'
@@ -289,8 +343,22 @@ export type RawUpstream = {
   readonly request?: RawVerbs
   readonly response?: RawVerbs
   readonly traits?: RawTraits
+  readonly limits?: RawTargetLimits
+  readonly on_client_abort?: RawOnClientAbort
+  readonly prices?: RawPriceList
   readonly disabled?: boolean
 }
+export type RawTargetLimits = {
+  readonly requests?: RawRates
+  readonly tokens?: RawRates
+  readonly budget?: RawBudgets
+  readonly in_flight?: number
+  readonly streams?: number
+  readonly queue?: string
+  readonly unpriced?: RawUnpriced
+  readonly when_store_fails?: RawWhenStoreFails
+}
+export type RawOnClientAbort = 'cancel' | 'drain'
 export type RawDefaultModels = Readonly<Record<string, string>>
 export type RawModels = Readonly<Record<string, RawModel>>
 export type RawModel = string | RawModelWithTargets | RawModelWithUpstream | RawTargets
@@ -315,6 +383,9 @@ export type RawModelWithTargets = {
   readonly traits?: RawTraits
   readonly strict?: boolean
   readonly protocols?: RawProtocolNames
+  readonly limits?: RawTargetLimits
+  readonly max_output?: number
+  readonly on_client_abort?: RawOnClientAbort
 }
 export type RawListedModels = readonly string[] | 'upstream'
 export type RawProtocolNames = readonly string[]
@@ -332,6 +403,9 @@ export type RawModelWithUpstream = {
   readonly traits?: RawTraits
   readonly strict?: boolean
   readonly protocols?: RawProtocolNames
+  readonly limits?: RawTargetLimits
+  readonly max_output?: number
+  readonly on_client_abort?: RawOnClientAbort
 }
 export type RawProtocols = Readonly<Record<string, RawProtocol>>
 export type RawProtocol = {
@@ -511,6 +585,8 @@ export type RawRoutesFile = {
   readonly include?: RawInclude
   readonly defaults?: RawRouteDefaults
   readonly keys?: RawKeys
+  readonly groups?: RawGroups
+  readonly prices?: RawPriceList
   readonly kinds?: RawKinds
   readonly upstreams?: RawUpstreams
   readonly models?: RawModels

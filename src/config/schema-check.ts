@@ -10,6 +10,8 @@ import { type FileType, fileValidator } from './validators.js'
 /** Sections that hold entries by name. */
 const NAMED = new Set([
   'keys',
+  'groups',
+  'prices',
   'kinds',
   'upstreams',
   'models',

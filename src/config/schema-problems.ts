@@ -31,6 +31,9 @@ const MAIN_ONLY = new Set([
   'tasks',
   'webhooks',
   'admin',
+  'time_zone',
+  'unpriced',
+  'ledger',
   'interfaces',
 ])
 

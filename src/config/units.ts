@@ -33,3 +33,11 @@ export function parseMoment(text: string): number | undefined {
   const moment = time === undefined ? midnight + 24 * 3_600_000 : Date.parse(text)
   return Number.isNaN(moment) ? undefined : moment
 }
+
+const DAY_MS = 24 * 3_600_000
+
+/** Milliseconds of `90d`; `undefined` where it has another form. */
+export function parseDays(text: string): number | undefined {
+  const match = /^([1-9]\d{0,4})d$/.exec(text)
+  return match === null ? undefined : Number(match[1]) * DAY_MS
+}

@@ -7,8 +7,10 @@ import { mergeSpeaks, type ReadEndpoint } from './endpoints.js'
 import type { Entries, Entry } from './entries.js'
 import { checkForward, checkHeaders } from './headers.js'
 import { type Kinds, type Layer, last } from './kinds.js'
+import { mergePrices } from './prices.js'
 import type { RawUpstream } from './raw.generated.js'
 import { quoted, Report } from './report.js'
+import { readScopeLimits } from './scope-limits.js'
 import { readRetry, readTimeouts } from './settings.js'
 import { readTask } from './tasks.js'
 import { readVerbs } from './verbs.js'
@@ -98,6 +100,9 @@ function readUpstream(
     response: verbsOf(layers, 'response', context),
     passesUnknown: raw.resources?.unknown === 'pass',
     traits: Object.assign({}, ...layers.map(({ value }) => value.traits)),
+    ...readScopeLimits(raw.limits, entry.site, told),
+    ...(raw.on_client_abort === undefined ? {} : { onClientAbort: raw.on_client_abort }),
+    ...mergePrices(layers, context),
   }
   return { config, sites: layers.map(layer => layer.site).reverse(), endpoints }
 }

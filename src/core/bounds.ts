@@ -26,7 +26,7 @@ export interface ScopeLimits {
   readonly queue?: number
   /** Whether requests pass while the store cannot be asked. Absent: budgets refuse, other bounds let pass. */
   readonly when_store_fails?: 'open' | 'closed'
-  /** What a budget says of models without a price. Absent: an error when the file is loaded. */
+  /** What a budget says of models without a price; an outer group's word is in here. Absent: {@link Tariff.unpriced} says. */
   readonly unpriced?: 'free' | 'refuse'
 }
 
@@ -77,6 +77,8 @@ export interface Tariff {
   readonly scopes: readonly Scope[]
   /** Most tokens that the model writes in one answer, where that is known. */
   readonly maxOutput: number | undefined
+  /** What a budget does here where no price is known and its own scope does not say: as model, upstream or file say. */
+  readonly unpriced: 'free' | 'refuse'
   /** What becomes of the upstream's work when the client has gone. */
   readonly onClientAbort: 'cancel' | 'drain'
 }
@@ -91,4 +93,12 @@ export interface CallerPolicy {
   readonly mayUse?: (route: string) => boolean
   /** Whether it may come from an address; absent: from all. */
   readonly mayComeFrom?: (address: string) => boolean
+}
+
+/** What holds for all counting of one plan. */
+export interface Accounting {
+  /** IANA name: windows follow its calendar. */
+  readonly timeZone: string
+  /** Absent: none is written, since the files have no limits, prices or groups. */
+  readonly ledger: { /** Milliseconds. */ readonly retention: number } | undefined
 }

@@ -14,18 +14,31 @@ export function parseNetwork(text: string): { readonly address: string; readonly
   return family === 0 || prefix > bits ? undefined : { address, prefix }
 }
 
+/** A set of addresses. */
+export class Networks {
+  readonly #list = new BlockList()
+
+  /** Networks that {@link parseNetwork} takes. */
+  constructor(networks: readonly string[]) {
+    for (const text of networks) {
+      const network = parseNetwork(text)
+      if (network !== undefined) this.#list.addSubnet(network.address, network.prefix, familyOf(network.address))
+    }
+  }
+
+  has(address: string): boolean {
+    return this.#list.check(address, familyOf(address))
+  }
+}
+
 /** Tells who sent a request: its connection's other end, or, behind proxies that are trusted, the client that they name. */
 export class ClientAddresses {
-  readonly #proxies: BlockList | undefined
+  readonly #proxies: Networks | undefined
 
   /** `proxies` are networks that {@link parseNetwork} takes. */
   constructor(proxies: readonly string[] = []) {
     if (proxies.length === 0) return
-    this.#proxies = new BlockList()
-    for (const text of proxies) {
-      const network = parseNetwork(text)
-      if (network !== undefined) this.#proxies.addSubnet(network.address, network.prefix, familyOf(network.address))
-    }
+    this.#proxies = new Networks(proxies)
   }
 
   /**
@@ -60,7 +73,7 @@ export class ClientAddresses {
   }
 
   #isTrusted(address: string): boolean {
-    return this.#proxies?.check(address, familyOf(address)) === true
+    return this.#proxies?.has(address) === true
   }
 }
 

@@ -1,3 +1,5 @@
+import type { AccountingConfig, CallerRules, GroupConfig, PricesConfig } from './accounting-config.js'
+import type { ScopeLimits, Tariff } from './bounds.js'
 import type { Traits } from './codec.js'
 import type { Family } from './errors.js'
 import type { Json, JsonObject } from './json.js'
@@ -41,6 +43,10 @@ export interface Config {
   readonly webhooks?: WebhookConfig
   /** Absent: no admin listener. */
   readonly admin?: AdminConfig
+  /** Absent: no word of limits, prices and groups is in the files, and nothing is counted. */
+  readonly accounting?: AccountingConfig
+  /** Groups of keys, by name; none of them is in a circle. */
+  readonly groups: Readonly<Record<string, GroupConfig>>
   readonly keys: Readonly<Record<string, KeyConfig>>
   readonly upstreams: Readonly<Record<string, UpstreamConfig>>
   /** In the order in which they were written: globs are tried in this order. */
@@ -127,7 +133,7 @@ export interface SpoolConfig {
   readonly disk: number
 }
 
-export interface KeyConfig {
+export interface KeyConfig extends CallerRules {
   /** What the caller may present; none when every one of them is absent. Plain values and digests may be mixed. */
   readonly secrets: readonly KeySecret[]
   /** Globs over model names; `*` alone is every model. */
@@ -183,6 +189,10 @@ export interface UpstreamConfig {
   readonly traits: Traits
   /** Whether ids of resources that belong to no key go to it. */
   readonly passesUnknown: boolean
+  readonly limits?: ScopeLimits
+  readonly onClientAbort?: Tariff['onClientAbort']
+  /** By its own names for models; its kinds' are among them. */
+  readonly prices?: PricesConfig
 }
 
 export interface CredentialConfig {
@@ -233,6 +243,10 @@ export interface ModelConfig {
   readonly strict: boolean
   /** The only protocols, or families of them, by which it is served; absent: all that its upstreams speak. */
   readonly protocols?: readonly string[]
+  readonly limits?: ScopeLimits
+  /** Most tokens of one answer. */
+  readonly maxOutput?: number
+  readonly onClientAbort?: Tariff['onClientAbort']
 }
 
 export interface TargetConfig {

@@ -131,5 +131,9 @@ export const DEFAULTS = {
     lease: 30000, // 30s
     wait: 30000, // 30s
   },
+  ledger: {
+    retention: 7776000000, // 90d
+  },
+  time_zone: 'UTC',
   transport: 'fast',
 } as const

@@ -1,4 +1,4 @@
-import type { CallerPolicy, Tariff } from './bounds.js'
+import type { Accounting, CallerPolicy, Tariff } from './bounds.js'
 import type { Codec, Traits } from './codec.js'
 import type {
   AdminPlan,
@@ -50,6 +50,8 @@ export interface Plan {
   readonly webhooks: WebhookConfig | undefined
   /** Absent: no admin listener. */
   readonly admin: AdminPlan | undefined
+  /** Absent: nothing is limited and nothing is counted. */
+  readonly accounting: Accounting | undefined
   readonly keys: KeyRing
   readonly models: ModelTable
   readonly off: SwitchedOff

@@ -8,6 +8,7 @@ import type { Found } from './model-index.js'
 import { compileUsage } from './protocols.js'
 import { compileRateLimits } from './rate-limits.js'
 import { mergeRetry, mergeTimeouts } from './settings.js'
+import type { Tariffs } from './tariffs.js'
 import { upstreamName } from './upstream-name.js'
 import type { CompiledUpstream, Endpoint } from './upstreams.js'
 import { compileVerbs } from './verbs.js'
@@ -194,8 +195,8 @@ function candidateOf(
 }
 
 /** The exchanges that serve one model name; `undefined` if there are none. */
-export function choose(candidates: CandidateGroups, name: string, found: Found): Choice | undefined {
-  const groups = candidates.map(group => named(group, name, found)).filter(group => group.exchanges.length > 0)
+export function choose(candidates: CandidateGroups, name: string, found: Found, tariffs?: Tariffs): Choice | undefined {
+  const groups = candidates.map(group => named(group, name, found, tariffs)).filter(group => group.exchanges.length > 0)
   return groups.length === 0 ? undefined : { groups }
 }
 
@@ -204,13 +205,14 @@ export function isServing(candidates: CandidateGroups, name: string, found: Foun
   return candidates.some(group => group.some(candidate => modelOf(candidate, name, found) !== undefined))
 }
 
-function named(candidates: readonly Candidate[], name: string, found: Found): Group {
+function named(candidates: readonly Candidate[], name: string, found: Found, tariffs: Tariffs | undefined): Group {
   const exchanges: Exchange[] = []
   const weights: number[] = []
   for (const candidate of candidates) {
     const model = modelOf(candidate, name, found)
     if (model === undefined) continue
-    exchanges.push({ ...candidate.exchange, model })
+    const tariff = tariffs?.of(found, candidate.exchange.upstream.name, model, name)
+    exchanges.push({ ...candidate.exchange, model, ...(tariff === undefined ? {} : { tariff }) })
     weights.push(candidate.weight)
   }
   return { exchanges, weights }

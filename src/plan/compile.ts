@@ -7,11 +7,13 @@ import { compileAdmin, compileKeys, type DigestRing } from './keys.js'
 import { ModelIndex } from './model-index.js'
 import { ModelCatalog } from './models.js'
 import { parsePattern, prefixed } from './pattern.js'
+import { Policies } from './policies.js'
 import { type CompileProblem, Problems } from './problems.js'
 import { Router } from './router.js'
 import { RouteCompiler } from './routes.js'
 import type { CompileSchema } from './schemas.js'
 import { OffList } from './switched-off.js'
+import { Tariffs } from './tariffs.js'
 import { compileUpstreams } from './upstreams.js'
 import { compileVerbs } from './verbs.js'
 
@@ -42,18 +44,24 @@ export class CompiledPlan implements Plan {
   readonly tasks: Plan['tasks']
   readonly webhooks: Plan['webhooks']
   readonly admin: Plan['admin']
+  readonly accounting: Plan['accounting']
   readonly keys: DigestRing
   readonly models: ModelCatalog
   readonly off: Plan['off']
   readonly routes: readonly Route[]
   readonly upstreams: ReadonlyMap<string, Upstream>
   readonly taskKinds: Plan['taskKinds']
+  readonly policies: Policies
+  readonly tariffs: Tariffs | undefined
   readonly #router: Router
 
   constructor(
     config: Config,
     digest: string,
-    parts: Pick<CompiledPlan, 'admin' | 'keys' | 'models' | 'off' | 'routes' | 'upstreams' | 'taskKinds'>,
+    parts: Pick<
+      CompiledPlan,
+      'admin' | 'keys' | 'models' | 'off' | 'routes' | 'upstreams' | 'taskKinds' | 'policies' | 'tariffs'
+    >,
     router: Router,
   ) {
     this.digest = digest
@@ -67,6 +75,9 @@ export class CompiledPlan implements Plan {
     this.tasks = config.tasks
     this.webhooks = config.webhooks
     this.admin = parts.admin
+    this.accounting = config.accounting
+    this.policies = parts.policies
+    this.tariffs = parts.tariffs
     this.keys = parts.keys
     this.models = parts.models
     this.off = parts.off
@@ -92,12 +103,18 @@ export function* compiling(config: Config, digest: string, tools: Tools, before?
   yield* index.add(config.models)
   yield* checkVerbs(index)
   const taskKinds = new Map(Object.entries(config.task_kinds).map(([name, kind]) => [name, taskKind(name, kind)]))
-  const compiler = new RouteCompiler({ config, compiledUpstreams, index, taskKinds }, tools.compileSchema, problems)
+  const policies = new Policies(config, before?.policies)
+  const tariffs = config.accounting && new Tariffs(config, config.accounting, before?.tariffs)
+  const compiler = new RouteCompiler(
+    { config, compiledUpstreams, index, taskKinds, tariffs },
+    tools.compileSchema,
+    problems,
+  )
   const router = new Router()
   const parts = {
     routes: yield* compileRoutes(config, compiler, router, problems),
     admin: config.admin && compileAdmin(config.admin, tools.generated),
-    keys: yield* compileKeys(config.keys, tools.generated, problems, before?.keys),
+    keys: yield* compileKeys(config.keys, tools.generated, problems, before?.keys, policies),
     models: new ModelCatalog(index, name => compiler.serves(name), compiledUpstreams),
     off: new OffList(
       index,
@@ -105,6 +122,8 @@ export function* compiling(config: Config, digest: string, tools: Tools, before?
     ),
     upstreams: new Map([...compiledUpstreams].map(([name, compiled]) => [name, compiled.upstream])),
     taskKinds,
+    policies,
+    tariffs,
   }
   return { plan: new CompiledPlan(config, digest, parts, router), problems: problems.found }
 }

@@ -3,7 +3,7 @@ import type { AdminConfig, AdminPlan, KeyConfig, KeySecret } from '../core/confi
 import type { Caller, KeyRing, Refusal } from '../core/plan.js'
 import type { Secret } from '../core/secret.js'
 import type { Steps } from '../core/steps.js'
-import { isName, NameSet } from './names.js'
+import { type CompiledGroup, Policies } from './policies.js'
 import type { Problems } from './problems.js'
 
 /** A key has 1 to 512 characters of ASCII, none of them a control character. Anything else is not digested. */
@@ -19,6 +19,9 @@ interface Holder {
   /** What it was made of: a key that is the same in the next plan keeps its holder. */
   readonly config: KeyConfig
   readonly caller: Caller
+  /** What its policy was made of, beside its own words. */
+  readonly group: CompiledGroup | undefined
+  readonly counted: boolean
   readonly disabled: boolean
   readonly expires: number
 }
@@ -29,6 +32,8 @@ const NOBODY: Entry = {
   holder: {
     config: { secrets: [], models: [], disabled: true, strict: false },
     caller: { name: '', models: [], may: () => false, strict: false },
+    group: undefined,
+    counted: false,
     disabled: true,
     expires: 0,
   },
@@ -78,10 +83,9 @@ export class DigestRing implements KeyRing {
     return this.#holders.has(name)
   }
 
-  /** What was made of a key of that name, where it says the very same. */
-  holderOf(name: string, config: KeyConfig): Holder | undefined {
-    const holder = this.#holders.get(name)
-    return holder?.config === config ? holder : undefined
+  /** What was made of a key of that name. */
+  holderOf(name: string): Holder | undefined {
+    return this.#holders.get(name)
   }
 
   /** The caller of that name, as if its key had been presented; `undefined` where no key has the name. */
@@ -129,13 +133,14 @@ export function* compileKeys(
   generated: (name: string) => Secret | undefined,
   problems: Problems,
   before?: DigestRing,
+  policies: Policies = new Policies(),
 ): Steps<DigestRing> {
   const entries = new Map<string, Entry>()
   const holders = new Map<string, Holder>()
   for (const name of Object.keys(keys)) {
     const key = keys[name]
     if (key === undefined) continue
-    const holder = before?.holderOf(name, key) ?? compileHolder(name, key)
+    const holder = compileHolder(name, key, policies, before?.holderOf(name))
     holders.set(name, holder)
     for (const secret of key.secrets) {
       const digest = digestOf(secret, () => generated(name))
@@ -150,15 +155,13 @@ export function* compileKeys(
 const MALFORMED = 'no client could send this key: keys are 1 to 512 printable ASCII characters'
 
 /** What a key allows its holder; `config` is of the file, or of a key in the store. */
-export function compileHolder(name: string, config: KeyConfig): Holder {
-  const { models, disabled, expires, strict } = config
-  let names: NameSet | undefined
-  const may = (model: string): boolean => {
-    // Made at first use: most of very many keys are seldom used.
-    names ??= new NameSet(models)
-    return isName(model) && names.has(model)
-  }
-  return { config, caller: { name, models, may, strict }, disabled, expires: expires ?? Number.POSITIVE_INFINITY }
+export function compileHolder(name: string, config: KeyConfig, policies: Policies, before?: Holder): Holder {
+  const group = policies.groupOf(config)
+  const { counted } = policies
+  if (before?.config === config && before.group === group && before.counted === counted) return before
+  const { disabled, expires } = config
+  const caller = policies.caller(name, config, before?.caller)
+  return { config, caller, group, counted, disabled, expires: expires ?? Number.POSITIVE_INFINITY }
 }
 
 /** The name under which the data folder keeps the admin key: none that a caller's key can have. */

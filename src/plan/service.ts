@@ -6,6 +6,7 @@ import type { TaskKind } from '../core/task-kind.js'
 import { type CandidateGroups, candidatesOf, choose, type ExchangeSettings, isServing, servedBy } from './candidates.js'
 import type { Found, ModelIndex } from './model-index.js'
 import { isName } from './names.js'
+import type { Tariffs } from './tariffs.js'
 import type { CompiledUpstream, Endpoint } from './upstreams.js'
 
 /** Cached names per half of the cache. Another name costs a lookup of its model, or a walk over the globs. */
@@ -17,6 +18,7 @@ export interface Parts {
   readonly compiledUpstreams: ReadonlyMap<string, CompiledUpstream>
   readonly index: ModelIndex
   readonly taskKinds: ReadonlyMap<string, TaskKind>
+  readonly tariffs?: Tariffs | undefined
 }
 
 /** Serves a route: resolves model names, and lists the parameters that its upstream calls take from the route. */
@@ -49,7 +51,7 @@ export class ModelService implements Service {
     const ready = this.#choices.get(name)
     if (ready !== undefined) return ready
     const found = this.#find(name)
-    const choice = found && choose(this.#groupsOf(found.model.shape), name, found)
+    const choice = found && choose(this.#groupsOf(found.model.shape), name, found, this.#parts.tariffs)
     if (choice !== undefined) this.#choices.set(name, choice)
     return choice
   }
@@ -104,7 +106,7 @@ abstract class UnnamedService implements Service {
   readonly #choice: Choice | undefined
   readonly #needs: ReadonlyMap<string, string>
 
-  constructor({ config, compiledUpstreams }: Parts, settings: ExchangeSettings, upstreams: readonly string[]) {
+  constructor({ config, compiledUpstreams, tariffs }: Parts, settings: ExchangeSettings, upstreams: readonly string[]) {
     const targets = upstreams.map(upstream => ({ upstream, traits: {}, request: [], response: [] }))
     const model: ModelConfig = {
       targets,
@@ -117,7 +119,8 @@ abstract class UnnamedService implements Service {
     }
     const groups = candidatesOf(model, settings, compiledUpstreams, config)
     this.#needs = needsOf(groups.flat().map(({ endpoint }) => endpoint))
-    this.#choice = choose(groups, '', { model: { name: '', config: model, shape: model }, star: undefined })
+    const found: Found = { model: { name: '', config: model, shape: model }, star: undefined }
+    this.#choice = choose(groups, '', found, tariffs)
   }
 
   // biome-ignore lint/correctness/useYield: completes in one step

@@ -28,6 +28,7 @@ export function configOf(parts: Partial<Config> = {}): Config {
     transport: DEFAULTS.transport,
     media: {},
     tasks: DEFAULTS.tasks,
+    groups: {},
     keys: {},
     upstreams: {},
     models: {},

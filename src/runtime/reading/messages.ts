@@ -6,6 +6,7 @@ import type { Problem } from '../../core/problems.js'
 /** Parts of a configuration that hold entries by name, of which there may be very many. */
 export const SECTIONS = [
   'keys',
+  'groups',
   'upstreams',
   'models',
   'protocols',

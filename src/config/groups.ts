@@ -1,0 +1,86 @@
+import type { GroupConfig } from '../core/accounting-config.js'
+import type { Context } from './context.js'
+import type { Site } from './document.js'
+import type { Entries } from './entries.js'
+import { KnownModels } from './known-models.js'
+import { readNetwork } from './listen.js'
+import type { RawGroup, RawKey } from './raw.generated.js'
+import { listed, quoted } from './report.js'
+import { readScopeLimits } from './scope-limits.js'
+import { suggest } from './suggest.js'
+
+/** Groups with their limits read. */
+export function readGroups(
+  entries: Entries<RawGroup>,
+  models: readonly string[],
+  context: Context,
+): Record<string, GroupConfig> {
+  const groups: Record<string, GroupConfig> = Object.create(null)
+  const known = new KnownModels(models)
+  for (const { name, site, value } of entries.values()) {
+    if (value === undefined) continue
+    groups[name] = {
+      ...(value.models === undefined ? {} : { models: value.models }),
+      ...readCallerRules(value, site, entries, context),
+    }
+    refuseCircle(name, value, site, entries, context)
+    warnOfUnknownModels(value.models ?? [], site.child('models'), known, context)
+  }
+  return groups
+}
+
+/** What keys and groups have in common. */
+export function readCallerRules(
+  raw: Pick<RawKey, 'group' | 'limits' | 'routes' | 'networks'>,
+  site: Site,
+  groups: Entries<RawGroup>,
+  context: Context,
+): Pick<GroupConfig, 'group' | 'limits' | 'routes' | 'networks'> {
+  const { group, routes, networks } = raw
+  if (group !== undefined && !groups.has(group)) {
+    const meant = suggest(group, groups.keys())
+    const known = meant === undefined ? listed(groups.keys()) : undefined
+    const message = `no group is called ${quoted(group)}${known === undefined ? '' : `; there are: ${known}`}`
+    context.report.error('dangling-reference', site.child('group'), message, { meant: () => meant, of: 'groups' })
+  }
+  return {
+    ...(group === undefined ? {} : { group }),
+    ...readScopeLimits(raw.limits, site, context),
+    ...(routes === undefined ? {} : { routes }),
+    ...(networks === undefined
+      ? {}
+      : { networks: networks.map((one, index) => readNetwork(one, site.child('networks', index), context)) }),
+  }
+}
+
+/** Reported once, at the group of the circle that is declared first. */
+function refuseCircle(name: string, raw: RawGroup, site: Site, groups: Entries<RawGroup>, { report }: Context): void {
+  const way = [name]
+  for (let next = raw.group; next !== undefined; next = groups.get(next)?.value?.group) {
+    if (next === name) {
+      const names = [...groups.keys()].filter(one => way.includes(one))
+      if (names[0] !== name) return
+      const message = `groups belong to each other in a circle: ${[...way, name].join(' → ')}`
+      report.error('group-cycle', site.child('group'), message)
+      return
+    }
+    if (way.includes(next)) return
+    way.push(next)
+  }
+}
+
+export function warnOfUnknownModels(
+  patterns: readonly string[],
+  site: Site,
+  models: KnownModels,
+  { report }: Context,
+): void {
+  for (const [index, pattern] of patterns.entries()) {
+    if (models.has(pattern)) continue
+    const message = `no model is called ${quoted(pattern)}, so it permits nothing`
+    report.warn('unknown-model', site.child(index), message, {
+      meant: () => suggest(pattern, models.names),
+      of: 'models',
+    })
+  }
+}

@@ -1,0 +1,30 @@
+import type { Accounting, Price, ScopeLimits } from './bounds.js'
+
+/** What limits, prices and groups have in common. */
+export interface AccountingConfig extends Accounting {
+  /** What the file says of budgets and models without a price. */
+  readonly unpriced?: 'free' | 'refuse'
+  /** By upstream's name for a model, client's name, `UPSTREAM/MODEL`, or globs of these. */
+  readonly prices: PricesConfig
+  /** The shipped prices by upstreams' names for models; none where they are off. */
+  readonly shippedPrices: PricesConfig
+}
+
+export type PricesConfig = Readonly<Record<string, Price>>
+
+/** Keys that share limits. */
+export interface GroupConfig extends CallerRules {
+  /** Absent: every model. */
+  readonly models?: readonly string[]
+}
+
+/** What keys and groups may say of what they bound. */
+export interface CallerRules {
+  /** The group that this belongs to. */
+  readonly group?: string
+  readonly limits?: ScopeLimits
+  /** Globs over the ids of routes. Absent: all. */
+  readonly routes?: readonly string[]
+  /** Addresses and networks. Absent: all. */
+  readonly networks?: readonly string[]
+}

@@ -1,0 +1,74 @@
+import type { AccountingConfig } from '../core/accounting-config.js'
+import type { Price, Scope, Tariff } from '../core/bounds.js'
+import type { Config, ModelConfig } from '../core/config.js'
+import { findPrice, PriceList } from '../core/price-list.js'
+import type { Found } from './model-index.js'
+import { scopeOf } from './policies.js'
+
+/** Of requests that name no model: nothing is known that they would use. */
+const NOTHING: Price = {}
+
+/** Makes the tariffs of exchanges. There is none where nothing is counted. */
+export class Tariffs {
+  readonly #accounting: AccountingConfig
+  readonly #upstreams: Config['upstreams']
+  readonly #own: PriceList
+  readonly #shipped: PriceList
+  readonly #lists = new Map<string, PriceList>()
+  /** By type and name; those of models and upstreams with limits. */
+  readonly #scopes = new Map<string, Scope>()
+
+  constructor(
+    { upstreams, models }: Pick<Config, 'upstreams' | 'models'>,
+    accounting: AccountingConfig,
+    before?: Tariffs,
+  ) {
+    const scopesBefore = before === undefined ? undefined : before.#scopes
+    this.#accounting = accounting
+    this.#upstreams = upstreams
+    this.#own = new PriceList(accounting.prices)
+    this.#shipped = new PriceList(accounting.shippedPrices)
+    for (const [type, holders] of [
+      ['upstream', upstreams],
+      ['model', models],
+    ] as const) {
+      for (const [name, { limits }] of Object.entries(holders)) {
+        const key = `${type} ${name}`
+        if (limits !== undefined) this.#scopes.set(key, scopeOf(type, name, limits, scopesBefore?.get(key)))
+      }
+    }
+  }
+
+  /** `target` is the upstream's name for the model; `name` the client's, which is empty on routes without models. */
+  of({ model }: Found, upstream: string, target: string, name: string): Tariff {
+    const theirs = this.#upstreams[upstream]
+    const { maxOutput, onClientAbort, limits }: ModelConfig = model.config
+    return {
+      price: name === '' ? this.#ofNothing(upstream) : this.price(upstream, target, [...new Set([name, model.name])]),
+      scopes: [this.#scopes.get(`model ${model.name}`), this.#scopes.get(`upstream ${upstream}`)].filter(
+        scope => scope !== undefined,
+      ),
+      maxOutput,
+      unpriced: limits?.unpriced ?? theirs?.limits?.unpriced ?? this.#accounting.unpriced ?? 'refuse',
+      onClientAbort: onClientAbort ?? theirs?.onClientAbort ?? 'cancel',
+    }
+  }
+
+  price(upstream: string, target: string, models: readonly string[]): Price | undefined {
+    const sources = { own: this.#own, upstream: this.#listOf(upstream), shipped: this.#shipped }
+    return findPrice({ upstream, target, models }, sources)
+  }
+
+  /** A route of the user's own may have a price that is declared for its upstream. */
+  #ofNothing(upstream: string): Price {
+    return this.#own.find([`${upstream}/`]) ?? NOTHING
+  }
+
+  #listOf(upstream: string): PriceList | undefined {
+    const prices = this.#upstreams[upstream]?.prices
+    if (prices === undefined) return undefined
+    const known = this.#lists.get(upstream) ?? new PriceList(prices)
+    this.#lists.set(upstream, known)
+    return known
+  }
+}
