@@ -77,7 +77,7 @@ function readTimeZone(main: Document, context: Context): string {
   return DEFAULTS.time_zone
 }
 
-/** Offsets such as +02:00 are no zones: they have no summer time. */
+/** Offsets such as +02:00 lack summer time. */
 function isTimeZone(name: string): boolean {
   if (!/^[A-Za-z]/.test(name)) return false
   try {

@@ -1,4 +1,5 @@
 import type { AccountingConfig, CallerRules, GroupConfig, PricesConfig } from './accounting-config.js'
+import type { AmountsConfig } from './amounts.js'
 import type { ScopeLimits, Tariff } from './bounds.js'
 import type { Traits } from './codec.js'
 import type { Family } from './errors.js'
@@ -318,16 +319,6 @@ interface RateLimitHeaders {
 }
 
 export type ResetForm = 'duration' | 'time'
-
-/** Dotted paths; of several the largest number counts. */
-export type AmountsConfig = Readonly<
-  Partial<Record<'output' | 'choices' | 'images' | 'characters' | 'items' | 'seconds', string | readonly string[]>>
-> & {
-  /** The body has sound to be heard. */
-  readonly audio?: boolean
-  /** Upstreams charge nothing. */
-  readonly free?: boolean
-}
 
 /** Dotted paths; the numbers at several of them are added up. */
 export type UsageConfig = Readonly<

@@ -1,3 +1,4 @@
+import type { AmountPaths } from './amounts.js'
 import type { Accounting, CallerPolicy, Tariff } from './bounds.js'
 import type { Codec, Traits } from './codec.js'
 import type {
@@ -30,10 +31,12 @@ import type {
 } from './route-settings.js'
 import type { Secret } from './secret.js'
 import type { StoreConfig } from './store-config.js'
+import type { SwitchedOff } from './switched-off.js'
 import type { TaskAction, TaskCallName, TaskShape } from './task.js'
 import type { TaskKind } from './task-kind.js'
 import type { TextUsage } from './text.js'
 import type { FormTransform, Transform } from './transform.js'
+import type { VectorRule } from './vectors.js'
 
 /** What the kernel reads: immutable, built once per generation of the configuration, never edited. */
 export interface Plan {
@@ -312,17 +315,6 @@ export interface Protocol {
     | undefined
 }
 
-/** How vectors are written: as numbers, or as base64 of little-endian 32-bit floats. */
-export type VectorForm = 'float' | 'base64'
-
-/** Where answers hold vectors, and which members of requests say how these are written. */
-export interface VectorRule {
-  /** Path, split; `*` is any element or member. */
-  readonly at: readonly string[]
-  /** The member that says {@link VectorForm}; where it says neither, answers pass as they are. */
-  readonly format: string
-}
-
 interface MessageRules {
   /** Values of `type` of the upstream's messages that tell usage; none: all that tell some. */
   readonly counted: readonly string[]
@@ -342,25 +334,6 @@ export interface Subprotocols {
  * the same two names are places of one number.
  */
 export type UsagePaths = Readonly<Partial<Record<keyof Usage, readonly (readonly string[])[]>>>
-
-/** Where requests say how much they ask for: paths, split, of which the largest number counts. None: it is not asked for. */
-export interface AmountPaths {
-  /** Most tokens of an answer. */
-  readonly output: readonly (readonly string[])[]
-  /** Number of answers, or a list with an element for each. */
-  readonly choices: readonly (readonly string[])[]
-  readonly images: readonly (readonly string[])[]
-  /** Text to be spoken. */
-  readonly characters: readonly (readonly string[])[]
-  /** A list of prompts, each with answers of its own, or of what is searched. */
-  readonly items: readonly (readonly string[])[]
-  /** Of video. */
-  readonly seconds: readonly (readonly string[])[]
-  /** Whether the body has sound to be heard. */
-  readonly audio: boolean
-  /** Whether upstreams charge nothing. */
-  readonly free: boolean
-}
 
 /** Tokens, as the upstream counted them. */
 export interface Usage extends TextUsage {
@@ -393,18 +366,6 @@ export interface ModelTable {
   upstreams(caller: Caller, name?: string): ReadonlySet<string> | undefined
   /** The name by which an upstream knows the model; undefined where the model is not served there. */
   nameAt(name: string, upstream: string): string | undefined
-}
-
-/** What is declared and not served because upstreams are off, with reasons for the operator. */
-export interface SwitchedOff {
-  /** Upstreams that are off, by name. */
-  readonly upstreams: ReadonlyMap<string, string>
-  /** Models, as declared, none of whose upstreams is on. */
-  readonly models: ReadonlyMap<string, string>
-  /** Why no route can serve a model of that name; undefined where an upstream of it is on. */
-  whyNot(model: string): string | undefined
-  /** Why none of these upstreams can be asked; undefined where one can. */
-  reason(upstreams: readonly string[]): string | undefined
 }
 
 export interface ModelEntry {

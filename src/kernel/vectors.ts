@@ -1,7 +1,7 @@
 import { readVector, toBase64 } from '../codecs/vectors.js'
 import { COLON, SPACE } from '../core/ascii.js'
 import { isObject, type Json } from '../core/json.js'
-import type { VectorForm, VectorRule } from '../core/plan.js'
+import type { VectorForm, VectorRule } from '../core/vectors.js'
 import { EVERY, type Path } from '../wire/json-path.js'
 import { type Slot, slot } from './slot.js'
 import { yieldToEventLoop } from './translate/steps.js'

@@ -31,13 +31,13 @@ export class Policies {
   readonly #uses = new Map<string, (route: string) => boolean>()
   readonly #origins = new Map<string, (address: string) => boolean>()
 
-  /** Groups that say the same as `before` are the same objects, and so are the scopes in them. */
+  /** Groups that say the same as `before` are the same objects, with the same scopes. */
   constructor({ groups = {}, accounting }: Partial<Pick<Config, 'groups' | 'accounting'>> = {}, before?: Policies) {
     this.counted = accounting !== undefined
     for (const name of Object.keys(groups)) this.#addGroup(name, groups, before)
   }
 
-  /** The caller of a key. `previous` is what it was before, whose scope goes on if its limits are the same. */
+  /** The caller of a key. `previous` is what it was before, whose scope stays if its limits are the same. */
   caller(name: string, config: KeyConfig, previous?: Caller): Caller {
     const group = this.groupOf(config)
     const policy = this.#policy(name, config, group, previous?.policy)
@@ -118,7 +118,7 @@ function compileGroup(
   return { name, config, outer, scopes, models, may: model => sets.every(set => set.has(model)), unpriced }
 }
 
-/** `before` itself if it is of the same holder and says the same: whoever counts for it finds it by its identity. */
+/** `before` itself if it has the same holder and the same limits: accounts are found by its identity. */
 export function scopeOf(type: ScopeType, name: string, limits: ScopeLimits, before: Scope | undefined): Scope {
   const isSame = before?.type === type && before.name === name && saysSame(before.limits, limits)
   return isSame && before !== undefined ? before : { type, name, limits }

@@ -1,6 +1,7 @@
-import type { AmountsConfig, ProtocolConfig, UsageConfig } from '../core/config.js'
+import type { AmountPaths, AmountsConfig } from '../core/amounts.js'
+import type { ProtocolConfig, UsageConfig } from '../core/config.js'
 import { DEFAULTS } from '../core/defaults.generated.js'
-import type { AmountPaths, Protocol, Subprotocols, Usage, UsagePaths } from '../core/plan.js'
+import type { Protocol, Subprotocols, Usage, UsagePaths } from '../core/plan.js'
 import { type Path, parsePath } from '../wire/json-edit.js'
 import { NameSet } from './names.js'
 

@@ -1,4 +1,5 @@
-import type { SwitchedOff, Upstream } from '../core/plan.js'
+import type { Upstream } from '../core/plan.js'
+import type { SwitchedOff } from '../core/switched-off.js'
 import type { ModelIndex } from './model-index.js'
 
 /** What a plan declares and does not serve, because upstreams are off. Models are looked through when first asked for. */

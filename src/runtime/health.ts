@@ -1,5 +1,6 @@
-import type { Caller, SwitchedOff } from '../core/plan.js'
+import type { Caller } from '../core/plan.js'
 import type { Problem } from '../core/problems.js'
+import type { SwitchedOff } from '../core/switched-off.js'
 import type { HttpExchange, HttpRequest } from '../transport/exchange.js'
 import { shownEntries } from './shown.js'
 

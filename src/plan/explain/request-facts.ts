@@ -2,7 +2,7 @@ import { errorBody } from '../../core/error-bodies.js'
 import { type ErrorCode, type Family, GatewayError } from '../../core/errors.js'
 import type { JsonObject } from '../../core/json.js'
 import type { Params } from '../../core/params.js'
-import type { Caller, Choice, Match, Miss, Route, TaskRoute, VectorForm } from '../../core/plan.js'
+import type { Caller, Choice, Match, Miss, Route, TaskRoute } from '../../core/plan.js'
 import {
   switchedOff,
   unauthenticated,
@@ -12,6 +12,7 @@ import {
   unservedModel,
 } from '../../core/refusals.js'
 import { HEALTH_PATHS } from '../../core/route-settings.js'
+import type { VectorForm } from '../../core/vectors.js'
 import type { CompiledPlan } from '../compile.js'
 import { admit, UNREAD } from './admit.js'
 import type { Ask } from './ask.js'

@@ -1,4 +1,4 @@
-import type { VectorForm } from '../../core/plan.js'
+import type { VectorForm } from '../../core/vectors.js'
 import { WHY_DROPPED } from '../../wire/member-names.js'
 import type { ExchangeFacts, RetryFacts, TranslationFacts } from './exchange-facts.js'
 import { columns, duration } from './format.js'

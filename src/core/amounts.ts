@@ -1,0 +1,28 @@
+/** Dotted paths; of several the largest number counts. */
+export type AmountsConfig = Readonly<
+  Partial<Record<'output' | 'choices' | 'images' | 'characters' | 'items' | 'seconds', string | readonly string[]>>
+> & {
+  /** The body has sound to be heard. */
+  readonly audio?: boolean
+  /** Upstreams charge nothing. */
+  readonly free?: boolean
+}
+
+/** Where requests say how much they ask for: paths, split, of which the largest number counts. None: it is not asked for. */
+export interface AmountPaths {
+  /** Most tokens of an answer. */
+  readonly output: readonly (readonly string[])[]
+  /** Number of answers, or a list with an element for each. */
+  readonly choices: readonly (readonly string[])[]
+  readonly images: readonly (readonly string[])[]
+  /** Text to be spoken. */
+  readonly characters: readonly (readonly string[])[]
+  /** A list of prompts, each with answers of its own, or of what is searched. */
+  readonly items: readonly (readonly string[])[]
+  /** Of video. */
+  readonly seconds: readonly (readonly string[])[]
+  /** Whether the body has sound to be heard. */
+  readonly audio: boolean
+  /** Whether upstreams charge nothing. */
+  readonly free: boolean
+}
