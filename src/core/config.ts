@@ -9,6 +9,7 @@ import type { MediaConfig } from './media.js'
 import type { MembersConfig } from './members.js'
 import type { Params } from './params.js'
 import type { Placement } from './placement.js'
+import type { RateLimitsConfig } from './rate-limits-config.js'
 import type { BatchRule, ModelHint, ResourceAction, ResourceList, ResumableUpload } from './resources.js'
 import type {
   Answer,
@@ -299,26 +300,6 @@ export interface ProtocolConfig {
   /** Where answers say what of tasks. */
   readonly task?: TaskShapeConfig
 }
-
-/** What rate limits are of. */
-export const RATE_LIMITED = ['requests', 'tokens', 'input_tokens', 'output_tokens'] as const
-type RateLimited = (typeof RATE_LIMITED)[number]
-
-/** Headers in which a protocol tells of rate limits. */
-export type RateLimitsConfig = { readonly [Of in RateLimited]?: RateLimitHeaders } & {
-  /** How resets are written: as the time until then (`1m30s`), or as the moment (RFC 3339). */
-  readonly reset: ResetForm
-  /** Globs over all headers that tell of rate limits, also of those that other protocols do not have. */
-  readonly headers: readonly string[]
-}
-
-interface RateLimitHeaders {
-  readonly limit: string
-  readonly remaining: string
-  readonly reset: string
-}
-
-export type ResetForm = 'duration' | 'time'
 
 /** Dotted paths; the numbers at several of them are added up. */
 export type UsageConfig = Readonly<

@@ -1,23 +1,15 @@
 import type { AmountPaths } from './amounts.js'
 import type { Accounting, CallerPolicy, Tariff } from './bounds.js'
 import type { Codec, Traits } from './codec.js'
-import type {
-  AdminPlan,
-  Config,
-  ListenConfig,
-  LogLevel,
-  RateLimitsConfig,
-  ResetForm,
-  SpoolConfig,
-  TasksConfig,
-  WebhookConfig,
-} from './config.js'
+import type { AdminPlan, Config, ListenConfig, LogLevel, SpoolConfig, TasksConfig, WebhookConfig } from './config.js'
 import type { Family } from './errors.js'
 import type { Limits, Retry, Timeouts } from './limits.js'
 import type { MediaConfig } from './media.js'
 import type { RouteMembers } from './members.js'
+import type { ModelEntry } from './model-entry.js'
 import type { Params } from './params.js'
 import type { Placement } from './placement.js'
+import type { RateLimitsConfig, ResetForm } from './rate-limits-config.js'
 import type { BatchRule, ModelHint, ResourceReference, ResourceRule, ResultRule, ResumableUpload } from './resources.js'
 import type {
   Answer,
@@ -366,13 +358,6 @@ export interface ModelTable {
   upstreams(caller: Caller, name?: string): ReadonlySet<string> | undefined
   /** The name by which an upstream knows the model; undefined where the model is not served there. */
   nameAt(name: string, upstream: string): string | undefined
-}
-
-export interface ModelEntry {
-  readonly id: string
-  /** Seconds since the epoch. */
-  readonly created: number
-  readonly owner: string
 }
 
 export interface KeyRing {

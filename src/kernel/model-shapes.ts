@@ -1,6 +1,6 @@
 import type { Family } from '../core/errors.js'
 import type { JsonObject } from '../core/json.js'
-import type { ModelEntry } from '../core/plan.js'
+import type { ModelEntry } from '../core/model-entry.js'
 import { pageByIds, pageByToken, type Query } from './pages.js'
 
 /** What can be asked of a model, by the native protocol's names: `generateContent`. */

@@ -1,5 +1,6 @@
 import { Glob, isGlob, overlap } from '../core/glob.js'
-import type { Caller, ModelEntry, ModelSource, ModelTable } from '../core/plan.js'
+import type { ModelEntry } from '../core/model-entry.js'
+import type { Caller, ModelSource, ModelTable } from '../core/plan.js'
 import type { ModelIndex } from './model-index.js'
 import { isName } from './names.js'
 import { asWritten } from './upstream-name.js'

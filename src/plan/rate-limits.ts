@@ -1,5 +1,5 @@
-import { RATE_LIMITED, type RateLimitsConfig } from '../core/config.js'
 import type { RateLimitName, RateLimits } from '../core/plan.js'
+import { RATE_LIMITED, type RateLimitsConfig } from '../core/rate-limits-config.js'
 import { NameSet } from './names.js'
 
 /** Pairs the headers of two protocols that are about the same limits. */

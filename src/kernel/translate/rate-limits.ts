@@ -1,5 +1,5 @@
-import type { ResetForm } from '../../core/config.js'
 import type { RateLimits } from '../../core/plan.js'
+import type { ResetForm } from '../../core/rate-limits-config.js'
 
 /**
  * The upstream's rate-limit headers under the names of the client's protocol; those that have none there, and values that
