@@ -1,5 +1,4 @@
 import t, { type Test } from 'tap'
-import type { Stage } from '../../src/kernel/stages.js'
 import { CHAT_ANSWER, chatEvent, chunk, DONE, json, LAST_CHUNK, startStream } from '../helpers/answers.js'
 import { CALLER, CHAT, startTestGateway, type TestGateway, upstreamYaml } from '../helpers/gateway.js'
 import { withResolvers } from '../helpers/journal.js'
@@ -39,8 +38,6 @@ const MESSAGE = {
   usage: { input_tokens: 7, output_tokens: 4 },
 }
 
-const TARIFF = { price: undefined, scopes: [], maxOutput: undefined }
-
 interface Draining extends ReturnType<typeof meter> {
   readonly up: RawUpstream
   readonly gateway: TestGateway
@@ -49,15 +46,12 @@ interface Draining extends ReturnType<typeof meter> {
 async function draining(test: Test, more = '', onClientAbort: 'cancel' | 'drain' = 'drain'): Promise<Draining> {
   const up = await startRawUpstream(test)
   const metered = meter()
-  const stage: Stage = {
-    ...metered.stage,
-    narrow: (_call, candidates) => candidates.map(one => ({ ...one, tariff: { ...TARIFF, onClientAbort } })),
-  }
-  const messages = `{ kind: anthropic, base: "${up.origin}", secret: { env: UPSTREAM_KEY } }`
-  const upstreams = `upstreams: { up: ${upstreamYaml(up.origin)}, other: ${messages} }\nmodels: { m: up, t: other }\n`
-  const gateway = await startTestGateway(test, `version: 1\n${CALLER}\n${upstreams}${more}`, {
-    features: withStage(stage),
-  })
+  const word = `on_client_abort: ${onClientAbort}`
+  const messages = `{ kind: anthropic, base: "${up.origin}", secret: { env: UPSTREAM_KEY }, ${word} }`
+  const models = `models: { m: up, t: other }\nprices: { m: { output: 1 } }\n`
+  const upstreams = `upstreams: { up: ${upstreamYaml(up.origin, word)}, other: ${messages} }\n`
+  const features = withStage(metered.stage)
+  const gateway = await startTestGateway(test, `version: 1\n${CALLER}\n${upstreams}${models}${more}`, { features })
   return { ...metered, up, gateway }
 }
 
