@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { Bound, Scope } from '../../core/bounds.js'
 import type { Span } from './windows.js'
 
@@ -8,6 +9,9 @@ export type Unit = Bound['unit'] | 'in_flight' | 'streams'
 const RATE_KEPT_MS = 10 * 60_000
 /** How long budgets are kept after their window, for `ledger verify`. */
 const BUDGET_KEPT_MS = 40 * 86_400_000
+
+/** Names of accounts may have 512 characters; one character of a name may take twelve. */
+const MAX_NAME_CHARS = 128
 
 const PLACE: Span = { start: Number.NEGATIVE_INFINITY, end: Number.POSITIVE_INFINITY, label: '' }
 
@@ -45,6 +49,8 @@ export class Account {
   /** Whether it stands in line for the next commit, and is part of the one under way. */
   dirty = false
   flying = false
+  /** The next commit gives it back, although the store is not shared. */
+  leaving = false
   /** Forgotten: whoever still has it asks for a new one. */
   gone = false
 
@@ -60,9 +66,9 @@ export class Account {
     return this.span === PLACE
   }
 
-  /** Whether the lease covers this much more. */
+  /** Whether the lease covers this much more. Nothing always is: what is free passes where a budget is used up. */
   covers(amount: number, monotonic: number): boolean {
-    return this.lease - this.used - this.reserved >= amount && monotonic < this.leaseEnd
+    return amount === 0 || (this.lease - this.used - this.reserved >= amount && monotonic < this.leaseEnd)
   }
 
   /** Whether, as far as this process knows, the bound has room for it, apart from what other leases hold. */
@@ -106,7 +112,11 @@ export function accountName(scope: Scope, unit: Unit, window?: Bound['window'], 
   return parts.filter(part => part !== undefined && part !== '').join(' ')
 }
 
-/** Names as visible ASCII: other characters are percent-encoded. */
+/** Names as visible ASCII: other characters are percent-encoded, and long names end with a digest. */
 function visible(name: string): string {
+  if (name.length > MAX_NAME_CHARS) {
+    const digest = createHash('sha256').update(name).digest('base64url')
+    return visible(`${name.slice(0, 32)}~${digest}`)
+  }
   return name.replace(/[^\x21-\x7e]|%/gu, found => encodeURIComponent(Buffer.from(found).toString()))
 }

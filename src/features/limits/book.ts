@@ -4,7 +4,7 @@ import type { LedgerRecord } from '../../core/ledger.js'
 import type { Maybe } from '../../kernel/stages.js'
 import type { Account } from './account.js'
 import { type Clock, SYSTEM_CLOCK } from './clock.js'
-import { Committer, REMEMBERED_MS } from './committer.js'
+import { Committer, REMEMBERED_MS, type Transferred } from './committer.js'
 import { Holdings } from './holdings.js'
 import { type Amounts, type Claim, type Meter, Reservation, type Shortage } from './reservation.js'
 
@@ -156,13 +156,20 @@ export class Book {
   async hold(id: string, claims: readonly Claim[], until: number): Promise<Shortage | undefined> {
     const outcome = await this.reserve(claims)
     if (!(outcome instanceof Reservation)) return outcome
-    const isHeld = await new Promise<boolean>(done =>
-      this.#committer.transfer({ lease: `task/${id}`, until, reservation: outcome, done }),
-    )
-    outcome.isOpen = false
-    if (isHeld) return undefined
-    const [meter] = outcome.meters
-    return meter === undefined ? undefined : this.#shortage(meter, outcome.accounts[0] as Account)
+    if (outcome.amounts.every(amount => amount === 0)) return undefined
+    const transferred = await this.#transfer(outcome, id, until)
+    if (transferred === 'held') return undefined
+    if (transferred === 'withdrawn') this.settle(outcome)
+    const isFull = transferred === 'partly'
+    const meter = outcome.meters.find(meter => isFull || isClosed(meter))
+    // Scopes that are open let it pass: what it uses is charged when it is settled.
+    if (meter === undefined) return undefined
+    if (transferred !== 'withdrawn') void this.#transfer(nothingOf(outcome), id, until)
+    return isFull ? this.#shortage(meter, outcome.accounts[0] as Account) : this.#away(meter)
+  }
+
+  #transfer(reservation: Reservation, id: string, until: number): Promise<Transferred> {
+    return new Promise(done => this.#committer.transfer({ lease: `task/${id}`, until, reservation, done }))
   }
 
   /**
@@ -250,6 +257,7 @@ export class Book {
       const amount = amounts[at] as number
       account.reserved += amount
       account.taken += amount
+      account.typical = amount
       account.touched = monotonic
     }
     return draft
@@ -337,6 +345,15 @@ export class Book {
     const retryAfterMs = isSpent ? left : Math.min(left, SOON_MS)
     return { scope, unit, bound, retryAfterMs: retryAfterMs > MAX_RETRY_MS ? undefined : Math.max(1, retryAfterMs) }
   }
+}
+
+/** The same accounts, with nothing of them. */
+function nothingOf({ claims, meters, accounts }: Reservation): Reservation {
+  const nothing = new Reservation(claims)
+  nothing.meters.push(...meters)
+  nothing.accounts.push(...accounts)
+  nothing.amounts.push(...accounts.map(() => 0))
+  return nothing
 }
 
 /** The longest window is a month; what is over it never ends. */

@@ -29,8 +29,10 @@ const STEP_LASTS_MS = 120_000
  */
 export class SteadyClock {
   readonly #clock: Clock
+  /** Time of day minus monotonic time, as leases see it. */
   #offset: number
-  #since: number | undefined
+  /** The same as the clock has it since a step, and the moment of that, monotonic. */
+  #stepped: { readonly offset: number; readonly since: number } | undefined
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -40,9 +42,19 @@ export class SteadyClock {
   now(): number {
     const monotonic = this.#clock.monotonic()
     const offset = this.#clock.now() - monotonic
-    if (Math.abs(offset - this.#offset) < STEP_MS) this.#since = undefined
-    else this.#since ??= monotonic
-    if (this.#since === undefined || monotonic - this.#since >= STEP_LASTS_MS) this.#offset = offset
+    if (isNear(offset, this.#offset)) this.#follow(offset)
+    else if (this.#stepped === undefined || !isNear(offset, this.#stepped.offset))
+      this.#stepped = { offset, since: monotonic }
+    else if (monotonic - this.#stepped.since >= STEP_LASTS_MS) this.#follow(offset)
     return Math.floor(monotonic + this.#offset)
   }
+
+  #follow(offset: number): void {
+    this.#offset = offset
+    this.#stepped = undefined
+  }
+}
+
+function isNear(one: number, other: number): boolean {
+  return Math.abs(one - other) < STEP_MS
 }

@@ -26,14 +26,16 @@ const MAX_SETTLED = 512
 /** Settled reservations that wait for the store. When there are as many, budgets refuse. */
 const MAX_WAITING = 50_000
 
-/** An amount of a reservation that becomes a lease of its own, which outlives the process. */
+/** What a reservation holds becomes a lease of its own, which outlives the process. Amounts of 0 give that lease back. */
 interface Transfer {
   readonly lease: string
   readonly until: number
   readonly reservation: Reservation
-  /** Whether all of it is held now. */
-  readonly done: (isWhole: boolean) => void
+  readonly done: (outcome: Transferred) => void
 }
+
+/** `unknown`: the store does not answer, and it may be held later. `withdrawn`: it was not sent, and is still reserved. */
+export type Transferred = 'held' | 'partly' | 'unknown' | 'withdrawn'
 
 /** A commit that is under way. */
 interface Flight {
@@ -121,6 +123,10 @@ export class Committer {
   }
 
   transfer(transfer: Transfer): void {
+    if ((this.isFailing || this.#closing) && !isEmpty(transfer)) {
+      transfer.done('withdrawn')
+      return
+    }
     this.#transfers.push(transfer)
     this.#wake()
   }
@@ -137,7 +143,7 @@ export class Committer {
     this.#closing = true
     for (const account of accounts) if (account.lease > 0) this.mark(account)
     for (;;) {
-      const pending = this.#flight !== undefined || this.#settled.length + this.#dirty.length > 0
+      const pending = this.#flight !== undefined || this.#waits
       if (!pending || this.isFailing) break
       this.#send()
       await new Promise<void>(done => this.#flushers.push({ count: Number.POSITIVE_INFINITY, done }))
@@ -221,15 +227,18 @@ export class Committer {
       accounts.push(account)
     }
     const transfers = this.#transfers.splice(0, MAX_SETTLED)
-    for (const { reservation } of transfers) reservation.accounts.forEach(include)
+    for (const transfer of transfers) if (!isEmpty(transfer)) transfer.reservation.accounts.forEach(include)
     const entries: Entry[] = []
     let settled = 0
     for (; settled < MAX_SETTLED && accounts.length < MAX_CHANGES; settled++) {
       const reservation = this.#settled[settled]
       if (reservation === undefined) break
       reservation.accounts.forEach((account, at) => {
+        const amount = reservation.amounts[at] as number
+        // An account that was not charged may be forgotten already.
+        if (amount === 0) return
         include(account)
-        account.sent += reservation.amounts[at] as number
+        account.sent += amount
       })
       if (reservation.record !== undefined) entries.push(entryOf(reservation))
     }
@@ -261,9 +270,11 @@ export class Committer {
     account.used -= account.sent
     account.expected = Math.max(account.taken * 2, account.expected / 2)
     account.taken = 0
-    const isIdle = this.#closing || monotonic - account.touched >= IDLE_MS
+    const { isShared } = this.#options
+    const isIdle = monotonic - account.touched >= IDLE_MS && (isShared || account.leaving)
+    account.leaving = false
     const left = Math.max(0, account.lease - account.sent)
-    let hold = leaseSize(account, { isShared: this.#options.isShared, isIdle })
+    let hold = this.#closing ? 0 : leaseSize(account, { isShared, isIdle })
     if (moved > 0) {
       account.reserved -= moved
       hold = Math.max(0, Math.min(hold, left) - moved)
@@ -291,16 +302,25 @@ export class Committer {
     for (const { reservation, done } of flight.transfers) {
       const granted = answer.slice(at, at + reservation.accounts.length)
       at += reservation.accounts.length
-      done(granted.every(({ lease }, index) => lease >= (reservation.amounts[index] as number)))
+      const isWhole = granted.every(({ lease }, index) => lease >= (reservation.amounts[index] as number))
+      done(isWhole ? 'held' : 'partly')
     }
     this.#written += flight.settled
     this.#flush(this.#written)
     this.#options.onAnswer(flight.number)
-    if (this.#settled.length + this.#dirty.length + this.#transfers.length > 0) this.#wake()
+    if (this.#waits) this.#wake()
+  }
+
+  get #waits(): boolean {
+    return this.#settled.length + this.#dirty.length + this.#transfers.length > 0
   }
 
   #fail(): void {
     this.isFailing = true
+    for (const { done } of this.#flight?.transfers ?? []) done('unknown')
+    const transfers = this.#transfers
+    this.#transfers = transfers.filter(isEmpty)
+    for (const transfer of transfers) if (!isEmpty(transfer)) transfer.done('withdrawn')
     this.#flush(Number.POSITIVE_INFINITY)
     this.#options.onAnswer(undefined)
   }
@@ -310,6 +330,10 @@ export class Committer {
     this.#flushers = this.#closing ? [] : flushers.filter(flusher => flusher.count > count)
     for (const flusher of flushers) if (this.#closing || flusher.count <= count) flusher.done()
   }
+}
+
+function isEmpty({ reservation }: Transfer): boolean {
+  return reservation.amounts.every(amount => amount === 0)
 }
 
 /** The record of a settled reservation, with what it charged to budgets. */

@@ -83,8 +83,10 @@ export class Holdings {
       const isIdle = monotonic - account.touched >= IDLE_MS
       const isOver = account.lease <= 0 || monotonic >= account.leaseEnd || now >= account.span.end
       if (isIdle && account.isSettled && isOver) this.#forget(account)
-      else if (isIdle && (this.#isShared || isCrowded) && account.lease > account.reserved) this.#mark(account)
-      else if ((!isIdle || account.reserved > 0) && account.leaseEnd - monotonic < RENEW_MS) this.#mark(account)
+      else if (isIdle && (this.#isShared || isCrowded) && account.lease > account.reserved) {
+        account.leaving = true
+        this.#mark(account)
+      } else if ((!isIdle || account.reserved > 0) && account.leaseEnd - monotonic < RENEW_MS) this.#mark(account)
     }
     this.#cancelSweep = this.accounts.size === 0 ? undefined : this.#clock.after(IDLE_MS, this.#sweep)
   }

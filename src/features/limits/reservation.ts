@@ -44,6 +44,7 @@ export class Reservation {
   /** What is reserved; when it is settled, what was used. */
   readonly amounts: number[] = []
   isOpen = true
+  #isExtended = false
   record: Omit<LedgerRecord, 'charges'> | undefined = undefined
 
   constructor(claims: readonly Claim[]) {
@@ -53,6 +54,7 @@ export class Reservation {
   /** Takes over what another one reserved. */
   join(other: Reservation): void {
     other.isOpen = false
+    this.#isExtended = true
     other.accounts.forEach((account, at) => {
       const amount = other.amounts[at] as number
       const known = this.accounts.indexOf(account)
@@ -72,7 +74,8 @@ export class Reservation {
     for (let at = 0; at < this.accounts.length; at++) {
       const account = this.accounts[at] as Account
       const reserved = this.amounts[at] as number
-      const amount = account.isPlace ? 0 : this.#shareOf(at, reserved, used[account.unit] ?? 0)
+      const total = account.isPlace ? 0 : (used[account.unit] ?? 0)
+      const amount = this.#isExtended ? this.#shareOf(at, reserved, total) : total
       account.reserved -= reserved
       account.used += amount
       this.amounts[at] = amount
@@ -83,13 +86,12 @@ export class Reservation {
 
   /** Where a reservation was extended in later windows, the earlier ones are charged what they had reserved at most. */
   #shareOf(at: number, reserved: number, used: number): number {
-    const first = this.meters.indexOf(this.meters[at] as Meter)
-    const last = this.meters.lastIndexOf(this.meters[at] as Meter)
-    if (first === last) return used
+    const meter = this.meters[at]
+    const last = this.meters.lastIndexOf(meter as Meter)
     let left = used
     // Earlier elements hold what they were charged already.
-    for (let before = first; before < at; before++)
-      if (this.meters[before] === this.meters[at]) left -= this.amounts[before] as number
+    for (let before = 0; before < at; before++)
+      if (this.meters[before] === meter) left -= this.amounts[before] as number
     return at === last ? left : Math.min(left, reserved)
   }
 }

@@ -4,6 +4,7 @@ interface Timer {
   readonly at: number
   readonly order: number
   readonly run: () => void
+  readonly isDue: () => boolean
 }
 
 /** Time that passes when a test says so. Several clocks may be on it, each ahead or behind and with timers of its own. */
@@ -22,19 +23,16 @@ export class VirtualTime {
     return this.start + this.elapsed
   }
 
-  /** `ahead`: of the time of day; it may change. A clock that is stopped runs no timer any more. */
-  clock(): Clock & { ahead: number; stopped: boolean } {
+  /** `ahead`: of the time of day; it may change. `state`: a stopped process runs its timers when it goes on, a dead one never. */
+  clock(ahead = 0): Clock & { ahead: number; state: 'runs' | 'stopped' | 'dead' } {
     const clock = {
-      ahead: 0,
-      stopped: false,
+      ahead,
+      state: 'runs' as 'runs' | 'stopped' | 'dead',
       now: () => this.now + clock.ahead,
       monotonic: () => this.elapsed,
       after: (milliseconds: number, run: () => void) => {
-        const timer = {
-          at: this.elapsed + Math.max(0, milliseconds),
-          order: this.#order++,
-          run: () => clock.stopped || run(),
-        }
+        const at = this.elapsed + Math.max(0, milliseconds)
+        const timer = { at, order: this.#order++, run, isDue: () => clock.state === 'runs' }
         this.#timers.add(timer)
         return () => void this.#timers.delete(timer)
       },
@@ -71,7 +69,7 @@ export class VirtualTime {
   #first(end: number): Timer | undefined {
     let first: Timer | undefined
     for (const timer of this.#timers) {
-      if (timer.at > end) continue
+      if (timer.at > end || !timer.isDue()) continue
       if (first === undefined || timer.at < first.at || (timer.at === first.at && timer.order < first.order))
         first = timer
     }
