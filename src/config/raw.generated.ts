@@ -436,6 +436,7 @@ export type RawProtocol = {
     readonly items?: RawCountPath
     readonly seconds?: RawCountPath
     readonly audio?: boolean
+    readonly batch?: boolean
     readonly free?: boolean
   }
   readonly members?: RawMembers

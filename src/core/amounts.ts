@@ -4,6 +4,8 @@ export type AmountsConfig = Readonly<
 > & {
   /** The body has sound to be heard. */
   readonly audio?: boolean
+  /** The body is many requests, whose answers come later. */
+  readonly batch?: boolean
   /** Upstreams charge nothing. */
   readonly free?: boolean
 }
@@ -23,6 +25,8 @@ export interface AmountPaths {
   readonly seconds: readonly (readonly string[])[]
   /** Whether the body has sound to be heard. */
   readonly audio: boolean
+  /** Whether the body is many requests (its items), whose answers come later. */
+  readonly batch: boolean
   /** Whether upstreams charge nothing. */
   readonly free: boolean
 }

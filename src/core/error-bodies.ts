@@ -1,6 +1,8 @@
 import type { ErrorCode, Family, GatewayError } from './errors.js'
 import type { JsonObject } from './json.js'
 
+const QUOTA = 'insufficient_quota'
+
 /** `error.type` and `error.code` of the compatible family, where they are not `invalid_request_error` and our own code. */
 const COMPATIBLE: Partial<Record<ErrorCode, { readonly type?: string; readonly code?: string | null }>> = {
   bad_request: { code: null },
@@ -11,9 +13,8 @@ const COMPATIBLE: Partial<Record<ErrorCode, { readonly type?: string; readonly c
   conflict: { code: 'idempotency_key_reused' },
   gone: { code: 'expired' },
   rate_limited: { type: 'requests', code: 'rate_limit_exceeded' },
+  budget_spent: { code: QUOTA },
 }
-
-const QUOTA = 'insufficient_quota'
 
 const MESSAGES: Readonly<Record<number, string>> = {
   401: 'authentication_error',
@@ -97,13 +98,17 @@ export function compatibleError(error: GatewayError): JsonObject {
   const known = COMPATIBLE[error.code]
   const { param = null, familyCode = known?.code === undefined ? error.code : known.code } = error.details
   // Waiting does not help against an exhausted quota: clients recognise it by either member.
-  const type = familyCode === QUOTA ? QUOTA : known?.type
+  const type = familyCode === QUOTA ? QUOTA : isOfTokens(error) ? 'tokens' : known?.type
   return {
     message: error.message,
     type: type ?? (error.status < 500 ? 'invalid_request_error' : 'server_error'),
     param,
     code: familyCode,
   }
+}
+
+function isOfTokens({ code, details }: GatewayError): boolean {
+  return code === 'rate_limited' && details.limit === 'tokens'
 }
 
 function generalType(status: number): string {

@@ -42,6 +42,12 @@ export const ERROR_CODES = {
     retry: 'never',
     meaning: 'The key is missing, unknown, expired or disabled. All get the same answer.',
   },
+  forbidden: {
+    status: 403,
+    retry: 'never',
+    meaning:
+      'The key may not use this route, or not from this address, or its budget does not cover what has no price.',
+  },
   not_found: { status: 404, retry: 'never', meaning: 'No route has this path.' },
   model_not_found: {
     status: 404,
@@ -97,7 +103,13 @@ export const ERROR_CODES = {
   rate_limited: {
     status: 429,
     retry: 'next-target',
-    meaning: 'The upstream limits the rate, or this key has too many open sessions; Retry-After says how long to wait.',
+    meaning:
+      'The upstream limits the rate, or a limit of the key, its group, the model or the upstream is reached; Retry-After says how long to wait.',
+  },
+  budget_spent: {
+    status: 429,
+    retry: 'never',
+    meaning: 'The budget of the key or of its group does not cover the request. Message blocks have status 402.',
   },
   client_gone: { status: 499, retry: 'never', meaning: 'The client disconnected. Only in logs.' },
   internal: { status: 500, retry: 'never', meaning: 'A bug in the gateway.' },

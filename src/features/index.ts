@@ -11,6 +11,7 @@ import { responses } from '../kernel/responses/stage.js'
 import type { Feature } from '../kernel/stages.js'
 import { links, tasks } from '../kernel/tasks/stage.js'
 import { clientSecrets, tunnels } from '../kernel/tunnel/stage.js'
+import { limits } from './limits/index.js'
 
 /**
  * Every feature, in the order in which its stages run in each phase. To add one, write a folder with a {@link Feature} and
@@ -22,6 +23,7 @@ export const FEATURES: readonly Feature[] = [
   clientSecrets,
   keys,
   inFlight,
+  limits,
   resources,
   members,
   tunnels,

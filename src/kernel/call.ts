@@ -94,6 +94,8 @@ export class Call extends Slots implements Watched, InFlight {
   member: (name: string) => unknown = () => undefined
   /** Observes the answer as it is sent. */
   tap: Tap | undefined
+  /** Largest body, bytes, where that is less than the route takes. */
+  maxBody = Number.POSITIVE_INFINITY
   /** The body, if it is passed on as it arrives. */
   upload: Upload | undefined
   /** The body, if it is spooled; released when the call ends. */

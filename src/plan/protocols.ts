@@ -57,7 +57,7 @@ function compileSubprotocols({ pass = [], answer = [] }: NonNullable<ProtocolCon
 
 function compileAmounts(config: AmountsConfig): AmountPaths {
   const paths = (written: string | readonly string[] = []): readonly Path[] => [written].flat().map(parsePath)
-  const { output, choices, images, characters, items, seconds, audio = false, free = false } = config
+  const { output, choices, images, characters, items, seconds, audio = false, batch = false, free = false } = config
   return {
     output: paths(output),
     choices: paths(choices),
@@ -66,6 +66,7 @@ function compileAmounts(config: AmountsConfig): AmountPaths {
     items: paths(items),
     seconds: paths(seconds),
     audio,
+    batch,
     free,
   }
 }

@@ -9,7 +9,6 @@ export interface Metered extends Pick<Outcome, 'phase' | 'status' | 'begun' | 'b
   readonly isSent: boolean
   readonly total: number | undefined
   readonly input: number | undefined
-  readonly output: number | undefined
   readonly error: string | undefined
   readonly task: string | undefined
 }
@@ -44,8 +43,7 @@ export function meter(): { readonly stage: Stage; readonly ended: Journal<Metere
 
 function meteredOf({ exchange, number, isSent, usage }: AttemptView, outcome: Outcome): Metered {
   const { phase, status, error, begun, bytes, events } = outcome
-  const { total, input, output } = usage ?? {}
-  const upstream = exchange.upstream.name
+  const [total, input, upstream] = [usage?.total, usage?.input, exchange.upstream.name]
   return {
     upstream,
     number,
@@ -57,7 +55,6 @@ function meteredOf({ exchange, number, isSent, usage }: AttemptView, outcome: Ou
     events,
     total,
     input,
-    output,
     error: error?.code,
     task: undefined,
   }

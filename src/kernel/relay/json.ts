@@ -82,11 +82,6 @@ export class JsonRelay implements Relay {
       call.end()
       return
     }
-    if (this.#attempt.isDraining) {
-      this.settle()
-      this.#attempt.complete(true)
-      return
-    }
     if (this.#size > MAX_WHOLE_ANSWER_BYTES || this.mayHaveOtherVectors(this.#buffered)) {
       this.rewrite(this.#buffered).catch((cause: unknown) => this.fail(cause))
       return
@@ -152,7 +147,6 @@ export class JsonRelay implements Relay {
   }
 
   settle(): void {
-    if (this.#attempt.isDraining && this.#buffered !== undefined) this.#passing ??= this.passing(this.#buffered)
     this.#attempt.usage ??= this.#passing?.usage()
   }
 
@@ -223,7 +217,9 @@ export class JsonRelay implements Relay {
       this.refuse('It is not JSON.')
       return
     }
-    this.#passing = this.passing(held)
+    const passing = new PassingUsage(this.#attempt.route.protocol?.usage ?? NO_USAGE)
+    this.#passing = passing
+    for (const chunk of held) passing.push(chunk)
     if (this.isCut()) {
       this.refuse('It is not JSON.')
       return
@@ -232,12 +228,6 @@ export class JsonRelay implements Relay {
     if (this.#length !== undefined) this.#headers.push('content-length', String(this.#length))
     this.#attempt.call.begin(this.#status, this.#headers)
     for (const chunk of held) this.#attempt.write(chunk)
-  }
-
-  private passing(held: readonly Buffer[]): PassingUsage {
-    const passing = new PassingUsage(this.#attempt.route.protocol?.usage ?? NO_USAGE)
-    for (const chunk of held) passing.push(chunk)
-    return passing
   }
 
   /** Whether all has come that was announced, and it does not close. */

@@ -47,7 +47,7 @@ export class ClientStream {
   /** Frames gather until {@link flush}. */
   event(event: TextEvent): void {
     if (this.#state !== 'open') return
-    const { call, isDraining } = this.#attempt
+    const { call } = this.#attempt
     switch (event.type) {
       case 'error':
         this.#error = mapUpstreamError(event.error, this.#attempt, call.begun ? [] : this.#headers)
@@ -65,10 +65,9 @@ export class ClientStream {
       case 'ping':
         break
       default:
-        if (!isDraining) call.events++
+        call.events++
         this.#attempt.content()
     }
-    if (isDraining) return
     this.#seals?.event(event)
     const shown: TextEvent =
       event.type === 'error' && this.#error !== undefined ? { ...event, error: this.#error } : event
@@ -91,10 +90,6 @@ export class ClientStream {
       )
       return
     }
-    if (this.#attempt.isDraining) {
-      this.endDrain()
-      return
-    }
     if (this.#last !== undefined) {
       if (this.#out !== '') this.send()
       this.finishAfter(this.#last.then(frame => this.add(frame)))
@@ -114,13 +109,6 @@ export class ClientStream {
       this.#attempt.brokeOff(this.#error)
       call.end()
     } else return
-    this.#state = 'over'
-  }
-
-  private endDrain(): void {
-    if (this.#state === 'open') return
-    if (this.#state === 'breaking' && this.#error !== undefined) this.#attempt.brokeOff(this.#error)
-    else this.#attempt.complete(false)
     this.#state = 'over'
   }
 

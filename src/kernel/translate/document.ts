@@ -9,7 +9,7 @@ import type { Transform } from '../../core/transform.js'
 import type { Translated, TranslatedBody, Translator } from '../../translate/translator.js'
 import { asBuffer } from '../../wire/bytes.js'
 import { closing, contentType, encodeFrame } from '../../wire/framing.js'
-import { PassingUsage, usageOf } from '../../wire/usage.js'
+import { usageOf } from '../../wire/usage.js'
 import { answerDocument, answerLease, malformedAnswer, reserveAnswer } from '../answer-document.js'
 import type { MemoryLease } from '../memory.js'
 import { framingOf } from '../relay/framing.js'
@@ -31,7 +31,7 @@ export class TranslatedDocument implements Relay {
   readonly #translator: Translator
   readonly #headers: string[]
   readonly #stream: ClientStream | undefined
-  #chunks: Buffer[] = []
+  readonly #chunks: Buffer[] = []
   #size = 0
   #given = false
 
@@ -56,11 +56,6 @@ export class TranslatedDocument implements Relay {
   end(): void {
     if (this.#given) return
     this.#given = true
-    if (this.#attempt.isDraining) {
-      this.settle()
-      this.#attempt.complete(true)
-      return
-    }
     this.translate().catch((cause: unknown) => {
       if (!(cause instanceof GatewayError) || cause.code === 'unavailable') this.#attempt.call.fail(cause)
       else this.#attempt.failed(conditionOf(cause), mapUpstreamError(cause, this.#attempt, this.#headers))
@@ -71,25 +66,21 @@ export class TranslatedDocument implements Relay {
     return false
   }
 
-  /** A client that leaves while its answer is being translated pays for it all the same. */
-  settle(): void {
-    const paths = this.#attempt.exchange.translation?.usage
-    if (!this.#given || paths === undefined || this.#attempt.usage !== undefined) return
-    const passing = new PassingUsage(paths)
-    for (const chunk of this.#chunks) passing.push(chunk)
-    this.#attempt.usage = passing.usage()
-  }
+  settle(): void {}
 
   private async translate(): Promise<void> {
     const memory = answerLease(this.#attempt)
     try {
       const document = await this.read(memory)
-      this.#chunks = []
-      // Whatever becomes of the answer, the upstream bills it.
-      this.count(document)
+      // The other calls have usage of their own, which is in that of the answer.
+      if (this.#translator.others !== undefined) this.count(document)
       const others = await documentsOf(this.#attempt, this.#translator, memory)
       this.#attempt.call.cancellation.throwIfCancelled()
-      await this.show(document, others, memory)
+      await this.show(document, others, memory).catch((cause: unknown) => {
+        // The upstream bills a failed answer all the same.
+        this.count(document)
+        throw cause
+      })
     } finally {
       memory.end()
     }
@@ -103,7 +94,7 @@ export class TranslatedDocument implements Relay {
   /** The document, with the changes that are declared for JSON answers. */
   private async read(memory: MemoryLease): Promise<Json> {
     const body = this.#chunks.length === 1 ? this.#chunks[0] : await joined(this.#chunks, this.#size)
-    this.#chunks = body === undefined ? [] : [body]
+    this.#chunks.length = 0
     const attempt = this.#attempt
     // Text holds arguments, whose numbers keep their digits; of vectors and the like no one wants more than doubles.
     const exact = this.#translator.text !== undefined
@@ -185,7 +176,6 @@ export async function sendOthers(attempt: Answering, translator: Translator): Pr
 }
 
 /** What an answer is sent for, and by. */
-// The other calls of a request have usage of their own, which is in that of the answer, too.
 type Answering = Pick<Source, 'call' | 'route' | 'exchange' | 'usage' | 'write' | 'complete'>
 
 async function send(

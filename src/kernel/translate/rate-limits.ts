@@ -54,7 +54,7 @@ function milliseconds(value: string): number | undefined {
 }
 
 /** As {@link milliseconds} reads it, rounded up: `0s`, `4ms`, `1m30s`, `2h0m5s`. */
-function duration(left: number): string {
+export function duration(left: number): string {
   const whole = Math.ceil(left)
   if (whole > 0 && whole < 1000) return `${whole}ms`
   const seconds = Math.ceil(whole / 1000)
@@ -64,6 +64,6 @@ function duration(left: number): string {
 }
 
 /** RFC 3339 in whole seconds, rounded up. */
-function moment(at: number): string {
+export function moment(at: number): string {
   return new Date(Math.ceil(at / 1000) * 1000).toISOString().replace('.000Z', 'Z')
 }

@@ -1,0 +1,87 @@
+import type { Price, PriceUnit } from '../../core/bounds.js'
+import type { Usage } from '../../core/plan.js'
+
+export type Units = Readonly<Partial<Record<PriceUnit, number>>>
+
+/** Prices are millionths of a millionth of a USD; costs are millionths. */
+const PRICE_PER_COST = 1_000_000
+
+/** Which price holds for a unit that has none of its own. */
+const INSTEAD: Readonly<Partial<Record<PriceUnit, PriceUnit>>> = {
+  cached: 'input',
+  cache_write: 'input',
+  input_audio: 'input',
+  reasoning: 'output',
+  output_audio: 'output',
+}
+
+/**
+ * The tokens of a usage, each in one unit: what came from a cache is not in `input`, and thoughts are not in `output`.
+ * Upstreams that report a total alone do not say what it is of: it counts as what costs more.
+ */
+export function unitsOf(usage: Usage, price: Price | undefined): Units {
+  const units: Partial<Record<PriceUnit, number>> = {}
+  const put = (unit: PriceUnit, count: number): void => {
+    if (count > 0) units[unit] = count
+  }
+  const { input = 0, output = 0, cached = 0, cacheWrite = 0, reasoning = 0, inputAudio = 0, outputAudio = 0 } = usage
+  const rest = restOf(usage)
+  const isOutput = usage.output === undefined && (price?.output ?? 0) > (price?.input ?? 0)
+  const [read, written] = isOutput ? [input, output + rest] : [input + rest, output]
+  const [fresh, ofCache, intoCache, heard] = parts(read, cached, cacheWrite, inputAudio)
+  put('input', fresh)
+  put('cached', ofCache)
+  put('cache_write', intoCache)
+  put('input_audio', heard)
+  const [said, thought, spoken] = parts(written, reasoning, outputAudio, 0)
+  put('output', said)
+  put('reasoning', thought)
+  put('output_audio', spoken)
+  if (usage.seconds !== undefined) put('audio_second', usage.seconds)
+  return units
+}
+
+/** All tokens of a usage, as bounds of tokens count them. */
+export function tokensOf(usage: Usage): number {
+  return (usage.input ?? 0) + (usage.output ?? 0) + restOf(usage)
+}
+
+/** What is only in the total, where one side is not reported. */
+function restOf({ input, output, total = 0 }: Usage): number {
+  if (input !== undefined && output !== undefined) return 0
+  return Math.max(0, total - (input ?? 0) - (output ?? 0))
+}
+
+/** Splits a number into what is of no kind, and the kinds, which together are never more than it. */
+function parts(all: number, first: number, second: number, third: number): [number, number, number, number] {
+  const one = Math.min(first, all)
+  const two = Math.min(second, all - one)
+  const three = Math.min(third, all - one - two)
+  return [all - one - two - three, one, two, three]
+}
+
+/** Millionths of a USD, rounded up; 0 without a price. */
+export function costOf(units: Units, price: Price | undefined): number {
+  if (price === undefined) return 0
+  let sum = 0
+  for (const unit in units) {
+    const one = unit as PriceUnit
+    sum += (units[one] ?? 0) * priceOf(price, one)
+  }
+  return sum === 0 ? 0 : Math.min(Number.MAX_SAFE_INTEGER, Math.ceil(sum / PRICE_PER_COST))
+}
+
+function priceOf(price: Price, unit: PriceUnit): number {
+  const own = price[unit]
+  if (own !== undefined) return own
+  const instead = INSTEAD[unit]
+  return instead === undefined ? 0 : (price[instead] ?? 0)
+}
+
+/** The most that tokens of either side may cost, each in its dearest unit. */
+export function worstCost(input: number, output: number, price: Price | undefined): number {
+  if (price === undefined) return 0
+  const read = Math.max(price.input ?? 0, price.cached ?? 0, price.cache_write ?? 0, price.input_audio ?? 0)
+  const written = Math.max(price.output ?? 0, price.reasoning ?? 0, price.output_audio ?? 0)
+  return Math.min(Number.MAX_SAFE_INTEGER, Math.ceil((input * read + output * written) / PRICE_PER_COST))
+}

@@ -1,0 +1,72 @@
+import type { RateLimitsConfig } from '../../core/rate-limits-config.js'
+import type { Family } from '../../core/errors.js'
+import type { Plan } from '../../core/plan.js'
+import { duration, moment } from '../../kernel/translate/rate-limits.js'
+
+/** The bound that leaves least room, of one kind. */
+export interface Tightest {
+  readonly limit: number
+  readonly remaining: number
+  /** When it is whole again, milliseconds since the epoch; undefined: never. */
+  readonly reset: number | undefined
+}
+
+type Names = {
+  readonly limit: string
+  readonly remaining: string
+  readonly reset: string
+  readonly form: RateLimitsConfig['reset']
+}
+
+/** The headers of a family by which its clients know their rate limits. */
+export interface LimitHeaders {
+  readonly requests: Names | undefined
+  readonly tokens: Names | undefined
+}
+
+/** A plan declares them with protocols; the first protocol of a family that does speaks for all of its routes. */
+export function limitHeaders(plan: Plan): ReadonlyMap<Family, LimitHeaders> {
+  const found = new Map<Family, LimitHeaders>()
+  for (const { errors, protocol } of plan.routes) {
+    const declared = protocol?.rateLimits
+    if (declared === undefined || found.has(errors)) continue
+    found.set(errors, { requests: namesOf(declared, 'requests'), tokens: namesOf(declared, 'tokens') })
+  }
+  return found
+}
+
+function namesOf(declared: RateLimitsConfig, of: 'requests' | 'tokens'): Names | undefined {
+  const names = declared[of]
+  if (names === undefined) return undefined
+  const { limit, remaining, reset } = names
+  return {
+    limit: limit.toLowerCase(),
+    remaining: remaining.toLowerCase(),
+    reset: reset.toLowerCase(),
+    form: declared.reset,
+  }
+}
+
+/**
+ * Adds the headers of a bound to a flat name, value list. An upstream's own stay where it leaves less room than the bound;
+ * otherwise they are replaced.
+ */
+export function addLimit(headers: string[], names: Names, { limit, remaining, reset }: Tightest, now: number): void {
+  const theirs = headers.indexOf(names.remaining)
+  if (theirs >= 0) {
+    const left = Number(headers[theirs + 1])
+    if (left >= 0 && left < remaining) return
+    remove(headers, names)
+  }
+  headers.push(names.limit, String(limit), names.remaining, String(Math.max(0, remaining)))
+  if (reset === undefined) return
+  const left = Math.max(0, reset - now)
+  headers.push(names.reset, names.form === 'duration' ? duration(left) : moment(now + left))
+}
+
+function remove(headers: string[], { limit, remaining, reset }: Names): void {
+  for (let at = headers.length - 2; at >= 0; at -= 2) {
+    const name = headers[at]
+    if (name === limit || name === remaining || name === reset) headers.splice(at, 2)
+  }
+}

@@ -1,0 +1,35 @@
+import type { Plan } from '../../core/plan.js'
+import type { Kernel } from '../../kernel/kernel.js'
+import type { Feature, Service } from '../../kernel/stages.js'
+import { Book } from './book.js'
+import { limitsStage } from './stage.js'
+
+/** The book of the process. */
+class LimitsService implements Service {
+  readonly book: Book
+
+  constructor(kernel: Kernel) {
+    const { type } = kernel.generation.plan.store
+    this.book = new Book(kernel.store.accounts, {
+      isShared: type !== 'memory' && type !== 'file',
+      isDurable: type !== 'memory',
+      onFault: error => kernel.onStoreFault(error),
+    })
+    this.adopt(kernel.generation.plan)
+  }
+
+  adopt({ accounting }: Plan): void {
+    if (accounting !== undefined) this.book.adopt(accounting.timeZone)
+  }
+
+  close(): Promise<void> {
+    return this.book.close()
+  }
+}
+
+/** Limits and budgets of keys, groups, models and upstreams, and the ledger. Plans without any have no stage of it. */
+export const limits: Feature<LimitsService> = {
+  name: 'limits',
+  open: kernel => new LimitsService(kernel),
+  compile: ({ plan, route }, { book }) => (plan.accounting === undefined ? undefined : limitsStage(plan, route, book)),
+}

@@ -1,0 +1,65 @@
+import type { CallerPolicy, Scope, Tariff } from '../../core/bounds.js'
+import type { Claim } from './reservation.js'
+
+/** What stages ask of scopes, worked out once for each list of them. */
+export interface Meters {
+  readonly scopes: readonly Scope[]
+  /** Of those, the ones with bounds of tokens or budgets. */
+  readonly spending: readonly Scope[]
+  readonly hasBudget: boolean
+  readonly hasStreams: boolean
+  /** What each request takes when it is admitted; none where it takes nothing. */
+  readonly admission: readonly Claim[]
+  /** The same for a tunnel, which is a stream from its beginning. */
+  readonly tunnel: readonly Claim[]
+  readonly streams: readonly Claim[]
+  /** The smallest of the scopes. */
+  readonly body: number | undefined
+  readonly maxOutput: number | undefined
+  /** How long a request waits for room, milliseconds. */
+  readonly queue: number | undefined
+  /** Whether the bounds have any of requests or tokens, which headers tell. */
+  readonly hasRates: boolean
+}
+
+const OF_SCOPES = new WeakMap<readonly Scope[], Meters>()
+
+export function metersOf({ scopes }: Pick<CallerPolicy | Tariff, 'scopes'>): Meters {
+  const known = OF_SCOPES.get(scopes)
+  if (known !== undefined) return known
+  const made = compile(scopes)
+  OF_SCOPES.set(scopes, made)
+  return made
+}
+
+function compile(scopes: readonly Scope[]): Meters {
+  const has = (test: (scope: Scope) => boolean): readonly Scope[] => scopes.filter(test)
+  const bounds = scopes.flatMap(({ limits }) => limits.bounds)
+  const streams = has(({ limits }) => limits.streams !== undefined)
+  const admitted = has(
+    ({ limits }) => limits.in_flight !== undefined || limits.bounds.some(({ unit }) => unit === 'requests'),
+  )
+  const tunneled = [...new Set([...admitted, ...streams])]
+  return {
+    scopes,
+    spending: has(({ limits }) => limits.bounds.some(({ unit }) => unit !== 'requests')),
+    hasBudget: bounds.some(({ unit }) => unit === 'budget'),
+    hasStreams: streams.length > 0,
+    admission: claim(admitted, { requests: 1, in_flight: 1 }),
+    tunnel: claim(tunneled, { requests: 1, in_flight: 1, streams: 1 }),
+    streams: claim(streams, { streams: 1 }),
+    body: smallest(scopes.map(({ limits }) => limits.body)),
+    maxOutput: smallest(scopes.map(({ limits }) => limits.max_output)),
+    queue: smallest(scopes.map(({ limits }) => limits.queue)),
+    hasRates: bounds.some(({ unit }) => unit !== 'budget'),
+  }
+}
+
+function claim(scopes: readonly Scope[], amounts: Claim['amounts']): readonly Claim[] {
+  return scopes.length === 0 ? [] : [{ scopes, amounts }]
+}
+
+function smallest(values: readonly (number | undefined)[]): number | undefined {
+  const known = values.filter(value => value !== undefined)
+  return known.length === 0 ? undefined : Math.min(...known)
+}

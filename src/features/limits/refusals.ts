@@ -1,0 +1,107 @@
+import type { Bound, ScopeType } from '../../core/bounds.js'
+import { type Family, GatewayError } from '../../core/errors.js'
+import type { Shortage } from './reservation.js'
+
+/** Clients see neither names of upstreams nor of other keys. */
+const HOLDERS: Readonly<Record<ScopeType, string>> = {
+  key: 'this key',
+  group: 'the group of this key',
+  model: 'this model',
+  upstream: 'the service of this model',
+}
+
+/** Micro-USD in a USD. */
+const MICRO = 1_000_000
+
+/** By family, how its own services say that the money is spent, where it is not 429: its clients' SDKs know these. */
+const SPENT: Partial<
+  Readonly<Record<Family, { readonly status?: number; readonly code?: string; readonly message?: string }>>
+> = {
+  compatible: { code: 'insufficient_quota' },
+  messages: { status: 402 },
+  'image-tasks': { code: '4', message: 'quota_not_enough' },
+}
+
+/** SDKs retry 429; no wait of theirs outlasts a budget. */
+const NO_RETRY = ['x-should-retry', 'false']
+
+/** Why a request is refused, in the way of the client's family. */
+export function refused(shortage: Shortage, family: Family): GatewayError {
+  switch (shortage.unit) {
+    case 'budget':
+      return spent(shortage, family)
+    case 'store':
+      return new GatewayError('unavailable', 'Limits cannot be checked at the moment. Try again soon.', {
+        retryAfter: shortage.retryAfterMs,
+        limit: 'store',
+      })
+    default:
+      return limited(shortage)
+  }
+}
+
+function spent({ scope, bound }: Shortage, family: Family): GatewayError {
+  const { status, code, message } = SPENT[family] ?? {}
+  const what = `the budget of ${HOLDERS[scope.type]}, ${sizeOf(bound, 'USD')}`
+  const text = `You exceeded your current quota: ${what}, does not cover this request.`
+  return new GatewayError('budget_spent', message ?? text, {
+    ...(status !== undefined && { status }),
+    ...(code !== undefined && { familyCode: code }),
+    headers: NO_RETRY,
+    limit: 'budget',
+  })
+}
+
+/** Places come free as soon as another request ends, milliseconds. */
+const PLACE_RETRY_MS = 1000
+
+const NOUNS: Readonly<Record<Shortage['unit'], string>> = {
+  requests: 'requests',
+  tokens: 'tokens',
+  budget: 'USD',
+  in_flight: 'requests at once',
+  streams: 'streams at once',
+  store: '',
+}
+
+function limited({ scope, unit, bound, retryAfterMs }: Shortage): GatewayError {
+  const reached = `Rate limit reached for ${HOLDERS[scope.type]}: ${sizeOf(bound, NOUNS[unit])}.`
+  // What is larger than the bound never fits.
+  const isTooLarge = retryAfterMs === undefined && unit === 'tokens'
+  const advice = isTooLarge ? 'This request may take more by itself.' : 'Try again later.'
+  return new GatewayError('rate_limited', `${reached} ${advice}`, {
+    retryAfter: isTooLarge ? undefined : Math.max(1, retryAfterMs ?? PLACE_RETRY_MS),
+    ...(isTooLarge && { headers: NO_RETRY }),
+    limit: unit,
+  })
+}
+
+function sizeOf(bound: Bound | number, noun: string): string {
+  if (typeof bound === 'number') return `${bound} ${noun}`
+  const amount = bound.unit === 'budget' ? bound.amount / MICRO : bound.amount
+  return `${amount} ${noun} ${bound.window === 'total' ? 'in total' : `per ${bound.window}`}`
+}
+
+export function routeForbidden(route: string): GatewayError {
+  return new GatewayError('forbidden', `This key may not use ${route}.`, { limit: 'routes' })
+}
+
+export function networkForbidden(): GatewayError {
+  return new GatewayError('forbidden', 'This key may not be used from this address.', { limit: 'networks' })
+}
+
+export function outputTooLarge(asked: number, most: number, param: string | undefined): GatewayError {
+  const message = `The request asks for ${asked} tokens of output; the limit (max_output) is ${most}.`
+  return new GatewayError('invalid_parameter', message, { param, rule: 'range', limit: 'max_output' })
+}
+
+/** A budget that cannot say what a request may cost. */
+export function unpriced(what: string): GatewayError {
+  return new GatewayError(
+    'forbidden',
+    `${what} has no price, and the budget of this key does not cover what has none.`,
+    {
+      limit: 'budget',
+    },
+  )
+}

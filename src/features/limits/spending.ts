@@ -1,0 +1,184 @@
+import type { CallerPolicy, Scope, Tariff } from '../../core/bounds.js'
+import type { GatewayError } from '../../core/errors.js'
+import type { LedgerRecord } from '../../core/ledger.js'
+import type { Route, Usage } from '../../core/plan.js'
+import type { Call } from '../../kernel/call.js'
+import { slot } from '../../kernel/slot.js'
+import type { AttemptView, Maybe, Outcome } from '../../kernel/stages.js'
+import type { Book } from './book.js'
+import { type Used, usedBy, type Worst, worstOf } from './charge.js'
+import { costOf, tokensOf, unitsOf } from './cost.js'
+import { type Demand, demandOf, SESSION } from './demand.js'
+import { type Meters, metersOf } from './meters.js'
+import { outputTooLarge, refused, unpriced } from './refusals.js'
+import { type Amounts, type Claim, Reservation, type Shortage } from './reservation.js'
+
+/** What a call asks for, read once; and how many of its attempts are not the first of their target. */
+const DEMAND = slot<Demand>('demand')
+const FURTHER = slot<number>('further calls')
+/** What an attempt has taken. */
+const TAKEN = slot<Taken>('reservation')
+
+interface Taken {
+  readonly reservation: Reservation
+  readonly demand: Demand
+  readonly worst: Worst
+  /** What a session holds, reserved by and by. */
+  held: { tokens: number; cost: number }
+}
+
+const NO_SCOPES: readonly Scope[] = []
+const NOBODY: Pick<CallerPolicy, 'scopes'> = { scopes: NO_SCOPES }
+
+/** Reserves what each attempt may use before it is sent, and settles what it has used. */
+export class Spending {
+  readonly #book: Book
+  readonly #route: Route
+  /** Requests without a model cost nothing, unless they are batches. */
+  readonly #isFree: boolean
+
+  constructor(book: Book, route: Route) {
+    this.#book = book
+    this.#route = route
+    const paths = route.protocol?.amounts
+    this.#isFree = paths?.batch !== true && (paths?.free === true || route.model === undefined)
+  }
+
+  /** An error is returned where another target may have room, and thrown where the caller has none. */
+  reserve(attempt: AttemptView): Maybe<GatewayError | undefined> {
+    const { call, exchange } = attempt
+    const caller = metersOf(call.caller?.policy ?? NOBODY)
+    const { tariff } = exchange
+    const target = metersOf(tariff ?? NOBODY)
+    if (attempt.isFurther) call.set(FURTHER, (call.get(FURTHER) ?? 0) + 1)
+    else call.set(FURTHER, 0)
+    const demand = this.#demand(call, attempt.isFurther)
+    const most = smaller(caller.maxOutput, target.maxOutput)
+    if (most !== undefined && (demand.output ?? 0) > most)
+      throw outputTooLarge(demand.output ?? 0, most, this.#outputName)
+    const shut = this.#checkPrice(call, tariff, caller, target)
+    if (shut !== undefined) return shut
+    const worst = worstOf(demand, this.#route.protocol?.amounts, tariff, most)
+    const claims = this.#claims(call, caller, target, worst)
+    const take = (outcome: Reservation | Shortage): Maybe<GatewayError | undefined> =>
+      this.#take(attempt, claims, outcome, { demand, worst }, target.queue)
+    const outcome = claims.length === 0 ? new Reservation(claims) : this.#book.reserve(claims)
+    return outcome instanceof Promise ? outcome.then(take) : take(outcome)
+  }
+
+  settle(attempt: AttemptView, outcome: Outcome): void {
+    const taken = attempt.get(TAKEN)
+    if (taken === undefined) return
+    attempt.set(TAKEN, undefined)
+    const { demand, worst, reservation } = taken
+    const { usage, isSent, call, isFurther } = attempt
+    const used = usedBy({
+      ...{ demand, worst, usage, isSent, outcome },
+      paths: this.#route.protocol?.amounts,
+      price: this.#isFree ? undefined : attempt.exchange.tariff?.price,
+      elsewhere: isFurther ? 0 : (call.get(FURTHER) ?? 0),
+    })
+    const isUsed = used.tokens > 0 || used.cost > 0 || Object.keys(used.units).length > 0
+    const record = isUsed ? this.#record(attempt, used, outcome) : undefined
+    this.#book.settle(reservation, { requests: isSent ? 1 : 0, tokens: used.tokens, budget: used.cost }, record)
+  }
+
+  /** A session goes on as long as as much again can be reserved as it was begun with. */
+  extend(call: Call, usage: Usage, attempt: AttemptView): void {
+    const taken = attempt.get(TAKEN)
+    if (taken === undefined) return
+    const { worst, held, reservation } = taken
+    const price = attempt.exchange.tariff?.price
+    const tokens = Math.max(0, tokensOf(usage) + worst.tokens - held.tokens)
+    const cost = Math.max(0, costOf(unitsOf(usage, price), price) + worst.cost - held.cost)
+    if (tokens === 0 && cost === 0) return
+    held.tokens += tokens
+    held.cost += cost
+    const outcome = this.#book.extend(reservation, { tokens, budget: cost })
+    const cut = (shortage: Shortage | undefined): void => {
+      if (shortage !== undefined) call.cut(refused(shortage, call.family))
+    }
+    if (outcome instanceof Promise) outcome.then(cut, () => undefined)
+    else cut(outcome)
+  }
+
+  get #outputName(): string | undefined {
+    return this.#route.protocol?.amounts?.output[0]?.join('.')
+  }
+
+  #demand(call: Call, isFurther: boolean): Demand {
+    if (this.#route.tunnel !== undefined) return SESSION
+    const known = call.get(DEMAND) ?? demandOf(call.body, this.#route.protocol?.amounts)
+    call.set(DEMAND, known)
+    return isFurther ? { ...known, images: Math.min(known.images, 1), choices: 1 } : known
+  }
+
+  #claims(call: Call, caller: Meters, target: Meters, { tokens, cost }: Worst): readonly Claim[] {
+    const claims: Claim[] = []
+    const spent = this.#isFree ? {} : { tokens, budget: cost }
+    if (caller.spending.length > 0 && !this.#isFree) claims.push({ scopes: caller.spending, amounts: spent })
+    if (target.scopes.length > 0) {
+      const amounts: Amounts = { requests: 1, in_flight: 1, ...(call.stream && { streams: 1 }), ...spent }
+      claims.push({ scopes: target.scopes, amounts })
+    }
+    return claims
+  }
+
+  #take(
+    attempt: AttemptView,
+    claims: readonly Claim[],
+    outcome: Reservation | Shortage,
+    { demand, worst }: Pick<Taken, 'demand' | 'worst'>,
+    queue: number | undefined,
+  ): Maybe<GatewayError | undefined> {
+    if (outcome instanceof Reservation) {
+      const held = { tokens: worst.tokens, cost: worst.cost }
+      attempt.set(TAKEN, { reservation: outcome, demand, worst, held })
+      return undefined
+    }
+    const { call, exchange } = attempt
+    const { type } = outcome.scope
+    if (type === 'key' || type === 'group') throw refused(outcome, call.family)
+    if (queue === undefined || outcome.unit === 'store') return refused(outcome, call.family)
+    const waiting = this.#book.wait(`${exchange.upstream.name} ${exchange.model}`, claims, queue)
+    return waiting.then(found => this.#take(attempt, claims, found, { demand, worst }, undefined))
+  }
+
+  /** A budget does not let pass what it cannot count, unless it says so. */
+  #checkPrice(call: Call, tariff: Tariff | undefined, caller: Meters, target: Meters): GatewayError | undefined {
+    if (this.#isFree || !(caller.hasBudget || target.hasBudget)) return undefined
+    const isBatch = this.#route.protocol?.amounts?.batch === true
+    if (isBatch ? tariff?.price?.request !== undefined : tariff?.price !== undefined) return undefined
+    const refuses = ({ limits }: Scope): boolean =>
+      limits.bounds.some(({ unit }) => unit === 'budget') &&
+      (limits.unpriced ?? tariff?.unpriced ?? 'refuse') === 'refuse'
+    if (!caller.spending.some(refuses) && !target.spending.some(refuses)) return undefined
+    return unpriced(isBatch ? 'A batch' : `The model \`${call.model}\``)
+  }
+
+  #record(attempt: AttemptView, used: Used, { phase }: Outcome): Omit<LedgerRecord, 'charges'> {
+    const { call, exchange, number } = attempt
+    const group = call.caller?.policy?.group
+    return {
+      id: `${call.id}/${number}`,
+      at: Date.now(),
+      key: call.key,
+      ...(group !== undefined && { group }),
+      model: call.model,
+      ...(exchange.model !== call.model && { target: exchange.model }),
+      upstream: exchange.upstream.name,
+      route: this.#route.id,
+      units: used.units,
+      cost: used.cost,
+      ...(exchange.tariff?.price === undefined && { unpriced: true as const }),
+      ...(used.isEstimated && { estimated: true as const }),
+      outcome: phase,
+      generation: call.generation.number,
+    }
+  }
+}
+
+function smaller(one: number | undefined, other: number | undefined): number | undefined {
+  if (one === undefined || other === undefined) return one ?? other
+  return Math.min(one, other)
+}

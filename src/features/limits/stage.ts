@@ -1,0 +1,58 @@
+import type { Family } from '../../core/errors.js'
+import type { Plan, Route } from '../../core/plan.js'
+import type { Call } from '../../kernel/call.js'
+import type { Stage } from '../../kernel/stages.js'
+import { Admission } from './admission.js'
+import type { Book, Standing } from './book.js'
+import { addLimit, type LimitHeaders, limitHeaders, type Tightest } from './headers.js'
+import { metersOf } from './meters.js'
+import { Spending } from './spending.js'
+
+/** The stage of a route of a plan that has limits, prices or groups. */
+export function limitsStage(plan: Plan, route: Route | undefined, book: Book): Stage {
+  const families = limitHeaders(plan)
+  const name = 'limits'
+  const onAnswerHead: Stage['onAnswerHead'] = (call, _status, headers) => addHeaders(call, headers, book, families)
+  if (route === undefined) return { name, onAnswerHead }
+  const admission = new Admission(book, route)
+  const own: Stage = {
+    name,
+    admit: call => admission.admit(call),
+    onAnswerHead,
+    settle: call => admission.settle(call),
+  }
+  if (route.lane === 'answer') return own
+  const spending = new Spending(book, route)
+  return {
+    ...own,
+    onBody(call, body) {
+      const entered = admission.enterStream(call)
+      return entered === undefined ? body : entered.then(() => body)
+    },
+    beforeAttempt: attempt => spending.reserve(attempt),
+    ...(route.tunnel !== undefined && { onUsage: (call, usage, attempt) => spending.extend(call, usage, attempt) }),
+    afterAttempt: (attempt, outcome) => spending.settle(attempt, outcome),
+    beforeEnd: () => book.flushed(),
+  }
+}
+
+/** Tells the tightest bounds of the key. A family whose services have no such headers gets none. */
+function addHeaders(call: Call, headers: string[], book: Book, families: ReadonlyMap<Family, LimitHeaders>): void {
+  const policy = call.caller?.policy
+  if (policy === undefined) return
+  const meters = metersOf(policy)
+  const names = families.get(call.family)
+  if (names === undefined || !meters.hasRates) return
+  const now = Date.now()
+  const standing = book.standing(meters.scopes)
+  for (const unit of ['requests', 'tokens'] as const) {
+    const [known, tightest] = [names[unit], tightestOf(standing, unit)]
+    if (known !== undefined && tightest !== undefined) addLimit(headers, known, tightest, now)
+  }
+}
+
+function tightestOf(standing: readonly Standing[], unit: Standing['unit']): Tightest | undefined {
+  let found: Standing | undefined
+  for (const one of standing) if (one.unit === unit && (found === undefined || one.left < found.left)) found = one
+  return found && { limit: found.amount, remaining: found.left, reset: found.endsAt }
+}
