@@ -28,21 +28,74 @@ const DEFAULTS: OwnWord = {
 const SETTINGS: OwnWord = { hint: 'use limits, timeouts and retry' }
 const LISTEN: OwnWord = { hint: 'where the gateway listens: listen: { host: 127.0.0.1, port: 8080 }', meant: 'listen' }
 const ELSEWHERE = 'in upstreams: { NAME: { kind: KIND, secret: { env: NAME }, base: https://… } }'
-const RATES: OwnWord = {
-  hint: 'rate limits are not supported; limits bounds sizes, connections and requests in flight',
+const HOLDERS = 'of a key, a group, a model or an upstream'
+const REQUESTS: OwnWord = { hint: `requests in a window are a limit ${HOLDERS}: limits: { requests: 60/min }` }
+const TOKENS: OwnWord = { hint: `tokens in a window are a limit ${HOLDERS}: limits: { tokens: 100k/min }` }
+const BUDGETS: OwnWord = { hint: `a budget is a limit ${HOLDERS}: limits: { budget: 100 USD/month }` }
+const WINDOW: OwnWord = { hint: 'the window is part of the budget: limits: { budget: 100 USD/month }' }
+const PARALLEL: OwnWord = { hint: `requests at once are a limit ${HOLDERS}: limits: { in_flight: 8 }` }
+const COSTS: OwnWord = { hint: 'prices have a section of their own: prices: { MODEL: { input: 2.00, output: 8.00 } }' }
+const NETWORKS: OwnWord = { hint: 'networks that it may be used from: networks: [10.0.0.0/8]', meant: 'networks' }
+const ROUTES: OwnWord = { hint: 'routes that it may use: routes: [POST /v1/chat/*]', meant: 'routes' }
+const GROUP: OwnWord = { hint: 'the name of its group, which is declared under groups', meant: 'group' }
+const GROUPS: OwnWord = {
+  hint: 'keys that share limits are a group: groups: { NAME: { limits: { budget: 500 USD/month } } }',
+  meant: 'groups',
 }
-const BUDGETS: OwnWord = { hint: 'budgets are not supported; the request log has the usage of each key' }
+const UNIT = 'prices are in USD, per million tokens: { input: 2.00, output: 8.00 }'
 
 const COMMON: Readonly<Record<string, OwnWord>> = {
-  ratelimit: RATES,
-  ratelimits: RATES,
-  rpm: RATES,
-  tpm: RATES,
-  rpmlimit: RATES,
-  tpmlimit: RATES,
+  ratelimit: REQUESTS,
+  ratelimits: REQUESTS,
+  rate: REQUESTS,
+  rpm: REQUESTS,
+  rps: REQUESTS,
+  rpd: REQUESTS,
+  rpmlimit: REQUESTS,
+  requestsperminute: REQUESTS,
+  quota: BUDGETS,
+  tpm: TOKENS,
+  tpd: TOKENS,
+  tpmlimit: TOKENS,
+  tokensperminute: TOKENS,
   budget: BUDGETS,
   budgets: BUDGETS,
   maxbudget: BUDGETS,
+  softbudget: BUDGETS,
+  spendlimit: BUDGETS,
+  creditlimit: BUDGETS,
+  budgetduration: WINDOW,
+  budgetreset: WINDOW,
+  resetinterval: WINDOW,
+  maxparallelrequests: PARALLEL,
+  concurrency: PARALLEL,
+  maxconcurrency: PARALLEL,
+  inputcostpertoken: COSTS,
+  outputcostpertoken: COSTS,
+  cost: COSTS,
+  price: COSTS,
+  pricing: COSTS,
+}
+
+/** Of keys and groups. */
+const OF_CALLERS: Readonly<Record<string, OwnWord>> = {
+  ...COMMON,
+  allowedmodels: { hint: 'the models that it may use', meant: 'models' },
+  modellist: { hint: 'the models that it may use', meant: 'models' },
+  allowedroutes: ROUTES,
+  allowedendpoints: ROUTES,
+  endpoints: ROUTES,
+  paths: ROUTES,
+  allowedips: NETWORKS,
+  ips: NETWORKS,
+  ipallowlist: NETWORKS,
+  ipwhitelist: NETWORKS,
+  team: GROUP,
+  teamid: GROUP,
+  organization: GROUP,
+  organizationid: GROUP,
+  groups: GROUP,
+  parent: GROUP,
 }
 
 const OF_UPSTREAMS: Readonly<Record<string, OwnWord>> = {
@@ -81,6 +134,15 @@ const WORDS: Readonly<Record<string, Readonly<Record<string, OwnWord>>>> = {
     apibase: { hint: `write the address with its upstream, ${ELSEWHERE}` },
     url: { hint: `write the address with its upstream, ${ELSEWHERE}` },
     modellist: { ...MODELS, meant: 'models' },
+    pricing: { ...COSTS, meant: 'prices' },
+    costs: { ...COSTS, meant: 'prices' },
+    price: { ...COSTS, meant: 'prices' },
+    modelprices: { ...COSTS, meant: 'prices' },
+    teams: GROUPS,
+    organizations: GROUPS,
+    group: GROUPS,
+    timezone: { hint: 'the calendar of limits and budgets', meant: 'time_zone' },
+    tz: { hint: 'the calendar of limits and budgets', meant: 'time_zone' },
     providers: UPSTREAMS,
     backends: UPSTREAMS,
     endpoints: UPSTREAMS,
@@ -101,8 +163,25 @@ const WORDS: Readonly<Record<string, Readonly<Record<string, OwnWord>>>> = {
     generalsettings: SETTINGS,
     litellmsettings: SETTINGS,
   },
+  groups: OF_CALLERS,
+  prices: {
+    prompt: { hint: UNIT, meant: 'input' },
+    completion: { hint: UNIT, meant: 'output' },
+    inputcostpertoken: { hint: UNIT, meant: 'input' },
+    outputcostpertoken: { hint: UNIT, meant: 'output' },
+    inputcostpermillion: { hint: UNIT, meant: 'input' },
+    outputcostpermillion: { hint: UNIT, meant: 'output' },
+    cachereadinputtokencost: { hint: UNIT, meant: 'cached' },
+    cachecreationinputtokencost: { hint: UNIT, meant: 'cache_write' },
+    cacheread: { hint: UNIT, meant: 'cached' },
+    cachedinput: { hint: UNIT, meant: 'cached' },
+    outputcostperimage: { hint: 'what one image costs', meant: 'image' },
+    inputcostpersecond: { hint: 'what a second of audio costs', meant: 'audio_second' },
+    outputcostpersecond: { hint: 'what a second of video costs', meant: 'video_second' },
+    inputcostpercharacter: { hint: 'what a character of speech costs', meant: 'character' },
+  },
   keys: {
-    ...COMMON,
+    ...OF_CALLERS,
     env: PLACE,
     file: PLACE,
     hash: PLACE,
@@ -110,8 +189,6 @@ const WORDS: Readonly<Record<string, Readonly<Record<string, OwnWord>>>> = {
     key: SECRET,
     token: SECRET,
     value: SECRET,
-    allowedmodels: { hint: 'the models that a key may use', meant: 'models' },
-    modellist: { hint: 'the models that a key may use', meant: 'models' },
     expiresat: { hint: 'the last day of a key', meant: 'expires' },
   },
   kinds: OF_UPSTREAMS,
@@ -137,6 +214,7 @@ const WORDS: Readonly<Record<string, Readonly<Record<string, OwnWord>>>> = {
     temperature: DEFAULTS,
     topp: DEFAULTS,
     maxtokens: DEFAULTS,
+    maxoutputtokens: { hint: 'the most tokens of one answer', meant: 'max_output' },
     reasoningeffort: DEFAULTS,
   },
 }
@@ -145,8 +223,8 @@ const WORDS: Readonly<Record<string, Readonly<Record<string, OwnWord>>>> = {
 const SETTINGS_WORDS: Readonly<Record<string, Readonly<Record<string, OwnWord>>>> = {
   limits: {
     ...COMMON,
-    rate: RATES,
-    rps: RATES,
+    requests: REQUESTS,
+    tokens: TOKENS,
     maxbody: { hint: 'the largest body of a request', meant: 'body' },
     bodysize: { hint: 'the largest body of a request', meant: 'body' },
     maxbodysize: { hint: 'the largest body of a request', meant: 'body' },
@@ -182,12 +260,36 @@ const SETTINGS_WORDS: Readonly<Record<string, Readonly<Record<string, OwnWord>>>
   log: { format: { hint: 'the log is always JSON lines on standard error' } },
 }
 
+/** Under `limits` of a key, a group, a model or an upstream. */
+const LIMITS_WORDS: Readonly<Record<string, OwnWord>> = Object.fromEntries([
+  ...wordsFor('requests', 'requests in a window, such as 60/min', [
+    ...['rpm', 'rps', 'rpd', 'rpmlimit', 'rate', 'ratelimit', 'requestsperminute', 'request', 'maxrequests'],
+  ]),
+  ...wordsFor('tokens', 'tokens in a window, such as 100k/min', ['tpm', 'tpd', 'tpmlimit', 'tokensperminute', 'token']),
+  ...wordsFor('budget', 'spending in a window, such as 100 USD/month', [
+    ...['maxbudget', 'softbudget', 'budgets', 'spend', 'spendlimit', 'cost', 'usd', 'budgetduration', 'budgetreset'],
+  ]),
+  ...wordsFor('in_flight', 'requests at once', ['maxparallelrequests', 'concurrency', 'parallel', 'maxconcurrency']),
+  ...wordsFor('max_output', 'the most tokens of one answer', ['maxtokens', 'maxoutputtokens', 'maxcompletiontokens']),
+  ...wordsFor('body', 'the largest body of a request', ['maxbody', 'bodysize', 'maxbodysize']),
+  ...wordsFor('streams', 'streams at once', ['maxstreams', 'sessions']),
+])
+
+const HAVE_LIMITS: ReadonlySet<string> = new Set(['keys', 'groups', 'models', 'upstreams'])
+
+function wordsFor(meant: string, hint: string, words: readonly string[]): readonly (readonly [string, OwnWord])[] {
+  return words.map(word => [word, { hint, meant }])
+}
+
 /** Our word for an unknown key at `site`, where another gateway has such a key there. */
 export function ownWord(site: Site): OwnWord | undefined {
   const section = site.path.length === 1 ? '' : String(site.path[0])
+  const word = String(site.path.at(-1)).toLowerCase().replaceAll(/[-_]/g, '')
+  if (site.path.length === 4 && site.path[2] === 'limits' && HAVE_LIMITS.has(section)) {
+    return Object.hasOwn(LIMITS_WORDS, word) ? LIMITS_WORDS[word] : undefined
+  }
   const inEntry = site.path.length < 3 || isEntryOf(site)
   const words = site.path.length === 2 ? SETTINGS_WORDS[section] : WORDS[section]
-  const word = String(site.path.at(-1)).toLowerCase().replaceAll(/[-_]/g, '')
   return inEntry && words !== undefined && Object.hasOwn(words, word) ? words[word] : undefined
 }
 

@@ -14,6 +14,7 @@ import { readGroups } from './groups.js'
 import { openUserFiles } from './include.js'
 import { readKeys } from './keys.js'
 import { Kinds, shippedNames } from './kinds.js'
+import { lintLimits } from './limit-lints.js'
 import { lint } from './lints.js'
 import { Locator } from './locate.js'
 import { readModels } from './models.js'
@@ -30,6 +31,7 @@ import { ABSENT_SECRET } from './secret-rule.js'
 import { suggest } from './suggest.js'
 import { checkTaskKinds, taskKindConfig } from './task-kinds.js'
 import { readTask } from './tasks.js'
+import { checkUnpriced } from './unpriced.js'
 import { readUpstreams } from './upstreams.js'
 import { type Environment, Variables } from './variables.js'
 
@@ -128,6 +130,7 @@ function assemble(main: Document, documents: readonly Document[], options: LoadO
   if (!interfaces.includes(undefined)) {
     checkReachable({ upstreams, models, routes, retry: settings.retry, protocols: [...protocols.keys()] }, context)
   }
+  if (accounting !== undefined) checkUnpriced({ ...callers, accounting, models, upstreams }, context)
   const config: Config = {
     ...settings,
     ...(accounting === undefined ? {} : { accounting }),
@@ -144,6 +147,7 @@ function assemble(main: Document, documents: readonly Document[], options: LoadO
   if (!report.failed) {
     const entries = { modelEntries, keyEntries, kindEntries, upstreamEntries }
     const shippedKinds = shippedNames(join(root, 'routes/kinds'))
+    lintLimits({ ...callers, prices, models, routes: [...routes.keys()] }, context)
     lint({ main, ...entries, models, upstreams, routes, timeouts: settings.timeouts, shippedKinds }, context)
     warnEmptyConfig(main, config, context)
   }

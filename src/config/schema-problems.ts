@@ -158,6 +158,8 @@ function notAmong(error: ErrorObject, site: Site): SchemaProblem {
   const { data } = error
   const isFailure = site.path.at(-3) === 'retry' && site.path.at(-2) === 'on'
   const others = isFailure ? ', or a status such as 429' : ''
+  const own: unknown = error.parentSchema?.errorMessage
+  if (typeof own === 'string') return { rule: 'bad-value', site, message: `${own}, but found ${shown(data)}` }
   const words =
     allowed.length === 1 && allowed[0] === 'off' ? 'a mapping such as { protocol: chat }, or off' : series(allowed)
   const message = `expected ${words}${others}, but found ${shown(data)}${isFailure ? cureOf(error, site) : ''}`

@@ -72,6 +72,11 @@ export function alternative(error: ErrorObject): string | undefined {
   if (typeof data === 'object') return undefined
   const text = String(data)
   if (isDuration(error)) return duration(text)
+  const asked = String(error.parentSchema?.errorMessage)
+  if (keyword === 'type' && typeof data === 'number') {
+    if (asked.startsWith('expected a rate')) return `${text}/min`
+    if (asked.startsWith('expected a budget')) return `${text} USD/month`
+  }
   if (isSize(error)) return text.replace(/^(\d+) ?([kmg])i?b?$/i, (_, count, unit) => `${count}${unit.toUpperCase()}iB`)
   if (keyword === 'type' && params.type === 'array' && typeof data === 'string' && data.length <= 60)
     return asList(data)

@@ -56,7 +56,11 @@ function boundsOf(raw: Written, tell: Tell): readonly Bound[] {
       if ('fault' in parsed) tell(path, 'bad-value', parsed.fault, parsed.meant)
       else if (bounds.some(one => one.unit === unit && one.window === parsed.bound.window)) {
         const window = parsed.bound.window === 'total' ? 'in total' : `per ${parsed.bound.window}`
-        tell(path, 'repeated-limit', `the limit of ${unit} ${window} is set twice; remove one of them`)
+        tell(
+          path,
+          'repeated-limit',
+          `the ${unit === 'budget' ? unit : `limit of ${unit}`} ${window} is set twice; remove one of them`,
+        )
       } else bounds.push(parsed.bound)
     }
   }

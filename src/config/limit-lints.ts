@@ -1,0 +1,113 @@
+import type { GroupConfig } from '../core/accounting-config.js'
+import { boundText } from '../core/bound-text.js'
+import type { Bound, ScopeLimits } from '../core/bounds.js'
+import type { KeyConfig } from '../core/config.js'
+import { Glob, isGlob, overlap } from '../core/glob.js'
+import type { Context } from './context.js'
+import type { Site } from './document.js'
+import type { ReadModel } from './models.js'
+import { quoted } from './report.js'
+import { suggest } from './suggest.js'
+import { chainOf } from './unpriced.js'
+
+interface Linted {
+  readonly keys: Readonly<Record<string, KeyConfig>>
+  readonly groups: Readonly<Record<string, GroupConfig>>
+  readonly keyEntries: ReadonlyMap<string, { readonly site: Site }>
+  readonly groupEntries: ReadonlyMap<string, { readonly site: Site }>
+  readonly prices: ReadonlyMap<string, { readonly site: Site }>
+  readonly models: ReadonlyMap<string, ReadModel>
+  readonly routes: readonly string[]
+}
+
+const COUNTS = ['in_flight', 'streams', 'max_output', 'body'] as const
+
+/** Warns of limits that never decide, of routes that no one has, and of prices of nothing. */
+export function lintLimits(linted: Linted, context: Context): void {
+  const { keys, groups, keyEntries, groupEntries } = linted
+  for (const [holders, entries] of [
+    [keys, keyEntries],
+    [groups, groupEntries],
+  ] as const) {
+    for (const [name, holder] of Object.entries(holders)) {
+      const site = entries.get(name)?.site
+      if (site !== undefined) warnOfLooseLimits(holder, chainOf(holder, groups), site, context)
+    }
+  }
+  warnOfUnknownRoutes(linted, context)
+  warnOfUnusedPrices(linted, context)
+}
+
+/** A limit that is looser than the same limit of a group. */
+function warnOfLooseLimits(
+  { limits }: { readonly limits?: ScopeLimits },
+  chain: ReturnType<typeof chainOf>,
+  site: Site,
+  { report }: Context,
+): void {
+  if (limits === undefined) return
+  const warn = (place: Site, own: string, group: string, theirs: string): void => {
+    const message = `${own} has no effect: the group ${quoted(group)} allows ${theirs} for all of its keys together`
+    report.warn('loose-limit', place, message)
+  }
+  for (const [group, { limits: outer }] of chain) {
+    for (const bound of limits.bounds) {
+      const tighter = outer?.bounds.find(
+        ({ unit, window, amount }) => unit === bound.unit && window === bound.window && amount < bound.amount,
+      )
+      if (tighter !== undefined) warn(placeOf(bound, limits, site), boundText(bound), group, boundText(tighter))
+    }
+    for (const name of COUNTS) {
+      const [own, theirs] = [limits[name], outer?.[name]]
+      if (own !== undefined && theirs !== undefined && theirs < own)
+        warn(site.child('limits', name), String(own), group, String(theirs))
+    }
+  }
+}
+
+/** Bounds of one unit are in the order in which they are written, alone or as a list. */
+function placeOf(bound: Bound, { bounds }: ScopeLimits, site: Site): Site {
+  const index = bounds.filter(({ unit }) => unit === bound.unit).indexOf(bound)
+  const item = site.child('limits', bound.unit, index)
+  return item.document.tree.has(item.path) ? item : site.child('limits', bound.unit)
+}
+
+function warnOfUnknownRoutes({ keys, groups, keyEntries, groupEntries, routes }: Linted, { report }: Context): void {
+  const known = new Map<string, boolean>()
+  const has = (pattern: string): boolean => {
+    const answer = known.get(pattern) ?? routes.some(route => new Glob(pattern).matches(route))
+    known.set(pattern, answer)
+    return answer
+  }
+  for (const [holders, entries] of [
+    [keys, keyEntries],
+    [groups, groupEntries],
+  ] as const) {
+    for (const [name, holder] of Object.entries(holders)) {
+      for (const [index, pattern] of (holder.routes ?? []).entries()) {
+        const site = entries.get(name)?.site
+        if (site === undefined || has(pattern)) continue
+        const message = `no route matches ${quoted(pattern)}, so it permits nothing`
+        report.warn('unknown-route', site.child('routes', index), message, { meant: () => suggest(pattern, routes) })
+      }
+    }
+  }
+}
+
+function warnOfUnusedPrices({ prices, models }: Linted, { report }: Context): void {
+  if (prices.size === 0) return
+  const names = new Set<string>()
+  for (const [model, { config }] of models) {
+    names.add(model)
+    for (const { upstream, as = model } of config.targets) names.add(as).add(`${upstream}/${as}`)
+  }
+  const globs = [...names].filter(isGlob)
+  for (const [name, { site }] of prices) {
+    const meets = isGlob(name)
+      ? [...names].some(one => overlap(name, one))
+      : names.has(name) || globs.some(glob => overlap(glob, name))
+    if (meets || name.endsWith('/*')) continue
+    const message = `no model and no target is called ${quoted(name)}, so this price is never used`
+    report.warn('unused-price', site, message, { on: 'key', meant: () => suggest(name, names), of: 'models' })
+  }
+}

@@ -1,0 +1,43 @@
+import type { Bound, Price, Window } from './bounds.js'
+import { PRICE_UNITS, TOKEN_UNITS } from './bounds.js'
+
+const WINDOW_WORDS: Readonly<Record<Window, string>> = {
+  second: 's',
+  minute: 'min',
+  hour: 'hour',
+  day: 'day',
+  month: 'month',
+  total: 'total',
+}
+
+/** A bound as files say it: `600/min`, `2M/day`, `5 USD/month`, `10 USD`. */
+export function boundText({ unit, amount, window }: Bound): string {
+  if (unit !== 'budget') return `${amountText(amount)}/${WINDOW_WORDS[window]}`
+  return window === 'total' ? usdText(amount) : `${usdText(amount)}/${WINDOW_WORDS[window]}`
+}
+
+/** Millionths of a USD, as `0.0042 USD`. */
+export function usdText(micro: number): string {
+  return `${decimal(micro, 6)} USD`
+}
+
+/** A price as files say it: `input 2.00, output 8.00`; `free` where nothing is charged. */
+export function priceText(price: Price): string {
+  const units = PRICE_UNITS.flatMap(unit => {
+    const parts = price[unit]
+    return parts === undefined ? [] : [`${unit} ${decimal(parts, TOKEN_UNITS.has(unit) ? 6 : 12)}`]
+  })
+  return units.length === 0 ? 'free' : units.join(', ')
+}
+
+function amountText(amount: number): string {
+  if (amount >= 1e6 && amount % 1e6 === 0) return `${amount / 1e6}M`
+  return amount >= 1e4 && amount % 1e3 === 0 ? `${amount / 1e3}k` : String(amount)
+}
+
+/** A whole number of `10^-places`, with at least two places unless it is whole. */
+function decimal(parts: number, places: number): string {
+  const digits = String(parts).padStart(places + 1, '0')
+  const [whole, fraction] = [digits.slice(0, -places), digits.slice(-places).replace(/0+$/, '')]
+  return fraction === '' ? whole : `${whole}.${fraction.padEnd(2, '0')}`
+}
