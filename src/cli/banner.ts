@@ -1,4 +1,5 @@
 import type { KeyConfig } from '../core/config.js'
+import { ADMIN_KEY } from '../plan/keys.js'
 import { curl } from './curl.js'
 import { type Paints, paints, printable } from './io.js'
 import { type Serving, type Variable, variableOf } from './serving.js'
@@ -28,6 +29,7 @@ export function banner(serving: Serving, { colour, shows }: { colour: boolean; s
     models(serving),
     `routes     ${plan.routes.length} (gateway routes lists them)`,
     ...(keys.length > 0 ? shortened(keys) : [paint.yellow('no keys: no one can call')]),
+    ...adminLine(serving, { paint, shows }),
     ...(trial === undefined ? [] : ['', 'try it:', trial]),
   ].join('\n')
 }
@@ -61,6 +63,17 @@ function named(names: readonly string[]): string {
 function shortened(lines: readonly string[]): readonly string[] {
   if (lines.length <= MAX_LINES) return lines
   return [...lines.slice(0, MAX_LINES - 1), `and ${lines.length - MAX_LINES + 1} more`]
+}
+
+/** Where the admin API is, and its key as those of callers. */
+function adminLine(serving: Serving, how: { paint: Paints; shows: ShowKey }): readonly string[] {
+  const { adminOrigin, config, plan } = serving
+  if (adminOrigin === undefined) return []
+  const { secret } = config.admin ?? {}
+  const absent = secret === undefined || plan.admin?.digest === undefined
+  const key = { secrets: secret === undefined ? [] : [secret], models: [], disabled: false, strict: false }
+  const line = absent ? how.paint.yellow('no key: no one can use it') : keyLine(ADMIN_KEY, key, serving, how)
+  return [`admin      ${adminOrigin}, key: ${line}`]
 }
 
 /** Where a caller's key comes from; the key itself only if it is stored here and may be shown. */

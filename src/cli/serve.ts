@@ -13,6 +13,7 @@ import { FILE_WORDS, fileOf, type SourceOptions, takesSource, withVariables } fr
 interface Options extends SourceOptions {
   readonly port?: number
   readonly host?: string
+  readonly adminPort?: number
   readonly logLevel?: LogLevel
   readonly watch: boolean
   readonly showKey?: boolean
@@ -30,6 +31,7 @@ export const serveCommand: Define = (parent, io, end) => {
     .argument('[file]', FILE_WORDS)
     .option('--port <number>', 'port to listen on, instead of the one in the file; 0 picks a free one', port)
     .option('--host <address>', 'address to listen on, instead of the one in the file')
+    .option('--admin-port <number>', 'port of the admin API, instead of the one in the file; 0 switches it off', port)
     .addOption(new Option('--log-level <level>', 'log level, instead of the one in the file').choices(LOG_LEVELS))
     .option('--no-watch', 'do not reload when files change')
     .option('--show-key', 'always print generated keys; otherwise a terminal shows a key once, when it is created')
@@ -56,7 +58,7 @@ async function serve(file: string, options: Options, io: Io): Promise<number> {
 
 async function startOptions(
   file: string,
-  { port, host, logLevel, watch }: Options,
+  { port, host, adminPort, logLevel, watch }: Options,
   kept: Map<string, KeptKey>,
   io: Io,
 ): Promise<StartOptions> {
@@ -72,6 +74,7 @@ async function startOptions(
   const overrides = {
     ...(port === undefined ? {} : { port }),
     ...(host === undefined ? {} : { host }),
+    ...(adminPort === undefined ? {} : { adminPort }),
     ...(logLevel === undefined ? {} : { logLevel }),
   }
   return { file, env: io.env, overrides, watch, generated }
@@ -103,7 +106,8 @@ async function start(options: StartOptions, { kept, shows }: OwnKeys, io: Io): P
     if (more > 0) print(io.stderr, `${more} more: gateway validate ${options.file}`)
     if (plan === undefined || config === undefined) throw invalid(options.file)
     const { env, fromFiles } = io
-    const serving = { plan, config, kept, origin: gateway.origin, env, fromFiles }
+    const { origin, adminOrigin } = gateway
+    const serving = { plan, config, kept, origin, adminOrigin, env, fromFiles }
     return { gateway, text: banner(serving, { colour: coloured(io.stdout, io.env), shows }) }
   } catch (error) {
     if (!(error instanceof ConfigError)) return startFailure(error)
@@ -120,7 +124,9 @@ function startFailure(error: unknown): never {
 }
 
 async function untilEnd(gateway: Gateway, io: Io): Promise<number> {
-  const signal = await nextSignal('SIGINT', 'SIGTERM')
+  const signal = await Promise.race([nextSignal('SIGINT', 'SIGTERM'), gateway.closed])
+  // The admin API has asked for it.
+  if (signal === undefined) return EXIT.ok
   // Listened for before it is announced: without a listener a signal would kill the process.
   const second = nextSignal('SIGINT', 'SIGTERM')
   print(io.stdout, `${signal}: draining; a second signal exits at once`)

@@ -19,6 +19,8 @@ export interface Serving {
   /** Keys of the data folder in use, by name. */
   readonly kept: ReadonlyMap<string, KeptKey>
   readonly origin: string
+  /** Where the admin API listens, if it does. */
+  readonly adminOrigin?: string | undefined
   readonly env: Io['env']
   readonly fromFiles?: Io['fromFiles']
 }

@@ -68,6 +68,7 @@ export class Kernel {
    */
   readonly memory: { readonly requests: Memory; readonly answers: Memory; readonly bodies: Memory }
   #generation: Generation
+  #former: readonly Generation[] = []
   /** Requests in flight. */
   readonly calls = new SlotSet<InFlight>()
   /** Those whose key has been checked, by key. */
@@ -122,6 +123,12 @@ export class Kernel {
     return this.state.reasoningCache
   }
 
+  /** Those before it that requests in flight still hold, the newest first. */
+  get former(): readonly Generation[] {
+    this.#former = this.#former.filter(one => one.leases > 0)
+    return this.#former
+  }
+
   get generation(): Generation {
     return this.#generation
   }
@@ -138,6 +145,7 @@ export class Kernel {
     this.memory.bodies.resize(this.bodyCapacity())
     this.tasks.adopt(next.plan)
     this.#server.adopt(next.plan)
+    this.#former = [last, ...this.former]
     last.retire()
   }
 

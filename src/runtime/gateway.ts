@@ -18,6 +18,7 @@ import { Pipeline } from '../kernel/pipeline.js'
 import type { Feature } from '../kernel/stages.js'
 import { Pools } from '../net/pools.js'
 import { type Log, openLog } from '../sinks/log.js'
+import { Admin } from './admin.js'
 import { descriptorLimit, onCrowded, warnOfDescriptors } from './descriptors.js'
 import { Embedded } from './embedded.js'
 import { answerHealth, type Health } from './health.js'
@@ -64,6 +65,7 @@ export class Gateway {
   readonly #server: Server | HttpsServer
   readonly #health: Health
   readonly #reloads: Reloads
+  readonly #admin: Admin | undefined
   /** Most that the process may have open, where the system says so. */
   readonly #descriptors = descriptorLimit()
   /** Requests that the drain did not wait for. */
@@ -115,9 +117,23 @@ export class Gateway {
       log: this.#log,
       descriptors: this.#descriptors,
     })
+    this.#admin = plan.admin && new Admin(plan.admin, this.#adminParts())
     this.closed = new Promise(ended => {
       this.#ended = ended
     })
+  }
+
+  #adminParts(): ConstructorParameters<typeof Admin>[1] {
+    return {
+      kernel: this.#kernel,
+      log: this.#log,
+      running: () => this.#reloads.running,
+      drain: () => void this.close(),
+      reload: async () => {
+        const { plan, problems } = await this.reload()
+        return { isValid: plan !== undefined, problems }
+      },
+    }
   }
 
   #createServer(plan: Plan): Server | HttpsServer {
@@ -185,15 +201,22 @@ export class Gateway {
     return `${this.plan.listen.tls === undefined ? 'http' : 'https'}://${host}:${port}`
   }
 
+  /** Where the admin API listens; undefined where it does not. */
+  get adminOrigin(): string | undefined {
+    return this.#admin?.origin
+  }
+
   /** Opens the listener. Throws {@link StartError} where that cannot be. */
   async listen(): Promise<void> {
+    await this.#admin?.listen()
     await listen(this.#server, this.plan.listen)
     this.#server.on('error', error => this.#log.error({ error: error.message }, 'listener failed'))
     await this.#sweep()
     void loadChecks()
     this.#kernel.tasks.start()
     this.#kernel.callers.start().catch(error => this.#kernel.onStoreFault(error))
-    this.#log.info({ address: this.origin, generation: 1, digest: this.plan.digest }, 'listening')
+    const { origin: address, adminOrigin: admin } = this
+    this.#log.info({ address, admin, generation: 1, digest: this.plan.digest }, 'listening')
     this.#logDisabled(this.plan)
     warnOfDescriptors(this.plan, this.#descriptors, this.#log)
   }
@@ -298,6 +321,7 @@ export class Gateway {
   }
 
   async #end(): Promise<void> {
+    this.#admin?.close()
     this.#server.closeAllConnections()
     this.#sockets.terminate()
     // Breaking the connections ends the polls that are under way.

@@ -88,6 +88,11 @@ export class Reloads {
     return this.#loaded
   }
 
+  /** What serves, and what it was compiled from. */
+  get running(): Running {
+    return this.#running
+  }
+
   /** Ends watching the files. */
   async close(): Promise<void> {
     await this.#watch?.close()

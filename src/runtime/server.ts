@@ -163,9 +163,10 @@ export function renewCertificate(server: Server | HttpsServer, { tls }: ListenCo
 export async function listen(
   server: Server | HttpsServer,
   { host, port, backlog }: Pick<ListenConfig, 'host' | 'port' | 'backlog'>,
+  words: Words = { host: 'listen.host or --host', port: 'listen.port or --port' },
 ): Promise<void> {
   await new Promise<void>((listening, failed) => {
-    const fail = (error: NodeJS.ErrnoException): void => failed(new StartError(explain(error, host, port)))
+    const fail = (error: NodeJS.ErrnoException): void => failed(new StartError(explain(error, host, port, words)))
     server.once('error', fail)
     server.listen({ host, port, backlog }, () => {
       server.off('error', fail)
@@ -174,17 +175,23 @@ export async function listen(
   })
 }
 
-function explain(error: NodeJS.ErrnoException, host: string, port: number): string {
+/** Where an address is written. */
+interface Words {
+  readonly host: string
+  readonly port: string
+}
+
+function explain(error: NodeJS.ErrnoException, host: string, port: number, words: Words): string {
   const address = `${host}:${port}`
   switch (error.code) {
     case 'EADDRINUSE':
-      return `${address} is in use by another process; choose another port (listen.port or --port)`
+      return `${address} is in use by another process; choose another port (${words.port})`
     case 'EACCES':
       return `no permission to listen on ${address}; ports under 1024 need privileges`
     case 'EADDRNOTAVAIL':
-      return `${host} is not an address of this machine (listen.host or --host)`
+      return `${host} is not an address of this machine (${words.host})`
     case 'ENOTFOUND':
-      return `the host name ${host} cannot be resolved (listen.host or --host)`
+      return `the host name ${host} cannot be resolved (${words.host})`
     default:
       return `cannot listen on ${address}: ${error.message}`
   }

@@ -1,4 +1,5 @@
 import type { Plan } from '../core/plan.js'
+import type { ScanRange, Store } from '../core/store.js'
 import { withNotification } from '../kernel/tasks/notice.js'
 import { type NoticeState, noticeOf } from '../kernel/tasks/notices.js'
 import { presenterNamed } from '../kernel/tasks/presenters/index.js'
@@ -21,6 +22,17 @@ export interface TaskFilter {
   readonly upstream?: string
 }
 
+/** A part of the tasks; `next` where there may be more. */
+interface TaskPage {
+  readonly data: readonly Task[]
+  readonly next?: string
+}
+
+/** The task at which a page ended. */
+interface Cursor extends NonNullable<ScanRange['after']> {
+  readonly kind: string
+}
+
 /** Records that are read at a time. */
 const PAGE_RECORDS = 500
 
@@ -28,6 +40,11 @@ const PAGE_RECORDS = 500
 export class TaskStore {
   readonly #book: TaskRepository
   readonly #plan: Plan
+
+  /** Of a running gateway. */
+  static of(store: Store, plan: Plan): TaskStore {
+    return new TaskStore(new TaskRepository(store), plan)
+  }
 
   private constructor(book: TaskRepository, plan: Plan) {
     this.#book = book
@@ -52,6 +69,20 @@ export class TaskStore {
   /** Tasks of one owner are adjacent, in the order in which they began. */
   async *list(filter: TaskFilter): AsyncGenerator<Task, void, void> {
     for await (const { task } of this.entries(filter)) yield task
+  }
+
+  /** At most so many of them behind a cursor, which is the `next` of the page before; undefined for a text that is none. */
+  async page(filter: TaskFilter, limit: number, after: string | undefined): Promise<TaskPage | undefined> {
+    const from = after === undefined ? undefined : decodeCursor(after)
+    if (after !== undefined && from === undefined) return undefined
+    const data: Task[] = []
+    for await (const { task, record } of this.entries(filter, from)) {
+      data.push(task)
+      const { kind } = task
+      const { owner, created, key } = record
+      if (data.length === limit) return { data, next: encodeCursor({ kind, owner, created, key }) }
+    }
+    return { data }
   }
 
   async find(id: string, owner: string | undefined): Promise<Task | undefined> {
@@ -95,11 +126,12 @@ export class TaskStore {
     return undefined
   }
 
-  private async *entries({ kind, ...filter }: TaskFilter): AsyncGenerator<TaskEntry, void, void> {
+  private async *entries({ kind, ...filter }: TaskFilter, from?: Cursor): AsyncGenerator<TaskEntry, void, void> {
     const { owner, state, model, upstream } = filter
-    for (const one of kind === undefined ? this.#plan.taskKinds.keys() : [kind]) {
+    const kinds = kind === undefined ? [...this.#plan.taskKinds.keys()] : [kind]
+    for (const one of kinds.slice(Math.max(0, kinds.indexOf(from?.kind ?? '')))) {
       const namespace = namespaceOf(one)
-      let after: TaskEntry['record'] | undefined
+      let after: ScanRange['after'] | undefined = from?.kind === one ? from : undefined
       for (;;) {
         const range = { limit: PAGE_RECORDS, ...(after === undefined ? {} : { after }) }
         const records = await this.#book.store.scan(namespace, range)
@@ -117,5 +149,20 @@ export class TaskStore {
         if (records.length < PAGE_RECORDS) break
       }
     }
+  }
+}
+
+function encodeCursor(cursor: Cursor): string {
+  return Buffer.from(JSON.stringify(cursor)).toString('base64url')
+}
+
+/** Undefined for a text that is none. */
+function decodeCursor(text: string): Cursor | undefined {
+  try {
+    const { kind, owner, created, key } = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'))
+    if (typeof kind !== 'string' || typeof owner !== 'string' || typeof key !== 'string') return undefined
+    return Number.isSafeInteger(created) ? { kind, owner, created, key } : undefined
+  } catch {
+    return undefined
   }
 }

@@ -23,6 +23,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['index'],
   ['cli'],
   ['runtime'],
+  ['admin'],
   ['config', 'plan', 'features'],
   ['kernel'],
   ['translate'],

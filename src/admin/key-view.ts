@@ -1,0 +1,69 @@
+import type { KeyConfig } from '../core/config.js'
+import type { KeyTerms, StoredKey } from '../kernel/keys/record.js'
+import type { AdminHost } from './host.js'
+import { AdminError, COUNT, FLAG, MOMENT, objectOf, type Schema, TEXT } from './route.js'
+
+const NAMES: Schema = { type: 'array', items: TEXT }
+
+/** What a key may do: the members of an entry of `keys` in the file. */
+export const TERMS: Readonly<Record<string, Schema>> = {
+  group: TEXT,
+  models: NAMES,
+  limits: { type: 'object' },
+  routes: NAMES,
+  networks: NAMES,
+  expires: TEXT,
+  disabled: FLAG,
+  strict: FLAG,
+}
+
+/** A key as the API tells it: never its secret. */
+export const KEY: Schema = objectOf(
+  {
+    name: TEXT,
+    source: { type: 'string', enum: ['file', 'store'] },
+    created: MOMENT,
+    secrets: COUNT,
+    warning: TEXT,
+    ...TERMS,
+  },
+  ['name', 'source'],
+)
+
+/** A key whose secret was made just now. */
+export const NEW_KEY: Schema = objectOf(
+  {
+    ...(KEY.properties as Readonly<Record<string, Schema>>),
+    secret: { type: 'string', description: 'Shown here alone.' },
+  },
+  ['name', 'source', 'secret'],
+)
+
+export function storedView({ name, created, secrets, terms }: StoredKey, { plan }: AdminHost): object {
+  const warning = plan.keys.has(name) ? 'the file has a key of that name, which wins: this one is refused' : undefined
+  return {
+    name,
+    source: 'store',
+    created,
+    secrets: secrets.length,
+    ...terms,
+    ...(warning === undefined ? {} : { warning }),
+  }
+}
+
+export function fileView(name: string, { models, disabled, strict, expires, secrets, absent }: KeyConfig): object {
+  const moment = expires === undefined ? {} : { expires: new Date(expires).toISOString() }
+  const warning = absent === undefined ? {} : { warning: absent }
+  return { name, source: 'file', secrets: secrets.length, models, disabled, strict, ...moment, ...warning }
+}
+
+/** Throws `invalid_request` where the terms do not fit. */
+export function mustFit(name: string, terms: KeyTerms, host: AdminHost): void {
+  const faults = host.faultsOf(name, terms)
+  if (faults.length > 0) throw new AdminError(400, 'invalid_request', faults.join('; '))
+}
+
+export function unknownKey(name: string, { plan }: AdminHost): AdminError {
+  const where = plan.keys.has(name) ? 'it is in the file, and can only be changed there' : 'the store has no such key'
+  return new AdminError(plan.keys.has(name) ? 409 : 404, plan.keys.has(name) ? 'conflict' : 'not_found', where)
+}

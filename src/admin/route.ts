@@ -1,0 +1,55 @@
+import type { JsonObject } from '../core/json.js'
+import type { AdminHost } from './host.js'
+
+/** JSON Schema, as OpenAPI 3.1 has it. */
+export type Schema = JsonObject
+
+/** One endpoint: the table of these is what the router serves, and what the OpenAPI document tells. */
+export interface AdminRoute {
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  /** `/admin/keys/{name}` */
+  readonly path: string
+  /** One line, for the document. */
+  readonly summary: string
+  /** Parameters of the query; all are optional, and others are refused. */
+  readonly query?: Readonly<Record<string, Schema>>
+  /** Of a JSON body; members that it does not name are refused. */
+  readonly body?: Schema
+  readonly status: number
+  readonly answer: Schema
+  /** Throws {@link AdminError}. */
+  handle(request: AdminRequest, host: AdminHost): Promise<unknown>
+}
+
+export interface AdminRequest {
+  readonly params: Readonly<Record<string, string>>
+  readonly query: Readonly<Record<string, string>>
+  /** Empty where there is none. */
+  readonly body: JsonObject
+}
+
+/** What a client of the admin API is told: `{ "error": { "type", "message" } }`. */
+export class AdminError extends Error {
+  override readonly name = 'AdminError'
+  readonly status: number
+  readonly type: string
+  /** Further members of the error. */
+  readonly more: object
+
+  constructor(status: number, type: string, message: string, more: object = {}) {
+    super(message)
+    this.status = status
+    this.type = type
+    this.more = more
+  }
+}
+
+export const TEXT: Schema = { type: 'string' }
+export const FLAG: Schema = { type: 'boolean' }
+export const COUNT: Schema = { type: 'integer', minimum: 0 }
+/** Milliseconds since the epoch. */
+export const MOMENT: Schema = { type: 'integer', description: 'Milliseconds since the epoch.' }
+
+export function objectOf(properties: Readonly<Record<string, Schema>>, required: readonly string[] = []): Schema {
+  return { type: 'object', properties, ...(required.length === 0 ? {} : { required: [...required] }) }
+}

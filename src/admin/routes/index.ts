@@ -1,0 +1,30 @@
+import type { AdminRoute } from '../route.js'
+import { config } from './config.js'
+import { drain } from './drain.js'
+import { generations } from './generations.js'
+import { createKey, listKeys } from './keys.js'
+import { models } from './models.js'
+import { changeKey, revokeKey, rotateKey, showKey } from './one-key.js'
+import { openApi } from './openapi.js'
+import { reload } from './reload.js'
+import { tasks } from './tasks.js'
+import { upstreams } from './upstreams.js'
+
+const ROUTES: readonly AdminRoute[] = [
+  config,
+  listKeys,
+  createKey,
+  showKey,
+  changeKey,
+  revokeKey,
+  rotateKey,
+  models,
+  upstreams,
+  tasks,
+  generations,
+  reload,
+  drain,
+]
+
+/** Every endpoint of the admin API. To add one, write a file with an {@link AdminRoute}, and add it here. */
+export const TABLE: readonly AdminRoute[] = [...ROUTES, openApi(ROUTES)]

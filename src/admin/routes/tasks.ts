@@ -1,0 +1,17 @@
+import { limitOf, PAGE_QUERY, pageOf } from '../pages.js'
+import { AdminError, type AdminRoute, TEXT } from '../route.js'
+
+export const tasks: AdminRoute = {
+  method: 'GET',
+  path: '/admin/tasks',
+  summary: 'Tasks that the gateway keeps; those of one key are adjacent, in the order in which they began.',
+  query: { ...PAGE_QUERY, kind: TEXT, owner: TEXT, state: TEXT, model: TEXT, upstream: TEXT },
+  status: 200,
+  answer: pageOf({ type: 'object' }),
+  async handle(request, host) {
+    const { limit: _, after, ...filter } = request.query
+    const page = await host.tasks(filter, limitOf(request), after)
+    if (page === undefined) throw new AdminError(400, 'invalid_parameter', 'after: expected `next` of a page before')
+    return page
+  },
+}

@@ -1,0 +1,140 @@
+import { hash, timingSafeEqual } from 'node:crypto'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer as createHttpsServer } from 'node:https'
+import type { AdminPlan } from '../core/config.js'
+import { GatewayError } from '../core/errors.js'
+import { isObject, type JsonObject } from '../core/json.js'
+import { StoreError } from '../core/store.js'
+import type { AdminHost } from './host.js'
+import { AdminError, type AdminRoute } from './route.js'
+import { checkBody, queryOf, routeOf } from './router.js'
+
+/** Largest body of a request, bytes. */
+const MAX_BODY_BYTES = 64 * 1024
+const MAX_HEAD_BYTES = 16 * 1024
+const MAX_CONNECTIONS = 100
+const HEADERS_TIMEOUT_MS = 10_000
+const REQUEST_TIMEOUT_MS = 30_000
+
+/** One line for each request that had the admin key, and for each that had not. */
+export type AdminLog = (fields: {
+  readonly admin: string
+  readonly status: number
+  readonly client: string | undefined
+  readonly error?: string
+}) => void
+
+export interface AdminTools {
+  readonly table: readonly AdminRoute[]
+  readonly host: AdminHost
+  readonly log: AdminLog
+}
+
+/** The admin listener. `settings` are those that it starts with; a changed key counts at once. */
+export function createAdminServer(settings: AdminPlan, tools: AdminTools): Server {
+  const { tls } = settings
+  const options = {
+    maxHeaderSize: MAX_HEAD_BYTES,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    headersTimeout: HEADERS_TIMEOUT_MS,
+  }
+  const server =
+    tls === undefined
+      ? createServer(options)
+      : createHttpsServer({ ...options, cert: tls.cert.content.reveal(), key: tls.key.content.reveal() })
+  server.maxConnections = MAX_CONNECTIONS
+  const digest = (): string | undefined => (tools.host.plan.admin ?? settings).digest
+  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+    void serve(request, response, digest(), tools)
+  })
+  return server
+}
+
+async function serve(
+  request: IncomingMessage,
+  response: ServerResponse,
+  digest: string | undefined,
+  tools: AdminTools,
+): Promise<void> {
+  const { method = '', url = '' } = request
+  const mark = url.indexOf('?')
+  const path = mark < 0 ? url : url.slice(0, mark)
+  let status: number
+  let body: unknown
+  let cause: unknown
+  try {
+    if (!isAllowed(request, digest))
+      throw new AdminError(401, 'unauthenticated', 'send the admin key as a Bearer token')
+    const { route, params } = routeOf(tools.table, method, path)
+    const query = queryOf(route, mark < 0 ? '' : url.slice(mark + 1))
+    const given = await bodyOf(request, route)
+    body = await route.handle({ params, query, body: given }, tools.host)
+    status = route.status
+  } catch (error) {
+    cause = error
+    const { status: told, type, message, more } = errorOf(error)
+    status = told
+    body = { error: { type, message, ...more } }
+  }
+  const error = status < 500 ? {} : { error: String(cause instanceof Error ? (cause.cause ?? cause) : cause) }
+  tools.log({ admin: `${method} ${path.slice(0, 200)}`, status, client: request.socket.remoteAddress, ...error })
+  answer(request, response, status, body)
+}
+
+/** The key alone, once, in the header alone; its digest is compared in constant time. */
+function isAllowed({ headersDistinct }: IncomingMessage, digest: string | undefined): boolean {
+  const [given = '', ...more] = headersDistinct.authorization ?? []
+  const [, presented] = /^bearer +([\x21-\x7e]{1,512})$/i.exec(given) ?? []
+  if (digest === undefined || presented === undefined || more.length > 0) return false
+  return timingSafeEqual(hash('sha256', presented, 'buffer'), Buffer.from(digest, 'hex'))
+}
+
+async function bodyOf(request: IncomingMessage, route: AdminRoute): Promise<JsonObject> {
+  const bytes = await bytesOf(request)
+  if (bytes.length === 0) {
+    checkBody(route, {})
+    return {}
+  }
+  if (route.body === undefined) throw new AdminError(400, 'invalid_request', 'this endpoint takes no body')
+  let given: unknown
+  try {
+    given = JSON.parse(bytes.toString('utf8'))
+  } catch {
+    throw new AdminError(400, 'invalid_request', 'the body is not JSON')
+  }
+  if (!isObject(given)) throw new AdminError(400, 'invalid_request', 'the body must be a JSON object')
+  checkBody(route, given)
+  return given
+}
+
+async function bytesOf(request: IncomingMessage): Promise<Buffer> {
+  const pieces: Buffer[] = []
+  let size = 0
+  for await (const piece of request as AsyncIterable<Buffer>) {
+    size += piece.length
+    if (size > MAX_BODY_BYTES) throw new AdminError(413, 'too_large', `a body has at most ${MAX_BODY_BYTES} bytes`)
+    pieces.push(piece)
+  }
+  return Buffer.concat(pieces)
+}
+
+function errorOf(error: unknown): AdminError {
+  if (error instanceof AdminError) return error
+  if (error instanceof StoreError || (error instanceof GatewayError && error.code === 'unavailable'))
+    return new AdminError(503, 'unavailable', 'the store cannot be used at the moment')
+  return new AdminError(500, 'internal', 'the gateway failed; its log says why')
+}
+
+function answer(request: IncomingMessage, response: ServerResponse, status: number, body: unknown): void {
+  const bytes = Buffer.from(`${JSON.stringify(body)}\n`)
+  response.writeHead(status, {
+    'content-type': 'application/json',
+    'content-length': bytes.length,
+    'cache-control': 'no-store',
+    ...(status === 401 ? { 'www-authenticate': 'Bearer' } : {}),
+    ...(status === 405 ? { allow: (body as { error: { allow: string[] } }).error.allow.join(', ') } : {}),
+    // The rest of a body that is not read must not be taken for the next request.
+    ...(request.complete ? {} : { connection: 'close' }),
+  })
+  response.end(bytes)
+}

@@ -1,0 +1,72 @@
+import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { AdminHost } from '../admin/host.js'
+import { TABLE } from '../admin/routes/index.js'
+import { createAdminServer } from '../admin/server.js'
+import type { AdminPlan } from '../core/config.js'
+import type { Kernel } from '../kernel/kernel.js'
+import type { Log } from '../sinks/log.js'
+import { listen } from './server.js'
+import { faultsOf } from './store-keys.js'
+import { TaskStore } from './task-store.js'
+
+/** Connections that wait to be accepted. */
+const BACKLOG = 64
+
+/** What the admin API does with the gateway. */
+interface Parts extends Pick<AdminHost, 'drain' | 'reload'> {
+  readonly kernel: Kernel
+  readonly running: () => Pick<AdminHost, 'plan' | 'config'>
+  readonly log: Log
+}
+
+/** The admin listener of a gateway, where its settings ask for one. */
+export class Admin {
+  readonly #settings: AdminPlan
+  readonly #server: Server
+
+  constructor(settings: AdminPlan, { kernel, running, log, drain, reload }: Parts) {
+    this.#settings = settings
+    const host: AdminHost = {
+      kernel,
+      drain,
+      reload,
+      get plan() {
+        return running().plan
+      },
+      get config() {
+        return running().config
+      },
+      faultsOf: (name, terms) => faultsOf(name, terms as Parameters<typeof faultsOf>[1], running().plan),
+      tasks: (filter, limit, after) =>
+        TaskStore.of(kernel.store, running().plan).page(filter as Parameters<TaskStore['page']>[0], limit, after),
+    }
+    this.#server = createAdminServer(settings, {
+      table: TABLE,
+      host,
+      log: fields => log[fields.error === undefined ? 'info' : 'error'](fields, 'admin request'),
+    })
+  }
+
+  /** `http://127.0.0.1:8081` */
+  get origin(): string {
+    const { address, port, family } = this.#server.address() as AddressInfo
+    const scheme = this.#settings.tls === undefined ? 'http' : 'https'
+    return `${scheme}://${family === 'IPv6' ? `[${address}]` : address}:${port}`
+  }
+
+  /** Throws {@link StartError} where the address cannot be used. */
+  async listen(): Promise<void> {
+    const { host, port } = this.#settings
+    await listen(
+      this.#server,
+      { host, port, backlog: BACKLOG },
+      { host: 'admin.host', port: 'admin.port or --admin-port' },
+    )
+  }
+
+  close(): void {
+    this.#server.close()
+    this.#server.closeAllConnections()
+  }
+}
