@@ -21,7 +21,7 @@ export interface AdminHost {
 }
 
 /** Which tasks to list; absent members do not restrict the list. */
-export interface TaskQuery {
+interface TaskQuery {
   readonly kind?: string
   readonly owner?: string
   readonly state?: string

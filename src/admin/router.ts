@@ -1,7 +1,7 @@
 import type { JsonObject } from '../core/json.js'
 import { AdminError, type AdminRequest, type AdminRoute, type Schema } from './route.js'
 
-export interface Found {
+interface Found {
   readonly route: AdminRoute
   readonly params: AdminRequest['params']
 }

@@ -17,14 +17,14 @@ const HEADERS_TIMEOUT_MS = 10_000
 const REQUEST_TIMEOUT_MS = 30_000
 
 /** One line for each request that had the admin key, and for each that had not. */
-export type AdminLog = (fields: {
+type AdminLog = (fields: {
   readonly admin: string
   readonly status: number
   readonly client: string | undefined
   readonly error?: string
 }) => void
 
-export interface AdminTools {
+interface AdminTools {
   readonly table: readonly AdminRoute[]
   readonly host: AdminHost
   readonly log: AdminLog
@@ -57,6 +57,7 @@ async function serve(
   tools: AdminTools,
 ): Promise<void> {
   const { method = '', url = '' } = request
+  const client = request.socket.remoteAddress
   const mark = url.indexOf('?')
   const path = mark < 0 ? url : url.slice(0, mark)
   let status: number
@@ -77,7 +78,7 @@ async function serve(
     body = { error: { type, message, ...more } }
   }
   const error = status < 500 ? {} : { error: String(cause instanceof Error ? (cause.cause ?? cause) : cause) }
-  tools.log({ admin: `${method} ${path.slice(0, 200)}`, status, client: request.socket.remoteAddress, ...error })
+  tools.log({ admin: `${method} ${path.slice(0, 200)}`, status, client, ...error })
   answer(request, response, status, body)
 }
 
@@ -110,7 +111,8 @@ async function bodyOf(request: IncomingMessage, route: AdminRoute): Promise<Json
 async function bytesOf(request: IncomingMessage): Promise<Buffer> {
   const pieces: Buffer[] = []
   let size = 0
-  for await (const piece of request as AsyncIterable<Buffer>) {
+  // The answer still needs the connection of a request that is not read to its end.
+  for await (const piece of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     size += piece.length
     if (size > MAX_BODY_BYTES) throw new AdminError(413, 'too_large', `a body has at most ${MAX_BODY_BYTES} bytes`)
     pieces.push(piece)

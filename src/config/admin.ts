@@ -11,7 +11,7 @@ import { quoted } from './report.js'
 /** Where the admin key is, unless the file says. */
 const USUAL_SECRET: RawKeySecret = { env: 'GATEWAY_ADMIN_KEY', generate: true }
 
-/** The admin listener; `port` of the command line wins over the file, and 0 is none. */
+/** The admin listener; `port` of the command line wins over the file, and 0 switches it off. */
 export function readAdmin(
   written: RawAdmin | undefined,
   site: Site,

@@ -71,7 +71,7 @@ export class TaskStore {
     for await (const { task } of this.entries(filter)) yield task
   }
 
-  /** At most so many of them behind a cursor, which is the `next` of the page before; undefined for a text that is none. */
+  /** At most so many of them behind a cursor, which is the `next` of the page before; undefined if the cursor is invalid. */
   async page(filter: TaskFilter, limit: number, after: string | undefined): Promise<TaskPage | undefined> {
     const from = after === undefined ? undefined : decodeCursor(after)
     if (after !== undefined && from === undefined) return undefined
@@ -156,7 +156,7 @@ function encodeCursor(cursor: Cursor): string {
   return Buffer.from(JSON.stringify(cursor)).toString('base64url')
 }
 
-/** Undefined for a text that is none. */
+/** Undefined if the text is invalid. */
 function decodeCursor(text: string): Cursor | undefined {
   try {
     const { kind, owner, created, key } = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'))
