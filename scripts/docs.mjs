@@ -12,6 +12,7 @@ const root = new URL('../', import.meta.url)
 const check = process.argv.includes('--check')
 
 const pages = {
+  'docs/audit.md': audit,
   'docs/reference/configuration.md': configuration,
   'docs/errors.md': errors,
   'docs/faults.md': faults,
@@ -48,6 +49,13 @@ async function errors() {
     ([code, { status, retry, meaning }]) => `| \`${code}\` | ${status} | ${retries[retry]} | ${meaning} |`,
   )
   return ['| Code | Status | Worth another try | Meaning |', '|---|---|---|---|', ...rows].join('\n')
+}
+
+/** The columns of `gateway audit`, as the command judges by them. */
+async function audit() {
+  const { COLUMNS } = await built('runtime/audit/columns.js')
+  const rows = COLUMNS.map(({ name, shows, hole }) => `| ${name} | ${shows} | ${hole} |`)
+  return ['| Column | Shows | It is a hole if |', '|---|---|---|', ...rows].join('\n')
 }
 
 /** The simulator's own tables: what it speaks, the words that it listens to, and the faults. */

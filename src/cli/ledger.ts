@@ -21,10 +21,11 @@ export const ledgerCommand: Define = (parent, io, end) => {
 }
 
 async function verify(file: string, options: Options, io: Io): Promise<number> {
-  const { plan } = await mustLoad(file, await withVariables(io, options))
-  const { checkLedger } = await import('../runtime/ledger-check.js')
+  const { plan, config } = await mustLoad(file, await withVariables(io, options))
+  const { budgetAccounts, checkLedger } = await import('../runtime/ledger-check.js')
   return await withLedger(plan, async ledger => {
-    const report = await checkLedger(ledger, { timeZone: 'UTC' })
+    const { timeZone = 'UTC' } = plan.accounting ?? {}
+    const report = await checkLedger(ledger, { timeZone, expected: budgetAccounts(config, timeZone) })
     const agrees = report.differing === 0
     print(io.stdout, options.json ? JSON.stringify({ agrees, ...report }, undefined, 2) : textOf(report, io))
     return agrees ? EXIT.ok : EXIT.failed

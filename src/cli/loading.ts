@@ -3,7 +3,7 @@ import type { SecretsMode } from '../config/context.js'
 import type { Config } from '../core/config.js'
 import type { Plan } from '../core/plan.js'
 import type { Problem } from '../core/problems.js'
-import type { LoadedPlan } from '../runtime/load.js'
+import type { LocatedPlan } from '../runtime/load.js'
 import { CommandError, coloured, EXIT, type Io, type Output } from './io.js'
 import { readAll } from './read-all.js'
 
@@ -27,14 +27,14 @@ export async function givenText(file: string, io: Io): Promise<{ readonly text?:
 }
 
 /** Reads and compiles a file without making keys. Throws {@link CommandError} where there is no such file. */
-export async function check(file: string, io: Io, secrets: SecretsMode = 'leave'): Promise<LoadedPlan> {
+export async function check(file: string, io: Io, secrets: SecretsMode = 'leave'): Promise<LocatedPlan> {
   const given = await givenText(file, io)
-  const [{ loadPlan }, { generatedKey }] = await Promise.all([
+  const [{ loadLocated }, { generatedKey }] = await Promise.all([
     import('../runtime/load.js'),
     import('../runtime/generated-keys.js'),
   ])
   const generated = (name: string, folder: string) => generatedKey(folder, name, false)
-  return loadPlan({ file, env: io.env, generated, secrets, ...given })
+  return loadLocated({ file, env: io.env, generated, secrets, ...given })
 }
 
 /** For commands that need a plan: prints the problems on stderr, and ends the command if there is no plan. */

@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander'
+import { auditCommand } from './audit.js'
 import { type Define, example, version } from './command.js'
 import { explainCommand } from './explain.js'
 import { initCommand } from './init.js'
@@ -19,6 +20,7 @@ const COMMANDS: readonly Define[] = [
   validateCommand,
   explainCommand,
   routesCommand,
+  auditCommand,
   keysCommand,
   storeCommand,
   tasksCommand,

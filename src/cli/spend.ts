@@ -81,7 +81,7 @@ function asTable(spending: Spending, by: SpentBy, io: Io): string {
   return total.unpriced === 0 ? text : `${text}\n${total.unpriced} of these had no price and are counted as free`
 }
 
-/** RFC 4180, with the same columns whatever was used. */
+/** RFC 4180, always with the same columns. */
 function asCsv({ groups, other, total }: Spending, by: SpentBy): string {
   const line = (kind: string, name: string, { requests, failed, cost, estimated, unpriced, units }: Spent): string =>
     [

@@ -83,8 +83,8 @@ export interface StoredEntry {
 
 export const NOTHING_SPENT: Tally = { spent: 0, held: 0 }
 
-/** What one commit may hold; with more it is split. A commit over it is refused however often it is repeated. */
-export const MAX_COMMIT = { leases: 8192, entries: 1024 } as const
+/** What one commit may hold; with more it is split. */
+export const MAX_COMMIT = { leases: 1000, entries: 1000 } as const
 /** Largest entry, bytes. */
 export const MAX_ENTRY_BYTES = 32 * 1024
 

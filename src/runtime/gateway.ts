@@ -91,7 +91,7 @@ export class Gateway {
     this.#store = store
     this.#log = openLog(plan.log.level, options.log)
     state.attach(this.#log)
-    this.#sweeper = new Sweeper(store, state)
+    this.#sweeper = new Sweeper(store, state, () => this.plan.accounting?.ledger?.retention)
     const pipeline = new Pipeline(options.features ?? FEATURES)
     this.#kernel = new Kernel(new Generation(plan, 1, this.#pools, embedded), this.#log, store, pipeline)
     this.#sockets = new Sockets(this.#kernel, pipeline)

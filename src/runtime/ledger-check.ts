@@ -1,3 +1,7 @@
+import type { ScopeLimits, ScopeType, Window } from '../core/bounds.js'
+import type { Config } from '../core/config.js'
+import { accountName } from '../features/limits/account.js'
+import { Windows } from '../features/limits/windows.js'
 import type { LedgerPlaces, LedgerStore } from './ledger-store.js'
 
 /** Most accounts whose entries are added up at once; more of them are compared in several passes. */
@@ -30,7 +34,7 @@ export interface LedgerReport {
   readonly uncovered: number
   /** The last day that has been dropped. */
   readonly droppedUntil: string | undefined
-  /** Accounts of windows that have ended, which the store does not keep any more. */
+  /** Accounts of windows that have ended, which the store has forgotten. */
   readonly forgotten: number
 }
 
@@ -51,12 +55,34 @@ export async function checkLedger(ledger: LedgerStore, options: Options): Promis
   return check.report
 }
 
+/** The accounts of the budgets that a configuration declares, in the windows of this moment. */
+export function budgetAccounts(
+  { keys, groups, models, upstreams }: Pick<Config, 'keys' | 'groups' | 'models' | 'upstreams'>,
+  timeZone: string,
+): readonly string[] {
+  const windows = new Windows(timeZone)
+  const now = Date.now()
+  const namesOf = (type: ScopeType, holders: Readonly<Record<string, { readonly limits?: ScopeLimits }>>): string[] =>
+    Object.entries(holders).flatMap(([name, { limits }]) =>
+      (limits?.bounds ?? []).flatMap(({ unit, window }) =>
+        unit === 'budget' ? [accountName({ type, name }, unit, window, windows.at(window, now))] : [],
+      ),
+    )
+  return [
+    ...namesOf('key', keys),
+    ...namesOf('group', groups),
+    ...namesOf('model', models),
+    ...namesOf('upstream', upstreams),
+  ]
+}
+
 /** Hashes of accounts are whole numbers below it. */
 const HASHES = 2 ** 32
 
 class Check {
   readonly #ledger: LedgerStore
   readonly #timeZone: string
+  readonly #windows: Windows
   readonly #expected: readonly string[]
   readonly #maxAccounts: number
   readonly #differences: Difference[] = []
@@ -71,6 +97,7 @@ class Check {
   constructor(ledger: LedgerStore, { timeZone, expected = [], maxAccounts = MAX_ACCOUNTS }: Options) {
     this.#ledger = ledger
     this.#timeZone = timeZone
+    this.#windows = new Windows(timeZone)
     this.#expected = expected
     this.#maxAccounts = maxAccounts
   }
@@ -143,7 +170,7 @@ class Check {
     if (isMoving && !isLast) return false
     const counts = this.#counts
     if (isMoving) counts.moving++
-    else if (spent < entries && spent === 0 && hasEnded(account, this.#timeZone)) counts.forgotten++
+    else if (spent < entries && spent === 0 && hasEnded(account, this.#windows)) counts.forgotten++
     else if (entries < spent && this.isUncovered(account)) counts.uncovered++
     else {
       counts.accounts++
@@ -172,12 +199,10 @@ function windowOf(account: string): string {
   return / (\d{4}-\d\d[-\dT:]*)$/.exec(account)?.[1] ?? ''
 }
 
-/** Whether the account's window is over in its time zone. */
-function hasEnded(account: string, timeZone: string): boolean {
-  const window = windowOf(account)
-  // As ISO 8601 writes it, with a blank between day and time.
-  const now = new Date().toLocaleString('sv-SE', { timeZone }).replace(' ', 'T')
-  return window !== '' && window < now.slice(0, window.length)
+/** Whether the account's window is over. Labels of windows are in the order of time. */
+function hasEnded(account: string, windows: Windows): boolean {
+  const [, kind, label] = / (second|minute|hour|day|month) (\S+)$/.exec(account) ?? []
+  return kind !== undefined && label !== undefined && label < windows.at(kind as Window, Date.now()).label
 }
 
 /** FNV-1a, 32 bits. */

@@ -85,7 +85,7 @@ export class LedgerStore {
   }
 }
 
-/** Throws {@link StoreError} where the entry is none of ours. */
+/** Throws {@link StoreError} if the entry is not a record. */
 function recordOf(day: string, sequence: number, value: Uint8Array): LedgerRecord {
   try {
     const record: unknown = JSON.parse(Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('utf8'))

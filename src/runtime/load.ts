@@ -53,6 +53,18 @@ export interface Running {
   readonly config: Config
 }
 
+/** A plan, and where each part of the configuration is written. */
+export interface LocatedPlan extends LoadedPlan {
+  readonly locate: Loaded['locate']
+}
+
+/** For commands that find problems of their own. What `locate` knows is as large as the files. */
+export async function loadLocated(options: LoadOptions): Promise<LocatedPlan> {
+  const { secrets = 'leave' } = options
+  const loaded = await load({ ...orderOf(options), secrets })
+  return { ...(await compiled(loaded, options, atOnce)), locate: loaded.locate }
+}
+
 /** File to plan: what `validate` does, and `serve` before it starts. */
 export async function loadPlan(options: LoadOptions): Promise<LoadedPlan> {
   const { secrets = 'leave' } = options

@@ -3,7 +3,7 @@ import { run } from './bin.js'
 
 const GROUPS = ['keys', 'store', 'tasks', 'ledger']
 const COMMANDS = [
-  ...['serve', 'validate', 'explain', 'routes', 'keys', 'keys new', 'store', 'store check', 'store migrate'],
+  ...['serve', 'validate', 'explain', 'routes', 'audit', 'keys', 'keys new', 'store', 'store check', 'store migrate'],
   ...[
     'tasks',
     'tasks list',

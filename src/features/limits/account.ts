@@ -107,7 +107,12 @@ export class Account {
 }
 
 /** `key:alice budget day 2026-11-23`, `group:research in_flight` */
-export function accountName(scope: Scope, unit: Unit, window?: Bound['window'], span?: Span): string {
+export function accountName(
+  scope: Pick<Scope, 'type' | 'name'>,
+  unit: Unit,
+  window?: Bound['window'],
+  span?: Span,
+): string {
   const parts = [`${scope.type}:${visible(scope.name)}`, unit, window, span?.label]
   return parts.filter(part => part !== undefined && part !== '').join(' ')
 }

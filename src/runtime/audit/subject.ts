@@ -1,0 +1,101 @@
+import type { ScopeLimits, ScopeType } from '../../core/bounds.js'
+import type { Config, KeyConfig } from '../../core/config.js'
+import { Glob } from '../../core/glob.js'
+import type { Exchange, Plan, Route } from '../../core/plan.js'
+import type { Stage } from '../../kernel/stages.js'
+import type { StageNames } from './chains.js'
+
+export type LimitName = 'requests' | 'tokens' | 'in_flight' | 'streams' | 'max_output' | 'body' | 'budget'
+
+/** What the columns of the audit judge: a route, or the paths that no route has. */
+export interface Subject {
+  readonly route: Route | undefined
+  /** Names of the stages that take part in a phase. */
+  stages(phase: keyof Stage): readonly string[]
+  /** How its requests may be served: one for each different pair of target and model. */
+  readonly exchanges: readonly Exchange[]
+  readonly file: FileFacts
+}
+
+/** What the whole configuration declares. */
+interface FileFacts {
+  /** Which kinds of holders have a limit. */
+  readonly limits: ReadonlyMap<LimitName, readonly ScopeType[]>
+  /** Whether the ledger is written. */
+  readonly hasLedger: boolean
+  /** Whether keys or groups name the routes or networks that they may use. */
+  readonly restrictsCallers: boolean
+  /** Names of keys without every model that may use a route. */
+  restricted(route: string): readonly string[]
+}
+
+/** Every route of the plan, and at the end the paths that no route has. */
+export function* subjectsOf(plan: Plan, config: Config, names: StageNames): Generator<Subject, void, void> {
+  const file = fileFacts(plan, config)
+  const models = Object.keys(config.models).map(pattern => pattern.replaceAll('*', 'x'))
+  for (const route of [...plan.routes, undefined]) {
+    const stages = (phase: keyof Stage): readonly string[] => names.get(route)?.get(phase) ?? []
+    yield { route, stages, exchanges: route === undefined ? [] : exchangesOf(route, models), file }
+  }
+}
+
+/** Whether requests of the route are sent to upstreams: the only ones that cost. */
+export function asksUpstream(route: Route | undefined): boolean {
+  return route?.lane === 'exchange' || route?.task?.action === 'submit'
+}
+
+function exchangesOf(route: Route, models: readonly string[]): readonly Exchange[] {
+  if (!asksUpstream(route)) return []
+  const names = route.model === undefined ? ['', ...(route.task === undefined ? [] : models)] : models
+  const found = new Set<Exchange>()
+  for (const name of names) {
+    for (const { exchanges } of route.resolve(name)?.groups ?? []) for (const one of exchanges) found.add(one)
+  }
+  return [...found]
+}
+
+function fileFacts({ accounting }: Plan, { keys, groups, models, upstreams }: Config): FileFacts {
+  const limits = new Map<LimitName, ScopeType[]>()
+  const holders: readonly (readonly [ScopeType, Readonly<Record<string, { readonly limits?: ScopeLimits }>>])[] = [
+    ['key', keys],
+    ['group', groups],
+    ['model', models],
+    ['upstream', upstreams],
+  ]
+  for (const [type, named] of holders) {
+    for (const name of new Set(Object.values(named).flatMap(one => limitsIn(one.limits)))) {
+      limits.set(name, [...(limits.get(name) ?? []), type])
+    }
+  }
+  const callers = [...Object.values(keys), ...Object.values(groups)]
+  const restricted = Object.entries(keys).filter(([, key]) => !key.disabled && !hasAllModels(key, groups))
+  return {
+    limits,
+    hasLedger: accounting?.ledger !== undefined,
+    restrictsCallers: callers.some(({ routes, networks }) => routes !== undefined || networks !== undefined),
+    restricted: route => restricted.filter(([, key]) => mayUse(key, groups, route)).map(([name]) => name),
+  }
+}
+
+function limitsIn(limits: ScopeLimits | undefined): readonly LimitName[] {
+  if (limits === undefined) return []
+  const units = limits.bounds.map(({ unit }) => unit)
+  return [
+    ...units,
+    ...(['in_flight', 'streams', 'max_output', 'body'] as const).filter(name => limits[name] !== undefined),
+  ]
+}
+
+/** The key and the groups that it is in, from the inside out. */
+function* chainOf(key: KeyConfig, groups: Config['groups']): Generator<Partial<Pick<KeyConfig, 'models' | 'routes'>>> {
+  yield key
+  for (let group = groups[key.group ?? '']; group !== undefined; group = groups[group.group ?? '']) yield group
+}
+
+function hasAllModels(key: KeyConfig, groups: Config['groups']): boolean {
+  return [...chainOf(key, groups)].every(({ models }) => models === undefined || models.includes('*'))
+}
+
+function mayUse(key: KeyConfig, groups: Config['groups'], route: string): boolean {
+  return [...chainOf(key, groups)].every(({ routes }) => routes?.some(text => new Glob(text).matches(route)) ?? true)
+}
