@@ -31,8 +31,8 @@ export interface Commit {
   /** Until when the store remembers the number at least, milliseconds since the epoch. */
   readonly remembered: number
   /**
-   * Milliseconds since the epoch, by the writer's clock. Leases and accounts end by the clock of the process that commits next, so the
-   * clocks of processes may differ by less than the time that is left of a lease when it is renewed.
+   * Milliseconds since the epoch, by the writer's clock. Leases and accounts end by the clock of the process that commits
+   * next. So a writer stops using a lease some time before it ends: by as much may the clocks of processes differ.
    */
   readonly now: number
   /** They are changed in their order, at most {@link MAX_COMMIT}`.leases`. */
@@ -83,8 +83,8 @@ export interface StoredEntry {
 
 export const NOTHING_SPENT: Tally = { spent: 0, held: 0 }
 
-/** What one commit may hold; with more it is split. */
-export const MAX_COMMIT = { leases: 1000, entries: 1000 } as const
+/** What one commit may hold; with more it is split. A commit over it is refused however often it is repeated. */
+export const MAX_COMMIT = { leases: 8192, entries: 1024 } as const
 /** Largest entry, bytes. */
 export const MAX_ENTRY_BYTES = 32 * 1024
 

@@ -31,8 +31,8 @@ end
 
 /**
  * KEYS writer, days, then account and ends of each lease, then the streams of days.
- * ARGV now, number, when the server forgets the writer, count of leases; of each: lease, expires, bound, spend, hold, until;
- * count of days; their names; of each entry: index of its day, value.
+ * ARGV now, number, when the server forgets the writer, count of leases; of each, with spaces between: lease, expires, bound,
+ * spend, hold, until; count of days; their names; of each entry: index of its day, value.
  * Answers spent, held and the lease's amount, of each lease.
  */
 export const COMMIT = script(`${ACCOUNTS}
@@ -49,14 +49,14 @@ end
 
 if isRepeated then
   for i = 1, leases do
-    local a, lease = accounts[KEYS[1 + 2 * i]], ARGV[6 * i - 1]
+    local a, lease = accounts[KEYS[1 + 2 * i]], string.match(ARGV[4 + i], '^%S+')
     local held = not a.isNew and not a.gone[lease] and redis.call('HGET', a.key, '=' .. lease)
     answer(a, tonumber(held or 0))
   end
   return answers
 end
 
-local at = 5 + 6 * leases
+local at = 5 + leases
 local days = tonumber(ARGV[at])
 local sequences = {}
 for day = 1, days do
@@ -78,18 +78,20 @@ for _, a in pairs(accounts) do
   end
 end
 for i = 1, leases do
-  local a, first = accounts[KEYS[1 + 2 * i]], 6 * i - 1
-  local lease, bound, spend, hold = ARGV[first], tonumber(ARGV[first + 2]), tonumber(ARGV[first + 3]), tonumber(ARGV[first + 4])
+  local a = accounts[KEYS[1 + 2 * i]]
+  local lease, ends, bound, spend, hold, lasts = string.match(ARGV[4 + i], '(%S+) (%S+) (%S+) (%S+) (%S+) (%S+)')
   local before = tonumber(redis.call('HGET', a.key, '=' .. lease) or 0)
-  local left = math.max(0, before - spend)
-  a.spent = a.spent + spend
+  local left = math.max(0, before - tonumber(spend))
+  a.spent = a.spent + tonumber(spend)
   a.held = a.held + left - before
-  local held = math.min(hold, left + math.max(0, bound - a.spent - a.held))
+  local held = math.min(tonumber(hold), left + math.max(0, tonumber(bound) - a.spent - a.held))
   a.held = a.held + held - left
-  a.expires = math.max(a.expires, tonumber(ARGV[first + 1]))
+  if a.expires < tonumber(ends) then a.expires, a.isLonger = tonumber(ends), true end
   if held > 0 then
+    -- The ends may be a new key, which does not expire yet.
+    if before == 0 then a.isLonger = true end
     redis.call('HSET', a.key, '=' .. lease, text(held))
-    redis.call('ZADD', a.ends, ARGV[first + 5], lease)
+    redis.call('ZADD', a.ends, lasts, lease)
   elseif before > 0 then
     redis.call('HDEL', a.key, '=' .. lease)
     redis.call('ZREM', a.ends, lease)
@@ -98,8 +100,10 @@ for i = 1, leases do
 end
 for _, a in pairs(accounts) do
   redis.call('HSET', a.key, 's', text(a.spent), 'h', text(a.held), 'x', text(a.expires))
-  redis.call('PEXPIREAT', a.key, text(a.expires + 3600000))
-  redis.call('PEXPIREAT', a.ends, text(a.expires + 3600000))
+  if a.isLonger then
+    redis.call('PEXPIREAT', a.key, text(a.expires + 3600000))
+    redis.call('PEXPIREAT', a.ends, text(a.expires + 3600000))
+  end
 end
 for day = 1, days do redis.call('SADD', KEYS[2], ARGV[at + day]) end
 for i = at + days + 1, #ARGV, 2 do

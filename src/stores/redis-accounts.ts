@@ -43,7 +43,9 @@ export class RedisAccounts implements Accounts {
     ]
     const values = [
       ...[now, number, remembered + CLOCK_MARGIN_MS, leases.length],
-      ...leases.flatMap(({ lease, expires, bound, spend, hold, until }) => [lease, expires, bound, spend, hold, until]),
+      ...leases.map(
+        ({ lease, expires, bound, spend, hold, until }) => `${lease} ${expires} ${bound} ${spend} ${hold} ${until}`,
+      ),
       ...[days.length, ...days],
       ...entries.flatMap(({ day, value }) => [days.indexOf(day) + 1, Buffer.from(value)]),
     ]

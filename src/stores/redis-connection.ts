@@ -12,6 +12,8 @@ const MAX_WAITING_COMMANDS = 10_000
 const MAX_SILENT_TIMEOUTS = 3
 /** Extra time of a command for each byte that it carries, milliseconds: 10 MB a second. */
 const MS_PER_BYTE = 1 / 10_000
+/** The same for each of its arguments, milliseconds: a commit of a thousand leases is one script. */
+const MS_PER_ARGUMENT = 1 / 20
 /** Time in which a recovered server should accept this connection, milliseconds. */
 const RECOVERY_TIMEOUT_MS = 1000
 /** How often the connection to a read-only server is renewed, milliseconds. */
@@ -87,7 +89,7 @@ export class RedisConnection {
     this.#waiting++
     try {
       const bytes = values.reduce<number>((sum, value) => sum + (Buffer.isBuffer(value) ? value.length : 0), 0)
-      const timeoutMs = this.#timeout + bytes * MS_PER_BYTE
+      const timeoutMs = this.#timeout + bytes * MS_PER_BYTE + values.length * MS_PER_ARGUMENT
       const sent = this.#client.callBuffer(command, ...values)
       const answer = await withTimeout(sent, timeoutMs, () => this.late(), this.#lastHeard)
       this.onReply()

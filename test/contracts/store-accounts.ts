@@ -123,6 +123,14 @@ export function accountContract(check: Check): void {
     t.same(await change(store, 2, next, START + 2 * HOUR), { spent: 1, held: 99, lease: 99 })
   })
 
+  check('what never ends is kept', async (t, store) => {
+    const never = { expires: 8.65e15, until: 8.64e15 }
+    t.same(await change(store, 1, { spend: 3, hold: 50, ...never }), { spent: 3, held: 50, lease: 50 })
+    await store.sweep(START + 1000 * 24 * HOUR, 10)
+    t.same(await store.accounts.read([ACCOUNT], START + 1000 * 24 * HOUR), [{ spent: 3, held: 50 }])
+    t.same(await change(store, 2, { spend: 1, hold: 0, ...never }), { spent: 4, held: 0, lease: 0 })
+  })
+
   check('clocks of processes may differ', async (t, store) => {
     await change(store, 1, { hold: 60, until: START + MINUTE })
     const ahead = START + MINUTE / 2

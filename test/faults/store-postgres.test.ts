@@ -5,6 +5,7 @@ import t from 'tap'
 import { StoreError } from '../../src/core/store.js'
 import { openStore } from '../../src/runtime/stores.js'
 import { PostgresStore } from '../../src/stores/postgres.js'
+import { MIGRATIONS } from '../../src/stores/postgres-migrations.js'
 import { draft } from '../contracts/store-stage.js'
 import { attempt, spending, sums } from '../helpers/spenders.js'
 import { standStill } from '../helpers/stand-still.js'
@@ -104,6 +105,50 @@ t.test('F-S4 and its kin', { skip: withoutPostgres }, async t => {
     await store.close()
   })
 
+  t.test('F-S5 a commit that was not answered in time counts once', async t => {
+    await reset()
+    const store = await openStore(postgresConfig('/', server.port, { timeout: 1000 }))
+    await store.accounts.commit(spending('a', 1))
+    const locker = await admin()
+    await locker.query('BEGIN')
+    await locker.query('LOCK TABLE gateway.ledger_days IN ACCESS EXCLUSIVE MODE')
+    t.equal(await attempt(store, spending('a', 2)), 'failed')
+    await locker.query('ROLLBACK')
+    await locker.end()
+    t.same(await sums(store), { spent: 0, held: 5, entries: 0 }, 'all of it was undone')
+    await Promise.all(Array.from({ length: 5 }, () => store.accounts.commit(spending('a', 2))))
+    t.same(await sums(store), { spent: 3, held: 0, entries: 3 })
+    await store.close()
+  })
+
+  t.test('commits of the same accounts in any order never deadlock, nor do sweeps and dropped days', async t => {
+    await reset()
+    const stores = [
+      await openStore(postgresConfig('/', server.port)),
+      await openStore(postgresConfig('/', server.port)),
+    ]
+    const now = Date.now()
+    const work = Array.from({ length: 120 }, async (_, n) => {
+      const accounts = stores[n % 2]?.accounts
+      const names = Array.from({ length: 12 }, (_, at) => `account ${(at * (n % 11) + 3 * n) % 13}`)
+      const leases = names.map(account => ({
+        ...{ account, lease: `w${n}`, bound: 1e6, spend: 1, hold: n % 3, until: now + (n % 5) },
+        expires: now + (n % 7 === 0 ? 5 : 3_600_000),
+      }))
+      const days = n % 2 ? ['2027-01-15', '2027-01-16'] : ['2027-01-16', '2027-01-15']
+      const entries = days.map(day => ({ day, value: Buffer.from('{}') }))
+      await accounts?.commit({ writer: `w${n}`, number: 1, remembered: now, now: now + (n % 10), leases, entries })
+      if (n % 10 === 0) await stores[n % 2]?.sweep(now + 10, 50)
+      if (n % 30 === 0) await accounts?.dropDay('2027-01-15')
+    })
+    await Promise.all(work)
+    for (const store of stores) await store.close()
+    const client = await admin()
+    const { rows } = await client.query("SELECT deadlocks FROM pg_stat_database WHERE datname = 'gateway'")
+    t.same(rows, [{ deadlocks: '0' }])
+    await client.end()
+  })
+
   t.test('F-S4 a server that hangs is away until it answers', { skip: process.platform !== 'linux' }, async t => {
     await reset()
     const { events, told } = heard()
@@ -165,6 +210,23 @@ t.test('F-S4 and its kin', { skip: withoutPostgres }, async t => {
     for (const [n, store] of stores.entries()) t.ok(await store.create(lasting(`k${n}`)))
     t.equal((await stores[0]?.list('things', 'ann', { order: 'ascending', limit: 10 }))?.length, 6)
     for (const store of stores) await store.close()
+  })
+
+  t.test('F-S8 tables of the first version are brought to this one', async t => {
+    await reset()
+    const client = await admin()
+    await client.query('CREATE SCHEMA gateway')
+    await client.query('SET search_path = gateway')
+    for (const command of MIGRATIONS[0] ?? []) await client.query(command)
+    await client.query('CREATE TABLE schema_version AS SELECT 1 AS version')
+    const store = await openStore(postgresConfig('/', server.port))
+    await store.accounts.commit(spending('a', 1))
+    await store.accounts.commit(spending('a', 2))
+    t.same(await sums(store), { spent: 3, held: 0, entries: 3 })
+    t.ok(await store.create(lasting('a')))
+    t.same((await client.query("SELECT to_regclass('counters') AS old")).rows, [{ old: null }])
+    await client.end()
+    await store.close()
   })
 
   t.test('F-S8 a schema of a newer version is left alone', async t => {

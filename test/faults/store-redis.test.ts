@@ -248,6 +248,60 @@ t.test(
   },
 )
 
+t.test('F-S5 a commit that was not answered in time counts once', { skip: withoutRedis }, async t => {
+  const server = await startRedis(t)
+  const { store } = await stocked(t, server.port, TIMEOUT)
+  await store.accounts.commit(spending('a', 1))
+  for (let round = 0; round < 3; round++) {
+    server.process.kill('SIGSTOP')
+    const writers = [`a${round}`, `b${round}`]
+    const late = await Promise.all(writers.map(writer => attempt(store, spending(writer, 2))))
+    t.same(late, ['failed', 'failed'])
+    server.process.kill('SIGCONT')
+    for (const writer of writers) while ((await attempt(store, spending(writer, 2))) === 'failed') await setImmediate()
+  }
+  t.same(await sums(store), { spent: 18, held: 5, entries: 18 })
+})
+
+t.test('F-S3 a commit that the server cannot take wholly changes nothing', { skip: withoutRedis }, async t => {
+  const server = await startRedis(t)
+  const store = await openStore(redisConfig('/', server.port))
+  t.teardown(() => store.close())
+  const admin = new Redis(server.port, '127.0.0.1')
+  t.teardown(() => admin.disconnect())
+  await store.accounts.commit(spending('a', 1))
+  await admin.config('SET', 'maxmemory', '1')
+  t.match(await faultOf(store.accounts.commit(spending('a', 2))), /^full: .* has no memory left/)
+  await admin.config('SET', 'maxmemory', '0')
+  t.same(await sums(store), { spent: 0, held: 5, entries: 0 })
+  for (const key of ['l:2027-01-15', 'd', 'e:key:ann budget total', 'w:a']) {
+    const name = `{gateway:a}${key}`
+    const kept = await admin.dumpBuffer(name)
+    await admin.del(name)
+    await admin.hset(name, 'mine', 'own')
+    t.match(await faultOf(store.accounts.commit(spending('a', 2))), /^unavailable: .* foreign value/, key)
+    await admin.del(name)
+    if (kept !== null) await admin.restore(name, 0, kept)
+    t.same(await sums(store), { spent: 0, held: 5, entries: 0 }, key)
+  }
+  await store.accounts.commit(spending('a', 2))
+  t.same(await sums(store), { spent: 3, held: 0, entries: 3 })
+})
+
+t.test('accounts, leases and writers expire by the server’s own clock', { skip: withoutRedis }, async t => {
+  const server = await startRedis(t)
+  const store = await openStore(redisConfig('/', server.port))
+  t.teardown(() => store.close())
+  const admin = new Redis(server.port, '127.0.0.1')
+  t.teardown(() => admin.disconnect())
+  await store.accounts.commit(spending('a', 1))
+  await store.accounts.commit(spending('a', 2))
+  for (const key of await admin.keys('{gateway:a}*')) {
+    const isLasting = /\}(d|l:.*)$/.test(key)
+    t.equal((await admin.pttl(key)) > 0, !isLasting, key)
+  }
+})
+
 t.test('F-S8 a store of a newer version is left alone', { skip: withoutRedis }, async t => {
   const server = await startRedis(t)
   const admin = new Redis(server.port, '127.0.0.1')

@@ -1,4 +1,5 @@
 import t from 'tap'
+import type { Commit } from '../../src/core/accounts.js'
 import { MemoryStore } from '../../src/stores/memory.js'
 import { draft, storeContract } from '../contracts/store.js'
 
@@ -7,6 +8,12 @@ storeContract(t, (test, clock) => {
   test.teardown(() => store.close())
   return async () => store
 })
+
+const LATER = draft('x').created + 1000
+const spends = (writer: string, account: string, expires = LATER, entries: Commit['entries'] = []): Commit => {
+  const change = { account, lease: writer, bound: 100, spend: 1, hold: 0, until: LATER }
+  return { writer, number: 1, remembered: LATER, now: now(), leases: [{ ...change, expires }], entries }
+}
 
 const now = (): number => draft('x').created
 
@@ -34,4 +41,41 @@ t.test('removed records leave nothing behind', async t => {
   if (made !== undefined) await store.replace(made, { value: Buffer.alloc(5000) })
   await store.delete(draft('a'))
   t.same(store.size, { records: 0, bytes: 0 })
+})
+
+t.test('accounts and writers over their bounds are refused, and expired ones make room', async t => {
+  const { accounts } = new MemoryStore({ accounts: 3, writers: 4 }, now)
+  for (const name of ['a', 'b', 'c']) await accounts.commit(spends(name, name, name === 'b' ? LATER - 1 : LATER))
+  await t.rejects(accounts.commit(spends('d', 'd')), { name: 'StoreError', fault: 'full' })
+  t.same(await accounts.read(['a', 'd'], now()), [
+    { spent: 1, held: 0 },
+    { spent: 0, held: 0 },
+  ])
+  await accounts.commit({ ...spends('d', 'd', LATER + 9), now: LATER - 1 })
+  t.same(await accounts.read(['a', 'b', 'd'], LATER - 1), [
+    { spent: 1, held: 0 },
+    { spent: 0, held: 0 },
+    { spent: 1, held: 0 },
+  ])
+  await t.rejects(accounts.commit({ ...spends('e', 'a'), now: LATER - 1 }), { name: 'StoreError', fault: 'full' })
+  t.same(await accounts.read(['a'], now()), [{ spent: 1, held: 0 }])
+  await accounts.commit({ ...spends('e', 'a', LATER + 9), now: LATER, remembered: LATER + 9 })
+})
+
+t.test('over the bytes of the ledger the oldest days make room, then the oldest entries of the last day', async t => {
+  const { accounts } = new MemoryStore({ ledger: 20_000 }, now)
+  const write = (n: number, day: string): Promise<unknown> =>
+    accounts.commit(spends(`w${n}`, 'a', LATER, [{ day, value: Buffer.from(`${n}`.padEnd(872)) }]))
+  for (let n = 1; n <= 10; n++) await write(n, '2027-01-14')
+  for (let n = 11; n <= 20; n++) await write(n, '2027-01-15')
+  t.same(await accounts.days(), ['2027-01-14', '2027-01-15'])
+  await write(21, '2027-01-15')
+  t.same(await accounts.days(), ['2027-01-15'])
+  for (let n = 22; n <= 60; n++) await write(n, '2027-01-15')
+  const entries = await accounts.entries('2027-01-15', { after: 0, limit: 100 })
+  t.ok(entries.length > 10 && entries.length <= 20, `${entries.length} are kept`)
+  for (const { sequence, value } of entries) t.equal(Number(Buffer.from(value).toString()), sequence + 10)
+  t.equal(entries.at(-1)?.sequence, 50)
+  const [first] = entries
+  t.same(await accounts.entries('2027-01-15', { after: (first?.sequence ?? 0) + 1, limit: 1 }), [entries[2]])
 })
