@@ -20,8 +20,10 @@ export interface CompiledGroup {
   readonly unpriced: ScopeLimits['unpriced']
 }
 
+const NO_SCOPES: readonly Scope[] = []
+
 /** What holds for callers without limits of their own, where others have some. */
-const NO_BOUNDS: CallerPolicy = { scopes: [], group: undefined }
+const NO_BOUNDS: CallerPolicy = { scopes: NO_SCOPES, group: undefined }
 
 /** Turns what keys and groups say into what holds for callers. */
 export class Policies {
@@ -68,7 +70,7 @@ export class Policies {
     const mayUse = this.#predicate(this.#uses, all('routes', routes, group), usesOf)
     const mayComeFrom = this.#predicate(this.#origins, all('networks', networks, group), originsOf)
     return {
-      scopes: own === undefined ? (group?.scopes ?? []) : [own, ...(group?.scopes ?? [])],
+      scopes: own === undefined ? (group?.scopes ?? NO_SCOPES) : [own, ...(group?.scopes ?? [])],
       group: group?.name,
       ...(mayUse === undefined ? {} : { mayUse }),
       ...(mayComeFrom === undefined ? {} : { mayComeFrom }),
@@ -111,7 +113,7 @@ function compileGroup(
 ): CompiledGroup {
   const unpriced = config.limits?.unpriced ?? outer?.unpriced
   const own = config.limits && scopeOf('group', name, withUnpriced(config.limits, unpriced), before?.scopes[0])
-  const scopes = own === undefined ? (outer?.scopes ?? []) : [own, ...(outer?.scopes ?? [])]
+  const scopes = own === undefined ? (outer?.scopes ?? NO_SCOPES) : [own, ...(outer?.scopes ?? [])]
   const models = chain(outer).flatMap(one => (one.config.models === undefined ? [] : [one.config.models]))
   if (config.models !== undefined) models.unshift(config.models)
   const sets = models.map(list => new NameSet(list))

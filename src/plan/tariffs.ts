@@ -17,6 +17,8 @@ export class Tariffs {
   readonly #lists = new Map<string, PriceList>()
   /** By type and name; those of models and upstreams with limits. */
   readonly #scopes = new Map<string, Scope>()
+  /** By model and upstream: stages keep what they work out by these very lists. */
+  readonly #met = new Map<string, readonly Scope[]>()
 
   constructor(
     { upstreams, models }: Pick<Config, 'upstreams' | 'models'>,
@@ -45,9 +47,7 @@ export class Tariffs {
     const { maxOutput, onClientAbort, limits }: ModelConfig = model.config
     return {
       price: name === '' ? this.#ofNothing(upstream) : this.price(upstream, target, [...new Set([name, model.name])]),
-      scopes: [this.#scopes.get(`model ${model.name}`), this.#scopes.get(`upstream ${upstream}`)].filter(
-        scope => scope !== undefined,
-      ),
+      scopes: this.#scopesOf(model.name, upstream),
       maxOutput,
       unpriced: limits?.unpriced ?? theirs?.limits?.unpriced ?? this.#accounting.unpriced ?? 'refuse',
       onClientAbort: onClientAbort ?? theirs?.onClientAbort ?? 'cancel',
@@ -62,6 +62,14 @@ export class Tariffs {
   /** A route of the user's own may have a price that is declared for its upstream. */
   #ofNothing(upstream: string): Price {
     return this.#own.find([`${upstream}/`]) ?? NOTHING
+  }
+
+  #scopesOf(model: string, upstream: string): readonly Scope[] {
+    const [own, theirs] = [this.#scopes.get(`model ${model}`), this.#scopes.get(`upstream ${upstream}`)]
+    const key = JSON.stringify([own?.name, theirs?.name])
+    const known = this.#met.get(key) ?? [own, theirs].filter(scope => scope !== undefined)
+    this.#met.set(key, known)
+    return known
   }
 
   #listOf(upstream: string): PriceList | undefined {
