@@ -1,4 +1,3 @@
-import { StoreError } from '../core/store.js'
 import { SortedIndex } from './sorted-index.js'
 
 interface Kept<V> {
@@ -6,7 +5,7 @@ interface Kept<V> {
   readonly expires: number
 }
 
-/** Values that are forgotten some time, at most so many. Nothing is evicted before its time. */
+/** Values that are forgotten some time, at most so many: those that expire first make room. */
 export class ExpiringMap<V> {
   readonly #max: number
   readonly #kept = new Map<string, Kept<V>>()
@@ -14,10 +13,6 @@ export class ExpiringMap<V> {
 
   constructor(max: number) {
     this.#max = max
-  }
-
-  get size(): number {
-    return this.#kept.size
   }
 
   get(key: string): Kept<V> | undefined {
@@ -31,12 +26,7 @@ export class ExpiringMap<V> {
       this.#byExpiry.add({ created: expires, key })
     }
     this.#kept.set(key, { value, expires })
-  }
-
-  /** Throws {@link StoreError} if so many more do not fit, even without those that have expired. */
-  makeRoom(more: number, now: number): void {
-    const excess = this.#kept.size + more - this.#max
-    if (excess > 0 && this.sweep(now, excess) < excess) throw new StoreError('full', 'the memory store is full')
+    if (this.#kept.size > this.#max) this.sweep(Infinity, this.#kept.size - this.#max)
   }
 
   /** Removes the earliest that have expired, at most `limit`; returns their number. */

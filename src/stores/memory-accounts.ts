@@ -11,18 +11,19 @@ import {
 import { ExpiringMap } from './expiring-map.js'
 import { MemoryLedger } from './memory-ledger.js'
 
-/** What the memory store keeps of accounts at most; a commit that needs more accounts or writers is refused. */
+/** What the memory store keeps of accounts at most. */
 export interface AccountBounds {
+  /** Those that expire first make room: windows that are over long ago. */
   readonly accounts: number
-  /** Writers whose numbers are remembered. */
+  /** Writers whose numbers are remembered; those that are remembered least make room. */
   readonly writers: number
   /** Of the ledger, bytes; the oldest days make room. */
   readonly ledger: number
 }
 
 export const ACCOUNT_BOUNDS: AccountBounds = {
-  accounts: 250_000,
-  writers: 250_000,
+  accounts: 100_000,
+  writers: 100_000,
   ledger: 64 * 1024 * 1024,
 }
 
@@ -60,9 +61,6 @@ export class MemoryAccounts implements Accounts {
     const { now, writer, number, remembered, leases } = commit
     const last = this.#writers.get(writer)?.value
     if (last !== undefined && last >= number) return leases.map(change => this.state(change, now))
-    const unknown = new Set(leases.map(({ account }) => account).filter(name => this.#accounts.get(name) === undefined))
-    this.#accounts.makeRoom(unknown.size, now)
-    this.#writers.makeRoom(last === undefined ? 1 : 0, now)
     this.#writers.set(writer, number, remembered)
     for (const entry of commit.entries) this.#ledger.append(entry)
     return leases.map(change => apply(this.open(change, now), change))

@@ -8,7 +8,7 @@ export const ACCOUNT_MIGRATION: readonly string[] = [
     spent bigint NOT NULL,
     held bigint NOT NULL,
     expires double precision NOT NULL
-  )`,
+  ) WITH (fillfactor = 70)`,
   'CREATE INDEX accounts_expiry ON accounts (expires)',
   // Changed by those alone that have locked the account.
   `CREATE TABLE account_leases (
@@ -25,7 +25,7 @@ export const ACCOUNT_MIGRATION: readonly string[] = [
     remembered double precision NOT NULL
   )`,
   'CREATE INDEX account_writers_remembered ON account_writers (remembered)',
-  'CREATE TABLE ledger_days (day text COLLATE "C" PRIMARY KEY, last bigint NOT NULL)',
+  'CREATE TABLE ledger_days (day text COLLATE "C" PRIMARY KEY, last bigint NOT NULL) WITH (fillfactor = 70)',
 
   // Entries of a day are a table of their own, so that a day is dropped at once however many it has. They are not
   // partitions of one table: a query that reads that table for long would hold up the drop, and behind it every commit.
