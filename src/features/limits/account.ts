@@ -6,9 +6,14 @@ import type { Span } from './windows.js'
 export type Unit = Bound['unit'] | 'in_flight' | 'streams'
 
 /** How long the store keeps the accounts of rates after their window, and of places after their last use. */
-const RATE_KEPT_MS = 10 * 60_000
+const RATE_KEPT_MS = 2 * 60_000
 /** How long budgets are kept after their window, for `ledger verify`. */
 const BUDGET_KEPT_MS = 40 * 86_400_000
+
+/** From the start of one commit to that of the next. */
+export const PACE_MS = 25
+/** After such a pause nothing is expected from what was taken before it. */
+export const FORGETS_MS = 100
 
 /** Names of accounts may have 512 characters; one character of a name may take twelve. */
 const MAX_NAME_CHARS = 128
@@ -37,8 +42,9 @@ export class Account {
   others = 0
   /** What requests wait for. */
   asked = 0
-  /** What was taken since the last commit, and what is expected to be taken until the next one. */
+  /** What was taken since the last commit, when that was (monotonic), and what will be taken until the answer of the next. */
   taken = 0
+  committed = Number.NEGATIVE_INFINITY
   expected = 0
   /** What one request took last: a first commit takes as much for the stages that follow. */
   typical = 1
@@ -87,6 +93,20 @@ export class Account {
     if (before === undefined || before === this || this.heard > 0) return
     this.typical = before.typical
     this.expected = before.expected
+  }
+
+  /** A commit contains it: what was taken since the last one tells how much will be taken. */
+  foresee(monotonic: number): void {
+    const elapsed = Math.max(PACE_MS, monotonic - this.committed)
+    const before = elapsed < FORGETS_MS ? this.expected / 2 : 0
+    this.expected = Math.max((this.taken * 2 * PACE_MS) / elapsed, before)
+    this.committed = monotonic
+    this.taken = 0
+  }
+
+  /** Whether its window is so short that what this process does not use has to go back within it. */
+  get isShort(): boolean {
+    return this.span.end - this.span.start <= FORGETS_MS * 10
   }
 
   /** What is spent, settled amounts included that the store does not know yet. */

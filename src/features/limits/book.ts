@@ -7,6 +7,7 @@ import { type Clock, SYSTEM_CLOCK } from './clock.js'
 import { Committer, REMEMBERED_MS, type Transferred } from './committer.js'
 import { Holdings } from './holdings.js'
 import { type Amounts, type Claim, type Meter, Reservation, type Shortage } from './reservation.js'
+import { WaitingRoom } from './waiting.js'
 
 interface BookOptions {
   readonly clock?: Clock
@@ -66,6 +67,7 @@ export class Book {
   readonly #isDurable: boolean
   readonly #committer: Committer
   readonly #holdings: Holdings
+  readonly #waiting: WaitingRoom
   #askers: Asker[] = []
   #closed = false
 
@@ -76,6 +78,16 @@ export class Book {
     const onAnswer = (number: number | undefined): void => this.#answer(number)
     this.#committer = new Committer(store, { clock, isShared, onFault, onAnswer })
     this.#holdings = new Holdings(clock, isShared, account => this.#committer.mark(account))
+    this.#waiting = new WaitingRoom(
+      clock,
+      claims => this.reserve(claims),
+      reservation => this.settle(reservation),
+    )
+  }
+
+  /** Accounts that this process knows. */
+  get known(): number {
+    return this.#holdings.accounts.size
   }
 
   /**
@@ -95,6 +107,7 @@ export class Book {
     reservation.record = record
     const isCharged = reservation.charge(used)
     if (isCharged || record !== undefined) this.#committer.add(reservation)
+    if (!this.#waiting.isEmpty) this.#waiting.look()
   }
 
   /**
@@ -109,15 +122,12 @@ export class Book {
       : this.#join(reservation, outcome)
   }
 
-  /** Waits for room: resolves with the shortage at the deadline (milliseconds from now). */
-  async wait(_key: string, claims: readonly Claim[], deadlineMs: number): Promise<Reservation | Shortage> {
-    const end = this.#clock.monotonic() + deadlineMs
-    for (;;) {
-      const outcome = await this.reserve(claims)
-      const left = end - this.#clock.monotonic()
-      if (outcome instanceof Reservation || left <= 0 || this.#closed) return outcome
-      await new Promise<void>(done => this.#clock.after(Math.min(left, outcome.retryAfterMs ?? 100, 100), done))
-    }
+  /**
+   * Waits for room of scopes that queue, at most so many milliseconds: resolves with the shortage then, or at once where a
+   * scope that does not queue has none. Keys take turns.
+   */
+  wait(key: string, claims: readonly Claim[], milliseconds: number): Promise<Reservation | Shortage> {
+    return this.#waiting.wait(key, claims, milliseconds)
   }
 
   /** Resolves when what was settled so far is in the store, or the store does not answer; undefined: nothing to wait for. */
@@ -212,6 +222,7 @@ export class Book {
   /** Writes everything and gives all leases back, as far as the store answers. */
   async close(): Promise<void> {
     this.#closed = true
+    this.#waiting.close()
     this.#holdings.stop()
     await this.#committer.close(this.#holdings.accounts.values())
     this.#answer(undefined)
@@ -310,6 +321,7 @@ export class Book {
       for (const { account, amount } of asker.lacks) account.asked -= amount
       asker.resolve(this.#again(asker, number))
     }
+    if (!this.#waiting.isEmpty) this.#waiting.look()
   }
 
   #again({ claims, lacks, round }: Asker, number: number | undefined): Maybe<Reservation | Shortage> {

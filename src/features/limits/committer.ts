@@ -1,13 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type { Accounts, Entry, LeaseChange, LeaseState } from '../../core/accounts.js'
-import type { Account } from './account.js'
+import { type Account, FORGETS_MS, PACE_MS } from './account.js'
 import { type Clock, SteadyClock } from './clock.js'
 import { IDLE_MS } from './holdings.js'
 import { leaseSize } from './lease-size.js'
 import type { Reservation } from './reservation.js'
 
-/** From the start of one commit to that of the next. */
-const PACE_MS = 25
 /** How long a lease holds after its last renewal. */
 const LEASE_MS = 60_000
 /** A process stops to use its lease so long before it ends: the clocks of processes may differ by as much. */
@@ -23,7 +21,12 @@ const LAST_RETRY_MS = 1000
 /** Accounts, and settled reservations, of one commit. */
 const MAX_CHANGES = 512
 const MAX_SETTLED = 512
-/** Settled reservations that wait for the store. When there are as many, budgets refuse. */
+/** Each of them changes two leases of each of its accounts. */
+const MAX_TRANSFERS = 8
+/**
+ * Settled reservations that wait for the store. When there are as many, budgets refuse, and what other bounds still let pass
+ * is not counted.
+ */
 const MAX_WAITING = 50_000
 
 /** What a reservation holds becomes a lease of its own, which outlives the process. Amounts of 0 give that lease back. */
@@ -73,13 +76,18 @@ export class Committer {
   #started = Number.NEGATIVE_INFINITY
   #cancelNext: (() => void) | undefined
   #cancelPatience: (() => void) | undefined
+  #cancelShort: (() => void) | undefined
   #dirty: Account[] = []
+  /** Accounts of short windows that hold more than is used. */
+  #short: Account[] = []
   #settled: Reservation[] = []
   #transfers: Transfer[] = []
   /** Counts of settled reservations, and those who wait for them to be written. */
   #taken = 0
   #written = 0
   #flushers: { readonly count: number; readonly done: () => void }[] = []
+  /** Settled reservations that found no room. */
+  #dropped = 0
   #closing = false
   /** Whether the store does not answer. */
   isFailing = false
@@ -116,8 +124,11 @@ export class Committer {
 
   /** Writes what a reservation used, and its record. */
   add(reservation: Reservation): void {
-    if (this.#settled.length >= MAX_WAITING + MAX_SETTLED && reservation.record !== undefined)
-      reservation.record = undefined
+    if (this.isFull && !hasBudget(reservation)) {
+      reservation.forget()
+      this.#dropped++
+      return
+    }
     this.#settled.push(reservation)
     this.#wake()
   }
@@ -156,6 +167,7 @@ export class Committer {
     this.#closing = true
     this.#cancelNext?.()
     this.#cancelPatience?.()
+    this.#cancelShort?.()
   }
 
   #wake(): void {
@@ -182,10 +194,9 @@ export class Committer {
 
   async #try(flight: Flight): Promise<void> {
     this.#cancelPatience = this.#clock.after(PATIENCE_MS, () => this.#fail())
+    let answer: readonly LeaseState[]
     try {
-      const answer = await this.#withTimeout(this.#store.commit(this.#commitOf(flight)))
-      this.#cancelPatience()
-      this.#land(flight, answer)
+      answer = await this.#withTimeout(this.#store.commit(this.#commitOf(flight)))
     } catch (error) {
       this.#cancelPatience()
       this.#options.onFault(error)
@@ -196,7 +207,10 @@ export class Committer {
         void this.#try(flight)
       })
       flight.retryMs = Math.min(LAST_RETRY_MS, flight.retryMs * 2)
+      return
     }
+    this.#cancelPatience()
+    this.#land(flight, answer)
   }
 
   #withTimeout<T>(answer: Promise<T>): Promise<T> {
@@ -226,7 +240,7 @@ export class Committer {
       account.flying = true
       accounts.push(account)
     }
-    const transfers = this.#transfers.splice(0, MAX_SETTLED)
+    const transfers = this.#transfers.splice(0, MAX_TRANSFERS)
     for (const transfer of transfers) if (!isEmpty(transfer)) transfer.reservation.accounts.forEach(include)
     const entries: Entry[] = []
     let settled = 0
@@ -268,8 +282,7 @@ export class Committer {
   #change(account: Account, monotonic: number, moved: number): Omit<LeaseChange, 'until' | 'expires'> {
     if (monotonic >= account.leaseEnd) account.lease = 0
     account.used -= account.sent
-    account.expected = Math.max(account.taken * 2, account.expected / 2)
-    account.taken = 0
+    account.foresee(monotonic)
     const { isShared } = this.#options
     const isIdle = monotonic - account.touched >= IDLE_MS && (isShared || account.leaving)
     account.leaving = false
@@ -285,7 +298,13 @@ export class Committer {
   }
 
   #land(flight: Flight, answer: readonly LeaseState[]): void {
-    if (this.#flight !== flight) return
+    if (this.#dropped > 0) {
+      this.#options.onFault(
+        new Error(`the store was away so long that ${this.#dropped} entries of the ledger are lost`),
+      )
+      this.#dropped = 0
+    }
+    const { isShared } = this.#options
     this.#flight = undefined
     this.isFailing = false
     flight.accounts.forEach((account, at) => {
@@ -297,7 +316,9 @@ export class Committer {
       account.lease = Math.min(state.lease, Math.max(0, account.bound - state.spent))
       account.leaseEnd = flight.sent + LEASE_MS - MARGIN_MS
       account.heard = flight.number
+      if (isShared && account.isShort && account.lease > account.reserved + account.used) this.#short.push(account)
     })
+    this.#giveBackSoon()
     let at = flight.accounts.length
     for (const { reservation, done } of flight.transfers) {
       const granted = answer.slice(at, at + reservation.accounts.length)
@@ -309,6 +330,16 @@ export class Committer {
     this.#flush(this.#written)
     this.#options.onAnswer(flight.number)
     if (this.#waits) this.#wake()
+  }
+
+  /** Windows of a second are over before what nobody uses of them counts as idle. */
+  #giveBackSoon(): void {
+    if (this.#short.length === 0 || this.#cancelShort !== undefined || this.#closing) return
+    this.#cancelShort = this.#clock.after(FORGETS_MS, () => {
+      this.#cancelShort = undefined
+      const now = this.#clock.now()
+      for (const account of this.#short.splice(0)) if (!account.gone && now < account.span.end) this.mark(account)
+    })
   }
 
   get #waits(): boolean {
@@ -330,6 +361,10 @@ export class Committer {
     this.#flushers = this.#closing ? [] : flushers.filter(flusher => flusher.count > count)
     for (const flusher of flushers) if (this.#closing || flusher.count <= count) flusher.done()
   }
+}
+
+function hasBudget({ accounts }: Reservation): boolean {
+  return accounts.some(({ unit }) => unit === 'budget')
 }
 
 function isEmpty({ reservation }: Transfer): boolean {

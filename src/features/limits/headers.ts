@@ -1,6 +1,6 @@
-import type { RateLimitsConfig } from '../../core/rate-limits-config.js'
 import type { Family } from '../../core/errors.js'
 import type { Plan } from '../../core/plan.js'
+import type { RateLimitsConfig } from '../../core/rate-limits-config.js'
 import { duration, moment } from '../../kernel/translate/rate-limits.js'
 
 /** The bound that leaves least room, of one kind. */

@@ -136,11 +136,11 @@ export class Spending {
       attempt.set(TAKEN, { reservation: outcome, demand, worst, held })
       return undefined
     }
-    const { call, exchange } = attempt
+    const { call } = attempt
     const { type } = outcome.scope
     if (type === 'key' || type === 'group') throw refused(outcome, call.family)
     if (queue === undefined || outcome.unit === 'store') return refused(outcome, call.family)
-    const waiting = this.#book.wait(`${exchange.upstream.name} ${exchange.model}`, claims, queue)
+    const waiting = this.#book.wait(call.key, claims, queue)
     return waiting.then(found => this.#take(attempt, claims, found, { demand, worst }, undefined))
   }
 
