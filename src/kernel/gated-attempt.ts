@@ -1,9 +1,13 @@
 import type { GatewayError } from '../core/errors.js'
+import type { Json } from '../core/json.js'
 import type { Exchange, Usage } from '../core/plan.js'
 import type { AttemptUsage, Call } from './call.js'
 import { chainOf } from './chain.js'
 import { Slots } from './slot.js'
 import type { AttemptView, Maybe, Outcome } from './stages.js'
+
+/** Largest value that a feature keeps with a task, characters of JSON. */
+const MAX_NOTE_CHARS = 4096
 
 /**
  * One attempt as stages know it, from the gates (`beforeAttempt`) that it has to pass to its end: those that it has passed
@@ -16,6 +20,8 @@ export class GatedAttempt extends Slots implements AttemptView, AttemptUsage {
   readonly before: AttemptUsage | undefined
   readonly number: number
   isSent = false
+  /** What features keep with the task that it begins, by their names. */
+  notes: Readonly<Record<string, Json>> | undefined
   #usage: Usage | undefined
   #passed = 0
   #open = true
@@ -42,6 +48,11 @@ export class GatedAttempt extends Slots implements AttemptView, AttemptUsage {
     if (onUsage.length === 0 || usage === undefined) return
     const sum = this.call.usage ?? usage
     for (const hook of onUsage) hook(this.call, sum, this)
+  }
+
+  keep(feature: string, value: Json): void {
+    if (JSON.stringify(value).length > MAX_NOTE_CHARS) throw new Error(`${feature} keeps too much with a task`)
+    this.notes = { ...this.notes, [feature]: value }
   }
 
   /**
@@ -80,7 +91,7 @@ export class GatedAttempt extends Slots implements AttemptView, AttemptUsage {
   #decided(shut: GatewayError | undefined): GatewayError | 'over' | undefined {
     if (!this.#open) {
       // It gives back what it took too late.
-      if (shut === undefined) this.#tell(this.#passed, this.#outcome('cancelled', undefined, this.call.error, 0))
+      if (shut === undefined) this.#tell(this.#passed, this.#outcome('cancelled', undefined, this.call.error))
       return 'over'
     }
     if (shut === undefined) this.#passed++
@@ -90,13 +101,13 @@ export class GatedAttempt extends Slots implements AttemptView, AttemptUsage {
 
   /**
    * Its usage is known and nothing more comes of it. Without effect the second time. `whole`: bytes of an answer that is sent in
-   * one piece from now on.
+   * one piece from now on. `task`: the one that goes on after it.
    */
-  end(phase: string, status?: number, error?: GatewayError, whole = 0): void {
+  end(phase: string, status?: number, error?: GatewayError, whole = 0, task?: string): void {
     if (!this.#open) return
     this.#open = false
     if (this.#passed === 0) return
-    const outcome = this.#outcome(phase, status, error, whole)
+    const outcome = this.#outcome(phase, status, error, whole, task)
     for (let at = this.#passed - 1; at >= 0; at--) this.#tell(at, outcome)
   }
 
@@ -104,10 +115,10 @@ export class GatedAttempt extends Slots implements AttemptView, AttemptUsage {
     chainOf(this.call).pairs[at]?.afterAttempt?.(this, outcome)
   }
 
-  #outcome(phase: string, status: number | undefined, error: GatewayError | undefined, whole: number): Outcome {
+  #outcome(phase: string, status?: number, error?: GatewayError, whole = 0, task?: string): Outcome {
     const { bytesOut, events, begun } = this.call
     // What has been sent is the first call's doing, where a request takes several.
-    if (this.isFurther) return { phase, status, error, bytes: 0, events: 0, begun: false }
-    return { phase, status, error, bytes: bytesOut + whole, events, begun: begun || whole > 0 }
+    if (this.isFurther) return { phase, status, error, task, bytes: 0, events: 0, begun: false }
+    return { phase, status, error, task, bytes: bytesOut + whole, events, begun: begun || whole > 0 }
   }
 }

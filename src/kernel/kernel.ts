@@ -16,6 +16,8 @@ import { ModelLists } from './model-lists.js'
 import { STATE_BOUNDS, type StateBounds } from './responses/bounds.js'
 import { State } from './responses/state.js'
 import { SlotSet } from './slot-set.js'
+import type { Notes } from './tasks/record.js'
+import type { TaskEnd } from './tasks/task-end.js'
 import { Tasks } from './tasks/tasks.js'
 import { Tunnels } from './tunnel/tunnels.js'
 import { Watchdog } from './watchdog.js'
@@ -36,6 +38,8 @@ export interface Server {
   /** The plan has gone live. */
   adopt(plan: Plan): void
   handle(kernel: Kernel, request: HttpExchange): void
+  /** Tells features of a task's end by what they keep with it. Rejects where one of them is to be told again. */
+  taskEnded(end: Omit<TaskEnd, 'kept'>, values: Notes['values']): Promise<void>
   /** The process ends; the store is still open. */
   close(kernel: Kernel): Promise<void>
 }
@@ -147,6 +151,10 @@ export class Kernel {
     this.#server.adopt(next.plan)
     this.#former = [last, ...this.former]
     last.retire()
+  }
+
+  async taskEnded(end: Omit<TaskEnd, 'kept'>, values: Notes['values']): Promise<void> {
+    await this.#server.taskEnded(end, values)
   }
 
   /** Nothing is in flight any more: what features still hold goes to the store. */

@@ -11,6 +11,8 @@ import { checkHead } from './heads.js'
 import type { Kernel, Server } from './kernel.js'
 import { resolve } from './resolve.js'
 import type { Feature, Service } from './stages.js'
+import type { Notes } from './tasks/record.js'
+import type { TaskEnd } from './tasks/task-end.js'
 import { logArrival, logCandidates } from './trail.js'
 
 /**
@@ -44,6 +46,13 @@ export class Pipeline implements Server {
 
   adopt(plan: Plan): void {
     for (const { service } of this.#open ?? []) service.adopt?.(plan)
+  }
+
+  async taskEnded(end: Omit<TaskEnd, 'kept'>, values: Notes['values']): Promise<void> {
+    for (const { feature, service } of this.#open ?? []) {
+      const kept = values[feature.name]
+      if (kept !== undefined) await service.onTaskEnd?.({ ...end, kept })
+    }
   }
 
   /** Closes the features, the last first. What one of them throws is reported; all have some seconds together. */

@@ -1,4 +1,5 @@
 import type { GatewayError } from '../core/errors.js'
+import type { Json } from '../core/json.js'
 import type { Caller, Exchange, Plan, Route, Usage } from '../core/plan.js'
 import type { Body } from './body.js'
 import type { Call } from './call.js'
@@ -8,6 +9,7 @@ import type { Relay, Source } from './relay/relay.js'
 import type { UpstreamHeaders } from './response-headers.js'
 import type { Slots } from './slot.js'
 import type { Tap } from './tap.js'
+import type { TaskEnd } from './tasks/task-end.js'
 
 export type Maybe<T> = T | Promise<T>
 
@@ -96,12 +98,22 @@ export interface AttemptView extends Slots {
   readonly isSent: boolean
   /** What the upstream says that this attempt used, so far; final in `afterAttempt`. */
   readonly usage: Usage | undefined
+  /**
+   * Only of attempts that begin a task: keeps a small value with the task's record, under the feature's name, until the feature
+   * has heard of the task's end. `afterAttempt` is the last moment for it.
+   */
+  keep(feature: string, value: Json): void
 }
 
 /** How an attempt ended, and what of its answer the client has got, or is about to get. */
 export interface Outcome {
-  /** `ok`, `skipped` (it was not made), `cancelled`, `status`, or the phase in which it failed: `connect`, `first_byte`, … */
+  /**
+   * `ok`, `skipped` (it was not made), `cancelled`, `status`, or the phase in which it failed: `connect`, `first_byte`, … With a
+   * task: `accepted`, or `unconfirmed` where the upstream may have begun it.
+   */
   readonly phase: string
+  /** Id of the task that goes on after this attempt; its end is told by {@link Service.onTaskEnd}. */
+  readonly task: string | undefined
   /** HTTP status of the upstream; undefined if it sent none. */
   readonly status: number | undefined
   /** Why it did not end well. */
@@ -123,6 +135,11 @@ export interface Site {
 
 /** What of a feature lives as long as the process. */
 export interface Service {
+  /**
+   * A task with which the feature keeps something has ended, in whatever process that shows. Told again until it resolves, and
+   * after a crash in between: what it settles is settled once under {@link TaskEnd.submit}.
+   */
+  onTaskEnd?(end: TaskEnd): Maybe<void>
   /** A new plan has gone live; its chains have been compiled. Must not throw. */
   adopt?(plan: Plan): void
   /**

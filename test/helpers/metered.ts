@@ -9,6 +9,7 @@ export interface Metered extends Pick<Outcome, 'phase' | 'status' | 'begun' | 'b
   readonly isSent: boolean
   readonly total: number | undefined
   readonly input: number | undefined
+  readonly output: number | undefined
   readonly error: string | undefined
   readonly task: string | undefined
 }
@@ -42,8 +43,9 @@ export function meter(): { readonly stage: Stage; readonly ended: Journal<Metere
 }
 
 function meteredOf({ exchange, number, isSent, usage }: AttemptView, outcome: Outcome): Metered {
-  const { phase, status, error, begun, bytes, events } = outcome
-  const [total, input, upstream] = [usage?.total, usage?.input, exchange.upstream.name]
+  const { phase, status, error, task, begun, bytes, events } = outcome
+  const { total, input, output } = usage ?? {}
+  const upstream = exchange.upstream.name
   return {
     upstream,
     number,
@@ -55,7 +57,8 @@ function meteredOf({ exchange, number, isSent, usage }: AttemptView, outcome: Ou
     events,
     total,
     input,
+    output,
     error: error?.code,
-    task: undefined,
+    task,
   }
 }

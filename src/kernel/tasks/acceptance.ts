@@ -3,6 +3,7 @@ import type { Exchange, TaskRoute, TaskTarget } from '../../core/plan.js'
 import { TASK_BUSY } from '../../core/task.js'
 import type { Body } from '../body.js'
 import type { Call } from '../call.js'
+import type { GatedAttempt } from '../gated-attempt.js'
 import type { UpstreamResponse } from '../http-call.js'
 import { errorOfStatus, retryAfter } from '../upstream-errors.js'
 import { upstreamMessage } from '../upstream-words.js'
@@ -43,10 +44,11 @@ export async function accept(
   order: Order,
   entry: TaskEntry,
   answer: UpstreamResponse,
-  exchange: Exchange,
+  gated: GatedAttempt,
   target: TaskTarget,
 ): Promise<Outcome> {
   const { status, headers } = answer
+  const { exchange } = gated
   if (AMBIGUOUS_STATUSES.has(status)) return { type: 'open' }
   if (status < 200 || status >= 300) {
     const retry = TASK_BUSY.has(status) && exchange.retry.covers(status)
@@ -70,10 +72,11 @@ export async function accept(
   // An upstream that names the task that was taken up goes on with that one.
   const { parent } = order
   if (parent !== undefined && reading.id !== undefined && reading.id === parent.task.upstreamId) {
-    return await goOn(order, entry, parent, reading, target)
+    return await goOn(order, entry, parent, reading, target, gated)
   }
   const first = Date.now() + Math.max(target.shape.poll.first, retryAfter(headers) ?? 0)
-  return await begin(order, entry, reading, target, first)
+  gated.end('accepted', status, undefined, 0, entry.task.id)
+  return await begin(order, entry, reading, target, first, gated)
 }
 
 /** `first`: when the task is to be looked at, milliseconds since the epoch. */
@@ -83,13 +86,14 @@ async function begin(
   reading: Reading,
   target: TaskTarget,
   first: number,
+  gated: GatedAttempt,
 ): Promise<Outcome> {
   const { id: upstreamId } = reading
   const isMade = isWhole(reading, target)
   const said = await keepSaid(call, entry.task, reading, target, isMade)
   const now = Date.now()
   const begun = ({ awaited: _, lapsed: __, ...task }: Task): Task => {
-    const named: Task = upstreamId === undefined ? task : { ...task, upstreamId }
+    const named = withNotes(upstreamId === undefined ? task : { ...task, upstreamId }, gated)
     if (task.phase === 'deleting') return named
     if (isEnded(task)) {
       // Somebody thought that nobody waits for it any more: a success still counts.
@@ -129,8 +133,14 @@ async function goOn(
   parent: TaskEntry,
   reading: Reading,
   { shape }: TaskTarget,
+  gated: GatedAttempt,
 ): Promise<Outcome> {
   const { tasks } = order.call.kernel
+  // What is kept with the older one belongs to an earlier attempt: then this one ends here.
+  const keeps = parent.task.notes === undefined
+  if (keeps) gated.end('accepted', undefined, undefined, 0, parent.task.id)
+  else gated.end('ok')
+  const notes = keeps ? withNotes(entry.task, gated).notes : undefined
   const { hook, origin } = entry.task
   const now = Date.now()
   for (let known: TaskEntry | undefined = parent; known !== undefined; ) {
@@ -138,7 +148,8 @@ async function goOn(
     const told = hook === undefined ? {} : { hook: { ...hook, sequence: task.hook?.sequence ?? 0 } }
     const from = { ...task, ...told, ...(origin === undefined ? {} : { origin }), fields: {}, moved: now }
     const next = applyUpstreamStatus({ ...from, deadline: now + shape.deadline }, reading, shape, now, false)
-    const saved = await tasks.save(known, next, now + shape.poll.first)
+    const noted = notes === undefined ? next : { ...next, notes }
+    const saved = await tasks.save(known, noted, now + shape.poll.first)
     if (saved !== undefined) {
       await lead(order, saved.task.id)
       await tasks.repository.remove(entry)
@@ -146,7 +157,13 @@ async function goOn(
     }
     known = await tasks.repository.find(task.kind, task.owner, task.id)
   }
+  if (notes !== undefined) await tasks.tellEnd({ ...entry.task, notes, state: 'cancelled' })
   return { type: 'refused', error: gone(order), retry: false }
+}
+
+/** With what features keep with a task since that attempt. */
+export function withNotes({ notes: _, ...task }: Task, gated: GatedAttempt | undefined): Task {
+  return gated?.notes === undefined ? task : { ...task, notes: { submit: task.id, values: gated.notes } }
 }
 
 /** The client's own key for the request leads to that task. */

@@ -30,10 +30,16 @@ export async function cancelUpstream(host: TaskHost, entry: TaskEntry): Promise<
     if (!isDone && task.faults < MAX_MISSES) {
       await repository.replace(entry, { ...task, faults: task.faults + 1 }, Date.now() + RETRY_PAUSE_MS)
     } else if (task.phase === 'deleting') {
+      await host.tasks.tellEnd(task)
       await keepTombstone(host.store, task)
       await results.drop(task)
       await repository.remove(entry)
-    } else await repository.replace(entry, { ...task, phase: 'done', faults: 0 }, null)
+    } else {
+      // Features may still have to hear of its end.
+      const due = task.notes === undefined ? null : Date.now()
+      await repository.replace(entry, { ...task, phase: 'done', faults: 0 }, due)
+      host.tasks.wake(task.kind, due)
+    }
   } finally {
     generation.release()
   }

@@ -30,6 +30,14 @@ export interface Hook {
   readonly pending?: { readonly event: string; readonly body: JsonObject; readonly at: number }
 }
 
+/** What features keep with a task until they have heard of its end. */
+export interface Notes {
+  /** Id of the submit that they belong to. */
+  readonly submit: string
+  /** By feature. */
+  readonly values: Readonly<Record<string, Json>>
+}
+
 /**
  * `submitting`: the upstream has not confirmed it; `open`: it is being followed; `late`: it has failed by its deadline, and
  * a success would still count; `cancelling`, `deleting`: the upstream is still to be told; `done`: nothing happens any more.
@@ -91,6 +99,7 @@ export interface Task {
   /** The task that it was made of. */
   readonly parent?: string
   readonly hook?: Hook
+  readonly notes?: Notes
   /** Where its client reaches the gateway. */
   readonly origin?: string
   /** Of the configuration under which it began. */

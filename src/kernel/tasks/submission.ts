@@ -3,14 +3,15 @@ import type { Exchange, TaskTarget } from '../../core/plan.js'
 import type { UpstreamRequest } from '../../net/pools.js'
 import type { HeldBody } from '../body.js'
 import { formAsJson } from '../form-json.js'
+import { GatedAttempt } from '../gated-attempt.js'
 import { NoResponseError, send } from '../http-call.js'
 import { bodyWithMembers, jsonWithMembers } from '../members.js'
 import { buildRequest } from '../upstream-request.js'
-import { accept, gone, type Order, type Outcome } from './acceptance.js'
+import { accept, gone, type Order, type Outcome, withNotes } from './acceptance.js'
 import { claim } from './claim.js'
 import { CONFIRM_RETRY_MS, isStoreFault } from './confirm-submit.js'
 import { withId } from './parent.js'
-import { refuse } from './refusal.js'
+import { type Refused, refuse } from './refusal.js'
 import type { TaskEntry } from './repository.js'
 import { leaseEnd, SubmitLease } from './submit-lease.js'
 import { maxAnswerBytes } from './upstream.js'
@@ -26,6 +27,8 @@ export class Submission {
   readonly #order: Order
   /** A form as those get it who take none. */
   #asJson: HeldBody | undefined
+  /** The attempt after which the task may go on. */
+  #last: GatedAttempt | undefined
 
   constructor(order: Order) {
     this.#order = order
@@ -83,24 +86,35 @@ export class Submission {
     let known = entry
     let last: Outcome = {
       type: 'refused',
-      error: new GatewayError('unavailable', 'No upstream is left.'),
+      error: NO_UPSTREAM,
       retry: false,
     }
     for (const [index, exchange] of this.#order.exchanges.entries()) {
       if (index >= exchange.retry.attempts) break
       const target = this.#order.task.target(exchange.upstream.name)
       if (target === undefined) continue
+      const gated = new GatedAttempt(this.#order.call, exchange)
+      const shut = await entering(gated)
+      if (shut !== undefined) {
+        last = shut
+        if (!shut.retry) return shut
+        continue
+      }
       let next: TaskEntry | undefined
       try {
-        next = await this.aim(known, exchange, target)
+        next = await this.aim(known, gated, target)
       } catch (error) {
+        gated.end('skipped')
         if (!isStoreFault(error)) throw error
         return { type: 'refused', error, retry: false }
       }
-      if (next === undefined) return { type: 'open' }
+      if (next === undefined) {
+        gated.end('skipped')
+        return { type: 'open' }
+      }
       known = next
       changed(known)
-      last = await this.sendTo(known, exchange, target, entry => {
+      last = await this.sendTo(known, gated, target, entry => {
         known = entry
         changed(entry)
       })
@@ -110,29 +124,29 @@ export class Submission {
   }
 
   /** Who is asked stands in the record before it is asked, and the record outlives whatever that one may do. */
-  private async aim(
-    entry: TaskEntry,
-    { upstream, model }: Exchange,
-    { shape }: TaskTarget,
-  ): Promise<TaskEntry | undefined> {
+  private async aim(entry: TaskEntry, gated: GatedAttempt, { shape }: TaskTarget): Promise<TaskEntry | undefined> {
     const { kernel } = this.#order.call
+    const { upstream, model } = gated.exchange
     const { name, credential } = upstream
     const target = { upstream: name, model, ...(credential === undefined ? {} : { credential }) }
     const awaited = Date.now() + this.patience() + CONFIRM_RETRY_MS
     const expires = Math.max(entry.record.expires, entry.task.created + lifetime(shape))
     const aimed = await kernel.tasks.repository.update(entry, ({ lapsed: _, ...task }) =>
-      task.phase === 'submitting' ? { task: { ...task, target, awaited }, due: leaseEnd(kernel), expires } : undefined,
+      task.phase === 'submitting'
+        ? { task: withNotes({ ...task, target, awaited }, gated), due: leaseEnd(kernel), expires }
+        : undefined,
     )
     return aimed?.task.phase === 'submitting' ? aimed : undefined
   }
 
   private async sendTo(
     entry: TaskEntry,
-    exchange: Exchange,
+    gated: GatedAttempt,
     target: TaskTarget,
     changed: (entry: TaskEntry) => void,
   ): Promise<Outcome> {
     const { call } = this.#order
+    const { exchange } = gated
     const started = performance.now()
     const note = (phase: string, status: number | undefined): void => {
       const milliseconds = Math.round((performance.now() - started) * 100) / 100
@@ -146,18 +160,35 @@ export class Submission {
       const { queue, connect } = timeouts
       const options = { key: call.key, queue, connect, answer: answerTime(timeouts), maxBytes }
       const request = await this.request(exchange)
+      gated.isSent = true
       const answer = await send(pool, request, options)
       note(answer.status < 300 ? 'ok' : 'status', answer.status)
       const known = await lease.end()
       changed(known)
-      return await accept(this.#order, known, answer, exchange, target)
+      const outcome = await accept(this.#order, known, answer, gated, target)
+      if (outcome.type === 'refused') gated.end('status', answer.status, outcome.error)
+      else this.unconfirmed(gated, answer.status)
+      return outcome
     } catch (error) {
       changed(await lease.end())
       if (!(error instanceof NoResponseError)) throw error
       note(String(error.condition), undefined)
-      if (error.sent) return { type: 'open' }
+      gated.isSent = error.sent
+      if (error.sent) {
+        this.unconfirmed(gated, undefined)
+        return { type: 'open' }
+      }
+      gated.end(String(error.condition), undefined, error.error)
       return { type: 'refused', error: error.error, retry: retry.covers(error.condition) }
+    } finally {
+      gated.end('cancelled', undefined, call.error)
     }
+  }
+
+  /** The upstream may be at work: its attempt ends so unless it has ended as one that was accepted. */
+  private unconfirmed(gated: GatedAttempt, status: number | undefined): void {
+    gated.end('unconfirmed', status, undefined, 0, this.#order.draft.id)
+    this.#last = gated
   }
 
   private async request(exchange: Exchange): Promise<UpstreamRequest> {
@@ -185,7 +216,7 @@ export class Submission {
     const due = Math.min(Date.now() + CONFIRM_TIMEOUT_MS, entry.task.deadline)
     try {
       const left = await tasks.repository.update(entry, ({ awaited: _, ...task }) =>
-        task.phase === 'submitting' ? { task: { ...task, ambiguous: true }, due } : undefined,
+        task.phase === 'submitting' ? { task: withNotes({ ...task, ambiguous: true }, this.#last), due } : undefined,
       )
       tasks.wake(entry.task.kind, due)
       return left?.task.phase === 'deleting' ? undefined : left
@@ -197,6 +228,21 @@ export class Submission {
     }
   }
 }
+
+/** Leads an attempt through its gates: what they refuse was not begun. */
+async function entering(gated: GatedAttempt): Promise<Refused | undefined> {
+  try {
+    const shut = await gated.enter()
+    if (shut === undefined) return undefined
+    return { type: 'refused', error: shut === 'over' ? NO_UPSTREAM : shut, retry: true }
+  } catch (error) {
+    gated.end('skipped')
+    if (!(error instanceof GatewayError)) throw error
+    return { type: 'refused', error, retry: false }
+  }
+}
+
+const NO_UPSTREAM = new GatewayError('unavailable', 'No upstream is left.')
 
 /** How long a task may stand in the store before its end is known, milliseconds. */
 export function lifetime({ deadline, grace, retention }: TaskTarget['shape']): number {

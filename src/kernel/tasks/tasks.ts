@@ -16,6 +16,7 @@ import { isEnded, type Task } from './record.js'
 import { entryOf, namespaceOf, type TaskEntry, TaskRepository } from './repository.js'
 import { Results } from './results.js'
 import { grace } from './submit-lease.js'
+import { endOf } from './task-end.js'
 import { applyFailedPoll, fail, nextPollAt, overdue, pastDeadline } from './transition.js'
 import { hasOtherCredential, targetOf } from './upstream.js'
 import { DIRECT, linkedView, signedPath } from './view.js'
@@ -177,14 +178,32 @@ export class Tasks {
     const task = withNotification(before, changed, Date.now(), presenter, await this.viewFor(changed))
     const told = task.hook?.pending !== undefined
     // Until the notification stands in its queue somebody has to look after the task.
-    const soon = told ? Math.min(due ?? Number.POSITIVE_INFINITY, Date.now() + RECHECK_MS) : due
+    const owed = due === null && isEnded(task) && task.notes !== undefined
+    const soon = told || owed ? Math.min(due ?? Number.POSITIVE_INFINITY, Date.now() + RECHECK_MS) : due
     const expires = isEnded(task) && task.expires !== undefined ? recordExpiry(task, task.expires) : undefined
     const saved = await this.repository.replace(entry, task, soon, expires)
     if (saved === undefined) return undefined
     this.wake(task.kind, soon)
     if (before.state !== task.state) this.reportChange(before, task)
     await this.results.drop(before, task.artifacts)
-    return told ? await this.flush(saved, due) : saved
+    const flushed = told ? await this.flush(saved, owed ? soon : due) : saved
+    return owed && flushed !== undefined ? await this.tellAndForget(flushed) : flushed
+  }
+
+  /** Until what features keep with a task is forgotten, somebody looks after it. */
+  private async tellAndForget(entry: TaskEntry): Promise<TaskEntry> {
+    try {
+      await this.tellEnd(entry.task)
+    } catch (error) {
+      this.#host.onStoreFault(error)
+      return entry
+    }
+    const { notes: _, ...task } = entry.task
+    return (await this.repository.replace(entry, task, null)) ?? entry
+  }
+
+  async tellEnd(task: Task): Promise<void> {
+    if (task.notes !== undefined) await this.#host.taskEnded(endOf(task, task.notes), task.notes.values)
   }
 
   /** Ends a task for its client. The upstream is told later. */
