@@ -5,6 +5,7 @@ import type { Exchange, Route, Usage } from '../core/plan.js'
 import type { UpstreamController, UpstreamHandler, UpstreamPool, UpstreamRequest } from '../net/pools.js'
 import type { Translator } from '../translate/translator.js'
 import type { Call } from './call.js'
+import { Drain, drains } from './drain.js'
 import type { Worker } from './event-loop-shares.js'
 import type { Failure } from './failure.js'
 import type { GatedAttempt } from './gated-attempt.js'
@@ -53,6 +54,9 @@ export class Attempt implements UpstreamHandler, Source, Worker {
   #ending: 'whole' | Error | undefined
   /** Its slot in the watchdog, while it lingers. */
   #watched = 0
+  #drain: Drain | undefined
+  /** Bytes that were read although the client had gone. */
+  #drained = 0
 
   /**
    * `dispatched` is when the first attempt of the call began; the `total` time-out counts from there. `report` hears of a failure
@@ -83,6 +87,10 @@ export class Attempt implements UpstreamHandler, Source, Worker {
 
   set usage(usage: Usage | undefined) {
     this.#gated.usage = usage
+  }
+
+  get isDraining(): boolean {
+    return this.#drain !== undefined
   }
 
   send(request: UpstreamRequest): void {
@@ -129,6 +137,11 @@ export class Attempt implements UpstreamHandler, Source, Worker {
     madeBuffers(chunk.length)
     const relay = this.#relay
     if (relay === undefined) return
+    if (this.#drain !== undefined) this.#drained += chunk.length
+    if (this.#drained > this.route.limits.response) {
+      this.abandon()
+      return
+    }
     if (relay.step === undefined && this.call.kernel.turns.tryRun(this, chunk.length)) {
       relay.data(chunk)
       return
@@ -230,7 +243,7 @@ export class Attempt implements UpstreamHandler, Source, Worker {
 
   complete(upstreamEnded: boolean, whole = 0): void {
     if (this.#phase === 'over') return
-    this.record('ok', this.call.error, whole)
+    this.record('ok', this.call.error, this.isDraining ? 0 : whole)
     if (upstreamEnded) {
       this.#phase = 'over'
       return
@@ -245,6 +258,7 @@ export class Attempt implements UpstreamHandler, Source, Worker {
     this.#relay?.settle()
     this.record(typeof condition === 'number' ? 'status' : condition, error)
     this.stop()
+    if (this.isDraining) return
     this.#report(answer === undefined ? { condition, error } : { condition, error, answer })
   }
 
@@ -258,7 +272,20 @@ export class Attempt implements UpstreamHandler, Source, Worker {
   // ── what the call tells
 
   cancel(): void {
-    if (this.#phase === 'over' || this.#phase === 'lingering') return
+    if (this.#phase === 'over' || this.#phase === 'lingering' || this.isDraining) return
+    if (this.isAsked && drains(this.call, this.exchange)) {
+      this.#drain = new Drain(this.call, this)
+      if (this.#paused) this.resume()
+    } else this.abandon()
+  }
+
+  /** Whether the upstream has all of the request. */
+  private get isAsked(): boolean {
+    const hasBody = this.call.upload === undefined || this.call.request.complete
+    return hasBody && (this.#phase === 'first_byte' || this.#phase === 'content')
+  }
+
+  abandon(): void {
     this.#relay?.settle()
     this.record('cancelled', this.call.error)
     this.stop()
@@ -326,7 +353,8 @@ export class Attempt implements UpstreamHandler, Source, Worker {
   private record(phase: string, error: GatewayError | undefined, whole = 0): void {
     if (this.#noted) return
     this.#noted = true
-    this.#gated.end(phase, this.#status, error, whole)
+    this.#gated.end(this.isDraining ? 'cancelled' : phase, this.#status, error, whole)
+    this.#drain?.end()
     const { upstream, model } = this.exchange
     const milliseconds = Math.round((performance.now() - this.#started) * 100) / 100
     this.call.attempts.push({ upstream: upstream.name, model, phase, status: this.#status, milliseconds })

@@ -75,7 +75,7 @@ export class Dispatch implements Work {
     this.#media?.cancel()
     this.#others?.cancel()
     this.#attempt?.cancel()
-    this.#gated?.end('cancelled', undefined, this.#call.error)
+    if (this.#attempt?.isDraining !== true) this.#gated?.end('cancelled', undefined, this.#call.error)
   }
 
   cut(error: GatewayError): boolean {

@@ -119,7 +119,6 @@ export class EventRelay implements Relay {
 
   settle(): void {
     const { call } = this.#attempt
-    if (this.#begun) call.events = this.#stream.content
     call.trailing = this.#stream.trailing
     // Some protocols report the usage of the input in the first event.
     this.#attempt.usage ??= this.#usage?.usage(this.#tail, this.#stream.first)
@@ -145,6 +144,8 @@ export class EventRelay implements Relay {
       this.begin()
     }
     this.#tail.push(bytes)
+    if (this.#attempt.isDraining) return true
+    this.#attempt.call.events = this.#stream.content
     const transform = this.#attempt.exchange.response
     this.#attempt.write(transform === undefined ? bytes : rewrite(bytes, transform, this.#attempt.route.limits))
     return true

@@ -82,6 +82,11 @@ export class JsonRelay implements Relay {
       call.end()
       return
     }
+    if (this.#attempt.isDraining) {
+      this.settle()
+      this.#attempt.complete(true)
+      return
+    }
     if (this.#size > MAX_WHOLE_ANSWER_BYTES || this.mayHaveOtherVectors(this.#buffered)) {
       this.rewrite(this.#buffered).catch((cause: unknown) => this.fail(cause))
       return
@@ -147,6 +152,7 @@ export class JsonRelay implements Relay {
   }
 
   settle(): void {
+    if (this.#attempt.isDraining && this.#buffered !== undefined) this.#passing ??= this.passing(this.#buffered)
     this.#attempt.usage ??= this.#passing?.usage()
   }
 
@@ -217,9 +223,7 @@ export class JsonRelay implements Relay {
       this.refuse('It is not JSON.')
       return
     }
-    const passing = new PassingUsage(this.#attempt.route.protocol?.usage ?? NO_USAGE)
-    this.#passing = passing
-    for (const chunk of held) passing.push(chunk)
+    this.#passing = this.passing(held)
     if (this.isCut()) {
       this.refuse('It is not JSON.')
       return
@@ -228,6 +232,12 @@ export class JsonRelay implements Relay {
     if (this.#length !== undefined) this.#headers.push('content-length', String(this.#length))
     this.#attempt.call.begin(this.#status, this.#headers)
     for (const chunk of held) this.#attempt.write(chunk)
+  }
+
+  private passing(held: readonly Buffer[]): PassingUsage {
+    const passing = new PassingUsage(this.#attempt.route.protocol?.usage ?? NO_USAGE)
+    for (const chunk of held) passing.push(chunk)
+    return passing
   }
 
   /** Whether all has come that was announced, and it does not close. */

@@ -30,13 +30,15 @@ export function openRelay(attempt: Source, status: number, headers: UpstreamHead
     flat.push('content-encoding', encoding)
     return new RawRelay(attempt, status, flat, lengthOf(headers))
   }
-  for (const relay of chain.relay) {
-    const own = relay(attempt, status, flat, headers)
-    if (own !== undefined) return own
-  }
   const type = single(headers['content-type'])?.toLowerCase() ?? ''
-  for (const observe of chain.observe) {
-    attempt.call.observe(observe(attempt, type.startsWith('text/event-stream')))
+  if (!attempt.isDraining) {
+    for (const relay of chain.relay) {
+      const own = relay(attempt, status, flat, headers)
+      if (own !== undefined) return own
+    }
+    for (const observe of chain.observe) {
+      attempt.call.observe(observe(attempt, type.startsWith('text/event-stream')))
+    }
   }
   const framing = framingOf(attempt.call, attempt.route.framing)
   if (type.startsWith('text/event-stream')) {

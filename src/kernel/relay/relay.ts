@@ -31,6 +31,8 @@ export interface Source {
   readonly exchange: Exchange
   /** Whether another target is left, should this one fail before anything has reached the client. */
   readonly mayYield: boolean
+  /** The client has gone, and the answer is read for its usage alone: what is written goes nowhere. */
+  readonly isDraining: boolean
   /** What the upstream says that this attempt used, so far. */
   usage: Usage | undefined
   /** Content arrived: restarts the idle time-out. Comments and pings do not count. */

@@ -47,7 +47,7 @@ export class ClientStream {
   /** Frames gather until {@link flush}. */
   event(event: TextEvent): void {
     if (this.#state !== 'open') return
-    const { call } = this.#attempt
+    const { call, isDraining } = this.#attempt
     switch (event.type) {
       case 'error':
         this.#error = mapUpstreamError(event.error, this.#attempt, call.begun ? [] : this.#headers)
@@ -65,9 +65,10 @@ export class ClientStream {
       case 'ping':
         break
       default:
-        call.events++
+        if (!isDraining) call.events++
         this.#attempt.content()
     }
+    if (isDraining) return
     this.#seals?.event(event)
     const shown: TextEvent =
       event.type === 'error' && this.#error !== undefined ? { ...event, error: this.#error } : event
@@ -90,6 +91,10 @@ export class ClientStream {
       )
       return
     }
+    if (this.#attempt.isDraining) {
+      this.endDrain()
+      return
+    }
     if (this.#last !== undefined) {
       if (this.#out !== '') this.send()
       this.finishAfter(this.#last.then(frame => this.add(frame)))
@@ -109,6 +114,13 @@ export class ClientStream {
       this.#attempt.brokeOff(this.#error)
       call.end()
     } else return
+    this.#state = 'over'
+  }
+
+  private endDrain(): void {
+    if (this.#state === 'open') return
+    if (this.#state === 'breaking' && this.#error !== undefined) this.#attempt.brokeOff(this.#error)
+    else this.#attempt.complete(false)
     this.#state = 'over'
   }
 

@@ -9,7 +9,7 @@ import type { Transform } from '../../core/transform.js'
 import type { Translated, TranslatedBody, Translator } from '../../translate/translator.js'
 import { asBuffer } from '../../wire/bytes.js'
 import { closing, contentType, encodeFrame } from '../../wire/framing.js'
-import { usageOf } from '../../wire/usage.js'
+import { PassingUsage, usageOf } from '../../wire/usage.js'
 import { answerDocument, answerLease, malformedAnswer, reserveAnswer } from '../answer-document.js'
 import type { MemoryLease } from '../memory.js'
 import { framingOf } from '../relay/framing.js'
@@ -31,7 +31,7 @@ export class TranslatedDocument implements Relay {
   readonly #translator: Translator
   readonly #headers: string[]
   readonly #stream: ClientStream | undefined
-  readonly #chunks: Buffer[] = []
+  #chunks: Buffer[] = []
   #size = 0
   #given = false
 
@@ -56,6 +56,11 @@ export class TranslatedDocument implements Relay {
   end(): void {
     if (this.#given) return
     this.#given = true
+    if (this.#attempt.isDraining) {
+      this.settle()
+      this.#attempt.complete(true)
+      return
+    }
     this.translate().catch((cause: unknown) => {
       if (!(cause instanceof GatewayError) || cause.code === 'unavailable') this.#attempt.call.fail(cause)
       else this.#attempt.failed(conditionOf(cause), mapUpstreamError(cause, this.#attempt, this.#headers))
@@ -66,21 +71,25 @@ export class TranslatedDocument implements Relay {
     return false
   }
 
-  settle(): void {}
+  /** A client that leaves while its answer is being translated pays for it all the same. */
+  settle(): void {
+    const paths = this.#attempt.exchange.translation?.usage
+    if (!this.#given || paths === undefined || this.#attempt.usage !== undefined) return
+    const passing = new PassingUsage(paths)
+    for (const chunk of this.#chunks) passing.push(chunk)
+    this.#attempt.usage = passing.usage()
+  }
 
   private async translate(): Promise<void> {
     const memory = answerLease(this.#attempt)
     try {
       const document = await this.read(memory)
-      // The other calls have usage of their own, which is in that of the answer.
-      if (this.#translator.others !== undefined) this.count(document)
+      this.#chunks = []
+      // Whatever becomes of the answer, the upstream bills it.
+      this.count(document)
       const others = await documentsOf(this.#attempt, this.#translator, memory)
       this.#attempt.call.cancellation.throwIfCancelled()
-      await this.show(document, others, memory).catch((cause: unknown) => {
-        // The upstream bills a failed answer all the same.
-        this.count(document)
-        throw cause
-      })
+      await this.show(document, others, memory)
     } finally {
       memory.end()
     }
@@ -94,7 +103,7 @@ export class TranslatedDocument implements Relay {
   /** The document, with the changes that are declared for JSON answers. */
   private async read(memory: MemoryLease): Promise<Json> {
     const body = this.#chunks.length === 1 ? this.#chunks[0] : await joined(this.#chunks, this.#size)
-    this.#chunks.length = 0
+    this.#chunks = body === undefined ? [] : [body]
     const attempt = this.#attempt
     // Text holds arguments, whose numbers keep their digits; of vectors and the like no one wants more than doubles.
     const exact = this.#translator.text !== undefined
@@ -176,6 +185,7 @@ export async function sendOthers(attempt: Answering, translator: Translator): Pr
 }
 
 /** What an answer is sent for, and by. */
+// The other calls of a request have usage of their own, which is in that of the answer, too.
 type Answering = Pick<Source, 'call' | 'route' | 'exchange' | 'usage' | 'write' | 'complete'>
 
 async function send(

@@ -3,6 +3,7 @@ import type { Exchange } from '../../core/plan.js'
 import type { UpstreamRequest } from '../../net/pools.js'
 import { PassingUsage } from '../../wire/usage.js'
 import type { Call } from '../call.js'
+import { Drain, drains } from '../drain.js'
 import { GatedAttempt } from '../gated-attempt.js'
 import { NoResponseError, send, type UpstreamResponse } from '../http-call.js'
 import type { Maybe } from '../stages.js'
@@ -16,6 +17,7 @@ export class OtherCalls {
   readonly #exchange: Exchange
   readonly #requests: readonly UpstreamRequest[]
   readonly #end = new AbortController()
+  #drain: Drain | undefined
   #answers: Promise<readonly (UpstreamResponse | undefined)[]> = Promise.resolve([])
 
   constructor(call: Call, exchange: Exchange, requests: readonly UpstreamRequest[]) {
@@ -31,13 +33,25 @@ export class OtherCalls {
 
   /** Those that came well within half of the time in which an upstream may be silent; the others are given up. */
   async answers(): Promise<readonly UpstreamResponse[]> {
-    const timer = setTimeout(() => this.cancel(), this.#exchange.timeouts.idle / 2)
+    const timer = setTimeout(() => this.abandon(), this.#exchange.timeouts.idle / 2)
     const answers = await this.#answers
     clearTimeout(timer)
     return answers.filter(answer => answer !== undefined)
   }
 
   cancel(): void {
+    if (this.#drain !== undefined) return
+    if (drains(this.#call, this.#exchange)) {
+      const drain = new Drain(this.#call, this)
+      this.#drain = drain
+      void this.#answers.finally(() => drain.end())
+    } else this.abandon()
+  }
+
+  /** Each of the calls has time limits of its own. */
+  check(): void {}
+
+  abandon(): void {
     this.#end.abort()
   }
 

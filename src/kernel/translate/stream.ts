@@ -2,6 +2,7 @@ import { Fold } from '../../codecs/fold.js'
 import type { StreamDecoder } from '../../core/codec.js'
 import { GatewayError } from '../../core/errors.js'
 import type { TextEvent } from '../../core/text.js'
+import { usageOf } from '../../translate/text.js'
 import type { TextTranslator } from '../../translate/translator.js'
 import type { Frames } from '../relay/frames.js'
 import { type Relay, type Source, STEP_BYTES } from '../relay/relay.js'
@@ -43,15 +44,16 @@ export class TranslatedStream implements Relay {
       return
     }
     this.guarded(() => {
-      this.#memory.chunk(chunk.length)
+      const { isDraining } = this.#attempt
+      if (!isDraining) this.#memory.chunk(chunk.length)
       for (const frame of this.#frames.push(chunk)) {
         for (const event of this.#decoder.push(frame)) {
-          this.#memory.event(event)
+          if (!isDraining) this.#memory.event(event)
           out.event(event)
         }
         if (out.over) break
       }
-      if (!out.over) this.reserve()
+      if (!out.over && !isDraining) this.reserve()
     })
     out.flush()
   }
@@ -137,7 +139,10 @@ class Sum {
       return
     }
     if (event.type !== 'ping') this.#attempt.content()
-    this.#fold.push(event)
+    if (event.type === 'start' || event.type === 'finish') {
+      this.#attempt.usage = usageOf(event.usage) ?? this.#attempt.usage
+    }
+    if (!this.#attempt.isDraining) this.#fold.push(event)
     if (event.type === 'finish') this.#state = 'whole'
   }
 
@@ -150,6 +155,10 @@ class Sum {
       else this.#attempt.failed(conditionOf(this.#error), mapUpstreamError(this.#error, this.#attempt, this.#headers))
     } else if (this.#state === 'whole') {
       this.#state = 'over'
+      if (this.#attempt.isDraining) {
+        this.#attempt.complete(false)
+        return
+      }
       const shown = this.#translator.show(this.#fold.result())
       sendDocument(this.#attempt, this.#translator, shown, this.#headers, 0).catch((cause: unknown) =>
         this.#attempt.call.fail(cause),

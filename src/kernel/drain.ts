@@ -1,0 +1,41 @@
+import type { Exchange } from '../core/plan.js'
+import type { Call } from './call.js'
+import type { Watched } from './watchdog.js'
+
+/** Work that goes on without its client. */
+interface Unattended extends Watched {
+  /** The process does not wait any longer. */
+  abandon(): void
+}
+
+/** Whether what an upstream still says for a call is read although the client has gone, so that the usage is known. */
+export function drains({ error }: Call, { tariff }: Exchange): boolean {
+  return tariff?.onClientAbort === 'drain' && error?.code === 'client_gone'
+}
+
+/**
+ * Keeps alive what an upstream's answer needs that is read to its end after its call has settled: the generation, so that pools
+ * stay open, a place in flight, so that a process that ends waits for it, and a look at its deadlines.
+ */
+export class Drain {
+  readonly #call: Call
+  readonly #entered: number
+  readonly #watched: number
+  #isOver = false
+
+  constructor(call: Call, work: Unattended) {
+    this.#call = call
+    call.generation.lease()
+    this.#entered = call.kernel.enter({ cut: () => work.abandon() })
+    this.#watched = call.kernel.watchdog.add(work)
+  }
+
+  end(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    const { kernel, generation } = this.#call
+    kernel.watchdog.delete(this.#watched)
+    generation.release()
+    kernel.leave(this.#entered)
+  }
+}

@@ -1,0 +1,193 @@
+import t, { type Test } from 'tap'
+import { CHAT_ANSWER, chatEvent, chunk, DONE, json, LAST_CHUNK, startStream } from '../helpers/answers.js'
+import { CALLER, CHAT, startTestGateway, type TestGateway, upstreamYaml } from '../helpers/gateway.js'
+import { withResolvers } from '../helpers/journal.js'
+import { meter, withStage } from '../helpers/metered.js'
+import { type RawUpstream, type Script, startRawUpstream } from '../helpers/raw-upstream.js'
+
+/** `on_client_abort: drain`: what an upstream says after its client has gone is read for its usage. */
+
+const USAGE = { prompt_tokens: 7, completion_tokens: 4, total_tokens: 11 }
+const USED = `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [], usage: USAGE })}\n\n`
+const event = (one: { readonly type: string }): string => `event: ${one.type}\ndata: ${JSON.stringify(one)}\n\n`
+const START = {
+  type: 'message_start',
+  message: {
+    id: 'msg_1',
+    type: 'message',
+    role: 'assistant',
+    model: 'm',
+    content: [],
+    usage: { input_tokens: 7, output_tokens: 1 },
+  },
+}
+const BLOCK = { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } }
+const delta = (text: string) => ({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text } })
+const END = [
+  { type: 'content_block_stop', index: 0 },
+  { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 4 } },
+  { type: 'message_stop' },
+]
+const MESSAGE = {
+  id: 'msg_1',
+  type: 'message',
+  role: 'assistant',
+  model: 'm',
+  content: [{ type: 'text', text: 'Hello' }],
+  stop_reason: 'end_turn',
+  usage: { input_tokens: 7, output_tokens: 4 },
+}
+
+interface Draining extends ReturnType<typeof meter> {
+  readonly up: RawUpstream
+  readonly gateway: TestGateway
+}
+
+async function draining(test: Test, more = '', onClientAbort: 'cancel' | 'drain' = 'drain'): Promise<Draining> {
+  const up = await startRawUpstream(test)
+  const metered = meter()
+  const word = `on_client_abort: ${onClientAbort}`
+  const messages = `{ kind: anthropic, base: "${up.origin}", secret: { env: UPSTREAM_KEY }, ${word} }`
+  const models = `models: { m: up, t: other }\nprices: { m: { output: 1 } }\n`
+  const upstreams = `upstreams: { up: ${upstreamYaml(up.origin, word)}, other: ${messages} }\n`
+  const features = withStage(metered.stage)
+  const gateway = await startTestGateway(test, `version: 1\n${CALLER}\n${upstreams}${models}${more}`, { features })
+  return { ...metered, up, gateway }
+}
+
+/** Leaves once `seen` has come (at once where there is nothing to see), and lets the upstream go on when the call has settled. */
+async function leave(
+  { up, gateway, order }: Draining,
+  body: object,
+  first: Script,
+  rest: Script,
+  seen?: string,
+): Promise<void> {
+  const { promise: left, resolve } = withResolvers<void>()
+  up.answer(async peer => {
+    await first(peer)
+    await left
+    await rest(peer)
+  })
+  const client = await gateway.open('/v1/chat/completions', { body: { ...CHAT, max_tokens: 64, ...body } })
+  if (seen === undefined) await up.requests.count(1)
+  else await client.body(await client.head(), got => got.includes(seen))
+  client.socket.destroy()
+  await gateway.log.find(line => line.msg === 'request')
+  if (order[0] !== 'before 1' || order.includes('after 1')) throw new Error(`too early: ${order.join(',')}`)
+  resolve()
+}
+
+const pieces =
+  (...texts: readonly string[]): Script =>
+  async peer => {
+    for (const text of texts) await peer.send(chunk(text))
+  }
+const begun =
+  (...texts: readonly string[]): Script =>
+  async peer => {
+    await startStream(peer)
+    await pieces(...texts)(peer)
+  }
+const ended =
+  (...texts: readonly string[]): Script =>
+  async peer => {
+    await pieces(...texts)(peer)
+    await peer.send(LAST_CHUNK)
+  }
+
+t.test('a relayed and a translated stream are read to their usage', async t => {
+  const relayed = await draining(t)
+  await leave(relayed, { stream: true }, begun(chatEvent('one')), ended(chatEvent('two'), USED, DONE), 'one')
+  const [one] = await relayed.ended.count(1)
+  t.match(one, { phase: 'cancelled', status: 200, begun: true, total: 11, events: 1, error: 'client_gone' })
+  t.equal(one?.bytes, chatEvent('one').length, 'what was delivered, and no more')
+  t.same(relayed.order, ['before 1', 'settle', 'after 1'])
+  const translated = await draining(t)
+  const first = begun(...[START, BLOCK, delta('Hel')].map(event))
+  await leave(translated, { model: 't', stream: true }, first, ended(...[delta('lo'), ...END].map(event)), 'Hel')
+  t.match(await translated.ended.count(1), [{ phase: 'cancelled', begun: true, total: 11, events: 2 }])
+})
+
+t.test('answers whose client left before they began', async t => {
+  const nothing: Script = () => undefined
+  for (const [body, answer, output] of [
+    [{}, json({ ...CHAT_ANSWER, usage: USAGE }), 4],
+    [{ model: 't' }, json(MESSAGE), 4],
+    [
+      { stream: true },
+      async peer => {
+        await begun(chatEvent('one'), USED)(peer)
+        await ended(DONE)(peer)
+      },
+      4,
+    ],
+    [
+      { model: 't', stream: true },
+      async peer => {
+        await begun(event(START))(peer)
+        await ended(...END.map(event))(peer)
+      },
+      4,
+    ],
+  ] as const satisfies readonly (readonly [object, Script, number])[]) {
+    const stage = await draining(t)
+    await leave(stage, body, nothing, answer)
+    t.match(await stage.ended.count(1), [
+      { phase: 'cancelled', status: 200, begun: false, bytes: 0, events: 0, input: 7, output },
+    ])
+  }
+})
+
+t.test('the process waits for it as for a request, and cuts it off at the same time', async t => {
+  const stage = await draining(t)
+  await leave(stage, { stream: true }, begun(chatEvent('one')), ended(USED, DONE), 'one')
+  await stage.gateway.gateway.close()
+  t.match(stage.ended.items, [{ total: 11 }])
+  const silent = await draining(t, 'limits: { drain: 50ms }\n')
+  await leave(silent, { stream: true }, begun(chatEvent('one')), peer => peer.gone(), 'one')
+  await silent.gateway.gateway.close()
+  t.match(silent.ended.items, [{ phase: 'cancelled', total: undefined, begun: true }])
+})
+
+t.test('it ends with the total time-out, and with the largest answer', async t => {
+  const slow = await draining(t, 'timeouts: { total: 300ms }\n')
+  await leave(slow, { stream: true }, begun(chatEvent('one')), peer => peer.gone(), 'one')
+  t.match(await slow.ended.count(1), [{ phase: 'cancelled', begun: true }])
+  const large = await draining(t, 'limits: { response: 64KiB }\n')
+  const flood: Script = async peer => {
+    for (let sent = 0; sent < 256 && !peer.socket.destroyed; sent++)
+      await peer.send(chunk(chatEvent('x'.repeat(1024)))).catch(() => undefined)
+  }
+  await leave(large, { stream: true }, begun(chatEvent('one')), flood, 'one')
+  t.match(await large.ended.count(1), [{ phase: 'cancelled', begun: true, total: undefined }])
+})
+
+t.test('a reload leaves the pool open until it is read', async t => {
+  const stage = await draining(t)
+  const { promise: reloaded, resolve } = withResolvers<void>()
+  await leave(
+    stage,
+    { stream: true },
+    begun(chatEvent('one')),
+    async peer => {
+      await reloaded
+      await ended(USED, DONE)(peer)
+    },
+    'one',
+  )
+  await stage.gateway.write(
+    'gateway.yaml',
+    `version: 1\n${CALLER}\nupstreams: { sim: { kind: simulator } }\nmodels: { m: sim }\n`,
+  )
+  await stage.gateway.gateway.reload()
+  resolve()
+  t.match(await stage.ended.count(1), [{ total: 11 }])
+})
+
+t.test('without that word the upstream is left at once', async t => {
+  const stage = await draining(t, '', 'cancel')
+  const leaving = leave(stage, { stream: true }, begun(chatEvent('one')), ended(USED, DONE), 'one')
+  await t.rejects(leaving, { message: 'too early: before 1,after 1,settle' })
+  t.match(await stage.ended.count(1), [{ phase: 'cancelled', begun: true, total: undefined }])
+})
