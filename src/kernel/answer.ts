@@ -15,7 +15,8 @@ import type { Feature, Maybe } from './stages.js'
 export const answers: Feature = {
   name: 'answers',
   compile({ kernel, route }) {
-    if (route?.lane !== 'answer') return undefined
+    // What is used is known to limits alone.
+    if (route?.lane !== 'answer' || route.answer === 'usage') return undefined
     const serve = (call: Call): Maybe<void> => answer(call, route, kernel.serve)
     if (route.answer === 'response.delete') return { name: 'answers', serve, record: forgetDeleted }
     return { name: 'answers', serve }

@@ -53,7 +53,9 @@ export class Admission {
   }
 
   #checkCaller(call: Call, policy: CallerPolicy): void {
-    if (policy.mayUse?.(this.#route.id) === false) throw routeForbidden(this.#route.id)
+    // Every key may see what is left of its limits.
+    if (this.#route.answer !== 'usage' && policy.mayUse?.(this.#route.id) === false)
+      throw routeForbidden(this.#route.id)
     if (policy.mayComeFrom?.(call.client ?? '') === false) throw networkForbidden()
   }
 

@@ -3,6 +3,7 @@ import type { Kernel } from '../../kernel/kernel.js'
 import type { Feature, Service } from '../../kernel/stages.js'
 import { Book } from './book.js'
 import { limitsStage } from './stage.js'
+import { answerUsage } from './usage.js'
 
 /** The book of the process. */
 class LimitsService implements Service {
@@ -31,5 +32,9 @@ class LimitsService implements Service {
 export const limits: Feature<LimitsService> = {
   name: 'limits',
   open: kernel => new LimitsService(kernel),
-  compile: ({ plan, route }, { book }) => (plan.accounting === undefined ? undefined : limitsStage(plan, route, book)),
+  compile({ plan, route }, { book }) {
+    const stage = plan.accounting === undefined ? undefined : limitsStage(plan, route, book)
+    // Without limits the answer says that there are none.
+    return route?.answer === 'usage' ? { name: 'limits', ...stage, serve: call => answerUsage(call, book) } : stage
+  },
 }

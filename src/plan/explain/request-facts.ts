@@ -115,6 +115,7 @@ export function requestFacts(plan: CompiledPlan, ask: Ask): RequestFacts {
 
 function keptText({ answer }: Route): string {
   if (answer === 'client_secret') return 'nothing: the created secret contains its settings'
+  if (answer === 'usage') return "what the key's limits allow, and what of it is used"
   return answer === 'response.compact'
     ? "sent to the model's upstream; if that does not compact, its model writes a summary"
     : answer !== undefined && /^(conversation|completion)/.test(answer)

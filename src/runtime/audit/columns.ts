@@ -39,9 +39,9 @@ interface LimitRule {
 }
 
 const LIMIT_RULES: readonly LimitRule[] = [
-  { name: 'requests', phases: ['admit'], applies: route => route.answer !== 'usage' },
+  { name: 'requests', phases: ['admit'], applies: asksUpstream },
   { name: 'tokens', phases: ['beforeAttempt'], applies: asksUpstream },
-  { name: 'in_flight', phases: ['admit'], applies: route => route.answer !== 'usage' },
+  { name: 'in_flight', phases: ['admit'], applies: asksUpstream },
   {
     name: 'streams',
     phases: ['admit', 'onBody', 'beforeAttempt'],
@@ -52,7 +52,7 @@ const LIMIT_RULES: readonly LimitRule[] = [
     phases: ['admit', 'onBody', 'beforeAttempt'],
     applies: route => asksUpstream(route) && route.model !== undefined,
   },
-  { name: 'body', phases: ['admit'], applies: route => route.body !== 'none' },
+  { name: 'body', phases: ['admit'], applies: route => asksUpstream(route) && route.body !== 'none' },
 ]
 
 function limitColumns(): readonly Column[] {
@@ -215,11 +215,10 @@ const MAX_SHOWN_KEYS = 5
 
 /** Whether a stage holds the requests of a route to a limit. */
 function held(
-  { route, stages, file }: Subject,
+  { stages, file }: Subject,
   { name, phases }: Omit<LimitRule, 'applies' | 'name'> & { name: LimitName },
 ): Verdict {
-  const scopes = file.limits.get(name) ?? []
-  const here = asksUpstream(route) ? scopes : scopes.filter(type => CALLERS.includes(type))
+  const here = file.limits.get(name) ?? []
   if (here.length === 0) return NONE
   const open = here.filter(type => {
     const decided = CALLERS.includes(type) ? phases : (['beforeAttempt'] as const)

@@ -1,0 +1,62 @@
+import type { Scope } from '../../core/bounds.js'
+import type { Call } from '../../kernel/call.js'
+import type { Book, Standing } from './book.js'
+
+/** One bound that holds for the key, as `GET /v1/usage` shows it. Budgets are in USD. */
+interface ShownLimit {
+  readonly scope: Scope['type']
+  /** Of the key or the group that has it. */
+  readonly name: string
+  /** As the configuration calls it: `requests`, `tokens`, `budget`, `in_flight`, `streams`, `max_output`, `body`. */
+  readonly unit: string
+  /** Null: it counts what there is at once. `request`: it holds for each request alone. */
+  readonly window: string | null
+  readonly limit: number
+  readonly used: number
+  /** Held by requests that are not over, and by leases of other processes. */
+  readonly reserved: number
+  readonly left: number
+  /** Seconds since the epoch; null: never. */
+  readonly resets_at: number | null
+  /** Of budgets. */
+  readonly currency?: 'usd'
+}
+
+/** Answers what the caller's bounds allow, and what of it is used. Rejects with the store's error. */
+export async function answerUsage(call: Call, book: Book): Promise<void> {
+  const { caller } = call
+  if (caller === undefined) throw new Error('an answer needs a caller')
+  const { scopes = [], group } = caller.policy ?? {}
+  const standings = scopes.length === 0 ? [] : await book.read(scopes)
+  call.answer(200, {
+    object: 'usage',
+    key: caller.name,
+    group: group ?? null,
+    limits: scopes.flatMap(scope => [
+      ...standings.filter(one => one.scope === scope).map(shown),
+      ...ofEachRequest(scope),
+    ]),
+  })
+}
+
+const USD = 1_000_000
+
+function shown({ scope, unit, bound, amount, used, reserved, left, endsAt }: Standing): ShownLimit {
+  const { type, name } = scope
+  const one = unit === 'budget' ? USD : 1
+  return {
+    ...{ scope: type, name, unit, window: typeof bound === 'number' ? null : bound.window },
+    ...{ limit: amount / one, used: used / one, reserved: reserved / one, left: left / one },
+    resets_at: endsAt === undefined ? null : Math.ceil(endsAt / 1000),
+    ...(unit === 'budget' ? { currency: 'usd' } : {}),
+  }
+}
+
+/** Bounds that nothing is used up of. */
+function ofEachRequest({ type, name, limits }: Scope): readonly ShownLimit[] {
+  return (['max_output', 'body'] as const).flatMap(unit => {
+    const limit = limits[unit]
+    if (limit === undefined) return []
+    return [{ scope: type, name, unit, window: 'request', limit, used: 0, reserved: 0, left: limit, resets_at: null }]
+  })
+}
