@@ -144,19 +144,30 @@ export class Book {
     })
   }
 
-  /** The same with what the store says now. */
+  /** The same with what the store says now. What a commit changes meanwhile is as the commit said. */
   async read(scopes: readonly Scope[]): Promise<readonly Standing[]> {
     const now = this.#clock.now()
     const meters = this.#metersOf(scopes)
-    const accounts = meters.map(meter => this.#holdings.current(meter, now))
-    const names = accounts.map(({ name }) => name)
-    const tallies = await this.#store.read(names, this.#committer.now())
-    return meters.map((meter, at) => {
-      const account = accounts[at] as Account
-      const { spent, held } = tallies[at] ?? { spent: account.spent, held: 0 }
-      const others = Math.max(0, held - account.lease)
-      return standingOf(meter, account, spent + account.sent + account.used, others + account.reserved)
-    })
+    for (let round = 1; ; round++) {
+      const accounts = meters.map(meter => this.#holdings.current(meter, now))
+      const heard = accounts.map(account => (account.flying ? undefined : account.heard))
+      const names = accounts.map(({ name }) => name)
+      const tallies = await this.#store.read(names, this.#committer.now())
+      const isQuiet = accounts.map((account, at) => !account.flying && account.heard === heard[at])
+      if (isQuiet.includes(false) && round < MAX_ROUNDS) {
+        await this.#committer.flushed()
+        continue
+      }
+      return meters.map((meter, at) => {
+        const account = accounts[at] as Account
+        const tally = tallies[at]
+        if (tally === undefined || isQuiet[at] !== true) {
+          return standingOf(meter, account, account.spentHere, account.others + account.reserved)
+        }
+        const others = Math.max(0, tally.held - account.lease)
+        return standingOf(meter, account, tally.spent + account.used, others + account.reserved)
+      })
+    }
   }
 
   /**
