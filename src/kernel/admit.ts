@@ -35,7 +35,7 @@ import { VECTORS } from './vectors.js'
 /** Checks size, form and schema of a request, and learns which model it names and whether it wants a stream. */
 export function admit(call: Call, route: Route): Body | Promise<Body> {
   const { request } = call
-  const limit = Math.min(route.limits.body, call.maxBody)
+  const limit = call.maxBody
   checkEncoding(call)
   if (route.body === 'none') {
     if (hasBody(request)) invite(request, limit)
@@ -73,7 +73,7 @@ function readJson(call: Call, route: Route): Body | Promise<Body> {
     return !scanner.failed
   }
   const hold = (size: number): Promise<void> | undefined => call.bodyMemory.reserve(COPIES_PER_BODY * size)
-  const bytes = readBody(call.request, { limit: Math.min(route.limits.body, call.maxBody), hold, onPiece })
+  const bytes = readBody(call.request, { limit: call.maxBody, hold, onPiece })
   if (!(bytes instanceof Promise)) return admitJson(call, route, bytes, scanner)
   return bytes.then(whole => admitJson(call, route, whole, scanner))
 }

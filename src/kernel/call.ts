@@ -94,8 +94,6 @@ export class Call extends Slots implements Watched, InFlight {
   member: (name: string) => unknown = () => undefined
   /** Observes the answer as it is sent. */
   tap: Tap | undefined
-  /** Largest body, bytes, where that is less than the route takes. */
-  maxBody = Number.POSITIVE_INFINITY
   /** The body, if it is passed on as it arrives. */
   upload: Upload | undefined
   /** The body, if it is spooled; released when the call ends. */
@@ -112,6 +110,7 @@ export class Call extends Slots implements Watched, InFlight {
   /** The key by which this request counts among all requests in flight, once it does. */
   readonly #entered: number
   readonly #watched: number
+  #maxBody = Number.POSITIVE_INFINITY
   #match: Match | Miss | undefined
   #chain: CallHooks | undefined
   #settled = false
@@ -149,6 +148,16 @@ export class Call extends Slots implements Watched, InFlight {
   get match(): Match | Miss {
     if (this.#match === undefined) throw new Error('the call has not been matched')
     return this.#match
+  }
+
+  /** Largest body, bytes: what the route takes, or less. */
+  get maxBody(): number {
+    return Math.min(this.#maxBody, this.route?.limits.body ?? 0)
+  }
+
+  /** Lowers it, before the body is read. The lowest limit holds; in tunnels whose messages are passed on whole for each of those. */
+  limitBody(bytes: number): void {
+    this.#maxBody = Math.min(this.#maxBody, bytes)
   }
 
   /** The stages that this call passes. */

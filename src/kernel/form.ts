@@ -32,7 +32,7 @@ export async function readForm(call: Call, route: Route): Promise<FormBody> {
   const places = new Places()
   const spool = call.kernel.spooler.open(call.key)
   call.spool = spool
-  for await (const chunk of chunksOf(call, Math.min(route.limits.body, call.maxBody))) {
+  for await (const chunk of chunksOf(call, call.maxBody)) {
     places.take(withFormErrors(() => form.push(chunk), form))
     await spooled(spool.write(chunk))
   }

@@ -33,7 +33,7 @@ export interface Stage {
   onRequest?(call: Call): Maybe<void>
   /** Who asks. Undefined: this stage does not know. The first answer counts. Throws `unauthenticated`. */
   identify?(call: Call): Maybe<Caller | typeof NO_KEY | undefined>
-  /** Before a byte of the body is read: rates, places, ownership of what the path names. */
+  /** Before a byte of the body is read: rates, places, ownership of what the path names, `call.limitBody`. */
   admit?(call: Call): Maybe<void>
   /** The body has arrived and fits its schema. Returns the body for the stages that follow. */
   onBody?(call: Call, body: Body): Maybe<Body>
@@ -73,7 +73,10 @@ export interface Stage {
 
   // The answer, from an upstream or from the gateway.
 
-  /** Every answer but the 101 of a WebSocket: adds to the flat name, value list of its headers. */
+  /**
+   * Every answer: adds to the flat name, value list of its headers. Also the 101 of a tunnel, but not of a socket whose messages
+   * are requests of their own.
+   */
   onAnswerHead?(call: Call, status: number, headers: string[]): void
   /** The last bytes wait for it. Not called if the client has left. */
   beforeEnd?(call: Call): Maybe<void>

@@ -95,7 +95,7 @@ function bodyFor(call: Call, exchange: Exchange, body: Body, headers: string[]):
     case 'none':
       return null
     case 'stream':
-      call.upload = new Upload(call.request, Math.min(call.route?.limits.body ?? 0, call.maxBody))
+      call.upload = new Upload(call.request, call.maxBody)
       return call.upload
     case 'form': {
       const form = sentForm(body, call, exchange)

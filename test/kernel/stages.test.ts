@@ -8,6 +8,7 @@ import { CHAT_ANSWER, chatEvent, chunk, DONE, json, startStream } from '../helpe
 import { CALLER, CHAT, oneUpstream, startTestGateway, type TestGateway, upstreamYaml } from '../helpers/gateway.js'
 import { withResolvers } from '../helpers/journal.js'
 import { startRawUpstream } from '../helpers/raw-upstream.js'
+import { open, startRealtime } from '../helpers/realtime.js'
 
 /** A feature with one stage for the routes on which upstreams are asked. */
 function feature(stage: Stage): Feature {
@@ -206,4 +207,45 @@ t.test('two features that serve one route are an error when the plan is compiled
   const own = { begin: step, match: step, readBody: step, resolve: step, dispatch: step }
   const site = { route: { id: 'GET /x', lane: 'answer' } } as never
   t.throws(() => compileChain([serving('a'), serving('b')], site, own), { message: 'two features serve GET /x' })
+})
+
+t.test('a stage lowers the largest body before it is read: of JSON, of forms, and of bodies that pass', async t => {
+  const small: Stage = { name: 'small', admit: call => call.limitBody(100) }
+  const upstream = await startRawUpstream(t)
+  upstream.answer(json(CHAT_ANSWER))
+  for (const transport of ['fast', 'node']) {
+    const yaml = oneUpstream(upstream.origin, `transport: ${transport}\n`)
+    const gateway = await startTestGateway(t, yaml, { features: withFeature(feature(small)) })
+    t.equal((await gateway.chat()).status, 200)
+    for (const content of ['x'.repeat(100), 'x'.repeat(100_000)]) {
+      const refused = await gateway.chat({ messages: [{ role: 'user', content }] })
+      t.equal(refused.status, 413)
+      t.match(refused.text, '100 bytes')
+    }
+    const form = new FormData()
+    form.set('model', 'm')
+    form.set('purpose', 'x'.repeat(100))
+    const sent = await fetch(`${gateway.origin}/v1/audio/transcriptions`, {
+      ...{ method: 'POST', headers: { authorization: `Bearer ${gateway.key}` }, body: form },
+    })
+    t.equal(sent.status, 413)
+    await sent.text()
+  }
+})
+
+t.test('the handshake of a tunnel is answered with the headers of stages', async t => {
+  for (const kind of ['raw', 'framed']) {
+    const marking: Stage = {
+      name: 'marking',
+      onAnswerHead: (_call, status, headers) => void headers.push('x-mark', String(status)),
+    }
+    const own: Feature = {
+      name: 'marking',
+      compile: ({ route }) => (route?.tunnel === undefined ? undefined : marking),
+    }
+    const more = `routes: { WS /v1/realtime: { protocol: realtime, model: query.model, tunnel: ${kind} } }\n`
+    const realtime = await startRealtime(t, more, { features: withFeature(own) })
+    const { head } = await open(t, realtime)
+    t.match(head, /^HTTP\/1.1 101 [\s\S]*x-mark: 101\r?$/im)
+  }
 })

@@ -33,7 +33,7 @@ export class Admission {
     this.#checkCaller(call, policy)
     if (!this.#isCounted || !counts(call)) return
     const meters = metersOf(policy)
-    if (meters.body !== undefined) call.maxBody = meters.body
+    if (meters.body !== undefined) call.limitBody(meters.body)
     const claims = this.#route.tunnel === undefined ? meters.admission : meters.tunnel
     return this.#take(call, claims, ADMITTED)
   }

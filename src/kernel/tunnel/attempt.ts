@@ -46,7 +46,7 @@ export class TunnelAttempt {
     }
     this.#giveUp =
       route.tunnel === 'framed'
-        ? openUpstream(handshake, route.limits.body, {
+        ? openUpstream(handshake, call.maxBody, {
             ...events,
             opened: (headers, upstream) => void this.openFramed(headers, upstream),
           })
@@ -93,7 +93,7 @@ export class TunnelAttempt {
       protocol: chosenSubprotocol(call, route, headers['sec-websocket-protocol']),
       lines: passedLines(call, exchange, headers),
     }
-    const own = await acceptMessages(client.incoming, client.socket, client.rest, route.limits.body, answer)
+    const own = await acceptMessages(client.incoming, client.socket, client.rest, call.maxBody, answer)
     call.status = 101
     call.firstByte = performance.now()
     if (own === undefined) {

@@ -83,6 +83,7 @@ export function clientAnswer(call: Call, route: Route, exchange: Exchange, heade
 /** Header lines of the client's answer that are not about the handshake itself. */
 export function passedLines(call: Call, exchange: Exchange, headers: IncomingHttpHeaders): readonly string[] {
   const passed = [...responseHeaders(headers, exchange), 'x-request-id', call.id]
+  for (const onAnswerHead of call.chain.onAnswerHead) onAnswerHead(call, 101, passed)
   return passed.flatMap((name, index) => (index % 2 === 0 ? [`${name}: ${passed[index + 1]}`] : []))
 }
 
