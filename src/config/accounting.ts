@@ -1,21 +1,15 @@
-import type { AccountingConfig, GroupConfig } from '../core/accounting-config.js'
-import type { KeyConfig } from '../core/config.js'
+import type { AccountingConfig } from '../core/accounting-config.js'
 import { DEFAULTS } from '../core/defaults.generated.js'
 import { type Context, interpolate } from './context.js'
 import { type Document, Site } from './document.js'
 import { type Entries, sectionOf } from './entries.js'
-import type { ReadModel } from './models.js'
 import { readPrices, shippedPrices } from './prices.js'
 import type { RawPriceOrFree } from './raw.generated.js'
 import { suggest } from './suggest.js'
 import { parseDays } from './units.js'
-import type { ReadUpstream } from './upstreams.js'
+import { checkUnpriced, type Holders } from './unpriced.js'
 
-interface Counted {
-  readonly keys: Readonly<Record<string, KeyConfig>>
-  readonly groups: Readonly<Record<string, GroupConfig>>
-  readonly upstreams: ReadonlyMap<string, ReadUpstream>
-  readonly models: ReadonlyMap<string, ReadModel>
+interface Counted extends Holders {
   readonly prices: Entries<RawPriceOrFree>
 }
 
@@ -34,13 +28,15 @@ export function readAccounting(
   const isCharged = charges(main, counted)
   if (!isCharged && !bounds(counted)) return undefined
   const isOff = sectionOf(main, 'prices') === 'off'
-  return {
+  const accounting: AccountingConfig = {
     timeZone,
     ledger: isCharged ? { retention } : undefined,
     ...(unpriced === undefined ? {} : { unpriced }),
     prices,
     shippedPrices: isOff || !isCharged ? {} : shippedPrices(root, context),
   }
+  checkUnpriced({ ...counted, accounting }, context)
+  return accounting
 }
 
 function charges(main: Document, { keys, groups, upstreams, models, prices }: Counted): boolean {

@@ -106,7 +106,7 @@ function warnOfUnusedPrices({ prices, models }: Linted, { report }: Context): vo
     const meets = isGlob(name)
       ? [...names].some(one => overlap(name, one))
       : names.has(name) || globs.some(glob => overlap(glob, name))
-    if (meets || name.endsWith('/*')) continue
+    if (meets || name.endsWith('/batch')) continue
     const message = `no model and no target is called ${quoted(name)}, so this price is never used`
     report.warn('unused-price', site, message, { on: 'key', meant: () => suggest(name, names), of: 'models' })
   }

@@ -31,7 +31,6 @@ import { ABSENT_SECRET } from './secret-rule.js'
 import { suggest } from './suggest.js'
 import { checkTaskKinds, taskKindConfig } from './task-kinds.js'
 import { readTask } from './tasks.js'
-import { checkUnpriced } from './unpriced.js'
 import { readUpstreams } from './upstreams.js'
 import { type Environment, Variables } from './variables.js'
 
@@ -115,8 +114,8 @@ function assemble(main: Document, documents: readonly Document[], options: LoadO
   const models = readModels(modelEntries, upstreamEntries, context)
   const callers = readCallers(documents, [...modelEntries.keys()], context)
   const { keys, groups, keyEntries, groupEntries } = callers
-  const prices = gather(documents, 'prices', report)
-  const accounting = readAccounting(main, { ...callers, upstreams, models, prices }, root, context)
+  const counted = { ...callers, upstreams, models, prices: gather(documents, 'prices', report) }
+  const accounting = readAccounting(main, counted, root, context)
   const protocols = new Map([...gather(shipped, 'protocols', report), ...gather(documents, 'protocols', report)])
   const { resourceKinds, taskKinds } = readResultKinds(shipped, documents, root, context)
   const shippedRoutes = gather(shipped, 'routes', report)
@@ -130,7 +129,6 @@ function assemble(main: Document, documents: readonly Document[], options: LoadO
   if (!interfaces.includes(undefined)) {
     checkReachable({ upstreams, models, routes, retry: settings.retry, protocols: [...protocols.keys()] }, context)
   }
-  if (accounting !== undefined) checkUnpriced({ ...callers, accounting, models, upstreams }, context)
   const config: Config = {
     ...settings,
     ...(accounting === undefined ? {} : { accounting }),
@@ -147,21 +145,17 @@ function assemble(main: Document, documents: readonly Document[], options: LoadO
   if (!report.failed) {
     const entries = { modelEntries, keyEntries, kindEntries, upstreamEntries }
     const shippedKinds = shippedNames(join(root, 'routes/kinds'))
-    lintLimits({ ...callers, prices, models, routes: [...routes.keys()] }, context)
+    lintLimits({ ...counted, routes: [...routes.keys()] }, context)
     lint({ main, ...entries, models, upstreams, routes, timeouts: settings.timeouts, shippedKinds }, context)
     warnEmptyConfig(main, config, context)
   }
-  const sites = {
-    keys: keyEntries,
-    groups: groupEntries,
-    models,
-    resource_kinds: resourceKinds,
-    task_kinds: taskKinds,
-    protocols,
-    routes,
-    upstreams,
+  return {
+    config,
+    locator: new Locator(main, {
+      ...{ keys: keyEntries, groups: groupEntries, models, resource_kinds: resourceKinds, task_kinds: taskKinds },
+      ...{ protocols, routes, upstreams },
+    }),
   }
-  return { config, locator: new Locator(main, sites) }
 }
 
 /** Kinds of resources and of task results: the shipped ones and the user's. */

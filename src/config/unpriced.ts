@@ -12,14 +12,18 @@ import type { ReadUpstream } from './upstreams.js'
 /** Models that one message names. */
 const MAX_NAMED = 3
 
-interface Checked {
-  readonly accounting: AccountingConfig
+/** What may have limits. */
+export interface Holders {
   readonly keys: Readonly<Record<string, KeyConfig>>
   readonly groups: Readonly<Record<string, GroupConfig>>
   readonly keyEntries: ReadonlyMap<string, { readonly site: Site }>
   readonly groupEntries: ReadonlyMap<string, { readonly site: Site }>
   readonly models: ReadonlyMap<string, ReadModel>
   readonly upstreams: ReadonlyMap<string, ReadUpstream>
+}
+
+interface Checked extends Holders {
+  readonly accounting: AccountingConfig
 }
 
 /** A model at a target without a price, where neither model nor upstream says what that means. */

@@ -30,3 +30,24 @@ export interface AmountPaths {
   /** Whether upstreams charge nothing. */
   readonly free: boolean
 }
+
+/** What a request asks for, at most. */
+export interface Demand {
+  /** Tokens of the input: no tokenizer makes more than one of a byte. Media have a flat bound each. */
+  readonly input: number
+  /** What the input most likely is, in tokens, for answers that report no usage. */
+  readonly likelyInput: number
+  /** Tokens of one answer, as the request itself bounds them. */
+  readonly output: number | undefined
+  /** Answers altogether. */
+  readonly choices: number
+  readonly images: number
+  readonly characters: number
+  readonly searches: number
+  /** Of a batch; else one. */
+  readonly requests: number
+  /** Of video. */
+  readonly seconds: number
+  /** Of sound to be heard, by its bytes. */
+  readonly heard: number
+}

@@ -27,7 +27,7 @@ export class Networks {
   }
 
   has(address: string): boolean {
-    return this.#list.check(address, familyOf(address))
+    return isIP(address) !== 0 && this.#list.check(address, familyOf(address))
   }
 }
 

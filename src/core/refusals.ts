@@ -112,3 +112,7 @@ export function switchedOff(cause: string | undefined): GatewayError {
 export function untranslatable(field: string, why: string): GatewayError {
   return new GatewayError('untranslatable', `The model cannot be given '${field}': ${why}.`, { param: field })
 }
+
+export function routeForbidden(route: string): GatewayError {
+  return new GatewayError('forbidden', `This key may not use ${route}.`, { limit: 'routes' })
+}

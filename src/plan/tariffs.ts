@@ -59,9 +59,9 @@ export class Tariffs {
     return findPrice({ upstream, target, models }, sources)
   }
 
-  /** A route of the user's own may have a price that is declared for its upstream. */
+  /** Of batches, whose models are not read, each request may have a price. */
   #ofNothing(upstream: string): Price {
-    return this.#own.find([`${upstream}/`]) ?? NOTHING
+    return this.#own.find([`${upstream}/batch`]) ?? NOTHING
   }
 
   #scopesOf(model: string, upstream: string): readonly Scope[] {

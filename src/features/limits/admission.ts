@@ -1,12 +1,13 @@
 import type { CallerPolicy } from '../../core/bounds.js'
 import type { Route } from '../../core/plan.js'
+import { routeForbidden } from '../../core/refusals.js'
 import type { Call } from '../../kernel/call.js'
 import { InnerExchange } from '../../kernel/inner.js'
 import { slot } from '../../kernel/slot.js'
 import type { Maybe } from '../../kernel/stages.js'
 import type { Book } from './book.js'
 import { metersOf } from './meters.js'
-import { networkForbidden, refused, routeForbidden } from './refusals.js'
+import { networkForbidden, refused } from './refusals.js'
 import { type Claim, Reservation, type Shortage } from './reservation.js'
 
 /** What a call has taken of its caller's bounds, by itself and as a stream. */

@@ -1,30 +1,17 @@
-import type { AmountPaths } from '../../core/amounts.js'
-import type { Price, Tariff } from '../../core/bounds.js'
+import type { AmountPaths, Demand } from '../../core/amounts.js'
+import type { Price } from '../../core/bounds.js'
+import { costOf, tokensOf, type Units, unitsOf } from '../../core/cost.js'
 import type { Usage } from '../../core/plan.js'
+import { otherUnits, type Worst, writesText } from '../../core/worst.js'
 import type { Outcome } from '../../kernel/stages.js'
-import { costOf, tokensOf, type Units, unitsOf, worstCost } from './cost.js'
-import { BYTES_PER_TOKEN, type Demand } from './demand.js'
+import { BYTES_PER_TOKEN } from '../../wire/demand.js'
 
-/** Tokens of an answer whose length nothing bounds: no request, no model and no limit. */
-const UNKNOWN_OUTPUT = 16_384
-/** Tokens of one picture, where pictures are charged by tokens: the largest need some 6,200. */
-const TOKENS_PER_IMAGE = 8192
-/** Tokens of sound for one character that is spoken. */
-const TOKENS_PER_CHARACTER = 4
 /** Bytes of an event of a stream around its text. */
 const EVENT_BYTES = 220
 /** Bytes of a whole answer around its text. */
 const ANSWER_BYTES = 400
 /** What sound most likely lasts of what its bytes may last: 32 kbit/s. */
 const LIKELY_SOUND = 1 / 4
-
-/** What an attempt uses at most; its cost in millionths of a USD. */
-export interface Worst {
-  readonly input: number
-  readonly output: number
-  readonly tokens: number
-  readonly cost: number
-}
 
 /** What an attempt used. */
 export interface Used {
@@ -35,44 +22,6 @@ export interface Used {
 }
 
 const NOTHING: Used = { units: {}, tokens: 0, cost: 0, isEstimated: false }
-
-/** `maxOutput`: the smallest limit of the scopes that the attempt meets. */
-export function worstOf(
-  demand: Demand,
-  paths: AmountPaths | undefined,
-  tariff: Tariff | undefined,
-  maxOutput: number | undefined,
-): Worst {
-  const price = tariff?.price
-  const input = paths?.free === true ? 0 : demand.input
-  const output = outputOf(demand, paths, Math.min(maxOutput ?? UNKNOWN_OUTPUT, tariff?.maxOutput ?? UNKNOWN_OUTPUT))
-  const ofTokens = paths?.batch === true ? 0 : worstCost(input, output, price)
-  const cost = paths?.free === true ? 0 : ofTokens + costOf(otherUnits(demand, price, demand.images), price)
-  return { input, output, tokens: input + output, cost }
-}
-
-function outputOf(demand: Demand, paths: AmountPaths | undefined, unsaid: number): number {
-  if (writesText(paths)) return (demand.output ?? unsaid) * demand.choices
-  return demand.images * TOKENS_PER_IMAGE + demand.characters * TOKENS_PER_CHARACTER
-}
-
-/** Whether answers are text of a length that the request may bound. */
-function writesText(paths: AmountPaths | undefined): boolean {
-  return paths === undefined || paths.output.length > 0 || paths.audio
-}
-
-/** What the request itself says of what it takes beside tokens. */
-function otherUnits(demand: Demand, price: Price | undefined, images: number): Units {
-  const { characters, searches, seconds, heard, requests } = demand
-  return {
-    ...(images > 0 && { image: images }),
-    ...(characters > 0 && { character: characters }),
-    ...(seconds > 0 && { video_second: seconds }),
-    ...(searches > 0 && price?.search !== undefined && { search: searches }),
-    ...(heard > 0 && price?.audio_second !== undefined && { audio_second: heard }),
-    ...(price?.request !== undefined && { request: requests }),
-  }
-}
 
 /** What is known of an attempt that has ended. */
 interface Ended {

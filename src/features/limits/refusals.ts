@@ -82,10 +82,6 @@ function sizeOf(bound: Bound | number, noun: string): string {
   return `${amount} ${noun} ${bound.window === 'total' ? 'in total' : `per ${bound.window}`}`
 }
 
-export function routeForbidden(route: string): GatewayError {
-  return new GatewayError('forbidden', `This key may not use ${route}.`, { limit: 'routes' })
-}
-
 export function networkForbidden(): GatewayError {
   return new GatewayError('forbidden', 'This key may not be used from this address.', { limit: 'networks' })
 }

@@ -14,6 +14,7 @@ import { mergeQuery } from '../../wire/query.js'
 import { UpstreamCall } from '../calls.js'
 import type { Admitted } from './admit.js'
 import { headerLines, percent } from './format.js'
+import { boundFacts, type ChargeFacts, chargeFacts } from './limit-facts.js'
 import { type Allowed, type Asked, type Asker, allowedFor, placeIn } from './members.js'
 import { type TranslatedRequest, translateRequest } from './translated.js'
 
@@ -40,6 +41,10 @@ export interface ExchangeFacts {
   readonly streamed: boolean
   readonly retry: RetryFacts
   readonly timeouts: Exchange['timeouts']
+  /** Bounds of the model and of the upstream: `upstream north: requests 500/min`. */
+  readonly bounds?: readonly string[]
+  /** Absent where nothing is counted. */
+  readonly charge?: ChargeFacts
 }
 
 /** What follows a failure before the first byte: at once, regardless of what wait the upstream asks for. */
@@ -75,6 +80,8 @@ export interface TranslationFacts {
 /** A request with its exchanges. */
 interface Resolved extends Asked {
   readonly params: Params
+  /** What the client sent, before anything was left out of it. */
+  readonly sent: Uint8Array | undefined
 }
 
 /** An exchange whose upstream can have the request. */
@@ -162,7 +169,8 @@ function factsOf(
   request: Resolved,
   sent: Sent | GatewayError,
 ): ExchangeFacts {
-  const { upstream, model, retry, timeouts } = exchange
+  const { upstream, model, retry, timeouts, tariff } = exchange
+  const charge = chargeFacts(exchange, request.route, request.asker.caller, request.sent)
   const { params, asker } = request
   const call = admitted.stream ? exchange.streamCall : exchange.call
   const variables = { ...params, model }
@@ -183,6 +191,8 @@ function factsOf(
     retry: retryFacts(retry, request.route, others),
     streamed: request.route.body === 'raw',
     timeouts,
+    ...(tariff === undefined || tariff.scopes.length === 0 ? {} : { bounds: boundFacts(tariff.scopes) }),
+    ...(charge === undefined ? {} : { charge }),
   }
 }
 

@@ -17,6 +17,7 @@ import type { StoreConfig } from '../../core/store-config.js'
 import { TASK_CALLS, taskFamily } from '../../core/task.js'
 import { groupTargets } from '../weights.js'
 import { headerLines, percent } from './format.js'
+import { type GroupFacts, groupFacts, limitFacts, type RuleFacts, ruleFacts } from './limit-facts.js'
 
 /** A plan as plain data, without a secret in it: what `explain --json` prints. */
 export interface PlanFacts {
@@ -29,12 +30,13 @@ export interface PlanFacts {
   /** Where it is not the usual one. */
   readonly transport?: string
   readonly keys: readonly KeyFacts[]
+  readonly groups: readonly GroupFacts[]
   readonly upstreams: readonly UpstreamFacts[]
   readonly models: readonly ModelFacts[]
   readonly routes: readonly RouteFacts[]
 }
 
-export interface KeyFacts {
+export interface KeyFacts extends RuleFacts {
   readonly name: string
   readonly models: readonly string[]
   /** Whether nothing of its requests may be lost in translation. */
@@ -58,6 +60,7 @@ export interface UpstreamFacts {
   readonly speaks: readonly string[]
   /** The declared traits of its models. */
   readonly traits: Traits
+  readonly bounds?: readonly string[]
 }
 
 export interface ModelFacts {
@@ -71,6 +74,7 @@ export interface ModelFacts {
   readonly protocols?: readonly string[]
   readonly request: readonly VerbConfig[]
   readonly response: readonly VerbConfig[]
+  readonly bounds?: readonly string[]
 }
 
 export interface TargetFacts {
@@ -141,6 +145,7 @@ export function planFacts(plan: Plan, config: Config): PlanFacts {
     log: plan.log.level,
     ...(plan.transport === 'fast' ? {} : { transport: plan.transport }),
     keys: Object.entries(config.keys).map(([name, key]) => keyFacts(name, key)),
+    groups: Object.entries(config.groups).map(([name, group]) => groupFacts(name, group)),
     upstreams: [...plan.upstreams.values()].map(upstream => upstreamFacts(upstream, config)),
     models: Object.entries(config.models).map(([name, model]) => modelFacts(name, model, plan)),
     routes: plan.routes.map(route => routeFacts(route, config)),
@@ -164,7 +169,7 @@ function storeFact(store: StoreConfig): string {
   }
 }
 
-function keyFacts(name: string, { models, secrets, expires, disabled, absent, strict }: KeyConfig): KeyFacts {
+function keyFacts(name: string, { models, secrets, expires, disabled, absent, strict, ...rules }: KeyConfig): KeyFacts {
   const off = disabled ? 'disabled' : secrets.length === 0 ? (absent ?? 'no secret') : undefined
   return {
     name,
@@ -173,6 +178,7 @@ function keyFacts(name: string, { models, secrets, expires, disabled, absent, st
     secrets: secrets.map(secretText),
     ...(off === undefined ? {} : { off }),
     ...(expires === undefined ? {} : { expires: new Date(expires).toISOString() }),
+    ...ruleFacts(rules),
   }
 }
 
@@ -188,7 +194,7 @@ function secretText(secret: KeySecret): string {
 }
 
 function upstreamFacts({ name, kind, off, shownHeaders }: Upstream, { upstreams }: Config): UpstreamFacts {
-  const { base, speaks = {}, traits = {} } = upstreams[name] ?? {}
+  const { base, speaks = {}, traits = {}, limits } = upstreams[name] ?? {}
   return {
     name,
     ...(kind === undefined ? {} : { kind }),
@@ -197,21 +203,22 @@ function upstreamFacts({ name, kind, off, shownHeaders }: Upstream, { upstreams 
     headers: headerLines(shownHeaders),
     speaks: Object.keys(speaks),
     traits,
+    ...limitFacts(limits),
   }
 }
 
 function modelFacts(name: string, config: ModelConfig, plan: Plan): ModelFacts {
   const { targets, traits, strict, protocols, request, response } = config
-  const groups = groupTargets(targets).map(group => groupFacts(group, plan))
+  const groups = groupTargets(targets).map(group => targetFacts(group, plan))
   return {
-    ...{ name, groups, traits, request, response },
+    ...{ name, groups, traits, request, response, ...limitFacts(config.limits) },
     ...(strict ? { strict } : {}),
     ...(protocols === undefined ? {} : { protocols }),
   }
 }
 
 /** Shares are of the targets that are on: the others are not drawn. */
-function groupFacts(group: readonly TargetConfig[], { upstreams }: Plan): readonly TargetFacts[] {
+function targetFacts(group: readonly TargetConfig[], { upstreams }: Plan): readonly TargetFacts[] {
   const on = group.filter(target => upstreams.get(target.upstream)?.off === undefined)
   const sum = on.reduce((total, target) => total + (target.weight ?? 1), 0)
   return group.map(target => {

@@ -1,11 +1,12 @@
 import type { Traits } from '../../core/codec.js'
 import type { VerbConfig } from '../../core/config.js'
 import { columns, section } from './format.js'
+import { type GroupFacts, ruleRows } from './limit-facts.js'
 import type { KeyFacts, ModelFacts, PlanFacts, RouteFacts, TargetFacts, UpstreamFacts } from './plan-facts.js'
 
 /** The plan for people to read; the same facts give the same text. */
 export function planText(facts: PlanFacts): string {
-  const { listen, cors, store, log, transport, keys, upstreams, models, routes } = facts
+  const { listen, cors, store, log, transport, keys, groups, upstreams, models, routes } = facts
   const lines = [
     ...columns([
       ['listen', listen],
@@ -14,7 +15,8 @@ export function planText(facts: PlanFacts): string {
       ['log', log],
       ...(transport === undefined ? [] : [['transport', transport]]),
     ]),
-    ...section('keys', columns(keys.map(keyRow), '  ')),
+    ...section('keys', columns(keys.flatMap(keyRows), '  ')),
+    ...(groups.length === 0 ? [] : section('groups', columns(groups.flatMap(groupRows), '  '))),
     ...section('upstreams', columns(upstreams.flatMap(upstreamRows), '  ')),
     ...section('models', columns(models.flatMap(modelRows), '  ')),
     ...section('routes', routes.flatMap(routeLines)),
@@ -22,11 +24,18 @@ export function planText(facts: PlanFacts): string {
   return `${lines.join('\n')}\n`
 }
 
-function keyRow({ name, models, secrets, off, expires, strict }: KeyFacts): readonly string[] {
+function groupRows({ name, models, ...rules }: GroupFacts): readonly (readonly string[])[] {
+  const [first = ['', '', 'no bounds'], ...others] = ruleRows(rules)
+  const named = models === undefined ? [] : [['', '', `models ${models.join(' ')}`]]
+  return [[name, ...first.slice(1)], ...others, ...named]
+}
+
+function keyRows({ name, models, secrets, off, expires, strict, ...rules }: KeyFacts): readonly (readonly string[])[] {
   const until = expires === undefined ? [] : [`expires ${expires}`]
   const state = off === undefined ? 'on' : 'off'
   const more = [...until, ...(strict === true ? ['strict'] : [])]
-  return [name, state, models.join(' ') || 'no models', [...(off === undefined ? secrets : [off]), ...more].join(', ')]
+  const said = [...(off === undefined ? secrets : [off]), ...more].join(', ')
+  return [[name, state, models.join(' ') || 'no models', said], ...ruleRows(rules).map(row => ['', ...row])]
 }
 
 function upstreamRows({
@@ -37,12 +46,14 @@ function upstreamRows({
   headers,
   speaks,
   traits,
+  bounds,
 }: UpstreamFacts): readonly (readonly string[])[] {
   if (off !== undefined) return [[name, 'off', off]]
   return [
     [name, 'on', kind === undefined ? `${base}` : `${base} (kind ${kind})`],
     ['', '', `speaks ${speaks.join(', ') || 'nothing'}`],
     ...traitRows(traits),
+    ...ruleRows({ ...(bounds === undefined ? {} : { bounds }) }),
     ...headers.map(header => ['', '', header]),
   ]
 }
@@ -55,11 +66,13 @@ function modelRows({
   protocols,
   request,
   response,
+  bounds,
 }: ModelFacts): readonly (readonly string[])[] {
   const rows = groups.map(group => group.map(targetText).join(' | '))
   return [
     ...rows.map((row, index) => [index === 0 ? name : '', index === 0 ? '→' : 'then', row]),
     ...traitRows(traits),
+    ...ruleRows({ ...(bounds === undefined ? {} : { bounds }) }),
     ...(strict === true ? [['', '', 'strict']] : []),
     ...(protocols === undefined ? [] : [['', '', `only for ${protocols.join(', ')}`]]),
     ...verbRows('request', request),

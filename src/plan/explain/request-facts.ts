@@ -4,6 +4,7 @@ import type { JsonObject } from '../../core/json.js'
 import type { Params } from '../../core/params.js'
 import type { Caller, Choice, Match, Miss, Route, TaskRoute } from '../../core/plan.js'
 import {
+  routeForbidden,
   switchedOff,
   unauthenticated,
   unknownModel,
@@ -17,6 +18,7 @@ import type { CompiledPlan } from '../compile.js'
 import { admit, UNREAD } from './admit.js'
 import type { Ask } from './ask.js'
 import { type ExchangeFacts, exchangeFacts } from './exchange-facts.js'
+import { boundFacts } from './limit-facts.js'
 
 /** What would become of a request, as plain data without a secret in it. */
 export interface RequestFacts {
@@ -26,6 +28,8 @@ export interface RequestFacts {
   readonly params?: Params
   /** Name of the key. */
   readonly key?: string
+  /** Bounds of the key and of its groups: `key alice: requests 10/s`. */
+  readonly bounds?: readonly string[]
   readonly model?: string
   readonly stream?: boolean
   /** The form in which the client gets vectors: the answer is rewritten where the upstream gives them in another. */
@@ -74,6 +78,9 @@ export function requestFacts(plan: CompiledPlan, ask: Ask): RequestFacts {
     const caller = authenticate(plan, ask, matched.route?.caller ?? (matched as Miss).caller)
     if (caller !== ANYBODY) facts.key = caller.name
     const { route, params } = routed(matched, ask.method, path)
+    const { scopes = [], mayUse } = caller.policy ?? {}
+    if (scopes.length > 0) facts.bounds = boundFacts(scopes)
+    if (mayUse?.(route.id) === false) throw routeForbidden(route.id)
     if (Object.keys(params).length > 0) facts.params = params
     if (route.resource?.action === 'list') {
       facts.answer = [`the key's own ${route.resource.kind.name} list`]
@@ -105,6 +112,7 @@ export function requestFacts(plan: CompiledPlan, ask: Ask): RequestFacts {
       // What each of its requests gets, no other route says.
       ...{ route, params, query, admitted: route.batch === undefined ? admitted : { ...admitted, body: undefined } },
       asker: { caller, plan },
+      sent: typeof ask.body === 'string' ? Buffer.from(ask.body) : ask.body,
     })
     return facts
   } catch (error) {

@@ -6,12 +6,28 @@ import type { RequestFacts } from './request-facts.js'
 
 /** What would become of a request, for people to read. */
 export function requestText(facts: RequestFacts): string {
-  const { request, route, params = {}, key, model, stream, vectors, answer, task, kept, held, exchanges, error } = facts
+  const {
+    request,
+    route,
+    params = {},
+    key,
+    bounds = [],
+    model,
+    stream,
+    vectors,
+    answer,
+    task,
+    kept,
+    held,
+    exchanges,
+    error,
+  } = facts
   const head = columns([
     ['request', request],
     ['route', route ?? 'none'],
     ...Object.entries(params).map(([name, value]) => [`  ${name}`, value]),
     ['key', key ?? (error?.code === 'unauthenticated' ? 'refused' : 'none given, assumed valid')],
+    ...bounds.map((one, index) => [index === 0 ? 'bounds' : '', one]),
     ...(model === undefined || model === '' ? [] : [['model', model]]),
     ...(stream === undefined ? [] : [['stream', stream ? 'yes' : 'no']]),
     ...(vectors === undefined ? [] : [['vectors', VECTORS[vectors]]]),
@@ -51,7 +67,7 @@ function outcome(answer: RequestFacts['answer'], error: RequestFacts['error']): 
 
 function exchangeLines(exchange: ExchangeFacts): readonly string[] {
   const { group, share, upstream, model, method, url, translation, headers, body, retry, streamed, timeouts } = exchange
-  const { dropped = [], refused } = exchange
+  const { dropped = [], refused, bounds = [], charge } = exchange
   const drawn = share === undefined ? '' : `, first in ${share} % of requests`
   const { queue, connect, first_byte, idle, total } = timeouts
   const waits = [
@@ -78,6 +94,9 @@ function exchangeLines(exchange: ExchangeFacts): readonly string[] {
         ...headers.map(header => ['header', header]),
         ...dropped.map(name => ['lost', `${name}: ${WHY_DROPPED}`]),
         ...(refused === undefined ? [] : [['refused', `if it comes to this target: ${refused}`]]),
+        ...bounds.map((one, index) => [index === 0 ? 'bounds' : '', one]),
+        ...(charge === undefined ? [] : [['price', charge.price]]),
+        ...(charge?.reserved === undefined ? [] : [['reserve', charge.reserved]]),
         ['wait', waits.join(', ')],
         ['retry', streamed ? 'sent once: the body is streamed' : retryText(retry)],
         ...(body ?? '').split('\n').map((line, index) => [index === 0 ? 'body' : '', line]),

@@ -1,5 +1,5 @@
-import type { Price, PriceUnit } from '../../core/bounds.js'
-import type { Usage } from '../../core/plan.js'
+import type { Price, PriceUnit } from './bounds.js'
+import type { Usage } from './plan.js'
 
 export type Units = Readonly<Partial<Record<PriceUnit, number>>>
 

@@ -1,0 +1,55 @@
+import type { AmountPaths, Demand } from './amounts.js'
+import type { Price, Tariff } from './bounds.js'
+import { costOf, type Units, worstCost } from './cost.js'
+
+/** Tokens of an answer whose length nothing bounds: no request, no model and no limit. */
+const UNKNOWN_OUTPUT = 16_384
+/** Tokens of one picture, where pictures are charged by tokens: the largest need some 6,200. */
+const TOKENS_PER_IMAGE = 8192
+/** Tokens of sound for one character that is spoken. */
+const TOKENS_PER_CHARACTER = 4
+/** What an attempt uses at most; its cost in millionths of a USD. */
+export interface Worst {
+  readonly input: number
+  readonly output: number
+  readonly tokens: number
+  readonly cost: number
+}
+
+/** `maxOutput`: the smallest limit of the scopes that the attempt meets. */
+export function worstOf(
+  demand: Demand,
+  paths: AmountPaths | undefined,
+  tariff: Tariff | undefined,
+  maxOutput: number | undefined,
+): Worst {
+  const price = tariff?.price
+  const input = paths?.free === true ? 0 : demand.input
+  const output = outputOf(demand, paths, Math.min(maxOutput ?? UNKNOWN_OUTPUT, tariff?.maxOutput ?? UNKNOWN_OUTPUT))
+  const ofTokens = paths?.batch === true ? 0 : worstCost(input, output, price)
+  const cost = paths?.free === true ? 0 : ofTokens + costOf(otherUnits(demand, price, demand.images), price)
+  return { input, output, tokens: input + output, cost }
+}
+
+function outputOf(demand: Demand, paths: AmountPaths | undefined, unsaid: number): number {
+  if (writesText(paths)) return (demand.output ?? unsaid) * demand.choices
+  return demand.images * TOKENS_PER_IMAGE + demand.characters * TOKENS_PER_CHARACTER
+}
+
+/** Whether answers are text of a length that the request may bound. */
+export function writesText(paths: AmountPaths | undefined): boolean {
+  return paths === undefined || paths.output.length > 0 || paths.audio
+}
+
+/** What the request itself says of what it takes beside tokens. */
+export function otherUnits(demand: Demand, price: Price | undefined, images: number): Units {
+  const { characters, searches, seconds, heard, requests } = demand
+  return {
+    ...(images > 0 && { image: images }),
+    ...(characters > 0 && { character: characters }),
+    ...(seconds > 0 && { video_second: seconds }),
+    ...(searches > 0 && price?.search !== undefined && { search: searches }),
+    ...(heard > 0 && price?.audio_second !== undefined && { audio_second: heard }),
+    ...(price?.request !== undefined && { request: requests }),
+  }
+}
