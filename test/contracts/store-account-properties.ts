@@ -7,7 +7,7 @@ const BOUND = 100
 const WRITERS = ['a', 'b', 'c']
 const DAY = '2027-01-15'
 const MINUTE = 60_000
-const RUNS = 40
+const RUNS = 25
 
 /** What one writer does next: it spends a part of what it holds, and wants to hold something. */
 interface Step {
