@@ -330,7 +330,9 @@ export class Book {
     for (const asker of askers) {
       if (!isAnswered(asker)) continue
       for (const { account, amount } of asker.lacks) account.asked -= amount
-      asker.resolve(this.#again(asker, number))
+      const outcome = this.#again(asker, number)
+      if (outcome instanceof Promise || outcome instanceof Reservation) asker.resolve(outcome)
+      else this.#refuse(asker, outcome)
     }
     if (!this.#waiting.isEmpty) this.#waiting.look()
   }
@@ -342,6 +344,17 @@ export class Book {
     )
     if (refused !== undefined) return this.#shortage(refused.meter, refused.account, refused.amount)
     return this.#reserve(claims, round + 1)
+  }
+
+  /** What it was granted of other bounds goes back: another process may hold what it lacks, and lack just that. */
+  #refuse({ claims, resolve }: Asker, shortage: Shortage): void {
+    const now = this.#clock.now()
+    for (const { scopes } of claims)
+      for (const meter of this.#metersOf(scopes)) {
+        const account = this.#holdings.current(meter, now)
+        if (account.lease > account.reserved + account.used) this.#committer.mark(account)
+      }
+    resolve(shortage)
   }
 
   #full(draft: Reservation): Shortage | undefined {
