@@ -1,4 +1,7 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
+import { parse, stringify } from 'yaml'
 import { packageRoot } from '../../src/core/package-root.js'
 import { BASE, tryLoad } from './support.js'
 
@@ -139,4 +142,20 @@ t.test('targets that are switched off need no price', async t => {
   const yaml = REAL.replace('http://127.0.0.1:1 }', 'http://127.0.0.1:1, disabled: true }')
   const { config } = await tryLoad(t, yaml, { shipped: SHIPPED })
   t.ok(config)
+})
+
+t.test('every example of the guide loads without an error', async t => {
+  const guide = readFileSync(join(SHIPPED, 'docs/limits.md'), 'utf8')
+  const examples = Array.from(guide.matchAll(/```yaml\n([\s\S]*?)```/g), ([, example = '']) => example)
+  t.ok(examples.length > 4)
+  for (const example of examples) {
+    const whole = { ...parse(BASE), ...parse(example) }
+    const { problems, config } = await tryLoad(t, stringify(whole), { shipped: SHIPPED })
+    t.same(
+      problems.filter(({ severity }) => severity === 'error'),
+      [],
+      example,
+    )
+    t.ok(config?.accounting)
+  }
 })
