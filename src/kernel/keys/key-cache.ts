@@ -35,8 +35,8 @@ export class KeyCache {
   readonly #settling = new Map<string, number>()
   /** All names are, until then. */
   #allSettling = 0
-  /** Of the last revision that was seen; -1: none was. */
-  #number = -1
+  /** Of the last revision that was seen. */
+  #number = 0
   #timer: NodeJS.Timeout | undefined
   #polling: Promise<void> | undefined
   #idlePolls = 0
@@ -126,7 +126,8 @@ export class KeyCache {
   private see({ number, names }: Revision): void {
     const now = performance.now()
     const until = now + SETTLING_MS
-    const missed = this.#number < 0 ? 0 : number - this.#number
+    // At the first look, any change that was announced may still be under way.
+    const missed = number - this.#number
     if (missed < 0 || missed > names.length) this.#allSettling = until
     else for (const name of names.slice(0, missed)) this.#settling.set(name, until)
     this.#number = number
