@@ -11,10 +11,12 @@ import { checkUnpriced, type Holders } from './unpriced.js'
 
 interface Counted extends Holders {
   readonly prices: Entries<RawPriceOrFree>
+  /** Whether keys of the store have limits. */
+  readonly counted?: boolean
 }
 
-/** What limits, prices and groups have in common. Undefined where the files have none of these words, nor ask for a ledger or
- * for keys at run time: nothing is counted. */
+/** What limits, prices and groups have in common. Undefined where the files have none of these words, nor ask for a
+ * ledger, and no key of the store has limits: nothing is counted. */
 export function readAccounting(
   main: Document,
   counted: Counted,
@@ -39,10 +41,10 @@ export function readAccounting(
   return accounting
 }
 
-function charges(main: Document, { keys, groups, upstreams, models, prices }: Counted): boolean {
+function charges(main: Document, { keys, groups, upstreams, models, prices, counted = false }: Counted): boolean {
   return (
+    counted ||
     sectionOf(main, 'ledger') !== undefined ||
-    sectionOf(main, 'admin') !== undefined ||
     prices.size > 0 ||
     Object.keys(groups).length > 0 ||
     Object.values(keys).some(({ limits }) => limits !== undefined) ||

@@ -115,7 +115,7 @@ function assemble(main: Document, documents: readonly Document[], options: LoadO
   const callers = readCallers(documents, [...modelEntries.keys()], context)
   const { keys, groups, keyEntries, groupEntries } = callers
   const counted = { ...callers, upstreams, models, prices: gather(documents, 'prices', report) }
-  const accounting = readAccounting(main, counted, root, context)
+  const accounting = readAccounting(main, { ...counted, ...options.overrides }, root, context)
   const protocols = new Map([...gather(shipped, 'protocols', report), ...gather(documents, 'protocols', report)])
   const { resourceKinds, taskKinds } = readResultKinds(shipped, documents, root, context)
   const shippedRoutes = gather(shipped, 'routes', report)

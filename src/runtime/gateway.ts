@@ -28,7 +28,7 @@ import { type ReloadOptions, Reloads } from './reload.js'
 import { createServer, listen } from './server.js'
 import { shownEntries } from './shown.js'
 import { Sockets } from './sockets.js'
-import { compileStoredKey } from './store-keys.js'
+import { isCounting, loadCounting, needsCounting, serveStoredKeys, setCounting } from './store-keys.js'
 import { StoreState } from './store-state.js'
 import { openStore } from './stores.js'
 import { Sweeper } from './sweeper.js'
@@ -44,11 +44,6 @@ export interface StartOptions extends Omit<ReloadOptions, 'env'> {
 }
 
 const BEARER: readonly Placement[] = [{ in: 'header', name: 'authorization', scheme: 'Bearer' }]
-
-const KEY_FAULTS = {
-  name: 'a key of the store is refused: a key of the file has its name',
-  terms: 'a key of the store is refused: its terms do not fit the file',
-} as const
 
 /** Time for the closing handshake of WebSockets when the process ends, milliseconds. */
 const SOCKET_CLOSE_TIMEOUT_MS = 1000
@@ -101,7 +96,7 @@ export class Gateway {
     this.#kernel.onStoreFault = error => state.failed(error)
     state.onUp = () => this.#kernel.tasks.checkNow()
     this.#logTasks()
-    this.#serveStoredKeys()
+    serveStoredKeys(this.#kernel, this.#log, () => this.#count(options))
     this.#health = healthOf(plan, state)
     this.#server = this.#createServer(plan)
     this.#server.on('connection', () => this.#kernel.turns.accepted())
@@ -295,10 +290,11 @@ export class Gateway {
     }
   }
 
-  #serveStoredKeys(): void {
-    const { callers } = this.#kernel
-    callers.compile = compileStoredKey
-    callers.onFault = (key, fault) => this.#log.warn({ key }, KEY_FAULTS[fault])
+  /** Keys of the store have limits: from now on requests are counted, whatever the files say. */
+  async #count({ overrides }: StartOptions): Promise<void> {
+    if (overrides === undefined || isCounting(this.plan)) return
+    setCounting(overrides)
+    await this.reload()
   }
 
   #cut(): void {
@@ -342,12 +338,16 @@ export class Gateway {
 
 /** Loads, checks, compiles, listens and watches. Throws {@link ConfigError} or {@link StartError}. */
 export async function startGateway(given: StartOptions): Promise<Gateway> {
-  const options = { env: process.env, ...given, file: resolve(given.file) }
-  const loaded = await loadPlan(options)
-  const { plan, config } = loaded
-  if (plan === undefined || config === undefined) throw new ConfigError(loaded.problems)
+  const options = { env: process.env, ...given, file: resolve(given.file), overrides: { ...given.overrides } }
+  const first = await loadPlan(options)
   const state = new StoreState()
-  const store = await openStore(plan.store, state)
+  const store = await openStore(mustHave(first).plan.store, state)
+  const loaded = (await needsCounting(mustHave(first).plan, store)) ? await loadCounting(options) : first
+  const { plan, config } = loaded
+  if (plan === undefined || config === undefined) {
+    await store.close()
+    throw new ConfigError(loaded.problems)
+  }
   const embedded = new Embedded()
   let gateway: Gateway
   await embedded.prepare(plan).catch(async (error: unknown) => {
@@ -369,6 +369,12 @@ export async function startGateway(given: StartOptions): Promise<Gateway> {
   }
   await gateway.follow(loaded)
   return gateway
+}
+
+/** Throws {@link ConfigError} where there is no plan. */
+function mustHave({ plan, config, problems }: LoadedPlan): Running {
+  if (plan === undefined || config === undefined) throw new ConfigError(problems)
+  return { plan, config }
 }
 
 function healthOf(plan: Plan, state: StoreState): Health {

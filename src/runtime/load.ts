@@ -17,6 +17,8 @@ export interface Overrides {
   readonly logLevel?: LogLevel
   /** Of the admin listener; 0: none. */
   readonly adminPort?: number
+  /** Whether keys of the store have limits: then requests are counted, whatever the file says. */
+  readonly counted?: boolean
 }
 
 export interface LoadOptions {

@@ -1,36 +1,71 @@
 import { readKeyTerms } from '../config/key-terms.js'
+import { GatewayError } from '../core/errors.js'
 import type { Plan } from '../core/plan.js'
 import type { Store } from '../core/store.js'
+import type { Kernel } from '../kernel/kernel.js'
 import type { StoredHolder } from '../kernel/keys/callers.js'
-import type { KeyTerms, StoredKey } from '../kernel/keys/record.js'
+import { isCounted, type KeyTerms, type StoredKey } from '../kernel/keys/record.js'
+import { readRevision } from '../kernel/keys/revisions.js'
 import { KeySecrets } from '../kernel/keys/secrets.js'
 import { StoredKeys } from '../kernel/keys/stored-keys.js'
 import { CompiledPlan } from '../plan/compile.js'
 import { compileHolder } from '../plan/keys.js'
 import { Policies } from '../plan/policies.js'
+import type { Log } from '../sinks/log.js'
+import { type LoadedPlan, type LoadOptions, loadPlan } from './load.js'
 import { StartError } from './problems.js'
 import { openStore } from './stores.js'
 
-/** What a plan makes of a key of the store; undefined where its terms do not fit the file any more. */
-export function compileStoredKey({ name, terms }: StoredKey, plan: Plan): StoredHolder | undefined {
-  const read = readTerms(name, terms, plan)
-  return 'faults' in read ? undefined : compileHolder(name, read.config, policiesOf(plan))
+/** Lets a gateway take keys of its store. `count` compiles its plan anew, so that it keeps limits. */
+export function serveStoredKeys({ callers }: Kernel, log: Log, count: () => Promise<void>): void {
+  callers.compile = compileStoredKey
+  callers.onFault = (key, fault) => log.warn({ key }, KEY_FAULTS[fault])
+  callers.onCounted = count
 }
+
+const KEY_FAULTS = {
+  name: 'a key of the store is refused: a key of the file has its name',
+  terms: 'a key of the store is refused: its terms do not fit the file',
+} as const
+
+/** Whether the keys of a store have limits, and the file has none. A store that is away tells later. */
+export async function needsCounting(plan: Plan, store: Store): Promise<boolean> {
+  if (isCounting(plan) || plan.store.type === 'memory') return false
+  const revision = await readRevision(store).catch(() => undefined)
+  return revision?.counted === true
+}
+
+/** The plan of a gateway whose keys of the store have limits, from now on. */
+export function loadCounting(options: LoadOptions): Promise<LoadedPlan> {
+  setCounting(options.overrides ?? {})
+  return loadPlan(options)
+}
+
+/** For all reloads of the process. */
+export function setCounting(overrides: object): void {
+  Object.assign(overrides, { counted: true })
+}
+
+/** Whether requests are counted, in the plan of a file. */
+export function isCounting({ accounting }: Plan): boolean {
+  return accounting?.ledger !== undefined
+}
+
+/** What a plan makes of a key of the store; undefined where its terms do not fit the file any more. */
+function compileStoredKey({ name, terms }: StoredKey, plan: Plan): StoredHolder | undefined {
+  const policies = policiesOf(plan)
+  const read = readKeyTerms(name, terms, policies.groups.keys())
+  if ('faults' in read) return undefined
+  if (isCounted(terms) && !isCounting(plan)) throw new GatewayError('unavailable', NOT_COUNTING, { retryAfter: 1000 })
+  return compileHolder(name, read.config, policies)
+}
+
+const NOT_COUNTING = 'The limits of this key are being put into effect.'
 
 /** What is wrong with the terms of a key, by the rules of the file; empty where they fit. */
 export function faultsOf(name: string, terms: KeyTerms, plan: Plan): readonly string[] {
-  const read = readTerms(name, terms, plan)
-  return 'faults' in read ? read.faults : []
-}
-
-/** Words of terms that hold only where the plan counts. */
-const COUNTED = ['limits', 'group', 'routes', 'networks'] as const
-
-function readTerms(name: string, terms: KeyTerms, plan: Plan): ReturnType<typeof readKeyTerms> {
   const read = readKeyTerms(name, terms, policiesOf(plan).groups.keys())
-  const word = COUNTED.find(one => terms[one] !== undefined)
-  if ('faults' in read || word === undefined || plan.accounting?.ledger !== undefined) return read
-  return { faults: [`${word}: nothing is counted, since the file has no limits; write ledger: {} into it`] }
+  return 'faults' in read ? read.faults : []
 }
 
 function policiesOf(plan: Plan): Policies {

@@ -13,7 +13,7 @@ export async function adminLine(more = ''): Promise<{ readonly line: string; rea
   }
 }
 
-/** Whatever an answer holds; tests say what they expect. */
+/** Members that some answers have; tests say what they expect. */
 export interface AdminBody {
   readonly name: string
   readonly secret: string

@@ -72,3 +72,30 @@ export async function reached<T>(wanted: T, ask: () => Promise<T>): Promise<T> {
   }
   return last
 }
+
+/** A key that the command creates, rotates and revokes is so in every process on the store. */
+export async function proveSharing(t: Test, store: string): Promise<void> {
+  const stage = keyStage(t, store)
+  const [one, two] = [await stage.serve(), await stage.serve()]
+  const secret = await stage.secretOf('create', 'ann')
+  t.equal(await one.reaches(200, secret), 200)
+  t.equal(await two.reaches(200, secret), 200)
+
+  const next = await stage.secretOf('rotate', 'ann')
+  t.equal(await one.reaches(401, secret), 401, 'the former secret is refused')
+  t.equal(await two.reaches(401, secret), 401)
+  t.equal(await one.status(next), 200)
+  t.equal(await two.status(next), 200)
+
+  const last = await stage.secretOf('rotate', 'ann', '--keep', '1h')
+  t.equal(await one.status(last), 200)
+  t.equal(await two.status(next), 200, 'the former secret works on for a while')
+
+  await stage.keys('revoke', 'ann')
+  for (const process of [one, two]) {
+    for (const key of [last, next]) t.equal(await process.reaches(401, key), 401)
+  }
+  const again = await stage.secretOf('create', 'ann')
+  t.equal(await one.reaches(200, again), 200, 'the name can be used again')
+  t.equal(await one.status(last), 401)
+}

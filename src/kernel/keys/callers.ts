@@ -28,7 +28,9 @@ export class Callers {
   readonly stored: StoredKeys
   readonly #secrets: KeySecrets
   readonly #cache: KeyCache
-  /** Compiles a key of the store for a plan; undefined where its terms do not fit. */
+  /**
+   * Compiles a key of the store for a plan; undefined where its terms do not fit. Throws `unavailable` if they do not fit yet.
+   */
   compile: (key: StoredKey, plan: Plan) => StoredHolder | undefined = () => undefined
   /** Called when a key that is right is refused, each time it was read or the plan has changed. */
   onFault: (name: string, fault: KeyFault) => void = () => undefined
@@ -38,6 +40,11 @@ export class Callers {
     this.stored = new StoredKeys(store, this.#secrets)
     this.#cache = new KeyCache(store, this.stored, this.#secrets)
     this.#cache.onFault = onStoreFault
+  }
+
+  /** Called once when keys of the store have terms that only a gateway with limits can keep. */
+  set onCounted(heard: () => Promise<void>) {
+    this.#cache.onCounted = heard
   }
 
   /** `now` in milliseconds since the epoch. Throws, or rejects with, `unavailable` where only the store could tell. */
@@ -63,7 +70,7 @@ export class Callers {
     await this.#secrets.load()
   }
 
-  /** What was changed in this process works at once. */
+  /** What was changed in this process works when this has resolved. */
   async refresh(): Promise<void> {
     await this.#cache.refresh()
   }
@@ -82,8 +89,8 @@ export class Callers {
     const { key, sha256 } = cached
     if (key === undefined) return { refused: 'unknown' }
     if (cached.plan !== plan) {
-      cached.plan = plan
       cached.holder = this.holderOf(key, plan)
+      cached.plan = plan
     }
     const { holder } = cached
     if (holder === undefined || holder.disabled) return { refused: 'disabled' }

@@ -40,6 +40,9 @@ export class KeyCache {
   #timer: NodeJS.Timeout | undefined
   #polling: Promise<void> | undefined
   #idlePolls = 0
+  #counting: Promise<void> | undefined
+  /** Called once when keys have terms that only a gateway with limits can keep. */
+  onCounted: () => Promise<void> = async () => undefined
   /** Called when the store does not tell what has changed. */
   onFault: (error: unknown) => void = () => undefined
 
@@ -73,6 +76,7 @@ export class KeyCache {
   async refresh(): Promise<void> {
     await this.#polling
     await this.poll()
+    await this.#counting
   }
 
   close(): void {
@@ -123,7 +127,8 @@ export class KeyCache {
   }
 
   /** Drops what has changed since the last revision, and what may still be changing. */
-  private see({ number, names }: Revision): void {
+  private see({ number, names, counted }: Revision): void {
+    if (counted === true) this.#counting ??= this.onCounted().catch((error: unknown) => this.onFault(error))
     const now = performance.now()
     const until = now + SETTLING_MS
     // At the first look, any change that was announced may still be under way.

@@ -22,6 +22,13 @@ export function isKeyName(name: string): boolean {
   return KEY_NAME.test(name)
 }
 
+/** Terms that only a gateway with limits can keep. */
+const COUNTED = ['limits', 'group', 'routes', 'networks'] as const
+
+export function isCounted(terms: KeyTerms): boolean {
+  return COUNTED.some(term => terms[term] !== undefined)
+}
+
 export function encodeKey(key: StoredKey): Uint8Array {
   return Buffer.from(JSON.stringify(key))
 }

@@ -15,6 +15,8 @@ export interface Revision {
   readonly number: number
   /** Names of the last changes, the newest first: the first one belongs to `number`. */
   readonly names: readonly string[]
+  /** Whether a key had terms that only a gateway with limits can keep; stays. */
+  readonly counted?: boolean
 }
 
 const NO_REVISION: Revision = { number: 0, names: [] }
@@ -24,18 +26,19 @@ export async function readRevision(store: Store): Promise<Revision> {
   return record === undefined ? NO_REVISION : decode(record)
 }
 
-/** Tells all processes that the key of that name changes. */
-export async function announce(store: Store, name: string): Promise<void> {
+/** Tells all processes that the key of that name changes, to one with such terms if `isCounted`. */
+export async function announce(store: Store, name: string, isCounted = false): Promise<void> {
   for (let tries = 0; tries < MAX_TRIES; tries++) {
     const record = await store.get(PLACE.namespace, PLACE.owner, PLACE.key)
     if (record === undefined) {
-      const value = encode({ number: 1, names: [name] })
+      const value = encode({ number: 1, names: [name], counted: isCounted })
       const draft = { ...PLACE, created: Date.now(), expires: NEVER_EXPIRES_MS, value }
       if ((await store.create(draft)) !== undefined) return
       continue
     }
-    const { number, names } = decode(record)
-    const value = encode({ number: number + 1, names: [name, ...names].slice(0, MAX_NAMES) })
+    const { number, names, counted = false } = decode(record)
+    const next = { number: number + 1, names: [name, ...names].slice(0, MAX_NAMES), counted: counted || isCounted }
+    const value = encode(next)
     if ((await store.replace(record, { value })) !== undefined) return
   }
   throw new StoreError('unavailable', 'too many others change keys at the same time; try again')

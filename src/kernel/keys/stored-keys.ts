@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Secret } from '../../core/secret.js'
 import { type Store, type StoredRecord, StoreError } from '../../core/store.js'
-import { decodeKey, encodeKey, isKeyName, type KeyTerms, type StoredKey } from './record.js'
+import { decodeKey, encodeKey, isCounted, isKeyName, type KeyTerms, type StoredKey } from './record.js'
 import { announce, SETTLING_MS } from './revisions.js'
 import type { KeySecrets } from './secrets.js'
 
@@ -45,7 +45,7 @@ export class StoredKeys {
     const now = Date.now()
     const key: StoredKey = { name, created: now, changed: now, secrets: [{ sha256 }], terms }
     await this.point(sha256, name)
-    return await this.announced(name, async () => {
+    return await this.announced(name, isCounted(terms), async () => {
       const draft = { ...KEYS, key: name, created: now, expires: NEVER_EXPIRES_MS, value: encodeKey(key) }
       if ((await this.#store.create(draft)) !== undefined) return { key, secret }
       await this.#store.delete({ ...DIGESTS, key: sha256 })
@@ -80,7 +80,7 @@ export class StoredKeys {
   async revoke(name: string): Promise<boolean> {
     const record = await this.record(name)
     if (record === undefined) return false
-    const done = await this.announced(name, () => this.#store.delete({ ...KEYS, key: name }))
+    const done = await this.announced(name, false, () => this.#store.delete({ ...KEYS, key: name }))
     for (const { sha256 } of decodeKey(record.value).secrets) await this.#store.delete({ ...DIGESTS, key: sha256 })
     return done
   }
@@ -93,7 +93,7 @@ export class StoredKeys {
     const until = now + keep
     let gone: StoredKey['secrets'] = []
     await this.point(sha256, name)
-    const key = await this.update(name, before => {
+    const key = await this.update(name, false, before => {
       const isKept = (one: { until?: number }): boolean => keep > 0 && (one.until ?? until) > now
       const former = before.secrets.filter(isKept).map(one => ({ ...one, until: Math.min(one.until ?? until, until) }))
       const secrets = [{ sha256 }, ...former].slice(0, MAX_SECRETS)
@@ -106,11 +106,18 @@ export class StoredKeys {
 
   /** Other terms for the key of that name; undefined where there is none. */
   async change(name: string, next: (terms: KeyTerms) => KeyTerms): Promise<StoredKey | undefined> {
-    return await this.update(name, before => ({ ...before, changed: Date.now(), terms: next(before.terms) }))
+    const before = await this.find(name)
+    if (before === undefined) return undefined
+    const counts = isCounted(next(before.terms))
+    return await this.update(name, counts, key => ({ ...key, changed: Date.now(), terms: next(key.terms) }))
   }
 
-  private async update(name: string, next: (before: StoredKey) => StoredKey): Promise<StoredKey | undefined> {
-    return await this.announced(name, async () => {
+  private async update(
+    name: string,
+    counts: boolean,
+    next: (before: StoredKey) => StoredKey,
+  ): Promise<StoredKey | undefined> {
+    return await this.announced(name, counts, async () => {
       for (let tries = 0; tries < MAX_TRIES; tries++) {
         const record = await this.record(name)
         if (record === undefined) return undefined
@@ -122,9 +129,9 @@ export class StoredKeys {
   }
 
   /** Processes look again for a while after they heard of a change; one that took longer is announced once more. */
-  private async announced<T>(name: string, change: () => Promise<T>): Promise<T> {
+  private async announced<T>(name: string, counts: boolean, change: () => Promise<T>): Promise<T> {
     const since = performance.now()
-    await announce(this.#store, name)
+    await announce(this.#store, name, counts)
     const done = await change()
     if (performance.now() - since > SETTLING_MS / 2) await announce(this.#store, name)
     return done
