@@ -17,7 +17,7 @@ export interface Overrides extends ListenOverrides {
   readonly logLevel?: LogLevel
   /** Of the admin listener; 0: none. */
   readonly adminPort?: number
-  /** Whether keys of the store have limits: then requests are counted, whatever the file says. */
+  /** Whether keys of the store have limits: then requests are counted, also if the file has none. */
   readonly counted?: boolean
 }
 

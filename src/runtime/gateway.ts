@@ -290,7 +290,7 @@ export class Gateway {
     }
   }
 
-  /** Keys of the store have limits: from now on requests are counted, whatever the files say. */
+  /** Keys of the store have limits: from now on requests are counted, also if the files have none. */
   async #count({ overrides }: StartOptions): Promise<void> {
     if (overrides === undefined || isCounting(this.plan)) return
     setCounting(overrides)
