@@ -155,7 +155,7 @@ export class Call extends Slots implements Watched, InFlight {
     return Math.min(this.#maxBody, this.route?.limits.body ?? 0)
   }
 
-  /** Lowers it, before the body is read. The lowest limit holds; in tunnels whose messages are passed on whole for each of those. */
+  /** Lowers it, before the body is read; for each message where a tunnel passes them on whole. */
   limitBody(bytes: number): void {
     this.#maxBody = Math.min(this.#maxBody, bytes)
   }
@@ -219,7 +219,6 @@ export class Call extends Slots implements Watched, InFlight {
     return this.named || (this.route?.model !== undefined && writesDefault(this.route.model))
   }
 
-  /** Whether the answer has begun. */
   get begun(): boolean {
     return this.request.begun
   }

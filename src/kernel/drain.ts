@@ -2,7 +2,7 @@ import type { Exchange } from '../core/plan.js'
 import type { Call } from './call.js'
 import type { Watched } from './watchdog.js'
 
-/** Work that goes on without its client. */
+/** Work that continues without its client. */
 interface Unattended extends Watched {
   /** The process does not wait any longer. */
   abandon(): void

@@ -5,6 +5,7 @@ import type { AttemptUsage, Call } from './call.js'
 import { chainOf } from './chain.js'
 import { Slots } from './slot.js'
 import type { AttemptView, Maybe, Outcome } from './stages.js'
+import type { TaskNotes } from './task-end.js'
 
 /** Largest value that a feature keeps with a task, characters of JSON. */
 const MAX_NOTE_CHARS = 4096
@@ -21,7 +22,7 @@ export class GatedAttempt extends Slots implements AttemptView, AttemptUsage {
   readonly number: number
   isSent = false
   /** What features keep with the task that it begins, by their names. */
-  notes: Readonly<Record<string, Json>> | undefined
+  notes: TaskNotes | undefined
   #usage: Usage | undefined
   #passed = 0
   #open = true
@@ -101,7 +102,7 @@ export class GatedAttempt extends Slots implements AttemptView, AttemptUsage {
 
   /**
    * Its usage is known and nothing more comes of it. Without effect the second time. `whole`: bytes of an answer that is sent in
-   * one piece from now on. `task`: the one that goes on after it.
+   * one piece from now on. `task`: the one that continues after it.
    */
   end(phase: string, status?: number, error?: GatewayError, whole = 0, task?: string): void {
     if (!this.#open) return

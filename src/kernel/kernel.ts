@@ -16,8 +16,7 @@ import { ModelLists } from './model-lists.js'
 import { STATE_BOUNDS, type StateBounds } from './responses/bounds.js'
 import { State } from './responses/state.js'
 import { SlotSet } from './slot-set.js'
-import type { Notes } from './tasks/record.js'
-import type { TaskEnd } from './tasks/task-end.js'
+import type { TaskEnd, TaskNotes } from './task-end.js'
 import { Tasks } from './tasks/tasks.js'
 import { Tunnels } from './tunnel/tunnels.js'
 import { Watchdog } from './watchdog.js'
@@ -38,8 +37,8 @@ export interface Server {
   /** The plan has gone live. */
   adopt(plan: Plan): void
   handle(kernel: Kernel, request: HttpExchange): void
-  /** Tells features of a task's end by what they keep with it. Rejects where one of them is to be told again. */
-  taskEnded(end: Omit<TaskEnd, 'kept'>, values: Notes['values']): Promise<void>
+  /** Reports a task's end to the features that keep something with it. Rejects if it must be reported again. */
+  taskEnded(end: Omit<TaskEnd, 'kept'>, values: TaskNotes): Promise<void>
   /** The process ends; the store is still open. */
   close(kernel: Kernel): Promise<void>
 }
@@ -153,7 +152,7 @@ export class Kernel {
     last.retire()
   }
 
-  async taskEnded(end: Omit<TaskEnd, 'kept'>, values: Notes['values']): Promise<void> {
+  async taskEnded(end: Omit<TaskEnd, 'kept'>, values: TaskNotes): Promise<void> {
     await this.#server.taskEnded(end, values)
   }
 

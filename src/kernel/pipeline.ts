@@ -11,8 +11,7 @@ import { checkHead } from './heads.js'
 import type { Kernel, Server } from './kernel.js'
 import { resolve } from './resolve.js'
 import type { Feature, Service } from './stages.js'
-import type { Notes } from './tasks/record.js'
-import type { TaskEnd } from './tasks/task-end.js'
+import type { TaskEnd, TaskNotes } from './task-end.js'
 import { logArrival, logCandidates } from './trail.js'
 
 /**
@@ -48,7 +47,7 @@ export class Pipeline implements Server {
     for (const { service } of this.#open ?? []) service.adopt?.(plan)
   }
 
-  async taskEnded(end: Omit<TaskEnd, 'kept'>, values: Notes['values']): Promise<void> {
+  async taskEnded(end: Omit<TaskEnd, 'kept'>, values: TaskNotes): Promise<void> {
     for (const { feature, service } of this.#open ?? []) {
       const kept = values[feature.name]
       if (kept !== undefined) await service.onTaskEnd?.({ ...end, kept })

@@ -9,7 +9,7 @@ import type { Relay, Source } from './relay/relay.js'
 import type { UpstreamHeaders } from './response-headers.js'
 import type { Slots } from './slot.js'
 import type { Tap } from './tap.js'
-import type { TaskEnd } from './tasks/task-end.js'
+import type { TaskEnd } from './task-end.js'
 
 export type Maybe<T> = T | Promise<T>
 
@@ -115,7 +115,7 @@ export interface Outcome {
    * task: `accepted`, or `unconfirmed` where the upstream may have begun it.
    */
   readonly phase: string
-  /** Id of the task that goes on after this attempt; its end is told by {@link Service.onTaskEnd}. */
+  /** Id of the task that continues after this attempt; {@link Service.onTaskEnd} hears of its end. */
   readonly task: string | undefined
   /** HTTP status of the upstream; undefined if it sent none. */
   readonly status: number | undefined
@@ -139,7 +139,7 @@ export interface Site {
 /** What of a feature lives as long as the process. */
 export interface Service {
   /**
-   * A task with which the feature keeps something has ended, in whatever process that shows. Told again until it resolves, and
+   * A task with which the feature keeps something has ended; one process hears of it. Repeated until it resolves, and
    * after a crash in between: what it settles is settled once under {@link TaskEnd.submit}.
    */
   onTaskEnd?(end: TaskEnd): Maybe<void>

@@ -101,7 +101,7 @@ for (const transport of TRANSPORTS) {
       const [attempt] = await ended.count(1)
       t.match(attempt, { phase: 'cancelled', status: 200, begun: true, isSent: true, error: 'client_gone' })
       t.ok(attempt !== undefined && attempt.bytes > 100 && attempt.events > 0, `${attempt?.bytes} bytes`)
-      if (model === 't') t.equal(attempt?.input, 7, 'what its beginning told')
+      if (model === 't') t.equal(attempt?.input, 7, 'what its beginning said')
       await gateway.log.find(line => line.msg === 'request')
       t.same(order, ['before 1', 'after 1', 'settle'])
     }

@@ -55,7 +55,7 @@ async function draining(test: Test, more = '', onClientAbort: 'cancel' | 'drain'
   return { ...metered, up, gateway }
 }
 
-/** Leaves once `seen` has come (at once where there is nothing to see), and lets the upstream go on when the call has settled. */
+/** Leaves once `seen` has come (at once where there is nothing to see), and lets the upstream continue when the call has settled. */
 async function leave(
   { up, gateway, order }: Draining,
   body: object,

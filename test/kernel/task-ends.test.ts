@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { GatewayError } from '../../src/core/errors.js'
 import type { Stage } from '../../src/kernel/stages.js'
-import type { TaskEnd } from '../../src/kernel/tasks/task-end.js'
+import type { TaskEnd } from '../../src/kernel/task-end.js'
 import { CALLER, startTestGateway, type TestGateway } from '../helpers/gateway.js'
 import { Journal } from '../helpers/journal.js'
 import { meter, withFeature } from '../helpers/metered.js'
@@ -72,7 +72,7 @@ async function staged(
   return { ...metered, gateway, ups, ends, submit }
 }
 
-t.test('a task is accepted by one attempt, and its end is told with what was kept', async t => {
+t.test('a task is accepted by one attempt, and its end is reported with what was kept', async t => {
   const { gateway, ends, ended, order, submit } = await staged(t, [DONE])
   const id = await submit()
   const common = { phase: 'accepted', status: 200, task: id, upstream: 'u0', number: 1, isSent: true, begun: false }
@@ -116,7 +116,7 @@ t.test('where every gate is shut there is no task', async t => {
   t.match((await gateway.request('/v1/videos')).json(), { data: [] })
 })
 
-t.test('an end is told again until it is settled, and then never more', async t => {
+t.test('an end is reported again until it is settled, and then never more', async t => {
   let times = 0
   const { ends, submit, gateway } = await staged(t, [DONE], {}, () => {
     if (++times === 1) throw new GatewayError('unavailable', 'The store is away.')
@@ -163,21 +163,24 @@ async function live(test: Test, file: string): Promise<Life> {
 
 const KEY = 'the-key-of-the-caller-0123456789'
 
-t.test('what is kept with a task outlives a process that is killed, and its end is told by the next one', async t => {
-  const upstream = await startTaskUpstream(t, NEVER)
-  const folder = mkdtempSync(join(tmpdir(), 'gateway-ends-'))
-  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
-  const file = join(folder, 'gateway.yaml')
-  writeFileSync(file, `${yamlOf([upstream], '{ type: file }')}listen: { port: 0 }\ntasks: { lease: 1s }\n`)
-  const first = await live(t, file)
-  const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }
-  const answer = await fetch(`${first.origin}/v1/videos`, { method: 'POST', headers, body: JSON.stringify(BODY) })
-  const { id } = (await answer.json()) as { id: string }
-  const gone = once(first.child, 'exit')
-  first.child.kill('SIGKILL')
-  await gone
-  upstream.script = compatible({ status: 'completed', progress: 100 })
-  const second = await live(t, file)
-  t.match(await second.ends.count(1), [{ id, submit: id, state: 'succeeded', kept: { number: 1 } }])
-  t.equal(first.ends.items.length, 0)
-})
+t.test(
+  'what is kept with a task outlives a process that is killed, and its end is reported by the next one',
+  async t => {
+    const upstream = await startTaskUpstream(t, NEVER)
+    const folder = mkdtempSync(join(tmpdir(), 'gateway-ends-'))
+    t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+    const file = join(folder, 'gateway.yaml')
+    writeFileSync(file, `${yamlOf([upstream], '{ type: file }')}listen: { port: 0 }\ntasks: { lease: 1s }\n`)
+    const first = await live(t, file)
+    const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }
+    const answer = await fetch(`${first.origin}/v1/videos`, { method: 'POST', headers, body: JSON.stringify(BODY) })
+    const { id } = (await answer.json()) as { id: string }
+    const gone = once(first.child, 'exit')
+    first.child.kill('SIGKILL')
+    await gone
+    upstream.script = compatible({ status: 'completed', progress: 100 })
+    const second = await live(t, file)
+    t.match(await second.ends.count(1), [{ id, submit: id, state: 'succeeded', kept: { number: 1 } }])
+    t.equal(first.ends.items.length, 0)
+  },
+)

@@ -1,9 +1,9 @@
 import type { Store } from '../../core/store.js'
 import type { Generation } from '../generation.js'
-import type { Notes, Task } from './record.js'
+import type { TaskEnd, TaskNotes } from '../task-end.js'
+import type { Task } from './record.js'
 import type { TaskEntry, TaskRepository } from './repository.js'
 import type { Results } from './results.js'
-import type { TaskEnd } from './task-end.js'
 
 /** What tasks need of the process that they live in. */
 export interface TaskHost {
@@ -13,8 +13,8 @@ export interface TaskHost {
   readonly tasks: TaskRecords
   /** Something could not be kept. */
   onStoreFault(error: unknown): void
-  /** Tells features of a task's end by what they keep with it. Rejects where one of them is to be told again. */
-  taskEnded(end: Omit<TaskEnd, 'kept'>, values: Notes['values']): Promise<void>
+  /** Reports a task's end to the features that keep something with it. Rejects if it must be reported again. */
+  taskEnded(end: Omit<TaskEnd, 'kept'>, values: TaskNotes): Promise<void>
   /** An upstream refused the gateway's own credential. */
   onRefusedCredential(): void
 }

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { isObject, type Json, type JsonObject, parseJson } from '../../core/json.js'
 import type { TaskState } from '../../core/task.js'
+import type { TaskEnd, TaskNotes } from '../task-end.js'
 
 /** Something that a task made. */
 export interface Artifact {
@@ -35,7 +36,7 @@ export interface Notes {
   /** Id of the submit that they belong to. */
   readonly submit: string
   /** By feature. */
-  readonly values: Readonly<Record<string, Json>>
+  readonly values: TaskNotes
 }
 
 /**
@@ -122,6 +123,20 @@ export function isTaskId(id: string): boolean {
 
 export function isEnded({ state }: Task): boolean {
   return state === 'succeeded' || state === 'failed' || state === 'cancelled'
+}
+
+/** What features hear of a task's end. */
+export function endOf(task: Task, { submit }: Notes): Omit<TaskEnd, 'kept'> {
+  const { id, kind, owner, route, model, target, input, artifacts, created, generation } = task
+  return {
+    ...{ id, submit, kind, owner, route, model, input, created, generation },
+    target: target?.model ?? model,
+    upstream: target?.upstream ?? '',
+    state: isEnded(task) ? (task.state as TaskEnd['state']) : 'cancelled',
+    code: task.error?.code,
+    artifacts: artifacts.length,
+    finished: task.finished ?? Date.now(),
+  }
 }
 
 export function encodeTask(task: Task): Buffer {

@@ -12,11 +12,10 @@ import { poll } from './poll.js'
 import { PollCache } from './poll-cache.js'
 import { presenterNamed } from './presenters/index.js'
 import type { View } from './presenters/presenter.js'
-import { isEnded, type Task } from './record.js'
+import { endOf, isEnded, type Task } from './record.js'
 import { entryOf, namespaceOf, type TaskEntry, TaskRepository } from './repository.js'
 import { Results } from './results.js'
 import { grace } from './submit-lease.js'
-import { endOf } from './task-end.js'
 import { applyFailedPoll, fail, nextPollAt, overdue, pastDeadline } from './transition.js'
 import { hasOtherCredential, targetOf } from './upstream.js'
 import { DIRECT, linkedView, signedPath } from './view.js'
@@ -190,7 +189,7 @@ export class Tasks {
     return owed && flushed !== undefined ? await this.tellAndForget(flushed) : flushed
   }
 
-  /** Until what features keep with a task is forgotten, somebody looks after it. */
+  /** The task stays due until this is done. */
   private async tellAndForget(entry: TaskEntry): Promise<TaskEntry> {
     try {
       await this.tellEnd(entry.task)

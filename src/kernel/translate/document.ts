@@ -85,7 +85,7 @@ export class TranslatedDocument implements Relay {
     try {
       const document = await this.read(memory)
       this.#chunks = []
-      // Whatever becomes of the answer, the upstream bills it.
+      // The upstream bills it, even if nothing of it can be shown.
       this.count(document)
       const others = await documentsOf(this.#attempt, this.#translator, memory)
       this.#attempt.call.cancellation.throwIfCancelled()

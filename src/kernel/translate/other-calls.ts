@@ -76,7 +76,7 @@ export class OtherCalls {
     }
   }
 
-  /** What was used stands in each answer, whether it is shown or not. */
+  /** Each answer says what was used, whether it is shown or not. */
   private count(gated: GatedAttempt, { body }: UpstreamResponse): void {
     const paths = this.#exchange.translation?.usage
     if (paths === undefined) return

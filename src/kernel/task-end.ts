@@ -1,5 +1,4 @@
-import type { Json, JsonObject } from '../../core/json.js'
-import { isEnded, type Notes, type Task } from './record.js'
+import type { Json, JsonObject } from '../core/json.js'
 
 /** A task that has ended, for a feature that keeps something with it. Times in milliseconds since the epoch. */
 export interface TaskEnd {
@@ -31,15 +30,5 @@ export interface TaskEnd {
   readonly kept: Json
 }
 
-export function endOf(task: Task, { submit }: Notes): Omit<TaskEnd, 'kept'> {
-  const { id, kind, owner, route, model, target, input, artifacts, created, generation } = task
-  return {
-    ...{ id, submit, kind, owner, route, model, input, created, generation },
-    target: target?.model ?? model,
-    upstream: target?.upstream ?? '',
-    state: isEnded(task) ? (task.state as TaskEnd['state']) : 'cancelled',
-    code: task.error?.code,
-    artifacts: artifacts.length,
-    finished: task.finished ?? Date.now(),
-  }
-}
+/** What features keep with a task, by their names. */
+export type TaskNotes = Readonly<Record<string, Json>>
