@@ -23,6 +23,8 @@ const PLACE: Span = { start: Number.NEGATIVE_INFINITY, end: Number.POSITIVE_INFI
 /** What this process knows and holds of one account of the store: one unit of one scope in one window. */
 export class Account {
   readonly name: string
+  /** The name in JSON. */
+  quoted: string | undefined
   readonly unit: Unit
   span: Span
   /** The largest sum of what is spent and held. */
@@ -32,8 +34,9 @@ export class Account {
   leaseEnd = Number.NEGATIVE_INFINITY
   /** Of reservations that are open. */
   reserved = 0
-  /** Settled, and in no commit yet. */
+  /** Settled, and in no commit yet; of that, what belongs to no record. */
   used = 0
+  loose = 0
   /** In the commit that is under way. */
   sent = 0
   /** By all processes, as the store said last. */

@@ -6,6 +6,7 @@ import type { Account } from './account.js'
 import { type Clock, SYSTEM_CLOCK } from './clock.js'
 import { Committer, REMEMBERED_MS, type Transferred } from './committer.js'
 import { Holdings } from './holdings.js'
+import { makeEntry } from './ledger-entry.js'
 import { type Amounts, type Claim, type Meter, Reservation, type Shortage } from './reservation.js'
 import { WaitingRoom } from './waiting.js'
 
@@ -207,19 +208,18 @@ export class Book {
     }: { readonly at: number; readonly used: Amounts; readonly record?: Omit<LedgerRecord, 'charges'> },
   ): Promise<void> {
     const now = this.#committer.now()
-    const charges: Record<string, number> = {}
+    const charges: string[] = []
     const leases = claims.flatMap(({ scopes, amounts }) =>
       this.#metersOf(scopes).flatMap(meter => {
         if (amounts[meter.unit] === undefined) return []
         const account = this.#holdings.nameAt(meter, at)
         const spend = meter.window === undefined ? 0 : (used[meter.unit] ?? 0)
-        if (meter.unit === 'budget' && spend > 0) charges[account] = spend
+        if (meter.unit === 'budget' && spend > 0) charges.push(`${JSON.stringify(account)}:${spend}`)
         const expires = now + REMEMBERED_MS
         return [{ account, expires, bound: meter.amount, lease: `task/${id}`, spend, hold: 0, until: now }]
       }),
     )
-    const value = Buffer.from(JSON.stringify({ ...record, charges }))
-    const entries = record === undefined ? [] : [{ day: new Date(record.at).toISOString().slice(0, 10), value }]
+    const entries = record === undefined ? [] : [makeEntry(record, charges.join(','))]
     await this.#store.commit({
       ...{ writer: `task/${id}`, number: 1, remembered: now + REMEMBERED_MS, now, leases, entries },
     })

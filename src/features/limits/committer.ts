@@ -4,6 +4,7 @@ import { type Account, FORGETS_MS, PACE_MS } from './account.js'
 import { type Clock, SteadyClock } from './clock.js'
 import { IDLE_MS } from './holdings.js'
 import { leaseSize } from './lease-size.js'
+import { entryOf } from './ledger-entry.js'
 import type { Reservation } from './reservation.js'
 
 /** How long a lease holds after its last renewal. */
@@ -23,10 +24,7 @@ const MAX_CHANGES = 512
 const MAX_SETTLED = 512
 /** Each of them changes two leases of each of its accounts. */
 const MAX_TRANSFERS = 8
-/**
- * Settled reservations that wait for the store. When there are as many, budgets refuse, and what other bounds still let pass
- * is not counted.
- */
+/** Records that wait for the store. When there are as many, budgets refuse, and what else passes has no record. */
 const MAX_WAITING = 50_000
 
 /** What a reservation holds becomes a lease of its own, which outlives the process. Amounts of 0 give that lease back. */
@@ -86,8 +84,8 @@ export class Committer {
   #taken = 0
   #written = 0
   #flushers: { readonly count: number; readonly done: () => void }[] = []
-  /** Settled reservations that found no room. */
-  #dropped = 0
+  /** Records that found no room. */
+  #lost = 0
   #closing = false
   /** Whether the store does not answer. */
   isFailing = false
@@ -122,15 +120,23 @@ export class Committer {
     this.#wake()
   }
 
-  /** Writes what a reservation used, and its record. */
+  /** Writes what a reservation used, together with its record. */
   add(reservation: Reservation): void {
-    if (this.isFull && !hasBudget(reservation)) {
-      reservation.forget()
-      this.#dropped++
+    const { record, accounts, amounts } = reservation
+    const isLost = record !== undefined && this.isFull && !accounts.some(({ unit }) => unit === 'budget')
+    if (isLost) this.#lost++
+    if (record !== undefined && !isLost) {
+      this.#settled.push(reservation)
+      this.#wake()
       return
     }
-    this.#settled.push(reservation)
-    this.#wake()
+    for (let at = 0; at < accounts.length; at++) {
+      const amount = amounts[at] as number
+      if (amount === 0) continue
+      const account = accounts[at] as Account
+      account.loose += amount
+      this.mark(account)
+    }
   }
 
   transfer(transfer: Transfer): void {
@@ -172,8 +178,9 @@ export class Committer {
 
   #wake(): void {
     if (this.#flight !== undefined || this.#cancelNext !== undefined || this.#closing) return
-    const wait = Math.max(0, this.#started + PACE_MS - this.#clock.monotonic())
-    if (wait > 0) {
+    const isMuch = this.#settled.length >= MAX_SETTLED || this.#dirty.length >= MAX_CHANGES
+    const wait = isMuch ? 0 : this.#started + PACE_MS - this.#clock.monotonic()
+    if (wait > 0 || isMuch) {
       this.#cancelNext = this.#clock.after(wait, this.#send)
       return
     }
@@ -238,6 +245,8 @@ export class Committer {
     const include = (account: Account): void => {
       if (account.flying) return
       account.flying = true
+      account.sent = account.loose
+      account.loose = 0
       accounts.push(account)
     }
     const transfers = this.#transfers.splice(0, MAX_TRANSFERS)
@@ -254,7 +263,7 @@ export class Committer {
         include(account)
         account.sent += amount
       })
-      if (reservation.record !== undefined) entries.push(entryOf(reservation))
+      if (reservation.record !== undefined) entries.push(entryOf(reservation.record, reservation))
     }
     this.#settled.splice(0, settled)
     this.#taken += settled
@@ -298,12 +307,9 @@ export class Committer {
   }
 
   #land(flight: Flight, answer: readonly LeaseState[]): void {
-    if (this.#dropped > 0) {
-      this.#options.onFault(
-        new Error(`the store was away so long that ${this.#dropped} entries of the ledger are lost`),
-      )
-      this.#dropped = 0
-    }
+    if (this.#lost > 0)
+      this.#options.onFault(new Error(`${this.#lost} entries of the ledger are lost: too many waited`))
+    this.#lost = 0
     const { isShared } = this.#options
     this.#flight = undefined
     this.isFailing = false
@@ -363,21 +369,6 @@ export class Committer {
   }
 }
 
-function hasBudget({ accounts }: Reservation): boolean {
-  return accounts.some(({ unit }) => unit === 'budget')
-}
-
 function isEmpty({ reservation }: Transfer): boolean {
   return reservation.amounts.every(amount => amount === 0)
-}
-
-/** The record of a settled reservation, with what it charged to budgets. */
-function entryOf({ record, accounts, amounts }: Reservation): Entry {
-  const charges: Record<string, number> = {}
-  accounts.forEach(({ unit, name }, at) => {
-    const amount = amounts[at] as number
-    if (unit === 'budget' && amount > 0) charges[name] = (charges[name] ?? 0) + amount
-  })
-  const day = new Date(record?.at ?? 0).toISOString().slice(0, 10)
-  return { day, value: Buffer.from(JSON.stringify({ ...record, charges })) }
 }

@@ -84,13 +84,6 @@ export class Reservation {
     return any
   }
 
-  /** What was charged is not written. */
-  forget(): void {
-    this.accounts.forEach((account, at) => {
-      account.used -= this.amounts[at] as number
-    })
-  }
-
   /** Where a reservation was extended in later windows, the earlier ones are charged what they had reserved at most. */
   #shareOf(at: number, reserved: number, used: number): number {
     const meter = this.meters[at]

@@ -156,13 +156,11 @@ t.test('F-A9 rates err by at most 1 % of a window, however unevenly two processe
     const alice = scopeOf('alice', [bound('requests', amount, window)])
     const passed = new Map<number, number>()
     const request = async (book: Book): Promise<void> => {
-      const at = Math.floor(time.now / length)
       const outcome = await book.reserve(claims(alice, { requests: 1 }))
       if (!(outcome instanceof Reservation)) return
       book.settle(outcome, { requests: 1 })
       const counted = outcome.accounts[0]!.span.start / length
       passed.set(counted, (passed.get(counted) ?? 0) + 1)
-      t.ok(counted - at <= 1)
     }
     for (let ms = 0; ms < length * 2 + 40; ms += 5) {
       for (let n = 0; n < 5; n++) void request(books[0]!)

@@ -1,0 +1,44 @@
+import { type Entry, MAX_ENTRY_BYTES } from '../../core/accounts.js'
+import type { LedgerRecord } from '../../core/ledger.js'
+import type { Reservation } from './reservation.js'
+
+const DAY_MS = 86_400_000
+/** Names of a record that is too large are cut to so many characters. */
+const MAX_NAME_CHARS = 256
+
+let lastDay = { number: Number.NaN, name: '' }
+
+/** The record of a settled reservation, with what it charged to budgets. Most of what an entry costs is its text. */
+export function entryOf(record: Omit<LedgerRecord, 'charges'>, { accounts, amounts }: Reservation): Entry {
+  let charges = ''
+  for (let at = 0; at < accounts.length; at++) {
+    const amount = amounts[at] as number
+    const account = accounts[at]
+    if (account?.unit !== 'budget' || amount === 0) continue
+    account.quoted ??= JSON.stringify(account.name)
+    charges += `${charges === '' ? '' : ','}${account.quoted}:${amount}`
+  }
+  return makeEntry(record, charges)
+}
+
+/** `charges`: members of a JSON object. */
+export function makeEntry(record: Omit<LedgerRecord, 'charges'>, charges: string): Entry {
+  const value = Buffer.from(`${JSON.stringify(record).slice(0, -1)},"charges":{${charges}}}`)
+  const isTooLarge = value.length > MAX_ENTRY_BYTES && record.model.length > MAX_NAME_CHARS
+  return isTooLarge ? makeEntry(cut(record), charges) : { day: dayOf(record.at), value }
+}
+
+function dayOf(at: number): string {
+  const number = Math.floor(at / DAY_MS)
+  if (number !== lastDay.number) lastDay = { number, name: new Date(at).toISOString().slice(0, 10) }
+  return lastDay.name
+}
+
+/** Clients choose the name of a model, which may be long. */
+function cut(record: Omit<LedgerRecord, 'charges'>): Omit<LedgerRecord, 'charges'> {
+  const cutText = ([name, value]: [string, unknown]): [string, unknown] => [
+    name,
+    typeof value === 'string' ? value.slice(0, MAX_NAME_CHARS) : value,
+  ]
+  return Object.fromEntries(Object.entries(record).map(cutText)) as unknown as Omit<LedgerRecord, 'charges'>
+}
