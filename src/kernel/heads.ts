@@ -29,6 +29,10 @@ export function checkHead(request: HttpRequest, limits: Limits): void {
   // Absolute-form and authority-form targets are for proxies, which this is not (RFC 9112 §3.2.2).
   if (target.charCodeAt(0) !== 0x2f) throw new GatewayError('bad_request', 'The request target must be a path.')
   checkLines(raw, limits.header_bytes)
+  // llhttp reads 0.9 and 2.0 as well, each with a framing of its own (RFC 9112 §2.3).
+  if (request.httpVersion !== '1.1' && request.httpVersion !== '1.0') {
+    throw new GatewayError('bad_request', 'The request must be of HTTP/1.1 or HTTP/1.0.')
+  }
   // RFC 9112 §3.2
   if (request.headers.host === undefined && request.httpVersion === '1.1') {
     throw new GatewayError('bad_request', 'The header host is missing.')

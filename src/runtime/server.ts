@@ -16,6 +16,7 @@ import type { Limits } from '../core/limits.js'
 import type { HttpExchange } from '../transport/exchange.js'
 import { NodeExchange } from '../transport/node-exchange.js'
 import { type ConnectionError, interceptConnections } from '../transport/server/intercept.js'
+import { endInTurn, serveInTurn } from '../transport/turns.js'
 import { StartError } from './problems.js'
 
 /** How often Node checks for clients that are late with their request, milliseconds. */
@@ -52,7 +53,7 @@ export function createServer(
   // Counted by the kernel, which can answer; Node would drop the headers over the count without a word.
   server.maxHeadersCount = 0
   const onRequest = (request: IncomingMessage, response: ServerResponse): void =>
-    serve(new NodeExchange(request, response))
+    serveInTurn(request, response, () => serve(new NodeExchange(request, response)))
   server.on('request', onRequest)
   // A client that waits for 100 (Continue) gets it once its head has been checked.
   server.on('checkContinue', onRequest)
@@ -60,18 +61,21 @@ export function createServer(
     refuse(response, new GatewayError('expectation_failed', 'Only 100-continue can be expected.'))
   })
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    if (!isAlone(socket)) return
     if (wantsSocket(request)) onSocket(request, socket, head)
     else serveInPlace(server, request, socket, head)
   })
   server.on('connect', (_request: IncomingMessage, socket: Duplex) => {
-    socket.end(rawAnswer(new GatewayError('method_not_allowed', 'This is not a proxy.')))
+    if (isAlone(socket)) socket.end(rawAnswer(new GatewayError('method_not_allowed', 'This is not a proxy.')))
   })
   server.on('clientError', (error: ConnectionError, socket: Duplex) => {
     // A client that resets its connection sends nothing that could be refused.
     if (error.code !== 'ECONNRESET' && error.code !== 'EPIPE') {
       onParseError(error.code ?? error.name, (socket as Socket).remoteAddress)
     }
-    answerUnparsed(error, socket as Socket)
+    const answer = (): void => answerUnparsed(error, socket as Socket)
+    // What is broken may come after a request that is being answered.
+    if (!PARSED_BYTES.test(error.code ?? '') || endInTurn(socket, answer)) answer()
   })
   if (transport === 'fast') interceptConnections(server, serve)
   return server
@@ -104,6 +108,20 @@ function refuse(response: ServerResponse, error: GatewayError): void {
   })
   response.end(body)
 }
+
+/**
+ * A request that leaves HTTP comes when all before it are answered. If it does not, the connection ends with it: Node has
+ * let go of the connection, so it cannot be served in its turn.
+ */
+function isAlone(socket: Duplex): boolean {
+  // Nobody else hears of a client that resets the connection now, and an error that nobody hears ends the process.
+  socket.on('error', () => socket.destroy())
+  const refusal = new GatewayError('bad_request', 'A request to upgrade must wait for the answers to those before it.')
+  return endInTurn(socket, () => socket.end(rawAnswer(refusal), () => socket.destroy()))
+}
+
+/** Bytes that are no HTTP: not those of a client that has gone or is late. */
+const PARSED_BYTES = /^HPE_(?!INVALID_EOF_STATE)/
 
 const PARSE_ERRORS: Readonly<Record<string, [ErrorCode, string]>> = {
   HPE_HEADER_OVERFLOW: ['headers_too_large', 'The request headers are too large.'],

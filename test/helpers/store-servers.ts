@@ -106,7 +106,7 @@ interface Launch {
   readonly stop?: NodeJS.Signals
 }
 
-async function launch(test: Test, plan: (port: number) => Launch): Promise<StoreServer> {
+export async function launch(test: Test, plan: (port: number) => Launch): Promise<StoreServer> {
   const port = await freePort()
   const { command, args, as = {}, stop = 'SIGKILL' } = plan(port)
   const start = async (): Promise<ChildProcess> => {
@@ -188,7 +188,7 @@ function unprivileged(folder: string): { readonly uid?: number; readonly gid?: n
   return { uid, gid }
 }
 
-function find(name: string, further: readonly string[]): string | undefined {
+export function find(name: string, further: readonly string[]): string | undefined {
   const folders = [...(process.env.PATH ?? '').split(delimiter), ...further]
   return folders.map(folder => join(folder, name)).find(existsSync)
 }
@@ -199,6 +199,6 @@ function versionsOf(folder: string): string[] {
   return versions.map(version => join(folder, version, 'bin'))
 }
 
-function skipping(found: string | undefined, name: string): string | false {
+export function skipping(found: string | undefined, name: string): string | false {
   return found !== undefined || process.env.CI === 'true' ? false : `there is no ${name} on this machine`
 }
