@@ -114,13 +114,13 @@ function refuse(response: ServerResponse, error: GatewayError): void {
  * let go of the connection, so it cannot be served in its turn.
  */
 function isAlone(socket: Duplex): boolean {
-  // Nobody else hears of a client that resets the connection now, and an error that nobody hears ends the process.
+  // Node has taken its own listener off: a client that resets the connection would end the process.
   socket.on('error', () => socket.destroy())
   const refusal = new GatewayError('bad_request', 'A request to upgrade must wait for the answers to those before it.')
   return endInTurn(socket, () => socket.end(rawAnswer(refusal), () => socket.destroy()))
 }
 
-/** Bytes that are no HTTP: not those of a client that has gone or is late. */
+/** Errors of a parser, without the one of a client that has gone. */
 const PARSED_BYTES = /^HPE_(?!INVALID_EOF_STATE)/
 
 const PARSE_ERRORS: Readonly<Record<string, [ErrorCode, string]>> = {

@@ -80,7 +80,7 @@ const FRONTS = [
 for (const [name, front, skip] of FRONTS) {
   if (skip !== false) t.comment(`SKIPPED: ${skip}`)
   t.test(
-    `F-C9 smuggled requests behind ${name}, as it comes and when it passes on what is invalid: none arrives`,
+    `F-C9 smuggled requests behind ${name}, with its defaults and when it passes on what is invalid: none arrives`,
     { skip },
     t =>
       Promise.all(

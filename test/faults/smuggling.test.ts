@@ -18,7 +18,7 @@ const PIECES = 4
 interface Outcome {
   /** Of the final answers. */
   readonly statuses: readonly string[]
-  /** Whose answers they are, as far as they come from the upstream. */
+  /** Whose answers they are, of those that the upstream gave. */
   readonly answered: readonly string[]
   /** What the upstream was asked for. */
   readonly asked: readonly string[]

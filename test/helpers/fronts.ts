@@ -37,7 +37,7 @@ export const nginx = (isLenient: boolean): StartFront =>
         `upstream lane${lane} { server ${gateway}; keepalive 1; }`,
         `server { listen 127.0.0.1:${port}; location / { proxy_pass http://lane${lane}; proxy_http_version 1.1;`,
         'proxy_set_header connection ""; proxy_set_header x-front $request_id; proxy_next_upstream off;',
-        // Bodies pass as they come: what is wrong with their chunks shows behind it, if at all.
+        // Bodies are not read whole first: what is wrong with their chunks shows behind it, if at all.
         'proxy_request_buffering off; proxy_buffering off; } }',
       ]),
       '}',

@@ -1,6 +1,6 @@
 /**
- * What request smuggling is tried with: messages that two servers in a row could read in two ways, by class. `@@@@` stands
- * for the number of a run, so that each message can be told from all others; its length does not depend on it.
+ * What request smuggling is tried with: messages that two servers in a row could read in two ways, by class. A test puts the
+ * number of its run in place of `@@@@`, which keeps the length and makes each message unlike all others.
  */
 export interface Payload {
   readonly family: string
@@ -41,7 +41,7 @@ function message(lines: readonly string[], body: string, { start = START, fields
   return [start, ...fields, ...lines, '', body].join(EOL)
 }
 
-/** A whole request: what another reading of the message before it would find. Its stamp is none that a front writes. */
+/** A whole request: what another reading of the message before it would find. No front writes its stamp. */
 const HIDDEN = message([`content-length: ${chatBody('hidden').length}`, 'x-front: forged'], chatBody('hidden'))
 const SECOND = message([`content-length: ${chatBody('second').length}`], chatBody('second'))
 
@@ -152,7 +152,7 @@ for (const line of CODINGS.slice(4)) {
   add('TE.TE', `chunked, ${line}`, message([CHUNKED, line], chunk(FIRST) + END + HIDDEN))
 }
 
-/** Lines that are no coding at all: the length counts, and what looks like chunks is its body. */
+/** Lines of other headers, or of none: the length counts, and what looks like chunks is its body. */
 for (const line of [
   'transfer_encoding: chunked',
   'x-transfer-encoding: chunked',
@@ -391,7 +391,7 @@ add('heads', 'a target of two slashes', sound.replace(CHAT_PATH, `//gateway${CHA
 const SPLIT = `/x HTTP/1.1\r\nhost: gateway\r\n\r\nPOST ${CHAT_PATH}`
 add('heads', 'a request in the target', sound.replace(CHAT_PATH, SPLIT) + SECOND, ['first', 'second'])
 
-/** What follows a request that ends its connection is nobody's. */
+/** What follows a request that ends its connection is not served. */
 add('rests', 'behind connection: close', message([LENGTH, 'connection: close'], FIRST + HIDDEN), ['first'])
 add('rests', 'behind HTTP/1.0', message([LENGTH], FIRST + HIDDEN, { start: `POST ${CHAT_PATH} HTTP/1.0` }), ['first'])
 add('rests', 'bytes that are none', message([LENGTH], `${FIRST}\x00\x01\x02`), ['first'])
@@ -470,7 +470,7 @@ export const LAST = message(['connection: close'], '', {
   fields: ['host: gateway', KEY],
 })
 
-/** A request of somebody else. */
+/** A request of another client. */
 export const VICTIM = message([`content-length: ${chatBody('victim').length}`, 'connection: close'], chatBody('victim'))
 
 /** The bytes of one run. */

@@ -17,7 +17,7 @@ export interface Reached {
 export interface StrictUpstream {
   readonly origin: string
   readonly reached: readonly Reached[]
-  /** What connections brought that is no such request. */
+  /** What connections brought besides such requests. */
   readonly odd: readonly string[]
   /** Bytes of all requests, and of what is odd. */
   readonly counts: { requests: number; odd: number; received: number }
