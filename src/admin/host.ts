@@ -1,6 +1,10 @@
+import type { Scope } from '../core/bounds.js'
 import type { Config } from '../core/config.js'
+import type { Caller } from '../core/plan.js'
 import type { Problem } from '../core/problems.js'
+import type { ShownLimit } from '../features/limits/usage.js'
 import type { Kernel } from '../kernel/kernel.js'
+import type { StoredKey } from '../kernel/keys/record.js'
 import type { Task } from '../kernel/tasks/record.js'
 import type { CompiledPlan } from '../plan/compile.js'
 
@@ -10,12 +14,16 @@ export interface AdminHost {
   /** Those that serve new requests. */
   readonly plan: CompiledPlan
   readonly config: Config
+  /** The caller that a key of the store is here; undefined where its terms do not fit. */
+  callerOf(key: StoredKey): Caller | undefined
   /** What is wrong with the terms of a key, by the rules of the file. */
   faultsOf(name: string, terms: Readonly<Record<string, unknown>>): readonly string[]
   /** Reads the files again. Problems with an error: nothing has changed. */
   reload(): Promise<{ readonly isValid: boolean; readonly problems: readonly Problem[] }>
   /** Finishes what is open and ends the process. */
   drain(): void
+  /** For each scope, where its bounds stand. Rejects with the store's error. */
+  limits(scopes: readonly Scope[]): Promise<readonly (readonly ShownLimit[])[]>
   /** Tasks behind a cursor, at most so many; undefined for a text that is no cursor. */
   tasks(filter: TaskQuery, limit: number, after: string | undefined): Promise<Page<Task> | undefined>
 }

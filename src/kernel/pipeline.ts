@@ -67,6 +67,11 @@ export class Pipeline implements Server {
     clearTimeout(timer)
   }
 
+  /** What a feature keeps in this process; undefined for one that is not in the list, or keeps nothing. */
+  serviceOf<S extends Service>(feature: Feature<S>): S | undefined {
+    return this.#open?.find(one => one.feature === (feature as Feature))?.service as S | undefined
+  }
+
   /** The chain of a route of a plan in service; without one, that of paths which no route serves. */
   chainOf(plan: Plan, route: Route | undefined): Chain {
     const chain = this.#chains.get(plan)?.get(route)

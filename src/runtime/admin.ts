@@ -7,14 +7,14 @@ import type { AdminPlan } from '../core/config.js'
 import type { Kernel } from '../kernel/kernel.js'
 import type { Log } from '../sinks/log.js'
 import { listen } from './server.js'
-import { faultsOf } from './store-keys.js'
+import { callerOf, faultsOf } from './store-keys.js'
 import { TaskStore } from './task-store.js'
 
 /** Connections that wait to be accepted. */
 const BACKLOG = 64
 
 /** What the admin API does with the gateway. */
-interface Parts extends Pick<AdminHost, 'drain' | 'reload'> {
+interface Parts extends Pick<AdminHost, 'drain' | 'reload' | 'limits'> {
   readonly kernel: Kernel
   readonly running: () => Pick<AdminHost, 'plan' | 'config'>
   readonly log: Log
@@ -25,12 +25,14 @@ export class Admin {
   readonly #settings: AdminPlan
   readonly #server: Server
 
-  constructor(settings: AdminPlan, { kernel, running, log, drain, reload }: Parts) {
+  constructor(settings: AdminPlan, { kernel, running, log, drain, reload, limits }: Parts) {
     this.#settings = settings
     const host: AdminHost = {
       kernel,
       drain,
       reload,
+      limits,
+      callerOf: key => callerOf(key, running().plan),
       get plan() {
         return running().plan
       },

@@ -11,6 +11,7 @@ import type { Placement } from '../core/placement.js'
 import type { Caller, Plan } from '../core/plan.js'
 import type { Store } from '../core/store.js'
 import { FEATURES } from '../features/index.js'
+import { limits } from '../features/limits/index.js'
 import { authenticate } from '../kernel/authenticate.js'
 import { Generation } from '../kernel/generation.js'
 import { Kernel } from '../kernel/kernel.js'
@@ -112,18 +113,19 @@ export class Gateway {
       log: this.#log,
       descriptors: this.#descriptors,
     })
-    this.#admin = plan.admin && new Admin(plan.admin, this.#adminParts())
+    this.#admin = plan.admin && new Admin(plan.admin, this.#adminParts(pipeline))
     this.closed = new Promise(ended => {
       this.#ended = ended
     })
   }
 
-  #adminParts(): ConstructorParameters<typeof Admin>[1] {
+  #adminParts(pipeline: Pipeline): ConstructorParameters<typeof Admin>[1] {
     return {
       kernel: this.#kernel,
       log: this.#log,
       running: () => this.#reloads.running,
       drain: () => void this.close(),
+      limits: async scopes => (await pipeline.serviceOf(limits)?.shown(scopes)) ?? [],
       reload: async () => {
         const { plan, problems } = await this.reload()
         return { isValid: plan !== undefined, problems }

@@ -1,6 +1,6 @@
 import { readKeyTerms } from '../config/key-terms.js'
 import { GatewayError } from '../core/errors.js'
-import type { Plan } from '../core/plan.js'
+import type { Caller, Plan } from '../core/plan.js'
 import type { Store } from '../core/store.js'
 import type { Kernel } from '../kernel/kernel.js'
 import type { StoredHolder } from '../kernel/keys/callers.js'
@@ -61,6 +61,11 @@ function compileStoredKey({ name, terms }: StoredKey, plan: Plan): StoredHolder 
 }
 
 const NOT_COUNTING = 'The limits of this key are being put into effect.'
+
+/** The caller that a key of the store is in a plan; undefined where its terms do not fit, or not yet. */
+export function callerOf(key: StoredKey, plan: Plan): Caller | undefined {
+  return isCounted(key.terms) && !isCounting(plan) ? undefined : compileStoredKey(key, plan)?.caller
+}
 
 /** What is wrong with the terms of a key, by the rules of the file; empty where they fit. */
 export function faultsOf(name: string, terms: KeyTerms, plan: Plan): readonly string[] {

@@ -265,3 +265,19 @@ async function rawAnswer(origin: string, bytes: string): Promise<string> {
   for await (const piece of socket) text += piece
   return text
 }
+
+t.test('limits are shown with what is used of them, also those of a key of the store', async t => {
+  const at = await stage(t, 'groups: { small: { limits: { requests: 5/day } } }\n')
+  const made = await at.ask('POST', '/admin/keys', { name: 'ann', group: 'small', limits: { requests: '3/day' } })
+  const { secret } = made.json()
+  t.equal((await chat(at, t, secret)).status, 200)
+  t.match((await at.ask('GET', '/admin/limits')).json().data, [
+    { scope: 'group', name: 'small', limits: [{ unit: 'requests', window: 'day', limit: 5, used: 1, left: 4 }] },
+  ])
+  t.match((await at.ask('GET', '/admin/limits?scope=key&name=ann')).json().data, [
+    { scope: 'key', name: 'ann', limits: [{ unit: 'requests', limit: 3, used: 1, left: 2 }] },
+    { scope: 'group', name: 'small', limits: [{ used: 1 }] },
+  ])
+  t.same((await at.ask('GET', '/admin/limits?scope=key&name=bob')).json(), { data: [] })
+  t.equal((await at.ask('GET', '/admin/limits?scope=all')).status, 400)
+})

@@ -3,6 +3,7 @@ import { config } from './config.js'
 import { drain } from './drain.js'
 import { generations } from './generations.js'
 import { createKey, listKeys } from './keys.js'
+import { limits } from './limits.js'
 import { models } from './models.js'
 import { changeKey, revokeKey, rotateKey, showKey } from './one-key.js'
 import { openApi } from './openapi.js'
@@ -20,6 +21,7 @@ const ROUTES: readonly AdminRoute[] = [
   rotateKey,
   models,
   upstreams,
+  limits,
   tasks,
   generations,
   reload,

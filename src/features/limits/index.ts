@@ -1,9 +1,10 @@
+import type { Scope } from '../../core/bounds.js'
 import type { Plan } from '../../core/plan.js'
 import type { Kernel } from '../../kernel/kernel.js'
 import type { Feature, Service } from '../../kernel/stages.js'
 import { Book } from './book.js'
 import { limitsStage } from './stage.js'
-import { answerUsage } from './usage.js'
+import { answerUsage, shownLimits } from './usage.js'
 
 /** The book of the process. */
 class LimitsService implements Service {
@@ -21,6 +22,11 @@ class LimitsService implements Service {
 
   adopt({ accounting }: Plan): void {
     if (accounting !== undefined) this.book.adopt(accounting.timeZone)
+  }
+
+  /** For each scope, where its bounds stand. */
+  shown(scopes: readonly Scope[]): ReturnType<typeof shownLimits> {
+    return shownLimits(scopes, this.book)
   }
 
   close(): Promise<void> {

@@ -2,8 +2,8 @@ import type { Scope } from '../../core/bounds.js'
 import type { Call } from '../../kernel/call.js'
 import type { Book, Standing } from './book.js'
 
-/** One bound that holds for the key, as `GET /v1/usage` shows it. Budgets are in USD. */
-interface ShownLimit {
+/** One bound, as `GET /v1/usage` and the admin API show it. Budgets are in USD. */
+export interface ShownLimit {
   readonly scope: Scope['type']
   /** Of the key or the group that has it. */
   readonly name: string
@@ -27,16 +27,14 @@ export async function answerUsage(call: Call, book: Book): Promise<void> {
   const { caller } = call
   if (caller === undefined) throw new Error('an answer needs a caller')
   const { scopes = [], group } = caller.policy ?? {}
+  const limits = (await shownLimits(scopes, book)).flat()
+  call.answer(200, { object: 'usage', key: caller.name, group: group ?? null, limits })
+}
+
+/** For each scope, where its bounds stand. Rejects with the store's error. */
+export async function shownLimits(scopes: readonly Scope[], book: Book): Promise<readonly (readonly ShownLimit[])[]> {
   const standings = scopes.length === 0 ? [] : await book.read(scopes)
-  call.answer(200, {
-    object: 'usage',
-    key: caller.name,
-    group: group ?? null,
-    limits: scopes.flatMap(scope => [
-      ...standings.filter(one => one.scope === scope).map(shown),
-      ...ofEachRequest(scope),
-    ]),
-  })
+  return scopes.map(scope => [...standings.filter(one => one.scope === scope).map(shown), ...ofEachRequest(scope)])
 }
 
 const USD = 1_000_000

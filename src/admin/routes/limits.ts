@@ -1,0 +1,57 @@
+import type { Scope, ScopeLimits, ScopeType } from '../../core/bounds.js'
+import type { Config } from '../../core/config.js'
+import type { AdminHost } from '../host.js'
+import { PAGE_QUERY, pageOf, pageOfNames } from '../pages.js'
+import { AdminError, type AdminRequest, type AdminRoute, objectOf, TEXT } from '../route.js'
+
+const SECTIONS = { key: 'keys', group: 'groups', model: 'models', upstream: 'upstreams' } as const
+const SCOPES = Object.keys(SECTIONS) as readonly ScopeType[]
+
+const LIMIT = objectOf({ unit: TEXT, window: { type: ['string', 'null'] }, limit: { type: 'number' } }, [
+  'unit',
+  'limit',
+])
+
+export const limits: AdminRoute = {
+  method: 'GET',
+  path: '/admin/limits',
+  summary:
+    'Limits of the configuration, and what of them is used. A key of the store is found by scope=key and its name.',
+  query: { ...PAGE_QUERY, scope: { type: 'string', enum: [...SCOPES] }, name: TEXT },
+  status: 200,
+  answer: pageOf(objectOf({ scope: TEXT, name: TEXT, limits: { type: 'array', items: LIMIT } }, ['scope', 'name'])),
+  async handle(request, host) {
+    const { scope, name } = request.query
+    if (scope !== undefined && !SCOPES.some(one => one === scope))
+      throw new AdminError(400, 'invalid_parameter', `scope: expected one of ${SCOPES.join(', ')}`)
+    if (scope === 'key' && name !== undefined && host.config.keys[name] === undefined)
+      return { data: await shown(await storedScopes(name, host), host) }
+    const page = pageOfScopes(scopesOf(host.config, scope, name), request)
+    return { ...page, data: await shown(page.data, host) }
+  },
+}
+
+/** Those that have limits, in the order of the configuration. */
+function scopesOf(config: Config, scope: string | undefined, name: string | undefined): readonly Scope[] {
+  return SCOPES.filter(type => type === (scope ?? type)).flatMap(type => {
+    const entries: Readonly<Record<string, { readonly limits?: ScopeLimits }>> = config[SECTIONS[type]]
+    return Object.entries(entries).flatMap(([own, { limits }]) =>
+      limits === undefined || own !== (name ?? own) ? [] : [{ type, name: own, limits }],
+    )
+  })
+}
+
+function pageOfScopes(scopes: readonly Scope[], request: AdminRequest): ReturnType<typeof pageOfNames<Scope>> {
+  const byName = new Map(scopes.map(scope => [`${scope.type}:${scope.name}`, scope]))
+  return pageOfNames([...byName.keys()], request, name => byName.get(name) as Scope)
+}
+
+async function storedScopes(name: string, host: AdminHost): Promise<readonly Scope[]> {
+  const key = await host.kernel.callers.stored.find(name)
+  return (key && host.callerOf(key)?.policy?.scopes) ?? []
+}
+
+async function shown(scopes: readonly Scope[], host: AdminHost): Promise<readonly object[]> {
+  const limits = await host.limits(scopes)
+  return scopes.map(({ type, name }, at) => ({ scope: type, name, limits: limits[at] ?? [] }))
+}
