@@ -1,29 +1,95 @@
-import { APIError as AnthropicApiError, RateLimitError as AnthropicRateLimit } from '@anthropic-ai/sdk'
+import {
+  APIError as AnthropicApiError,
+  BadRequestError as AnthropicBadRequest,
+  PermissionDeniedError as AnthropicPermissionDenied,
+  RateLimitError as AnthropicRateLimit,
+} from '@anthropic-ai/sdk'
 import { ApiError } from '@google/genai'
 import { CohereError } from 'cohere-ai'
-import { RateLimitError } from 'openai'
+import { APIError, BadRequestError, PermissionDeniedError, RateLimitError } from 'openai'
 import t, { type Test } from 'tap'
-import { startTestGateway, type TestGateway } from '../helpers/gateway.js'
+import { chatEvent, chunk, hang, startStream } from '../helpers/answers.js'
+import { canary } from '../helpers/canaries.js'
+import { CHAT, startTestGateway, type TestGateway, upstreamYaml } from '../helpers/gateway.js'
+import { connectRaw, requestBytes } from '../helpers/raw-client.js'
+import { startRawUpstream } from '../helpers/raw-upstream.js'
 import { OPERATIONS, type Operation } from './clients/operations.js'
 
 /** Each operation of the shipped file, by the official SDK of its family, against each kind of bound. */
 
-const MODELS = [...new Set(OPERATIONS.map(({ model }) => model))]
+type Class = new (...args: never[]) => Error
 
-/** A gateway on the simulator whose only key has these words of YAML. */
-async function limited(t: Test, key: string, more = ''): Promise<TestGateway> {
-  const models = MODELS.map(model => `  ${model}: sim`).join('\n')
-  return startTestGateway(
-    t,
-    `version: 1
-keys:
-  caller: { secret: { env: CALLER_KEY }, models: ["*"], ${key} }
-upstreams: { sim: { kind: simulator } }
-models:
-${models}
-${more}
-`,
+/** A bound that a key of its own has, and how the families say that it is met. */
+interface Kind {
+  readonly name: string
+  /** Words of the key, in YAML. */
+  readonly words: string
+  /** Requests that fit before the one that does not. */
+  readonly fits?: number
+  readonly status: number
+  readonly compatible: Class
+  readonly messages: Class
+  readonly of?: (operation: Operation) => boolean
+}
+
+const RATE = { status: 429, compatible: RateLimitError, messages: AnthropicRateLimit }
+const FORBIDDEN = { status: 403, compatible: PermissionDeniedError, messages: AnthropicPermissionDenied }
+
+const KINDS: readonly Kind[] = [
+  { name: 'requests', words: 'limits: { requests: 1/day }', fits: 1, ...RATE },
+  { name: 'budget', words: 'limits: { budget: 1.50 USD/day }', fits: 1, ...RATE },
+  { name: 'tokens', words: 'limits: { tokens: 4/day }', ...RATE, of: ({ tokens }) => tokens },
+  { name: 'in_flight', words: 'limits: { in_flight: 1 }', ...RATE },
+  { name: 'streams', words: 'limits: { streams: 1 }', ...RATE, of: ({ name }) => name.includes('stream') },
+  { name: 'routes', words: 'routes: ["GET /v1/models"]', ...FORBIDDEN },
+  { name: 'networks', words: 'networks: [203.0.113.0/24]', ...FORBIDDEN },
+  { name: 'body', words: 'limits: { body: 16 }', status: 413, compatible: APIError, messages: AnthropicApiError },
+  {
+    ...{ name: 'max_output', words: 'limits: { max_output: 8 }', status: 400, of: ({ bounded }) => bounded },
+    ...{ compatible: BadRequestError, messages: AnthropicBadRequest },
+  },
+]
+
+/** Each pair of a kind and an operation has a key of its own. */
+const PAIRS = KINDS.flatMap(kind =>
+  OPERATIONS.filter(kind.of ?? (() => true)).map(operation => ({ kind, operation, variable: '' })),
+).map((pair, index) => ({ ...pair, variable: `KEY_${index}` }))
+
+const SECRETS: Readonly<Record<string, string>> = Object.fromEntries(
+  PAIRS.map(({ variable }) => [variable, canary('caller')] as const),
+)
+
+async function running(t: Test): Promise<{ gateway: TestGateway; occupy: (key: string) => Promise<void> }> {
+  const upstream = await startRawUpstream(t)
+  const keys = PAIRS.map(
+    ({ kind, variable }) => `  ${variable}: { secret: { env: ${variable} }, models: ["*"], ${kind.words} }`,
   )
+  const models = [...new Set(OPERATIONS.map(({ model }) => model))]
+  const yaml = `version: 1
+keys:
+${keys.join('\n')}
+upstreams: { sim: { kind: simulator }, slow: ${upstreamYaml(upstream.origin)} }
+models:
+  m: slow
+${models.map(model => `  ${model}: sim`).join('\n')}
+prices:
+  m: { request: 0 }
+${models.map(model => `  ${model}: { request: 1.00 }`).join('\n')}
+`
+  const gateway = await startTestGateway(t, yaml, { env: SECRETS })
+  return {
+    gateway,
+    async occupy(key) {
+      upstream.answer(async peer => {
+        await startStream(peer)
+        await peer.send(chunk(chatEvent('hello')))
+        await hang(peer)
+      })
+      const client = await connectRaw(t, gateway.origin)
+      await client.send(requestBytes(gateway.origin, '/v1/chat/completions', { key, body: { ...CHAT, stream: true } }))
+      await client.body(await client.head(), body => body.includes('hello'))
+    },
+  }
 }
 
 /** What an SDK throws. */
@@ -34,40 +100,27 @@ async function thrown(run: Promise<unknown>): Promise<unknown> {
   )
 }
 
-const STATUS = (error: unknown): number => {
-  const { status, statusCode } = error as { status?: number; statusCode?: number }
-  return status ?? statusCode ?? 0
+function classOf({ family, name }: Operation, kind: Kind): Class {
+  if (name.startsWith('rerank')) return CohereError
+  if (family === 'native') return ApiError
+  if (family === 'messages') return kind.name === 'budget' ? AnthropicApiError : kind.messages
+  return kind.compatible
 }
 
-const CLASSES: Readonly<Record<Operation['family'], new (...args: never[]) => Error>> = {
-  compatible: RateLimitError,
-  messages: AnthropicRateLimit,
-  native: ApiError,
-  rerank: CohereError,
-}
-
-function classOf(operation: Operation): new (...args: never[]) => Error {
-  return operation.name.startsWith('rerank') ? CohereError : CLASSES[operation.family]
-}
-
-for (const operation of OPERATIONS) {
-  const { name, model } = operation
-  t.test(`F-A8 requests: the second within a day is refused: ${name}`, async t => {
-    const gateway = await limited(t, 'limits: { requests: 1/day }')
-    await operation.run(gateway, model)
-    const error = await thrown(operation.run(gateway, model))
-    t.ok(error instanceof classOf(operation), `${error}`)
-    t.equal(STATUS(error), 429)
-  })
-
-  // What tasks cost is settled when they end.
-  if (name === 'videos') continue
-  t.test(`F-A8 budget: what the first request has cost is not there for the second: ${name}`, async t => {
-    const gateway = await limited(t, 'limits: { budget: 1 USD/day }', `prices: { ${model}: { request: 1.00 } }`)
-    await operation.run(gateway, model)
-    const error = await thrown(operation.run(gateway, model))
-    const isMessages = operation.family === 'messages'
-    t.ok(error instanceof (isMessages ? AnthropicApiError : classOf(operation)), `${error}`)
-    t.equal(STATUS(error), isMessages ? 402 : 429)
-  })
-}
+t.test('F-A8 every operation meets every kind of bound, and its SDK throws its own error', async t => {
+  const { gateway, occupy } = await running(t)
+  for (const { kind, operation, variable } of PAIRS) {
+    await t.test(`${kind.name}: ${operation.name}`, async t => {
+      const key = SECRETS[variable] ?? ''
+      const asked = { origin: gateway.origin, key }
+      if (kind.name === 'in_flight' || kind.name === 'streams') await occupy(key)
+      // What tasks cost is settled when they end.
+      if (operation.name === 'videos' && kind.name === 'budget') return
+      for (let fit = 0; fit < (kind.fits ?? 0); fit++) await operation.run(asked, operation.model)
+      const error = await thrown(operation.run(asked, operation.model))
+      t.ok(error instanceof classOf(operation, kind), `${error}`)
+      const { status, statusCode } = (error ?? {}) as { status?: number; statusCode?: number }
+      t.equal(status ?? statusCode, kind.name === 'budget' && operation.family === 'messages' ? 402 : kind.status)
+    })
+  }
+})

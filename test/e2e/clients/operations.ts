@@ -17,6 +17,8 @@ export interface Operation {
   readonly model: string
   /** The most that an answer is bounded to, where the request can say so. */
   readonly bounded: boolean
+  /** Whether it reads or writes tokens. */
+  readonly tokens: boolean
   run(asked: Asked, model: string): Promise<unknown>
 }
 
@@ -64,7 +66,7 @@ async function drained(stream: AsyncIterable<unknown>): Promise<number> {
 }
 
 const compatible = (name: string, model: string, run: Operation['run'], bounded = false): Operation => ({
-  ...{ name, family: 'compatible', model, run, bounded },
+  ...{ name, family: 'compatible', model, run, bounded, tokens: !['videos'].includes(name) },
 })
 
 export const OPERATIONS: readonly Operation[] = [
@@ -122,21 +124,21 @@ export const OPERATIONS: readonly Operation[] = [
     openai(to).videos.create({ model, prompt: 'a house', seconds: '4' }),
   ),
   {
-    ...{ name: 'messages', family: 'messages', model: 'sim-messages', bounded: true },
+    ...{ name: 'messages', family: 'messages', model: 'sim-messages', bounded: true, tokens: true },
     run: (to, model) => anthropic(to).messages.create({ model, messages: QUESTION, max_tokens: MOST }),
   },
   {
-    ...{ name: 'messages stream', family: 'messages', model: 'sim-messages', bounded: true },
+    ...{ name: 'messages stream', family: 'messages', model: 'sim-messages', bounded: true, tokens: true },
     run: async (to, model) =>
       drained(await anthropic(to).messages.create({ model, messages: QUESTION, max_tokens: MOST, stream: true })),
   },
   {
-    ...{ name: 'generate', family: 'native', model: 'sim-generate', bounded: true },
+    ...{ name: 'generate', family: 'native', model: 'sim-generate', bounded: true, tokens: true },
     run: (to, model) =>
       genai(to).models.generateContent({ model, contents: 'Say hello.', config: { maxOutputTokens: MOST } }),
   },
   {
-    ...{ name: 'generate stream', family: 'native', model: 'sim-generate', bounded: true },
+    ...{ name: 'generate stream', family: 'native', model: 'sim-generate', bounded: true, tokens: true },
     run: async (to, model) =>
       drained(
         await genai(to).models.generateContentStream({
@@ -147,11 +149,11 @@ export const OPERATIONS: readonly Operation[] = [
       ),
   },
   {
-    ...{ name: 'embed', family: 'native', model: 'sim-embed', bounded: false },
+    ...{ name: 'embed', family: 'native', model: 'sim-embed', bounded: false, tokens: true },
     run: (to, model) => genai(to).models.embedContent({ model, contents: 'hello' }),
   },
   {
-    ...{ name: 'rerank', family: 'compatible', model: 'sim-rerank', bounded: false },
+    ...{ name: 'rerank', family: 'compatible', model: 'sim-rerank', bounded: false, tokens: true },
     run: ({ origin, key }, model) =>
       new CohereClient({ token: key, environment: origin, maxRetries: 0 }).rerank({
         model,
@@ -160,7 +162,7 @@ export const OPERATIONS: readonly Operation[] = [
       }),
   },
   {
-    ...{ name: 'rerank, second version', family: 'rerank', model: 'sim-rerank', bounded: false },
+    ...{ name: 'rerank, second version', family: 'rerank', model: 'sim-rerank', bounded: false, tokens: true },
     run: ({ origin, key }, model) =>
       new CohereClientV2({ token: key, environment: origin, maxRetries: 0 }).rerank({
         model,
