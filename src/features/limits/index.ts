@@ -13,7 +13,8 @@ class LimitsService implements Service {
   constructor(kernel: Kernel) {
     const { type } = kernel.generation.plan.store
     this.book = new Book(kernel.store.accounts, {
-      isShared: type !== 'memory' && type !== 'file',
+      // Another process of this machine may use a file: the next one, while this one drains or after it was killed.
+      isShared: type !== 'memory',
       isDurable: type !== 'memory',
       onFault: error => kernel.onStoreFault(error),
     })
