@@ -1,5 +1,5 @@
 import type { Accounts } from '../../core/accounts.js'
-import type { Bound, Scope } from '../../core/bounds.js'
+import type { Scope } from '../../core/bounds.js'
 import type { LedgerRecord } from '../../core/ledger.js'
 import type { Maybe } from '../../kernel/stages.js'
 import type { Account } from './account.js'
@@ -8,6 +8,7 @@ import { Committer, REMEMBERED_MS, type Transferred } from './committer.js'
 import { Holdings } from './holdings.js'
 import { makeEntry } from './ledger-entry.js'
 import { type Amounts, type Claim, type Meter, Reservation, type Shortage } from './reservation.js'
+import { type Standing, standingOf } from './standing.js'
 import { WaitingRoom } from './waiting.js'
 
 interface BookOptions {
@@ -18,21 +19,6 @@ interface BookOptions {
   readonly isDurable: boolean
   /** Told of each commit that failed; it is repeated. */
   readonly onFault: (error: unknown) => void
-}
-
-/** Where a bound stands. Amounts are whole numbers, of budgets in millionths of a USD. */
-export interface Standing {
-  readonly scope: Scope
-  readonly unit: Meter['unit']
-  /** A number: of places. */
-  readonly bound: Bound | number
-  readonly amount: number
-  readonly used: number
-  /** By open reservations of this process and by all that other ones hold, as last heard. */
-  readonly reserved: number
-  readonly left: number
-  /** The end of the window, milliseconds since the epoch; undefined for places and totals. */
-  readonly endsAt: number | undefined
 }
 
 /** Of one account of a reservation that has to ask the store. */
@@ -403,11 +389,4 @@ function isClosed({ scope, unit }: Meter): boolean {
 function common(more: Amounts, { ...amounts }: Amounts): Amounts {
   const units = Object.keys(amounts) as (keyof Amounts)[]
   return Object.fromEntries(units.filter(unit => more[unit] !== undefined).map(unit => [unit, more[unit]]))
-}
-
-function standingOf(meter: Meter, account: Account, used: number, reserved: number): Standing {
-  const { scope, unit, bound, amount } = meter
-  const left = Math.max(0, amount - used - reserved)
-  const { end } = account.span
-  return { scope, unit, bound, amount, used, reserved, left, endsAt: end > 8e15 ? undefined : end }
 }

@@ -3,10 +3,11 @@ import type { Plan, Route } from '../../core/plan.js'
 import type { Call } from '../../kernel/call.js'
 import type { Stage } from '../../kernel/stages.js'
 import { Admission } from './admission.js'
-import type { Book, Standing } from './book.js'
+import type { Book } from './book.js'
 import { addLimit, type LimitHeaders, limitHeaders, type Tightest } from './headers.js'
 import { metersOf } from './meters.js'
 import { Spending } from './spending.js'
+import type { Standing } from './standing.js'
 
 /** The stage of a route of a plan that has limits, prices or groups. */
 export function limitsStage(plan: Plan, route: Route | undefined, book: Book): Stage {

@@ -1,6 +1,7 @@
 import type { Scope } from '../../core/bounds.js'
 import type { Call } from '../../kernel/call.js'
-import type { Book, Standing } from './book.js'
+import type { Book } from './book.js'
+import type { Standing } from './standing.js'
 
 /** One bound, as `GET /v1/usage` and the admin API show it. Budgets are in USD. */
 export interface ShownLimit {

@@ -1,0 +1,25 @@
+import type { Bound, Scope } from '../../core/bounds.js'
+import type { Account } from './account.js'
+import type { Meter } from './reservation.js'
+
+/** Where a bound stands. Amounts are whole numbers, of budgets in millionths of a USD. */
+export interface Standing {
+  readonly scope: Scope
+  readonly unit: Meter['unit']
+  /** A number: of places. */
+  readonly bound: Bound | number
+  readonly amount: number
+  readonly used: number
+  /** By open reservations of this process and by all that other ones hold, as last heard. */
+  readonly reserved: number
+  readonly left: number
+  /** The end of the window, milliseconds since the epoch; undefined for places and totals. */
+  readonly endsAt: number | undefined
+}
+
+export function standingOf(meter: Meter, account: Account, used: number, reserved: number): Standing {
+  const { scope, unit, bound, amount } = meter
+  const left = Math.max(0, amount - used - reserved)
+  const { end } = account.span
+  return { scope, unit, bound, amount, used, reserved, left, endsAt: end > 8e15 ? undefined : end }
+}
