@@ -1,7 +1,7 @@
 // Measures a reload of large configurations beside traffic: how long the event loop stops, the longest small request,
 // and memory after collections beside what it was before; and without traffic the CPU time of the process from the change of
 // a file to the new plan in service. Every round changes one model, so all the rest can be kept.
-// usage: node bench/reload.mjs [--quick]     writes bench/out/reload.json
+// usage: node bench/reload.mjs [--quick] [--only=TEXT]     writes bench/out/reload.json
 import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { Agent, request } from 'node:http'
@@ -13,13 +13,25 @@ const quick = process.argv.includes('--quick')
 const ROUNDS = quick ? 1 : 5
 const SCALE = quick ? 0.02 : 1
 /** Entries of one file, which may have a MiB. */
-const PER_FILE = 7000
-const SIZES = { '10,000 models': [10_000, 0], '50,000 models': [50_000, 0], '100,000 keys': [1000, 100_000] }
+const PER_FILE = 4000
+const SIZES = {
+  '10,000 models': [10_000, 0],
+  '50,000 models': [50_000, 0],
+  '100,000 keys': [1000, 100_000],
+  '100,000 keys with limits': [
+    1000,
+    100_000,
+    ', group: g, limits: { requests: 10/s, tokens: 100k/min, budget: 5 USD/day }',
+  ],
+}
+const only = process.argv.find(one => one.startsWith('--only='))?.slice('--only='.length) ?? ''
 const agent = new Agent({ keepAlive: true })
 
 const upstream = await startUpstream()
 const rows = {}
-for (const [name, [models, keys]] of Object.entries(SIZES)) rows[name] = await measure(models * SCALE, keys * SCALE)
+for (const [name, [models, keys, limits]] of Object.entries(SIZES)) {
+  if (name.includes(only)) rows[name] = await measure(models * SCALE, keys * SCALE, limits)
+}
 agent.destroy()
 await stopAll()
 
@@ -34,10 +46,10 @@ for (const [name, { pause, calm, longest, cpu: used, seconds, heap, rss }] of Ob
   )
 }
 
-async function measure(models, keys) {
-  const place = join(folder, `reload-${models}-${keys}`)
+async function measure(models, keys, limits = '') {
+  const place = join(folder, `reload-${models}-${keys}-${limits.length}`)
   mkdirSync(place)
-  const main = write(place, models, keys)
+  const main = write(place, models, keys, limits)
   const gateway = await startProbedGateway(upstream.port, main, port => served(port, 'm-0'))
   const { port, ask, pid } = gateway
   await during(setTimeout(1000), port)
@@ -62,7 +74,8 @@ async function measure(models, keys) {
   return { ...worst, calm, heap: after.heapUsed / before.heapUsed, rss: after.rss / before.rss }
 }
 
-function write(place, models, keys) {
+/** `limits`: what each key says beside its models. */
+function write(place, models, keys, limits) {
   const digest = name => createHash('sha256').update(name).digest('hex')
   const files = [
     ...pieces(place, 'models', models, i => `m-${i}: { upstream: up, as: real-${i} }`),
@@ -70,14 +83,14 @@ function write(place, models, keys) {
       place,
       'keys',
       keys,
-      i => `k-${i}: { secret: { hash: "sha256:${digest(`key ${i}`)}" }, models: [m-${i % models}] }`,
+      i => `k-${i}: { secret: { hash: "sha256:${digest(`key ${i}`)}" }, models: [m-${i % models}]${limits} }`,
     ),
   ]
   const main = join(place, 'gateway.yaml')
   const base = `${process.env.BENCH_UPSTREAM ?? `http://127.0.0.1:${upstream.port}`}`
   writeFileSync(
     main,
-    `version: 1\ninclude: [${files.join(', ')}]\nkeys: { bench: { secret: { env: BENCH_KEY } } }\nlog: { level: error }\n` +
+    `version: 1\n${limits === '' ? '' : 'groups: { g: { limits: { requests: 5000/s } } }\nunpriced: free\n'}include: [${files.join(', ')}]\nkeys: { bench: { secret: { env: BENCH_KEY } } }\nlog: { level: error }\n` +
       `store: { type: memory, path: ${join(place, 'data')} }\n` +
       `upstreams: { up: { base: "${base}", speaks: { chat: POST /v1/chat/completions } } }\nmodels: { new: up }\n`,
   )
