@@ -11,16 +11,17 @@ interface Snippet {
 }
 
 /**
- * The schema of gateway.yaml for one file: editors offer the names of its upstreams and models besides. Nothing is refused
+ * The schema of gateway.yaml for one file: editors offer the names of its upstreams, models and groups besides. Nothing is refused
  * that the schema itself takes, so that new names can be written.
  */
-export function ownSchema(schema: JsonObject, { upstreams, models }: Config): JsonObject {
+export function ownSchema(schema: JsonObject, { upstreams, models, groups }: Config): JsonObject {
   const own = Object.entries(upstreams).map(([name, { kind }]) =>
     snippet(name, kind === undefined ? 'An upstream of this file.' : `An upstream of this file, of the kind ${kind}.`),
   )
   const served = Object.entries(models).map(([name, { targets }]) =>
     snippet(name, `A model of this file, served by ${targets.map(({ upstream }) => upstream).join(', ')}.`),
   )
+  const shared = Object.keys(groups).map(name => snippet(name, 'A group of this file.'))
   const definitions = isObject(schema.definitions) ? schema.definitions : {}
   return {
     ...schema,
@@ -29,6 +30,7 @@ export function ownSchema(schema: JsonObject, { upstreams, models }: Config): Js
       upstreamName: offering(definitions.upstreamName, own),
       model: offering(definitions.model, own),
       knownModel: offering(definitions.knownModel, served),
+      groupName: offering(definitions.groupName, shared),
     },
   }
 }

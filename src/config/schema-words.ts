@@ -50,7 +50,7 @@ function typeMessage(error: ErrorObject, words: string | undefined): string {
   if (error.instancePath === '' && data === null) return 'the file is empty; `gateway init` writes a first one'
   const expected: unknown = words ?? parentSchema?.['x-expected'] ?? `expected ${typesOf(params.type)}`
   const unquoted = typeof data === 'number' || typeof data === 'boolean'
-  const cure = params.type === 'string' && unquoted && !isDuration(error) ? '; put it in quotes' : ''
+  const cure = params.type === 'string' && unquoted && !hasUnit(error) ? '; put it in quotes' : ''
   return `${expected}, but found ${kindOf(data)}${cure}`
 }
 
@@ -76,6 +76,7 @@ export function alternative(error: ErrorObject): string | undefined {
   if (keyword === 'type' && typeof data === 'number') {
     if (asked.startsWith('expected a rate')) return `${text}/min`
     if (asked.startsWith('expected a budget')) return `${text} USD/month`
+    if (asked.startsWith('expected a number of days')) return `${text}d`
   }
   if (isSize(error)) return text.replace(/^(\d+) ?([kmg])i?b?$/i, (_, count, unit) => `${count}${unit.toUpperCase()}iB`)
   if (keyword === 'type' && params.type === 'array' && typeof data === 'string' && data.length <= 60)
@@ -116,6 +117,11 @@ function duration(text: string): string | undefined {
 
 function isDuration(error: ErrorObject): boolean {
   return String(error.parentSchema?.errorMessage).includes('duration')
+}
+
+/** Quotes do not make a number right where a unit or a window is missing. */
+function hasUnit(error: ErrorObject): boolean {
+  return /duration|number of days|a rate|a budget/.test(String(error.parentSchema?.errorMessage))
 }
 
 function isSize(error: ErrorObject): boolean {

@@ -8,8 +8,12 @@ import { BASE, tryLoad } from './support.js'
 const SHIPPED = packageRoot()
 
 t.test('a file without a word of limits has no accounting', async t => {
-  const { config } = await tryLoad(t, BASE, { shipped: SHIPPED })
+  const { config, sources } = await tryLoad(t, BASE, { shipped: SHIPPED })
   t.equal(config?.accounting, undefined)
+  t.notOk(
+    sources.some(file => file.includes('prices')),
+    'the shipped prices are not even read',
+  )
   t.same(config?.groups, {})
 })
 
