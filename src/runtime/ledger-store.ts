@@ -9,6 +9,7 @@ import { openStore } from './stores.js'
 /** Entries that are read at a time. */
 const PAGE_ENTRIES = 1000
 const LAST_DAY = '9999-12-31'
+const LATEST_MS = Date.parse(LAST_DAY)
 const DAY_MS = 86_400_000
 
 /** What part of the ledger to read. Days are UTC, `2026-11-23`, both included; moments are milliseconds since the epoch. */
@@ -52,7 +53,7 @@ export class LedgerStore {
   async *pages(range: LedgerRange = {}, places: LedgerPlaces = new Map()): AsyncGenerator<LedgerPage, void, void> {
     const { since = 0, until = Number.POSITIVE_INFINITY } = range
     // An entry's day is that of its moment; of the one after it where it was written around midnight.
-    const { firstDay = dayOf(since), lastDay = range.until === undefined ? LAST_DAY : dayOf(until + DAY_MS) } = range
+    const { firstDay = dayOf(since), lastDay = until < LATEST_MS ? dayOf(until + DAY_MS) : LAST_DAY } = range
     for (const day of await this.#accounts.days()) {
       if (day < firstDay || day > lastDay) continue
       for (;;) {
