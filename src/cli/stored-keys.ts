@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { parseDuration, parseMoment } from '../config/units.js'
 import type { KeyConfig } from '../core/config.js'
 import type { Json } from '../core/json.js'
 import type { Store } from '../core/store.js'
@@ -75,7 +76,6 @@ function revoke(name: string): Work {
 
 function rotate(name: string): Work {
   return async (keys, ready, options, io) => {
-    const { parseDuration } = await import('../config/units.js')
     const keep = options.keep === undefined ? 0 : parseDuration(options.keep)
     if (keep === undefined) throw new CommandError('--keep: write a duration such as 10m or 1h')
     const made = await keys.rotate(name, keep)
@@ -111,22 +111,32 @@ const list: Work = async (keys, ready, options, io) => {
   }
   for (const [name, key] of Object.entries(ready.config.keys)) {
     const state = fileState(key)
-    add({ name, source: 'file', models: key.models, state }, [name, 'file', key.models.join(','), '', state])
+    const limits = key.limits === undefined ? '' : 'as in the file'
+    add({ name, source: 'file', models: key.models, group: key.group, state }, [
+      ...[name, 'file', key.group ?? '', key.models.join(','), limits, state],
+    ])
   }
   let after: KeyCursor | undefined
   for (;;) {
     const page = await keys.list(PAGE_KEYS, after)
     for (const key of page) {
       const all = shown(key, ready)
-      const { models = ['*'], limits } = key.terms
-      add(all, [key.name, 'store', String(models), limits === undefined ? '' : JSON.stringify(limits), all.state])
+      const { models = ['*'], limits, group = '' } = key.terms
+      add(all, [
+        key.name,
+        'store',
+        String(group),
+        String(models),
+        limits === undefined ? '' : JSON.stringify(limits),
+        all.state,
+      ])
     }
     after = page.at(-1)
     if (page.length < PAGE_KEYS) break
   }
   if (options.json) return EXIT.ok
   const { bold } = paints(coloured(io.stdout, io.env))
-  print(io.stdout, table({ head: ['name', 'from', 'models', 'limits', 'state'], rows, paint: bold }))
+  print(io.stdout, table({ head: ['name', 'from', 'group', 'models', 'limits', 'state'], rows, paint: bold }))
   return EXIT.ok
 }
 
@@ -137,8 +147,15 @@ function fileState({ disabled, expires, secrets, absent }: KeyConfig): string {
 }
 
 function shown(key: StoredKey, { plan }: Ready): KeyTerms & { readonly name: string; readonly state: string } {
-  const state = plan.keys.has(key.name) ? 'refused: the file has a key of that name' : 'active'
-  return { name: key.name, source: 'store', created: new Date(key.created).toISOString(), ...key.terms, state }
+  const created = new Date(key.created).toISOString()
+  return { name: key.name, source: 'store', created, ...key.terms, state: storedState(key, plan) }
+}
+
+function storedState({ name, terms }: StoredKey, { keys }: Ready['plan']): string {
+  if (keys.has(name)) return 'refused: the file has a key of that name'
+  if (terms.disabled === true) return 'disabled'
+  const expires = typeof terms.expires === 'string' ? parseMoment(terms.expires) : undefined
+  return expires !== undefined && expires <= Date.now() ? 'expired' : 'active'
 }
 
 function show({ key, secret }: NewKey, options: Options, io: Io): number {

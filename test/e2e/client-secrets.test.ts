@@ -6,6 +6,7 @@ import type { RealtimeServerEvent } from 'openai/resources/realtime/realtime'
 import t from 'tap'
 import { packageRoot } from '../../src/core/package-root.js'
 import { textFrame } from '../../src/wire/frames.js'
+import { ADMIN_SECRET, adminLine, adminOf } from '../helpers/admin.js'
 import { startTestGateway, type TestGateway } from '../helpers/gateway.js'
 import { Journal } from '../helpers/journal.js'
 import { openApi, openApiFolder } from '../helpers/openapi.js'
@@ -276,4 +277,19 @@ t.test('a secret that one gateway made is good at another one on the same store'
   const { value } = await make(one, REALTIME)
   t.equal(await status(t, other, value), 101)
   t.equal(await status(t, stranger.gateway, value), 401)
+})
+
+t.test('a secret made with a key of the store lives as long as that key', async t => {
+  const up = await startSocketUpstream(t)
+  const { line, origin } = await adminLine()
+  const env = { BOB_KEY: BOB, GATEWAY_ADMIN_KEY: ADMIN_SECRET }
+  const gateway = await startTestGateway(t, `${await onStore(t, yamlFor(up.origin))}${line}\n`, { env })
+  const admin = adminOf(t, origin)
+  const { secret: key } = (await admin('POST', '/admin/keys', { name: 'ann', models: ['m'] })).json()
+  const made = await gateway.request(PATH, { key, body: { session: REALTIME } })
+  const { value } = made.json() as Made
+  t.equal(await status(t, gateway, value), 101)
+  t.equal(await status(t, gateway, value, '/v1/realtime?model=other'), 404)
+  t.equal((await admin('DELETE', '/admin/keys/ann')).status, 200)
+  t.equal(await status(t, gateway, value), 401)
 })
