@@ -104,7 +104,7 @@ export function* compiling(config: Config, digest: string, tools: Tools, before?
   yield* checkVerbs(index)
   const taskKinds = new Map(Object.entries(config.task_kinds).map(([name, kind]) => [name, taskKind(name, kind)]))
   const policies = new Policies(config, before?.policies)
-  const tariffs = config.accounting && new Tariffs(config, config.accounting, before?.tariffs)
+  const tariffs = yield* Tariffs.compile(config, before?.tariffs)
   const compiler = new RouteCompiler(
     { config, compiledUpstreams, index, taskKinds, tariffs },
     tools.compileSchema,

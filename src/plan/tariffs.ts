@@ -2,6 +2,7 @@ import type { AccountingConfig } from '../core/accounting-config.js'
 import type { Price, Scope, Tariff } from '../core/bounds.js'
 import type { Config, ModelConfig } from '../core/config.js'
 import { findPrice, PriceList } from '../core/price-list.js'
+import type { Steps } from '../core/steps.js'
 import type { Found } from './model-index.js'
 import { scopeOf } from './policies.js'
 
@@ -20,25 +21,34 @@ export class Tariffs {
   /** By model and upstream: stages keep what they work out by these very lists. */
   readonly #met = new Map<string, readonly Scope[]>()
 
-  constructor(
-    { upstreams, models }: Pick<Config, 'upstreams' | 'models'>,
-    accounting: AccountingConfig,
-    before?: Tariffs,
-  ) {
-    const scopesBefore = before === undefined ? undefined : before.#scopes
+  private constructor(upstreams: Config['upstreams'], accounting: AccountingConfig) {
     this.#accounting = accounting
     this.#upstreams = upstreams
     this.#own = new PriceList(accounting.prices)
     this.#shipped = new PriceList(accounting.shippedPrices)
+  }
+
+  /** Scopes that say the same as `before` are the same objects. */
+  static *compile(
+    { accounting, upstreams, models }: Pick<Config, 'accounting' | 'upstreams' | 'models'>,
+    before?: Tariffs,
+  ): Steps<Tariffs | undefined> {
+    if (accounting === undefined) return undefined
+    const tariffs = new Tariffs(upstreams, accounting)
+    const scopesBefore = before === undefined ? undefined : before.#scopes
     for (const [type, holders] of [
       ['upstream', upstreams],
       ['model', models],
     ] as const) {
-      for (const [name, { limits }] of Object.entries(holders)) {
+      for (const name of Object.keys(holders)) {
+        const limits = holders[name]?.limits
+        if (limits === undefined) continue
         const key = `${type} ${name}`
-        if (limits !== undefined) this.#scopes.set(key, scopeOf(type, name, limits, scopesBefore?.get(key)))
+        tariffs.#scopes.set(key, scopeOf(type, name, limits, scopesBefore?.get(key)))
+        yield
       }
     }
+    return tariffs
   }
 
   /** `target` is the upstream's name for the model; `name` the client's, which is empty on routes without models. */

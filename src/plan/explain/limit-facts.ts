@@ -94,6 +94,12 @@ export function chargeFacts(
   const scopes = [...(policy?.scopes ?? []), ...tariff.scopes]
   const limits = scopes.map(scope => scope.limits.max_output).filter(limit => limit !== undefined)
   const most = limits.length === 0 ? undefined : Math.min(...limits)
+  if (most !== undefined && demand?.output !== undefined && demand.output > most) {
+    return {
+      price: price === undefined ? missing : priceText(price),
+      reserved: `refused: the limit of output is ${most} tokens`,
+    }
+  }
   const worst = demand && worstOf(demand, paths, tariff, most)
   return {
     price: price === undefined ? missing : priceText(price),

@@ -1,3 +1,5 @@
+import { tooLarge } from '../../core/admission.js'
+import type { Scope } from '../../core/bounds.js'
 import { errorBody } from '../../core/error-bodies.js'
 import { type ErrorCode, type Family, GatewayError } from '../../core/errors.js'
 import type { JsonObject } from '../../core/json.js'
@@ -81,6 +83,7 @@ export function requestFacts(plan: CompiledPlan, ask: Ask): RequestFacts {
     const { scopes = [], mayUse } = caller.policy ?? {}
     if (scopes.length > 0) facts.bounds = boundFacts(scopes)
     if (mayUse?.(route.id) === false) throw routeForbidden(route.id)
+    checkSize(scopes, ask.body)
     if (Object.keys(params).length > 0) facts.params = params
     if (route.resource?.action === 'list') {
       facts.answer = [`the key's own ${route.resource.kind.name} list`]
@@ -119,6 +122,12 @@ export function requestFacts(plan: CompiledPlan, ask: Ask): RequestFacts {
     if (!(error instanceof GatewayError)) throw error
     return { ...facts, error: errorFacts(error, matched) }
   }
+}
+
+/** Bodies that are too large for the route are refused later. */
+function checkSize(scopes: readonly Scope[], body: Ask['body'] = ''): void {
+  const most = Math.min(...scopes.map(({ limits }) => limits.body ?? Number.POSITIVE_INFINITY))
+  if (Buffer.byteLength(body) > most) throw tooLarge(most)
 }
 
 function keptText({ answer }: Route): string {
