@@ -35,16 +35,28 @@ async function verify(file: string, options: Options, io: Io): Promise<number> {
 type Report = Awaited<ReturnType<typeof import('../runtime/ledger-check.js').checkLedger>>
 
 function textOf(report: Report, io: Io): string {
-  const { entries, days, accounts, differing, differences, moving, uncovered, droppedUntil, forgotten } = report
+  const {
+    entries,
+    days,
+    accounts,
+    differing,
+    differences,
+    moving,
+    uncovered,
+    uncoveredWindows,
+    droppedUntil,
+    forgotten,
+  } = report
   const { bold, green, red } = paints(coloured(io.stdout, io.env))
   const verdict = differing === 0 ? green('all agree') : red(`${differing} ${differing === 1 ? 'differs' : 'differ'}`)
   const lines = [
     `${count(entries, 'entry', 'entries')} of ${count(days, 'day')}, ${count(accounts, 'account')} of budgets compared: ${verdict}`,
   ]
   if (uncovered > 0) {
-    lines.push(
-      `not covered: ${count(uncovered, 'account')} with entries of days that were dropped (up to ${droppedUntil})`,
+    const windows = Object.entries(uncoveredWindows).map(
+      ([window, accounts]) => `${window} (${count(accounts, 'account')})`,
     )
+    lines.push(`not covered, because days up to ${droppedUntil} were dropped: ${windows.join(', ')}`)
   }
   if (forgotten > 0) lines.push(`not kept: ${count(forgotten, 'account')} of windows that have ended`)
   if (moving > 0) lines.push(`in use: ${count(moving, 'account')} changed all the while; nothing contradicts them`)

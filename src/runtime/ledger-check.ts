@@ -8,8 +8,9 @@ import type { LedgerPlaces, LedgerStore } from './ledger-store.js'
 const MAX_ACCOUNTS = 100_000
 /** How often entries that are written meanwhile are read before an account counts as moving. */
 const MAX_LOOKS = 10
-/** Differences that are reported one by one. */
+/** Differences, and windows that are not covered, that are reported one by one. */
 const MAX_DIFFERENCES = 1000
+const MAX_WINDOWS = 100
 
 /** An account that its entries do not explain. Millionths of a USD. */
 export interface Difference {
@@ -32,6 +33,8 @@ export interface LedgerReport {
   readonly moving: number
   /** Accounts whose window began on a day that has been dropped, so that some of their entries are missing. */
   readonly uncovered: number
+  /** The windows of these, the first ones, each with its accounts: `month 2026-11`, `total`. */
+  readonly uncoveredWindows: Readonly<Record<string, number>>
   /** The last day that has been dropped. */
   readonly droppedUntil: string | undefined
   /** Accounts of windows that have ended, which the store has forgotten. */
@@ -86,6 +89,7 @@ class Check {
   readonly #expected: readonly string[]
   readonly #maxAccounts: number
   readonly #differences: Difference[] = []
+  readonly #uncovered = new Map<string, number>()
   readonly #counts = { accounts: 0, differing: 0, moving: 0, uncovered: 0, forgotten: 0 }
   #droppedUntil: string | undefined
   #entries = 0
@@ -109,7 +113,8 @@ class Check {
   get report(): LedgerReport {
     const counts = { entries: this.#entries, days: this.#days, ...this.#counts }
     const differences = this.#differences.toSorted((a, b) => (a.account < b.account ? -1 : 1))
-    return { ...counts, differences, droppedUntil: this.#droppedUntil }
+    const uncoveredWindows = Object.fromEntries(this.#uncovered)
+    return { ...counts, differences, uncoveredWindows, droppedUntil: this.#droppedUntil }
   }
 
   /** Reads the whole ledger for as many accounts as fit. */
@@ -171,7 +176,7 @@ class Check {
     const counts = this.#counts
     if (isMoving) counts.moving++
     else if (spent < entries && spent === 0 && hasEnded(account, this.#windows)) counts.forgotten++
-    else if (entries < spent && this.isUncovered(account)) counts.uncovered++
+    else if (entries < spent && this.isUncovered(account)) this.countUncovered(account)
     else {
       counts.accounts++
       if (entries !== spent) {
@@ -180,6 +185,13 @@ class Check {
       }
     }
     return true
+  }
+
+  private countUncovered(account: string): void {
+    this.#counts.uncovered++
+    const window = account.slice(account.indexOf(' budget ') + ' budget '.length)
+    const known = this.#uncovered.get(window)
+    if (known !== undefined || this.#uncovered.size < MAX_WINDOWS) this.#uncovered.set(window, (known ?? 0) + 1)
   }
 
   /** Whether entries of the account's window may have been dropped. Time zones differ by up to a day from that of the ledger. */

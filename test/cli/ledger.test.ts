@@ -2,8 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
+import { dropOldDays } from '../../src/runtime/ledger-retention.js'
 import { FileStore } from '../../src/stores/file.js'
-import { record, write } from '../helpers/ledger-entries.js'
+import { NOON, record, write } from '../helpers/ledger-entries.js'
 import { run } from './bin.js'
 import { GOOD, TEST_KEY } from './files.js'
 
@@ -43,5 +44,26 @@ t.test('gateway ledger verify says which accounts the ledger does not explain', 
     agrees: false,
     entries: 3,
     differences: [{ account: TOTAL, entries: 5001, spent: 5000 }],
+  })
+})
+
+t.test('gateway ledger verify names the windows whose days were dropped', async t => {
+  const cwd = mkdtempSync(join(tmpdir(), 'gateway-ledger-'))
+  t.teardown(() => rmSync(cwd, { recursive: true }))
+  writeFileSync(join(cwd, 'gateway.yaml'), GOOD)
+  const store = new FileStore(join(cwd, 'data', 'store'))
+  const month = 'group:research budget month 2026-11'
+  const charges = { [TOTAL]: 5, [month]: 5 }
+  await write(store.accounts, 'a', [
+    record('a', { at: NOON - 86_400_000, charges }),
+    record('b', { charges: { ...charges, 'key:local budget day 2026-11-03': 5 } }),
+  ])
+  t.equal(await dropOldDays(store, 0, NOON), 1)
+  await store.close()
+  t.match(await run(['ledger', 'verify'], { cwd, env: { TEST_KEY, NORTH_KEY: 'n' } }), {
+    code: 0,
+    stdout: `1 entry of 1 day, 1 account of budgets compared: all agree
+not covered, because days up to 2026-11-02 were dropped: total (1 account), month 2026-11 (1 account)
+`,
   })
 })

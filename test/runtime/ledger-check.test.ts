@@ -93,6 +93,7 @@ t.test('windows whose days were dropped are not covered, unless their entries al
   t.same(await accounts.days(), ['2026-11-03'])
   const report = await checkLedger(ledger, UTC)
   t.match(report, { entries: 1, accounts: 2, differing: 0, uncovered: 1, droppedUntil: '2026-11-02' })
+  t.same(report.uncoveredWindows, { 'month 2026-11': 1 })
 
   await write(accounts, 'c', [record('c', { charges: { [november]: 100 } })], { lost: [november] })
   t.same((await checkLedger(ledger, UTC)).differences, [{ account: november, entries: 107, spent: 12 }])
