@@ -16,6 +16,8 @@ export const BYTES_PER_TOKEN = 4
 const DOCUMENTS_PER_SEARCH = 100
 /** Sound of the lowest usual rate (8 kbit/s): it lasts no longer than its bytes at this rate. */
 const BYTES_PER_AUDIO_SECOND = 1000
+/** Of video, where the request does not say: no server makes more by itself. */
+const UNSAID_SECONDS = 16
 /** A larger number is a mistake, or meant to make sums overflow. */
 const MAX_AMOUNT = 1e12
 
@@ -68,7 +70,7 @@ function demand(
     characters: lengthAt(paths.characters, at),
     requests: paths.batch ? Math.max(1, items ?? 1) : 1,
     searches: paths.items.length === 0 || paths.batch ? 0 : Math.max(1, Math.ceil((items ?? 1) / DOCUMENTS_PER_SEARCH)),
-    seconds: largest(paths.seconds, at) ?? 0,
+    seconds: paths.seconds.length === 0 ? 0 : (largest(paths.seconds, at) ?? UNSAID_SECONDS),
     heard: paths.audio ? Math.ceil(size / BYTES_PER_AUDIO_SECOND) : 0,
   }
 }

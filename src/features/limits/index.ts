@@ -2,8 +2,10 @@ import type { Scope } from '../../core/bounds.js'
 import type { Plan } from '../../core/plan.js'
 import type { Kernel } from '../../kernel/kernel.js'
 import type { Feature, Service } from '../../kernel/stages.js'
+import type { TaskEnd } from '../../kernel/task-end.js'
 import { Book } from './book.js'
 import { limitsStage } from './stage.js'
+import { settleDebt } from './task-spending.js'
 import { answerUsage, shownLimits } from './usage.js'
 
 /** The book of the process. */
@@ -28,6 +30,10 @@ class LimitsService implements Service {
   /** For each scope, where its bounds stand. */
   shown(scopes: readonly Scope[]): ReturnType<typeof shownLimits> {
     return shownLimits(scopes, this.book)
+  }
+
+  onTaskEnd(end: TaskEnd): Promise<void> {
+    return settleDebt(this.book, end)
   }
 
   close(): Promise<void> {

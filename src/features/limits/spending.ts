@@ -15,6 +15,7 @@ import { demandOf } from './demand.js'
 import { type Meters, metersOf } from './meters.js'
 import { outputTooLarge, refused, unpriced } from './refusals.js'
 import { type Amounts, type Claim, Reservation, type Shortage } from './reservation.js'
+import { holdDebt, keepDebt, type TaskDebt } from './task-spending.js'
 
 /** What a call asks for, read once; and how many of its attempts are not the first of their target. */
 const DEMAND = slot<Demand>('demand')
@@ -28,6 +29,8 @@ interface Taken {
   readonly worst: Worst
   /** What a session holds, reserved by and by. */
   held: { tokens: number; cost: number }
+  /** What the task that it begins will cost. */
+  readonly debt: TaskDebt | undefined
 }
 
 const NO_SCOPES: readonly Scope[] = []
@@ -44,7 +47,8 @@ export class Spending {
     this.#book = book
     this.#route = route
     const paths = route.protocol?.amounts
-    this.#isFree = paths?.batch !== true && (paths?.free === true || route.model === undefined)
+    this.#isFree =
+      paths?.free === true || (paths?.batch !== true && route.model === undefined && route.task === undefined)
   }
 
   /** An error is returned where another target may have room, and thrown where the caller has none. */
@@ -73,7 +77,13 @@ export class Spending {
     const taken = attempt.get(TAKEN)
     if (taken === undefined) return
     attempt.set(TAKEN, undefined)
-    const { demand, worst, reservation } = taken
+    const { demand, worst, reservation, debt } = taken
+    if (outcome.task !== undefined && debt !== undefined) {
+      // No other request comes between: what is free now is held at once.
+      this.#book.settle(reservation, { requests: 1, tokens: demand.likelyInput })
+      void holdDebt(this.#book, debt)
+      return
+    }
     const { usage, isSent, call, isFurther } = attempt
     const used = usedBy({
       ...{ demand, worst, usage, isSent, outcome },
@@ -136,7 +146,8 @@ export class Spending {
   ): Maybe<GatewayError | undefined> {
     if (outcome instanceof Reservation) {
       const held = { tokens: worst.tokens, cost: worst.cost }
-      attempt.set(TAKEN, { reservation: outcome, demand, worst, held })
+      const debt = this.#route.task === undefined ? undefined : keepDebt(attempt, scopesOf(claims), worst.cost, demand)
+      attempt.set(TAKEN, { reservation: outcome, demand, worst, held, debt })
       return undefined
     }
     const { call } = attempt
@@ -184,4 +195,8 @@ export class Spending {
 function smaller(one: number | undefined, other: number | undefined): number | undefined {
   if (one === undefined || other === undefined) return one ?? other
   return Math.min(one, other)
+}
+
+function scopesOf(claims: readonly Claim[]): readonly Scope[] {
+  return claims.flatMap(({ scopes, amounts }) => (amounts.budget === undefined ? [] : scopes))
 }

@@ -211,8 +211,9 @@ export class FramedSession implements Session {
     if (this.#state === 'open') this.leave(GOING_AWAY, 'the gateway is shutting down', error)
   }
 
-  cut(): void {
-    this.settle()
+  cut(error: GatewayError): void {
+    if (error.code === 'unavailable') this.settle()
+    else this.leave(POLICY, 'a limit is reached', error)
   }
 
   terminate(): void {

@@ -287,8 +287,9 @@ export class RawSession implements Session {
     this.leave(GOING_AWAY, 'the gateway is shutting down', error)
   }
 
-  cut(_error: GatewayError): void {
-    this.settle()
+  cut(error: GatewayError): void {
+    if (error.code === 'unavailable') this.settle()
+    else this.leave(POLICY, 'a limit is reached', error)
   }
 
   /** The call is over already. */

@@ -1,0 +1,91 @@
+import { randomUUID } from 'node:crypto'
+import type { Demand } from '../../core/amounts.js'
+import type { Price, Scope } from '../../core/bounds.js'
+import { costOf, type Units } from '../../core/cost.js'
+import type { Json } from '../../core/json.js'
+import type { LedgerRecord } from '../../core/ledger.js'
+import type { AttemptView } from '../../kernel/stages.js'
+import type { TaskEnd } from '../../kernel/task-end.js'
+import type { Book } from './book.js'
+import type { Claim } from './reservation.js'
+
+/** No task runs longer; what it held is free again then, milliseconds. */
+const TASK_HELD_MS = 7 * 86_400_000
+
+/**
+ * What is kept with a task until it ends, in this process or another one: its price when it began, and whose budgets it is
+ * charged to. A change of the configuration does not change either.
+ */
+export interface TaskDebt {
+  readonly id: string
+  readonly at: number
+  readonly cost: number
+  readonly units: Units
+  readonly price: Price | null
+  readonly group: string | null
+  readonly scopes: readonly Scope[]
+}
+
+/** Keeps with the task that an attempt begins what it will cost if it succeeds. */
+export function keepDebt(
+  attempt: AttemptView,
+  scopes: readonly Scope[],
+  cost: number,
+  { images, seconds }: Demand,
+): TaskDebt {
+  const { call, exchange } = attempt
+  const price = exchange.tariff?.price ?? null
+  const debt: TaskDebt = {
+    id: randomUUID(),
+    at: Date.now(),
+    cost,
+    units: {
+      ...(images > 0 && { image: images }),
+      ...(seconds > 0 && { video_second: seconds }),
+      ...(price?.request !== undefined && { request: 1 }),
+    },
+    price,
+    group: call.caller?.policy?.group ?? null,
+    scopes,
+  }
+  attempt.keep('limits', debt as unknown as Json)
+  return debt
+}
+
+/** The task runs: its budget stays reserved, whatever becomes of this process. */
+export function holdDebt(book: Book, debt: TaskDebt): Promise<unknown> {
+  if (debt.scopes.length === 0) return Promise.resolve()
+  // If that fails, the task is still charged when it ends.
+  return book.hold(debt.id, claimsOf(debt), debt.at + TASK_HELD_MS).catch(() => undefined)
+}
+
+/** A task is charged once, when it has succeeded. One that failed, or was cancelled, is free. */
+export function settleDebt(book: Book, end: TaskEnd): Promise<void> {
+  const debt = end.kept as unknown as TaskDebt
+  const isMade = end.state === 'succeeded'
+  const used = isMade ? { budget: costOf(debt.units, debt.price ?? undefined) } : {}
+  const record = isMade ? recordOf(end, debt, used.budget ?? 0) : undefined
+  return book.settleHeld(debt.id, claimsOf(debt), { at: debt.at, used, ...(record !== undefined && { record }) })
+}
+
+function claimsOf({ scopes, cost }: TaskDebt): readonly Claim[] {
+  return [{ scopes, amounts: { budget: cost } }]
+}
+
+function recordOf(end: TaskEnd, { units, price, group }: TaskDebt, cost: number): Omit<LedgerRecord, 'charges'> {
+  return {
+    id: `task/${end.submit}`,
+    at: Date.now(),
+    key: end.owner,
+    ...(group !== null && { group }),
+    model: end.model,
+    ...(end.target !== end.model && { target: end.target }),
+    upstream: end.upstream,
+    route: end.route,
+    units,
+    cost,
+    ...(price === null && { unpriced: true as const }),
+    outcome: 'ok',
+    generation: end.generation,
+  }
+}
