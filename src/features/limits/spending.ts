@@ -109,7 +109,8 @@ export class Spending {
     held.cost += cost
     const outcome = this.#book.extend(reservation, { tokens, budget: cost })
     const cut = (shortage: Shortage | undefined): void => {
-      if (shortage !== undefined) call.cut(refused(shortage, call.family))
+      // The message that reports the usage passes first.
+      if (shortage !== undefined) queueMicrotask(() => call.cut(refused(shortage, call.family)))
     }
     if (outcome instanceof Promise) outcome.then(cut, () => undefined)
     else cut(outcome)

@@ -1,0 +1,122 @@
+import t, { type Test } from 'tap'
+import type { LedgerRecord } from '../../src/core/ledger.js'
+import { textFrame } from '../../src/wire/frames.js'
+import { CHAT_ANSWER, json } from '../helpers/answers.js'
+import { CALLER, startTestGateway, type TestGateway, upstreamYaml } from '../helpers/gateway.js'
+import { ledgerRecords } from '../helpers/ledger-records.js'
+import { startRawUpstream } from '../helpers/raw-upstream.js'
+import { open, realtimeYaml, startSocketUpstream } from '../helpers/realtime.js'
+
+/** What runs longer than its request: tasks and sessions; and what each answer says of the limits. */
+
+const BUDGET = '{ secret: { env: CALLER_KEY }, models: ["*"], limits: { budget: 1 USD/day } }'
+
+async function films(t: Test): Promise<TestGateway> {
+  return startTestGateway(
+    t,
+    `version: 1
+store: { type: file, path: ./data }
+keys:
+  caller: ${BUDGET}
+upstreams: { sim: { kind: simulator, tasks: { poll: { every: 20ms } } } }
+models: { "sim-video?*": sim, film: { upstream: sim, as: "sim-video?takes=60ms" }, lost: { upstream: sim, as: "sim-video?takes=20ms&ends=failed" } }
+prices: { film: { video_second: 0.10 }, lost: { video_second: 0.10 } }
+`,
+  )
+}
+
+async function film(gateway: TestGateway, model: string, seconds: string): Promise<{ status: number; id: string }> {
+  const answer = await gateway.request('/v1/videos', { body: { model, prompt: 'A dog', seconds } })
+  return { status: answer.status, id: (answer.json() as { id?: string }).id ?? '' }
+}
+
+/** Polls until the task has ended, more often than it needs. */
+async function ended(gateway: TestGateway, id: string): Promise<string> {
+  for (;;) {
+    const { status } = (await gateway.request(`/v1/videos/${id}`)).json() as { status: string }
+    if (status === 'completed' || status === 'failed') return status
+  }
+}
+
+async function closed({ gateway }: TestGateway): Promise<readonly LedgerRecord[]> {
+  const { plan } = gateway
+  await gateway.close()
+  return ledgerRecords({ gateway: { plan } })
+}
+
+t.test(
+  'F-A8 a task is charged once, when it has succeeded; polling is free, and its budget is reserved meanwhile',
+  async t => {
+    const gateway = await films(t)
+    const first = await film(gateway, 'film', '8')
+    t.equal(first.status, 200)
+    t.equal((await film(gateway, 'film', '4')).status, 429, '0.80 USD are reserved')
+    t.equal(await ended(gateway, first.id), 'completed')
+    t.equal((await film(gateway, 'film', '4')).status, 429, '0.80 USD are spent')
+    const records = await closed(gateway)
+    t.equal(records.length, 1)
+    t.match(records[0], { cost: 800_000, units: { video_second: 8 }, key: 'caller', model: 'film', outcome: 'ok' })
+  },
+)
+
+t.test('a task that failed is free', async t => {
+  const gateway = await films(t)
+  const { id } = await film(gateway, 'lost', '8')
+  t.equal(await ended(gateway, id), 'failed')
+  await gateway.log.find(line => line.msg === 'task ended' || line.route === 'GET /v1/videos/{task_id}')
+  t.strictSame(await closed(gateway), [])
+})
+
+t.test('F-A8 a session over its budget ends in order, with an event that says why', async t => {
+  const up = await startSocketUpstream(t)
+  const yaml = realtimeYaml(up.origin, 'prices: { real-m: &voice { input: 2.00, output: 8.00 }, other: *voice }\n')
+  const key = `keys: { caller: ${BUDGET.replace('1 USD', '0.30 USD')} }`
+  const gateway = await startTestGateway(t, yaml.replace(CALLER, key))
+  const { client, server } = await open(t, { gateway, up })
+  const done = (count: number): string =>
+    JSON.stringify({ type: 'response.done', response: { usage: { input_tokens: count, output_tokens: count } } })
+  server.send(textFrame(done(100), false))
+  await client.texts.count(1)
+  server.send(textFrame(done(20_000), false))
+  await client.texts.count(3)
+  t.match(JSON.parse(client.texts.items[2] ?? ''), { type: 'error', error: { code: 'insufficient_quota' } })
+  await client.closes.count(1)
+  t.equal(client.closes.items[0]?.code, 1008)
+})
+
+t.test('rate-limit headers tell the tightest bound, in the words of the family, on every answer', async t => {
+  const upstream = await startRawUpstream(t)
+  const key = 'limits: { requests: [100/day, 5/hour], tokens: 1M/day }'
+  const gateway = await startTestGateway(
+    t,
+    `version: 1
+keys:
+  caller: { secret: { env: CALLER_KEY }, models: ["*"], ${key} }
+upstreams: { up: ${upstreamYaml(upstream.origin, 'forward: { response: ["x-ratelimit-*"] }')} }
+models: { m: up }
+`,
+  )
+  const theirs = {
+    'x-ratelimit-limit-requests': '9',
+    'x-ratelimit-remaining-requests': '2',
+    'x-ratelimit-reset-requests': '1s',
+  }
+  upstream.answer(json(CHAT_ANSWER), json(CHAT_ANSWER, { headers: theirs }))
+  const first = await gateway.chat()
+  t.equal(first.header('x-ratelimit-limit-requests'), '5')
+  t.equal(first.header('x-ratelimit-remaining-requests'), '4')
+  t.match(first.header('x-ratelimit-reset-requests'), /^\d+[ms]/)
+  t.equal(first.header('x-ratelimit-limit-tokens'), '1000000')
+  t.equal((await gateway.chat()).header('x-ratelimit-remaining-requests'), '2', "the upstream's own leave less")
+  const refused = await gateway.request('/v1/chat/completions', { body: {} })
+  t.equal(refused.header('x-ratelimit-remaining-requests'), '2')
+  const blocks = await gateway.request('/v1/messages', { body: {}, headers: { 'anthropic-version': '2023-06-01' } })
+  t.equal(blocks.header('anthropic-ratelimit-requests-remaining'), '1')
+  t.match(blocks.header('anthropic-ratelimit-requests-reset'), /^\d{4}-.*Z$/)
+  const models = await gateway.request('/v1/models')
+  t.equal(models.header('x-ratelimit-remaining-requests'), '1', 'lists of models are no requests')
+  t.equal((await gateway.request('/v1/embeddings', { body: {} })).header('x-ratelimit-remaining-requests'), '0')
+  const last = await gateway.chat()
+  t.equal(last.status, 429)
+  t.ok(Number(last.header('retry-after')) > 0)
+})
