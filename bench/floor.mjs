@@ -1,11 +1,13 @@
 // The bare floor: what node:http and undici cost when they only forward. Nothing is read, checked, limited or logged.
+import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import { Pool } from 'undici'
 
-const [port, origin] = process.argv.slice(2)
+const [port, origin, cert, key] = process.argv.slice(2)
 const pool = new Pool(origin, { connections: 256, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 })
 
-createServer((req, res) => {
+const relay = (req, res) => {
   const { method, url, rawHeaders } = req
   const headers = []
   for (let i = 0; i < rawHeaders.length; i += 2)
@@ -15,7 +17,12 @@ createServer((req, res) => {
   const parts = []
   req.on('data', part => parts.push(part))
   req.on('end', () => forward(parts.length === 1 ? parts[0] : Buffer.concat(parts)))
-}).listen(Number(port), '127.0.0.1')
+}
+const server =
+  cert === undefined
+    ? createServer(relay)
+    : createTlsServer({ cert: readFileSync(cert), key: readFileSync(key) }, relay)
+server.listen(Number(port), '127.0.0.1')
 
 class Forward {
   constructor(res) {

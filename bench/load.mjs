@@ -4,6 +4,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
+import { connect as connectTls } from 'node:tls'
 
 const job = JSON.parse(await text(process.stdin))
 const requests = (job.paths ?? [job.path ?? '/v1/chat/completions']).map(requestOf)
@@ -31,8 +32,10 @@ function requestOf(path) {
 }
 
 async function connection() {
-  const socket = connect({ host: '127.0.0.1', port: job.port, noDelay: true })
-  await once(socket, 'connect')
+  const at = { host: '127.0.0.1', port: job.port, noDelay: true }
+  // Its certificate is of this run.
+  const socket = job.tls ? connectTls({ ...at, rejectUnauthorized: false }) : connect(at)
+  await once(socket, job.tls ? 'secureConnect' : 'connect')
   const state = { sent: 0n, phase: 'head', left: 0, tail: '' }
   await new Promise((resolve, reject) => {
     const next = () => {

@@ -24,14 +24,32 @@ process.on('exit', () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
+/** Files of a certificate for localhost, if connections are encrypted. */
+let tls
+
+/** From now on the upstream, the floor, the gateway and nginx take and make TLS connections. Needs `npm run build:test`. */
+export async function encrypt() {
+  const { certificate } = await import('../.test-build/test/helpers/certificates.js')
+  const days = count => new Date(Date.now() + count * 86_400_000)
+  const pem = certificate('localhost', days(-1), days(30))
+  tls = { cert: join(folder, 'cert.pem'), key: join(folder, 'key.pem') }
+  writeFileSync(tls.cert, pem.cert)
+  writeFileSync(tls.key, pem.key, { mode: 0o600 })
+  // Read by every process of Node that is started here.
+  process.env.NODE_EXTRA_CA_CERTS = tls.cert
+}
+
+const originOf = port => (tls === undefined ? `http://127.0.0.1:${port}` : `https://localhost:${port}`)
+const tlsFiles = () => (tls === undefined ? [] : [tls.cert, tls.key])
+
 export async function startUpstream() {
   const port = await freePort()
-  return start('direct', port, process.execPath, [here('upstream.mjs'), port])
+  return start('direct', port, process.execPath, [here('upstream.mjs'), port, ...tlsFiles()])
 }
 
 export async function startFloor(upstream) {
   const port = await freePort()
-  return start('floor', port, process.execPath, [here('floor.mjs'), port, `http://127.0.0.1:${upstream}`])
+  return start('floor', port, process.execPath, [here('floor.mjs'), port, originOf(upstream), ...tlsFiles()])
 }
 
 /** `hold`: streams stop after so many events and stay open. */
@@ -42,7 +60,11 @@ export async function startPairUpstream(hold = []) {
 
 /** The gateway as shipped, its request log written to a file. */
 export function startGateway(upstream) {
-  return serve('gateway', 'gateway.yaml', upstream)
+  if (tls === undefined) return serve('gateway', 'gateway.yaml', upstream)
+  const file = join(folder, 'gateway-tls.yaml')
+  const listen = `listen: { tls: { cert: ${tls.cert}, key: ${tls.key} } }`
+  writeFileSync(file, `${readFileSync(here('gateway.yaml'), 'utf8')}${listen}\n`)
+  return serve('gateway', file, upstream)
 }
 
 /** The gateway of another checkout, which has been built. */
@@ -130,8 +152,9 @@ export async function startProbedGateway(upstream, file = 'pairs.yaml', ready = 
 
 async function serve(name, file, upstream, flags = [], ready = undefined, bin = here('../bin/gateway.js')) {
   const port = await freePort()
-  const bench = { BENCH_KEY: KEY, BENCH_UPSTREAM_KEY: 'upstream-key', BENCH_UPSTREAM: `http://127.0.0.1:${upstream}` }
-  const env = { PATH: process.env.PATH, ...bench }
+  const bench = { BENCH_KEY: KEY, BENCH_UPSTREAM_KEY: 'upstream-key', BENCH_UPSTREAM: originOf(upstream) }
+  const extra = tls && { NODE_EXTRA_CA_CERTS: tls.cert }
+  const env = { PATH: process.env.PATH, ...bench, ...extra }
   const stdio = flags.length === 0 ? undefined : ['ipc']
   const args = [...flags, bin, 'serve', here(file), '--port', port]
   return start(name, port, process.execPath, args, { env, stdio, ready: ready && (() => ready(port)) })
@@ -144,8 +167,14 @@ export async function startNginx(upstream, more = 'client_max_body_size 32m;') {
     .replaceAll('@FOLDER@', folder)
     .replaceAll('@UPSTREAM@', upstream)
     .replaceAll('@PORT@', port)
-    .replaceAll('@MORE@', more)
-  writeFileSync(join(folder, 'nginx.conf'), config)
+    .replaceAll(
+      '@MORE@',
+      tls === undefined ? more : `${more} ssl_certificate ${tls.cert}; ssl_certificate_key ${tls.key};`,
+    )
+  const encrypted = config
+    .replace(`listen 127.0.0.1:${port};`, `listen 127.0.0.1:${port} ssl;`)
+    .replace('proxy_pass http:', 'proxy_ssl_protocols TLSv1.3; proxy_pass https:')
+  writeFileSync(join(folder, 'nginx.conf'), tls === undefined ? config : encrypted)
   const command = ['nginx', ['-p', folder, '-c', join(folder, 'nginx.conf')]]
   const nginx = await start('nginx', port, ...command).catch(error => {
     if (error.code === 'ENOENT') return undefined
@@ -172,7 +201,7 @@ export async function load(job, script = 'load.mjs') {
   child.stdout.on('data', data => {
     out += data
   })
-  child.stdin.end(JSON.stringify(job))
+  child.stdin.end(JSON.stringify({ ...job, tls: tls !== undefined }))
   const [code] = await once(child, 'close')
   children.delete(child)
   if (code !== 0) throw new Error(`the load failed on port ${job.port}`)

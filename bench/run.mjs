@@ -1,11 +1,12 @@
 // Measures the gateway beside a direct connection, nginx and the bare floor: one upstream, one run, short rounds in turn.
 // Ratios are medians of the ratios of each round: what else the machine does weighs on neighbours alike.
-// usage: node bench/run.mjs [--quick] [--only=TEXT of a workload's name] [--beside=FOLDER of another checkout, built]
-// writes bench/out/result.json
+// usage: node bench/run.mjs [--quick] [--tls: both sides of each proxy] [--only=TEXT of a workload's name] [--beside=FOLDER of another checkout, built]
+// writes bench/out/result.json, or tls.json
 import { mkdirSync, writeFileSync } from 'node:fs'
 import {
   cores,
   cpu,
+  encrypt,
   KEY,
   load,
   rss,
@@ -23,6 +24,8 @@ const quick = process.argv.includes('--quick')
 const only = process.argv.find(argument => argument.startsWith('--only='))?.slice('--only='.length) ?? ''
 const other = process.argv.find(argument => argument.startsWith('--beside='))?.slice('--beside='.length)
 const ROUNDS = quick ? 1 : 20
+const tls = process.argv.includes('--tls')
+if (tls) await encrypt()
 
 const upstream = await startUpstream()
 const nginx = await startNginx(upstream.port)
@@ -38,9 +41,12 @@ for (const workload of workloads(quick).filter(({ name }) => name.includes(only)
 }
 await stopAll()
 
-const report = { node: process.version, cores, quick, rounds: ROUNDS, results }
+const report = { node: process.version, cores, quick, tls, rounds: ROUNDS, results }
 mkdirSync(new URL('out/', import.meta.url), { recursive: true })
-writeFileSync(new URL('out/result.json', import.meta.url), `${JSON.stringify(report, undefined, 2)}\n`)
+writeFileSync(
+  new URL(tls ? 'out/tls.json' : 'out/result.json', import.meta.url),
+  `${JSON.stringify(report, undefined, 2)}\n`,
+)
 console.log(
   `\nNode ${process.version}, ${cores} cores, medians of ${ROUNDS} rounds${quick ? ' (quick: figures mean little)' : ''}`,
 )

@@ -1,8 +1,10 @@
 // The upstream of every measurement: fixed answers on raw sockets, so that it costs as little as can be.
 // A body that holds "stream":true is answered with EVENTS events, one write each, one every millisecond; a body that
 // holds "user":"large" with a JSON answer of 64 KiB, any other with one of 1 KiB.
-// usage: node bench/upstream.mjs PORT
+// usage: node bench/upstream.mjs PORT [CERT KEY]     with the files of a certificate over TLS
+import { readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
+import { createServer as createTlsServer } from 'node:tls'
 import { EVENTS, event, jsonAnswer } from './workloads.mjs'
 
 const answer = text =>
@@ -14,12 +16,18 @@ const END = Buffer.from(`e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n`)
 
 const streams = new Map()
 
-createServer({ noDelay: true }, socket => {
+const [port, cert, key] = process.argv.slice(2)
+const serve = socket => {
   const request = { head: Buffer.alloc(0), left: 0, state: 'head', stream: false, large: false }
   socket.on('error', () => undefined)
   socket.on('close', () => streams.delete(socket))
   socket.on('data', bytes => read(socket, request, bytes))
-}).listen(Number(process.argv[2]), '127.0.0.1', () => console.log('ready'))
+}
+const server =
+  cert === undefined
+    ? createServer({ noDelay: true }, serve)
+    : createTlsServer({ noDelay: true, cert: readFileSync(cert), key: readFileSync(key) }, serve)
+server.listen(Number(port), '127.0.0.1', () => console.log('ready'))
 
 setInterval(tick, 1)
 

@@ -23,7 +23,7 @@ export interface StrictUpstream {
   readonly counts: { requests: number; odd: number; received: number }
 }
 
-const HEAD = /^(?:GET|POST|DELETE) (\/[!-~]*) HTTP\/1\.1\r\n((?:[a-z0-9-]+: [\t\x20-\x7e]*\r\n)+)\r\n/
+const HEAD = /^(?:GET|POST|DELETE) (\/[!-~]*) HTTP\/1\.1\r\n((?:[a-z0-9-]+: [\t\x20-\x7e\x80-\xff]*\r\n)+)\r\n/
 export const MARK = /(?:first|second|hidden|victim)-\d{4}/
 
 export async function startStrictUpstream(test: Pick<typeof t, 'teardown'>): Promise<StrictUpstream> {
