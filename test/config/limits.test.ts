@@ -163,3 +163,18 @@ t.test('every example of the guide loads without an error', async t => {
     t.ok(config?.accounting)
   }
 })
+
+t.test('the shipped file takes a budget; with the key of a provider it asks for what its globs cost', async t => {
+  const file = readFileSync(join(SHIPPED, 'gateway.yaml'), 'utf8')
+  const limited = `${file.replace('models: ["*"] }', 'models: ["*"], limits: { requests: 3/min, budget: 2 USD/day } }')}
+prices: { sim-text: { request: 1.00 } }\n`
+  t.not(limited.indexOf('3/min'), -1)
+  const { text, config } = await tryLoad(t, limited, { shipped: SHIPPED })
+  t.equal(text, '')
+  t.equal(config?.accounting?.prices['sim-text']?.request, 1e12)
+  const env = { OPENAI_API_KEY: 'x'.repeat(20) }
+  const { problems } = await tryLoad(t, limited, { shipped: SHIPPED, env })
+  t.match(problems, [{ rule: 'unpriced-model', message: /^no price is known for "o1\*", .* and \d+ more: / }])
+  const { problems: none } = await tryLoad(t, `${limited}unpriced: refuse\n`, { shipped: SHIPPED, env })
+  t.same(none, [])
+})
