@@ -71,7 +71,8 @@ export class Kernel {
    */
   readonly memory: { readonly requests: Memory; readonly answers: Memory; readonly bodies: Memory }
   #generation: Generation
-  #former: readonly Generation[] = []
+  /** Requests hold them, and nothing else does. */
+  #former: readonly WeakRef<Generation>[] = []
   /** Requests in flight. */
   readonly calls = new SlotSet<InFlight>()
   /** Those whose key has been checked, by key. */
@@ -128,8 +129,7 @@ export class Kernel {
 
   /** Those before it that requests in flight still hold, the newest first. */
   get former(): readonly Generation[] {
-    this.#former = this.#former.filter(one => one.leases > 0)
-    return this.#former
+    return this.#former.flatMap(one => one.deref() ?? []).filter(one => one.leases > 0)
   }
 
   get generation(): Generation {
@@ -148,7 +148,7 @@ export class Kernel {
     this.memory.bodies.resize(this.bodyCapacity())
     this.tasks.adopt(next.plan)
     this.#server.adopt(next.plan)
-    this.#former = [last, ...this.former]
+    this.#former = [last, ...this.former].map(one => new WeakRef(one))
     last.retire()
   }
 

@@ -141,7 +141,7 @@ t.test('F-A2 every wrong key takes the same steps, however much of it is right',
   for (let place = 0; place < SECRETS.caller.length; place += 1) {
     const guess = Buffer.from(SECRETS.caller)
     guess[place] = guess[place]! ^ 1
-    t.same(keys.find(guess.toString('latin1'), now), { refused: 'unknown' })
+    t.match(keys.find(guess.toString('latin1'), now), { refused: 'unknown' })
     t.same(
       steps.splice(0).map(({ name, sizes }) => [name, sizes]),
       wanted.map(({ name, sizes }) => [name, sizes]),

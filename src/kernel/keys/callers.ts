@@ -19,7 +19,8 @@ type KeyFault = 'terms' | 'name'
 type Found = Caller | Refusal
 
 interface Compiled extends CachedKey {
-  plan?: Plan
+  /** Number of the plan that the holder was made for: the plan itself must not be kept. */
+  plan?: number
   holder?: StoredHolder | undefined
 }
 
@@ -28,6 +29,8 @@ export class Callers {
   readonly stored: StoredKeys
   readonly #secrets: KeySecrets
   readonly #cache: KeyCache
+  readonly #plans = new WeakMap<Plan, number>()
+  #lastPlan = 0
   /**
    * Compiles a key of the store for a plan; undefined where its terms do not fit. Throws `unavailable` if they do not fit yet.
    */
@@ -88,14 +91,22 @@ export class Callers {
   private admit(cached: Compiled, plan: Plan, now: number): Found {
     const { key, sha256 } = cached
     if (key === undefined) return { refused: 'unknown' }
-    if (cached.plan !== plan) {
+    const number = this.numberOf(plan)
+    if (cached.plan !== number) {
       cached.holder = this.holderOf(key, plan)
-      cached.plan = plan
+      cached.plan = number
     }
     const { holder } = cached
     if (holder === undefined || holder.disabled) return { refused: 'disabled' }
     const until = key.secrets.find(one => one.sha256 === sha256)?.until ?? Number.POSITIVE_INFINITY
     return now >= Math.min(until, holder.expires) ? { refused: 'expired' } : holder.caller
+  }
+
+  private numberOf(plan: Plan): number {
+    const known = this.#plans.get(plan)
+    if (known !== undefined) return known
+    this.#plans.set(plan, ++this.#lastPlan)
+    return this.#lastPlan
   }
 
   private holderOf(key: StoredKey, plan: Plan): StoredHolder | undefined {
