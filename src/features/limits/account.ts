@@ -43,8 +43,9 @@ export class Account {
   spent = 0
   /** What other leases held when the store said so last. */
   others = 0
-  /** What requests wait for. */
+  /** What requests wait for that have asked the store, and of that, what later requests must not take. */
   asked = 0
+  kept = 0
   /** What was taken since the last commit, when that was (monotonic), and what will be taken until the answer of the next. */
   taken = 0
   committed = Number.NEGATIVE_INFINITY
@@ -77,7 +78,7 @@ export class Account {
 
   /** Whether the lease covers this much more. Nothing always is: what is free passes where a budget is used up. */
   covers(amount: number, monotonic: number): boolean {
-    return amount === 0 || (this.lease - this.used - this.reserved >= amount && monotonic < this.leaseEnd)
+    return amount === 0 || (this.lease - this.used - this.reserved - this.kept >= amount && monotonic < this.leaseEnd)
   }
 
   /** Whether, as far as this process knows, the bound has room for it, apart from what other leases hold. */
@@ -105,6 +106,11 @@ export class Account {
     this.expected = Math.max((this.taken * 2 * PACE_MS) / elapsed, before)
     this.committed = monotonic
     this.taken = 0
+  }
+
+  /** What may be taken until the answer of the next commit. Places come back: at most as many as are taken now. */
+  get ahead(): number {
+    return Math.max(this.typical, this.isPlace ? Math.min(this.reserved, this.expected) : this.expected)
   }
 
   /** Whether its window is so short that what this process does not use has to go back within it. */

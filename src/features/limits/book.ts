@@ -8,6 +8,7 @@ import { Committer, REMEMBERED_MS, type Transferred } from './committer.js'
 import { Holdings } from './holdings.js'
 import { makeEntry } from './ledger-entry.js'
 import { type Amounts, type Claim, type Meter, Reservation, type Shortage } from './reservation.js'
+import { awayOf, isClosed, shortageOf } from './shortage.js'
 import { type Standing, standingOf } from './standing.js'
 import { WaitingRoom } from './waiting.js'
 
@@ -30,7 +31,7 @@ interface Lack {
 
 /** A request that waits for the store's answer. */
 interface Asker {
-  readonly claims: readonly Claim[]
+  readonly draft: Reservation
   readonly lacks: readonly Lack[]
   readonly round: number
   /** Number of the commit that asks for it. */
@@ -40,8 +41,6 @@ interface Asker {
 
 /** How often one request asks the store, when windows turn meanwhile. */
 const MAX_ROUNDS = 3
-/** When room may come back that others hold, or requests that run. */
-const SOON_MS = 1000
 
 /**
  * The bounds of all scopes as this process sees them: reserves before something is done, settles what was used. A request is
@@ -52,6 +51,7 @@ export class Book {
   readonly #store: Accounts
   readonly #clock: Clock
   readonly #isDurable: boolean
+  readonly #isShared: boolean
   readonly #committer: Committer
   readonly #holdings: Holdings
   readonly #waiting: WaitingRoom
@@ -62,6 +62,7 @@ export class Book {
     this.#store = store
     this.#clock = clock
     this.#isDurable = isDurable
+    this.#isShared = isShared
     const onAnswer = (number: number | undefined): void => this.#answer(number)
     this.#committer = new Committer(store, { clock, isShared, onFault, onAnswer })
     this.#holdings = new Holdings(clock, isShared, account => this.#committer.mark(account))
@@ -94,6 +95,7 @@ export class Book {
     reservation.record = record
     const isCharged = reservation.charge(used)
     if (isCharged || record !== undefined) this.#committer.add(reservation)
+    if (this.#isShared) this.#giveBack(reservation)
     if (!this.#waiting.isEmpty) this.#waiting.look()
   }
 
@@ -173,7 +175,9 @@ export class Book {
     // Scopes that are open let it pass: what it uses is charged when it is settled.
     if (meter === undefined) return undefined
     if (transferred !== 'withdrawn') void this.#transfer(nothingOf(outcome), id, until)
-    return isFull ? this.#shortage(meter, outcome.accounts[0] as Account) : this.#away(meter)
+    return isFull
+      ? shortageOf(meter, outcome.accounts[0] as Account, outcome.amounts[0] as number, this.#clock.now())
+      : awayOf(meter)
   }
 
   #transfer(reservation: Reservation, id: string, until: number): Promise<Transferred> {
@@ -251,7 +255,7 @@ export class Book {
           if (amount === undefined) continue
           draft.meters.push(meter)
           draft.accounts.push(this.#holdings.current(meter, now))
-          draft.amounts.push(amount)
+          draft.amounts.push(Math.ceil(amount))
         }
       }
     }
@@ -279,29 +283,26 @@ export class Book {
       if (meter === undefined || account === undefined || amount === undefined) continue
       account.touched = monotonic
       if (account.covers(amount, monotonic)) continue
-      if (!account.allows(amount)) return this.#shortage(meter, account, amount)
+      if (!account.allows(amount)) return shortageOf(meter, account, amount, this.#clock.now())
       lacks.push({ meter, account, amount })
     }
     if (this.#closed || this.#committer.isFailing) {
       const closed = lacks.find(({ meter }) => this.#closed || isClosed(meter))
-      return closed === undefined ? this.#take(draft, monotonic) : this.#away(closed.meter)
+      return closed === undefined ? this.#take(draft, monotonic) : awayOf(closed.meter)
     }
     const [first] = lacks
-    if (round > MAX_ROUNDS && first !== undefined) return this.#shortage(first.meter, first.account, first.amount)
-    return new Promise(resolve =>
-      this.#ask({ claims: draft.claims, lacks, round, commit: this.#committer.next, resolve }),
-    )
+    if (round > MAX_ROUNDS && first !== undefined)
+      return shortageOf(first.meter, first.account, first.amount, this.#clock.now())
+    return new Promise(resolve => this.#ask({ draft, lacks, round, commit: this.#committer.next, resolve }))
   }
 
   #ask(asker: Asker): void {
     this.#askers.push(asker)
-    for (const { account, amount } of asker.lacks) {
-      account.asked += amount
-      account.typical = amount
-    }
+    setAside(asker, 1)
+    for (const { account, amount } of asker.lacks) account.typical = amount
     // Other bounds of these scopes are asked about in the same commit: the stages that follow will need them.
     const [now, monotonic] = [this.#clock.now(), this.#clock.monotonic()]
-    for (const { scopes } of asker.claims)
+    for (const { scopes } of asker.draft.claims)
       for (const meter of this.#metersOf(scopes)) {
         const account = this.#holdings.current(meter, now)
         if (account.asked > 0 || !account.covers(account.typical, monotonic)) this.#committer.mark(account)
@@ -313,9 +314,9 @@ export class Book {
     const askers = this.#askers
     const isAnswered = ({ commit }: Asker): boolean => number === undefined || commit <= number
     this.#askers = askers.filter(asker => !isAnswered(asker))
-    for (const asker of askers) {
-      if (!isAnswered(asker)) continue
-      for (const { account, amount } of asker.lacks) account.asked -= amount
+    const answered = askers.filter(isAnswered)
+    for (const asker of answered) setAside(asker, -1)
+    for (const asker of answered) {
       const outcome = this.#again(asker, number)
       if (outcome instanceof Promise || outcome instanceof Reservation) asker.resolve(outcome)
       else this.#refuse(asker, outcome)
@@ -323,19 +324,19 @@ export class Book {
     if (!this.#waiting.isEmpty) this.#waiting.look()
   }
 
-  #again({ claims, lacks, round }: Asker, number: number | undefined): Maybe<Reservation | Shortage> {
+  #again({ draft, lacks, round }: Asker, number: number | undefined): Maybe<Reservation | Shortage> {
     const monotonic = this.#clock.monotonic()
     const refused = lacks.find(
       ({ account, amount }) => account.heard === number && !account.gone && !account.covers(amount, monotonic),
     )
-    if (refused !== undefined) return this.#shortage(refused.meter, refused.account, refused.amount)
-    return this.#reserve(claims, round + 1)
+    if (refused !== undefined) return shortageOf(refused.meter, refused.account, refused.amount, this.#clock.now())
+    return this.#reserve(draft.claims, round + 1)
   }
 
   /** What it was granted of other bounds goes back: another process may hold what it lacks, and lack just that. */
-  #refuse({ claims, resolve }: Asker, shortage: Shortage): void {
+  #refuse({ draft, resolve }: Asker, shortage: Shortage): void {
     const now = this.#clock.now()
-    for (const { scopes } of claims)
+    for (const { scopes } of draft.claims)
       for (const meter of this.#metersOf(scopes)) {
         const account = this.#holdings.current(meter, now)
         if (account.lease > account.reserved + account.used) this.#committer.mark(account)
@@ -343,9 +344,15 @@ export class Book {
     resolve(shortage)
   }
 
+  /** Places that are free again and will not be taken soon: other processes may need them. */
+  #giveBack({ accounts }: Reservation): void {
+    for (const account of accounts)
+      if (account.isPlace && account.lease > account.reserved + 2 * account.ahead) this.#committer.mark(account)
+  }
+
   #full(draft: Reservation): Shortage | undefined {
     const meter = draft.meters.find(({ unit }) => unit === 'budget')
-    return meter === undefined ? undefined : this.#away(meter)
+    return meter === undefined ? undefined : awayOf(meter)
   }
 
   #join(reservation: Reservation, outcome: Reservation | Shortage): Shortage | undefined {
@@ -353,19 +360,6 @@ export class Book {
     if (reservation.isOpen) reservation.join(outcome)
     else this.settle(outcome)
     return undefined
-  }
-
-  #away({ scope, bound }: Meter): Shortage {
-    return { scope, unit: 'store', bound, retryAfterMs: SOON_MS }
-  }
-
-  #shortage({ scope, unit, bound, amount: most }: Meter, account: Account, amount = 1): Shortage {
-    if (amount > most) return { scope, unit, bound, retryAfterMs: undefined }
-    const left = account.span.end - this.#clock.now()
-    // Room that is only reserved may come back before the window ends.
-    const isSpent = account.spentHere + amount > account.bound
-    const retryAfterMs = isSpent ? left : Math.min(left, SOON_MS)
-    return { scope, unit, bound, retryAfterMs: retryAfterMs > MAX_RETRY_MS ? undefined : Math.max(1, retryAfterMs) }
   }
 }
 
@@ -378,12 +372,16 @@ function nothingOf({ claims, meters, accounts }: Reservation): Reservation {
   return nothing
 }
 
-/** The longest window is a month; what is over it never ends. */
-const MAX_RETRY_MS = 32 * 86_400_000
-
-/** Whether the scope refuses where the store cannot be asked. */
-function isClosed({ scope, unit }: Meter): boolean {
-  return (scope.limits.when_store_fails ?? (unit === 'budget' ? 'closed' : 'open')) === 'closed'
+/**
+ * `sign`: 1, or -1 to end it. Who asks again because later requests took what the store had granted is not overtaken a
+ * second time.
+ */
+function setAside({ draft: { accounts, amounts }, round }: Asker, sign: 1 | -1): void {
+  accounts.forEach((account, at) => {
+    const amount = sign * (amounts[at] as number)
+    account.asked += amount
+    if (round > 1) account.kept += amount
+  })
 }
 
 function common(more: Amounts, { ...amounts }: Amounts): Amounts {

@@ -17,6 +17,8 @@ export const REMEMBERED_MS = 7 * 86_400_000
 const PATIENCE_MS = 2000
 /** A commit without an answer is repeated after this time. */
 const TIMEOUT_MS = 10_000
+/** How long the end of a process waits for a store that does not answer. */
+const CLOSING_MS = 5000
 const FIRST_RETRY_MS = 50
 const LAST_RETRY_MS = 1000
 /** Accounts, and settled reservations, of one commit. */
@@ -87,6 +89,7 @@ export class Committer {
   /** Records that found no room. */
   #lost = 0
   #closing = false
+  #stopped = false
   /** Whether the store does not answer. */
   isFailing = false
 
@@ -155,22 +158,23 @@ export class Committer {
     return new Promise(done => this.#flushers.push({ count, done }))
   }
 
-  /** Writes everything and gives all leases of the accounts back, as far as the store answers. */
+  /** Writes everything and gives all leases of the accounts back, unless the store does not answer for some seconds. */
   async close(accounts: Iterable<Account>): Promise<void> {
     this.#closing = true
     for (const account of accounts) if (account.lease > 0) this.mark(account)
-    for (;;) {
-      const pending = this.#flight !== undefined || this.#waits
-      if (!pending || this.isFailing) break
+    const end = this.#clock.monotonic() + CLOSING_MS
+    const cancel = this.#clock.after(CLOSING_MS, () => this.#flush(Number.POSITIVE_INFINITY))
+    while ((this.#flight !== undefined || this.#waits) && this.#clock.monotonic() < end) {
+      const answered = new Promise<void>(done => this.#flushers.push({ count: Number.POSITIVE_INFINITY, done }))
       this.#send()
-      await new Promise<void>(done => this.#flushers.push({ count: Number.POSITIVE_INFINITY, done }))
+      await answered
     }
-    this.stop()
+    cancel()
+    this.#stop()
   }
 
-  /** Ends all timers, and writes nothing more. */
-  stop(): void {
-    this.#closing = true
+  #stop(): void {
+    this.#stopped = true
     this.#cancelNext?.()
     this.#cancelPatience?.()
     this.#cancelShort?.()
@@ -190,8 +194,9 @@ export class Committer {
   }
 
   readonly #send = (): void => {
+    if (this.#flight !== undefined || this.#stopped) return
+    this.#cancelNext?.()
     this.#cancelNext = undefined
-    if (this.#flight !== undefined) return
     const flight = this.#build()
     if (flight === undefined) return
     this.#flight = flight
@@ -200,6 +205,7 @@ export class Committer {
   }
 
   async #try(flight: Flight): Promise<void> {
+    if (this.#stopped) return
     this.#cancelPatience = this.#clock.after(PATIENCE_MS, () => this.#fail())
     let answer: readonly LeaseState[]
     try {
@@ -208,7 +214,7 @@ export class Committer {
       this.#cancelPatience()
       this.#options.onFault(error)
       this.#fail()
-      if (this.#closing) return
+      if (this.#stopped) return
       this.#cancelNext = this.#clock.after(flight.retryMs, () => {
         this.#cancelNext = undefined
         void this.#try(flight)

@@ -15,7 +15,7 @@ export function leaseSize(account: Account, { isShared, isIdle }: { isShared: bo
   if (isIdle) return need
   if (!isShared) return Math.max(need, account.bound)
   const left = Math.max(0, account.bound - account.spent - account.sent - account.others - need)
-  const ahead = Math.min(Math.max(account.expected, account.typical), left * AHEAD)
+  const ahead = Math.min(account.ahead, left * AHEAD)
   const extra = Math.floor(Math.max(ahead, left * IN_HAND))
   return extra < account.typical ? need : need + extra
 }

@@ -74,7 +74,7 @@ export class Reservation {
     for (let at = 0; at < this.accounts.length; at++) {
       const account = this.accounts[at] as Account
       const reserved = this.amounts[at] as number
-      const total = account.isPlace ? 0 : (used[account.unit] ?? 0)
+      const total = account.isPlace ? 0 : Math.ceil(used[account.unit] ?? 0) || 0
       const amount = this.#isExtended ? this.#shareOf(at, reserved, total) : total
       account.reserved -= reserved
       account.used += amount

@@ -20,6 +20,6 @@ export interface Standing {
 export function standingOf(meter: Meter, account: Account, used: number, reserved: number): Standing {
   const { scope, unit, bound, amount } = meter
   const left = Math.max(0, amount - used - reserved)
-  const { end } = account.span
-  return { scope, unit, bound, amount, used, reserved, left, endsAt: end > 8e15 ? undefined : end }
+  const isEndless = meter.window === undefined || meter.window === 'total'
+  return { scope, unit, bound, amount, used, reserved, left, endsAt: isEndless ? undefined : account.span.end }
 }

@@ -283,7 +283,10 @@ t.test('no request passes on a lease that ended while the process was stopped; l
   const stopped = bookOf(t, time, store, { isShared: true, clock })
   const other = bookOf(t, time, store, { isShared: true })
   const alice = scopeOf('alice', [bound('budget', 100, 'total')])
-  const late = await reserved(time, stopped.reserve(claims(alice, { budget: 60 })))
+  const late = await reserved(time, stopped.reserve(claims(alice, { budget: 50 })))
+  const spare = await reserved(time, stopped.reserve(claims(alice, { budget: 10 })))
+  await time.pass(100)
+  stopped.settle(spare)
   clock.state = 'stopped'
   await time.pass(61_000)
   await reserved(time, other.reserve(claims(alice, { budget: 100 })))
@@ -293,6 +296,26 @@ t.test('no request passes on a lease that ended while the process was stopped; l
   await time.pass(100)
   t.match(await store.read(['key:alice budget total'], time.now), [{ spent: 50, held: 100 }])
   await time.until(Promise.all([stopped.close(), other.close()]))
+})
+
+t.test('what is given back is not used again while the store has not answered', async t => {
+  const time = new VirtualTime()
+  const accounts = memory()
+  const store = new UnreliableAccounts(accounts)
+  const first = bookOf(t, time, store, { isShared: true, onFault: () => {} })
+  const second = bookOf(t, time, accounts, { isShared: true })
+  const alice = scopeOf('alice', [bound('budget', 100, 'total')])
+  const request = await reserved(time, first.reserve(claims(alice, { budget: 60 })))
+  await time.pass(300)
+  first.settle(request)
+  store.fate = 'hangs_applied'
+  await time.pass(2000)
+  await reserved(time, second.reserve(claims(alice, { budget: 100 })))
+  t.match(await time.until(first.reserve(claims(alice, { budget: 1 }))), { unit: 'store' })
+  store.fate = 'ok'
+  await time.pass(11_000)
+  t.match(await time.until(first.reserve(claims(alice, { budget: 1 }))), { unit: 'budget' })
+  await time.until(Promise.all([first.close(), second.close()]))
 })
 
 t.test('what a killed process held comes back when its leases end, and what one gave back at once', async t => {
@@ -312,6 +335,51 @@ t.test('what a killed process held comes back when its leases end, and what one 
   await time.pass(3000)
   t.match(await store.read(['key:alice in_flight'], time.now), [{ spent: 0, held: 0 }])
   await time.until(other.close())
+})
+
+t.test('places that a busy process no longer needs are there for others within a moment', async t => {
+  const time = new VirtualTime()
+  const store = memory()
+  const [busy, other] = [bookOf(t, time, store, { isShared: true }), bookOf(t, time, store, { isShared: true })]
+  const wanted = claims(scopeOf('alice', [], { in_flight: 40 }), { in_flight: 1 })
+  const peak = await time.until(Promise.all(Array.from({ length: 36 }, () => busy.reserve(wanted))))
+  for (const place of peak.splice(2)) busy.settle(place as Reservation)
+  // It goes on with two at once, and is never idle.
+  const goesOn = async (): Promise<void> => {
+    for (let n = 0; n < 40; n++) {
+      await time.pass(10)
+      busy.settle(peak.shift() as Reservation)
+      peak.push(await time.until(busy.reserve(wanted)))
+    }
+  }
+  await goesOn()
+  const found = await time.until(Promise.all(Array.from({ length: 34 }, () => other.reserve(wanted))))
+  t.equal(found.filter(outcome => outcome instanceof Reservation).length, 34)
+  await time.until(Promise.all([busy.close(), other.close()]))
+})
+
+t.test('the end of a process waits for a store that fails, and not for one that hangs', async t => {
+  const alice = scopeOf('alice', [bound('budget', 9, 'day')])
+  for (const [fate, entries] of [
+    ['lost', 1],
+    ['hangs', 0],
+  ] as const) {
+    const time = new VirtualTime()
+    const store = new UnreliableAccounts(memory())
+    const book = bookOf(t, time, store, { isDurable: true, onFault: () => {} })
+    const request = await reserved(time, book.reserve(claims(alice, { budget: 1 })))
+    await time.pass(100)
+    store.fate = fate
+    book.settle(request, { budget: 1 }, record('r1', time.now))
+    const closed = book.close()
+    await time.pass(1000)
+    if (fate === 'lost') store.fate = 'ok'
+    await time.until(closed)
+    t.ok(time.elapsed < 6000)
+    t.equal((await ledgerOf(store)).length, entries)
+    if (fate === 'lost')
+      t.match(await store.read(['key:alice budget day 2026-11-23'], time.now), [{ spent: 1, held: 0 }])
+  }
 })
 
 t.test('a long request keeps what it reserved, as leases are renewed', async t => {
