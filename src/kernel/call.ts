@@ -282,10 +282,7 @@ export class Call extends Slots implements Watched, InFlight {
 
   end(bytes?: Uint8Array | string): void {
     if (this.#closed) return
-    if (bytes === undefined) {
-      this.finish(() => this.request.end())
-      return
-    }
+    if (bytes === undefined) return this.finish(() => this.request.end())
     this.tap?.push(typeof bytes === 'string' ? Buffer.from(bytes) : bytes)
     this.firstByte ??= performance.now()
     this.bytesOut += typeof bytes === 'string' ? Buffer.byteLength(bytes) : bytes.length
@@ -297,15 +294,22 @@ export class Call extends Slots implements Watched, InFlight {
     this.#closed = true
     this.tap?.end()
     const kept = this.tap?.kept
-    const { beforeEnd } = this.chain
-    if (beforeEnd.length > 0) this.after(this.prepareEnd(kept), end)
-    else if (kept === undefined) end()
-    else this.after(kept, end)
+    const last = this.chain.beforeEnd.length === 0 ? end : (): void => this.endAfterStages(end)
+    if (kept === undefined) last()
+    else this.after(kept, last)
   }
 
-  private async prepareEnd(kept: Promise<void> | undefined): Promise<void> {
-    await kept
-    for (const beforeEnd of this.chain.beforeEnd) await beforeEnd(this)
+  /** Waits only if a stage does. */
+  private endAfterStages(end: () => void, from = 0): void {
+    try {
+      for (let at = from; at < this.chain.beforeEnd.length; at++) {
+        const waiting = this.chain.beforeEnd[at]?.(this)
+        if (waiting !== undefined) return this.after(waiting, () => this.endAfterStages(end, at + 1))
+      }
+    } catch (cause) {
+      return this.fail(cause)
+    }
+    end()
   }
 
   private after(kept: Promise<void>, send: () => void): void {
@@ -336,10 +340,7 @@ export class Call extends Slots implements Watched, InFlight {
     const error = cause instanceof GatewayError ? cause : unexpected(cause)
     this.error = error
     this.cancellation.end(error)
-    if (this.begun) {
-      this.breakOff()
-      return
-    }
+    if (this.begun) return this.breakOff()
     if (error.code === 'client_gone') {
       this.#closed = true
       this.request.destroy()
@@ -364,8 +365,7 @@ export class Call extends Slots implements Watched, InFlight {
     const limits = this.generation.plan.limits
     if (this.#stalledSince !== undefined && now - this.#stalledSince > limits.stall) {
       this.error ??= new GatewayError('client_gone', 'The client stopped reading.', { phase: 'client_stall' })
-      this.breakOff()
-      return
+      return this.breakOff()
     }
     if (this.#work !== undefined) this.#work.check(now)
     else if (!this.begun && now - this.started > limits.upload) {
