@@ -29,7 +29,7 @@ export class Account {
   span: Span
   /** The largest sum of what is spent and held. */
   bound: number
-  /** What this process holds, as far as it may count on it: until `leaseEnd`, by the monotonic clock. */
+  /** What this process holds, up to what it may count on, until `leaseEnd`, by the monotonic clock. */
   lease = 0
   leaseEnd = Number.NEGATIVE_INFINITY
   /** Of reservations that are open. */
@@ -56,12 +56,12 @@ export class Account {
   touched = 0
   /** Number of the commit that answered last. */
   heard = 0
-  /** Whether it stands in line for the next commit, and is part of the one under way. */
+  /** Whether it waits for the next commit, and is part of the one under way. */
   dirty = false
   flying = false
   /** The next commit gives it back, although the store is not shared. */
   leaving = false
-  /** Forgotten: whoever still has it asks for a new one. */
+  /** Forgotten: a meter that still has it gets a new one. */
   gone = false
 
   constructor(name: string, unit: Unit, span: Span | undefined, bound: number) {
@@ -81,7 +81,7 @@ export class Account {
     return amount === 0 || (this.lease - this.used - this.reserved - this.kept >= amount && monotonic < this.leaseEnd)
   }
 
-  /** Whether, as far as this process knows, the bound has room for it, apart from what other leases hold. */
+  /** Whether, by what this process knows, the bound has room for it, apart from what other leases hold. */
   allows(amount: number): boolean {
     return this.spent + this.sent + this.used + this.reserved + amount <= this.bound
   }

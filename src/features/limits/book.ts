@@ -18,7 +18,7 @@ interface BookOptions {
   readonly isShared: boolean
   /** Whether what is settled outlives the process. */
   readonly isDurable: boolean
-  /** Told of each commit that failed; it is repeated. */
+  /** Called for each commit that failed; it is repeated. */
   readonly onFault: (error: unknown) => void
 }
 
@@ -220,7 +220,7 @@ export class Book {
     this.#holdings.setTimeZone(timeZone)
   }
 
-  /** Writes everything and gives all leases back, as far as the store answers. */
+  /** Writes everything and gives all leases back, if the store answers. */
   async close(): Promise<void> {
     this.#closed = true
     this.#waiting.close()

@@ -24,7 +24,7 @@ const STEP_MS = 1000
 const STEP_LASTS_MS = 120_000
 
 /**
- * The time of day for leases, which all processes of a store compare: it goes on evenly when the clock jumps, so that a jump
+ * The time of day for leases, which all processes of a store compare: it continues evenly when the clock jumps, so that a jump
  * frees no leases of other processes. A jump that lasts was a correction, and is followed.
  */
 export class SteadyClock {

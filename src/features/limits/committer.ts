@@ -307,7 +307,7 @@ export class Committer {
       account.reserved -= moved
       hold = Math.max(0, Math.min(hold, left) - moved)
     }
-    // What is given back is not used any more, what is asked for not yet.
+    // What is given back is no longer used, what is asked for not yet.
     account.lease = Math.min(left, hold)
     return { account: account.name, bound: account.bound, lease: this.#writer, spend: account.sent, hold }
   }
@@ -344,7 +344,7 @@ export class Committer {
     if (this.#waits) this.#wake()
   }
 
-  /** Windows of a second are over before what nobody uses of them counts as idle. */
+  /** Windows of a second are over before what is unused of them counts as idle. */
   #giveBackSoon(): void {
     if (this.#short.length === 0 || this.#cancelShort !== undefined || this.#closing) return
     this.#cancelShort = this.#clock.after(FORGETS_MS, () => {

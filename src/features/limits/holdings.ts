@@ -15,7 +15,7 @@ const RENEW_MS = 25_000
 export class Holdings {
   readonly #clock: Clock
   readonly #isShared: boolean
-  /** Told of accounts that the next commit is to renew or give back. */
+  /** Called with accounts that the next commit is to renew or give back. */
   readonly #mark: (account: Account) => void
   #windows = new Windows('UTC')
   #meters = new WeakMap<Scope, readonly Meter[]>()

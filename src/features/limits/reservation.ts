@@ -8,7 +8,7 @@ import type { Account, Unit } from './account.js'
  */
 export type Amounts = Readonly<Partial<Record<Unit, number>>>
 
-/** Amounts of scopes. A scope stands in at most one claim of a reservation. */
+/** Amounts of scopes. A scope belongs to at most one claim of a reservation. */
 export interface Claim {
   readonly scopes: readonly Scope[]
   readonly amounts: Amounts

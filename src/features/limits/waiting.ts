@@ -58,7 +58,7 @@ class Line {
     this.#cancelLook?.()
   }
 
-  /** `servedLast`: its key stands behind all others now. */
+  /** `servedLast`: its key is behind all others now. */
   remove(waiter: Waiter, servedLast: boolean): void {
     const waiters = this.#waiters.get(waiter.key) ?? []
     const index = waiters.indexOf(waiter)
