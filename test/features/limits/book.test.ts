@@ -259,6 +259,51 @@ t.test('where the store is away, budgets refuse and other bounds let pass, or as
   await time.until(book.close())
 })
 
+t.test('what waits for the store is bounded: then budgets refuse, and what is lost is reported', async t => {
+  const time = new VirtualTime()
+  const store = new UnreliableAccounts(memory())
+  const faults: unknown[] = []
+  const book = bookOf(t, time, store, { isDurable: true, onFault: fault => faults.push(fault) })
+  const rates = claims(scopeOf('rates', [bound('requests', 1e9, 'total')]), { requests: 1 })
+  const budget = claims(scopeOf('budget', [bound('budget', 1e9, 'total')]), { budget: 1 })
+  const charged = await reserved(time, book.reserve(budget))
+  await reserved(time, book.reserve(rates))
+  store.fate = 'lost'
+  for (let n = 0; n < 60_000; n++) {
+    const request = book.reserve(rates)
+    if (request instanceof Reservation) book.settle(request, { requests: 1 }, record(`r${n}`, time.now))
+  }
+  t.match(book.reserve(budget), { unit: 'store' })
+  book.settle(charged, { budget: 1 }, record('charged', time.now))
+  store.fate = 'ok'
+  for (let n = 0; n < 1000; n++) await time.pass(10)
+  const entries = await ledgerOf(store)
+  const lost = faults.flatMap(fault => /^Error: (\d+) entries of the ledger are lost/.exec(`${fault}`)?.[1] ?? [])
+  t.ok(entries.length >= 50_000 && entries.length < 51_000, `${entries.length}`)
+  t.equal(entries.length + Number(lost[0]), 60_001)
+  t.ok(
+    entries.some(({ id }) => id === 'charged'),
+    'what a budget was charged is not lost',
+  )
+  t.match(await store.read(['key:rates requests total'], time.now), [{ spent: 60_000 }])
+  await reserved(time, book.reserve(budget))
+  await time.until(book.close())
+})
+
+t.test('an entry with a very long name fits the store', async t => {
+  const time = new VirtualTime()
+  const store = memory()
+  const book = bookOf(t, time, store)
+  const alice = scopeOf('alice', [bound('budget', 9, 'day')])
+  const request = await reserved(time, book.reserve(claims(alice, { budget: 1 })))
+  book.settle(request, { budget: 1 }, { ...record('r1', time.now), model: 'm'.repeat(100_000) })
+  await time.pass(100)
+  t.match(await ledgerOf(store), [
+    { id: 'r1', model: 'm'.repeat(256), charges: { 'key:alice budget day 2026-11-23': 1 } },
+  ])
+  await time.until(book.close())
+})
+
 t.test('a store that hangs is waited for two seconds, once', async t => {
   const time = new VirtualTime()
   const store = new UnreliableAccounts(memory())
