@@ -109,7 +109,7 @@ async function perCall(values, call) {
   return times.sort((one, other) => one - other)[times.length >> 1]
 }
 
-/** Starts of gateways on both stores in turn, so that whatever else the machine does meets both. */
+/** Starts of gateways on both stores in turn, so that the load of the machine meets both. */
 async function starts(full, empty) {
   const times = { full: [], empty: [] }
   for (let at = 0; at < STARTS; at++) {
