@@ -32,7 +32,7 @@ export interface Hook {
 }
 
 /** What features keep with a task until they have heard of its end. */
-export interface Notes {
+interface Notes {
   /** Id of the submit that they belong to. */
   readonly submit: string
   /** By feature. */
