@@ -5,11 +5,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { GatewayError } from '../../src/core/errors.js'
+import type { StoredRecord } from '../../src/core/store.js'
+import type { Kernel } from '../../src/kernel/kernel.js'
 import type { Stage } from '../../src/kernel/stages.js'
 import type { TaskEnd } from '../../src/kernel/task-end.js'
 import { CALLER, startTestGateway, type TestGateway } from '../helpers/gateway.js'
 import { Journal } from '../helpers/journal.js'
 import { meter, withFeature } from '../helpers/metered.js'
+import { turn } from '../helpers/raw-upstream.js'
 import { compatible, startTaskUpstream, type TaskScript, type TaskUpstream } from '../helpers/task-upstream.js'
 
 /** A submit passes the gates, and a feature that keeps something with the task hears once of its end. */
@@ -32,6 +35,7 @@ interface Staged extends ReturnType<typeof meter> {
   readonly ups: readonly TaskUpstream[]
   readonly ends: Journal<TaskEnd>
   submit(): Promise<string>
+  record(id: string): Promise<StoredRecord | undefined>
 }
 
 /** `more`: of the stage. `settle`: what the feature does with an end. */
@@ -45,6 +49,7 @@ async function staged(
   for (const [index, script] of scripts.entries())
     ups.push(await startTaskUpstream(test, script, `127.0.0.${index + 1}`))
   const ends = new Journal<TaskEnd>('ends of tasks')
+  let repository: Kernel['tasks']['repository'] | undefined
   const metered = meter()
   const stage: Stage = {
     ...metered.stage,
@@ -56,12 +61,15 @@ async function staged(
   }
   const features = withFeature({
     name: 'meter',
-    open: () => ({
-      async onTaskEnd(end) {
-        ends.push(end)
-        settle(end)
-      },
-    }),
+    open(kernel) {
+      repository = kernel.tasks.repository
+      return {
+        async onTaskEnd(end) {
+          ends.push(end)
+          settle(end)
+        },
+      }
+    },
     compile: ({ route }) => (route?.task === undefined ? undefined : stage),
   })
   const gateway = await startTestGateway(test, yamlOf(ups, '{ type: file }'), { features })
@@ -69,7 +77,8 @@ async function staged(
     const answer = await gateway.request('/v1/videos', { body: BODY })
     return (answer.json() as { id: string }).id
   }
-  return { ...metered, gateway, ups, ends, submit }
+  const record = async (id: string) => await repository?.record('video', 'caller', id)
+  return { ...metered, gateway, ups, ends, submit, record }
 }
 
 t.test('a task is accepted by one attempt, and its end is reported with what was kept', async t => {
@@ -118,12 +127,20 @@ t.test('where every gate is shut there is no task', async t => {
 
 t.test('an end is reported again until it is settled, and then never more', async t => {
   let times = 0
-  const { ends, submit, gateway } = await staged(t, [DONE], {}, () => {
+  const { ends, submit, gateway, record } = await staged(t, [DONE], {}, () => {
     if (++times === 1) throw new GatewayError('unavailable', 'The store is away.')
   })
-  await submit()
+  const id = await submit()
   const [first, second] = await ends.count(2)
   t.same(first, second)
+  // What the feature kept is forgotten then, and no process looks at the task again.
+  let found = await record(id)
+  for (let tries = 0; tries < 1000 && found?.due !== undefined; tries++) {
+    await turn()
+    found = await record(id)
+  }
+  t.match(found, { due: undefined, key: id })
+  t.notMatch(Buffer.from(found?.value ?? []).toString(), '"notes"')
   await gateway.gateway.close()
   t.equal(ends.items.length, 2)
 })
@@ -175,12 +192,26 @@ t.test(
     const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }
     const answer = await fetch(`${first.origin}/v1/videos`, { method: 'POST', headers, body: JSON.stringify(BODY) })
     const { id } = (await answer.json()) as { id: string }
+    // Another one is being submitted when the process is killed.
+    upstream.script = () => 'hang'
+    const body = JSON.stringify(BODY)
+    const lost = fetch(`${first.origin}/v1/videos`, { method: 'POST', headers, body }).catch(() => undefined)
+    await upstream.requests.count(2, ({ method }) => method === 'POST')
     const gone = once(first.child, 'exit')
     first.child.kill('SIGKILL')
-    await gone
+    await Promise.all([gone, lost])
     upstream.script = compatible({ status: 'completed', progress: 100 })
     const second = await live(t, file)
-    t.match(await second.ends.count(1), [{ id, submit: id, state: 'succeeded', kept: { number: 1 } }])
+    const both = await second.ends.count(2)
+    const kept = { number: 1 }
+    t.match(
+      both.find(one => one.id === id),
+      { submit: id, state: 'succeeded', kept },
+    )
+    t.match(
+      both.find(one => one.id !== id),
+      { state: 'failed', code: 'submit_unconfirmed', kept },
+    )
     t.equal(first.ends.items.length, 0)
   },
 )
