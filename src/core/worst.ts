@@ -1,5 +1,5 @@
 import type { AmountPaths, Demand } from './amounts.js'
-import type { Price, Tariff } from './bounds.js'
+import type { Price, PriceUnit, Tariff } from './bounds.js'
 import { costOf, type Units, worstCost } from './cost.js'
 
 /** Tokens of an answer whose length nothing bounds: no request, no model and no limit. */
@@ -44,12 +44,12 @@ export function writesText(paths: AmountPaths | undefined): boolean {
 /** What the request itself says of what it takes beside tokens. */
 export function otherUnits(demand: Demand, price: Price | undefined, images: number): Units {
   const { characters, searches, seconds, heard, requests } = demand
-  return {
-    ...(images > 0 && { image: images }),
-    ...(characters > 0 && { character: characters }),
-    ...(seconds > 0 && { video_second: seconds }),
-    ...(searches > 0 && price?.search !== undefined && { search: searches }),
-    ...(heard > 0 && price?.audio_second !== undefined && { audio_second: heard }),
-    ...(price?.request !== undefined && { request: requests }),
-  }
+  const units: Partial<Record<PriceUnit, number>> = {}
+  if (images > 0) units.image = images
+  if (characters > 0) units.character = characters
+  if (seconds > 0) units.video_second = seconds
+  if (searches > 0 && price?.search !== undefined) units.search = searches
+  if (heard > 0 && price?.audio_second !== undefined) units.audio_second = heard
+  if (price?.request !== undefined) units.request = requests
+  return units
 }

@@ -50,7 +50,7 @@ export function usedBy(ended: Ended): Used {
   const likely = { ...demand, heard: Math.ceil(demand.heard * LIKELY_SOUND) }
   const others = isAnswered ? otherUnits(likely, price, images) : {}
   if (usage !== undefined) {
-    const units = { ...others, ...unitsOf(usage, price) }
+    const units = Object.assign(others, unitsOf(usage, price))
     return { units, tokens: tokensOf(usage), cost: costOf(units, price), isEstimated: false }
   }
   const input = Math.min(demand.likelyInput, worst.input)

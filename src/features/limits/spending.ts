@@ -33,6 +33,8 @@ interface Taken {
   readonly debt: TaskDebt | undefined
 }
 
+type Draft = { -readonly [Member in keyof Omit<LedgerRecord, 'charges'>]: LedgerRecord[Member] }
+
 const NO_SCOPES: readonly Scope[] = []
 const NOBODY: Pick<CallerPolicy, 'scopes'> = { scopes: NO_SCOPES }
 
@@ -86,12 +88,16 @@ export class Spending {
     }
     const { usage, isSent, call, isFurther } = attempt
     const used = usedBy({
-      ...{ demand, worst, usage, isSent, outcome },
+      demand,
+      worst,
+      usage,
+      isSent,
+      outcome,
       paths: this.#route.protocol?.amounts,
       price: this.#isFree ? undefined : attempt.exchange.tariff?.price,
       elsewhere: isFurther ? 0 : (call.get(FURTHER) ?? 0),
     })
-    const isUsed = used.tokens > 0 || used.cost > 0 || Object.keys(used.units).length > 0
+    const isUsed = used.tokens > 0 || used.cost > 0 || hasAny(used.units)
     const record = isUsed ? this.#record(attempt, used, outcome) : undefined
     this.#book.settle(reservation, { requests: isSent ? 1 : 0, tokens: used.tokens, budget: used.cost }, record)
   }
@@ -173,23 +179,25 @@ export class Spending {
 
   #record(attempt: AttemptView, used: Used, { phase }: Outcome): Omit<LedgerRecord, 'charges'> {
     const { call, exchange, number } = attempt
-    const group = call.caller?.policy?.group
-    return {
+    const { upstream, model, tariff } = exchange
+    const record: Draft = {
       id: `${call.id}/${number}`,
       at: Date.now(),
       key: call.key,
-      ...(group !== undefined && { group }),
       model: call.model,
-      ...(exchange.model !== call.model && { target: exchange.model }),
-      upstream: exchange.upstream.name,
+      upstream: upstream.name,
       route: this.#route.id,
       units: used.units,
       cost: used.cost,
-      ...(exchange.tariff?.price === undefined && { unpriced: true as const }),
-      ...(used.isEstimated && { estimated: true as const }),
       outcome: phase,
       generation: call.generation.number,
     }
+    const group = call.caller?.policy?.group
+    if (group !== undefined) record.group = group
+    if (model !== call.model) record.target = model
+    if (tariff?.price === undefined) record.unpriced = true
+    if (used.isEstimated) record.estimated = true
+    return record
   }
 }
 
@@ -200,4 +208,9 @@ function smaller(one: number | undefined, other: number | undefined): number | u
 
 function scopesOf(claims: readonly Claim[]): readonly Scope[] {
   return claims.flatMap(({ scopes, amounts }) => (amounts.budget === undefined ? [] : scopes))
+}
+
+function hasAny(units: object): boolean {
+  for (const _ in units) return true
+  return false
 }
