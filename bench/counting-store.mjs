@@ -1,4 +1,4 @@
-// A store that several gateways might share, as far as they know: in memory, and counting the calls of its accounts. The
+// A store that several gateways might share, for all they know: in memory, and counting the calls of its accounts. The
 // count goes into the file that `count` of its options names, each time that it has changed.
 import { writeFileSync } from 'node:fs'
 import { MemoryStore } from '../dist/stores/memory.js'

@@ -224,7 +224,7 @@ t.test('a secret ends with the key that had it made, or what that key may do', a
     return status(t, gateway, value)
   }
   const secret = 'secret: { env: CALLER_KEY }'
-  t.equal(await reload(`caller: { ${secret}, models: [other] }`), 404, 'the model is not allowed any more')
+  t.equal(await reload(`caller: { ${secret}, models: [other] }`), 404, 'the model is no longer allowed')
   t.equal(await reload(`caller: { ${secret}, disabled: true }`), 401)
   t.equal(await reload(`caller: { ${secret}, expires: 2020-01-01 }`), 401)
   t.equal(await reload('caller: { secret: { env: OTHER_KEY } }'), 401, 'a key of that name, but another one')

@@ -114,7 +114,7 @@ models: { m: up }
   t.equal(blocks.header('anthropic-ratelimit-requests-remaining'), '1')
   t.match(blocks.header('anthropic-ratelimit-requests-reset'), /^\d{4}-.*Z$/)
   const models = await gateway.request('/v1/models')
-  t.equal(models.header('x-ratelimit-remaining-requests'), '1', 'lists of models are no requests')
+  t.equal(models.header('x-ratelimit-remaining-requests'), '1', 'a list of models does not count')
   t.equal((await gateway.request('/v1/embeddings', { body: {} })).header('x-ratelimit-remaining-requests'), '0')
   const last = await gateway.chat()
   t.equal(last.status, 429)
