@@ -24,7 +24,7 @@ export interface AdminHost {
   drain(): void
   /** For each scope, where its bounds stand. Rejects with the store's error. */
   limits(scopes: readonly Scope[]): Promise<readonly (readonly ShownLimit[])[]>
-  /** Tasks behind a cursor, at most so many; undefined for a text that is no cursor. */
+  /** Tasks behind a cursor, at most so many; undefined where the text is not a cursor. */
   tasks(filter: TaskQuery, limit: number, after: string | undefined): Promise<Page<Task> | undefined>
 }
 

@@ -238,7 +238,7 @@ t.test('where the store is away, budgets refuse and other bounds let pass, or as
   for (let n = 0; n < 3; n++) {
     const request = await reserved(time, book.reserve([{ scopes: [rates, open], amounts: one }]))
     book.settle(request, one, record(`r${n}`, time.now))
-    t.equal(book.flushed(), undefined, 'nobody waits for a store that is away')
+    t.equal(book.flushed(), undefined, 'no one waits for a store that is away')
   }
   t.match(book.reserve(claims(rates, one)), { unit: 'requests' }, 'what this process knows of is not passed')
   t.match(book.reserve(claims(open, one)), { unit: 'budget' })
@@ -555,7 +555,7 @@ t.test('places that come free go to those who wait, at once', async t => {
   const more = book.wait('alice', wanted, 60_000)
   await time.pass(10)
   await time.until(book.close())
-  t.match(await more, { unit: 'in_flight' }, 'a book that is closed lets nobody wait')
+  t.match(await more, { unit: 'in_flight' }, 'a closed book lets no one wait')
 })
 
 t.test('a task is held by the store, survives its process, and is settled once by another one', async t => {
@@ -619,7 +619,7 @@ t.test('what was settled is in the store when the flush resolves', async t => {
   await time.until(book.close())
 })
 
-t.test('what nobody uses is forgotten', async t => {
+t.test('unused accounts are forgotten', async t => {
   const time = new VirtualTime()
   const store = memory()
   const book = bookOf(t, time, store, { isShared: true })

@@ -23,7 +23,7 @@ export class VirtualTime {
     return this.start + this.elapsed
   }
 
-  /** `ahead`: of the time of day; it may change. `state`: a stopped process runs its timers when it goes on, a dead one never. */
+  /** `ahead`: of the time of day; it may change. `state`: a stopped process runs its timers when it continues, a dead one never. */
   clock(ahead = 0): Clock & { ahead: number; state: 'runs' | 'stopped' | 'dead' } {
     const clock = {
       ahead,
