@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
-import { frame, textFrame } from '../../src/wire/frames.js'
+import { closeFrame, frame, textFrame } from '../../src/wire/frames.js'
 import { kernelHolds, knowsQueues } from '../helpers/kernel-queues.js'
 import { type End, open, startRealtime } from '../helpers/realtime.js'
 
@@ -72,3 +72,22 @@ async function talks(test: Pick<typeof t, 'same'>, client: End, server: End): Pr
   server.send(textFrame('so am I', false))
   test.same(await client.texts.count(1), ['so am I'])
 }
+
+const SESSIONS = 24
+const TEXTS = 300
+
+t.test('many upstreams say much at once: all of it passes in order, and so do the ends of their sessions', async t => {
+  const stage = await startRealtime(t)
+  const sessions: { readonly client: End; readonly server: End }[] = []
+  for (let at = 0; at < SESSIONS; at++) sessions.push(await open(t, stage))
+  const said = sessions.map((_, at) => Array.from({ length: TEXTS }, (_, n) => `${at} ${n} ${'x'.repeat(8000)}`))
+  for (const [at, { server }] of sessions.entries()) {
+    for (const text of said[at] ?? []) server.send(textFrame(text, false))
+    server.send(closeFrame(1000, 'done', false))
+  }
+  for (const [at, { client }] of sessions.entries()) {
+    const heard = await client.texts.count(TEXTS)
+    t.ok(heard.join() === said[at]?.join(), `session ${at} hears every text in order`)
+    t.same(await client.closes.count(1), [{ code: 1000, reason: 'done' }])
+  }
+})

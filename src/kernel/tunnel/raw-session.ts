@@ -1,6 +1,7 @@
 import type { Duplex } from 'node:stream'
 import { GatewayError } from '../../core/errors.js'
 import { closeFrame, pingFrame, textFrame } from '../../wire/frames.js'
+import type { Worker } from '../event-loop-shares.js'
 import {
   ABNORMAL,
   CLOSING_TIMEOUT_MS,
@@ -53,6 +54,9 @@ export class RawSession implements Session {
   #fault: Fault | undefined
   /** The client takes less than the upstream sends, which waits. */
   #isFull = false
+  /** What the upstream said and waits for its turn, because many upstreams say much at once. */
+  #rest: Buffer | undefined
+  readonly #share: Worker = { isWaiting: false, turn: () => this.takeTurn() }
   /** When the session began to end. */
   #closingSince = 0
   /** When a message last began; whether one has since the session was last looked after. */
@@ -78,7 +82,7 @@ export class RawSession implements Session {
     this.#client.on('close', () => this.clientEnded())
     this.#client.on('drain', () => {
       this.#isFull = false
-      upstream.resume()
+      if (this.#rest === undefined) upstream.resume()
     })
     upstream.on('data', (bytes: Buffer) => this.fromUpstream(bytes))
     upstream.on('drain', () => this.#client.resume())
@@ -102,6 +106,28 @@ export class RawSession implements Session {
   }
 
   private fromUpstream(bytes: Buffer): void {
+    if (this.#rest === undefined && !this.#context.call.kernel.turns.tryRun(this.#share, bytes.length)) {
+      this.#rest = bytes
+      this.#upstream.pause()
+      return
+    }
+    this.passRest()
+    this.passDown(bytes)
+  }
+
+  private takeTurn(): void {
+    if (this.#rest === undefined || this.#state === 'over') return
+    this.passRest()
+    if (!this.#isFull) this.#upstream.resume()
+  }
+
+  private passRest(): void {
+    const rest = this.#rest
+    this.#rest = undefined
+    if (rest !== undefined) this.passDown(rest)
+  }
+
+  private passDown(bytes: Buffer): void {
     this.#upstreamSide.active = true
     const fits = this.#down.push(bytes)
     if (this.#down.reader.stopped) this.stopped('upstream')
@@ -231,6 +257,7 @@ export class RawSession implements Session {
 
   private upstreamEnded(): void {
     if (this.#upstreamSide.gone) return
+    this.passRest()
     this.#upstreamSide.gone = true
     const { call } = this.#context
     if (this.#state === 'open' && !this.#down.reader.closed) {
