@@ -9,7 +9,7 @@ import { Holdings } from './holdings.js'
 import { makeEntry } from './ledger-entry.js'
 import { type Amounts, type Claim, type Meter, Reservation, type Shortage } from './reservation.js'
 import { awayOf, isClosed, shortageOf } from './shortage.js'
-import { type Standing, standingOf } from './standing.js'
+import { type Standing, standingHere, standingOf, tightestOf } from './standing.js'
 import { WaitingRoom } from './waiting.js'
 
 interface BookOptions {
@@ -124,13 +124,15 @@ export class Book {
     return this.#isDurable ? this.#committer.flushed() : undefined
   }
 
-  /** What this process knows, without asking the store. */
+  /** What this process knows of all bounds, without asking the store. */
   standing(scopes: readonly Scope[]): readonly Standing[] {
     const now = this.#clock.now()
-    return this.#metersOf(scopes).map(meter => {
-      const account = this.#holdings.current(meter, now)
-      return standingOf(meter, account, account.spentHere, account.others + account.reserved)
-    })
+    return this.#metersOf(scopes).map(meter => standingHere(meter, this.#holdings.current(meter, now)))
+  }
+
+  /** Of the bounds of one unit, the one that leaves least room, as far as this process knows. */
+  tightest(scopes: readonly Scope[], unit: Meter['unit']): Standing | undefined {
+    return tightestOf(this.#holdings, scopes, unit, this.#clock.now())
   }
 
   /** The same with what the store says now. What a commit changes meanwhile is as the commit said. */
@@ -151,7 +153,7 @@ export class Book {
         const account = accounts[at] as Account
         const tally = tallies[at]
         if (tally === undefined || isQuiet[at] !== true) {
-          return standingOf(meter, account, account.spentHere, account.others + account.reserved)
+          return standingHere(meter, account)
         }
         const others = Math.max(0, tally.held - account.lease)
         return standingOf(meter, account, tally.spent + account.used, others + account.reserved)

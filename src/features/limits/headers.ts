@@ -2,14 +2,7 @@ import type { Family } from '../../core/errors.js'
 import type { Plan } from '../../core/plan.js'
 import type { RateLimitsConfig } from '../../core/rate-limits-config.js'
 import { duration, moment } from '../../kernel/translate/rate-limits.js'
-
-/** The bound that leaves least room, of one kind. */
-export interface Tightest {
-  readonly limit: number
-  readonly remaining: number
-  /** When it is whole again, milliseconds since the epoch; undefined: never. */
-  readonly reset: number | undefined
-}
+import type { Standing } from './standing.js'
 
 type Names = {
   readonly limit: string
@@ -51,17 +44,17 @@ function namesOf(declared: RateLimitsConfig, of: 'requests' | 'tokens'): Names |
  * Adds the headers of a bound to a flat name, value list. An upstream's own stay where it leaves less room than the bound;
  * otherwise they are replaced.
  */
-export function addLimit(headers: string[], names: Names, { limit, remaining, reset }: Tightest, now: number): void {
+export function addLimit(headers: string[], names: Names, { amount, left, endsAt }: Standing, now: number): void {
   const theirs = headers.indexOf(names.remaining)
   if (theirs >= 0) {
-    const left = Number(headers[theirs + 1])
-    if (left >= 0 && left < remaining) return
+    const theirLeft = Number(headers[theirs + 1])
+    if (theirLeft >= 0 && theirLeft < left) return
     remove(headers, names)
   }
-  headers.push(names.limit, String(limit), names.remaining, String(Math.max(0, remaining)))
-  if (reset === undefined) return
-  const left = Math.max(0, reset - now)
-  headers.push(names.reset, names.form === 'duration' ? duration(left) : moment(now + left))
+  headers.push(names.limit, String(amount), names.remaining, String(left))
+  if (endsAt === undefined) return
+  const wait = Math.max(0, endsAt - now)
+  headers.push(names.reset, names.form === 'duration' ? duration(wait) : moment(now + wait))
 }
 
 function remove(headers: string[], { limit, remaining, reset }: Names): void {

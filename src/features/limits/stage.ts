@@ -4,10 +4,9 @@ import type { Call } from '../../kernel/call.js'
 import type { Stage } from '../../kernel/stages.js'
 import { Admission } from './admission.js'
 import type { Book } from './book.js'
-import { addLimit, type LimitHeaders, limitHeaders, type Tightest } from './headers.js'
+import { addLimit, type LimitHeaders, limitHeaders } from './headers.js'
 import { metersOf } from './meters.js'
 import { Spending } from './spending.js'
-import type { Standing } from './standing.js'
 
 /** The stage of a route of a plan that has limits, prices or groups. */
 export function limitsStage(plan: Plan, route: Route | undefined, book: Book): Stage {
@@ -45,15 +44,9 @@ function addHeaders(call: Call, headers: string[], book: Book, families: Readonl
   const names = families.get(call.family)
   if (names === undefined || !meters.hasRates) return
   const now = Date.now()
-  const standing = book.standing(meters.scopes)
   for (const unit of ['requests', 'tokens'] as const) {
-    const [known, tightest] = [names[unit], tightestOf(standing, unit)]
+    const known = names[unit]
+    const tightest = known && book.tightest(meters.scopes, unit)
     if (known !== undefined && tightest !== undefined) addLimit(headers, known, tightest, now)
   }
-}
-
-function tightestOf(standing: readonly Standing[], unit: Standing['unit']): Tightest | undefined {
-  let found: Standing | undefined
-  for (const one of standing) if (one.unit === unit && (found === undefined || one.left < found.left)) found = one
-  return found && { limit: found.amount, remaining: found.left, reset: found.endsAt }
 }

@@ -1,5 +1,6 @@
 import type { Bound, Scope } from '../../core/bounds.js'
 import type { Account } from './account.js'
+import type { Holdings } from './holdings.js'
 import type { Meter } from './reservation.js'
 
 /** Where a bound stands. Amounts are whole numbers, of budgets in millionths of a USD. */
@@ -22,4 +23,31 @@ export function standingOf(meter: Meter, account: Account, used: number, reserve
   const left = Math.max(0, amount - used - reserved)
   const isEndless = meter.window === undefined || meter.window === 'total'
   return { scope, unit, bound, amount, used, reserved, left, endsAt: isEndless ? undefined : account.span.end }
+}
+
+/** As this process knows it. */
+export function standingHere(meter: Meter, account: Account): Standing {
+  return standingOf(meter, account, account.spentHere, account.others + account.reserved)
+}
+
+/** Of the bounds of one unit, the one that leaves least room; undefined where the scopes have none. */
+export function tightestOf(
+  holdings: Holdings,
+  scopes: readonly Scope[],
+  unit: Meter['unit'],
+  now: number,
+): Standing | undefined {
+  let found: { readonly meter: Meter; readonly account: Account } | undefined
+  let least = 0
+  for (const scope of scopes) {
+    for (const meter of holdings.metersOf(scope)) {
+      if (meter.unit !== unit) continue
+      const account = holdings.current(meter, now)
+      const left = meter.amount - account.spentHere - account.others - account.reserved
+      if (found !== undefined && left >= least) continue
+      found = { meter, account }
+      least = left
+    }
+  }
+  return found && standingHere(found.meter, found.account)
 }
