@@ -26,6 +26,8 @@ const MAX_CHANGES = 512
 const MAX_SETTLED = 512
 /** Each of them changes two leases of each of its accounts. */
 const MAX_TRANSFERS = 8
+/** So many commits may follow each other at once after a pause: requests that come one by one do not wait for the pace. */
+const MAX_BURST = 20
 /** Records that wait for the store. When there are as many, budgets refuse, and what else passes has no record. */
 const MAX_WAITING = 50_000
 
@@ -73,7 +75,8 @@ export class Committer {
   readonly #writer: string = randomUUID()
   #number = 0
   #flight: Flight | undefined
-  #started = Number.NEGATIVE_INFINITY
+  /** From when on commits are at the pace again: each that begins takes one step of it. */
+  #paced = Number.NEGATIVE_INFINITY
   #cancelNext: (() => void) | undefined
   #cancelPatience: (() => void) | undefined
   #cancelShort: (() => void) | undefined
@@ -183,7 +186,7 @@ export class Committer {
   #wake(): void {
     if (this.#flight !== undefined || this.#cancelNext !== undefined || this.#closing) return
     const isMuch = this.#settled.length >= MAX_SETTLED || this.#dirty.length >= MAX_CHANGES
-    const wait = isMuch ? 0 : this.#started + PACE_MS - this.#clock.monotonic()
+    const wait = isMuch ? 0 : this.#paced - MAX_BURST * PACE_MS - this.#clock.monotonic()
     if (wait > 0 || isMuch) {
       this.#cancelNext = this.#clock.after(wait, this.#send)
       return
@@ -200,7 +203,7 @@ export class Committer {
     const flight = this.#build()
     if (flight === undefined) return
     this.#flight = flight
-    this.#started = flight.sent
+    this.#paced = Math.max(this.#paced, flight.sent) + PACE_MS
     void this.#try(flight)
   }
 
