@@ -11,6 +11,7 @@ import type { Spool } from '../stores/spool.js'
 import type { HttpExchange } from '../transport/exchange.js'
 import { sumOfUsage } from '../wire/usage.js'
 import { addDroppedHeader, errorHeaders } from './answer-head.js'
+import type { AttemptUsage } from './attempt-usage.js'
 import type { Body } from './body.js'
 import { Cancellation } from './cancellation.js'
 import type { Generation } from './generation.js'
@@ -28,15 +29,6 @@ export interface CallHooks {
   readonly beforeEnd: readonly ((call: Call) => void | Promise<void>)[]
   readonly settle: readonly ((call: Call) => void)[]
   readonly record: readonly ((call: Call) => void)[]
-}
-
-/** What one of the attempts of a call has used so far. */
-export interface AttemptUsage {
-  /** The one that began before it. */
-  readonly before: AttemptUsage | undefined
-  /** Counts up from 1. */
-  readonly number: number
-  readonly usage: Usage | undefined
 }
 
 /**
@@ -282,10 +274,11 @@ export class Call extends Slots implements Watched, InFlight {
 
   end(bytes?: Uint8Array | string): void {
     if (this.#closed) return
-    if (bytes === undefined) return this.finish(() => this.request.end())
-    this.tap?.push(typeof bytes === 'string' ? Buffer.from(bytes) : bytes)
-    this.firstByte ??= performance.now()
-    this.bytesOut += typeof bytes === 'string' ? Buffer.byteLength(bytes) : bytes.length
+    if (bytes !== undefined) {
+      this.tap?.push(typeof bytes === 'string' ? Buffer.from(bytes) : bytes)
+      this.firstByte ??= performance.now()
+      this.bytesOut += typeof bytes === 'string' ? Buffer.byteLength(bytes) : bytes.length
+    }
     if (!this.#closed) this.finish(() => this.request.end(bytes))
   }
 
@@ -304,10 +297,13 @@ export class Call extends Slots implements Watched, InFlight {
     try {
       for (let at = from; at < this.chain.beforeEnd.length; at++) {
         const waiting = this.chain.beforeEnd[at]?.(this)
-        if (waiting !== undefined) return this.after(waiting, () => this.endAfterStages(end, at + 1))
+        if (waiting === undefined) continue
+        this.after(waiting, () => this.endAfterStages(end, at + 1))
+        return
       }
     } catch (cause) {
-      return this.fail(cause)
+      this.fail(cause)
+      return
     }
     end()
   }
@@ -340,15 +336,15 @@ export class Call extends Slots implements Watched, InFlight {
     const error = cause instanceof GatewayError ? cause : unexpected(cause)
     this.error = error
     this.cancellation.end(error)
-    if (this.begun) return this.breakOff()
-    if (error.code === 'client_gone') {
+    if (this.begun) this.breakOff()
+    else if (error.code === 'client_gone') {
       this.#closed = true
       this.request.destroy()
-      return
+    } else {
+      // Of an upload that has begun `begin` sees to the rest.
+      if (!this.request.complete && this.upload === undefined) this.request.linger()
+      this.answer(error.status, errorBody(error, this.family, this.id), errorHeaders(error, this.request))
     }
-    // Of an upload that has begun `begin` sees to the rest.
-    if (!this.request.complete && this.upload === undefined) this.request.linger()
-    this.answer(error.status, errorBody(error, this.family, this.id), errorHeaders(error, this.request))
   }
 
   /** Breaks the transfer off: the only honest end of an answer that has begun and has no error of its own. */
@@ -365,9 +361,8 @@ export class Call extends Slots implements Watched, InFlight {
     const limits = this.generation.plan.limits
     if (this.#stalledSince !== undefined && now - this.#stalledSince > limits.stall) {
       this.error ??= new GatewayError('client_gone', 'The client stopped reading.', { phase: 'client_stall' })
-      return this.breakOff()
-    }
-    if (this.#work !== undefined) this.#work.check(now)
+      this.breakOff()
+    } else if (this.#work !== undefined) this.#work.check(now)
     else if (!this.begun && now - this.started > limits.upload) {
       this.fail(new GatewayError('request_timeout', 'The request did not arrive in time.', { phase: 'upload' }))
     }
