@@ -38,6 +38,8 @@ function amountText(amount: number): string {
 /** A whole number of `10^-places`, with at least two places unless it is whole. */
 function decimal(parts: number, places: number): string {
   const digits = String(parts).padStart(places + 1, '0')
-  const [whole, fraction] = [digits.slice(0, -places), digits.slice(-places).replace(/0+$/, '')]
+  let end = digits.length
+  while (end > digits.length - places && digits[end - 1] === '0') end--
+  const [whole, fraction] = [digits.slice(0, -places), digits.slice(-places, end)]
   return fraction === '' ? whole : `${whole}.${fraction.padEnd(2, '0')}`
 }

@@ -293,8 +293,11 @@ async function compare(fast: Rig, node: Rig, { text, cuts }: Input): Promise<voi
   deepEqual(by.seen, reference.seen.slice(0, by.seen.length))
   // Behind the last request of a connection the fast path reads nothing more; node:http may serve or refuse what it has read.
   if (!/^connection: close\r\n/im.test(by.answers.at(-1) ?? '')) {
-    equal(by.seen.length, reference.seen.length)
     equal(by.refused, reference.refused)
+    // A request that cannot be read to its end may be refused before or behind its head.
+    const counted = ({ seen }: Outcome): number =>
+      by.refused ? seen.filter(({ body }) => body !== undefined).length : seen.length
+    equal(counted(by), counted(reference))
   }
   compareAnswers(by, reference)
 }
