@@ -22,7 +22,7 @@ export interface AdminHost {
   reload(): Promise<{ readonly isValid: boolean; readonly problems: readonly Problem[] }>
   /** Finishes what is open and ends the process. */
   drain(): void
-  /** For each scope, where its bounds stand. Rejects with the store's error. */
+  /** For each scope, its bounds and how much of them is used. Rejects with the store's error. */
   limits(scopes: readonly Scope[]): Promise<readonly (readonly ShownLimit[])[]>
   /** Tasks behind a cursor, at most so many; undefined where the text is not a cursor. */
   tasks(filter: TaskQuery, limit: number, after: string | undefined): Promise<Page<Task> | undefined>

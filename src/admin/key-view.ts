@@ -17,7 +17,7 @@ export const TERMS: Readonly<Record<string, Schema>> = {
   strict: FLAG,
 }
 
-/** A key as the API tells it: never its secret. */
+/** A key as the API shows it: never its secret. */
 export const KEY: Schema = objectOf(
   {
     name: TEXT,

@@ -4,7 +4,7 @@ import type { AdminHost } from './host.js'
 /** JSON Schema, as OpenAPI 3.1 has it. */
 export type Schema = JsonObject
 
-/** One endpoint: the table of these is what the router serves, and what the OpenAPI document tells. */
+/** One endpoint: the table of these is what the router serves, and what the OpenAPI document describes. */
 export interface AdminRoute {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   /** `/admin/keys/{name}` */
@@ -28,7 +28,7 @@ export interface AdminRequest {
   readonly body: JsonObject
 }
 
-/** What a client of the admin API is told: `{ "error": { "type", "message" } }`. */
+/** What a client of the admin API gets: `{ "error": { "type", "message" } }`. */
 export class AdminError extends Error {
   override readonly name = 'AdminError'
   readonly status: number

@@ -21,7 +21,7 @@ export interface LedgerRecord {
   readonly cost: number
   /** Whether no price was known. */
   readonly unpriced?: true
-  /** Whether units were counted here because the upstream did not tell them. */
+  /** Whether units were counted here because the upstream did not report them. */
   readonly estimated?: true
   /** `ok`, `cancelled`, or the phase in which the attempt failed. */
   readonly outcome: string

@@ -296,7 +296,7 @@ export interface Protocol {
   readonly usage: UsagePaths | undefined
   /** Absent: an answer may have any length. */
   readonly amounts?: AmountPaths
-  /** Headers that tell clients of their rate limits. */
+  /** Headers in which clients see their rate limits. */
   readonly rateLimits?: RateLimitsConfig
   readonly vectors: VectorRule | undefined
   /** What a tunnel reads of the messages that pass. */

@@ -14,7 +14,7 @@ export interface Spent {
   /** Attempts that failed, after which another one may have answered. */
   readonly failed: number
   readonly cost: number
-  /** Of that, cost of units that were counted here because the upstream did not tell them. */
+  /** Of that, cost of units that were counted here because the upstream did not report them. */
   readonly estimated: number
   /** Entries without a price. */
   readonly unpriced: number

@@ -28,7 +28,7 @@ const KEY_FAULTS = {
   terms: 'a key of the store is refused: its terms do not fit the file',
 } as const
 
-/** Whether the keys of a store have limits, and the file has none. A store that is away tells later. */
+/** Whether the keys of a store have limits, and the file has none. A store that is away is asked again later. */
 export async function needsCounting(plan: Plan, store: Store): Promise<boolean> {
   if (isCounting(plan) || plan.store.type === 'memory') return false
   const revision = await readRevision(store).catch(() => undefined)

@@ -5,7 +5,7 @@ import { JsonValues } from './json-values.js'
 
 /** Smaller bodies are parsed at once. */
 const SMALL_BYTES = 4096
-/** A shorter string counts by its bytes, whatever it is. */
+/** A shorter string counts by its bytes, media or not. */
 const MIN_MEDIA_BYTES = 8192
 /** The most tokens that one image, sound or document in a body is reserved with, and what it most likely is. */
 const MEDIA_TOKENS = 16_384

@@ -5,7 +5,7 @@ import { AdminError, type AdminRoute, objectOf, TEXT } from '../route.js'
 
 /** Parts with entries by name, of which there may be very many. */
 const SECTIONS = ['keys', 'upstreams', 'models', 'routes'] as const satisfies readonly (keyof Config)[]
-/** What the gateway ships is not told. */
+/** What the gateway ships is not listed. */
 const LEFT_OUT = ['protocols', 'resource_kinds', 'task_kinds', 'schemas'] as const satisfies readonly (keyof Config)[]
 /** Entries of a section that are shown beside the others. */
 const MAX_ENTRIES = 100

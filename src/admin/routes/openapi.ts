@@ -4,7 +4,7 @@ import { type AdminRoute, objectOf, TEXT } from '../route.js'
 /** Version of the API: a path or member that goes away or changes its meaning makes a new one. */
 const VERSION = '1'
 
-/** The document tells of itself, too. */
+/** The document describes itself, too. */
 export function openApi(others: readonly AdminRoute[]): AdminRoute {
   const own: AdminRoute = {
     method: 'GET',

@@ -1,7 +1,7 @@
 import type { Problem } from '../../core/problems.js'
 import { AdminError, type AdminRoute, COUNT, objectOf, TEXT } from '../route.js'
 
-/** Most problems that an answer tells. */
+/** Most problems in one answer. */
 const MAX_PROBLEMS = 100
 
 export const reload: AdminRoute = {
@@ -12,13 +12,13 @@ export const reload: AdminRoute = {
   answer: objectOf({ generation: COUNT, warnings: { type: 'array', items: TEXT } }, ['generation']),
   async handle(_request, host) {
     const { isValid, problems } = await host.reload()
-    const told = problems.slice(0, MAX_PROBLEMS).map(sentence)
+    const found = problems.slice(0, MAX_PROBLEMS).map(sentence)
     if (!isValid) {
       throw new AdminError(422, 'invalid_configuration', 'the files have errors; the last valid ones stay', {
-        problems: told,
+        problems: found,
       })
     }
-    return { generation: host.kernel.generation.number, warnings: told }
+    return { generation: host.kernel.generation.number, warnings: found }
   },
 }
 

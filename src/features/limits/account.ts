@@ -99,7 +99,7 @@ export class Account {
     this.expected = before.expected
   }
 
-  /** A commit contains it: what was taken since the last one tells how much will be taken. */
+  /** A commit contains it: what was taken since the last one says how much will be taken. */
   foresee(monotonic: number): void {
     const elapsed = Math.max(PACE_MS, monotonic - this.committed)
     const before = elapsed < FORGETS_MS ? this.expected / 2 : 0

@@ -124,7 +124,7 @@ export class Book {
     return this.#isDurable ? this.#committer.flushed() : undefined
   }
 
-  /** What this process knows of all bounds, without asking the store. */
+  /** For tests: what this process knows of all bounds, without asking the store. */
   standing(scopes: readonly Scope[]): readonly Standing[] {
     const now = this.#clock.now()
     return this.#metersOf(scopes).map(meter => standingHere(meter, this.#holdings.current(meter, now)))

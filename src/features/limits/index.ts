@@ -27,7 +27,7 @@ class LimitsService implements Service {
     if (accounting !== undefined) this.book.adopt(accounting.timeZone)
   }
 
-  /** For each scope, where its bounds stand. */
+  /** For each scope, its bounds and how much of them is used. */
   shown(scopes: readonly Scope[]): ReturnType<typeof shownLimits> {
     return shownLimits(scopes, this.book)
   }

@@ -18,7 +18,7 @@ export interface Meters {
   readonly maxOutput: number | undefined
   /** How long a request waits for room, milliseconds. */
   readonly queue: number | undefined
-  /** Whether the bounds have any of requests or tokens, which headers tell. */
+  /** Whether the bounds have any of requests or tokens, which headers report. */
   readonly hasRates: boolean
 }
 

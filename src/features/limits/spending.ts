@@ -36,7 +36,7 @@ interface Taken {
 type Draft = { -readonly [Member in keyof Omit<LedgerRecord, 'charges'>]: LedgerRecord[Member] }
 
 const NO_SCOPES: readonly Scope[] = []
-const NOBODY: Pick<CallerPolicy, 'scopes'> = { scopes: NO_SCOPES }
+const NO_BOUNDS: Pick<CallerPolicy, 'scopes'> = { scopes: NO_SCOPES }
 
 /** Reserves what each attempt may use before it is sent, and settles what it has used. */
 export class Spending {
@@ -56,9 +56,9 @@ export class Spending {
   /** An error is returned where another target may have room, and thrown where the caller has none. */
   reserve(attempt: AttemptView): Maybe<GatewayError | undefined> {
     const { call, exchange } = attempt
-    const caller = metersOf(call.caller?.policy ?? NOBODY)
+    const caller = metersOf(call.caller?.policy ?? NO_BOUNDS)
     const { tariff } = exchange
-    const target = metersOf(tariff ?? NOBODY)
+    const target = metersOf(tariff ?? NO_BOUNDS)
     if (attempt.isFurther) call.set(FURTHER, (call.get(FURTHER) ?? 0) + 1)
     else call.set(FURTHER, 0)
     const demand = this.#demand(call, attempt.isFurther)
@@ -102,7 +102,7 @@ export class Spending {
     this.#book.settle(reservation, { requests: isSent ? 1 : 0, tokens: used.tokens, budget: used.cost }, record)
   }
 
-  /** A session goes on as long as as much again can be reserved as it was begun with. */
+  /** A session continues while the amount that it began with can be reserved again. */
   extend(call: Call, usage: Usage, attempt: AttemptView): void {
     const taken = attempt.get(TAKEN)
     if (taken === undefined) return

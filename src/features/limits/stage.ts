@@ -36,7 +36,7 @@ export function limitsStage(plan: Plan, route: Route | undefined, book: Book): S
   }
 }
 
-/** Tells the tightest bounds of the key. A family whose services have no such headers gets none. */
+/** Reports the tightest bounds of the key. A family whose services have no such headers gets none. */
 function addHeaders(call: Call, headers: string[], book: Book, families: ReadonlyMap<Family, LimitHeaders>): void {
   const policy = call.caller?.policy
   if (policy === undefined) return

@@ -3,7 +3,7 @@ import type { Account } from './account.js'
 import type { Holdings } from './holdings.js'
 import type { Meter } from './reservation.js'
 
-/** Where a bound stands. Amounts are whole numbers, of budgets in millionths of a USD. */
+/** How much of a bound is used. Amounts are whole numbers, of budgets in millionths of a USD. */
 export interface Standing {
   readonly scope: Scope
   readonly unit: Meter['unit']

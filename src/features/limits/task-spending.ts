@@ -52,7 +52,7 @@ export function keepDebt(
   return debt
 }
 
-/** The task runs: its budget stays reserved, whatever becomes of this process. */
+/** The task runs: its budget stays reserved, also if this process ends. */
 export function holdDebt(book: Book, debt: TaskDebt): Promise<unknown> {
   if (debt.scopes.length === 0) return Promise.resolve()
   // If that fails, the task is still charged when it ends.

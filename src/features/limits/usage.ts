@@ -32,7 +32,7 @@ export async function answerUsage(call: Call, book: Book): Promise<void> {
   call.answer(200, { object: 'usage', key: caller.name, group: group ?? null, limits })
 }
 
-/** For each scope, where its bounds stand. Rejects with the store's error. */
+/** For each scope, its bounds and how much of them is used. Rejects with the store's error. */
 export async function shownLimits(scopes: readonly Scope[], book: Book): Promise<readonly (readonly ShownLimit[])[]> {
   const standings = scopes.length === 0 ? [] : await book.read(scopes)
   return scopes.map(scope => [...standings.filter(one => one.scope === scope).map(shown), ...ofEachRequest(scope)])

@@ -43,7 +43,7 @@ export class KeyCache {
   #counting: Promise<void> | undefined
   /** Called once when keys have terms that only a gateway with limits can keep. */
   onCounted: () => Promise<void> = async () => undefined
-  /** Called when the store does not tell what has changed. */
+  /** Called when the store does not say what has changed. */
   onFault: (error: unknown) => void = () => undefined
 
   constructor(store: Store, keys: StoredKeys, secrets: KeySecrets) {

@@ -26,7 +26,7 @@ export async function readRevision(store: Store): Promise<Revision> {
   return record === undefined ? NO_REVISION : decode(record)
 }
 
-/** Tells all processes that the key of that name changes, to one with such terms if `isCounted`. */
+/** Announces to all processes that the key of that name changes, to one with such terms if `isCounted`. */
 export async function announce(store: Store, name: string, isCounted = false): Promise<void> {
   for (let tries = 0; tries < MAX_TRIES; tries++) {
     const record = await store.get(PLACE.namespace, PLACE.owner, PLACE.key)

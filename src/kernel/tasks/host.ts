@@ -25,6 +25,6 @@ interface TaskRecords {
   readonly results: Results
   wake(kind: string, due: number | null): void
   save(entry: TaskEntry, task: Task, due: number | null): Promise<TaskEntry | undefined>
-  /** Tells features that it has ended, and no more than that. */
+  /** Reports its end to features, and does nothing else. */
   tellEnd(task: Task): Promise<void>
 }
