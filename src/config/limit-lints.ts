@@ -5,10 +5,10 @@ import type { KeyConfig } from '../core/config.js'
 import { Glob, isGlob, overlap } from '../core/glob.js'
 import type { Context } from './context.js'
 import type { Site } from './document.js'
+import { chainOf } from './groups.js'
 import type { ReadModel } from './models.js'
 import { quoted } from './report.js'
 import { suggest } from './suggest.js'
-import { chainOf } from './unpriced.js'
 
 interface Linted {
   readonly keys: Readonly<Record<string, KeyConfig>>
@@ -24,18 +24,29 @@ const COUNTS = ['in_flight', 'streams', 'max_output', 'body'] as const
 
 /** Warns of limits that never decide, of routes that no one has, and of prices of nothing. */
 export function lintLimits(linted: Linted, context: Context): void {
-  const { keys, groups, keyEntries, groupEntries } = linted
+  for (const { holder, site } of holdersOf(linted)) {
+    warnOfLooseLimits(holder, chainOf(holder, linted.groups), site, context)
+  }
+  warnOfUnknownRoutes(linted, context)
+  warnOfUnusedPrices(linted, context)
+}
+
+/** Keys and groups, each with its place in the file. */
+function* holdersOf({
+  keys,
+  groups,
+  keyEntries,
+  groupEntries,
+}: Linted): Generator<{ readonly holder: KeyConfig | GroupConfig; readonly site: Site }> {
   for (const [holders, entries] of [
     [keys, keyEntries],
     [groups, groupEntries],
   ] as const) {
     for (const [name, holder] of Object.entries(holders)) {
       const site = entries.get(name)?.site
-      if (site !== undefined) warnOfLooseLimits(holder, chainOf(holder, groups), site, context)
+      if (site !== undefined) yield { holder, site }
     }
   }
-  warnOfUnknownRoutes(linted, context)
-  warnOfUnusedPrices(linted, context)
 }
 
 /** A limit that is looser than the same limit of a group. */
@@ -72,24 +83,19 @@ function placeOf(bound: Bound, { bounds }: ScopeLimits, site: Site): Site {
   return item.document.tree.has(item.path) ? item : site.child('limits', bound.unit)
 }
 
-function warnOfUnknownRoutes({ keys, groups, keyEntries, groupEntries, routes }: Linted, { report }: Context): void {
+function warnOfUnknownRoutes(linted: Linted, { report }: Context): void {
+  const { routes } = linted
   const known = new Map<string, boolean>()
   const has = (pattern: string): boolean => {
     const answer = known.get(pattern) ?? routes.some(route => new Glob(pattern).matches(route))
     known.set(pattern, answer)
     return answer
   }
-  for (const [holders, entries] of [
-    [keys, keyEntries],
-    [groups, groupEntries],
-  ] as const) {
-    for (const [name, holder] of Object.entries(holders)) {
-      for (const [index, pattern] of (holder.routes ?? []).entries()) {
-        const site = entries.get(name)?.site
-        if (site === undefined || has(pattern)) continue
-        const message = `no route matches ${quoted(pattern)}, so it permits nothing`
-        report.warn('unknown-route', site.child('routes', index), message, { meant: () => suggest(pattern, routes) })
-      }
+  for (const { holder, site } of holdersOf(linted)) {
+    for (const [index, pattern] of (holder.routes ?? []).entries()) {
+      if (has(pattern)) continue
+      const message = `no route matches ${quoted(pattern)}, so it permits nothing`
+      report.warn('unknown-route', site.child('routes', index), message, { meant: () => suggest(pattern, routes) })
     }
   }
 }

@@ -5,6 +5,7 @@ import { overlap } from '../core/glob.js'
 import { findPrice, PriceList } from '../core/price-list.js'
 import type { Context } from './context.js'
 import type { Site } from './document.js'
+import { chainOf } from './groups.js'
 import type { ReadModel } from './models.js'
 import { quoted } from './report.js'
 import type { ReadUpstream } from './upstreams.js'
@@ -109,21 +110,6 @@ function checkCallers(
     const site = groupEntries.get(name)?.site
     if (site !== undefined) tell(site, [...set], context)
   }
-}
-
-/** The groups of a key from the inside out; circles have been reported. */
-export function chainOf(
-  { group }: Pick<KeyConfig, 'group'>,
-  groups: Readonly<Record<string, GroupConfig>>,
-): readonly (readonly [string, GroupConfig])[] {
-  const chain: [string, GroupConfig][] = []
-  for (let name = group; name !== undefined; ) {
-    const config: GroupConfig | undefined = groups[name]
-    if (config === undefined || chain.some(([known]) => known === name)) break
-    chain.push([name, config])
-    name = config.group
-  }
-  return chain
 }
 
 function namesOf(unpriced: readonly Unpriced[]): readonly string[] {

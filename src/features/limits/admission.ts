@@ -6,9 +6,9 @@ import { InnerExchange } from '../../kernel/inner.js'
 import { slot } from '../../kernel/slot.js'
 import type { Maybe } from '../../kernel/stages.js'
 import type { Book } from './book.js'
-import { metersOf } from './meters.js'
 import { networkForbidden, refused } from './refusals.js'
 import { type Claim, Reservation, type Shortage } from './reservation.js'
+import { summaryOf } from './scope-summary.js'
 
 /** What a call has taken of its caller's bounds, by itself and as a stream. */
 const ADMITTED = slot<Reservation>('limits of the caller')
@@ -33,9 +33,9 @@ export class Admission {
     if (policy === undefined) return
     this.#checkCaller(call, policy)
     if (!this.#isCounted || !counts(call)) return
-    const meters = metersOf(policy)
-    if (meters.body !== undefined) call.limitBody(meters.body)
-    const claims = this.#route.tunnel === undefined ? meters.admission : meters.tunnel
+    const summary = summaryOf(policy)
+    if (summary.body !== undefined) call.limitBody(summary.body)
+    const claims = this.#route.tunnel === undefined ? summary.admission : summary.tunnel
     return this.#take(call, claims, ADMITTED)
   }
 
@@ -43,7 +43,7 @@ export class Admission {
   enterStream(call: Call): Maybe<void> {
     const policy = call.caller?.policy
     if (policy === undefined || !call.stream || this.#route.tunnel !== undefined || !counts(call)) return
-    return this.#take(call, metersOf(policy).streams, STREAM)
+    return this.#take(call, summaryOf(policy).streams, STREAM)
   }
 
   settle(call: Call): void {

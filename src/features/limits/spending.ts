@@ -12,9 +12,9 @@ import { SESSION } from '../../wire/demand.js'
 import type { Book } from './book.js'
 import { type Used, usedBy } from './charge.js'
 import { demandOf } from './demand.js'
-import { type Meters, metersOf } from './meters.js'
 import { outputTooLarge, refused, unpriced } from './refusals.js'
 import { type Amounts, type Claim, Reservation, type Shortage } from './reservation.js'
+import { type ScopeSummary, summaryOf } from './scope-summary.js'
 import { holdDebt, keepDebt, type TaskDebt } from './task-spending.js'
 
 /** What a call asks for, read once; and how many of its attempts are not the first of their target. */
@@ -56,9 +56,9 @@ export class Spending {
   /** An error is returned where another target may have room, and thrown where the caller has none. */
   reserve(attempt: AttemptView): Maybe<GatewayError | undefined> {
     const { call, exchange } = attempt
-    const caller = metersOf(call.caller?.policy ?? NO_BOUNDS)
+    const caller = summaryOf(call.caller?.policy ?? NO_BOUNDS)
     const { tariff } = exchange
-    const target = metersOf(tariff ?? NO_BOUNDS)
+    const target = summaryOf(tariff ?? NO_BOUNDS)
     if (attempt.isFurther) call.set(FURTHER, (call.get(FURTHER) ?? 0) + 1)
     else call.set(FURTHER, 0)
     const demand = this.#demand(call, attempt.isFurther)
@@ -133,7 +133,7 @@ export class Spending {
     return isFurther ? { ...known, images: Math.min(known.images, 1), choices: 1 } : known
   }
 
-  #claims(call: Call, caller: Meters, target: Meters, { tokens, cost }: Worst): readonly Claim[] {
+  #claims(call: Call, caller: ScopeSummary, target: ScopeSummary, { tokens, cost }: Worst): readonly Claim[] {
     const claims: Claim[] = []
     const spent = this.#isFree ? {} : { tokens, budget: cost }
     if (caller.spending.length > 0 && !this.#isFree) claims.push({ scopes: caller.spending, amounts: spent })
@@ -166,7 +166,12 @@ export class Spending {
   }
 
   /** A budget does not let pass what it cannot count, unless it says so. */
-  #checkPrice(call: Call, tariff: Tariff | undefined, caller: Meters, target: Meters): GatewayError | undefined {
+  #checkPrice(
+    call: Call,
+    tariff: Tariff | undefined,
+    caller: ScopeSummary,
+    target: ScopeSummary,
+  ): GatewayError | undefined {
     if (this.#isFree || !(caller.hasBudget || target.hasBudget)) return undefined
     const isBatch = this.#route.protocol?.amounts?.batch === true
     if (isBatch ? tariff?.price?.request !== undefined : tariff?.price !== undefined) return undefined

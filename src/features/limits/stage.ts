@@ -5,7 +5,7 @@ import type { Stage } from '../../kernel/stages.js'
 import { Admission } from './admission.js'
 import type { Book } from './book.js'
 import { addLimit, type LimitHeaders, limitHeaders } from './headers.js'
-import { metersOf } from './meters.js'
+import { summaryOf } from './scope-summary.js'
 import { Spending } from './spending.js'
 
 /** The stage of a route of a plan that has limits, prices or groups. */
@@ -40,13 +40,13 @@ export function limitsStage(plan: Plan, route: Route | undefined, book: Book): S
 function addHeaders(call: Call, headers: string[], book: Book, families: ReadonlyMap<Family, LimitHeaders>): void {
   const policy = call.caller?.policy
   if (policy === undefined) return
-  const meters = metersOf(policy)
+  const summary = summaryOf(policy)
   const names = families.get(call.family)
-  if (names === undefined || !meters.hasRates) return
+  if (names === undefined || !summary.hasRates) return
   const now = Date.now()
   for (const unit of ['requests', 'tokens'] as const) {
     const known = names[unit]
-    const tightest = known && book.tightest(meters.scopes, unit)
+    const tightest = known && book.tightest(summary.scopes, unit)
     if (known !== undefined && tightest !== undefined) addLimit(headers, known, tightest, now)
   }
 }

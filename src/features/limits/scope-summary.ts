@@ -2,7 +2,7 @@ import type { CallerPolicy, Scope, Tariff } from '../../core/bounds.js'
 import type { Claim } from './reservation.js'
 
 /** What stages ask of scopes, worked out once for each list of them. */
-export interface Meters {
+export interface ScopeSummary {
   readonly scopes: readonly Scope[]
   /** Of those, the ones with bounds of tokens or budgets. */
   readonly spending: readonly Scope[]
@@ -22,9 +22,9 @@ export interface Meters {
   readonly hasRates: boolean
 }
 
-const OF_SCOPES = new WeakMap<readonly Scope[], Meters>()
+const OF_SCOPES = new WeakMap<readonly Scope[], ScopeSummary>()
 
-export function metersOf({ scopes }: Pick<CallerPolicy | Tariff, 'scopes'>): Meters {
+export function summaryOf({ scopes }: Pick<CallerPolicy | Tariff, 'scopes'>): ScopeSummary {
   const known = OF_SCOPES.get(scopes)
   if (known !== undefined) return known
   const made = compile(scopes)
@@ -32,7 +32,7 @@ export function metersOf({ scopes }: Pick<CallerPolicy | Tariff, 'scopes'>): Met
   return made
 }
 
-function compile(scopes: readonly Scope[]): Meters {
+function compile(scopes: readonly Scope[]): ScopeSummary {
   const has = (test: (scope: Scope) => boolean): readonly Scope[] => scopes.filter(test)
   const bounds = scopes.flatMap(({ limits }) => limits.bounds)
   const streams = has(({ limits }) => limits.streams !== undefined)
